@@ -1,0 +1,1 @@
+"""The core of Septet: all that can be said without Temporal."""

@@ -1,0 +1,135 @@
+"""What each step must answer: the contract of its `result_text`.
+
+Every model is strict: a missing key, an extra key or a value of another type is refused. The docstring under a
+field reaches the agent as the description in the JSON Schema.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints
+
+from septet.contracts.wire import Wire
+
+Line = Annotated[str, StringConstraints(min_length=1, max_length=1024, pattern=r"^[^\r\n\x00]*\S[^\r\n\x00]*$")]
+"""A non-blank text on one line."""
+Text = Annotated[str, StringConstraints(max_length=65_536, pattern=r"\S")]
+"""A non-blank text."""
+
+
+class ClassifyIssueAnswer(Wire):
+    """What kind of work the issue asks for."""
+
+    issue_class: Literal["/bug", "/feature", "/chore"]
+    """One of `/bug`, `/feature`, `/chore`."""
+
+    @property
+    def result_text(self) -> str:
+        """The class itself."""
+        return self.issue_class
+
+
+class BuildPlanAnswer(Wire):
+    """Where the plan was written."""
+
+    plan_path: Line
+    """The plan's path, relative to the repository's root."""
+    summary: str
+    """The plan in one or two sentences."""
+
+    @property
+    def result_text(self) -> str:
+        """The plan's path."""
+        return self.plan_path
+
+
+class FindPlanFileAnswer(Wire):
+    """Which file holds the plan."""
+
+    plan_path: Line
+    """The plan's path, relative to the repository's root, or "0" when there is none."""
+
+    @property
+    def result_text(self) -> str:
+        """The path, or `0`."""
+        return self.plan_path
+
+
+class GenerateBranchAnswer(Wire):
+    """The branch for this work."""
+
+    branch_name: Line
+    """The branch's name, as git takes it."""
+
+    @property
+    def result_text(self) -> str:
+        """The branch's name."""
+        return self.branch_name
+
+
+class ImplementPlanAnswer(Wire):
+    """What was done."""
+
+    success: bool
+    """Whether the plan was carried out."""
+    summary: Text
+    """What was done, or why it could not be done."""
+    key_changes_made: tuple[str, ...]
+    """The most important changes, one sentence each."""
+    key_learnings: tuple[str, ...]
+    """What the next reader of this code should know, one sentence each."""
+
+    @property
+    def result_text(self) -> str:
+        """The summary."""
+        return self.summary
+
+
+class CreateCommitAnswer(Wire):
+    """The message of the commit."""
+
+    commit_message: Text
+    """The whole message: a subject line, and a body after a blank line where one is needed."""
+
+    @property
+    def result_text(self) -> str:
+        """The message."""
+        return self.commit_message
+
+
+class PullRequestText(Wire):
+    """Title and body for the pull request that the engine opens."""
+
+    title: Line
+    """The pull request's title."""
+    body: str
+    """The pull request's description, in Markdown."""
+
+    @property
+    def result_text(self) -> str:
+        """The title; the step's own result is the pull request's URL."""
+        return self.title
+
+
+class PullRequestUrl(Wire):
+    """A pull request that the agent opened itself."""
+
+    url: Annotated[str, Field(pattern=r"^(https?|file)://\S+$", max_length=2048)]
+    """The pull request's address."""
+
+    @property
+    def result_text(self) -> str:
+        """The address."""
+        return self.url
+
+
+CreatePullRequestAnswer = PullRequestText | PullRequestUrl
+StepAnswer = (
+    ClassifyIssueAnswer
+    | BuildPlanAnswer
+    | FindPlanFileAnswer
+    | GenerateBranchAnswer
+    | ImplementPlanAnswer
+    | CreateCommitAnswer
+    | PullRequestText
+    | PullRequestUrl
+)

@@ -1,0 +1,59 @@
+"""Bounded facts about what an agent run did."""
+
+from typing import Literal, Self
+
+from septet.contracts.wire import Wire
+
+Operation = Literal["create", "modify", "delete", "rename"]
+
+
+class Usage(Wire):
+    """What a run used, in tokens and US dollars."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+    cost_usd: float | None = None
+    """US dollars, where the CLI says; `None` where it does not."""
+    estimated: bool = False
+    """The tokens were read from text and not from the CLI's own usage record."""
+
+    def plus(self, other: Self) -> Self:
+        """Return the sum; a cost that neither names stays unknown."""
+        costs = [cost for cost in (self.cost_usd, other.cost_usd) if cost is not None]
+        return self.model_copy(
+            update={
+                "input_tokens": self.input_tokens + other.input_tokens,
+                "output_tokens": self.output_tokens + other.output_tokens,
+                "cache_read_tokens": self.cache_read_tokens + other.cache_read_tokens,
+                "cache_write_tokens": self.cache_write_tokens + other.cache_write_tokens,
+                "cost_usd": sum(costs) if costs else None,
+                "estimated": self.estimated or other.estimated,
+            }
+        )
+
+
+class FileChange(Wire):
+    """One file that differs from where the step began."""
+
+    path: str
+    """Relative to the worktree's root, with `/`; bytes that are not UTF-8 are shown as `\\xNN`."""
+    operation: Operation
+
+
+class Rescue(Wire):
+    """A snapshot that a person may want back."""
+
+    snapshot: str
+    """The snapshot's name: what `septet rescue restore` takes."""
+    reason: str
+    """Why it was taken, in a few words."""
+    step: str | None = None
+    """The step that was under way."""
+    patch: str | None = None
+    """The path of `rescue.patch` on the host that took it; `None` where the tree equals the base."""
+    host: str | None = None
+    """The id of the host whose vault holds it."""
+    taken_at: str = ""
+    """ISO 8601, UTC."""

@@ -1,0 +1,87 @@
+"""The words of the project as enumerations: steps, statuses, stages, verdicts."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Final
+
+
+class Step(StrEnum):
+    """The seven steps, in the order in which they run."""
+
+    CLASSIFY_ISSUE = "classify_issue"
+    BUILD_PLAN = "build_plan"
+    FIND_PLAN_FILE = "find_plan_file"
+    GENERATE_BRANCH = "generate_branch"
+    IMPLEMENT_PLAN = "implement_plan"
+    CREATE_COMMIT = "create_commit"
+    CREATE_PULL_REQUEST = "create_pull_request"
+
+    @property
+    def number(self) -> int:
+        """The step's place in the order, from 1."""
+        return list(Step).index(self) + 1
+
+
+AGENT_NAMES: Final[Mapping[Step, str]] = MappingProxyType(
+    {
+        Step.CLASSIFY_ISSUE: "classifier",
+        Step.BUILD_PLAN: "planner",
+        Step.FIND_PLAN_FILE: "plan_finder",
+        Step.GENERATE_BRANCH: "branch_generator",
+        Step.IMPLEMENT_PLAN: "implementor",
+        Step.CREATE_COMMIT: "committer",
+        Step.CREATE_PULL_REQUEST: "pr_creator",
+    }
+)
+"""The role that the agent plays in each step."""
+
+
+class IssueClass(StrEnum):
+    """What kind of work an issue asks for."""
+
+    BUG = "/bug"
+    FEATURE = "/feature"
+    CHORE = "/chore"
+
+    @property
+    def branch_type(self) -> str:
+        """The first part of the branch name: `bug`, `feat` or `chore`."""
+        return {"/bug": "bug", "/feature": "feat", "/chore": "chore"}[self.value]
+
+
+class Status(StrEnum):
+    """Where a work order is, seen by the engine."""
+
+    PENDING = "pending"
+    RUNNING = "running"
+    WAITING = "waiting"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+class Stage(StrEnum):
+    """Where a work order is, seen on the board."""
+
+    COLLECTED = "collected"
+    TRIAGED = "triaged"
+    EXECUTING = "executing"
+    REVIEW = "review"
+    DONE = "done"
+    BLOCKED = "blocked"
+
+
+class Verdict(StrEnum):
+    """How a try of a step ended, short of an infrastructure error."""
+
+    DONE = "done"
+    """The answer was read and proven."""
+    UNPARSED = "unparsed"
+    """The agent ended well, but its answer could not be read: the finalizer asks again."""
+    UNPROVEN = "unproven"
+    """The answer was read, but what it claims is not so."""
+    REFUSED = "refused"
+    """The agent said itself that the work failed."""
+    CANCELLED = "cancelled"
+    """A person cancelled the work order; what was done is in a rescue."""

@@ -1,0 +1,77 @@
+"""The input of a work order, as people and programs give it."""
+
+from typing import Annotated
+
+from pydantic import Field, StringConstraints, model_validator
+
+from septet.contracts.wire import Wire
+
+TEXT_LIMIT_BYTES = 64 * 1024
+"""The most that a title and a description may hold together."""
+
+Score = Annotated[int, Field(ge=1, le=5)]
+Name = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f]+$")]
+Id = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]{1,64}$")]
+
+
+class Timeouts(Wire):
+    """Limits of one agent run."""
+
+    wall_seconds: Annotated[float, Field(gt=0, le=86_400)] = 3600.0
+    """From start to end."""
+    idle_seconds: Annotated[float, Field(gt=0, le=86_400)] = 600.0
+    """Without a byte on the stream."""
+    turns: Annotated[int, Field(ge=1, le=10_000)] = 500
+    """Assistant turns on the stream."""
+
+
+class WorkOrderInput(Wire):
+    """One issue on its way to a pull request: a repository, and the issue as a number or as text."""
+
+    repository: Annotated[str, StringConstraints(min_length=1, max_length=2048, pattern=r"^[^\x00-\x1f]+$")]
+    """A path, or an address that git takes: `https://…`, `ssh://…`, `git@host:…`, `file://…`."""
+    issue: Annotated[int, Field(ge=1)] | None = None
+    """The number of an issue on the repository's forge."""
+    title: Annotated[str, StringConstraints(max_length=TEXT_LIMIT_BYTES)] | None = None
+    """The issue's title, when the issue is given as text."""
+    description: str | None = None
+    """The issue's body, when the issue is given as text."""
+    agent: Name | None = None
+    """The agent to use; the worker's default when absent."""
+    model: Name | None = None
+    """The model to ask the agent for; the agent's default when absent."""
+    base: Name | None = None
+    """The branch to start from; the repository's default branch when absent."""
+    project: Name | None = None
+    """The board's project; the repository's name when absent."""
+    priority: Score = 3
+    impact: Score = 3
+    effort: Score = 3
+    after: Annotated[tuple[Id, ...], Field(max_length=100)] = ()
+    """Work orders that must be merged first."""
+    approve_plan: bool = False
+    """Wait for a person after the plan."""
+    follow_pr: bool = False
+    """Let the agent answer checks and reviews."""
+    draft: bool = False
+    """Open the pull request as a draft."""
+    timeouts: Timeouts = Timeouts()
+    labels: Annotated[tuple[Name, ...], Field(max_length=100)] = ()
+    """Labels for the pull request."""
+
+    @model_validator(mode="after")
+    def _names_its_issue(self) -> "WorkOrderInput":
+        if self.issue is None and not (self.title or "").strip():
+            message = "issue or title is missing: name an issue of the forge, or give a title and a description"
+            raise ValueError(message)
+        if self.issue is not None and (self.title is not None or self.description is not None):
+            message = "issue and title/description are both given: name the issue, or give its text, not both"
+            raise ValueError(message)
+        size = len(((self.title or "") + (self.description or "")).encode())
+        if size > TEXT_LIMIT_BYTES:
+            message = (
+                f"title and description hold {size} bytes, {TEXT_LIMIT_BYTES} are allowed: "
+                "put the text into an issue of the forge or a file of the repository, and name it here"
+            )
+            raise ValueError(message)
+        return self

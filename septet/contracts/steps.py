@@ -1,0 +1,131 @@
+"""What a step's activity is given and what it gives back."""
+
+from typing import Annotated
+
+from pydantic import Field, JsonValue
+
+from septet.contracts.facts import FileChange, Rescue, Usage
+from septet.contracts.names import IssueClass, Step, Verdict
+from septet.contracts.order import Timeouts
+from septet.contracts.wire import Wire
+
+
+class OpenWorkspace(Wire):
+    """Ask for a workspace of its own for one work order."""
+
+    work_order_id: str
+    repository: str
+    issue: int | None = None
+    title: str | None = None
+    description: str | None = None
+    base: str | None = None
+    agent: str | None = None
+
+
+class Workspace(Wire):
+    """A workspace as the workflow knows it; its bytes are on the host that opened it."""
+
+    work_order_id: str
+    host: str
+    """The id of the host that holds it."""
+    task_queue: str
+    """The host's queue: every step of this work order runs there."""
+    repository: str
+    """The origin's address, without credentials."""
+    forge: str
+    """`github` or `local`."""
+    project: str
+    """The repository's name, such as `o/r`."""
+    base_branch: str
+    base_sha: str
+    path: str
+    """The worktree's path on its host."""
+    agent: str
+    """The agent that was chosen."""
+    issue_number: str = ""
+    """The issue's number, or the empty string for an issue given as text."""
+    issue_title: str = ""
+    issue_url: str | None = None
+    checkpoint: str = ""
+    """The snapshot of the fresh workspace."""
+
+
+class Progress(Wire):
+    """What the steps before this one found out."""
+
+    issue_class: IssueClass | None = None
+    planner_answer: str | None = None
+    """What `build_plan` answered: the path as the planner gave it."""
+    plan_path: str | None = None
+    branch_name: str | None = None
+    commit_sha: str | None = None
+
+
+class StepCall(Wire):
+    """The input of each of the seven steps."""
+
+    step: Step
+    workspace: Workspace
+    progress: Progress = Progress()
+    attempt: int = 1
+    """1, or 2 when the step is tried once more."""
+    reasons: tuple[str, ...] = ()
+    """Why the try before this one was not accepted; the agent reads them."""
+    starts_from: str = ""
+    """The checkpoint that the step begins with; a reset returns to it."""
+    model: str | None = None
+    limits: Timeouts = Timeouts()
+    draft: bool = False
+    labels: tuple[str, ...] = ()
+
+
+class FinalizeCall(Wire):
+    """Ask the session of a step for its answer alone, as JSON."""
+
+    call: StepCall
+    session_id: str
+    reasons: tuple[str, ...]
+    """What was wrong with the answer, for the prompt."""
+    attempt: int = 1
+    """1, or 2 with another prompt."""
+    result: "StepResult"
+    """What the step itself found, to be completed by an answer."""
+
+
+class StepResult(Wire):
+    """The output of a step: `result_text` and bounded facts, never the stream."""
+
+    step: Step
+    verdict: Verdict
+    result_text: Annotated[str, Field(max_length=8192)] | None = None
+    """The answer's canonical plain form."""
+    result_json: JsonValue = None
+    """The checked answer, up to 4 KB."""
+    reasons: tuple[str, ...] = ()
+    """Why the verdict is not `done`."""
+    agent: str = ""
+    model: str | None = None
+    session_id: str | None = None
+    parsed_by: str | None = None
+    """The rung of the answer ladder that read it."""
+    recovered_by: str | None = None
+    """The rung of the retry ladder that this result needed: `adopt`, `read`, `resume`, `rerun`."""
+    agent_starts: int = 1
+    exit_code: int | None = None
+    duration_seconds: float = 0.0
+    timestamp: str = ""
+    """When the step began: ISO 8601, UTC."""
+    usage: Usage = Usage()
+    files_changed: tuple[FileChange, ...] = ()
+    """The first hundred."""
+    files_changed_count: int = 0
+    warnings: tuple[str, ...] = ()
+    checkpoint: str | None = None
+    """The snapshot taken when the step was done."""
+    rescue: Rescue | None = None
+    commit_sha: str | None = None
+    run: str = ""
+    """The run's folder, relative to the state directory: prompt, stream and record."""
+
+
+FinalizeCall.model_rebuild()

@@ -1,0 +1,72 @@
+"""The work order object: one shape for CLI, HTTP, MCP and query."""
+
+from pydantic import JsonValue
+
+from septet.contracts.facts import FileChange, Rescue, Usage
+from septet.contracts.names import Stage, Status
+from septet.contracts.wire import Wire
+
+
+class TaskStep(Wire):
+    """One step of a work order, as every face shows it."""
+
+    step: str
+    agent_name: str
+    agent: str
+    success: bool
+    output: str | None = None
+    """The step's `result_text`."""
+    result_json: JsonValue = None
+    error_message: str | None = None
+    duration_seconds: float = 0.0
+    session_id: str | None = None
+    timestamp: str = ""
+    attempts: int = 1
+    parsed_by: str | None = None
+    recovered_by: str | None = None
+    warnings: tuple[str, ...] = ()
+    usage: Usage = Usage()
+    files_changed: tuple[FileChange, ...] = ()
+    rescue: str | None = None
+
+
+class TaskError(Wire):
+    """Why a work order failed, and how to go on."""
+
+    type: str
+    message: str
+    remedy: str = ""
+
+
+class Task(Wire):
+    """A work order: also the task on the board."""
+
+    id: str
+    project: str = ""
+    title: str = ""
+    description: str = ""
+    status: Status = Status.PENDING
+    stage: Stage = Stage.TRIAGED
+    priority: int = 3
+    impact: int = 3
+    effort: int = 3
+    score: int = 3
+    assigned_agent: str | None = None
+    lease_until: str | None = None
+    source: str = "text"
+    """`github`, `local` or `text`: where the issue comes from."""
+    external_id: str = ""
+    """The issue's number on its forge, as text."""
+    repository_url: str = ""
+    issue_number: str = ""
+    issue_class: str | None = None
+    plan_path: str | None = None
+    branch_name: str | None = None
+    commit_sha: str | None = None
+    pr_url: str | None = None
+    usage: Usage = Usage()
+    rescues: tuple[Rescue, ...] = ()
+    error: TaskError | None = None
+    created_at: str = ""
+    updated_at: str = ""
+    steps: tuple[TaskStep, ...] = ()

@@ -1,0 +1,112 @@
+"""One tree of errors: a class's docstring is its default message, and it says whether a retry can help."""
+
+from typing import ClassVar
+
+
+class SeptetError(Exception):
+    """Something went wrong."""
+
+    retryable: ClassVar[bool] = False
+    """Whether the same call may succeed later with nobody's help."""
+    default_remedy: ClassVar[str] = ""
+
+    def __init__(self, message: str = "", *, remedy: str = "", retry_after_seconds: float | None = None) -> None:
+        """Say what happened where (`message`), and how to go on (`remedy`)."""
+        self.message = message or (type(self).__doc__ or "").strip()
+        self.remedy = remedy or self.default_remedy
+        self.retry_after_seconds = retry_after_seconds
+        super().__init__(self.message)
+
+    def __str__(self) -> str:
+        """Return the message and the remedy as one text."""
+        return f"{self.message} {self.remedy}".strip()
+
+
+class InvalidInputError(SeptetError):
+    """The input is not valid."""
+
+
+class UsageError(SeptetError):
+    """The command was not used as it is meant."""
+
+
+class NotFoundError(SeptetError):
+    """There is no such thing."""
+
+
+class ServerNotReachedError(SeptetError):
+    """The Temporal server was not reached."""
+
+    default_remedy = "Start one with `septet up`, or name one with --address."
+
+
+class RefusedTransitionError(SeptetError):
+    """A work order cannot move that way."""
+
+
+class AlreadyRunningError(SeptetError):
+    """It is already running."""
+
+
+class CommandError(SeptetError):
+    """A command file cannot be used."""
+
+
+class RepositorySettingsError(SeptetError):
+    """The repository's own settings cannot be used."""
+
+
+class GitError(SeptetError):
+    """git failed."""
+
+
+class GitUnavailableError(GitError):
+    """git could not reach the remote."""
+
+    retryable = True
+
+
+class WorkspaceError(SeptetError):
+    """The workspace cannot be used."""
+
+
+class SnapshotError(SeptetError):
+    """A snapshot could not be taken or given back."""
+
+
+class ForgeError(SeptetError):
+    """The forge refused."""
+
+
+class ForgeUnavailableError(ForgeError):
+    """The forge did not answer."""
+
+    retryable = True
+
+
+class AgentError(SeptetError):
+    """The agent could not do its work."""
+
+
+class AgentMissingError(AgentError):
+    """The agent's program was not found."""
+
+
+class AgentApiError(AgentError):
+    """The agent's model API refused."""
+
+
+class AgentApiUnavailableError(AgentError):
+    """The agent's model API is busy or out of reach."""
+
+    retryable = True
+
+
+class AgentCrashedError(AgentError):
+    """The agent ended without a result."""
+
+    retryable = True
+
+
+class AgentLimitError(AgentError):
+    """The agent reached a limit."""

@@ -1,0 +1,1 @@
+"""git as the engine uses it: mirror and workspace, vault and snapshots, evidence."""

@@ -1,0 +1,41 @@
+"""Where one work order's bytes lie on this host."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from septet.git.engine import Git
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The folders of one work order: the worktree is the agent's, all else is out of its reach."""
+
+    order_id: str
+    worktree: Path
+    """`STATE/workspaces/<id>`: a clone of its own; the agent may write everything in it, `.git` included."""
+    mirror: Path
+    """`STATE/mirrors/<key>.git`: the host's bare mirror of the repository."""
+    vault: Path
+    """`STATE/vaults/<key>.git`: the bare repository of this repository's snapshots."""
+    origin: str
+    """The literal URL or path that the engine fetches from and pushes to."""
+    base_branch: str
+    base_sha: str
+    env: Mapping[str, str] = field(default_factory=dict)
+    """The environment of engine git."""
+
+    @property
+    def books(self) -> Path:
+        """The engine's own files of this work order, beside the vault's objects: index, records."""
+        return self.vault / "septet" / self.order_id
+
+    @property
+    def git(self) -> Git:
+        """The worktree's repository, as the agent left it. Its config is not to be trusted."""
+        return Git(self.worktree / ".git", self.worktree, self.env)
+
+    @property
+    def vault_git(self) -> Git:
+        """The vault, over the worktree's files, with the engine's own index."""
+        return Git(self.vault, self.worktree, self.env, index=self.books / "index")
