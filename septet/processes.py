@@ -66,6 +66,28 @@ def run(  # noqa: PLR0913 -- each is a fact of the process, all by name
     return Completed(tuple(argv), process.returncode, stdout, stderr, timed_out)
 
 
+def start_detached(
+    argv: Sequence[str], *, env: Mapping[str, str], log: Path, cwd: Path | None = None
+) -> subprocess.Popen[bytes]:
+    """Start `argv` in a session of its own and return it; what it prints goes to the end of `log`.
+
+    A signal to this process's group does not reach it; it is the caller's to end.
+
+    Raises:
+        OSError: The program could not be started, or the log not be opened.
+    """
+    with log.open("ab") as out:
+        return subprocess.Popen(  # noqa: S603 -- argv comes from the engine
+            list(argv),
+            env=dict(env),
+            cwd=cwd,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+
+
 def kill_group(pid: int) -> None:
     """Kill the process group that `pid` leads; one that is gone is no error."""
     try:

@@ -57,3 +57,11 @@ class Rescue(Wire):
     """The id of the host whose vault holds it."""
     taken_at: str = ""
     """ISO 8601, UTC."""
+
+
+class FailureFacts(Wire):
+    """What an activity's error carries beside its message."""
+
+    remedy: str = ""
+    """How to go on."""
+    rescue: Rescue | None = None

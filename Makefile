@@ -1,0 +1,51 @@
+# Every target sets up what it needs first; `make` alone lists them.
+# The Python to use: make setup PYTHON=/path/to/python3.12. More arguments: make test ARGS="-k parse".
+
+BIN := .venv/bin
+ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help setup ready demo test test-long lint types contracts bench lock container-trial clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
+
+setup: ## Make .venv from the locked packages; ends with the line that activates it
+	@scripts/setup
+
+ready:
+	@scripts/setup --quiet
+
+demo: ready ## From an issue to a pull request on a sample repository, in seconds
+	@$(BIN)/septet demo $(ARGS)
+
+test: ready ## All tests, with the branch coverage of septet/
+	@$(BIN)/python -m pytest --cov=septet --cov-branch --cov-report=term-missing:skip-covered --cov-fail-under=90 $(ARGS)
+
+test-long: ready ## The property tests with many more examples
+	@HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest -m hypothesis --timeout=1800 $(ARGS)
+
+lint: ready ## Style and form of the code, and what no committed file may name
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@scripts/check-names
+
+types: ready ## Types, strictly
+	@$(BIN)/mypy
+
+contracts: ready ## Imports run one way
+	@$(BIN)/lint-imports
+
+bench: ready ## The figures: a table, and JSON under bench/results/
+	@$(BIN)/python -m bench $(ARGS)
+
+lock: ## Make the lock files again from pyproject.toml; ARGS=--upgrade takes the newest versions
+	@scripts/lock $(ARGS)
+
+container-trial: ## Work orders through containers built from the Dockerfile, one of them killed (Linux, root)
+	@scripts/container-trial $(ARGS)
+
+clean: ## Remove .venv and everything that tools left behind
+	rm -rf .venv .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf build dist septet.egg-info htmlcov
+	find septet activities workflows workers clients tests bench scripts docker -name __pycache__ -prune -exec rm -rf {} +

@@ -1,0 +1,59 @@
+"""Heartbeats that do not depend on an agent's output, and blocking work that is not torn."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Final, ParamSpec, TypeVar
+
+from temporalio import activity
+
+_BEAT_SECONDS: Final = 1.0
+"""The worker passes on one heartbeat in two seconds at the most; a cancel comes back with it."""
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+@dataclass
+class Pulse:
+    """What the next heartbeat says."""
+
+    details: tuple[object, ...] = ()
+
+    def say(self, *details: object) -> None:
+        """Set what the heartbeats say from now on."""
+        self.details = details
+
+
+@asynccontextmanager
+async def beating() -> AsyncIterator[Pulse]:
+    """Send heartbeats for as long as the block lasts."""
+    pulse = Pulse()
+
+    async def beat() -> None:
+        while True:
+            activity.heartbeat(*pulse.details)
+            await asyncio.sleep(_BEAT_SECONDS)
+
+    task = asyncio.create_task(beat())
+    try:
+        yield pulse
+    finally:
+        task.cancel()
+
+
+async def unhurried(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Run blocking work in a thread; a cancel waits for its end, so that it is never left half done."""
+    running = asyncio.ensure_future(asyncio.to_thread(work, *args, **kwargs))
+    try:
+        return await asyncio.shield(running)
+    except asyncio.CancelledError:
+        await asyncio.wait([running])
+        raise
+
+
+def cancelled_by_a_person() -> bool:
+    """Whether the work order was cancelled; a stopping worker or a time-out leaves the agent alone."""
+    details = activity.cancellation_details()
+    return details is not None and details.cancel_requested

@@ -1,0 +1,1 @@
+"""The faces: the typed client and the `septet` command."""

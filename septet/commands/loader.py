@@ -1,0 +1,83 @@
+"""Which command a step runs: the target repository's own, as of the base commit, or the built-in one."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import resources
+from typing import Final
+
+from septet.contracts.names import IssueClass, Step
+from septet.errors import CommandError
+
+ReadAtBase = Callable[[str], bytes | None]
+"""Reads a file of the target repository as of the base commit, by its path; `None` where there is none."""
+
+FOLDER: Final = ".septet/commands"
+"""Where a repository keeps commands of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """The prompt file of a step, with its placeholders."""
+
+    step: Step
+    name: str
+    """Such as `build_plan_bug`."""
+    place: str
+    """The file, as messages name it."""
+    text: str
+    built_in: bool
+
+
+def name_of(step: Step, issue_class: IssueClass | None = None) -> str:
+    """Return the name of `step`'s command; the plan has one for each class of issue."""
+    if step is not Step.BUILD_PLAN:
+        return step.value
+    if issue_class is None:
+        raise CommandError("build_plan has one command for each class of issue, and no class was given.")
+    return f"{step.value}_{issue_class.value.removeprefix('/')}"
+
+
+def load(step: Step, issue_class: IssueClass | None, override: ReadAtBase) -> Command:
+    """Return the command of `step`, the repository's own where it has one.
+
+    Args:
+        step: The step.
+        issue_class: The issue's class; only `build_plan` asks for it.
+        override: Reads `.septet/commands/<name>.md` as of the base commit: an agent's edits do not count.
+
+    Raises:
+        CommandError: The repository's file is blank or no UTF-8, or the plan's class was not given.
+    """
+    name = name_of(step, issue_class)
+    place = f"{FOLDER}/{name}.md"
+    own = override(place)
+    if own is not None:
+        return Command(step, name, place, _text(own, place), built_in=False)
+    file = resources.files("septet.commands").joinpath(f"{name}.md")
+    return Command(step, name, f"septet/commands/{name}.md", _text(file.read_bytes(), name), built_in=True)
+
+
+def load_all(override: ReadAtBase) -> tuple[Command, ...]:
+    """Return all nine commands, in the order of the steps.
+
+    Raises:
+        CommandError: As for `load`.
+    """
+    return tuple(
+        load(step, issue_class, override)
+        for step in Step
+        for issue_class in (IssueClass if step is Step.BUILD_PLAN else (None,))
+    )
+
+
+def _text(content: bytes, place: str) -> str:
+    try:
+        text = content.decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise CommandError(f"{place} line {line} is no UTF-8.", remedy="Save the file as UTF-8.") from error
+    if not text.strip():
+        raise CommandError(
+            f"{place} is blank.", remedy="Write the prompt, or delete the file for the built-in one."
+        )
+    return text

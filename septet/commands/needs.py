@@ -1,0 +1,65 @@
+"""What each step's command ought to use, for the warnings of `septet doctor`."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+from septet.commands.filler import placeholders
+from septet.commands.loader import Command
+from septet.commands.values import ARGUMENTS
+from septet.contracts.names import Step
+
+
+class Need(NamedTuple):
+    """Something that the agent must be told to do a step's work."""
+
+    what: str
+    """In words."""
+    any_of: frozenset[str]
+    """The named values that tell it; one is enough."""
+
+
+_ISSUE: Final = Need("the issue", frozenset({"ISSUE_JSON", "ISSUE_BODY"}))
+_ORDER: Final = Need("the work order's id", frozenset({"WORK_ORDER_ID"}))
+_CLASS: Final = Need("the issue's class", frozenset({"ISSUE_CLASS"}))
+_PLAN: Final = Need("the plan's path", frozenset({"PLAN_PATH"}))
+
+_OUGHT_TO_USE: Final[Mapping[Step, tuple[Need, ...]]] = MappingProxyType(
+    {
+        Step.CLASSIFY_ISSUE: (_ISSUE,),
+        Step.BUILD_PLAN: (_ISSUE, _ORDER),
+        Step.FIND_PLAN_FILE: (_ORDER, Need("the planner's answer", frozenset({"PLANNER_ANSWER"}))),
+        Step.GENERATE_BRANCH: (_ISSUE, _ORDER, _CLASS),
+        Step.IMPLEMENT_PLAN: (_PLAN,),
+        Step.CREATE_COMMIT: (_ISSUE, _CLASS),
+        Step.CREATE_PULL_REQUEST: (_ISSUE, _PLAN),
+    }
+)
+
+
+def ought_to_use(step: Step) -> tuple[Need, ...]:
+    """Return what a command of `step` must tell the agent."""
+    return _OUGHT_TO_USE[step]
+
+
+def missing(command: Command) -> tuple[str, ...]:
+    """Return one warning for each thing that `command` does not tell the agent."""
+    used = _names_used(command)
+    return tuple(
+        f"{command.place} never tells the agent {need.what}: use {_ways(command.step, need)}."
+        for need in ought_to_use(command.step)
+        if not need.any_of & used
+    )
+
+
+def _names_used(command: Command) -> frozenset[str]:
+    arguments = ARGUMENTS[command.step]
+    by_number = {str(number): {name} for number, name in enumerate(arguments, start=1)}
+    meaning = {**by_number, "ARGUMENTS": set(arguments)}
+    return frozenset().union(*(meaning.get(found.name, {found.name}) for found in placeholders(command)))
+
+
+def _ways(step: Step, need: Need) -> str:
+    arguments = ARGUMENTS[step]
+    numbered = [f"${arguments.index(name) + 1}" for name in arguments if name in need.any_of]
+    return " or ".join([*numbered, *(f"${{{name}}}" for name in sorted(need.any_of))])

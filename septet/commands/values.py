@@ -1,0 +1,100 @@
+"""The table of what a step's command may use: named values, and the numbered arguments made of them."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+from pydantic import JsonValue
+
+from septet.contracts.names import AGENT_NAMES, Step
+from septet.contracts.steps import Progress, Workspace
+
+ARGUMENTS: Final[Mapping[Step, tuple[str, ...]]] = MappingProxyType(
+    {
+        Step.CLASSIFY_ISSUE: ("ISSUE_JSON",),
+        Step.BUILD_PLAN: ("ISSUE_NUMBER", "WORK_ORDER_ID", "ISSUE_JSON"),
+        Step.FIND_PLAN_FILE: ("ISSUE_NUMBER", "WORK_ORDER_ID", "PLANNER_ANSWER"),
+        Step.GENERATE_BRANCH: ("ISSUE_CLASS", "ISSUE_NUMBER", "WORK_ORDER_ID", "ISSUE_JSON"),
+        Step.IMPLEMENT_PLAN: ("PLAN_PATH",),
+        Step.CREATE_COMMIT: ("AGENT_NAME", "ISSUE_CLASS", "ISSUE_JSON"),
+        Step.CREATE_PULL_REQUEST: ("BRANCH_NAME", "ISSUE_JSON", "PLAN_PATH", "WORK_ORDER_ID"),
+    }
+)
+"""`$1`, `$2`, … of each step's command, by the names of their values."""
+
+FIRST_STEP: Final[Mapping[str, Step]] = MappingProxyType(
+    {
+        "ISSUE_NUMBER": Step.CLASSIFY_ISSUE,
+        "ISSUE_TITLE": Step.CLASSIFY_ISSUE,
+        "ISSUE_BODY": Step.CLASSIFY_ISSUE,
+        "ISSUE_JSON": Step.CLASSIFY_ISSUE,
+        "ISSUE_URL": Step.CLASSIFY_ISSUE,
+        "WORK_ORDER_ID": Step.CLASSIFY_ISSUE,
+        "REPOSITORY": Step.CLASSIFY_ISSUE,
+        "BASE_BRANCH": Step.CLASSIFY_ISSUE,
+        "AGENT_NAME": Step.CLASSIFY_ISSUE,
+        "ISSUE_CLASS": Step.BUILD_PLAN,
+        "PLANNER_ANSWER": Step.FIND_PLAN_FILE,
+        "PLAN_PATH": Step.GENERATE_BRANCH,
+        "BRANCH_NAME": Step.IMPLEMENT_PLAN,
+        "COMMIT_SHA": Step.CREATE_PULL_REQUEST,
+    }
+)
+"""Every `${NAME}`, and the first step that has a value for it; every step after that has it too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """What one command is filled with."""
+
+    arguments: tuple[str, ...]
+    """`$1`, `$2`, … and, joined by ", ", `$ARGUMENTS`."""
+    named: Mapping[str, str]
+    """`${NAME}` by name."""
+
+
+def available(step: Step) -> frozenset[str]:
+    """Return the names that a command of `step` may use: of `${NAME}`, `$1` (as `1`) and `ARGUMENTS`."""
+    numbered = {str(number) for number in range(1, len(ARGUMENTS[step]) + 1)}
+    return frozenset({"ARGUMENTS", *numbered, *_named(step)})
+
+
+def values(step: Step, workspace: Workspace, progress: Progress, issue: Mapping[str, JsonValue]) -> Values:
+    """Return what `step`'s command is filled with. A fact that is not known is the empty string.
+
+    Args:
+        step: The step.
+        workspace: The work order's workspace.
+        progress: What the steps before this one found out.
+        issue: The issue as it is shown to agents; `body` is read from it. Its JSON is one line, so that no text
+            inside it can look like a line of the command.
+    """
+    known = {
+        "ISSUE_NUMBER": workspace.issue_number,
+        "ISSUE_TITLE": workspace.issue_title,
+        "ISSUE_BODY": str(issue.get("body") or ""),
+        "ISSUE_JSON": json.dumps(issue, ensure_ascii=False),
+        "ISSUE_URL": workspace.issue_url or "",
+        "WORK_ORDER_ID": workspace.work_order_id,
+        "REPOSITORY": workspace.repository,
+        "BASE_BRANCH": workspace.base_branch,
+        "AGENT_NAME": _agent_name(step),
+        "ISSUE_CLASS": progress.issue_class.value if progress.issue_class else "",
+        "PLANNER_ANSWER": progress.planner_answer or "",
+        "PLAN_PATH": progress.plan_path or "",
+        "BRANCH_NAME": progress.branch_name or "",
+        "COMMIT_SHA": progress.commit_sha or "",
+    }
+    named = {name: known[name] for name in _named(step)}
+    return Values(tuple(named[name] for name in ARGUMENTS[step]), named)
+
+
+def _named(step: Step) -> tuple[str, ...]:
+    return tuple(name for name, first in FIRST_STEP.items() if first.number <= step.number)
+
+
+def _agent_name(step: Step) -> str:
+    """Return the step's role; a commit is the work of the one who implemented the plan."""
+    return AGENT_NAMES[Step.IMPLEMENT_PLAN if step is Step.CREATE_COMMIT else step]

@@ -1,0 +1,130 @@
+"""The only reader of the environment."""
+
+import os
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Final
+
+import platformdirs
+from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from septet.errors import InvalidInputError
+
+_FOR_EVERY_PROCESS: Final = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ", "TMPDIR", "TERM")
+_FOR_NETWORK: Final = (
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "NO_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "no_proxy",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "NODE_EXTRA_CA_CERTS",
+)
+_FOR_GIT: Final = (
+    "SSH_AUTH_SOCK",
+    "GIT_SSH_COMMAND",
+    "GIT_SSL_CAINFO",
+    "GIT_CONFIG_GLOBAL",
+    "GIT_CONFIG_NOSYSTEM",
+    "XDG_CONFIG_HOME",
+)
+MIB: Final = 1024 * 1024
+
+
+class Settings(BaseSettings):
+    """What a worker or a client is told by its environment: `SEPTET_STATE_DIR` is `state_dir`, and so on."""
+
+    model_config = SettingsConfigDict(env_prefix="SEPTET_", env_ignore_empty=True, frozen=True, extra="ignore")
+
+    state_dir: Path = Field(default_factory=lambda: platformdirs.user_state_path("septet"))
+    """Mirrors, worktrees, runs, snapshots and the embedded server's database."""
+    agent: str = "claude"
+    """The agent for work orders that name none."""
+    model: str | None = None
+    """The model for work orders that name none; the agent's own default when absent."""
+    task_queue: str = "septet"
+    """The queue of work orders; every host's own queue takes its name from it."""
+    github_token: SecretStr | None = Field(
+        default=None,
+        validation_alias=AliasChoices("github_token", "SEPTET_GITHUB_TOKEN", "GITHUB_TOKEN", "GH_TOKEN"),
+    )
+    """The worker's key to GitHub, also read from `GITHUB_TOKEN` and `GH_TOKEN`; agents never see it."""
+    github_hosts: Annotated[tuple[str, ...], NoDecode] = ("github.com",)
+    """Hosts that speak GitHub's API, separated by commas."""
+    github_api_url: str | None = None
+    """The API's address, where it is not the one that follows from the host."""
+    ignored_limit_mib: Annotated[int, Field(ge=0)] = 50
+    """Ignored files up to this size in all go into a snapshot."""
+    orphan_limit_seconds: Annotated[float, Field(gt=0)] = 1800.0
+    """An agent that no worker follows for so long is ended, with a rescue."""
+    max_agents: Annotated[int, Field(ge=1)] = 20
+    """Agents that one worker runs at a time."""
+    sign_commits: bool = False
+    """Sign the engine's commits with the worker's own git settings."""
+    sandboxed: bool = False
+    """The worker runs in a container or another sandbox: agents may run as root in it."""
+    log_level: str = "info"
+    log_format: str = "auto"
+    """`json`, `console`, or `auto`: console on a terminal."""
+
+    environ: Mapping[str, str] = Field(default_factory=lambda: dict(os.environ), repr=False, exclude=True)
+    """The whole environment, of which processes get what their kind is allowed."""
+
+    @field_validator("github_hosts", mode="before")
+    @classmethod
+    def _split_at_commas(cls, hosts: object) -> object:
+        return tuple(host.strip().lower() for host in hosts.split(",")) if isinstance(hosts, str) else hosts
+
+    @field_validator("state_dir")
+    @classmethod
+    def _expand(cls, path: Path) -> Path:
+        return path.expanduser().absolute()
+
+    @cached_property
+    def git_env(self) -> dict[str, str]:
+        """The environment of engine git."""
+        return self._chosen(*_FOR_EVERY_PROCESS, *_FOR_NETWORK, *_FOR_GIT)
+
+    @cached_property
+    def agent_env(self) -> dict[str, str]:
+        """The environment that every agent gets; its adapter adds the CLI's own login variables by name."""
+        return self._chosen(*_FOR_EVERY_PROCESS, *_FOR_NETWORK)
+
+    def variables(self, names: tuple[str, ...]) -> dict[str, str]:
+        """Return those of the named variables that are set; a name that ends with `*` is a prefix."""
+        prefixes = tuple(name[:-1] for name in names if name.endswith("*"))
+        return {
+            name: value
+            for name, value in self.environ.items()
+            if name in names or (prefixes and name.startswith(prefixes))
+        }
+
+    def agent_path(self, agent: str) -> str | None:
+        """Return `SEPTET_<AGENT>_PATH`, if it is set."""
+        return self.environ.get(f"SEPTET_{agent.upper().replace('-', '_')}_PATH")
+
+    @property
+    def search_path(self) -> str:
+        """`PATH`."""
+        return self.environ.get("PATH", os.defpath)
+
+    def _chosen(self, *names: str) -> dict[str, str]:
+        return {name: self.environ[name] for name in names if name in self.environ}
+
+
+def load_settings() -> Settings:
+    """Read the environment.
+
+    Raises:
+        InvalidInputError: A variable is not valid; the message names it.
+    """
+    try:
+        return Settings()
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = "_".join(str(part) for part in first["loc"]).upper().removeprefix("SEPTET_")
+        raise InvalidInputError(f"SEPTET_{name} is not valid: {first['msg']}.") from error

@@ -1,0 +1,72 @@
+"""The state directory: where everything of a host lies, and which host it is."""
+
+import os
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class StateDir:
+    """The folders under `SEPTET_STATE_DIR`. The host is this directory, not the machine."""
+
+    root: Path
+
+    @property
+    def mirrors(self) -> Path:
+        """One bare mirror for each repository."""
+        return self.root / "mirrors"
+
+    @property
+    def workspaces(self) -> Path:
+        """One clone for each work order."""
+        return self.root / "workspaces"
+
+    @property
+    def vaults(self) -> Path:
+        """One repository of snapshots for each repository."""
+        return self.root / "vaults"
+
+    @property
+    def runs(self) -> Path:
+        """One folder for each work order, with one for each agent run."""
+        return self.root / "runs"
+
+    @property
+    def agent_homes(self) -> Path:
+        """What the scripted agent remembers of its sessions."""
+        return self.root / "agents"
+
+    @property
+    def server_file(self) -> Path:
+        """Where the embedded server is: read by clients on this machine."""
+        return self.root / "server.json"
+
+    @property
+    def server_log(self) -> Path:
+        """What the embedded server printed."""
+        return self.root / "server.log"
+
+    @property
+    def database(self) -> Path:
+        """The embedded server's database."""
+        return self.root / "temporal.db"
+
+    def prepare(self) -> None:
+        """Make the folders, for this user only."""
+        for folder in (self.root, self.mirrors, self.workspaces, self.vaults, self.runs, self.agent_homes):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    def host_id(self) -> str:
+        """Return this host's id, made on first use; of two processes that make it, the first one wins."""
+        path = self.root / "host-id"
+        if not path.exists():
+            own = path.with_name(f"host-id.{os.getpid()}.{secrets.token_hex(4)}")
+            own.write_text(secrets.token_hex(6) + "\n", encoding="ascii")
+            try:
+                os.link(own, path)
+            except FileExistsError:
+                pass
+            finally:
+                own.unlink()
+        return path.read_text(encoding="ascii").strip()

@@ -1,0 +1,51 @@
+"""How a worker or a client finds its Temporal server."""
+
+from typing import Any, Final
+
+from temporalio.client import Client
+from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.envconfig import ClientConfig
+from temporalio.service import RPCError
+
+from septet.errors import ServerNotReachedError
+from septet.settings import Settings
+from septet.state import StateDir
+from workers.server import read_server_file
+
+DEFAULT_ADDRESS: Final = "127.0.0.1:7233"
+
+
+async def connect(settings: Settings, *, address: str | None = None, identity: str | None = None) -> Client:
+    """Connect by flag, else Temporal's environment and profile, else `server.json`, else the default address.
+
+    Raises:
+        ServerNotReachedError: Nobody answers there; the message says where it looked and why there.
+    """
+    found, why = _find(settings, address)
+    if identity is not None:
+        found["identity"] = identity
+    try:
+        return await Client.connect(**found, data_converter=pydantic_data_converter)
+    except (RuntimeError, RPCError) as error:
+        message = f"No Temporal server answers at {found['target_host']} ({why}): {_first_line(error)}"
+        raise ServerNotReachedError(message) from error
+
+
+def _find(settings: Settings, address: str | None) -> tuple[dict[str, Any], str]:
+    try:
+        config: dict[str, Any] = dict(ClientConfig.load_client_connect_config())
+    except (RuntimeError, ValueError) as error:
+        message = f"Temporal's profile could not be read: {_first_line(error)}"
+        raise ServerNotReachedError(message, remedy="See TEMPORAL_CONFIG_FILE and TEMPORAL_PROFILE.") from error
+    if address:
+        return {**config, "target_host": address}, "--address"
+    if config.get("target_host"):
+        return config, "Temporal's environment or profile"
+    told = read_server_file(StateDir(settings.state_dir))
+    if told is not None:
+        return {**config, "target_host": told.address}, f"server.json in {settings.state_dir}"
+    return {**config, "target_host": DEFAULT_ADDRESS}, "the default address"
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).splitlines()[0][:300] if str(error) else type(error).__name__

@@ -1,0 +1,55 @@
+"""Logs: short constant events with keys, on stderr, with Temporal's context."""
+
+import logging
+import sys
+from collections.abc import MutableMapping
+from typing import Any, Final
+
+import structlog
+from temporalio import activity
+
+from septet.settings import Settings
+
+_LEVELS: Final = {"debug": 10, "info": 20, "warning": 30, "error": 40}
+
+
+def set_up_logs(settings: Settings) -> None:
+    """Write our events and Temporal's to stderr, as JSON or for a person."""
+    level = _LEVELS.get(settings.log_level.lower(), 20)
+    console = settings.log_format == "console" or (settings.log_format == "auto" and sys.stderr.isatty())
+    renderer = structlog.dev.ConsoleRenderer() if console else structlog.processors.JSONRenderer()
+    shared: list[Any] = [
+        structlog.contextvars.merge_contextvars,
+        _temporal_context,
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+    ]
+    structlog.configure(
+        processors=[*shared, structlog.processors.format_exc_info, renderer],
+        wrapper_class=structlog.make_filtering_bound_logger(level),
+        logger_factory=structlog.WriteLoggerFactory(sys.stderr),
+        cache_logger_on_first_use=False,
+    )
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(structlog.stdlib.ProcessorFormatter(processor=renderer, foreign_pre_chain=shared))
+    handler.addFilter(_without_traceback)
+    logging.basicConfig(level=max(level, logging.WARNING), handlers=[handler], force=True)
+
+
+def _temporal_context(logger: object, method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """Say which work order and which activity an event belongs to."""
+    del logger, method
+    if activity.in_activity():
+        info = activity.info()
+        event.setdefault("work_order_id", info.workflow_id)
+        event.setdefault("activity", info.activity_type)
+        event.setdefault("attempt", info.attempt)
+    return event
+
+
+def _without_traceback(record: logging.LogRecord) -> bool:
+    """Keep Temporal's own warnings to a line: a cancelled or timed-out activity is no news of a defect."""
+    if record.name.startswith("temporalio.") and record.levelno <= logging.WARNING:
+        record.exc_info = None
+        record.exc_text = None
+    return True

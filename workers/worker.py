@@ -1,0 +1,61 @@
+"""A worker: the queue of work orders, and the queue of its host."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import timedelta
+from typing import Final
+
+from temporalio.client import Client
+from temporalio.worker import Worker
+
+from septet.settings import Settings
+from workers.registry import Parts, parts_of
+from workflows.work_order import WorkOrder
+
+HEARTBEAT_THROTTLE: Final = timedelta(seconds=2)
+"""A cancel comes with the answer to a heartbeat: the default of 24 s would keep an agent alive for as long."""
+
+_GRACE: Final = timedelta(seconds=3)
+"""What is about to end may end; agents live on under their supervisors and are adopted."""
+
+
+@asynccontextmanager
+async def running_worker(client: Client, settings: Settings) -> AsyncIterator[Parts]:
+    """Serve work orders for as long as the block lasts; agents that run at its end live on."""
+    async with AsyncExitStack() as stack:
+        parts = await stack.enter_async_context(parts_of(settings))
+        await stack.enter_async_context(
+            Worker(
+                client,
+                task_queue=settings.task_queue,
+                workflows=[WorkOrder],
+                activities=parts.shared_activities,
+                graceful_shutdown_timeout=_GRACE,
+                max_heartbeat_throttle_interval=HEARTBEAT_THROTTLE,
+                default_heartbeat_throttle_interval=HEARTBEAT_THROTTLE,
+            )
+        )
+        await stack.enter_async_context(
+            Worker(
+                client,
+                task_queue=parts.host_queue,
+                activities=parts.host_activities,
+                max_concurrent_activities=settings.max_agents,
+                graceful_shutdown_timeout=_GRACE,
+                max_heartbeat_throttle_interval=HEARTBEAT_THROTTLE,
+                default_heartbeat_throttle_interval=HEARTBEAT_THROTTLE,
+            )
+        )
+        yield parts
+
+
+async def stop_asked() -> None:
+    """Wait for SIGINT or SIGTERM."""
+    import signal
+
+    asked = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, asked.set)
+    await asked.wait()

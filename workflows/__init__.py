@@ -1,0 +1,1 @@
+"""Deterministic workflows: what happens in which order, and what follows from a failure."""

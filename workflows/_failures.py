@@ -1,0 +1,46 @@
+"""From what went wrong to what a person reads: type, message, remedy, rescue."""
+
+from temporalio.exceptions import ActivityError, ApplicationError
+from temporalio.exceptions import TimeoutError as TemporalTimeoutError
+
+from septet.contracts.facts import FailureFacts, Rescue
+from septet.contracts.names import Step
+from septet.contracts.task import TaskError
+
+_GO_ON = "The worktree is kept: look at it, then go on with `septet retry`."
+
+
+class StepFailed(Exception):  # noqa: N818 -- it says what happened to the step
+    """A step was not accepted, nor was its second try."""
+
+    def __init__(self, step: Step, reasons: tuple[str, ...]) -> None:
+        """Name the step and why it was not accepted."""
+        self.step = step
+        self.reasons = reasons
+        super().__init__(f"{step.value}: {'; '.join(reasons)}")
+
+    def error(self) -> TaskError:
+        """Return it as a part of the work order object."""
+        said = "; ".join(self.reasons) or "no reason was given"
+        return TaskError(type="StepFailed", message=f"{self.step.value} failed: {said}.", remedy=_GO_ON)
+
+
+def explained(error: BaseException) -> tuple[TaskError, Rescue | None]:
+    """Return what an activity's failure says, and the rescue that it names."""
+    if not isinstance(error, ActivityError):
+        return TaskError(type=type(error).__name__, message=str(error), remedy=_GO_ON), None
+    where, cause = error.activity_type, error.cause
+    if isinstance(cause, ApplicationError):
+        facts = FailureFacts.model_validate(cause.details[0], strict=False) if cause.details else FailureFacts()
+        return (
+            TaskError(
+                type=cause.type or "ActivityFailed",
+                message=f"{where}: {cause.message}",
+                remedy=facts.remedy or _GO_ON,
+            ),
+            facts.rescue,
+        )
+    if isinstance(cause, TemporalTimeoutError):
+        message = f"{where}: no worker finished it in time ({cause.message})."
+        return TaskError(type="TimedOut", message=message, remedy=f"See that a worker runs. {_GO_ON}"), None
+    return TaskError(type="ActivityFailed", message=f"{where}: {cause or error}", remedy=_GO_ON), None

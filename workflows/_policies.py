@@ -1,0 +1,68 @@
+"""Time-outs and retries, with their reasons."""
+
+from datetime import timedelta
+from typing import Final, TypedDict
+
+from temporalio.common import RetryPolicy
+from temporalio.workflow import ActivityCancellationType
+
+from septet.contracts.order import Timeouts
+
+HEARTBEAT_TIMEOUT: Final = timedelta(seconds=30)
+"""Three times a server outage of ten seconds: shorter ones discard results that a living worker still holds."""
+
+_STEP_RETRIES: Final = RetryPolicy(
+    initial_interval=timedelta(seconds=0.2),
+    backoff_coefficient=1.0,
+    maximum_interval=timedelta(seconds=1),
+    maximum_attempts=0,
+)
+"""A worker's death costs no try: agents are counted in their runs' records, and an error that only time can
+cure names its own delay."""
+
+_SHORT_RETRIES: Final = RetryPolicy(
+    initial_interval=timedelta(seconds=0.5),
+    backoff_coefficient=2.0,
+    maximum_interval=timedelta(seconds=30),
+    maximum_attempts=8,
+)
+
+_AGENT_STARTS: Final = 3
+"""A start, a resume, a rerun: what one activity may take at the most."""
+_AROUND_AN_AGENT: Final = timedelta(minutes=15)
+"""Evidence, the repository's own checks, a snapshot, a push."""
+_STEP_IN_ALL: Final = timedelta(days=7)
+"""A usage limit may hold a step back for days; nothing is lost while it waits."""
+
+
+class ActivityOptions(TypedDict, total=False):
+    """What `execute_activity` takes."""
+
+    start_to_close_timeout: timedelta
+    schedule_to_close_timeout: timedelta
+    heartbeat_timeout: timedelta
+    retry_policy: RetryPolicy
+    cancellation_type: ActivityCancellationType
+
+
+def step_options(limits: Timeouts) -> ActivityOptions:
+    """Return the options of an activity that runs an agent.
+
+    A cancelled work order waits for its activity: it ends the agent, takes the rescue and says where it is.
+    """
+    return ActivityOptions(
+        start_to_close_timeout=_AGENT_STARTS * timedelta(seconds=limits.wall_seconds) + _AROUND_AN_AGENT,
+        schedule_to_close_timeout=_STEP_IN_ALL,
+        heartbeat_timeout=HEARTBEAT_TIMEOUT,
+        retry_policy=_STEP_RETRIES,
+        cancellation_type=ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+    )
+
+
+WORKSPACE_OPTIONS: Final = ActivityOptions(
+    start_to_close_timeout=timedelta(minutes=30),
+    heartbeat_timeout=HEARTBEAT_TIMEOUT,
+    retry_policy=_SHORT_RETRIES,
+    cancellation_type=ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+)
+"""Opening a workspace clones a repository, which may be large."""

@@ -1,0 +1,49 @@
+"""One try of one step: run it; where its answer cannot be read, ask the same session for the answer alone."""
+
+from typing import ClassVar, Protocol
+
+from temporalio import workflow
+
+from activities.finalize_json import FinalizeJson
+from septet.contracts.names import AGENT_NAMES, Step, Verdict
+from septet.contracts.steps import FinalizeCall, StepCall, StepResult
+from workflows._policies import step_options
+
+
+class StepActivity(Protocol):
+    """What the seven activities have in common."""
+
+    step: ClassVar[Step]
+
+    async def run(self, call: StepCall) -> StepResult:
+        """Take the step."""
+        ...
+
+
+async def take_step(activity: type[StepActivity], call: StepCall) -> StepResult:
+    """Run one step on the host of its workspace, and the finalizer where it is needed: once, and once more."""
+    again = f" (try {call.attempt})" if call.attempt > 1 else ""
+    result = await workflow.execute_activity_method(
+        activity.run,
+        call,
+        task_queue=call.workspace.task_queue,
+        summary=f"{AGENT_NAMES[call.step]}{again} · {call.workspace.agent}",
+        **step_options(call.limits),
+    )
+    for attempt in (1, 2):
+        if result.verdict is not Verdict.UNPARSED or result.session_id is None:
+            break
+        result = await workflow.execute_activity_method(
+            FinalizeJson.run,
+            FinalizeCall(
+                call=call,
+                session_id=result.session_id,
+                reasons=result.reasons,
+                attempt=attempt,
+                result=result,
+            ),
+            task_queue=call.workspace.task_queue,
+            summary=f"{call.step.value}: the answer alone, as JSON (try {attempt})",
+            **step_options(call.limits),
+        )
+    return result

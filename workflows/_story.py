@@ -1,0 +1,180 @@
+"""What has happened to a work order so far: the work order object and the table that the web UI shows."""
+
+from datetime import datetime
+from typing import Final
+
+from septet.contracts.facts import Rescue
+from septet.contracts.names import AGENT_NAMES, Stage, Status, Step, Verdict
+from septet.contracts.order import WorkOrderInput
+from septet.contracts.steps import Progress, StepResult, Workspace
+from septet.contracts.task import Task, TaskError, TaskStep
+from septet.timestamps import timestamp
+
+_CELL_LIMIT: Final = 80
+_FAILURE_LIMIT: Final = 2000
+
+
+class Story:
+    """The work order object as it grows; `progress` is what the next step is told."""
+
+    def __init__(self) -> None:
+        """Begin with nothing known."""
+        self.task = Task(id="")
+        self.progress = Progress()
+        self.running: Step | None = None
+
+    def begin(self, order_id: str, order: WorkOrderInput, now: datetime) -> None:
+        """Take in what was asked for."""
+        self.task = Task(
+            id=order_id,
+            project=order.project or "",
+            title=order.title or "",
+            description=order.description or "",
+            status=Status.RUNNING,
+            stage=Stage.EXECUTING,
+            priority=order.priority,
+            impact=order.impact,
+            effort=order.effort,
+            score=order.priority + order.impact - order.effort,
+            assigned_agent=order.agent,
+            external_id=str(order.issue or ""),
+            issue_number=str(order.issue or ""),
+            repository_url=order.repository,
+            created_at=timestamp(now),
+            updated_at=timestamp(now),
+        )
+
+    def opened(self, workspace: Workspace, now: datetime) -> None:
+        """Take in what the host found out about repository and issue."""
+        self._change(
+            now,
+            project=self.task.project or workspace.project,
+            title=workspace.issue_title or self.task.title,
+            assigned_agent=workspace.agent,
+            source=workspace.forge if workspace.issue_number else "text",
+            repository_url=workspace.repository,
+        )
+
+    def step_begins(self, step: Step, now: datetime) -> None:
+        """Mark a step as running."""
+        self.running = step
+        self._change(now)
+
+    def step_ended(self, result: StepResult, attempt: int, now: datetime) -> None:
+        """Take in how a step ended; a second try replaces the first one's row."""
+        self.running = None
+        rows = [row for row in self.task.steps if row.step != result.step.value]
+        first = next((row for row in self.task.steps if row.step == result.step.value), None)
+        rescues = self.task.rescues
+        if result.rescue is not None and result.rescue not in rescues:
+            rescues = (*rescues, result.rescue)
+        self._change(
+            now,
+            steps=(*rows, _row(result, (first.attempts if first else 0) + 1 if attempt > 1 else attempt)),
+            usage=self.task.usage.plus(result.usage),
+            rescues=rescues,
+        )
+        if result.verdict is Verdict.DONE:
+            self._learn(result, now)
+
+    def ended(self, status: Status, stage: Stage, now: datetime, error: TaskError | None = None) -> None:
+        """Close the work order."""
+        self.running = None
+        self._change(now, status=status, stage=stage, error=error)
+
+    def rescued(self, rescue: Rescue, now: datetime) -> None:
+        """Take in a rescue that no step's result carried."""
+        if rescue not in self.task.rescues:
+            self._change(now, rescues=(*self.task.rescues, rescue))
+
+    def details(self) -> str:
+        """Return the story as Markdown: what the web UI shows without opening a payload."""
+        task = self.task
+        lines = [
+            f"**{task.id}** · {_cell(task.project)} · {_cell(task.title)} · **{task.status.value}**",
+            "",
+            "| | step | result | seconds | tokens | tries | read by |",
+            "| --- | --- | --- | --- | --- | --- | --- |",
+        ]
+        lines += [_details_row(row) for row in task.steps]
+        if self.running is not None:
+            lines.append(f"| … | {self.running.value} | running | | | | |")
+        if task.pr_url:
+            lines += ["", f"Pull request: {task.pr_url}"]
+        for rescue in task.rescues:
+            lines += ["", f"Rescue `{rescue.snapshot}` ({_cell(rescue.reason)}): `{rescue.patch or 'no patch'}`"]
+        if task.error:
+            lines += [
+                "",
+                f"**{task.error.type}**: {_cell(task.error.message, _FAILURE_LIMIT)}",
+                "",
+                task.error.remedy,
+            ]
+        return "\n".join(lines)
+
+    def _learn(self, result: StepResult, now: datetime) -> None:
+        text = result.result_text
+        match result.step:
+            case Step.CLASSIFY_ISSUE:
+                self.progress = _with(self.progress, issue_class=text)
+                self._change(now, issue_class=text)
+            case Step.BUILD_PLAN:
+                self.progress = _with(self.progress, planner_answer=text)
+            case Step.FIND_PLAN_FILE if text != "0":
+                self.progress = _with(self.progress, plan_path=text)
+                self._change(now, plan_path=text)
+            case Step.GENERATE_BRANCH:
+                self.progress = _with(self.progress, branch_name=text)
+                self._change(now, branch_name=text)
+            case Step.CREATE_COMMIT:
+                self.progress = _with(self.progress, commit_sha=result.commit_sha)
+                self._change(now, commit_sha=result.commit_sha)
+            case Step.CREATE_PULL_REQUEST:
+                self._change(now, pr_url=text)
+            case _:
+                pass
+
+    def _change(self, now: datetime, **values: object) -> None:
+        self.task = self.task.model_copy(update={**values, "updated_at": timestamp(now)})
+
+
+def _with(progress: Progress, **values: object) -> Progress:
+    return Progress.model_validate({**progress.model_dump(), **values}, strict=False)
+
+
+def _row(result: StepResult, attempts: int) -> TaskStep:
+    return TaskStep(
+        step=result.step.value,
+        agent_name=AGENT_NAMES[result.step],
+        agent=result.agent,
+        success=result.verdict is Verdict.DONE,
+        output=result.result_text,
+        result_json=result.result_json,
+        error_message="; ".join(result.reasons) or None if result.verdict is not Verdict.DONE else None,
+        duration_seconds=result.duration_seconds,
+        session_id=result.session_id,
+        timestamp=result.timestamp,
+        attempts=attempts,
+        parsed_by=result.parsed_by,
+        recovered_by=result.recovered_by,
+        warnings=result.warnings,
+        usage=result.usage,
+        files_changed=result.files_changed,
+        rescue=result.rescue.snapshot if result.rescue else None,
+    )
+
+
+def _details_row(row: TaskStep) -> str:
+    mark = "✓" if row.success else "✗"
+    found = row.output if row.success else row.error_message
+    tokens = row.usage.input_tokens + row.usage.output_tokens
+    read_by = " · ".join(part for part in (row.parsed_by, row.recovered_by) if part)
+    return (
+        f"| {mark} | {row.step} | {_cell(found or '')} | {row.duration_seconds:.1f} | {tokens:,} "
+        f"| {row.attempts} | {read_by} |"
+    )
+
+
+def _cell(text: str, limit: int = _CELL_LIMIT) -> str:
+    line = " ".join(text.split()).replace("|", "¦").replace("`", "'")
+    return line if len(line) <= limit else f"{line[: limit - 1]}…"

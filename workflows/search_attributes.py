@@ -1,0 +1,33 @@
+"""What work orders can be found by: `temporal workflow list --query 'SeptetStage="review"'`."""
+
+from typing import Any, Final
+
+from temporalio.common import SearchAttributeKey, SearchAttributeUpdate
+
+from septet.contracts.task import Task
+
+STATUS: Final = SearchAttributeKey.for_keyword("SeptetStatus")
+STAGE: Final = SearchAttributeKey.for_keyword("SeptetStage")
+PROJECT: Final = SearchAttributeKey.for_keyword("SeptetProject")
+REPOSITORY: Final = SearchAttributeKey.for_keyword("SeptetRepository")
+ISSUE: Final = SearchAttributeKey.for_keyword("SeptetIssue")
+PRIORITY: Final = SearchAttributeKey.for_int("SeptetPriority")
+AGENT: Final = SearchAttributeKey.for_keyword("SeptetAgent")
+PULL_REQUEST: Final = SearchAttributeKey.for_keyword("SeptetPullRequest")
+
+KEYWORDS: Final = (STATUS, STAGE, PROJECT, REPOSITORY, ISSUE, AGENT, PULL_REQUEST)
+ALL: Final = (*KEYWORDS, PRIORITY)
+
+
+def values_of(task: Task) -> list[SearchAttributeUpdate[Any]]:
+    """Return what a work order is found by now."""
+    return [
+        STATUS.value_set(task.status.value),
+        STAGE.value_set(task.stage.value),
+        PROJECT.value_set(task.project),
+        REPOSITORY.value_set(task.repository_url),
+        ISSUE.value_set(task.issue_number),
+        PRIORITY.value_set(task.priority),
+        AGENT.value_set(task.assigned_agent or ""),
+        PULL_REQUEST.value_set(task.pr_url or ""),
+    ]

@@ -1,0 +1,168 @@
+"""The work order: one issue on its way to a pull request."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from temporalio import workflow
+from temporalio.common import RawValue, SearchAttributeUpdate
+from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_exception
+
+with workflow.unsafe.imports_passed_through():
+    from activities.build_plan import BuildPlan
+    from activities.classify_issue import ClassifyIssue
+    from activities.create_commit import CreateCommit
+    from activities.create_pull_request import CreatePullRequest
+    from activities.find_plan_file import FindPlanFile
+    from activities.generate_branch import GenerateBranch
+    from activities.implement_plan import ImplementPlan
+    from activities.workspaces import Workspaces
+    from septet.contracts.names import Stage, Status, Verdict
+    from septet.contracts.order import WorkOrderInput
+    from septet.contracts.steps import OpenWorkspace, StepCall, StepResult, Workspace
+    from septet.contracts.task import Task, TaskError, TaskStep
+    from workflows._failures import StepFailed, explained
+    from workflows._input import checked_input
+    from workflows._policies import WORKSPACE_OPTIONS
+    from workflows._steps import StepActivity, take_step
+    from workflows._story import Story
+    from workflows.search_attributes import values_of
+
+
+@workflow.defn(name="WorkOrder")
+class WorkOrder:
+    """Seven steps with a coding agent, each proven before the next one begins."""
+
+    def __init__(self) -> None:
+        """Begin with nothing known; the input is read in `run`, where a wrong one can be refused."""
+        self._story = Story()
+        self._order: WorkOrderInput
+        self._workspace: Workspace
+        self._checkpoint = ""
+        self._found_by: list[SearchAttributeUpdate[Any]] = []
+
+    @workflow.run
+    async def run(self, order: RawValue | None = None, *rest: RawValue) -> Task:
+        """Classify, plan, find the plan, branch, implement, commit, open the pull request."""
+        self._accept(order, rest)
+        with self._told_to_the_end():
+            await self._open_workspace()
+            await self._take(ClassifyIssue)
+            await self._take(BuildPlan)
+            await self._find_the_plan()
+            await self._take(GenerateBranch)
+            await self._take(ImplementPlan)
+            await self._take(CreateCommit)
+            await self._take(CreatePullRequest)
+        return self._story.task
+
+    @workflow.query(description="The work order object, as every face shows it.")
+    def work_order(self) -> Task:
+        """Return the work order object."""
+        return self._story.task
+
+    @workflow.query(description="The steps so far.")
+    def steps(self) -> tuple[TaskStep, ...]:
+        """Return the steps of the work order object."""
+        return self._story.task.steps
+
+    def _accept(self, order: RawValue | None, rest: tuple[RawValue, ...]) -> None:
+        self._order = checked_input(workflow.info().workflow_id, order, rest)
+        self._story.begin(workflow.info().workflow_id, self._order, workflow.info().start_time)
+        self._tell()
+
+    async def _open_workspace(self) -> None:
+        order = self._order
+        self._workspace = await workflow.execute_activity_method(
+            Workspaces.open_workspace,
+            OpenWorkspace(
+                work_order_id=workflow.info().workflow_id,
+                repository=order.repository,
+                issue=order.issue,
+                title=order.title,
+                description=order.description,
+                base=order.base,
+                agent=order.agent,
+            ),
+            summary=f"workspace for {order.repository}",
+            **WORKSPACE_OPTIONS,
+        )
+        self._checkpoint = self._workspace.checkpoint
+        self._story.opened(self._workspace, workflow.now())
+        self._tell()
+
+    async def _find_the_plan(self) -> None:
+        """Find the plan's file; where there is none, plan once more."""
+        if (await self._take(FindPlanFile)).result_text != "0":
+            return
+        await self._take(BuildPlan, reasons=("the plan's file was not found in the worktree",))
+        if (await self._take(FindPlanFile)).result_text == "0":
+            raise StepFailed(FindPlanFile.step, ("there is no plan's file, also after a second plan",))
+
+    async def _take(self, activity: type[StepActivity], reasons: tuple[str, ...] = ()) -> StepResult:
+        """Take a step; one that is not accepted is tried once more, and told why."""
+        for attempt in (1, 2):
+            self._story.step_begins(activity.step, workflow.now())
+            self._tell()
+            result = await take_step(activity, self._call(activity, attempt, reasons))
+            self._story.step_ended(result, attempt, workflow.now())
+            self._tell()
+            if result.verdict is Verdict.DONE:
+                break
+            if result.verdict is Verdict.CANCELLED:
+                raise asyncio.CancelledError
+            reasons = result.reasons
+        else:
+            raise StepFailed(activity.step, reasons)
+        self._checkpoint = result.checkpoint or self._checkpoint
+        return result
+
+    def _call(self, activity: type[StepActivity], attempt: int, reasons: tuple[str, ...]) -> StepCall:
+        return StepCall(
+            step=activity.step,
+            workspace=self._workspace,
+            progress=self._story.progress,
+            attempt=attempt,
+            reasons=reasons,
+            starts_from=self._checkpoint,
+            model=self._order.model,
+            limits=self._order.timeouts,
+            draft=self._order.draft,
+            labels=self._order.labels,
+        )
+
+    @contextmanager
+    def _told_to_the_end(self) -> Iterator[None]:
+        """Let the story end with the truth, however the steps end."""
+        try:
+            yield
+        except StepFailed as failed:
+            raise self._failed(failed.error()) from failed
+        except (ActivityError, asyncio.CancelledError) as error:
+            if is_cancelled_exception(error):
+                self._close(Status.CANCELLED, Stage.DONE)
+                raise
+            task_error, rescue = explained(error)
+            if rescue is not None:
+                self._story.rescued(rescue, workflow.now())
+            raise self._failed(task_error) from error
+        else:
+            self._close(Status.COMPLETED, Stage.REVIEW)
+
+    def _failed(self, error: TaskError) -> ApplicationError:
+        self._close(Status.FAILED, Stage.BLOCKED, error)
+        message = f"{error.message} {error.remedy}".strip()
+        return ApplicationError(message, self._story.task, type=error.type, non_retryable=True)
+
+    def _close(self, status: Status, stage: Stage, error: TaskError | None = None) -> None:
+        self._story.ended(status, stage, workflow.now(), error)
+        self._tell()
+
+    def _tell(self) -> None:
+        """Show the story where people look: current details and search attributes."""
+        workflow.set_current_details(self._story.details())
+        found_by = values_of(self._story.task)
+        if changed := [value for value in found_by if value not in self._found_by]:
+            workflow.upsert_search_attributes(changed)
+            self._found_by = found_by
