@@ -5,8 +5,8 @@ from temporalio.exceptions import ApplicationError
 
 from septet.contracts.names import Stage, Status
 from septet.contracts.task import Task, TaskError
-from workflows import search_attributes as by
 from septet.timestamps import timestamp
+from workflows import search_attributes as by
 
 _CLOSED_AS = {
     WorkflowExecutionStatus.RUNNING: (Status.RUNNING, Stage.EXECUTING),

@@ -25,7 +25,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from clients._closed import task_of_closed, task_of_row
 from septet.contracts.names import Status, Step
 from septet.contracts.order import WorkOrderInput
-from septet.contracts.task import Task
+from septet.contracts.task import Move, Task
 from septet.errors import (
     AlreadyRunningError,
     NotFoundError,
@@ -82,6 +82,20 @@ class WorkOrders:
         except (RPCError, WorkflowQueryFailedError):
             return task_of_row(description)
         return task_of_closed(task, description)
+
+    async def running_step(self, order_id: str) -> str:
+        """Return the step that is under way, or an empty string."""
+        try:
+            return await self._handle(order_id).query(WorkOrder.running_step, rpc_timeout=_QUERY_TIMEOUT)
+        except (RPCError, WorkflowQueryFailedError):
+            return ""
+
+    async def history(self, order_id: str) -> tuple[Move, ...]:
+        """Return the stages that a work order went through; none where no worker can be asked."""
+        try:
+            return await self._handle(order_id).query(WorkOrder.history, rpc_timeout=_QUERY_TIMEOUT)
+        except (RPCError, WorkflowQueryFailedError):
+            return ()
 
     async def tasks(self, limit: int = 100) -> AsyncIterator[Task]:
         """Return the newest work orders, as far as search attributes tell."""

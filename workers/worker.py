@@ -1,6 +1,5 @@
 """A worker: the queue of work orders, and the queue of its host."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
@@ -48,14 +47,3 @@ async def running_worker(client: Client, settings: Settings) -> AsyncIterator[Pa
             )
         )
         yield parts
-
-
-async def stop_asked() -> None:
-    """Wait for SIGINT or SIGTERM."""
-    import signal
-
-    asked = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, asked.set)
-    await asked.wait()

@@ -7,7 +7,7 @@ from septet.contracts.facts import Rescue
 from septet.contracts.names import AGENT_NAMES, Stage, Status, Step, Verdict
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.steps import Progress, StepResult, Workspace
-from septet.contracts.task import Task, TaskError, TaskStep
+from septet.contracts.task import Move, Task, TaskError, TaskStep
 from septet.timestamps import timestamp
 
 _CELL_LIMIT: Final = 80
@@ -22,6 +22,7 @@ class Story:
         self.task = Task(id="")
         self.progress = Progress()
         self.running: Step | None = None
+        self.history: tuple[Move, ...] = ()
 
     def begin(self, order_id: str, order: WorkOrderInput, now: datetime) -> None:
         """Take in what was asked for."""
@@ -43,6 +44,7 @@ class Story:
             created_at=timestamp(now),
             updated_at=timestamp(now),
         )
+        self._moved("", now, "started")
 
     def opened(self, workspace: Workspace, now: datetime) -> None:
         """Take in what the host found out about repository and issue."""
@@ -80,7 +82,9 @@ class Story:
     def ended(self, status: Status, stage: Stage, now: datetime, error: TaskError | None = None) -> None:
         """Close the work order."""
         self.running = None
+        before = self.task.stage.value
         self._change(now, status=status, stage=stage, error=error)
+        self._moved(before, now, error.message if error else status.value)
 
     def rescued(self, rescue: Rescue, now: datetime) -> None:
         """Take in a rescue that no step's result carried."""
@@ -133,6 +137,10 @@ class Story:
                 self._change(now, pr_url=text)
             case _:
                 pass
+
+    def _moved(self, before: str, now: datetime, why: str) -> None:
+        move = Move(when=timestamp(now), **{"from": before}, to=self.task.stage.value, why=why)
+        self.history = (*self.history, move)
 
     def _change(self, now: datetime, **values: object) -> None:
         self.task = self.task.model_copy(update={**values, "updated_at": timestamp(now)})

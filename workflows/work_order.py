@@ -21,7 +21,7 @@ with workflow.unsafe.imports_passed_through():
     from septet.contracts.names import Stage, Status, Verdict
     from septet.contracts.order import WorkOrderInput
     from septet.contracts.steps import OpenWorkspace, StepCall, StepResult, Workspace
-    from septet.contracts.task import Task, TaskError, TaskStep
+    from septet.contracts.task import Move, Task, TaskError, TaskStep
     from workflows._failures import StepFailed, explained
     from workflows._input import checked_input
     from workflows._policies import WORKSPACE_OPTIONS
@@ -66,6 +66,16 @@ class WorkOrder:
     def steps(self) -> tuple[TaskStep, ...]:
         """Return the steps of the work order object."""
         return self._story.task.steps
+
+    @workflow.query(description="The step that is under way, or an empty string.")
+    def running_step(self) -> str:
+        """Return the step that is under way."""
+        return self._story.running or ""
+
+    @workflow.query(description="The stages that it went through: when, from, to, why.")
+    def history(self) -> tuple[Move, ...]:
+        """Return the history, oldest first."""
+        return self._story.history
 
     def _accept(self, order: RawValue | None, rest: tuple[RawValue, ...]) -> None:
         self._order = checked_input(workflow.info().workflow_id, order, rest)

@@ -1,6 +1,6 @@
 """The work order object: one shape for CLI, HTTP, MCP and query."""
 
-from pydantic import JsonValue
+from pydantic import ConfigDict, Field, JsonValue
 
 from septet.contracts.facts import FileChange, Rescue, Usage
 from septet.contracts.names import Stage, Status
@@ -36,6 +36,18 @@ class TaskError(Wire):
     type: str
     message: str
     remedy: str = ""
+
+
+class Move(Wire):
+    """One entry of a work order's history: from which stage to which, when, by whom and why."""
+
+    model_config = ConfigDict(serialize_by_alias=True)
+
+    when: str
+    who: str = "septet"
+    came_from: str = Field(default="", alias="from")
+    to: str
+    why: str = ""
 
 
 class Task(Wire):

@@ -1,0 +1,31 @@
+"""Step 2: write the plan into a file of the worktree."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from temporalio import activity
+
+from activities._proof import Proof, planned
+from activities._way import Way
+from septet.contracts.answers import BuildPlanAnswer
+from septet.contracts.names import Step
+from septet.contracts.steps import StepCall, StepResult
+from septet.git.place import Place
+
+
+@dataclass(frozen=True, slots=True)
+class BuildPlan:
+    """`result_text` is the plan's path, relative to the worktree's root."""
+
+    way: Way
+    step: ClassVar[Step] = Step.BUILD_PLAN
+
+    @activity.defn(name="build_plan")
+    async def run(self, call: StepCall) -> StepResult:
+        """Plan the work. Idempotent: a finished run is read again. Leaves the plan in the worktree."""
+        return await self.way.walk(call, self.prove)
+
+    def prove(self, call: StepCall, place: Place, answer: BuildPlanAnswer) -> Proof:
+        """Look at the plan: a file with something in it, inside the worktree, and no symlink out of it."""
+        del call
+        return Proof(planned(place, answer.plan_path))

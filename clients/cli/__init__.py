@@ -1,0 +1,1 @@
+"""The `septet` command. Each command imports what it uses when it is used."""

@@ -1,0 +1,140 @@
+"""`septet demo`: the main job on a sample repository, with a server and a worker of its own."""
+
+import asyncio
+import shlex
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from rich.live import Live
+from rich.text import Text
+
+from clients.cli import tables
+from clients.cli.orders import WorkOrderFailedError
+from clients.cli.reply import Reply, reply
+from clients.work_orders import WorkOrders
+from septet.agents.registry import find_program
+from septet.contracts.names import Status
+from septet.contracts.order import WorkOrderInput
+from septet.contracts.task import Task
+from septet.forges.local import LocalForge
+from septet.git.engine import Git
+from septet.sample.sample import Sample, make_sample
+from septet.settings import Settings, load_settings
+from septet.state import StateDir
+from workers.connection import connect
+from workers.logs import set_up_logs
+from workers.server import Ports, ServerFile, embedded_server, free_port
+from workers.worker import running_worker
+
+_LOOK_EVERY_SECONDS = 0.15
+_ORDER_ID = "wo-demo"
+
+
+@dataclass(frozen=True, slots=True)
+class _Stage:
+    """What the demo runs on."""
+
+    settings: Settings
+    sample: Sample
+    orders: WorkOrders
+    server: ServerFile
+
+
+def demo(*, scenario: str | None, agent: str, as_json: bool) -> None:
+    """Take one work order through all seven steps and show them as they happen."""
+
+    async def work() -> Reply:
+        settings = _settings(scenario, agent)
+        set_up_logs(settings)
+        find_program(agent, settings)
+        if agent != "scripted" and not as_json:
+            tables.console().print(
+                Text(f"This runs {agent} with your own login: it costs money.", style="bold yellow")
+            )
+        async with _stage(settings) as stage:
+            order = WorkOrderInput(repository=str(stage.sample.origin), issue=stage.sample.issue, agent=agent)
+            await stage.orders.start(order, _ORDER_ID)
+            task = await _watched(stage.orders, quiet=as_json)
+            return _answer(stage, task)
+
+    reply(work, as_json=as_json)
+
+
+def _settings(scenario: str | None, agent: str) -> Settings:
+    """Return the settings of the demo: a state directory of its own, the scenario, and quiet logs."""
+    own = load_settings()
+    environ = dict(own.environ)
+    if scenario is not None:
+        environ["SEPTET_SCRIPTED_SCENARIO"] = scenario
+    folder = own.state_dir / "demos" / datetime.now(UTC).strftime("%Y%m%d-%H%M%S-%f")
+    return own.model_copy(update={"state_dir": folder, "agent": agent, "environ": environ, "log_level": "error"})
+
+
+@asynccontextmanager
+async def _stage(settings: Settings) -> AsyncIterator[_Stage]:
+    state = StateDir(settings.state_dir)
+    state.prepare()
+    sample = await asyncio.to_thread(_make_sample, state.root / "sample", settings)
+    async with embedded_server(state, Ports(free_port(), free_port()), settings.git_env) as server:
+        client = await connect(settings, address=server.address)
+        async with running_worker(client, settings):
+            yield _Stage(settings, sample, WorkOrders(client, settings.task_queue), server)
+
+
+def _make_sample(folder: Path, settings: Settings) -> Sample:
+    def add_issue(origin: Path, title: str, body: str) -> int:
+        return LocalForge(origin, settings.git_env).add_issue(title, body).number
+
+    return make_sample(folder, add_issue, settings.git_env)
+
+
+async def _watched(orders: WorkOrders, *, quiet: bool) -> Task:
+    """Draw the steps until the work order is closed."""
+    ended = asyncio.create_task(orders.wait(_ORDER_ID))
+    with Live(console=tables.console(), refresh_per_second=8, transient=False, auto_refresh=not quiet) as live:
+        while not ended.done():
+            if not quiet:
+                running = await orders.running_step(_ORDER_ID)
+                live.update(tables.task_view(await orders.task(_ORDER_ID), running))
+            await asyncio.wait([ended], timeout=_LOOK_EVERY_SECONDS)
+        task = await ended
+        if not quiet:
+            live.update(tables.task_view(task))
+    return task
+
+
+def _answer(stage: _Stage, task: Task) -> Reply:
+    state_dir = stage.settings.state_dir
+    command = f"SEPTET_STATE_DIR={shlex.quote(str(state_dir))} septet up"
+    stat = _diff_stat(stage, task)
+    payload: dict[str, Any] = {
+        "task": task.model_dump(mode="json"),
+        "diff_stat": stat,
+        "state_dir": str(state_dir),
+        "look": command,
+    }
+    failed = None
+    if task.status is not Status.COMPLETED:
+        error = task.error
+        failed = WorkOrderFailedError(error.message if error else "", remedy=error.remedy if error else "")
+    return Reply(payload, lambda: _show(stage, stat, command), failed)
+
+
+def _show(stage: _Stage, stat: str, command: str) -> None:
+    out = tables.console()
+    out.print()
+    out.print(Text(stat), soft_wrap=True)
+    out.print(Text(f"repository    {stage.sample.origin}"), soft_wrap=True)
+    out.print("Look at the work order, its history and its agents' output again with:")
+    out.print(Text(command, style="bold"), soft_wrap=True)
+
+
+def _diff_stat(stage: _Stage, task: Task) -> str:
+    if task.commit_sha is None:
+        return ""
+    git = Git(stage.sample.origin, env=stage.settings.git_env)
+    return git.run("diff", "--stat", f"{task.commit_sha}~1", task.commit_sha).decode(errors="replace").rstrip()

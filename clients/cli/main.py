@@ -1,0 +1,275 @@
+"""The `septet` command: what there is to say on a command line. What it does stands in the modules beside it."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from clients.cli.reply import ExitCode, end_with_error
+
+_HELP: Final = "Turn an issue into a pull request with a coding-agent CLI, as a durable Temporal workflow."
+_EXIT_CODES: Final = (
+    "Exit codes: 0 ok, 1 failed, 2 usage, 3 not found, 4 server not reached, 5 refused, 6 already running, "
+    "130 interrupted."
+)
+
+app = typer.Typer(
+    name="septet",
+    help=_HELP,
+    epilog=_EXIT_CODES,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+rescue = typer.Typer(name="rescue", help="Get work back.", no_args_is_help=True, rich_markup_mode=None)
+issue = typer.Typer(name="issue", help="Issues of the local forge.", no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(rescue)
+app.add_typer(issue)
+
+Json = Annotated[bool, typer.Option("--json", help="Answer with one JSON object on stdout.")]
+Address = Annotated[str | None, typer.Option(help="The Temporal server, as host:port.")]
+Id = Annotated[str, typer.Argument(metavar="ID", help="The work order, such as wo-42.")]
+Repo = Annotated[str, typer.Option("--repo", help="A path, or an address that git takes.")]
+Port = Annotated[int, typer.Option(help="The embedded server's port.")]
+UiPort = Annotated[int, typer.Option(help="The web UI's port.")]
+ApiPort = Annotated[int, typer.Option(help="The HTTP API's port.")]
+
+
+@app.command()
+def up(port: Port = 7233, ui_port: UiPort = 8233, as_json: Json = False) -> None:
+    """Run server, web UI and worker in this terminal, until Ctrl-C.
+
+    Example: septet up
+    """
+    from clients.cli import up as implementation
+
+    implementation.up(port=port, ui_port=ui_port, as_json=as_json)
+
+
+@app.command()
+def demo(
+    scenario: Annotated[
+        str | None, typer.Option(help="What the scripted agent does wrong: malformed, crash, …")
+    ] = None,
+    agent: Annotated[str, typer.Option(help="The agent; a real one costs money.")] = "scripted",
+    as_json: Json = False,
+) -> None:
+    """Take one work order through all seven steps on a sample repository.
+
+    Example: septet demo --scenario crash
+    """
+    from clients.cli import demo as implementation
+
+    implementation.demo(scenario=scenario, agent=agent, as_json=as_json)
+
+
+@app.command()
+def run(
+    repo: Repo,
+    issue_number: Annotated[
+        int | None, typer.Option("--issue", help="An issue of the repository's forge.")
+    ] = None,
+    issue_file: Annotated[
+        Path | None, typer.Option(help="A file with the issue: its first line is the title.")
+    ] = None,
+    title: Annotated[str | None, typer.Option(help="The issue's title.")] = None,
+    body: Annotated[str | None, typer.Option(help="The issue's body.")] = None,
+    agent: Annotated[str | None, typer.Option(help="The agent, such as claude.")] = None,
+    model: Annotated[str | None, typer.Option(help="The model to ask the agent for.")] = None,
+    base: Annotated[str | None, typer.Option(help="The branch to start from.")] = None,
+    order_id: Annotated[str | None, typer.Option("--id", help="The work order's id.")] = None,
+    draft: Annotated[bool, typer.Option(help="Open the pull request as a draft.")] = False,
+    wait: Annotated[bool, typer.Option(help="Wait for its end.")] = False,
+    address: Address = None,
+    as_json: Json = False,
+) -> None:
+    """Start a work order.
+
+    Example: septet run --repo https://github.com/o/r --issue 42 --wait
+    """
+    from clients.cli import orders
+
+    issue_text = orders.IssueText(issue_number, issue_file, title, body)
+    choice = {"agent": agent, "model": model, "base": base, "draft": draft}
+    orders.run(repo, issue_text, choice, order_id=order_id, wait=wait, address=address, as_json=as_json)
+
+
+@app.command()
+def show(order_id: Id, address: Address = None, as_json: Json = False) -> None:
+    """Show one work order.
+
+    Example: septet show wo-42
+    """
+    from clients.cli import orders
+
+    orders.show(order_id, address=address, as_json=as_json)
+
+
+@app.command()
+def steps(order_id: Id, address: Address = None, as_json: Json = False) -> None:
+    """Show the steps of one work order.
+
+    Example: septet steps wo-42 --json
+    """
+    from clients.cli import orders
+
+    orders.steps(order_id, address=address, as_json=as_json)
+
+
+@app.command()
+def board(
+    project: Annotated[str | None, typer.Option(help="Only this project.")] = None,
+    address: Address = None,
+    as_json: Json = False,
+) -> None:
+    """Show the work orders by stage.
+
+    Example: septet board --project o/r
+    """
+    from clients.cli import orders
+
+    orders.board(project, address=address, as_json=as_json)
+
+
+@app.command()
+def logs(
+    order_id: Id,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the work order ends.")] = False,
+    raw: Annotated[bool, typer.Option(help="The bytes that the agent printed.")] = False,
+    address: Address = None,
+    as_json: Json = False,
+) -> None:
+    """Show what the agents of a work order said and did.
+
+    Example: septet logs wo-42 --follow
+    """
+    from clients.cli import logs as implementation
+
+    implementation.logs(order_id, follow=follow, raw=raw, address=address, as_json=as_json)
+
+
+@app.command()
+def cancel(order_id: Id, address: Address = None, as_json: Json = False) -> None:
+    """End a work order's agent and keep its work in a rescue.
+
+    Example: septet cancel wo-42
+    """
+    from clients.cli import orders
+
+    orders.cancel(order_id, address=address, as_json=as_json)
+
+
+@app.command()
+def retry(
+    order_id: Id,
+    from_step: Annotated[str | None, typer.Option("--from", help="The step to go back to.")] = None,
+    wait: Annotated[bool, typer.Option(help="Wait for its end.")] = False,
+    address: Address = None,
+    as_json: Json = False,
+) -> None:
+    """Go on with a failed or cancelled work order, by default at the step that failed.
+
+    Example: septet retry wo-42 --from implement_plan
+    """
+    from clients.cli import orders
+
+    orders.retry(order_id, from_step, wait=wait, address=address, as_json=as_json)
+
+
+@app.command()
+def worker(
+    register: Annotated[bool, typer.Option("--register", help="Only create the search attributes.")] = False,
+    address: Address = None,
+    as_json: Json = False,
+) -> None:
+    """Run a worker for a shared Temporal server, until SIGTERM.
+
+    Example: TEMPORAL_ADDRESS=temporal:7233 septet worker
+    """
+    from clients.cli import worker as implementation
+
+    implementation.worker(register=register, address=address, as_json=as_json)
+
+
+@app.command()
+def doctor(
+    repo: Annotated[str | None, typer.Option(help="Look at this repository's commands and settings too.")] = None,
+    address: Address = None,
+    as_json: Json = False,
+) -> None:
+    """Say what is missing on this machine, and the remedy.
+
+    Example: septet doctor --repo .
+    """
+    from clients.cli import doctor as implementation
+
+    implementation.doctor(repo, address=address, as_json=as_json)
+
+
+@rescue.command("list")
+def rescue_list(
+    order_id: Annotated[str | None, typer.Argument(metavar="[ID]", help="Only this work order's.")] = None,
+    as_json: Json = False,
+) -> None:
+    """List the snapshots on this host.
+
+    Example: septet rescue list wo-42
+    """
+    from clients.cli import rescues
+
+    rescues.list_(order_id, as_json=as_json)
+
+
+@rescue.command("restore")
+def rescue_restore(
+    snapshot: Annotated[str, typer.Argument(metavar="SNAPSHOT", help="Its name, as `rescue list` shows it.")],
+    to: Annotated[Path, typer.Option(help="A new or empty folder.")],
+    as_json: Json = False,
+) -> None:
+    """Restore a snapshot, bit for bit, into a folder of its own.
+
+    Example: septet rescue restore wo-42/0007-rescue --to /tmp/back
+    """
+    from clients.cli import rescues
+
+    rescues.restore(snapshot, to, as_json=as_json)
+
+
+@issue.command("add")
+def issue_add(
+    repo: Repo,
+    title: Annotated[str, typer.Option(help="The issue's title.")],
+    body: Annotated[str, typer.Option(help="The issue's body.")] = "",
+    as_json: Json = False,
+) -> None:
+    """Add an issue to the local forge of a repository on disk.
+
+    Example: septet issue add --repo ./app --title 'Totals are wrong'
+    """
+    from clients.cli import issues
+
+    issues.add(repo, title, body, as_json=as_json)
+
+
+def main() -> None:
+    """Run the command line: no traceback reaches a user who made a mistake."""
+    if sys.platform == "win32":
+        sys.exit("Septet does not run on Windows: use Linux, or a Linux distribution under WSL.")
+    as_json = "--json" in sys.argv
+    try:
+        code = app(standalone_mode=False)
+    except typer.TyperException as error:
+        code = _usage(error, as_json=as_json)
+    except (typer.Abort, KeyboardInterrupt):
+        code = ExitCode.INTERRUPTED
+    sys.exit(code)
+
+
+def _usage(error: typer.TyperException, *, as_json: bool) -> int:
+    try:
+        end_with_error("Usage", error.format_message(), "See `septet --help`.", ExitCode.USAGE, as_json=as_json)
+    except typer.Exit as ended:
+        return ended.exit_code
+    return ExitCode.USAGE

@@ -1,0 +1,197 @@
+"""Commands about work orders: start, look, cancel, go on."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import ValidationError
+
+from clients.cli import tables
+from clients.cli.reply import Reply, reply
+from clients.runs_on_disk import runs_of
+from clients.work_orders import WorkOrders
+from septet.contracts.names import Stage, Status, Step
+from septet.contracts.order import TEXT_LIMIT_BYTES, WorkOrderInput
+from septet.contracts.task import Task
+from septet.errors import InvalidInputError, NotFoundError, SeptetError, UsageError
+from septet.settings import load_settings
+from septet.state import StateDir
+from workers.connection import connect
+
+_OPTION_OF: Final = {"repository": "--repo", "issue": "--issue", "description": "--body", "order_id": "--id"}
+
+
+class WorkOrderFailedError(SeptetError):
+    """The work order did not come to a pull request."""
+
+
+@dataclass(frozen=True, slots=True)
+class IssueText:
+    """An issue as the command line gives it: a number, a file, or a title and a body."""
+
+    number: int | None = None
+    file: Path | None = None
+    title: str | None = None
+    body: str | None = None
+
+    def fields(self) -> dict[str, Any]:
+        """Return the fields of the work order's input.
+
+        Raises:
+            UsageError: None of them is given, or more than one.
+            InvalidInputError: The file cannot be read, is empty or is too large.
+        """
+        given = [self.number is not None, self.file is not None, self.title is not None]
+        if sum(given) != 1 or (self.body is not None and self.title is None):
+            remedy = "Give one of --issue N, --issue-file F, or --title T with --body B."
+            raise UsageError("It is not clear which issue is meant.", remedy=remedy)
+        if self.number is not None:
+            return {"issue": self.number}
+        title, body = (self.title, self.body) if self.file is None else _read_issue(self.file)
+        return {"title": title, "description": body or ""}
+
+
+def run(  # noqa: PLR0913 -- the options of the command, by name
+    repo: str,
+    issue: IssueText,
+    choice: Mapping[str, Any],
+    *,
+    order_id: str | None,
+    wait: bool,
+    address: str | None,
+    as_json: bool,
+) -> None:
+    """Start a work order, and wait for its end where that is asked."""
+
+    async def work(orders: WorkOrders) -> Reply:
+        order = _checked({"repository": _whole_path(repo), **issue.fields(), **choice})
+        task = await orders.start(order, order_id)
+        return _answer(await orders.wait(task.id) if wait else task, waited=wait)
+
+    _with_orders(work, address=address, as_json=as_json)
+
+
+def show(order_id: str, *, address: str | None, as_json: bool) -> None:
+    """Show one work order with its agent runs and its history."""
+
+    async def work(orders: WorkOrders) -> Reply:
+        task = await orders.task(order_id)
+        runs = runs_of(StateDir(load_settings().state_dir), order_id)
+        history = [move.model_dump(mode="json") for move in await orders.history(order_id)]
+        payload = {"task": _plain(task), "runs": runs, "history": history}
+        return Reply(payload, lambda: tables.show_task(task))
+
+    _with_orders(work, address=address, as_json=as_json)
+
+
+def steps(order_id: str, *, address: str | None, as_json: bool) -> None:
+    """Show the steps of one work order."""
+
+    async def work(orders: WorkOrders) -> Reply:
+        task = await orders.task(order_id)
+        rows = [row.model_dump(mode="json") for row in task.steps]
+        return Reply({"steps": rows}, lambda: tables.show_steps(task))
+
+    _with_orders(work, address=address, as_json=as_json)
+
+
+def board(project: str | None, *, address: str | None, as_json: bool) -> None:
+    """Show the work orders by stage."""
+
+    async def work(orders: WorkOrders) -> Reply:
+        tasks = [task async for task in orders.tasks() if project in (None, task.project)]
+        stages = {stage: [task for task in tasks if task.stage is stage] for stage in Stage}
+        payload = {
+            "project": project,
+            "stages": {stage.value: [_plain(task) for task in found] for stage, found in stages.items()},
+            "summary": {
+                "total": len(tasks),
+                "in_progress": len(stages[Stage.EXECUTING]),
+                "blocked": len(stages[Stage.BLOCKED]),
+                "completed": sum(task.status is Status.COMPLETED for task in tasks),
+            },
+        }
+        return Reply(payload, lambda: tables.show_board(stages))
+
+    _with_orders(work, address=address, as_json=as_json)
+
+
+def cancel(order_id: str, *, address: str | None, as_json: bool) -> None:
+    """End a work order's agent and keep its work in a rescue."""
+
+    async def work(orders: WorkOrders) -> Reply:
+        return _answer(await orders.cancel(order_id), waited=False)
+
+    _with_orders(work, address=address, as_json=as_json)
+
+
+def retry(order_id: str, from_step: str | None, *, wait: bool, address: str | None, as_json: bool) -> None:
+    """Go on with a closed work order."""
+
+    async def work(orders: WorkOrders) -> Reply:
+        task = await orders.retry(order_id, _step(from_step))
+        return _answer(await orders.wait(task.id) if wait else task, waited=wait)
+
+    _with_orders(work, address=address, as_json=as_json)
+
+
+def _with_orders(work: Callable[[WorkOrders], Awaitable[Reply]], *, address: str | None, as_json: bool) -> None:
+    async def connected() -> Reply:
+        settings = load_settings()
+        client = await connect(settings, address=address)
+        return await work(WorkOrders(client, settings.task_queue))
+
+    reply(connected, as_json=as_json)
+
+
+def _answer(task: Task, *, waited: bool) -> Reply:
+    failed = None
+    if waited and task.status is not Status.COMPLETED:
+        message = task.error.message if task.error else f"{task.id} is {task.status.value}."
+        remedy = task.error.remedy if task.error else f"Look at it with `septet show {task.id}`."
+        failed = WorkOrderFailedError(message, remedy=remedy)
+    return Reply({"task": _plain(task)}, lambda: tables.show_task(task), failed)
+
+
+def _plain(task: Task) -> dict[str, Any]:
+    return task.model_dump(mode="json")
+
+
+def _checked(fields: Mapping[str, Any]) -> WorkOrderInput:
+    try:
+        return WorkOrderInput.model_validate({key: value for key, value in fields.items() if value is not None})
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = str(first["loc"][0]) if first["loc"] else ""
+        option = _OPTION_OF.get(name, f"--{name}" if name else "the input")
+        raise InvalidInputError(f"{option}: {first['msg']}.") from error
+
+
+def _read_issue(path: Path) -> tuple[str, str]:
+    try:
+        with path.open("rb") as file:
+            content = file.read(TEXT_LIMIT_BYTES + 1)
+    except OSError as error:
+        raise NotFoundError(f"--issue-file {path}: {error.strerror}.") from error
+    text = content.decode(errors="replace").removeprefix("\ufeff").strip()
+    if not text:
+        raise InvalidInputError(f"--issue-file {path} is empty.", remedy="Its first line is the title.")
+    title, _, body = text.partition("\n")
+    return title.lstrip("# ").strip(), body.strip()
+
+
+def _whole_path(repo: str) -> str:
+    """Return a path as the worker will understand it; addresses stay as they are."""
+    looks_like_address = "://" in repo or (":" in repo and not repo.startswith((".", "/", "~")))
+    return repo if looks_like_address else str(Path(repo).expanduser().absolute())
+
+
+def _step(name: str | None) -> Step | None:
+    if name is None:
+        return None
+    try:
+        return Step(name)
+    except ValueError as error:
+        remedy = f"The steps are {', '.join(Step)}."
+        raise UsageError(f"--from {name}: there is no such step.", remedy=remedy) from error

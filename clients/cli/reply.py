@@ -1,0 +1,112 @@
+"""One way out for every command: a text for people or one JSON object for programs, and an exit code."""
+
+import asyncio
+import json
+import sys
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any, Final
+
+import typer
+
+from septet.errors import (
+    AlreadyRunningError,
+    InvalidInputError,
+    NotFoundError,
+    RefusedTransitionError,
+    SeptetError,
+    ServerNotReachedError,
+    UsageError,
+)
+
+
+class ExitCode(IntEnum):
+    """What the shell sees."""
+
+    OK = 0
+    FAILED = 1
+    USAGE = 2
+    NOT_FOUND = 3
+    SERVER_NOT_REACHED = 4
+    REFUSED = 5
+    ALREADY_RUNNING = 6
+    INTERRUPTED = 130
+
+
+_EXIT_CODES: Final[Mapping[type[SeptetError], ExitCode]] = {
+    UsageError: ExitCode.USAGE,
+    InvalidInputError: ExitCode.USAGE,
+    NotFoundError: ExitCode.NOT_FOUND,
+    ServerNotReachedError: ExitCode.SERVER_NOT_REACHED,
+    RefusedTransitionError: ExitCode.REFUSED,
+    AlreadyRunningError: ExitCode.ALREADY_RUNNING,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a command answers."""
+
+    payload: Mapping[str, Any] = field(default_factory=dict)
+    """For programs: it becomes `{"ok": true, …}`."""
+    show: Callable[[], None] = lambda: None
+    """For people."""
+    failed: SeptetError | None = None
+    """Set where the command did its work and the answer is still no success, such as a failed work order."""
+
+
+def reply(work: Callable[[], Awaitable[Reply]], *, as_json: bool) -> None:
+    """Do a command's work and end this process with its answer."""
+    try:
+        answer = asyncio.run(_finished(work))
+    except KeyboardInterrupt:
+        end_with_error("Interrupted", "It was interrupted.", "", ExitCode.INTERRUPTED, as_json=as_json)
+    except SeptetError as error:
+        kind = type(error).__name__.removesuffix("Error")
+        end_with_error(kind, error.message, error.remedy, exit_code_of(error), as_json=as_json)
+    if as_json:
+        print_json({**_outcome(answer), **answer.payload})
+    else:
+        answer.show()
+        if answer.failed is not None:
+            _say_error(answer.failed.message, answer.failed.remedy)
+    raise typer.Exit(ExitCode.OK if answer.failed is None else exit_code_of(answer.failed))
+
+
+def print_json(value: Mapping[str, Any]) -> None:
+    """Print one JSON object on one line of stdout."""
+    sys.stdout.write(json.dumps(value, ensure_ascii=False) + "\n")
+    sys.stdout.flush()
+
+
+def end_with_error(kind: str, message: str, remedy: str, code: ExitCode, *, as_json: bool) -> None:
+    """Say what went wrong and how to go on, and end this process."""
+    if as_json:
+        print_json({"ok": False, "error": {"type": kind, "message": message, "remedy": remedy}})
+    else:
+        _say_error(message, remedy)
+    raise typer.Exit(code)
+
+
+def exit_code_of(error: SeptetError) -> ExitCode:
+    """Return the exit code for an error: that of the nearest class in the table."""
+    return next((_EXIT_CODES[kind] for kind in type(error).__mro__ if kind in _EXIT_CODES), ExitCode.FAILED)
+
+
+async def _finished(work: Callable[[], Awaitable[Reply]]) -> Reply:
+    return await work()
+
+
+def _outcome(answer: Reply) -> dict[str, Any]:
+    if answer.failed is None:
+        return {"ok": True}
+    kind = type(answer.failed).__name__.removesuffix("Error")
+    told = {"type": kind, "message": answer.failed.message, "remedy": answer.failed.remedy}
+    return {"ok": False, "error": told}
+
+
+def _say_error(message: str, remedy: str) -> None:
+    typer.secho(f"Error: {message}", fg="red", err=True)
+    if remedy:
+        typer.secho(remedy, err=True)

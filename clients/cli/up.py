@@ -1,0 +1,44 @@
+"""`septet up`: server, web UI and worker in one terminal."""
+
+import typer
+
+from clients.cli.reply import Reply, print_json, reply
+from clients.cli.worker import say_living, stop_asked
+from septet.settings import load_settings
+from septet.state import StateDir
+from workers.connection import connect
+from workers.logs import set_up_logs
+from workers.server import Ports, ServerFile, embedded_server
+
+
+def up(*, port: int, ui_port: int, as_json: bool) -> None:
+    """Run all of Septet on this machine until Ctrl-C; agents live on."""
+
+    async def work() -> Reply:
+        from workers.worker import running_worker
+
+        settings = load_settings()
+        set_up_logs(settings)
+        state = StateDir(settings.state_dir)
+        async with embedded_server(state, Ports(port, ui_port), settings.git_env) as server:
+            client = await connect(settings, address=server.address, identity=f"septet@{state.host_id()}")
+            async with running_worker(client, settings) as parts:
+                _say_ready(server, state, as_json=as_json)
+                await stop_asked()
+                living = parts.living_agents()
+        return Reply({"stopped": True, "living_agents": living}, lambda: say_living(living))
+
+    reply(work, as_json=as_json)
+
+
+def _say_ready(server: ServerFile, state: StateDir, *, as_json: bool) -> None:
+    if as_json:
+        print_json(
+            {"ok": True, "ready": True, "address": server.address, "ui": server.ui, "state_dir": str(state.root)}
+        )
+        return
+    typer.echo(f"Septet is up: server {server.address}, web UI {server.ui}, state {state.root}.")
+    typer.echo(
+        "Start a work order in another terminal: septet run --repo . --title 'What is wrong' --body 'Where'"
+    )
+    typer.echo("Ctrl-C stops server and worker; agents live on.")

@@ -1,0 +1,67 @@
+"""`septet worker`: serve work orders of a shared Temporal server."""
+
+import asyncio
+import signal
+from typing import Any
+
+import typer
+from temporalio.client import Client
+
+from clients.cli.reply import Reply, print_json, reply
+from septet.settings import Settings, load_settings
+from septet.state import StateDir
+from workers.connection import connect
+from workers.logs import set_up_logs
+from workers.preflight import register_search_attributes
+
+
+def worker(*, register: bool, address: str | None, as_json: bool) -> None:
+    """Register the search attributes, then serve until SIGTERM or Ctrl-C."""
+
+    async def work() -> Reply:
+        settings = load_settings()
+        set_up_logs(settings)
+        state = StateDir(settings.state_dir)
+        state.prepare()
+        client = await connect(settings, address=address, identity=f"septet@{state.host_id()}")
+        registered = await register_search_attributes(client)
+        payload: dict[str, Any] = {"namespace": client.namespace, "registered": list(registered)}
+        if register:
+            return Reply(payload, lambda: _say_registered(registered))
+        return await _serve(client, settings, payload, as_json=as_json)
+
+    reply(work, as_json=as_json)
+
+
+async def _serve(client: Client, settings: Settings, payload: dict[str, Any], *, as_json: bool) -> Reply:
+    from workers.worker import running_worker
+
+    async with running_worker(client, settings) as parts:
+        ready = {"ok": True, "ready": True, "host": parts.host_id, "task_queue": settings.task_queue, **payload}
+        if as_json:
+            print_json(ready)
+        else:
+            where = client.service_client.config.target_host
+            typer.echo(f"Worker {parts.host_id} serves queue {settings.task_queue!r} at {where}.")
+        await stop_asked()
+        living = parts.living_agents()
+    return Reply({"stopped": True, "living_agents": living}, lambda: say_living(living))
+
+
+async def stop_asked() -> None:
+    """Wait for SIGINT or SIGTERM."""
+    asked = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, asked.set)
+    await asked.wait()
+
+
+def say_living(living: list[str]) -> None:
+    """Name the agents that live on under their supervisors."""
+    for run in living:
+        typer.echo(f"Agent {run} lives on; the next worker of this host takes it over.")
+
+
+def _say_registered(names: tuple[str, ...]) -> None:
+    typer.echo(f"Registered: {', '.join(names)}." if names else "All search attributes are registered.")

@@ -1,0 +1,104 @@
+"""What an error of a model API means: its kind, whether waiting helps, and the remedy."""
+
+import re
+import time
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class ApiError:
+    """An error of the model API, understood."""
+
+    kind: str
+    retryable: bool
+    remedy: str = ""
+    retry_after_seconds: float | None = None
+    """How long to wait at least, where waiting helps."""
+
+
+_AUTHENTICATION: Final = ApiError(
+    "authentication", retryable=False, remedy="Log the agent's CLI in or set its API key, then `septet retry`."
+)
+_BILLING: Final = ApiError("billing", retryable=False, remedy="Add credit to the account, then `septet retry`.")
+_PERMISSION: Final = ApiError(
+    "permission", retryable=False, remedy="Give the account access, or choose another model, then `septet retry`."
+)
+_MODEL: Final = ApiError(
+    "unknown_model", retryable=False, remedy="Name a model that the account has (`--model`), then start again."
+)
+_CONTEXT: Final = ApiError(
+    "context_length", retryable=False, remedy="Split the work into smaller issues, or choose a larger model."
+)
+_REQUEST: Final = ApiError("invalid_request", retryable=False, remedy="Read the run's stdout.jsonl for what was refused.")
+_RATE_LIMIT: Final = ApiError("rate_limit", retryable=True, retry_after_seconds=60.0)
+_OVERLOADED: Final = ApiError("overloaded", retryable=True, retry_after_seconds=30.0)
+_SERVER: Final = ApiError("server_error", retryable=True, retry_after_seconds=15.0)
+_NETWORK: Final = ApiError("network", retryable=True, retry_after_seconds=10.0)
+_UNKNOWN: Final = ApiError("unknown", retryable=True, retry_after_seconds=30.0)
+
+_BY_WORDS: Final = (
+    (re.compile(r"prompt is too long|context (length|window)|maximum context", re.IGNORECASE), _CONTEXT),
+    (re.compile(r"credit balance|billing|payment required", re.IGNORECASE), _BILLING),
+    (re.compile(r"not logged in|please run /login|invalid api key|invalid bearer", re.IGNORECASE), _AUTHENTICATION),
+    (re.compile(r"usage limit|rate limit|quota|limit will reset", re.IGNORECASE), _RATE_LIMIT),
+    (re.compile(r"overloaded", re.IGNORECASE), _OVERLOADED),
+    (re.compile(r"ECONN|ENOTFOUND|ETIMEDOUT|timed? ?out|unable to connect|connection|network", re.IGNORECASE), _NETWORK),
+)
+_FIRST_WORDS: Final = _BY_WORDS[:2]
+"""Words that say more than a status does: 400 is sent for a long context and for an empty account too."""
+_BY_STATUS: Final = {
+    400: _REQUEST,
+    401: _AUTHENTICATION,
+    402: _BILLING,
+    403: _PERMISSION,
+    404: _MODEL,
+    408: _NETWORK,
+    413: _CONTEXT,
+    429: _RATE_LIMIT,
+    529: _OVERLOADED,
+}
+_STATUS_IN_WORDS: Final = re.compile(r"^API Error:.{0,40}?\b([45]\d\d)\b")
+_EPOCH_IN_WORDS: Final = re.compile(r"\|(\d{10})\b")
+_SERVER_ERRORS: Final = range(500, 600)
+_CLIENT_ERRORS: Final = range(400, 500)
+_RESET_MARGIN_SECONDS: Final = 5.0
+
+
+def classify(status: int | None, words: str, *, resets_at: float | None = None) -> ApiError:
+    """Return what an error means.
+
+    Args:
+        status: The HTTP status, where the CLI says it; else it is looked for in the words.
+        words: The CLI's message.
+        resets_at: When a limit ends, in seconds since the epoch, where the CLI says it.
+    """
+    error = _understood(status or _status_in(words), words)
+    moment = resets_at or _epoch_in(words)
+    if moment is None or not error.retryable:
+        return error
+    wait = max(moment - time.time(), 0.0) + _RESET_MARGIN_SECONDS
+    return ApiError(error.kind, retryable=True, retry_after_seconds=wait)
+
+
+def _understood(status: int | None, words: str) -> ApiError:
+    for pattern, error in _FIRST_WORDS:
+        if pattern.search(words):
+            return error
+    if status in _BY_STATUS:
+        return _BY_STATUS[status]
+    if status in _SERVER_ERRORS:
+        return _SERVER
+    if status in _CLIENT_ERRORS:
+        return _REQUEST
+    return next((error for pattern, error in _BY_WORDS if pattern.search(words)), _UNKNOWN)
+
+
+def _status_in(words: str) -> int | None:
+    found = _STATUS_IN_WORDS.search(words)
+    return int(found[1]) if found else None
+
+
+def _epoch_in(words: str) -> float | None:
+    found = _EPOCH_IN_WORDS.search(words)
+    return float(found[1]) if found else None

@@ -1,0 +1,95 @@
+"""What a CLI's stream says, in one form for all CLIs."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from septet.contracts.facts import Usage
+
+Ended = Literal["ok", "api_error", "limit", "denied", "cancelled", "crashed", "no_result"]
+"""How an agent run ended: with a result; by the model API; at a limit; with tools denied to it; because it was asked
+to; by itself without a result; or in good order, and yet without one."""
+
+Cause = Literal[
+    "exited", "wall_limit", "idle_limit", "orphan_limit", "ended", "terminated", "not_started", "lost"
+]
+"""Why the agent's process ended: by itself; at a limit that its supervisor holds; on request; with its supervisor's
+own end; it never started; or nobody saw it end."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExitRecord:
+    """How the agent's process ended, as its supervisor saw it: `exit.json`."""
+
+    cause: Cause
+    why: str = ""
+    """For `ended`, the reason that was given; for `not_started`, what the system answered."""
+    exit_code: int | None = None
+    """`None` when a signal ended it, or nobody knows."""
+    signal: int | None = None
+    started_at: str = ""
+    """ISO 8601, UTC."""
+    ended_at: str = ""
+    duration_seconds: float | None = None
+    swept: int = 0
+    """Processes of its tools that were still there, and were killed."""
+    unkilled: int = 0
+    """Processes that could not be killed within the sweep's bound."""
+    pid: int | None = None
+    pid_start: int | None = None
+    """Field 22 of `/proc/<pid>/stat`: a pid counts only with it, the boot and the namespace."""
+    boot_id: str = ""
+    pid_namespace: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a stream has said so far."""
+
+    session_id: str | None = None
+    last_event: str = ""
+    turns: int = 0
+    """Turns of the assistant, without those of its sub-agents."""
+    tokens: int = 0
+    """All tokens so far: input, output, cache read and cache written."""
+    results: int = 0
+    """Results of the session; more than one when the CLI went on by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one agent run came to."""
+
+    ended: Ended
+    kind: str = ""
+    """What kind of `api_error`, `limit`, `crashed`, `cancelled` or `no_result`: `rate_limit`, `turns`, `signal` …"""
+    text: str | None = None
+    """The final text; a result that is no string is its JSON. `None` unless the CLI gave a result that is no error."""
+    structured: Any = None
+    """The CLI's own structured output, as JSON gives it; `None` when there is none."""
+    session_id: str | None = None
+    model: str | None = None
+    usage: Usage = Usage()
+    """Of this run alone, its cost too."""
+    turns: int = 0
+    tool_calls: int = 0
+    api_retries: int = 0
+    """Retries inside the CLI."""
+    denials: tuple[str, ...] = ()
+    """Tools that were denied, as `Name` or `Name(argument)`."""
+    warnings: tuple[str, ...] = ()
+    message: str = ""
+    """What went wrong, in the CLI's words where it has any."""
+    remedy: str = ""
+    retryable: bool = False
+    """Whether the same may succeed later with nobody's help."""
+    retry_after_seconds: float | None = None
+    exit_code: int | None = None
+    signal: int | None = None
+    duration_seconds: float | None = None
+    skipped_lines: int = 0
+    """Lines of the stream over 16 MiB."""
+
+    @property
+    def answered(self) -> bool:
+        """Whether the CLI came to its own end, so that its text is worth reading and its session worth asking."""
+        return self.ended in {"ok", "denied"} or (self.ended == "no_result" and self.kind != "no_result_event")

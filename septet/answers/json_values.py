@@ -1,0 +1,70 @@
+"""Find the JSON values that stand in a text: alone, in a fence, or in the midst of prose.
+
+The text is walked once. What was read as part of a value is not looked at again, whether that value is whole or
+broken: the time is linear, and nothing inside a wrapper or a cut-off object passes for an answer of its own.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from pydantic import JsonValue
+
+from septet.answers.json_reader import MAX_DEPTH, Reading, read_json
+
+Rung = Literal["structured", "json", "fence", "embedded", "plain", "mended"]
+"""How an answer was read, in the order in which the ways are trusted."""
+
+_BLANK: Final = r"[ \t\n\r]*+"
+_FENCE: Final = r"(?:`{3,}+|~{3,}+)"
+_COMMENT: Final = r"//|/\*"
+# Only a bracket with something of JSON behind it is read. The braces and brackets of prose and code are passed over
+# here, at the speed of the regular expression, and so are rows of brackets that are deeper than any answer.
+_OBJECT: Final = rf"\{{{_BLANK}(?:[\"']|{_COMMENT}|[A-Za-z_$][\w$]*+{_BLANK}:)"
+_MEMBER: Final = rf"[{{\"'0-9-]|{_COMMENT}|(?:[tT]rue|[fF]alse|null|None)\b"
+_ROW: Final = rf"(?:\[{_BLANK})"
+_ARRAY: Final = rf"\[{_BLANK}(?:{_ROW}{{0,{MAX_DEPTH - 1}}}+(?:{_MEMBER})|{_ROW}{{1,{MAX_DEPTH - 1}}}+\])"
+_OPENING: Final = re.compile(
+    # A row of backquotes is tried at its first one only, else a long row would be scanned from each of them.
+    rf"(?P<alone>\A|(?<![`~]){_FENCE}[ \t]*+[\w.+-]*+{_BLANK})(?=[{{[])"
+    rf"|(?P<key>[\"']{_BLANK}:{_BLANK})?+(?={_OBJECT}|{_ARRAY})"
+)
+_TEXT_END: Final = re.compile(rf"{_BLANK}\Z")
+_FENCE_END: Final = re.compile(rf"{_BLANK}(?:{_FENCE}|\Z)")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A JSON value, or what was begun as one, and how it stands in its text."""
+
+    value: JsonValue
+    rung: Rung
+    mends: tuple[str, ...] = ()
+    """The slips of syntax that were read past."""
+    faults: tuple[str, ...] = ()
+    """Why it is no answer, whatever its value; empty for a candidate."""
+
+
+def values_in(text: str) -> Iterator[Found]:
+    """Yield the outermost arrays and objects of a text in their order, the broken ones as well.
+
+    An empty `[]` or `{}` says something only where it stands alone; in prose it is passed over.
+    """
+    at = 0
+    while opening := _OPENING.search(text, at):
+        reading = read_json(text, opening.end())
+        at = reading.end
+        rung = _rung(text, opening, reading)
+        if opening["key"]:
+            yield Found(None, rung, faults=("it is a part of a larger value that is broken",))
+        elif reading.value or reading.faults or rung != "embedded":
+            yield Found(reading.value, rung, reading.mends, reading.faults)
+
+
+def _rung(text: str, opening: re.Match[str], reading: Reading) -> Rung:
+    if reading.mends:
+        return "mended"
+    if opening.end() == 0:
+        return "json" if _TEXT_END.match(text, reading.end) else "embedded"
+    return "fence" if opening["alone"] and _FENCE_END.match(text, reading.end) else "embedded"

@@ -1,0 +1,217 @@
+"""A target repository's own settings: `.septet/septet.toml` as of the base commit.
+
+```toml
+checks = ["make lint", ["python", "-m", "unittest"]]   # before the commit, in order, without a shell
+
+[agents]
+default = "claude"          # for work orders that name no agent
+model = "opus"              # for work orders that name no model
+
+[limits]                    # they can only lower what the work order allows
+wall_seconds = 1800
+idle_seconds = 300
+turns = 200
+check_seconds = 600         # for each of the checks
+
+[steps.implement_plan]      # any of the seven: model and limits of that step alone
+model = "sonnet"
+turns = 400
+```
+"""
+
+import shlex
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from types import MappingProxyType
+from typing import Annotated, Final
+
+from pydantic import Field, StringConstraints, ValidationError
+from pydantic_core import ErrorDetails
+
+from septet.contracts.names import Step
+from septet.contracts.order import Timeouts
+from septet.contracts.wire import Wire
+from septet.errors import RepositorySettingsError
+from septet.toml_lines import line_of
+
+SETTINGS_PATH: Final = ".septet/septet.toml"
+SIZE_LIMIT_BYTES: Final = 64 * 1024
+CHECK_SECONDS: Final = 600.0
+"""The time that each check has, where the repository names none."""
+
+_SANDBOX: Final = "The sandbox is the worker's, and a repository cannot loosen it"
+_KEYS: Final = "Keys, programs and the environment are the worker's, and a repository cannot change them"
+_BUDGET: Final = "A budget belongs to those who pay, and a repository cannot loosen it"
+_NOT_A_REPOSITORYS: Final[Mapping[str, str]] = MappingProxyType(
+    dict.fromkeys(("sandbox", "sandboxed", "confinement", "confined", "unconfined"), _SANDBOX)
+    | dict.fromkeys(("network", "allow_host", "allow_hosts", "permissions", "permission_mode"), _SANDBOX)
+    | dict.fromkeys(("env", "environment", "key", "keys", "api_key", "token", "tokens", "secrets"), _KEYS)
+    | dict.fromkeys(("github_token", "credentials", "login", "path", "agent_path"), _KEYS)
+    | dict.fromkeys(("budget", "budgets", "max_budget_usd", "cost_usd", "max_cost_usd", "max_tokens"), _BUDGET)
+)
+"""Keys that would loosen what a repository must not loosen, and why they are refused."""
+_MEANING: Final[Mapping[str, str]] = MappingProxyType(
+    {"model_type": "Input should be a table", "string_pattern_mismatch": "Input should be a name"}
+)
+"""What pydantic says in words of its own, in ours."""
+_SHELL_WORDS: Final = frozenset({"&&", "||", "|", ";", "&", ">", ">>", "<", "2>&1"})
+
+_Word = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:/@+\[\]-]{0,199}$")]
+"""The name of an agent or a model: never something that a command line would take for an option."""
+_Seconds = Annotated[float, Field(gt=0, le=86_400)]
+_Turns = Annotated[int, Field(ge=1, le=10_000)]
+
+
+class LowerLimits(Wire):
+    """Limits that count where they are lower than the work order's."""
+
+    wall_seconds: _Seconds | None = None
+    idle_seconds: _Seconds | None = None
+    turns: _Turns | None = None
+
+
+class _Agents(Wire):
+    default: _Word | None = None
+    model: _Word | None = None
+
+
+class _Limits(LowerLimits):
+    check_seconds: _Seconds = CHECK_SECONDS
+
+
+class StepSettings(LowerLimits):
+    """Model and limits of one step."""
+
+    model: _Word | None = None
+
+
+class _Steps(Wire):
+    classify_issue: StepSettings = StepSettings()
+    build_plan: StepSettings = StepSettings()
+    find_plan_file: StepSettings = StepSettings()
+    generate_branch: StepSettings = StepSettings()
+    implement_plan: StepSettings = StepSettings()
+    create_commit: StepSettings = StepSettings()
+    create_pull_request: StepSettings = StepSettings()
+
+
+class _File(Wire):
+    checks: list[str | list[str]] = Field(default_factory=list, max_length=50)
+    agents: _Agents = _Agents()
+    limits: _Limits = _Limits()
+    steps: _Steps = _Steps()
+
+
+@dataclass(frozen=True, slots=True)
+class RepositorySettings:
+    """What a repository wishes for the work orders on it. It can ask for less than is allowed, never for more."""
+
+    agent: str | None = None
+    """The agent for work orders that name none."""
+    model: str | None = None
+    """The model for work orders that name none, in steps that have none of their own."""
+    limits: LowerLimits = field(default_factory=LowerLimits)
+    """For every step."""
+    steps: Mapping[Step, StepSettings] = field(default_factory=dict)
+    checks: tuple[tuple[str, ...], ...] = ()
+    """Programs with their arguments, run one after the other before a commit."""
+    check_seconds: float = CHECK_SECONDS
+    """The time that each of them has."""
+
+    def model_for(self, step: Step, asked: str | None = None) -> str | None:
+        """Return the model for `step`: what the work order asked for, else the step's, else the repository's."""
+        return asked or self._own(step).model or self.model
+
+    def limits_for(self, step: Step, allowed: Timeouts) -> Timeouts:
+        """Return the limits for `step`: the lowest of the work order's, the repository's and the step's."""
+        every, own = self.limits, self._own(step)
+        return Timeouts(
+            wall_seconds=min(filter(None, (allowed.wall_seconds, every.wall_seconds, own.wall_seconds))),
+            idle_seconds=min(filter(None, (allowed.idle_seconds, every.idle_seconds, own.idle_seconds))),
+            turns=min(filter(None, (allowed.turns, every.turns, own.turns))),
+        )
+
+    def _own(self, step: Step) -> StepSettings:
+        return self.steps.get(step, StepSettings())
+
+
+def load_repository_settings(read: Callable[[str], bytes | None]) -> RepositorySettings:
+    """Return the settings of a repository; without a file, those of a repository that wishes nothing.
+
+    Args:
+        read: Reads a file of the repository as of the base commit, by its path; `None` where there is none.
+
+    Raises:
+        RepositorySettingsError: The file is no TOML, or a key is unknown, wrong or not a repository's to set; the
+            message names the file and the line.
+    """
+    content = read(SETTINGS_PATH)
+    if content is None:
+        return RepositorySettings()
+    text, tables = _parsed(content)
+    try:
+        file = _File.model_validate(tables)
+    except ValidationError as error:
+        raise _refusal(text, error.errors()[0]) from error
+    return RepositorySettings(
+        agent=file.agents.default,
+        model=file.agents.model,
+        limits=file.limits,
+        steps={step: getattr(file.steps, step.value) for step in Step},
+        checks=tuple(_argv(check, text, number) for number, check in enumerate(file.checks)),
+        check_seconds=file.limits.check_seconds,
+    )
+
+
+def _parsed(content: bytes) -> tuple[str, dict[str, object]]:
+    if len(content) > SIZE_LIMIT_BYTES:
+        message = f"{SETTINGS_PATH} holds {len(content)} bytes, {SIZE_LIMIT_BYTES} are allowed."
+        raise RepositorySettingsError(message, remedy="Keep only settings in it.")
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        message = f"{SETTINGS_PATH} line {line} is no UTF-8."
+        raise RepositorySettingsError(message, remedy="Save the file as UTF-8.") from error
+    try:
+        return text, tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        message = f"{SETTINGS_PATH} is no TOML: {error}."
+        raise RepositorySettingsError(message, remedy="Correct that line; see https://toml.io.") from error
+
+
+def _refusal(text: str, error: ErrorDetails) -> RepositorySettingsError:
+    path = error["loc"][:2] if error["loc"][0] == "checks" else error["loc"]
+    where = f"{SETTINGS_PATH} line {line_of(text, path)}"
+    key = ".".join(str(part) for part in path)
+    if error["type"] != "extra_forbidden":
+        wrong = _MEANING.get(error["type"], error["msg"])
+        return RepositorySettingsError(f"{where}: {key}: {wrong}.", remedy="Correct the value.")
+    if reason := _NOT_A_REPOSITORYS.get(str(path[-1])):
+        return RepositorySettingsError(f"{where}: {key} cannot be set here. {reason}.", remedy="Delete it.")
+    return RepositorySettingsError(f"{where}: {key} is no setting.", remedy=_suggestion(path))
+
+
+def _suggestion(path: Sequence[int | str]) -> str:
+    known = _File().model_dump()
+    for part in path[:-1]:
+        known = known[str(part)]
+    close = get_close_matches(str(path[-1]), known, n=1)
+    return f"Write {close[0]}." if close else f"There are: {', '.join(known)}."
+
+
+def _argv(check: str | list[str], text: str, number: int) -> tuple[str, ...]:
+    where = f"{SETTINGS_PATH} line {line_of(text, ['checks', number])}"
+    try:
+        argv = shlex.split(check) if isinstance(check, str) else check
+    except ValueError as error:
+        message = f"{where}: the check {check!r} cannot be split into words: {error}."
+        raise RepositorySettingsError(message, remedy="Close the quotation, or write it as a list.") from error
+    if not argv or not argv[0] or any("\x00" in word for word in argv):
+        raise RepositorySettingsError(f"{where}: a check names no program.", remedy="Delete it, or name one.")
+    if isinstance(check, str) and _SHELL_WORDS.intersection(argv):
+        message = f"{where}: the check {check!r} is written for a shell, and checks run without one."
+        raise RepositorySettingsError(message, remedy="Make it several checks, or a script of the repository.")
+    return tuple(argv)

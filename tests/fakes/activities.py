@@ -1,0 +1,105 @@
+"""The seven steps, the finalizer and the workspace as doubles that are registered by name."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from temporalio import activity
+
+from septet.contracts.names import Step, Verdict
+from septet.contracts.steps import FinalizeCall, OpenWorkspace, StepCall, StepResult, Workspace
+
+ANSWERS = {
+    Step.CLASSIFY_ISSUE: "/bug",
+    Step.BUILD_PLAN: "specs/plan.md",
+    Step.FIND_PLAN_FILE: "specs/plan.md",
+    Step.GENERATE_BRANCH: "bug-issue-1-wo-1-fix",
+    Step.IMPLEMENT_PLAN: "Fixed the total.",
+    Step.CREATE_COMMIT: "implementor: bug: fix the total",
+    Step.CREATE_PULL_REQUEST: "file:///origin.git/pull/1",
+}
+
+Behaviour = Callable[[StepCall], StepResult]
+
+
+def done(call: StepCall, text: str | None = None, **facts: Any) -> StepResult:
+    """Return a step that went well."""
+    return StepResult(
+        step=call.step,
+        verdict=Verdict.DONE,
+        result_text=text or ANSWERS[call.step],
+        session_id=f"session-{call.step}",
+        agent="double",
+        parsed_by="json",
+        checkpoint=f"after-{call.step}",
+        commit_sha="c0ffee" if call.step is Step.CREATE_COMMIT else None,
+        **facts,
+    )
+
+
+def ended(call: StepCall, verdict: Verdict, *reasons: str, **facts: Any) -> StepResult:
+    """Return a step that was not done."""
+    return StepResult(step=call.step, verdict=verdict, reasons=reasons, session_id="session", agent="double", **facts)
+
+
+@dataclass
+class Doubles:
+    """What each activity answers, try by try; the last answer is repeated. Calls are kept."""
+
+    task_queue: str
+    steps: dict[Step, Sequence[Behaviour]] = field(default_factory=dict)
+    finalizer: Sequence[Callable[[FinalizeCall], StepResult]] = ()
+    open_workspace: Callable[[OpenWorkspace], Workspace] | None = None
+    calls: list[tuple[str, Any]] = field(default_factory=list)
+
+    def activities(self) -> list[Callable[..., Any]]:
+        """Return the activities to register."""
+
+        @activity.defn(name="open_workspace")
+        async def open_workspace(asked: OpenWorkspace) -> Workspace:
+            self.calls.append(("open_workspace", asked))
+            return self.open_workspace(asked) if self.open_workspace else self.workspace(asked)
+
+        @activity.defn(name="finalize_json")
+        async def finalize_json(asked: FinalizeCall) -> StepResult:
+            self.calls.append(("finalize_json", asked))
+            count = sum(name == "finalize_json" for name, _ in self.calls)
+            return self.finalizer[min(count, len(self.finalizer)) - 1](asked)
+
+        return [open_workspace, finalize_json, *(self._step(step) for step in Step)]
+
+    def workspace(self, asked: OpenWorkspace) -> Workspace:
+        """Return a workspace on this test's own queue."""
+        return Workspace(
+            work_order_id=asked.work_order_id,
+            host="host",
+            task_queue=self.task_queue,
+            repository=asked.repository,
+            forge="local",
+            project="app",
+            base_branch="main",
+            base_sha="0" * 40,
+            path="/nowhere",
+            agent=asked.agent or "double",
+            issue_number=str(asked.issue or ""),
+            issue_title=asked.title or "Totals are wrong",
+            checkpoint="fresh",
+        )
+
+    def names(self) -> list[str]:
+        """Return the activities' names in the order of their calls."""
+        return [name for name, _ in self.calls]
+
+    def calls_of(self, step: Step) -> list[StepCall]:
+        """Return the inputs of one step."""
+        return [call for name, call in self.calls if name == step.value]
+
+    def _step(self, step: Step) -> Callable[..., Any]:
+        @activity.defn(name=step.value)
+        async def run(call: StepCall) -> StepResult:
+            self.calls.append((step.value, call))
+            behaviours = self.steps.get(step, [done])
+            count = sum(name == step.value for name, _ in self.calls)
+            return behaviours[min(count, len(behaviours)) - 1](call)
+
+        return run

@@ -1,0 +1,160 @@
+"""Substitution: one pass, longest number, values never read again."""
+
+import time
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from septet.commands.filler import Placeholder, check, fill, placeholders
+from septet.commands.loader import Command
+from septet.commands.values import FIRST_STEP, available
+from septet.contracts.names import Step
+from septet.errors import CommandError
+
+
+def command(text: str, step: Step = Step.GENERATE_BRANCH) -> Command:
+    """Make a repository's own command of this text."""
+    return Command(step, step.value, f".septet/commands/{step.value}.md", text, built_in=False)
+
+
+@pytest.mark.parametrize(
+    ("template", "arguments", "expected"),
+    [
+        ("$1..$10..$11", list("abcdefghijk"), "a..j..k"),
+        ("x: $1 y: $2", ["costs $2", "TWO"], "x: costs $2 y: TWO"),
+        ("title=$1 body=$2 id=$3", ["t", "…see $3", "SECRET"], "title=t body=…see $3 id=SECRET"),
+        ("d=$ARGUMENTS", ["use $ARGUMENTS and $1"], "d=use $ARGUMENTS and $1"),
+        ("d=$ARGUMENTS", ["a $1 b"], "d=a $1 b"),
+        (r"\$1 $$1", ["V"], r"\V $1"),
+        ("$ARGUMENTS", ["x", "y, z"], "x, y, z"),
+        ("$ARGUMENTS and $ARGUMENTS", ["x"], "x and x"),
+        ("$1|$2|$ARGUMENTS", ["", ""], "||, "),
+        ("$$$1 $$$$ $$ARGUMENTS", ["V"], "$V $$ $ARGUMENTS"),
+        ("$HOME $0 $00 $x $ $- $ARGUMENTS_FILE ${lower} ${} $(1)", ["V"], None),
+        ("${1}0 ${ARGUMENTS}", ["V"], "V0 V"),
+        ("$1st", ["fir"], "first"),
+        ("no placeholder at all\n", ["V"], None),
+        ("$1", [r"\g<0> \1 \n"], r"\g<0> \1 \n"),
+        ("٣ $٣", ["V"], None),
+    ],
+)
+def test_every_known_defect_of_substitution_is_absent(
+    template: str, arguments: list[str], expected: str | None
+) -> None:
+    """Each template becomes what its writer meant; `None` means that it stays as it is."""
+    assert fill(command(template), arguments, {}) == (template if expected is None else expected)
+
+
+@pytest.mark.parametrize(
+    ("template", "arguments", "placeholder"),
+    [
+        ("$1 and $10", ["a", "b"], "$10"),
+        ("p=$1 q=$2", ["a"], "$2"),
+        ("$1", [], "$1"),
+        ("$ARGUMENTS", [], "$ARGUMENTS"),
+        ("${1}", [], "${1}"),
+        ("${ISSUE_NUMER}", ["a"], "${ISSUE_NUMER}"),
+        ("$" + "9" * 5000, ["a"], "$" + "9" * 5000),
+    ],
+)
+def test_a_placeholder_without_a_value_is_refused(template: str, arguments: list[str], placeholder: str) -> None:
+    """The error names the file, the line and the placeholder."""
+    with pytest.raises(CommandError) as caught:
+        fill(command(f"one\ntwo\nthree {template}"), arguments, {})
+    file = ".septet/commands/generate_branch.md"
+    where = f"line 3: {placeholder}"
+    assert caught.value.message == f"{file} uses placeholders that generate_branch has no value for: {where}."
+
+
+def test_named_values_are_replaced_and_not_read_again() -> None:
+    """A named value that looks like placeholders stays as it is."""
+    named = {"ISSUE_TITLE": "$1 ${WORK_ORDER_ID} $$", "WORK_ORDER_ID": "wo-1"}
+    assert fill(command("${ISSUE_TITLE} for ${WORK_ORDER_ID}"), ["x"], named) == "$1 ${WORK_ORDER_ID} $$ for wo-1"
+
+
+def test_placeholders_are_listed_with_their_lines() -> None:
+    """Lines count from 1, and an escaped dollar is no placeholder."""
+    found = list(placeholders(command("$1\n$$2 ${ISSUE_URL}\n\n$ARGUMENTS $1")))
+    assert found == [
+        Placeholder("$1", "1", 1),
+        Placeholder("${ISSUE_URL}", "ISSUE_URL", 2),
+        Placeholder("$ARGUMENTS", "ARGUMENTS", 4),
+        Placeholder("$1", "1", 4),
+    ]
+
+
+def test_a_check_names_every_wrong_placeholder_before_any_value_is_known() -> None:
+    """All lines and placeholders are in one message, and the remedy tells how to write a literal one."""
+    with pytest.raises(CommandError) as caught:
+        check(command("$1 $4\n$5\n${PLAN}"))
+    assert "line 2: $5; line 3: ${PLAN}." in caught.value.message
+    assert "$1 to $4" in caught.value.remedy
+    assert "$$5" in caught.value.remedy
+
+
+def test_a_check_tells_from_which_step_on_a_value_is_known() -> None:
+    """The branch is not known while it is being named."""
+    with pytest.raises(CommandError, match=r"\$\{BRANCH_NAME\} is known from implement_plan on"):
+        check(command("${BRANCH_NAME}"))
+    check(command("${BRANCH_NAME}", Step.IMPLEMENT_PLAN))
+
+
+def test_a_later_step_keeps_what_earlier_ones_have() -> None:
+    """Named values only ever become more."""
+    names = [available(step) & FIRST_STEP.keys() for step in Step]
+    assert all(earlier <= later for earlier, later in pairwise(names))
+    assert names[-1] == FIRST_STEP.keys()
+
+
+NAMES = ("ISSUE_TITLE", "ISSUE_BODY", "WORK_ORDER_ID")
+value_text = st.lists(
+    st.sampled_from([*"$12{}aA \n", "$ARGUMENTS", "${ISSUE_BODY}", "$10"]) | st.text(max_size=3), max_size=8
+).map("".join)
+plain_text = st.text().map(lambda text: text.replace("$", "")).filter(bool)
+
+
+@given(
+    arguments=st.lists(value_text, min_size=1, max_size=12),
+    named=st.fixed_dictionaries(dict.fromkeys(NAMES, value_text)),
+    data=st.data(),
+)
+def test_each_placeholder_becomes_its_value_and_nothing_else_changes(
+    arguments: list[str], named: dict[str, str], data: st.DataObject
+) -> None:
+    """A template of texts, dollars and placeholders becomes the same texts, dollars and the values."""
+    known = {**named, "ARGUMENTS": ", ".join(arguments), **{str(n): a for n, a in enumerate(arguments, start=1)}}
+    parts = data.draw(
+        st.lists(
+            st.one_of(
+                plain_text.map(lambda text: (text, text)),
+                st.just(("$$", "$")),
+                st.sampled_from([(f"${{{name}}}", value) for name, value in known.items()]),
+            )
+        )
+    )
+    template = "".join(written for written, _ in parts)
+    assert fill(command(template), arguments, named) == "".join(meant for _, meant in parts)
+
+
+@given(text=st.text(alphabet=st.sampled_from(list("$0123{}ARGUMENTSx_ \n")), max_size=60))
+def test_a_text_with_its_dollars_doubled_comes_back(text: str) -> None:
+    """Doubling every dollar and filling is the identity: any text can be written in a command."""
+    assert fill(command(text.replace("$", "$$")), ["V"], {"A": "W"}) == text
+
+
+@given(value=st.text())
+def test_a_value_comes_out_as_it_went_in(value: str) -> None:
+    """Whatever a value holds, it stands in the prompt unchanged, alone and joined."""
+    assert fill(command("<$1><${ISSUE_BODY}><$ARGUMENTS>"), [value], {"ISSUE_BODY": value}) == f"<{value}>" * 3
+
+
+def test_arguments_of_ten_megabytes_are_filled_at_once() -> None:
+    """Neither a long value nor a long template takes more than a moment."""
+    long = "$1 ${ISSUE_BODY} $$ { " * 500_000
+    started = time.perf_counter()
+    filled = fill(command("$1 and $ARGUMENTS"), [long], {})
+    check(command("a line with $1\n" * 50_000))
+    assert len(filled) == 2 * len(long) + len(" and ")
+    assert time.perf_counter() - started < 2.0

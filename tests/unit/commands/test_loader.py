@@ -1,0 +1,95 @@
+"""Which command a step runs."""
+
+import contextlib
+from pathlib import Path
+
+import pytest
+
+from septet.commands.filler import check
+from septet.commands.loader import Command, load, load_all, name_of
+from septet.commands.needs import missing
+from septet.contracts.names import IssueClass, Step
+from septet.errors import CommandError
+
+NAMES = [
+    "classify_issue",
+    "build_plan_bug",
+    "build_plan_feature",
+    "build_plan_chore",
+    "find_plan_file",
+    "generate_branch",
+    "implement_plan",
+    "create_commit",
+    "create_pull_request",
+]
+
+
+def nothing(_path: str) -> bytes | None:
+    """Be a repository without commands of its own."""
+    return None
+
+
+def test_the_built_in_commands_are_nine_in_the_order_of_the_steps() -> None:
+    """There is one for each step, and one plan for each class."""
+    assert [command.name for command in load_all(nothing)] == NAMES
+
+
+@pytest.mark.parametrize("command", load_all(nothing), ids=NAMES)
+def test_a_built_in_command_is_complete(command: Command) -> None:
+    """Its first line is its name, its placeholders all have values, and it tells the agent what it ought to."""
+    check(command)
+    assert command.text.splitlines()[0] == f"# {command.name}"
+    assert missing(command) == ()
+    assert command.built_in
+
+
+@pytest.mark.parametrize("command", load_all(nothing), ids=NAMES)
+def test_a_built_in_command_says_what_to_answer(command: Command) -> None:
+    """The keys of the step's contract stand in the text, so that an agent without a schema knows them."""
+    keys = {
+        Step.CLASSIFY_ISSUE: ("issue_class",),
+        Step.BUILD_PLAN: ("plan_path", "summary"),
+        Step.FIND_PLAN_FILE: ("plan_path",),
+        Step.GENERATE_BRANCH: ("branch_name",),
+        Step.IMPLEMENT_PLAN: ("success", "summary", "key_changes_made", "key_learnings"),
+        Step.CREATE_COMMIT: ("commit_message",),
+        Step.CREATE_PULL_REQUEST: ("title", "body", "url"),
+    }[command.step]
+    assert all(f'"{key}":' in command.text for key in keys)
+
+
+def test_built_in_commands_load_in_any_directory(tmp_path: Path) -> None:
+    """They come with the package, wherever the process is."""
+    with contextlib.chdir(tmp_path):
+        assert load(Step.CREATE_COMMIT, None, nothing).text.startswith("# create_commit\n")
+
+
+def test_a_repositorys_own_command_comes_first() -> None:
+    """The file as of the base commit replaces the built-in one, and nothing else is asked for."""
+    asked: list[str] = []
+
+    def own(path: str) -> bytes | None:
+        asked.append(path)
+        return b"\xef\xbb\xbfMy plan\r\nfor $1\r\n"
+
+    command = load(Step.BUILD_PLAN, IssueClass.CHORE, own)
+    assert asked == [".septet/commands/build_plan_chore.md"]
+    assert (command.text, command.place, command.built_in) == ("My plan\nfor $1\n", asked[0], False)
+
+
+def test_a_file_that_is_no_utf8_is_refused_with_its_line() -> None:
+    """The error names the file and the line of the first wrong byte."""
+    with pytest.raises(CommandError, match=r"^\.septet/commands/classify_issue\.md line 3 is no UTF-8"):
+        load(Step.CLASSIFY_ISSUE, None, lambda _path: b"one\ntwo\nthree \xff\n")
+
+
+def test_a_blank_file_is_refused() -> None:
+    """An empty prompt would make an agent guess."""
+    with pytest.raises(CommandError, match="is blank"):
+        load(Step.CLASSIFY_ISSUE, None, lambda _path: b" \n\n")
+
+
+def test_a_plan_needs_a_class() -> None:
+    """There is no command for a plan of no class."""
+    with pytest.raises(CommandError, match="no class was given"):
+        name_of(Step.BUILD_PLAN)

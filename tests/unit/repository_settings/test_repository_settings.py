@@ -1,0 +1,133 @@
+"""A repository's own settings: what it may wish, and what it may not."""
+
+import pytest
+
+from septet.contracts.names import Step
+from septet.contracts.order import Timeouts
+from septet.errors import RepositorySettingsError
+from septet.repository_settings import SIZE_LIMIT_BYTES, RepositorySettings, load_repository_settings
+
+
+def load(text: str | bytes) -> RepositorySettings:
+    """Load settings from this content."""
+    content = text.encode() if isinstance(text, str) else text
+    return load_repository_settings(lambda path: content if path == ".septet/septet.toml" else None)
+
+
+def test_a_repository_without_a_file_wishes_nothing() -> None:
+    """Limits and models are the work order's, and nothing is checked."""
+    settings = load_repository_settings(lambda _path: None)
+    allowed = Timeouts(wall_seconds=7.0, idle_seconds=3.0, turns=2)
+    assert settings == RepositorySettings()
+    assert settings.limits_for(Step.BUILD_PLAN, allowed) == allowed
+    assert settings.model_for(Step.BUILD_PLAN) is None
+    assert settings.checks == ()
+
+
+def test_every_setting_is_read() -> None:
+    """A file with all tables gives all values, with a BOM and CRLF too."""
+    settings = load(
+        "\ufeffchecks = ['make \"lint all\"', ['python', '-m', 'unit test', 'a && b']]\r\n"
+        "[agents]\r\ndefault = 'codex'\r\nmodel = 'm-1'\r\n"
+        "[limits]\r\nwall_seconds = 60\r\ncheck_seconds = 5.5\r\n"
+        "[steps.implement_plan]\r\nmodel = 'm-2'\r\nturns = 9\r\n"
+    )
+    assert settings.agent == "codex"
+    assert settings.checks == (("make", "lint all"), ("python", "-m", "unit test", "a && b"))
+    assert settings.check_seconds == 5.5
+    assert settings.model_for(Step.BUILD_PLAN) == "m-1"
+    assert settings.model_for(Step.IMPLEMENT_PLAN) == "m-2"
+
+
+def test_a_work_orders_own_model_comes_first() -> None:
+    """What a person asked for is not changed by a repository."""
+    assert load("[steps.implement_plan]\nmodel = 'm'\n").model_for(Step.IMPLEMENT_PLAN, "asked") == "asked"
+
+
+@pytest.mark.parametrize(
+    ("allowed", "step", "expected"),
+    [
+        (Timeouts(wall_seconds=3600, idle_seconds=600, turns=500), Step.CLASSIFY_ISSUE, (1800, 300, 100)),
+        (Timeouts(wall_seconds=3600, idle_seconds=600, turns=500), Step.IMPLEMENT_PLAN, (1800, 200, 100)),
+        (Timeouts(wall_seconds=10, idle_seconds=5, turns=1), Step.IMPLEMENT_PLAN, (10, 5, 1)),
+    ],
+)
+def test_limits_can_only_be_lowered(allowed: Timeouts, step: Step, expected: tuple[int, int, int]) -> None:
+    """The lowest of work order, repository and step counts."""
+    settings = load(
+        "[limits]\nwall_seconds = 1800\nidle_seconds = 300\nturns = 100\n"
+        "[steps.implement_plan]\nwall_seconds = 86400\nidle_seconds = 200\nturns = 10000\n"
+    )
+    limits = settings.limits_for(step, allowed)
+    assert (limits.wall_seconds, limits.idle_seconds, limits.turns) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "words"),
+    [
+        ("\n[limits]\nturns = 'x'\n", 3, "limits.turns: Input should be a valid integer"),
+        ("[limits]\nturns = true\n", 2, "limits.turns: Input should be a valid integer"),
+        ("[limits]\n\n\nturns = 0\n", 4, "limits.turns: Input should be greater than or equal to 1"),
+        ("[limits]\nwall_seconds = 1e9\n", 2, "limits.wall_seconds: Input should be less than"),
+        ("[limits]\nwall_seconds = nan\n", 2, "limits.wall_seconds"),
+        ("limits = 3\n", 1, "limits: Input should be a table"),
+        ("[[limits]]\nturns = 1\n", 1, "limits: Input should be a table"),
+        ("[agents]\ndefault = '--model'\n", 2, "agents.default: Input should be a name"),
+        ("[agents]\nmodel = 'a b; touch x'\n", 2, "agents.model: Input should be a name"),
+        ("# c\n[limits]\nturnss = 1\n", 3, "limits.turnss is no setting. Write turns."),
+        ("[steps.implement]\nturns = 1\n", 1, "steps.implement is no setting. Write implement_plan."),
+        ("zebra.stripes = 1\n", 1, "zebra is no setting. There are: checks, agents, limits, steps."),
+        ("\nchecks = [\n 'a',\n 3,\n]\n", 2, "checks.1: Input should be a valid string"),
+        ("checks = [['a', 3]]\n", 1, "checks.0: Input should be a valid string"),
+        ("checks = ['a && b']\n", 1, "'a && b' is written for a shell"),
+        ('checks = ["a \'b"]\n', 1, "cannot be split into words: No closing quotation"),
+        ("checks = ['make', ' ']\n", 1, "a check names no program"),
+        ("checks = [[]]\n", 1, "a check names no program"),
+        ("checks = [['', 'a']]\n", 1, "a check names no program"),
+        ('checks = [["a", "\\u0000"]]\n', 1, "a check names no program"),
+    ],
+)
+def test_what_is_wrong_is_named_with_file_line_and_remedy(text: str, line: int, words: str) -> None:
+    """The first wrong key is refused; nothing is read half."""
+    with pytest.raises(RepositorySettingsError) as caught:
+        load(text)
+    assert str(caught.value).startswith(f".septet/septet.toml line {line}: ")
+    assert words in str(caught.value)
+    assert caught.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "reason"),
+    [
+        ("sandbox = 'off'\n", 1, "The sandbox is the worker's"),
+        ("\n[limits]\nunconfined = true\n", 3, "The sandbox is the worker's"),
+        ("[agents]\nallow_hosts = ['evil']\n", 2, "The sandbox is the worker's"),
+        ("[agents.env]\nX = '1'\n", 1, "Keys, programs and the environment are the worker's"),
+        ("[steps.implement_plan]\napi_key = 'k'\n", 2, "Keys, programs and the environment are the worker's"),
+        ("[agents]\npath = './agent'\n", 2, "Keys, programs and the environment are the worker's"),
+        ("[limits]\nmax_budget_usd = 1000\n", 2, "A budget belongs to those who pay"),
+    ],
+)
+def test_a_repository_loosens_neither_sandbox_nor_keys_nor_budgets(text: str, line: int, reason: str) -> None:
+    """Such a key is refused with a sentence that says whose it is."""
+    with pytest.raises(RepositorySettingsError) as caught:
+        load(text)
+    assert str(caught.value).startswith(f".septet/septet.toml line {line}: ")
+    assert f"cannot be set here. {reason}" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"a = 1\nb =\n", "is no TOML: Invalid value (at line 2"),
+        (b"a = " + b"[" * 30_000, "is no TOML"),
+        (b"a = 1\nb = '\xff'\n", "line 2 is no UTF-8"),
+        (b"#" * (SIZE_LIMIT_BYTES + 1), f"holds {SIZE_LIMIT_BYTES + 1} bytes, {SIZE_LIMIT_BYTES} are allowed"),
+    ],
+)
+def test_a_file_that_is_no_settings_file_is_refused(content: bytes, words: str) -> None:
+    """Wrong syntax, wrong encoding and a file that is far too large are errors, not defaults."""
+    with pytest.raises(RepositorySettingsError) as caught:
+        load(content)
+    assert words in str(caught.value)
+    assert caught.value.remedy

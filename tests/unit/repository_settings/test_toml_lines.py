@@ -1,0 +1,57 @@
+"""Where in a TOML text a key stands."""
+
+import time
+
+import pytest
+
+from septet.toml_lines import line_of
+
+TEXT = '''\
+# a comment
+title = "x"
+list = [
+  1,
+  2,
+]
+text = """
+[not.a.table]
+fake = 1
+"""
+
+[a]
+b.c = 1
+[a.d]
+"quoted key" = { inner = 1, other = 2 }
+[[many]]
+x = 1
+'''
+
+
+@pytest.mark.parametrize(
+    ("path", "line"),
+    [
+        (["title"], 2),
+        (["list"], 3),
+        (["list", 1], 3),
+        (["text"], 7),
+        (["a"], 12),
+        (["a", "b", "c"], 13),
+        (["a", "d"], 14),
+        (["a", "d", "quoted key"], 15),
+        (["a", "d", "quoted key", "other"], 15),
+        (["many"], 16),
+        (["not"], 1),
+        (["a", "zzz"], 12),
+    ],
+)
+def test_a_key_is_found_where_its_statement_begins(path: list[str | int], line: int) -> None:
+    """Lists, long texts, dotted, quoted and inline keys are found; one that is not there has its table's line."""
+    assert line_of(TEXT, path) == line
+
+
+def test_a_very_long_statement_does_not_hang() -> None:
+    """A list of many lines is skipped, and what follows it is still found."""
+    text = "long = [\n" + "  1,\n" * 3000 + "]\n[limits]\nturns = 1\n"
+    started = time.perf_counter()
+    assert line_of(text, ["limits", "turns"]) == 3004
+    assert time.perf_counter() - started < 2.0

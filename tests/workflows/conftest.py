@@ -1,0 +1,32 @@
+"""A real development server for the tests of workflows."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+from temporalio.client import Client
+from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.testing import WorkflowEnvironment
+
+from workers.server import temporal_program
+from workflows.search_attributes import ALL
+
+
+@pytest.fixture(scope="session")
+async def server() -> AsyncIterator[WorkflowEnvironment]:
+    attributes = [part for key in ALL for part in ("--search-attribute", f"{key.name}={kind(key)}")]
+    environment = await WorkflowEnvironment.start_local(
+        data_converter=pydantic_data_converter,
+        dev_server_existing_path=str(temporal_program()),
+        dev_server_extra_args=[*attributes, "--dynamic-config-value", "history.transferProcessorMaxPollRPS=2000"],
+    )
+    async with environment:
+        yield environment
+
+
+@pytest.fixture
+async def client(server: WorkflowEnvironment) -> Client:
+    return server.client
+
+
+def kind(key: object) -> str:
+    return key.indexed_value_type.name.capitalize()  # type: ignore[attr-defined]

@@ -1,0 +1,227 @@
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from fakes.activities import Doubles, done, ended
+from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
+from temporalio.common import RawValue
+from temporalio.exceptions import ApplicationError
+from temporalio.worker import Replayer, Worker
+from temporalio.contrib.pydantic import pydantic_data_converter
+
+from septet.contracts.facts import Rescue
+from septet.contracts.names import Step, Verdict
+from septet.contracts.task import Task
+from workflows.work_order import WorkOrder
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+ORDER = {"repository": "/app", "title": "Totals are wrong"}
+STEPS = [step.value for step in Step]
+
+
+@asynccontextmanager
+async def work_order(
+    client: Client, doubles: Doubles, *inputs: Any
+) -> AsyncIterator[WorkflowHandle[Any, Any]]:
+    """Start a work order with doubled activities; at the end its history is replayed."""
+    worker = Worker(
+        client, task_queue=doubles.task_queue, workflows=[WorkOrder], activities=doubles.activities()
+    )
+    async with worker:
+        handle = await client.start_workflow(
+            "WorkOrder",
+            args=inputs,
+            id=f"wo-{uuid.uuid4().hex[:8]}",
+            task_queue=doubles.task_queue,
+            result_type=Task,
+        )
+        yield handle
+        history = await handle.fetch_history()
+    await Replayer(workflows=[WorkOrder], data_converter=pydantic_data_converter).replay_workflow(history)
+
+
+@pytest.fixture
+def doubles() -> Doubles:
+    return Doubles(task_queue=f"queue-{uuid.uuid4().hex}")
+
+
+async def failure_of(handle: WorkflowHandle[Any, Any]) -> ApplicationError:
+    with pytest.raises(WorkflowFailureError) as caught:
+        await asyncio.wait_for(handle.result(), 30)
+    assert isinstance(caught.value.cause, ApplicationError)
+    return caught.value.cause
+
+
+async def test_seven_steps_run_in_their_order_and_end_in_a_pull_request(client: Client, doubles: Doubles) -> None:
+    """A work order classifies, plans, finds the plan, branches, implements, commits, opens the pull request."""
+    async with work_order(client, doubles, ORDER) as handle:
+        task = await handle.result()
+    assert doubles.names() == ["open_workspace", *STEPS]
+    assert [row.step for row in task.steps] == STEPS
+    assert (task.status, task.stage) == ("completed", "review")
+    assert task.pr_url == "file:///origin.git/pull/1"
+    assert (task.issue_class, task.plan_path, task.branch_name, task.commit_sha) == (
+        "/bug", "specs/plan.md", "bug-issue-1-wo-1-fix", "c0ffee",
+    )  # fmt: skip
+
+
+async def test_each_step_begins_at_the_checkpoint_of_the_step_before(client: Client, doubles: Doubles) -> None:
+    """A step is told the snapshot that it begins with: the fresh workspace's, then its predecessor's."""
+    async with work_order(client, doubles, ORDER) as handle:
+        await handle.result()
+    begins = [doubles.calls_of(step)[0].starts_from for step in Step]
+    assert begins == ["fresh", *(f"after-{step}" for step in STEPS[:-1])]
+
+
+async def test_an_answer_that_cannot_be_read_goes_to_the_finalizer(client: Client, doubles: Doubles) -> None:
+    """A parse failure never fails the step: the finalizer asks the same session, and the work order goes on."""
+    doubles.steps[Step.IMPLEMENT_PLAN] = [lambda call: ended(call, Verdict.UNPARSED, "no JSON was found")]
+    doubles.finalizer = [lambda asked: done(asked.call)]
+    async with work_order(client, doubles, ORDER) as handle:
+        task = await handle.result()
+    assert doubles.names().count("implement_plan") == 1
+    asked = next(call for name, call in doubles.calls if name == "finalize_json")
+    assert (asked.session_id, asked.reasons, asked.attempt) == ("session", ("no JSON was found",), 1)
+    assert task.status == "completed"
+
+
+async def test_the_finalizer_asks_twice_and_then_the_step_runs_once_more(client: Client, doubles: Doubles) -> None:
+    """After two finalizers the step is tried once more with the reason, and its rescue is named."""
+    rescue = Rescue(snapshot="wo/0001-rescue", reason="no answer")
+    doubles.steps[Step.IMPLEMENT_PLAN] = [lambda call: ended(call, Verdict.UNPARSED, "prose"), done]
+    doubles.finalizer = [
+        lambda asked: ended(asked.call, Verdict.UNPARSED, "prose again"),
+        lambda asked: ended(asked.call, Verdict.UNPARSED, "and again", rescue=rescue),
+    ]
+    async with work_order(client, doubles, ORDER) as handle:
+        task = await handle.result()
+    first, second = doubles.calls_of(Step.IMPLEMENT_PLAN)
+    assert (first.attempt, second.attempt, second.reasons) == (1, 2, ("and again",))
+    assert task.rescues == (rescue,)
+    assert next(row for row in task.steps if row.step == "implement_plan").attempts == 2
+
+
+@pytest.mark.parametrize("verdict", [Verdict.UNPROVEN, Verdict.REFUSED])
+async def test_a_step_that_fails_twice_fails_the_work_order_with_its_words(
+    client: Client, doubles: Doubles, verdict: Verdict
+) -> None:
+    """What is neither done nor unparsed is tried once more and then fails with the reason and the worktree kept."""
+    doubles.steps[Step.IMPLEMENT_PLAN] = [lambda call: ended(call, verdict, "nothing changed")]
+    async with work_order(client, doubles, ORDER) as handle:
+        error = await failure_of(handle)
+        task = await handle.query(WorkOrder.work_order)
+    assert error.type == "StepFailed"
+    assert "implement_plan failed: nothing changed" in error.message
+    assert len(doubles.calls_of(Step.IMPLEMENT_PLAN)) == 2
+    assert (task.status, task.stage) == ("failed", "blocked")
+    assert Task.model_validate(error.details[0], strict=False) == task
+
+
+async def test_a_missing_plan_is_planned_once_more(client: Client, doubles: Doubles) -> None:
+    """`0` from the plan finder sends the work order back to the plan once."""
+    doubles.steps[Step.FIND_PLAN_FILE] = [lambda call: done(call, "0"), done]
+    async with work_order(client, doubles, ORDER) as handle:
+        task = await handle.result()
+    assert doubles.names()[2:6] == ["build_plan", "find_plan_file", "build_plan", "find_plan_file"]
+    assert task.plan_path == "specs/plan.md"
+
+
+async def test_a_plan_that_stays_missing_fails_the_work_order(client: Client, doubles: Doubles) -> None:
+    """`0` twice fails the work order at its plan."""
+    doubles.steps[Step.FIND_PLAN_FILE] = [lambda call: done(call, "0")]
+    async with work_order(client, doubles, ORDER) as handle:
+        error = await failure_of(handle)
+    assert "find_plan_file failed: there is no plan's file" in error.message
+
+
+@pytest.mark.parametrize(
+    ("inputs", "named"),
+    [
+        ((), "repository: Field required"),
+        (({"title": "T"},), "repository: Field required"),
+        (({"repository": 7, "title": "T"},), "repository: Input should be a valid string"),
+        (({**ORDER, "colour": "red"},), "colour: Extra inputs are not permitted"),
+        (({"repository": "/app", "issue": "42"},), "issue: Input should be a valid integer"),
+        (({"repository": "/app"},), "issue or title is missing"),
+        (({**ORDER, "priority": 6},), "priority: Input should be less than or equal to 5"),
+        (({**ORDER, "timeouts": {"wall_seconds": -1}},), "timeouts.wall_seconds: Input should be greater than 0"),
+        (({**ORDER, "description": "x" * 70_000},), "65536 are allowed"),
+        ((["/app"],), "input: Input should be an object"),
+        ((ORDER, ORDER), "2 inputs were given"),
+        ((None,), "input: Input should be an object"),
+    ],
+)
+async def test_wrong_input_fails_at_once_and_names_the_field(
+    client: Client, doubles: Doubles, inputs: tuple[Any, ...], named: str
+) -> None:
+    """Input that is missing, wrong, unknown or doubled fails the work order before anything starts."""
+    async with work_order(client, doubles, *inputs) as handle:
+        error = await failure_of(handle)
+    assert error.type == "InvalidInput"
+    assert error.non_retryable
+    assert named in error.message
+    assert doubles.calls == []
+
+
+async def test_bytes_that_are_no_json_fail_at_once(client: Client, doubles: Doubles) -> None:
+    """Input that is no JSON is refused, not decoded for ever."""
+    from temporalio.api.common.v1 import Payload
+
+    raw = RawValue(Payload(metadata={"encoding": b"json/plain"}, data=b"{not json"))
+    async with work_order(client, doubles, raw) as handle:
+        error = await failure_of(handle)
+    assert "Invalid JSON" in error.message
+
+
+async def test_an_activity_that_fails_for_good_fails_the_work_order_with_its_remedy(
+    client: Client, doubles: Doubles
+) -> None:
+    """An infrastructure error names type, message and remedy in the work order object."""
+    from activities._failures import failure
+    from septet.errors import AgentMissingError
+
+    def missing(call: Any) -> Any:
+        raise failure(AgentMissingError("claude was not found.", remedy="Install it."))
+
+    doubles.steps[Step.CLASSIFY_ISSUE] = [missing]
+    async with work_order(client, doubles, ORDER) as handle:
+        error = await failure_of(handle)
+        task = await handle.query(WorkOrder.work_order)
+    assert error.type == "AgentMissing"
+    assert task.error is not None
+    assert (task.error.message, task.error.remedy) == ("classify_issue: claude was not found.", "Install it.")
+
+
+async def test_the_story_is_told_in_the_current_details(client: Client, doubles: Doubles) -> None:
+    """The web UI's current details show each step with its result, and the pull request."""
+    async with work_order(client, doubles, ORDER) as handle:
+        await handle.result()
+        details = await handle.query("__temporal_workflow_metadata")
+    text = str(details)
+    assert "classify_issue" in text
+    assert "/bug" in text
+    assert "Pull request: file:///origin.git/pull/1" in text
+
+
+async def test_work_orders_are_found_by_their_search_attributes(client: Client, doubles: Doubles) -> None:
+    """Status, stage, project and the rest are search attributes of the closed work order."""
+    async with work_order(client, doubles, {**ORDER, "priority": 5, "agent": "claude"}) as handle:
+        await handle.result()
+        found = (await handle.describe()).typed_search_attributes
+    told = {pair.key.name: pair.value for pair in found if pair.key.name.startswith("Septet")}
+    assert told == {
+        "SeptetStatus": "completed",
+        "SeptetStage": "review",
+        "SeptetProject": "app",
+        "SeptetRepository": "/app",
+        "SeptetIssue": "",
+        "SeptetPriority": 5,
+        "SeptetAgent": "claude",
+        "SeptetPullRequest": "file:///origin.git/pull/1",
+    }
