@@ -19,7 +19,7 @@ COPY clients clients
 RUN /opt/build/bin/pip wheel --no-deps --no-build-isolation --no-index --wheel-dir wheels . \
     && /opt/septet/bin/pip install --no-cache-dir --no-deps --no-index wheels/*.whl \
     && /opt/septet/bin/python -m compileall -q /opt/septet/lib \
-    && /opt/septet/bin/pip uninstall --yes --quiet pip
+    && /opt/septet/bin/pip uninstall --yes --quiet pip setuptools
 
 # The agent CLIs that the build argument names; none without it, and then `scripted` is the agent.
 FROM python:3.12-slim AS agents

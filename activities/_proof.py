@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from septet.errors import EvidenceError
+
 
 @dataclass(frozen=True, slots=True)
 class Proof:
@@ -12,14 +14,5 @@ class Proof:
     warnings: tuple[str, ...] = ()
 
 
-class UnprovenError(Exception):
-    """The answer was read, but what it claims is not so."""
-
-    def __init__(self, *reasons: str) -> None:
-        """Say why, in words that the agent can act on."""
-        self.reasons = reasons
-        super().__init__("; ".join(reasons))
-
-
-class RefusedError(UnprovenError):
+class RefusedError(EvidenceError):
     """The agent said itself that the work failed."""

@@ -5,12 +5,12 @@ from typing import ClassVar
 
 from temporalio import activity
 
-from activities._proof import Proof, planned
-from activities._way import Way
+from activities._proof import Proof
+from activities._way import Claim, Way
 from septet.contracts.answers import BuildPlanAnswer
 from septet.contracts.names import Step
 from septet.contracts.steps import StepCall, StepResult
-from septet.git.place import Place
+from septet.git.evidence import plan_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,6 @@ class BuildPlan:
         """Plan the work. Idempotent: a finished run is read again. Leaves the plan in the worktree."""
         return await self.way.walk(call, self.prove)
 
-    def prove(self, call: StepCall, place: Place, answer: BuildPlanAnswer) -> Proof:
+    def prove(self, claim: Claim[BuildPlanAnswer]) -> Proof:
         """Look at the plan: a file with something in it, inside the worktree, and no symlink out of it."""
-        del call
-        return Proof(planned(place, answer.plan_path))
+        return Proof(plan_file(claim.place, claim.answer.plan_path))

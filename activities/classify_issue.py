@@ -6,11 +6,10 @@ from typing import ClassVar
 from temporalio import activity
 
 from activities._proof import Proof
-from activities._way import Way
+from activities._way import Claim, Way
 from septet.contracts.answers import ClassifyIssueAnswer
 from septet.contracts.names import Step
 from septet.contracts.steps import StepCall, StepResult
-from septet.git.place import Place
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +24,6 @@ class ClassifyIssue:
         """Classify the issue. Idempotent: a finished run is read again. Leaves the run's files on disk."""
         return await self.way.walk(call, self.prove)
 
-    def prove(self, call: StepCall, place: Place, answer: ClassifyIssueAnswer) -> Proof:
+    def prove(self, claim: Claim[ClassifyIssueAnswer]) -> Proof:
         """Take the class as it is: its contract is the enumeration."""
-        del call, place
-        return Proof(answer.issue_class)
+        return Proof(claim.answer.issue_class)

@@ -5,13 +5,14 @@ from typing import ClassVar
 
 from temporalio import activity
 
-from activities._proof import Proof, UnprovenError
-from activities._way import Way
+from activities._checks import failed_check
+from activities._proof import Proof
+from activities._way import Claim, Way
 from septet.contracts.answers import CreateCommitAnswer
 from septet.contracts.names import Step
 from septet.contracts.steps import StepCall, StepResult
+from septet.errors import EvidenceError
 from septet.git.commit import commit_all
-from septet.git.place import Place
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +27,11 @@ class CreateCommit:
         """Commit the work. Idempotent: a clean tree stays as it is. Leaves the commit in the workspace."""
         return await self.way.walk(call, self.prove)
 
-    def prove(self, call: StepCall, place: Place, answer: CreateCommitAnswer) -> Proof:
+    def prove(self, claim: Claim[CreateCommitAnswer]) -> Proof:
         """Run the repository's own checks, commit what the agent has not, and see that HEAD moved."""
-        for failed in self.way.host.failed_checks(call, place):
-            raise UnprovenError(failed)
-        sha = commit_all(place, answer.commit_message)
-        if sha == place.base_sha:
-            raise UnprovenError("HEAD is still where the work began: there is nothing to commit")
-        return Proof(answer.commit_message, commit_sha=sha)
+        if failed := failed_check(claim.place, claim.settings, self.way.host.agents):
+            raise EvidenceError(failed)
+        sha = commit_all(claim.place, claim.answer.commit_message, sign=self.way.host.settings.sign_commits)
+        if sha == claim.place.base_sha:
+            raise EvidenceError("HEAD is where the work began: there is nothing to commit.")
+        return Proof(claim.answer.commit_message, commit_sha=sha)

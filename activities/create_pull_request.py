@@ -5,12 +5,14 @@ from typing import ClassVar
 
 from temporalio import activity
 
-from activities._proof import Proof, UnprovenError
-from activities._way import Way
-from septet.contracts.answers import CreatePullRequestAnswer, PullRequestText, PullRequestUrl
+from activities._proof import Proof
+from activities._way import Claim, Way
+from septet.contracts.answers import CreatePullRequestAnswer, PullRequestText
 from septet.contracts.names import Step
 from septet.contracts.steps import StepCall, StepResult
-from septet.git.place import Place
+from septet.errors import EvidenceError
+from septet.forges.forge import NewPullRequest
+from septet.git.push import push, remote_branch
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +24,34 @@ class CreatePullRequest:
 
     @activity.defn(name="create_pull_request")
     async def run(self, call: StepCall) -> StepResult:
-        """Open the pull request. Idempotent: it looks before it pushes or opens. Leaves both on the forge."""
+        """Open the pull request. Idempotent: it looks before it pushes and before it opens. Leaves both on the forge."""
         return await self.way.walk(call, self.prove)
 
-    def prove(self, call: StepCall, place: Place, answer: CreatePullRequestAnswer) -> Proof:
-        """Push the commit, find or open the one pull request of the branch, and compare it with the commit."""
+    def prove(self, claim: Claim[CreatePullRequestAnswer]) -> Proof:
+        """Push the commit, find or open the one pull request of the branch, and hold it against the commit."""
+        call, progress = claim.call, claim.call.progress
+        if progress.branch_name is None or progress.commit_sha is None:
+            raise EvidenceError("There is no commit to open a pull request for.")
+        address, forge = self.way.host.forge(call.workspace.repository)
+        token = self.way.host.token(address)
+        there = remote_branch(claim.place, progress.branch_name, token=token)
+        sha = push(claim.place, progress.branch_name, progress.commit_sha, expected=there, token=token)
+        opened = forge.find_pull_request(progress.branch_name) or forge.open_pull_request(_new(claim))
+        if opened.head_sha not in {"", sha}:
+            raise EvidenceError(f"{opened.url} stands at {opened.head_sha}, and the branch at {sha}.")
+        return Proof(opened.url, commit_sha=sha, warnings=opened.warnings)
+
+
+def _new(claim: Claim[CreatePullRequestAnswer]) -> NewPullRequest:
+    """Return what the pull request is opened with: the agent's words, or the commit's where it gave only a URL."""
+    call, answer = claim.call, claim.answer
+    written = answer if isinstance(answer, PullRequestText) else None
+    return NewPullRequest(
+        head=call.progress.branch_name or "",
+        base=call.workspace.base_branch,
+        title=written.title if written else call.workspace.issue_title,
+        body=written.body if written else "",
+        marker=call.workspace.work_order_id,
+        draft=call.draft,
+        labels=call.labels,
+    )

@@ -5,12 +5,12 @@ from typing import ClassVar, Final
 
 from temporalio import activity
 
-from activities._proof import Proof, planned
-from activities._way import Way
+from activities._proof import Proof
+from activities._way import Claim, Way
 from septet.contracts.answers import FindPlanFileAnswer
 from septet.contracts.names import Step
 from septet.contracts.steps import StepCall, StepResult
-from septet.git.place import Place
+from septet.git.evidence import plan_file
 
 NONE: Final = "0"
 """What the agent answers when there is no plan."""
@@ -28,7 +28,7 @@ class FindPlanFile:
         """Find the plan. Idempotent: a finished run is read again. Leaves the run's files on disk."""
         return await self.way.walk(call, self.prove)
 
-    def prove(self, call: StepCall, place: Place, answer: FindPlanFileAnswer) -> Proof:
-        """Look whether the file is there; `0` is an answer, and the workflow plans once more."""
-        del call
-        return Proof(NONE if answer.plan_path == NONE else planned(place, answer.plan_path))
+    def prove(self, claim: Claim[FindPlanFileAnswer]) -> Proof:
+        """Look whether the file is there; `0` is an answer too, and the workflow plans once more."""
+        path = claim.answer.plan_path
+        return Proof(NONE if path == NONE else plan_file(claim.place, path))

@@ -5,12 +5,13 @@ from typing import ClassVar
 
 from temporalio import activity
 
-from activities._proof import Proof, UnprovenError
-from activities._way import Way
+from activities._proof import Proof
+from activities._way import Claim, Way
 from septet.contracts.answers import GenerateBranchAnswer
 from septet.contracts.names import Step
 from septet.contracts.steps import StepCall, StepResult
-from septet.git.place import Place
+from septet.errors import EvidenceError
+from septet.git.branches import branch_refusal, create_branch
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,15 +26,16 @@ class GenerateBranch:
         """Name the branch. Idempotent: a branch that is checked out stays. Leaves it in the workspace."""
         return await self.way.walk(call, self.prove)
 
-    def prove(self, call: StepCall, place: Place, answer: GenerateBranchAnswer) -> Proof:
-        """Check name and remote, and make the branch the worktree's own where the agent has not."""
-        name = answer.branch_name
-        if refusal := branch_refusal(place, name):
-            raise UnprovenError(refusal)
-        create_branch(place, name)
-        return Proof(name, warnings=_unusual(call, name))
+    def prove(self, claim: Claim[GenerateBranchAnswer]) -> Proof:
+        """Check name and remote, and make it the worktree's branch where the agent has not."""
+        name = claim.answer.branch_name
+        if refusal := branch_refusal(claim.place, name, token=self.way.host.token_of(claim.call)):
+            raise EvidenceError(refusal)
+        create_branch(claim.place, name)
+        return Proof(name, warnings=_unusual(claim.call, name))
 
 
 def _unusual(call: StepCall, name: str) -> tuple[str, ...]:
-    """Warn of a name that a person would not find again by work order; a repository may have its own custom."""
-    return () if call.workspace.work_order_id in name else ("the branch's name does not hold the work order's id",)
+    """Warn of a name that nobody finds by its work order; a repository may have its own custom."""
+    order_id = call.workspace.work_order_id
+    return () if order_id in name else (f"the branch's name does not hold the work order's id, {order_id}",)

@@ -2,10 +2,10 @@
 
 import json
 import os
-import socket
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 RECENT = timedelta(minutes=2)
 """A worker's long poll lasts a minute."""
@@ -15,17 +15,21 @@ ALL_VERSIONS = ("--select-all-active", "--select-unversioned")
 
 def main() -> int:
     """Ask the server and say what it knows."""
+    host_file = Path(os.environ["SEPTET_STATE_DIR"]) / "host-id"
+    if not host_file.exists():
+        print(f"no worker has started yet: {host_file} is missing")
+        return 1
+    worker = f"septet@{host_file.read_text(encoding='ascii').strip()}"
     queue = os.environ.get("SEPTET_TASK_QUEUE", "septet")
     argv = ["temporal", "task-queue", "describe", "--task-queue", queue, "--output", "json", *ALL_VERSIONS]
     answer = subprocess.run(argv, capture_output=True, check=False, timeout=TIMEOUT_SECONDS)
     if answer.returncode != 0:
         print(answer.stderr.decode(errors="replace").strip()[-500:])
         return 1
-    here = f"@{socket.gethostname()}"
-    seen = [poller for poller in json.loads(answer.stdout).get("pollers") or () if here in poller["identity"]]
-    newest = max((datetime.fromisoformat(poller["lastAccessTime"]) for poller in seen), default=None)
-    print(f"last poll of queue {queue} from {here}: {newest}")
-    return 0 if newest and datetime.now(UTC) - newest < RECENT else 1
+    pollers = json.loads(answer.stdout).get("pollers") or ()
+    polls = [datetime.fromisoformat(each["lastAccessTime"]) for each in pollers if each["identity"] == worker]
+    print(f"last poll of {worker} on queue {queue}: {max(polls, default=None)}")
+    return 0 if polls and datetime.now(UTC) - max(polls) < RECENT else 1
 
 
 if __name__ == "__main__":

@@ -70,6 +70,10 @@ class WorkspaceError(SeptetError):
     """The workspace cannot be used."""
 
 
+class EvidenceError(SeptetError):
+    """What was claimed is not so."""
+
+
 class SnapshotError(SeptetError):
     """A snapshot could not be taken or given back."""
 

@@ -1,7 +1,9 @@
 """Wrong input fails the work order at once and names the field."""
 
+import inspect
 import re
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
 
 from pydantic import ValidationError
 from temporalio.common import RawValue
@@ -9,10 +11,24 @@ from temporalio.exceptions import ApplicationError
 
 from septet.contracts.order import WorkOrderInput
 
+Run = TypeVar("Run", bound=Callable[..., Any])
+
 _ID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
-def checked_input(workflow_id: str, order: RawValue | None, rest: tuple[RawValue, ...]) -> WorkOrderInput:
+def takes_raw_input(run: Run) -> Run:
+    """Let the SDK hand over the input undecoded, so that `run` itself can refuse it.
+
+    Input that the SDK cannot decode would fail the workflow task for ever. It passes on raw payloads where the
+    signature shows exactly one parameter of type `RawValue`; more inputs than one still reach `run`.
+    """
+    first = [*inspect.signature(run).parameters.values()][:2]
+    run.__annotations__["order"] = RawValue
+    run.__signature__ = inspect.Signature(first)  # type: ignore[attr-defined]
+    return run
+
+
+def checked_input(workflow_id: str, order: RawValue | None, rest: tuple[object, ...]) -> WorkOrderInput:
     """Return the work order's input.
 
     Raises:
@@ -25,7 +41,7 @@ def checked_input(workflow_id: str, order: RawValue | None, rest: tuple[RawValue
     if rest:
         raise _invalid(f"{len(rest) + 1} inputs were given. Give one JSON object")
     try:
-        return WorkOrderInput.model_validate_json(order.payload.data)
+        return WorkOrderInput.model_validate_json(order.payload.data or b"null")
     except ValidationError as error:
         found = error.errors(include_url=False, include_context=False, include_input=False)
         raise _invalid("; ".join(_said(detail["loc"], detail["msg"]) for detail in found[:10])) from None

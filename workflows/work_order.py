@@ -23,7 +23,7 @@ with workflow.unsafe.imports_passed_through():
     from septet.contracts.steps import OpenWorkspace, StepCall, StepResult, Workspace
     from septet.contracts.task import Move, Task, TaskError, TaskStep
     from workflows._failures import StepFailed, explained
-    from workflows._input import checked_input
+    from workflows._input import checked_input, takes_raw_input
     from workflows._policies import WORKSPACE_OPTIONS
     from workflows._steps import StepActivity, take_step
     from workflows._story import Story
@@ -43,7 +43,8 @@ class WorkOrder:
         self._found_by: list[SearchAttributeUpdate[Any]] = []
 
     @workflow.run
-    async def run(self, order: RawValue | None = None, *rest: RawValue) -> Task:
+    @takes_raw_input
+    async def run(self, order: RawValue | None = None, *rest: object) -> Task:
         """Classify, plan, find the plan, branch, implement, commit, open the pull request."""
         self._accept(order, rest)
         with self._told_to_the_end():
@@ -77,7 +78,7 @@ class WorkOrder:
         """Return the history, oldest first."""
         return self._story.history
 
-    def _accept(self, order: RawValue | None, rest: tuple[RawValue, ...]) -> None:
+    def _accept(self, order: RawValue | None, rest: tuple[object, ...]) -> None:
         self._order = checked_input(workflow.info().workflow_id, order, rest)
         self._story.begin(workflow.info().workflow_id, self._order, workflow.info().start_time)
         self._tell()

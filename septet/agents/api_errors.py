@@ -30,7 +30,9 @@ _MODEL: Final = ApiError(
 _CONTEXT: Final = ApiError(
     "context_length", retryable=False, remedy="Split the work into smaller issues, or choose a larger model."
 )
-_REQUEST: Final = ApiError("invalid_request", retryable=False, remedy="Read the run's stdout.jsonl for what was refused.")
+_REQUEST: Final = ApiError(
+    "invalid_request", retryable=False, remedy="Read the run's stdout.jsonl for what was refused."
+)
 _RATE_LIMIT: Final = ApiError("rate_limit", retryable=True, retry_after_seconds=60.0)
 _OVERLOADED: Final = ApiError("overloaded", retryable=True, retry_after_seconds=30.0)
 _SERVER: Final = ApiError("server_error", retryable=True, retry_after_seconds=15.0)
@@ -40,10 +42,16 @@ _UNKNOWN: Final = ApiError("unknown", retryable=True, retry_after_seconds=30.0)
 _BY_WORDS: Final = (
     (re.compile(r"prompt is too long|context (length|window)|maximum context", re.IGNORECASE), _CONTEXT),
     (re.compile(r"credit balance|billing|payment required", re.IGNORECASE), _BILLING),
-    (re.compile(r"not logged in|please run /login|invalid api key|invalid bearer", re.IGNORECASE), _AUTHENTICATION),
+    (
+        re.compile(r"not logged in|please run /login|invalid api key|invalid bearer", re.IGNORECASE),
+        _AUTHENTICATION,
+    ),
     (re.compile(r"usage limit|rate limit|quota|limit will reset", re.IGNORECASE), _RATE_LIMIT),
     (re.compile(r"overloaded", re.IGNORECASE), _OVERLOADED),
-    (re.compile(r"ECONN|ENOTFOUND|ETIMEDOUT|timed? ?out|unable to connect|connection|network", re.IGNORECASE), _NETWORK),
+    (
+        re.compile(r"ECONN|ENOTFOUND|ETIMEDOUT|timed? ?out|unable to connect|connection|network", re.IGNORECASE),
+        _NETWORK,
+    ),
 )
 _FIRST_WORDS: Final = _BY_WORDS[:2]
 """Words that say more than a status does: 400 is sent for a long context and for an empty account too."""

@@ -1,19 +1,19 @@
 """What a CLI's stream says, in one form for all CLIs."""
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from septet.contracts.facts import Usage
 
-Ended = Literal["ok", "api_error", "limit", "denied", "cancelled", "crashed", "no_result"]
-"""How an agent run ended: with a result; by the model API; at a limit; with tools denied to it; because it was asked
-to; by itself without a result; or in good order, and yet without one."""
+NO_USAGE: Final = Usage()
 
-Cause = Literal[
-    "exited", "wall_limit", "idle_limit", "orphan_limit", "ended", "terminated", "not_started", "lost"
-]
-"""Why the agent's process ended: by itself; at a limit that its supervisor holds; on request; with its supervisor's
-own end; it never started; or nobody saw it end."""
+Ended = Literal["ok", "api_error", "limit", "denied", "cancelled", "crashed", "no_result"]
+"""How an agent run ended: with a result; by the model API; at a limit; with tools denied to it; because it was
+asked to; by itself without a result; or in good order, and yet without one."""
+
+Cause = Literal["exited", "wall_limit", "idle_limit", "orphan_limit", "ended", "terminated", "not_started", "lost"]
+"""Why the agent's process ended: by itself; at a limit that its supervisor holds; on request; with its
+supervisor's own end; it never started; or nobody saw it end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +61,14 @@ class Outcome:
 
     ended: Ended
     kind: str = ""
-    """What kind of `api_error`, `limit`, `crashed`, `cancelled` or `no_result`: `rate_limit`, `turns`, `signal` …"""
+    """What kind of `api_error`, `limit`, `crashed` and so on: `rate_limit`, `turns`, `signal` …"""
     text: str | None = None
-    """The final text; a result that is no string is its JSON. `None` unless the CLI gave a result that is no error."""
+    """The final text; a result that is no string is its JSON. `None` where no result counts."""
     structured: Any = None
     """The CLI's own structured output, as JSON gives it; `None` when there is none."""
     session_id: str | None = None
     model: str | None = None
-    usage: Usage = Usage()
+    usage: Usage = NO_USAGE
     """Of this run alone, its cost too."""
     turns: int = 0
     tool_calls: int = 0

@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from collections.abc import Callable
 from typing import Final, Generic, TypeVar
 
 import msgspec
@@ -12,7 +13,9 @@ LINE_LIMIT_BYTES: Final = 16 * 1024 * 1024
 
 E = TypeVar("E", bound=msgspec.Struct)
 
-_PIECE_BYTES: Final = 1024 * 1024
+_PIECE_BYTES: Final = 64 * 1024
+"""What fits into a processor's cache is read twice as fast as a megabyte."""
+_WORDS_KEPT: Final = 600
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _NO_EVENT: Final = (ValueError, RecursionError)
 """What msgspec and json raise for bytes that are no JSON, no UTF-8, no object, or nested too deep."""
@@ -22,39 +25,36 @@ _BLANKS: Final = re.compile(r"\s*")
 class EventReader(Generic[E]):
     """Turns lines of JSON into events of one partial type; what is no JSON object is passed over.
 
-    A line decodes straight into the fields that `event_type` names and the rest is skipped in C; only a line that does
-    not decode is looked at again, slowly. A stream that is one object or one array over several lines is no stream of
-    lines: its events are in `document()`, once it has ended.
+    A line decodes straight into the fields that `event_type` names and the rest is skipped in C; only a line that
+    does not decode is looked at again, slowly. A stream that is one object or one array over several lines is no
+    stream of lines: its events are in `document()`, once it has ended.
     """
 
-    def __init__(self, event_type: type[E]) -> None:
-        """Take the partial type of an event; its fields are best `Any` or `msgspec.Raw`, which refuse nothing."""
+    def __init__(self, event_type: type[E], take: Callable[[E], None]) -> None:
+        """Hand each event to `take`; the event's fields are best `Any` or `msgspec.Raw`, which refuse nothing."""
         self.skipped_lines = 0
         """Lines over 16 MiB."""
-        self._decode = msgspec.json.Decoder(event_type).decode
+        self.words = ""
+        """The end of what was printed that is no event."""
+        self._decoder = msgspec.json.Decoder(event_type)
+        self._take = take
         self._held: list[bytes] = []
         self._held_bytes = 0
         self._skipping = False
         self._document: bytearray | None = bytearray()
         self._first_line: bytes | None = None
 
-    def feed(self, chunk: bytes) -> list[E]:
-        """Return the events that `chunk` completes."""
-        if len(chunk) > _PIECE_BYTES:
-            pieces = (chunk[start : start + _PIECE_BYTES] for start in range(0, len(chunk), _PIECE_BYTES))
-            return [event for piece in pieces for event in self.feed(piece)]
-        self._keep_for_document(chunk)
-        lines = chunk.split(b"\n")
-        last = lines.pop()
-        if lines:
-            self._hold(lines[0])
-            lines[0] = self._take_held()
-        self._hold(last)
-        return self._events(lines)
+    def feed(self, chunk: bytes) -> None:
+        """Read the next bytes, cut anywhere."""
+        for start in range(0, len(chunk), _PIECE_BYTES):
+            self._feed_piece(chunk[start : start + _PIECE_BYTES])
 
-    def finish(self) -> list[E]:
-        """Return the events of a last line that has no newline."""
-        return self._events([self._take_held()])
+    def finish(self) -> None:
+        """Read a last line that has no newline."""
+        line = self._take_held()
+        if self._first_line is None:
+            self._look_at_first([line])
+        self._read_line(line)
 
     def document(self) -> list[E] | None:
         """Return the events of a stream that was one JSON document over several lines; `None` for any other."""
@@ -65,10 +65,19 @@ class EventReader(Generic[E]):
         try:
             if self._first_line.startswith(b"["):
                 elements = msgspec.json.decode(self._document, type=list[msgspec.Raw])
-                return [event for element in elements for event in self._events([bytes(element)])]
-            return [self._decode(self._document)]
+                return [event for element in elements for event in self._objects(bytes(element))]
+            return [self._decoder.decode(self._document)]
         except _NO_EVENT:
             return None
+
+    def _feed_piece(self, piece: bytes) -> None:
+        if self._document is not None:
+            self._keep_for_document(self._document, piece)
+        end_of_first, end_of_last = piece.find(b"\n"), piece.rfind(b"\n") + 1
+        if end_of_last:
+            self._hold(piece[:end_of_first])
+            self._read_lines(self._take_held() + piece[end_of_first:end_of_last])
+        self._hold(piece[end_of_last:])
 
     def _hold(self, part: bytes) -> None:
         """Keep a part of a line whose end has not come, up to the limit."""
@@ -87,20 +96,40 @@ class EventReader(Generic[E]):
         self._held, self._held_bytes, self._skipping = [], 0, False
         return line
 
-    def _events(self, lines: list[bytes]) -> list[E]:
+    def _read_lines(self, block: bytes) -> None:
+        """Take the events of whole lines: all at once where each line is one object, else line by line."""
         if self._first_line is None:
-            self._look_at_first(lines)
-        events: list[E] = []
-        add, decode = events.append, self._decode
-        for line in lines:
-            try:
-                add(decode(line))
-            except _NO_EVENT:
-                events.extend(self._mended(line))
-        return events
+            self._look_at_first(block.split(b"\n"))
+        try:
+            events = self._decoder.decode_lines(block)
+        except _NO_EVENT:
+            events = []
+        if len(events) == block.count(b"\n"):
+            for event in events:
+                self._take(event)
+        else:
+            for line in block.split(b"\n"):
+                self._read_line(line)
 
-    def _mended(self, line: bytes) -> list[E]:
-        """Return the objects at the head of a line that does not decode as it stands.
+    def _read_line(self, line: bytes) -> None:
+        try:
+            event = self._decoder.decode(line)
+        except _NO_EVENT:
+            self._mend(line)
+        else:
+            self._take(event)
+
+    def _mend(self, line: bytes) -> None:
+        """Take what there is in a line that does not decode as it stands."""
+        events = self._objects(line)
+        for event in events:
+            self._take(event)
+        words = line[-_WORDS_KEPT:].decode("utf-8", errors="replace").strip()
+        if words and not events:
+            self.words = f"{self.words}\n{words}"[-_WORDS_KEPT:].strip()
+
+    def _objects(self, line: bytes) -> list[E]:
+        """Return the objects at the head of a line.
 
         It may hold a byte order mark, bytes that are not UTF-8, half a surrogate pair, a number that is none, two
         objects, or an object and words after it.
@@ -111,17 +140,18 @@ class EventReader(Generic[E]):
         while text.startswith("{", position):
             try:
                 value, position = _FORGIVING.raw_decode(text, position)
-                events.append(self._decode(json.dumps(value, ensure_ascii=False).encode("utf-8", errors="replace")))
+                events.append(
+                    self._decoder.decode(json.dumps(value, ensure_ascii=False).encode("utf-8", errors="replace"))
+                )
             except _NO_EVENT:
                 break
             position = _end_of_blanks(text, position)
         return events
 
-    def _keep_for_document(self, chunk: bytes) -> None:
-        if self._document is None:
-            return
-        self._document += chunk
-        if len(self._document) > LINE_LIMIT_BYTES:
+    def _keep_for_document(self, document: bytearray, piece: bytes) -> None:
+        if len(document) + len(piece) <= LINE_LIMIT_BYTES:
+            document += piece
+        else:
             self._document = None
 
     def _look_at_first(self, lines: list[bytes]) -> None:
@@ -130,7 +160,7 @@ class EventReader(Generic[E]):
             first = line.strip().removeprefix(_BYTE_ORDER_MARK)
             if first:
                 self._first_line = first[:1]
-                if not first.startswith((b"{", b"[")) or self._mended(first):
+                if not first.startswith((b"{", b"[")) or self._objects(first):
                     self._document = None
                 return
 

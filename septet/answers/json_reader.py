@@ -1,8 +1,8 @@
-"""Read one JSON array or object from the middle of a text: one pass, no recursion, no second look.
+"""Read one JSON array or object from the midst of a text: one pass, no recursion, no second look.
 
 JSON is a row of marks (`{ } [ ] : ,`) with at most one scalar before each, and so it is read here: one match of
-`_STEP` for each mark. Beside strict JSON the reader follows two kinds of slips to their end, so that the extent of a
-value is known: *mends*, which leave no doubt about any value, and *faults*, which make the value unusable.
+`_STEP` for each mark. Beside strict JSON the reader follows two kinds of slips to their end, so that the extent of
+a value is known: *mends*, which leave no doubt about any value, and *faults*, which make the value unusable.
 """
 
 import json
@@ -16,31 +16,33 @@ from typing import Final
 from pydantic import JsonValue
 
 MAX_DEPTH: Final = 32
-"""Containers inside one another; no contract comes near it, and `json` could not write much deeper ones."""
+"""Containers inside one another; no contract comes near it."""
 
 _BLANK: Final = r"[ \t\n\r]*+"
-# A comment ends at the next `/*` at the latest, so that a text full of unclosed ones is scanned once.
+# A comment ends before the next `/*` at the latest: a text full of unclosed ones is scanned once.
 _COMMENT: Final = r"//[^\n]*+|/\*(?:[^*/]++|\*(?!/)|/(?!\*))*+\*/"
 _SPACE: Final = rf"(?:[ \t\n\r]++|({_COMMENT}))*+"
-_INSIDE: Final = r"\x00-\x08\x0b\x0c\x0e-\x1f\\"
+_NOT_PLAIN: Final = r"\x00-\x08\x0b\x0c\x0e-\x1f\\"
 _ESCAPE: Final = r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})'
-# A quote ends a string only where JSON can go on after a string: a quotation in prose is no string, and neither is
-# one that was cut off and "closed" by the first quote of a later text.
-_STRING: Final = (
-    rf"(\"(?:[^\"{_INSIDE}]++|{_ESCAPE})*+\"|'(?:[^'{_INSIDE}]++|{_ESCAPE}|\\')*+')(?={_BLANK}(?:[]}}:,/]|\Z))"
-)
+_QUOTED: Final = rf"\"(?:[^\"{_NOT_PLAIN}]++|{_ESCAPE})*+\"|'(?:[^'{_NOT_PLAIN}]++|{_ESCAPE}|\\')*+'"
+# A quote ends a string only where JSON can go on behind it. A quotation in prose is no string, and neither is one
+# that was cut off and "closed" by the first quote of a later text.
+_STRING: Final = rf"({_QUOTED})(?={_BLANK}(?:[\]}}:,/]|\Z))"
 _NUMBER: Final = r"(-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?+(?:[eE][+-]?[0-9]++)?+)"
 _WORD: Final = r"(-?[A-Za-z_$][\w$]*+)"
-_STEP: Final = re.compile(rf"{_SPACE}(?:{_STRING}|{_NUMBER}|{_WORD})?+{_SPACE}([][{{}}:,])?")
-_RAW_CONTROL: Final = re.compile(r"[\t\n\r]")
+_STEP: Final = re.compile(rf"{_SPACE}(?:{_STRING}|{_NUMBER}|{_WORD})?+{_SPACE}(?P<mark>[\[\]{{}}:,])?+")
+_CONTROL: Final = re.compile(r"[\t\n\r]")
 _ESCAPE_OR_QUOTE: Final = re.compile(r"\\.|\"")
 
-_JSON_WORDS: Final[Mapping[str, JsonValue]] = MappingProxyType({"true": True, "false": False, "null": None})
-_PYTHON_WORDS: Final[Mapping[str, JsonValue]] = MappingProxyType({"True": True, "False": False, "None": None})
+_JSON_WORDS: Final[Mapping[str | None, JsonValue]] = MappingProxyType({"true": True, "false": False, "null": None})
+_PYTHON_WORDS: Final[Mapping[str | None, JsonValue]] = MappingProxyType(
+    {"True": True, "False": False, "None": None}
+)
 _NO_NUMBERS: Final = frozenset({"NaN", "Infinity", "-Infinity"})
 _SNIPPET_CHARACTERS: Final = 24
 
-_loose_string = json.JSONDecoder(strict=False).decode
+_unescaped = json.JSONDecoder(strict=False).decode
+"""Decode one string in double quotes; control characters in it stay."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +60,26 @@ class Reading:
 
 
 def read_json(text: str, start: int = 0) -> Reading:
-    """Read the array or object whose bracket stands at `start`; what breaks is a reading with a fault."""
-    return _Reader(text).read(start)
+    """Read the array or object whose bracket stands at `start`; where it breaks is its last fault."""
+    reader = _Reader()
+    for step in _STEP.finditer(text, start):
+        try:
+            reader.take(step)
+        except _BrokenError as broken:
+            at = step.start("mark") if step["mark"] else step.end()
+            return Reading(None, at, tuple(reader.mends), (*reader.faults, _fault(text, start, at, str(broken))))
+        if reader.inner is None:
+            return Reading(reader.root, step.end(), tuple(reader.mends), tuple(reader.faults))
+    raise AssertionError  # pragma: no cover -- a step matches anywhere, and one without a mark breaks
+
+
+def _fault(text: str, start: int, at: int, cause: str) -> str:
+    if at == len(text):
+        return "it is cut off"
+    near = text[at : at + _SNIPPET_CHARACTERS]
+    if near[0] in "\"'":
+        cause = "a string that does not end, or a quote in it that is not escaped"
+    return f"it is broken {at - start} characters on, near {near!r}{cause and ': '}{cause}"
 
 
 class _BrokenError(Exception):
@@ -69,135 +89,126 @@ class _BrokenError(Exception):
 class _Reader:
     """A value under construction: the open containers, and what may come next."""
 
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._root: JsonValue = None
-        self._outer: list[list[JsonValue] | dict[str, JsonValue]] = []
-        self._inner: list[JsonValue] | dict[str, JsonValue] | None = None
-        self._key: str | None = None
-        self._filled = False
-        """The innermost container's last member is complete: only a comma or the end may follow."""
-        self._after_comma = False
-        # In order, each once.
-        self._mends: dict[str, None] = {}
-        self._faults: dict[str, None] = {}
+    __slots__ = ("after_comma", "faults", "filled", "inner", "key", "mends", "outer", "root")
 
-    def read(self, start: int) -> Reading:
-        for step in _STEP.finditer(self._text, start):
-            comment, string, number, word, late_comment, mark = step.groups()
-            if comment or late_comment:
-                self._mends["comment"] = None
-            try:
-                if mark == ":":
-                    self._name_member(string, word)
-                else:
-                    if string or number or word:
-                        self._put(self._scalar(string, number, word))
-                    self._follow(mark)
-            except _BrokenError as broken:
-                return self._broken(start, step.start(6) if mark else step.end(), str(broken))
-            if self._inner is None:
-                return Reading(self._root, step.end(), tuple(self._mends), tuple(self._faults))
-        raise AssertionError  # pragma: no cover -- a step matches everywhere, and one without a mark breaks
+    def __init__(self) -> None:
+        self.root: JsonValue = None
+        self.inner: list[JsonValue] | dict[str, JsonValue] | None = None
+        self.outer: list[list[JsonValue] | dict[str, JsonValue]] = []
+        self.key: str | None = None
+        self.filled = False  # the last member is complete: only a comma or the end may follow
+        self.after_comma = False
+        self.mends: dict[str, None] = {}  # in order, each once
+        self.faults: dict[str, None] = {}
 
-    def _follow(self, mark: str | None) -> None:
-        if mark == ",":
-            if not self._filled:
-                raise _BrokenError("a comma with nothing before it")
-            self._filled, self._after_comma = False, True
-        elif mark == "{":
-            self._open({})
-        elif mark == "[":
-            self._open([])
-        elif mark is None:
-            raise _BrokenError
-        else:
-            self._close(dict if mark == "}" else list)
-
-    def _open(self, container: list[JsonValue] | dict[str, JsonValue]) -> None:
-        if self._inner is None:
-            self._root = container
-        else:
-            self._put(container)
-            self._outer.append(self._inner)
-            if len(self._outer) >= MAX_DEPTH:
-                raise _BrokenError(f"more than {MAX_DEPTH} brackets inside one another")
-        self._inner = container
-        self._filled = self._after_comma = False
-
-    def _close(self, kind: type) -> None:
-        if type(self._inner) is not kind or self._key is not None:
-            raise _BrokenError
-        if self._after_comma and not self._filled:
-            self._mends["trailing comma"] = None
-        self._inner = self._outer.pop() if self._outer else None
-        self._filled = True
-
-    def _name_member(self, string: str | None, word: str | None) -> None:
-        if type(self._inner) is not dict or self._key is not None or self._filled:
-            raise _BrokenError
+    def take(self, step: re.Match[str]) -> None:
+        """Take the scalar before a mark, then the mark; raises `_BrokenError`."""
+        comment, string, number, word, late_comment, mark = step.groups()
+        if comment or late_comment:
+            self.mends["comment"] = None
+        if mark == ":":
+            self.name_member(string, word)
+            return
         if string:
-            self._key = self._decoded(string)
+            self.put(self.decoded(string))
+        elif number:
+            self.put(self.numeric(number))
         elif word:
-            self._key = word
-            self._faults["a key without quotes"] = None
+            self.put(self.literal(word))
+        if mark == ",":
+            self.go_on()
+        elif mark == "{":
+            self.open({})
+        elif mark == "[":
+            self.open([])
+        elif mark:
+            self.close(dict if mark == "}" else list)
+        else:
+            raise _BrokenError
+
+    def open(self, container: list[JsonValue] | dict[str, JsonValue]) -> None:
+        if self.inner is None:
+            self.root = container
+        else:
+            self.put(container)
+            self.outer.append(self.inner)
+            if len(self.outer) == MAX_DEPTH:
+                raise _BrokenError(f"more than {MAX_DEPTH} brackets inside one another")
+        self.inner = container
+        self.filled = self.after_comma = False
+
+    def close(self, kind: type) -> None:
+        if type(self.inner) is not kind or self.key is not None:
+            raise _BrokenError("the wrong bracket")
+        if self.after_comma and not self.filled:
+            self.mends["trailing comma"] = None
+        self.inner = self.outer.pop() if self.outer else None
+        self.filled = True
+
+    def go_on(self) -> None:
+        if not self.filled:
+            raise _BrokenError("a comma with nothing before it")
+        self.filled = False
+        self.after_comma = True
+
+    def name_member(self, string: str | None, word: str | None) -> None:
+        if type(self.inner) is not dict or self.key is not None or self.filled:
+            raise _BrokenError("a colon where none belongs")
+        if string:
+            self.key = self.decoded(string)
+        elif word:
+            self.key = word
+            self.faults["a key without quotes"] = None
         else:
             raise _BrokenError("a colon with no key before it")
 
-    def _put(self, value: JsonValue) -> None:
-        if self._filled:
+    def put(self, value: JsonValue) -> None:
+        if self.filled:
             raise _BrokenError("no comma between two values")
-        inner, key = self._inner, self._key
+        inner, key = self.inner, self.key
         if type(inner) is list:
             inner.append(value)
         elif type(inner) is dict and key is not None:
             if key in inner:
-                self._faults[f'the key "{key[:_SNIPPET_CHARACTERS]}" stands twice'] = None
+                self.faults[f"the key {key[:_SNIPPET_CHARACTERS]!r} stands twice"] = None
             inner[key] = value
+            self.key = None
         else:
             raise _BrokenError("a value where a key belongs")
-        self._key = None
-        self._filled = True
+        self.filled = True
 
-    def _scalar(self, string: str | None, number: str | None, word: str | None) -> JsonValue:
-        if string:
-            return self._decoded(string)
-        if number:
-            return self._number(number)
+    def decoded(self, string: str) -> str:
+        body = string[1:-1]
+        if string[0] == "'":
+            self.mends["single quotes"] = None
+            # Every `\\'` in it is one escape: after an even row of backslashes the quote would end the string.
+            body = _ESCAPE_OR_QUOTE.sub(_escape_quote, body.replace("\\'", "'"))
+        if _CONTROL.search(body):
+            self.mends["raw newline or tab in a string"] = None
+        return str(_unescaped(f'"{body}"')) if "\\" in body else body
+
+    def numeric(self, number: str) -> JsonValue:
+        try:
+            return int(number)
+        except (
+            ValueError
+        ):  # a fraction or an exponent; or more digits than Python reads, which makes an infinite float
+            value = float(number)
+        if math.isinf(value):
+            self.faults["a number too large"] = None
+        return value
+
+    def literal(self, word: str) -> JsonValue:
         if word in _JSON_WORDS:
             return _JSON_WORDS[word]
         if word in _PYTHON_WORDS:
-            self._mends["Python literal"] = None
+            self.mends["Python literal"] = None
             return _PYTHON_WORDS[word]
         if word in _NO_NUMBERS:
-            self._faults[f"{word} is not JSON"] = None
+            self.faults[f"{word} is not JSON"] = None
             return None
-        raise _BrokenError
+        raise _BrokenError("a word without quotes")
 
-    def _decoded(self, string: str) -> str:
-        body = string[1:-1]
-        if string[0] == "'":
-            self._mends["single quotes"] = None
-            # Each `\'` inside is an escape of its own: an even row of backslashes before it would have ended the string.
-            body = _ESCAPE_OR_QUOTE.sub(lambda found: '\\"' if found[0] == '"' else found[0], body.replace("\\'", "'"))
-        if _RAW_CONTROL.search(body):
-            self._mends["raw newline or tab in a string"] = None
-        return str(_loose_string(f'"{body}"')) if "\\" in body else body
 
-    def _number(self, number: str) -> JsonValue:
-        try:
-            value = float(number) if not number.lstrip("-").isdecimal() else int(number)
-        except ValueError:  # Python reads integers of up to 4300 digits
-            value = math.inf
-        if math.isinf(value):
-            self._faults["a number too large"] = None
-            return None
-        return value
-
-    def _broken(self, start: int, at: int, cause: str) -> Reading:
-        if at == len(self._text):
-            fault = "the text ends inside it"
-        else:
-            near = self._text[at : at + _SNIPPET_CHARACTERS]
-            fault = f"it is broken {at - start} characters on, near {near!r}" + (f": {cause}" if cause else "")
-        return Reading(None, at, tuple(self._mends), (*self._faults, fault))
+def _escape_quote(found: re.Match[str]) -> str:
+    return '\\"' if found[0] == '"' else found[0]

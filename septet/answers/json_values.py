@@ -4,6 +4,7 @@ The text is walked once. What was read as part of a value is not looked at again
 broken: the time is linear, and nothing inside a wrapper or a cut-off object passes for an answer of its own.
 """
 
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,17 +20,16 @@ Rung = Literal["structured", "json", "fence", "embedded", "plain", "mended"]
 _BLANK: Final = r"[ \t\n\r]*+"
 _FENCE: Final = r"(?:`{3,}+|~{3,}+)"
 _COMMENT: Final = r"//|/\*"
-# Only a bracket with something of JSON behind it is read. The braces and brackets of prose and code are passed over
-# here, at the speed of the regular expression, and so are rows of brackets that are deeper than any answer.
+# Only a bracket with something of JSON behind it is read. Those of prose and code are passed over here, at the
+# speed of the regular expression, and so are rows of brackets that are deeper than any answer.
 _OBJECT: Final = rf"\{{{_BLANK}(?:[\"']|{_COMMENT}|[A-Za-z_$][\w$]*+{_BLANK}:)"
-_MEMBER: Final = rf"[{{\"'0-9-]|{_COMMENT}|(?:[tT]rue|[fF]alse|null|None)\b"
-_ROW: Final = rf"(?:\[{_BLANK})"
-_ARRAY: Final = rf"\[{_BLANK}(?:{_ROW}{{0,{MAX_DEPTH - 1}}}+(?:{_MEMBER})|{_ROW}{{1,{MAX_DEPTH - 1}}}+\])"
+_ARRAY: Final = rf"\[(?!\[{{{MAX_DEPTH}}}){_BLANK}(?:[\[{{\"'0-9-]|{_COMMENT}|(?:[tT]rue|[fF]alse|null|None)\b)"
 _OPENING: Final = re.compile(
     # A row of backquotes is tried at its first one only, else a long row would be scanned from each of them.
-    rf"(?P<alone>\A|(?<![`~]){_FENCE}[ \t]*+[\w.+-]*+{_BLANK})(?=[{{[])"
+    rf"(?P<alone>\A|(?<![`~]){_FENCE}[ \t]*+[\w.+-]*+{_BLANK})(?=[{{\[])"
     rf"|(?P<key>[\"']{_BLANK}:{_BLANK})?+(?={_OBJECT}|{_ARRAY})"
 )
+_AROUND: Final = "\ufeff \t\n\r"
 _TEXT_END: Final = re.compile(rf"{_BLANK}\Z")
 _FENCE_END: Final = re.compile(rf"{_BLANK}(?:{_FENCE}|\Z)")
 
@@ -46,11 +46,21 @@ class Found:
     """Why it is no answer, whatever its value; empty for a candidate."""
 
 
+def whole_scalar(text: str) -> list[Found]:
+    """Return the scalar that is the whole text, or nothing; a string may hold the answer once more encoded."""
+    bare = text.strip(_AROUND)
+    try:
+        return [Found(json.loads(bare), "json")] if bare and bare[0] not in "[{" else []
+    except ValueError:
+        return []
+
+
 def values_in(text: str) -> Iterator[Found]:
     """Yield the outermost arrays and objects of a text in their order, the broken ones as well.
 
     An empty `[]` or `{}` says something only where it stands alone; in prose it is passed over.
     """
+    text = text.strip(_AROUND)
     at = 0
     while opening := _OPENING.search(text, at):
         reading = read_json(text, opening.end())

@@ -11,9 +11,12 @@ class Usage(Wire):
     """What a run used, in tokens and US dollars."""
 
     input_tokens: int = 0
+    """Those neither read from a cache nor written to one."""
     output_tokens: int = 0
     cache_read_tokens: int = 0
     cache_write_tokens: int = 0
+    reasoning_tokens: int = 0
+    """Those of the output tokens that were spent on reasoning, where the CLI says."""
     cost_usd: float | None = None
     """US dollars, where the CLI says; `None` where it does not."""
     estimated: bool = False
@@ -28,6 +31,7 @@ class Usage(Wire):
                 "output_tokens": self.output_tokens + other.output_tokens,
                 "cache_read_tokens": self.cache_read_tokens + other.cache_read_tokens,
                 "cache_write_tokens": self.cache_write_tokens + other.cache_write_tokens,
+                "reasoning_tokens": self.reasoning_tokens + other.reasoning_tokens,
                 "cost_usd": sum(costs) if costs else None,
                 "estimated": self.estimated or other.estimated,
             }

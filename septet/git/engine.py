@@ -128,7 +128,7 @@ class Git:
             **self.env,
             "GIT_TERMINAL_PROMPT": "0",
             "GIT_CEILING_DIRECTORIES": str(ceiling),
-            "GIT_OPTIONAL_LOCKS": "0",
+            "GIT_OPTIONAL_LOCKS": self.env.get("GIT_OPTIONAL_LOCKS", "0"),
             "GIT_SSH_COMMAND": self.env.get("GIT_SSH_COMMAND", "ssh -oBatchMode=yes"),
             "GIT_ADVICE": "0",
             "LC_ALL": "C.UTF-8",

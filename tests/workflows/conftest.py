@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator
 
-import pytest
+import pytest_asyncio
 from temporalio.client import Client
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.testing import WorkflowEnvironment
@@ -11,7 +11,7 @@ from workers.server import temporal_program
 from workflows.search_attributes import ALL
 
 
-@pytest.fixture(scope="session")
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def server() -> AsyncIterator[WorkflowEnvironment]:
     attributes = [part for key in ALL for part in ("--search-attribute", f"{key.name}={kind(key)}")]
     environment = await WorkflowEnvironment.start_local(
@@ -23,7 +23,7 @@ async def server() -> AsyncIterator[WorkflowEnvironment]:
         yield environment
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="session")
 async def client(server: WorkflowEnvironment) -> Client:
     return server.client
 

@@ -61,7 +61,7 @@ async def failure_of(handle: WorkflowHandle[Any, Any]) -> ApplicationError:
 async def test_seven_steps_run_in_their_order_and_end_in_a_pull_request(client: Client, doubles: Doubles) -> None:
     """A work order classifies, plans, finds the plan, branches, implements, commits, opens the pull request."""
     async with work_order(client, doubles, ORDER) as handle:
-        task = await handle.result()
+        task = await asyncio.wait_for(handle.result(), 30)
     assert doubles.names() == ["open_workspace", *STEPS]
     assert [row.step for row in task.steps] == STEPS
     assert (task.status, task.stage) == ("completed", "review")
@@ -74,7 +74,7 @@ async def test_seven_steps_run_in_their_order_and_end_in_a_pull_request(client: 
 async def test_each_step_begins_at_the_checkpoint_of_the_step_before(client: Client, doubles: Doubles) -> None:
     """A step is told the snapshot that it begins with: the fresh workspace's, then its predecessor's."""
     async with work_order(client, doubles, ORDER) as handle:
-        await handle.result()
+        await asyncio.wait_for(handle.result(), 30)
     begins = [doubles.calls_of(step)[0].starts_from for step in Step]
     assert begins == ["fresh", *(f"after-{step}" for step in STEPS[:-1])]
 
@@ -84,7 +84,7 @@ async def test_an_answer_that_cannot_be_read_goes_to_the_finalizer(client: Clien
     doubles.steps[Step.IMPLEMENT_PLAN] = [lambda call: ended(call, Verdict.UNPARSED, "no JSON was found")]
     doubles.finalizer = [lambda asked: done(asked.call)]
     async with work_order(client, doubles, ORDER) as handle:
-        task = await handle.result()
+        task = await asyncio.wait_for(handle.result(), 30)
     assert doubles.names().count("implement_plan") == 1
     asked = next(call for name, call in doubles.calls if name == "finalize_json")
     assert (asked.session_id, asked.reasons, asked.attempt) == ("session", ("no JSON was found",), 1)
@@ -100,7 +100,7 @@ async def test_the_finalizer_asks_twice_and_then_the_step_runs_once_more(client:
         lambda asked: ended(asked.call, Verdict.UNPARSED, "and again", rescue=rescue),
     ]
     async with work_order(client, doubles, ORDER) as handle:
-        task = await handle.result()
+        task = await asyncio.wait_for(handle.result(), 30)
     first, second = doubles.calls_of(Step.IMPLEMENT_PLAN)
     assert (first.attempt, second.attempt, second.reasons) == (1, 2, ("and again",))
     assert task.rescues == (rescue,)
@@ -127,7 +127,7 @@ async def test_a_missing_plan_is_planned_once_more(client: Client, doubles: Doub
     """`0` from the plan finder sends the work order back to the plan once."""
     doubles.steps[Step.FIND_PLAN_FILE] = [lambda call: done(call, "0"), done]
     async with work_order(client, doubles, ORDER) as handle:
-        task = await handle.result()
+        task = await asyncio.wait_for(handle.result(), 30)
     assert doubles.names()[2:6] == ["build_plan", "find_plan_file", "build_plan", "find_plan_file"]
     assert task.plan_path == "specs/plan.md"
 
@@ -201,7 +201,7 @@ async def test_an_activity_that_fails_for_good_fails_the_work_order_with_its_rem
 async def test_the_story_is_told_in_the_current_details(client: Client, doubles: Doubles) -> None:
     """The web UI's current details show each step with its result, and the pull request."""
     async with work_order(client, doubles, ORDER) as handle:
-        await handle.result()
+        await asyncio.wait_for(handle.result(), 30)
         details = await handle.query("__temporal_workflow_metadata")
     text = str(details)
     assert "classify_issue" in text
@@ -212,7 +212,7 @@ async def test_the_story_is_told_in_the_current_details(client: Client, doubles:
 async def test_work_orders_are_found_by_their_search_attributes(client: Client, doubles: Doubles) -> None:
     """Status, stage, project and the rest are search attributes of the closed work order."""
     async with work_order(client, doubles, {**ORDER, "priority": 5, "agent": "claude"}) as handle:
-        await handle.result()
+        await asyncio.wait_for(handle.result(), 30)
         found = (await handle.describe()).typed_search_attributes
     told = {pair.key.name: pair.value for pair in found if pair.key.name.startswith("Septet")}
     assert told == {

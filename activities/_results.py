@@ -1,0 +1,62 @@
+"""From an agent run and what git says to a step's result, of bounded size."""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pydantic import BaseModel, JsonValue
+
+from septet.agents.ladder import Carried
+from septet.answers.ladder import Answer
+from septet.contracts.facts import FileChange, Rescue
+from septet.contracts.names import Verdict
+from septet.contracts.steps import StepCall, StepResult
+
+_FILES_SHOWN: Final = 100
+_PATH_SHOWN: Final = 200
+_JSON_LIMIT_BYTES: Final = 4096
+_REASONS_SHOWN: Final = 5
+_REASON_LENGTH: Final = 1500
+_TEXT_LENGTH: Final = 8000
+_WARNINGS_SHOWN: Final = 10
+_WARNING_LENGTH: Final = 200
+
+
+def facts_of(call: StepCall, carried: Carried, changes: tuple[FileChange, ...], run: str) -> dict[str, Any]:
+    """Return what is known of a step whatever its verdict."""
+    outcome = carried.outcome
+    return {
+        "step": call.step,
+        "agent": call.workspace.agent,
+        "model": outcome.model,
+        "session_id": outcome.session_id,
+        "recovered_by": carried.recovered_by,
+        "agent_starts": carried.agent_starts,
+        "exit_code": outcome.exit_code,
+        "duration_seconds": round(outcome.duration_seconds or 0.0, 3),
+        "timestamp": carried.started_at,
+        "usage": outcome.usage,
+        "files_changed": tuple(
+            change.model_copy(update={"path": change.path[:_PATH_SHOWN]}) for change in changes[:_FILES_SHOWN]
+        ),
+        "files_changed_count": len(changes),
+        "warnings": bounded(outcome.warnings, _WARNINGS_SHOWN, _WARNING_LENGTH),
+        "run": run,
+    }
+
+
+def answer_json(answer: Answer[Any]) -> JsonValue:
+    """Return the checked answer; one over 4 KB is left on disk."""
+    value = answer.value
+    plain: JsonValue = value.model_dump(mode="json") if isinstance(value, BaseModel) else value
+    size = len(value.model_dump_json()) if isinstance(value, BaseModel) else 0
+    return plain if size <= _JSON_LIMIT_BYTES else None
+
+
+def bounded(texts: tuple[str, ...], count: int = _REASONS_SHOWN, length: int = _REASON_LENGTH) -> tuple[str, ...]:
+    """Return the first texts, each cut to a length: the end of a failing program's output says most."""
+    return tuple(text if len(text) <= length else f"…{text[1 - length :]}" for text in texts[:count])
+
+
+def bounded_text(text: str) -> str:
+    """Return a `result_text` that fits."""
+    return text if len(text) <= _TEXT_LENGTH else f"{text[: _TEXT_LENGTH - 1]}…"

@@ -1,0 +1,23 @@
+"""The finalizer: ask the session of a step for its answer alone, as JSON, without tools."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from temporalio import activity
+
+from activities._way import Prove, Way
+from septet.contracts.names import Step
+from septet.contracts.steps import FinalizeCall, StepResult
+
+
+@dataclass(frozen=True, slots=True)
+class FinalizeJson:
+    """It completes the result of a step, and cannot touch the worktree: the tree is compared before and after."""
+
+    way: Way
+    proofs: Mapping[Step, Prove]
+
+    @activity.defn(name="finalize_json")
+    async def run(self, asked: FinalizeCall) -> StepResult:
+        """Ask for the JSON. Idempotent: a finished run is read again. Leaves the run's files on disk."""
+        return await self.way.finalize(asked, self.proofs[asked.call.step])

@@ -1,0 +1,117 @@
+"""Open the workspace of a work order: mirror, clone, vault, first snapshot, papers."""
+
+from dataclasses import asdict, dataclass
+
+from pydantic import JsonValue
+from temporalio import activity
+
+from activities._failures import failures_told
+from activities._pulse import beating, unhurried
+from activities._room import Host, Papers, write_papers
+from septet.agents.adapter import Turn
+from septet.agents.registry import adapter_for
+from septet.commands.filler import check
+from septet.commands.loader import load_all
+from septet.contracts.steps import OpenWorkspace, Workspace
+from septet.forges.forge import Forge
+from septet.git.address import Address
+from septet.git.evidence import read_base_file
+from septet.git.place import Place
+from septet.git.snapshots.take import seed
+from septet.git.snapshots.vault import list_snapshots, prepare, vault_at
+from septet.git.workspace import open_workspace
+from septet.repository_settings import load_repository_settings
+from septet.settings import MIB
+
+
+@dataclass(frozen=True, slots=True)
+class Workspaces:
+    """The workspaces of one host."""
+
+    host: Host
+
+    @activity.defn(name="open_workspace")
+    async def open_workspace(self, asked: OpenWorkspace) -> Workspace:
+        """Open a workspace of its own, and refuse what cannot work before any agent starts.
+
+        Idempotent: what an attempt before this one has made is used. Leaves mirror, clone, vault and papers on disk.
+
+        Raises:
+            ApplicationError: The repository, the issue, a command or the agent cannot be used.
+        """
+        with failures_told():
+            async with beating():
+                return await unhurried(self._open, asked, activity.info().workflow_run_id)
+
+    def _open(self, asked: OpenWorkspace, run_id: str) -> Workspace:
+        host = self.host
+        address, forge = host.forge(asked.repository)
+        issue = _issue(asked, forge)
+        place = open_workspace(
+            host.state,
+            address,
+            asked.work_order_id,
+            first_run_id=run_id,
+            env=host.settings.git_env,
+            base=asked.base,
+            token=host.token(address),
+        )
+        papers, agent = self._papers(asked, place, issue)
+        write_papers(place, papers)
+        return self._described(asked, address, forge, place, issue, agent)
+
+    def _papers(self, asked: OpenWorkspace, place: Place, issue: dict[str, JsonValue]) -> tuple[Papers, str]:
+        """Read the repository's commands and settings, check them, and see that the agent is here."""
+        files: dict[str, str] = {}
+
+        def read(path: str) -> bytes | None:
+            content = read_base_file(place, path)
+            if content is not None:
+                files[path] = content.decode(errors="replace")
+            return content
+
+        for command in load_all(read):
+            check(command)
+        wishes = load_repository_settings(read)
+        agent = asked.agent or wishes.agent or self.host.settings.agent
+        adapter_for(agent).invocation(Turn(prompt="", worktree=place.worktree), self.host.agents)
+        return Papers(issue=issue, files=files), agent
+
+    def _described(  # noqa: PLR0913, PLR0917 -- each is a part of what was opened
+        self,
+        asked: OpenWorkspace,
+        address: Address,
+        forge: Forge,
+        place: Place,
+        issue: dict[str, JsonValue],
+        agent: str,
+    ) -> Workspace:
+        return Workspace(
+            work_order_id=asked.work_order_id,
+            host=self.host.id,
+            task_queue=self.host.task_queue,
+            repository=address.url,
+            forge=forge.name,
+            project=address.project,
+            base_branch=place.base_branch,
+            base_sha=place.base_sha,
+            path=str(place.worktree),
+            agent=agent,
+            issue_number=str(issue["number"]),
+            issue_title=str(issue["title"]),
+            issue_url=str(issue["url"]) if issue["url"] else None,
+            checkpoint=self._first_snapshot(place),
+        )
+
+    def _first_snapshot(self, place: Place) -> str:
+        prepare(place)
+        if known := list_snapshots(vault_at(place), place.order_id):
+            return known[0].name
+        return seed(place, ignored_limit_bytes=self.host.settings.ignored_limit_mib * MIB).name
+
+
+def _issue(asked: OpenWorkspace, forge: Forge) -> dict[str, JsonValue]:
+    """Return the issue as agents see it; the number of one that was given as text is the empty string."""
+    if asked.issue is not None:
+        return {**asdict(forge.issue(asked.issue))}
+    return {"number": "", "title": asked.title or "", "body": asked.description or "", "url": ""}

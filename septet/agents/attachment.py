@@ -1,0 +1,102 @@
+"""An attempt's end of a supervisor's socket: it is told the end at once, and can ask for it."""
+
+import asyncio
+import os
+import socket
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final, Self, cast
+
+import msgspec
+
+from septet.agents.outcome import ExitRecord
+
+_SOCKET_NAME: Final = "control.sock"
+_LONGEST_ADDRESS_BYTES: Final = 100
+"""The system's limit is 104 (macOS) or 108 bytes."""
+_DESCRIPTORS: Final = Path("/proc/self/fd")
+
+
+class Attachment(asyncio.Protocol):
+    """While it is open, the supervisor knows that somebody follows its agent."""
+
+    def __init__(self) -> None:
+        self._end: asyncio.Future[ExitRecord | None] = asyncio.get_running_loop().create_future()
+        self._transport: asyncio.Transport | None = None
+        self._heard = b""
+
+    @classmethod
+    async def to(cls, folder: Path) -> Self | None:
+        """Attach to the supervisor of a run's folder; `None` when none listens there."""
+        loop = asyncio.get_running_loop()
+        try:
+            with _short_address(folder) as address:
+                _, attachment = await loop.create_unix_connection(cls, address)
+        except OSError:
+            return None
+        return attachment
+
+    @classmethod
+    async def over(cls, connected: socket.socket) -> Self:
+        """Attach by a socket that is connected already."""
+        connected.setblocking(False)  # noqa: FBT003 -- the socket's own signature
+        _, attachment = await asyncio.get_running_loop().create_unix_connection(cls, sock=connected)
+        return attachment
+
+    async def end(self, within_seconds: float) -> bool:
+        """Wait for the end, or until the time is over; return whether it came."""
+        await asyncio.wait((self._end,), timeout=within_seconds)
+        return self._end.done()
+
+    @property
+    def record(self) -> ExitRecord | None:
+        """How the agent ended; `None` when its supervisor went without a word."""
+        return self._end.result() if self._end.done() else None
+
+    def ask_to_end(self, why: str) -> None:
+        """Ask the supervisor to end its agent; it notes `why`, in one word."""
+        if self._transport is not None:
+            self._transport.write(b"end %s\n" % why.encode())
+
+    def close(self) -> None:
+        """Detach; the agent goes on."""
+        if self._transport is not None:
+            self._transport.close()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Keep the transport."""
+        self._transport = cast("asyncio.Transport", transport)
+
+    def data_received(self, data: bytes) -> None:
+        """Read the one line that a supervisor says."""
+        self._heard += data
+        line, newline, _ = self._heard.partition(b"\n")
+        if newline and not self._end.done():
+            self._end.set_result(msgspec.json.decode(line.removeprefix(b"ended "), type=ExitRecord))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Note that the supervisor is gone."""
+        del exc
+        if not self._end.done():
+            self._end.set_result(None)
+
+
+@contextmanager
+def _short_address(folder: Path) -> Iterator[str]:
+    """Give an address of the folder's socket that fits the system's limit, for as long as the block lasts."""
+    address = str(folder / _SOCKET_NAME)
+    if len(os.fsencode(address)) <= _LONGEST_ADDRESS_BYTES:
+        yield address
+    elif _DESCRIPTORS.exists():
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            yield str(_DESCRIPTORS / str(descriptor) / _SOCKET_NAME)
+        finally:
+            os.close(descriptor)
+    else:
+        with tempfile.TemporaryDirectory(prefix="septet-", dir="/tmp") as short:  # noqa: S108 -- TMPDIR may be long
+            link = Path(short) / "run"
+            link.symlink_to(folder)
+            yield str(link / _SOCKET_NAME)

@@ -1,0 +1,95 @@
+"""The `claude` CLI (Claude Code), tested with 2.1.329; and `scripted`, which speaks its language."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from septet.agents.adapter import FOR_EVERY_AGENT, Dialect, Host, Invocation, Tools, Turn, allowed, find_program
+from septet.agents.claude_stream import ClaudeStream
+from septet.errors import AgentError
+
+_LOGIN: Final = (
+    "ANTHROPIC_*",
+    "CLAUDE_CODE_OAUTH_TOKEN",
+    "CLAUDE_CONFIG_DIR",
+    "CLAUDE_CODE_MAX_OUTPUT_TOKENS",
+)
+_QUIET: Final[Mapping[str, str]] = {
+    "CLAUDE_CODE_MAX_RETRIES": "2",
+    "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+    "DISABLE_TELEMETRY": "1",
+    "DISABLE_ERROR_REPORTING": "1",
+    "DISABLE_AUTOUPDATER": "1",
+}
+"""The CLI's own ten retries take minutes, for a refused key too: Temporal waits better, and holds no agent."""
+_TOOLS: Final[Mapping[Tools, tuple[str, ...]]] = {
+    "all": ("--dangerously-skip-permissions",),
+    "read": ("--tools", "Read,Glob,Grep"),
+    "none": ("--tools", ""),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Claude:
+    """A CLI with claude's command line and stream."""
+
+    name: str = "claude"
+    program: str = "claude"
+    login: tuple[str, ...] = _LOGIN
+    """Variables that the CLI logs in with; a name that ends with `*` is a prefix."""
+    minds_root: bool = True
+    """It refuses to skip permissions as root outside a sandbox."""
+
+    def invocation(self, turn: Turn, host: Host) -> Invocation:
+        """Return how the CLI is started: the prompt on stdin, for a longer argv is refused by the system.
+
+        Raises:
+            AgentMissingError: The program was not found.
+            AgentError: It would run as root outside a sandbox.
+        """
+        as_root = self.minds_root and host.uid == 0 and turn.tools == "all"
+        if as_root and not host.sandboxed:
+            raise AgentError(
+                f"{self.name} refuses to work unattended as root.",
+                remedy="Run the worker as another user; in a container or sandbox set SEPTET_SANDBOXED=true.",
+            )
+        return Invocation(
+            argv=(find_program(self.name, self.program, host), *_arguments(turn)),
+            env={
+                **allowed(host.env, (*FOR_EVERY_AGENT, *self.login)),
+                **_QUIET,
+                **({"IS_SANDBOX": "1"} if as_root else {}),
+            },
+            stdin=_prompt(turn.prompt).encode("utf-8", errors="surrogateescape"),
+        )
+
+    def dialect(self) -> Dialect:
+        """Return the reader of a new stream."""
+        return ClaudeStream()
+
+
+CLAUDE: Final = Claude()
+SCRIPTED: Final = Claude(
+    name="scripted", program="septet-scripted-agent", login=("SEPTET_SCRIPTED_*",), minds_root=False
+)
+
+
+def _arguments(turn: Turn) -> list[str]:
+    arguments = ["-p", "--output-format", "stream-json", "--verbose", *_TOOLS[turn.tools]]
+    if turn.resume_id is not None:
+        arguments += ["--resume", turn.resume_id]
+    elif turn.session_id is not None:
+        arguments += ["--session-id", turn.session_id]
+    if turn.schema is not None:
+        arguments += ["--json-schema", json.dumps(turn.schema, separators=(",", ":"))]
+    if turn.model is not None:
+        arguments += ["--model", turn.model]
+    if turn.max_turns is not None:
+        arguments += ["--max-turns", str(turn.max_turns)]
+    return arguments
+
+
+def _prompt(prompt: str) -> str:
+    """Return the prompt so that its first word is no command of the CLI's own (`/init` would be carried out)."""
+    return f"Your task:\n\n{prompt}" if prompt.lstrip().startswith("/") else prompt

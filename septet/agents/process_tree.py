@@ -1,0 +1,79 @@
+"""What a supervisor knows of processes: whose child is whose, and which is which. Linux; elsewhere it steps down.
+
+Part of the supervisor's program: it imports only small modules of the standard library.
+"""
+
+import ctypes
+import os
+import signal
+import sys
+
+LINUX = sys.platform == "linux"
+PR_SET_PDEATHSIG = 1
+PR_SET_CHILD_SUBREAPER = 36
+PROCESS_CONTROL = ctypes.CDLL(None).prctl if LINUX else None
+
+
+def lead_orphans() -> None:
+    """Become the parent of every descendant whose own parent ends."""
+    if PROCESS_CONTROL is not None:
+        PROCESS_CONTROL(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def die_with_parent() -> None:
+    """Have the kernel kill this process when its parent ends, even by SIGKILL."""
+    if PROCESS_CONTROL is not None:
+        PROCESS_CONTROL(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
+def kill_below(ancestor: int) -> set[int]:
+    """Kill the living descendants of a process and return them; none where there is no /proc."""
+    found = descendants(ancestor)
+    for pid in found:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except OSError:
+            continue
+    return set(found)
+
+
+def descendants(ancestor: int) -> list[int]:
+    """Return the living processes below `ancestor`, by the parents that /proc names."""
+    children: dict[int, list[int]] = {}
+    for name in os.listdir("/proc") if LINUX else ():  # noqa: PTH208 -- pathlib takes long to import
+        fields = stat_fields(name) if name.isdecimal() else []
+        if fields and fields[0] != b"Z":
+            children.setdefault(int(fields[1]), []).append(int(name))
+    found: list[int] = []
+    pending = [ancestor]
+    while pending:
+        below = children.get(pending.pop(), [])
+        found += below
+        pending += below
+    return found
+
+
+def stat_fields(pid: int | str) -> list[bytes]:
+    """Return the fields of `/proc/<pid>/stat` from the state on; none for a process that is gone."""
+    data = read_file(f"/proc/{pid}/stat")
+    return data[data.rfind(b")") + 1 :].split()
+
+
+def identity(pid: int) -> dict[str, str | float | None]:
+    """Return what tells this process from any other that gets its number later."""
+    fields = stat_fields(pid) if pid and LINUX else []
+    return {
+        "pid": pid or None,
+        "pid_start": int(fields[19]) if fields else None,
+        "boot_id": read_file("/proc/sys/kernel/random/boot_id").decode().strip(),
+        "pid_namespace": os.readlink("/proc/self/ns/pid") if LINUX else "",  # noqa: PTH115 -- pathlib takes long to import
+    }
+
+
+def read_file(path: str) -> bytes:
+    """Return what a file holds; nothing when it is gone."""
+    try:
+        with open(path, "rb") as file:  # noqa: PTH123 -- pathlib takes long to import
+            return file.read()
+    except OSError:
+        return b""

@@ -1,0 +1,216 @@
+"""The agent runs that a host keeps: a folder for each, never overwritten, and locks that say who lives and who writes."""
+
+import fcntl
+import os
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from septet.agents.moves import Because
+from septet.agents.outcome import ExitRecord
+from septet.errors import InvalidInputError
+
+RUN_VARIABLE: Final = "SEPTET_RUN"
+"""Every process of an agent carries its run's mark in this variable, so that leftovers can be told from others."""
+
+_SAFE_NAME: Final = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._-]{1,64}")
+_OWNER_ONLY_FOLDER: Final = 0o700
+_OWNER_ONLY_FILE: Final = 0o600
+
+
+@dataclass(frozen=True, slots=True)
+class RunKey:
+    """Whose run it is: only an attempt of the same activity in the same workflow run may adopt it."""
+
+    workflow_id: str
+    run_id: str
+    activity_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunRecord:
+    """What is known of a run when it starts: `run.json`. No secret and no value of the environment is in it."""
+
+    key: RunKey
+    serial: int
+    """Counts the runs of one work order."""
+    step: str
+    agent: str
+    because: Because
+    """Why it was started."""
+    mark: str
+    """The value of `SEPTET_RUN` in its processes."""
+    argv: tuple[str, ...]
+    env_names: tuple[str, ...]
+    worktree: str
+    limits: Mapping[str, float]
+    started_at: str
+    """ISO 8601, UTC."""
+    session_id: str | None = None
+    resumed_from: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run's folder."""
+
+    folder: Path
+    record: RunRecord | None = field(repr=False)
+    """`None` when `run.json` cannot be read: then it is nobody's."""
+
+    @property
+    def name(self) -> str:
+        """The folder, relative to the state directory."""
+        return "/".join(self.folder.parts[-3:])
+
+    @property
+    def stdout(self) -> Path:
+        """The agent's stream."""
+        return self.folder / "stdout.jsonl"
+
+    @property
+    def stderr(self) -> Path:
+        """What it printed beside."""
+        return self.folder / "stderr.log"
+
+    @property
+    def started(self) -> bool:
+        """Whether a supervisor took it up; else the attempt that made the folder died before that."""
+        return self.stdout.exists()
+
+    def lives(self) -> bool:
+        """Whether its supervisor lives."""
+        return _is_held(self.folder / "lock")
+
+    def exit(self) -> ExitRecord | None:
+        """Return how it ended; `None` while it lives, and when its supervisor was killed."""
+        try:
+            return msgspec.json.decode((self.folder / "exit.json").read_bytes(), type=ExitRecord)
+        except (FileNotFoundError, msgspec.MsgspecError):
+            return None
+
+    def close_as_lost(self) -> None:
+        """Record that nobody saw it end."""
+        new = self.folder / "exit.json.new"
+        new.write_bytes(msgspec.json.encode(ExitRecord(cause="lost")))
+        new.chmod(_OWNER_ONLY_FILE)
+        new.replace(self.folder / "exit.json")
+
+    def raise_epoch(self) -> int:
+        """Count one more attempt on this run, and return its number: a higher one says that an attempt is superseded."""
+        file = os.open(self.folder / "epoch", os.O_WRONLY | os.O_CREAT | os.O_APPEND, _OWNER_ONLY_FILE)
+        try:
+            os.write(file, b".")
+            return os.lseek(file, 0, os.SEEK_CUR)
+        finally:
+            os.close(file)
+
+    def epoch(self) -> int:
+        """Return the number of the last attempt."""
+        try:
+            return (self.folder / "epoch").stat().st_size
+        except FileNotFoundError:
+            return 0
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """All runs of this host."""
+
+    root: Path
+    """`STATE/runs`."""
+
+    def of(self, order_id: str) -> list[Run]:
+        """Return a work order's runs in the order of their starts; those that nobody can read come first."""
+        folder = self._folder(order_id)
+        if not folder.is_dir():
+            return []
+        runs = [Run(path, _record(path / "run.json")) for path in folder.iterdir() if path.is_dir()]
+        return sorted(runs, key=lambda run: run.record.serial if run.record is not None else 0)
+
+    def living(self, order_id: str) -> Run | None:
+        """Return the work order's run whose supervisor lives, if there is one."""
+        return next((run for run in reversed(self.of(order_id)) if run.lives()), None)
+
+    def lock_writer(self, order_id: str) -> int | None:
+        """Take the lock of the workspace's one writer and return its descriptor; `None` when another holds it.
+
+        Whoever holds it passes it on to the supervisor of the agent that it starts; it is free when that agent and
+        everything below it are dead.
+        """
+        folder = self._folder(order_id)
+        folder.mkdir(mode=_OWNER_ONLY_FOLDER, parents=True, exist_ok=True)
+        file = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, _OWNER_ONLY_FILE)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(file)
+            return None
+        return file
+
+    def create(self, order_id: str, number: int, record: RunRecord, prompt: bytes) -> tuple[Run, int]:
+        """Make a run's folder and return it with the descriptor of its lock; the caller holds the writer's lock.
+
+        Raises:
+            InvalidInputError: A name would leave the folder.
+            OSError: The disk is full or read-only.
+        """
+        folder = self._new_folder(order_id, f"{number}-{_safe(record.step)}")
+        _write(folder / "prompt.md", prompt)
+        _write(folder / "run.json", msgspec.json.format(msgspec.json.encode(record), indent=2))
+        lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_EXCL, _OWNER_ONLY_FILE)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return Run(folder, record), lock
+
+    def _folder(self, order_id: str) -> Path:
+        return self.root / _safe(order_id)
+
+    def _new_folder(self, order_id: str, stem: str) -> Path:
+        attempt = 1
+        while True:
+            folder = self._folder(order_id) / f"{stem}-{attempt}"
+            with suppress(FileExistsError):
+                folder.mkdir(mode=_OWNER_ONLY_FOLDER, parents=True)
+                return folder
+            attempt += 1
+
+
+def _safe(name: str) -> str:
+    if not _SAFE_NAME.fullmatch(name):
+        raise InvalidInputError(
+            f"`{name[:80]}` cannot name a folder: letters, digits, `.`, `_` and `-` can, up to 64."
+        )
+    return name
+
+
+def _write(path: Path, content: bytes) -> None:
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _OWNER_ONLY_FILE)
+    with os.fdopen(file, "wb") as writer:
+        writer.write(content)
+
+
+def _record(path: Path) -> RunRecord | None:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=RunRecord)
+    except (OSError, msgspec.MsgspecError):
+        return None
+
+
+def _is_held(path: Path) -> bool:
+    """Whether another process holds the lock; a shared lock is tried, so that two who ask do not deceive each other."""
+    try:
+        file = os.open(path, os.O_RDWR)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(file)
+    return False

@@ -1,0 +1,115 @@
+"""The agent's tools: they really write, and say so on the stream as claude's tools do."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from septet.agents.scripted.events import Stream
+    from septet.agents.scripted.scenario import Script
+
+    Done = tuple[str, Mapping[str, object]]
+
+_SIGKILL = 9
+
+
+class Hands:
+    """Write, edit and delete files below one folder, until the script says otherwise."""
+
+    def __init__(self, stream: Stream, folder: Path, script: Script, journal: str) -> None:
+        """Begin with no edit made."""
+        self.tied = False
+        """While tied, they do nothing: for an answer without its work."""
+        self._stream = stream
+        self._folder = folder
+        self._journal = journal
+        self._crash_after = script.crash_after_edits
+        self._edits = 0
+
+    def write(self, path: str, content: str) -> None:
+        """Create or replace the file at `path`."""
+        full = self._folder / path
+
+        def act() -> Done:
+            before = read(full)
+            _write(full, content)
+            kind = "update" if before is not None else "create"
+            record = {"type": kind, "filePath": str(full), "content": content, "originalFile": before}
+            return f"File {kind}d successfully at: {full}", record
+
+        self._use("Write", {"file_path": str(full), "content": content}, path, act)
+
+    def edit(self, path: str, old: str, new: str) -> None:
+        """Replace every `old` in the file at `path`."""
+        full = self._folder / path
+
+        def act() -> Done:
+            before = read(full) or ""
+            _write(full, before.replace(old, new))
+            record = {"filePath": str(full), "oldString": old, "newString": new, "originalFile": before}
+            return f"The file {full} has been updated successfully.", record
+
+        given = {"file_path": str(full), "old_string": old, "new_string": new, "replace_all": True}
+        self._use("Edit", given, path, act)
+
+    def delete(self, path: str) -> None:
+        """Delete the file at `path`."""
+
+        def act() -> Done:
+            (self._folder / path).unlink()
+            return "(Bash completed with no output)", {"stdout": "", "stderr": "", "interrupted": False}
+
+        self._use("Bash", {"command": f"rm -- {json.dumps(path)}", "description": f"Delete {path}"}, path, act)
+
+    def crash_before_answering(self) -> None:
+        """End by SIGKILL where the script has a crash that its edits have not brought about."""
+        if self._crash_after is not None:
+            os.kill(os.getpid(), _SIGKILL)
+
+    def _use(self, tool: str, given: dict[str, object], path: str, act: Callable[[], Done]) -> None:
+        if self.tied:
+            return
+        call = self._stream.call(tool, **given)
+        try:
+            text, record = act()
+        except OSError as error:
+            failure = f"Error: {error.strerror}: {path}"
+            self._stream.returned(call, failure, failure, failed=True)
+            return
+        if self._journal:
+            self._note(path)
+        self._stream.returned(call, text, record)
+        self._edits += 1
+        if self._edits == self._crash_after:
+            os.kill(os.getpid(), _SIGKILL)
+
+    def _note(self, path: str) -> None:
+        """Write down, outside the tree, what a file holds now: one line, in one write."""
+        import hashlib
+
+        file = self._folder / path
+        digest = hashlib.sha256(file.read_bytes()).hexdigest() if file.exists() else None
+        line = json.dumps({"path": path, "folder": str(self._folder), "sha256": digest, "pid": os.getpid()})
+        descriptor = os.open(self._journal, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600)
+        try:
+            os.write(descriptor, f"{line}\n".encode())
+        finally:
+            os.close(descriptor)
+
+
+def read(path: Path) -> str | None:
+    """Return a file's text with its line ends as they are, or `None` where there is none."""
+    try:
+        return path.read_bytes().decode(errors="surrogateescape")
+    except OSError:
+        return None
+
+
+def _write(path: Path, content: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content.encode(errors="surrogateescape"))

@@ -1,0 +1,211 @@
+"""The jobs of the seven steps: plausible work on any repository, from the issue's own words."""
+
+from __future__ import annotations
+
+import re
+from itertools import islice
+
+from septet.agents.scripted.hands import read
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+    from typing import Any
+
+    from septet.agents.scripted.hands import Hands
+    from septet.agents.scripted.task import Task
+
+    Answer = dict[str, Any]
+    Job = Callable[[Task, Hands], Answer]
+
+_BUG = (
+    "bug", "fix", "error", "crash", "fail", "broken", "wrong", "incorrect", "exception", "traceback",
+    "regression", "expected", "instead",
+)  # fmt: skip
+_CHORE = (
+    "bump", "upgrade", "dependency", "dependencies", "refactor", "rename", "clean", "tidy", "typo", "lint",
+    "format", "documentation", "docs", "readme", "ci", "chore",
+)  # fmt: skip
+_FEATURE = ("add", "support", "allow", "new", "feature", "option", "implement", "introduce", "want", "enable")
+_WORDS = {"/bug": _BUG, "/chore": _CHORE, "/feature": _FEATURE}
+_TITLE_WEIGHT = 3
+_CHANGE = re.compile(r"[Ii]n `([^`\n]+)`,\s+(?:replace\s+)?`([^`\n]+)`\s+(?:should\s+be|with)\s+`([^`\n]*)`")
+"""A change that an issue or a plan spells out: "In `path`, `old` should be `new`"."""
+_FILES_LOOKED_AT = 3000
+_NOT_LOOKED_INTO = frozenset({"node_modules", "specs"})
+_FILES_NAMED = 5
+_WORD_CHARACTERS = 3
+_SMALL_WORDS = frozenset({"the", "and", "for", "not", "get", "are", "with"})
+_SUBJECT_CHARACTERS = 72
+_TITLES = {"/bug": "Bug", "/feature": "Feature", "/chore": "Chore"}
+_DONE = {"# Bug": "Fixed", "# Feature": "Added", "# Chore": "Tidied"}
+"""What the first words of a plan become when it is carried out."""
+
+
+def classify(task: Task, _hands: Hands) -> Answer:
+    """Count the words of each class; those of the title count more."""
+    title, text = _words(f"{task.title} {task.labels}"), _words(task.body)
+
+    def score(issue_class: str) -> int:
+        own = _WORDS[issue_class]
+        return _TITLE_WEIGHT * sum(_is_of(word, own) for word in title) + sum(_is_of(word, own) for word in text)
+
+    return {"issue_class": max(("/feature", "/bug", "/chore"), key=score)}
+
+
+def plan(task: Task, hands: Hands) -> Answer:
+    """Write a plan that names the issue, the files it speaks of and the changes it spells out."""
+    path = f"specs/{task.stem}-planner-{task.slug}.md"
+    changes = [f"In `{file}`, replace `{old}` with `{new}`." for file, old, new in _changes(task.body)]
+    files = _files_spoken_of(task)
+    steps = [*changes, f"Write down what was asked and what was done, for {_subject(task)}."]
+    quoted = "\n".join(f"> {line}".rstrip() for line in task.body.strip().splitlines()) or "> (no text)"
+    text = [
+        f"# {_TITLES.get(task.issue_class, 'Feature')}: {task.title}",
+        f"- Issue number: `{task.number}`\n- Work order: `{task.order}`\n- Class: `{task.issue_class}`",
+        f"## The issue, as it was written\n\n{quoted}",
+        "## Files\n\n" + ("\n".join(f"- `{file}`" for file in files) or "- none that the issue names"),
+        "## Steps\n\n" + "\n".join(f"{number}. {step}" for number, step in enumerate(steps, start=1)),
+        "## Proof\n\nRun the repository's own tests.",
+    ]
+    hands.write(path, "\n\n".join(text) + "\n")
+    return {"plan_path": path, "summary": f"{len(steps)} steps for: {task.title}"}
+
+
+def find_plan(task: Task, _hands: Hands) -> Answer:
+    """Take the planner's path where the file exists, else the newest plan of this work order."""
+    named = re.findall(r"[^\s`'\"<>]+\.md\b", task.planner_answer)
+    own = sorted(
+        f"specs/{path.name}" for path in task.folder.glob("specs/*.md") if f"{task.order}-planner-" in path.name
+    )
+    there = [path for path in (*named, *own) if (task.folder / path).is_file()]
+    return {"plan_path": there[0] if there else "0"}
+
+
+def name_branch(task: Task, _hands: Hands) -> Answer:
+    """Name the branch after class, number, work order and title."""
+    return {"branch_name": f"{task.type}-{task.stem}-{task.slug}"}
+
+
+def implement(task: Task, hands: Hands) -> Answer:
+    """Make the changes that the plan spells out, and write down what was done."""
+    text = read(task.folder / task.plan_path) or ""
+    kind, _, rest = text.partition("\n")[0].partition(": ")
+    title = f"{_DONE.get(kind, 'Done')}: {rest.strip() or task.title}"
+    made = [_make(task, hands, *change) for change in _changes(text)]
+    done = [f"In `{path}`, `{old}` is now `{new}`." for path, old, new in made if path]
+    record = _record(task, hands, title, done)
+    code = "The planned changes are made" if done else "The plan spells out no change of code"
+    return {
+        "success": True,
+        "summary": f"{title}. {code}; `{record}` tells of it.",
+        "key_changes_made": [*done, f"`{record}` tells what was done."],
+        "key_learnings": [f"The plan is {task.plan_path}."],
+    }
+
+
+def write_message(task: Task, _hands: Hands) -> Answer:
+    """Write the commit's message."""
+    subject = f"{task.agent_name}: {task.type}: {_subject(task)}"[:_SUBJECT_CHARACTERS].rstrip(" .")
+    body = f"\n\nThis is issue {task.number}." if task.number else ""
+    return {"commit_message": f"{subject}{body}"}
+
+
+def describe(task: Task, _hands: Hands) -> Answer:
+    """Write the pull request's title and body."""
+    kind = task.branch.partition("-")[0] or task.type
+    title = f"{kind}: #{task.number} - {task.title}" if task.number else f"{kind}: {task.title}"
+    asked = task.body.strip().partition("\n\n")[0]
+    changes = _changes(read(task.folder / task.plan_path) or "")
+    listed = "\n".join(f"- In `{path}`, `{old}` is now `{new}`." for path, old, new in changes)
+    parts = [
+        f"## What was asked\n\n{asked or task.title}",
+        f"## What changes\n\n{listed or '- What the plan says.'}",
+        f"The plan is `{task.plan_path}`.",
+    ]
+    closes = [f"Closes #{task.number}"] if task.number else []
+    return {"title": title, "body": "\n\n".join([*parts, *closes, f"Work order: {task.order}"]) + "\n"}
+
+
+JOBS: dict[str, Job] = {
+    "classify_issue": classify,
+    "build_plan": plan,
+    "find_plan_file": find_plan,
+    "generate_branch": name_branch,
+    "implement_plan": implement,
+    "create_commit": write_message,
+    "create_pull_request": describe,
+}
+"""By step."""
+
+
+def _make(task: Task, hands: Hands, path: str, old: str, new: str) -> tuple[str, str, str]:
+    """Make one change and return it; an empty path where the file does not hold what is to be replaced."""
+    content = read(task.folder / path) or ""
+    if new and new in content:
+        return path, old, new
+    if old not in content:
+        return "", old, new
+    hands.edit(path, old, new)
+    return path, old, new
+
+
+def _record(task: Task, hands: Hands, title: str, done: list[str]) -> str:
+    """Tell the repository's readers of the change, in its changelog or in a file of its own; return the path."""
+    changelog = read(task.folder / "CHANGELOG.md") or ""
+    heading = re.search(r"^## \[?Unreleased\]?.*\n\n?", changelog, re.MULTILINE | re.IGNORECASE)
+    if done and heading:
+        if f"- {title}\n" not in changelog:
+            hands.edit("CHANGELOG.md", heading[0], f"{heading[0].rstrip()}\n\n- {title}\n")
+        return "CHANGELOG.md"
+    stem = task.plan_path.rpartition("/")[2].removesuffix(".md").replace("-planner-", "-")
+    docs = task.folder / "docs"
+    inside = "" if docs.is_symlink() or docs.is_file() else "docs/changes/"
+    path = f"{inside}{stem or task.stem}.md"
+    hands.write(path, f"# {title}\n\nAsked for in `{task.plan_path}`.\n")
+    told = "\n".join(f"- {sentence}" for sentence in done) or "- No code was changed."
+    hands.edit(path, f"`{task.plan_path}`.\n", f"`{task.plan_path}`.\n\n## What changed\n\n{told}\n")
+    return path
+
+
+def _changes(text: str) -> list[tuple[str, str, str]]:
+    """Return the changes that a text spells out, as path, old and new, each once."""
+    plain = re.sub(r"\n> ?", "\n", text)
+    found = [match.groups() for match in _CHANGE.finditer(plain)]
+    return [
+        (path, old, new)
+        for path, old, new in dict.fromkeys(found)
+        if not {"", "..", ".git"} & set(path.split("/"))
+    ]
+
+
+def _files_spoken_of(task: Task) -> list[str]:
+    """Return files of the repository that the issue names, or whose names share a word with its title."""
+    files = list(islice(_files(task.folder), _FILES_LOOKED_AT))
+    named = [path for path in files if path in task.body or path in task.title]
+    words = {word for word in _words(task.title) if len(word) >= _WORD_CHARACTERS} - _SMALL_WORDS
+    alike = [path for path in files if words & set(_words(path.rpartition("/")[2]))]
+    return list(dict.fromkeys([*named, *alike]))[:_FILES_NAMED]
+
+
+def _files(folder: Path, below: str = "") -> Iterator[str]:
+    for path in sorted((folder / below).iterdir()):
+        if path.name.startswith(".") or path.is_symlink() or path.name in _NOT_LOOKED_INTO:
+            continue
+        if path.is_dir():
+            yield from _files(folder, f"{below}{path.name}/")
+        else:
+            yield f"{below}{path.name}"
+
+
+def _subject(task: Task) -> str:
+    return task.title[:1].lower() + task.title[1:] if task.title[1:2].islower() else task.title
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"[a-z0-9]+", text.lower())
+
+
+def _is_of(word: str, words: tuple[str, ...]) -> bool:
+    return word in words or word.removesuffix("s") in words or word.removesuffix("ed") in words

@@ -1,0 +1,86 @@
+"""The program `septet-scripted-agent`: from the command line to a run, or to a refusal as claude's."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from septet.agents.scripted.arguments import Arguments, Refusal, parse
+from septet.agents.scripted.events import VERSION, Stream
+from septet.agents.scripted.run import Run
+from septet.agents.scripted.scenario import Scenario, load_scenario
+from septet.agents.scripted.sessions import Memory, Session, UnknownSessionError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import BinaryIO, TextIO
+
+
+def main() -> int:
+    """Run the program and return its exit code."""
+    return start(sys.argv[1:], os.environ, sys.stdin.buffer, sys.stdout.buffer, sys.stderr)
+
+
+def start(argv: list[str], env: Mapping[str, str], stdin: BinaryIO, stdout: BinaryIO, stderr: TextIO) -> int:
+    """Do what a command line asks for and return the exit code.
+
+    Args:
+        argv: The command line without its program.
+        env: `SEPTET_SCRIPTED_HOME`, `HOME` and `SEPTET_SCRIPTED_SCENARIO` are read.
+        stdin: The prompt.
+        stdout: Where the stream goes.
+        stderr: Where it says why it could not begin.
+    """
+    try:
+        arguments = parse(argv)
+        if arguments.version:
+            stdout.write(f"{VERSION} (Septet scripted agent)\n".encode())
+            return 0
+        scenario = load_scenario(arguments.scenario or env.get("SEPTET_SCRIPTED_SCENARIO", ""))
+        prompt = _prompt(arguments, stdin)
+        memory = Memory(_home(env))
+        try:
+            session = _session(memory, arguments)
+        except UnknownSessionError:
+            return _no_conversation(arguments, scenario, stdout, stderr)
+    except Refusal as refusal:
+        stderr.write(f"{refusal}\n")
+        return 1
+    stream = Stream(stdout, arguments, scenario, session)
+    return Run(arguments, scenario, memory, session, prompt, stream).play()
+
+
+def _home(env: Mapping[str, str]) -> Path:
+    own = env.get("SEPTET_SCRIPTED_HOME")
+    return Path(own) if own else Path(env.get("HOME", "")) / ".septet-scripted"
+
+
+def _prompt(arguments: Arguments, stdin: BinaryIO) -> str:
+    given = "" if stdin.isatty() else stdin.read().decode(errors="replace")
+    prompt = "\n".join(part for part in (arguments.prompt, given) if part)
+    if not prompt.strip():
+        raise Refusal(
+            "Error: Input must be provided either through stdin or as a prompt argument when using --print"
+        )
+    return prompt
+
+
+def _session(memory: Memory, arguments: Arguments) -> Session:
+    if arguments.resume is None:
+        return memory.begin(arguments.session_id)
+    session = memory.resume(arguments.resume)
+    return memory.fork(session) if arguments.fork else session
+
+
+def _no_conversation(arguments: Arguments, scenario: Scenario, stdout: BinaryIO, stderr: TextIO) -> int:
+    reason = f"No conversation found with session ID: {arguments.resume}"
+    stderr.write(f"{reason}\n")
+    stream = Stream(stdout, arguments, scenario, Session(None, {"id": arguments.resume}))
+    stream.failed("error_during_execution", reason)
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,136 @@
+"""What goes wrong: a scenario from a file, checked, and the script of one start of one step."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from septet.agents.scripted.arguments import Refusal
+from septet.agents.scripted.malformed import KINDS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+_NUMBER = (int, float)
+_TOP = {"model": (str,), "cost_usd": _NUMBER, "tokens": (dict,), "journal": (str,), "steps": (dict,)}
+_SCRIPT = {
+    "answer": (str, dict),
+    "malformed": (str,),
+    "finalizer": (dict, list),
+    "refuse": (str,),
+    "edits": (dict,),
+    "crash_after_edits": (int,),
+    "delay_seconds": _NUMBER,
+    "idle_seconds": _NUMBER,
+    "hang": (bool,),
+    "ignore_sigterm": (bool,),
+    "extra_turns": (int,),
+    "api_error": (int,),
+    "big_output_bytes": (int,),
+    "background_seconds": _NUMBER,
+}
+_STEPS = frozenset(
+    {
+        "classify_issue", "build_plan", "find_plan_file", "generate_branch", "implement_plan", "create_commit",
+        "create_pull_request", "*",
+    }
+)  # fmt: skip
+
+
+class Script:
+    """What happens in one start of a step. Without a word in the scenario, all goes well."""
+
+    def __init__(self, content: dict[str, Any]) -> None:
+        """Read one checked script of a scenario."""
+        self.answer: str | dict[str, Any] | None = content.get("answer")
+        self.malformed: str | None = content.get("malformed")
+        self.refuse: str | None = content.get("refuse")
+        self.edits: dict[str, str | None] | None = content.get("edits")
+        self.crash_after_edits: int | None = content.get("crash_after_edits")
+        self.delay_seconds: float = content.get("delay_seconds", 0)
+        self.idle_seconds: float = content.get("idle_seconds", 0)
+        self.hang: bool = content.get("hang", False)
+        self.ignore_sigterm: bool = content.get("ignore_sigterm", False)
+        self.extra_turns: int = content.get("extra_turns", 0)
+        self.api_error: int | None = content.get("api_error")
+        self.big_output_bytes: int = content.get("big_output_bytes", 0)
+        self.background_seconds: float = content.get("background_seconds", 0)
+        self._finalizer: Any = content.get("finalizer", {})
+
+    def finalizer(self, turn: int) -> Script:
+        """Return what happens at the `turn`th turn, from 1, that asks for the JSON alone."""
+        return _one_of(self._finalizer, turn)
+
+
+class Scenario:
+    """A checked scenario."""
+
+    def __init__(self, name: str, content: dict[str, Any]) -> None:
+        """Keep `content`, of which each part is checked.
+
+        Raises:
+            Refusal: A key is unknown or a value is of another type.
+        """
+        _check(name, content, _TOP)
+        self.model: str = content.get("model", "scripted-1")
+        self.cost_usd: float = content.get("cost_usd", 0.0)
+        self.tokens: dict[str, int] = content.get("tokens", {})
+        self.journal: str = content.get("journal", "")
+        self._steps: dict[str, Any] = content.get("steps", {})
+        for step, scripts in self._steps.items():
+            if step not in _STEPS:
+                raise Refusal(f"Error: scenario {name}: {step} is no step.")
+            for script in _listed(scripts):
+                _check_script(f"{name}: {step}", script)
+
+    def script(self, step: str, start: int) -> Script:
+        """Return what happens at the `start`th start, from 1, of `step`."""
+        return _one_of(self._steps.get(step, self._steps.get("*", {})), start)
+
+
+def load_scenario(name: str) -> Scenario:
+    """Load a scenario by the name of a built-in one or by a path; the empty name is no scenario.
+
+    Raises:
+        Refusal: There is no such file, it is no JSON object, or something in it is unknown.
+    """
+    if not name:
+        return Scenario("none", {})
+    path = Path(__file__).parent / "scenarios" / f"{name}.json" if name.isidentifier() else Path(name)
+    try:
+        content = json.loads(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise Refusal(f"Error: scenario {name} cannot be read: {error}") from error
+    if not isinstance(content, dict):
+        raise Refusal(f"Error: scenario {name} is no JSON object.")
+    return Scenario(name, content)
+
+
+def _check_script(place: str, script: object) -> None:
+    if not isinstance(script, dict):
+        raise Refusal(f"Error: scenario {place}: a script is a JSON object.")
+    _check(place, script, _SCRIPT)
+    if script.get("malformed", "prose") not in KINDS:
+        raise Refusal(f"Error: scenario {place}: malformed is one of {', '.join(KINDS)}.")
+    for finalizer in _listed(script.get("finalizer", [])):
+        _check_script(f"{place}: finalizer", finalizer)
+
+
+def _check(place: str, content: dict[str, Any], known: Mapping[str, tuple[type, ...]]) -> None:
+    for key, value in content.items():
+        kinds = known.get(key)
+        if kinds is None:
+            raise Refusal(f"Error: scenario {place}: {key} is unknown.")
+        if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
+            raise Refusal(f"Error: scenario {place}: {key} is of the wrong type.")
+
+
+def _listed(scripts: object) -> list[Any]:
+    return scripts if isinstance(scripts, list) else [scripts]
+
+
+def _one_of(scripts: object, number: int) -> Script:
+    listed = _listed(scripts) or [{}]
+    return Script(listed[min(number, len(listed)) - 1])

@@ -1,0 +1,120 @@
+"""What the agent remembers on disk: its sessions, and how often each step was started in each folder."""
+
+from __future__ import annotations
+
+import binascii
+import json
+import os
+from pathlib import Path
+
+from septet.agents.scripted.arguments import Refusal, is_uuid
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+class UnknownSessionError(Exception):
+    """There is no session of this id."""
+
+
+class Session:
+    """One conversation. It is on disk from its first moment, so that a killed one can be resumed."""
+
+    def __init__(self, path: Path | None, content: dict[str, Any]) -> None:
+        """Take up what is on disk at `path`; without a path it is never kept."""
+        self.path = path
+        self.id: str = content["id"]
+        self.step: str = content.get("step", "")
+        self.prompt: str = content.get("prompt", "")
+        """The prompt that gave it its task."""
+        self.answer: dict[str, Any] | None = content.get("answer")
+        """What it would answer, whatever became of the text that it gave out."""
+        self.cost_usd: float = content.get("cost_usd", 0.0)
+        """Of all its runs that came to an end."""
+        self.model_usage: dict[str, dict[str, Any]] = content.get("model_usage", {})
+        self.context_tokens: int = content.get("context_tokens", 0)
+
+    def save(self) -> None:
+        """Write it to disk, whole or not at all."""
+        if self.path is None:
+            return
+        content = {name: value for name, value in vars(self).items() if name != "path"}
+        own = self.path.with_name(f"{self.path.name}.{os.getpid()}")
+        own.write_text(json.dumps(content), encoding="ascii")
+        own.replace(self.path)
+
+
+class Memory:
+    """The agent's folder."""
+
+    def __init__(self, home: Path) -> None:
+        """Make the folder where there is none."""
+        self._sessions = home / "sessions"
+        self._starts = home / "starts"
+        for folder in (self._sessions, self._starts):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    def begin(self, session_id: str | None) -> Session:
+        """Begin a session, under an id of its own where none is given.
+
+        Raises:
+            Refusal: The id is in use.
+        """
+        own = session_id or new_id()
+        path = self._path(own)
+        try:
+            path.touch(mode=0o600, exist_ok=False)
+        except FileExistsError:
+            raise Refusal(f"Error: Session ID {own} is already in use.") from None
+        session = Session(path, {"id": own})
+        session.save()
+        return session
+
+    def resume(self, session_id: str) -> Session:
+        """Take up a session.
+
+        Raises:
+            UnknownSessionError: There is none of this id.
+        """
+        if not is_uuid(session_id):
+            raise UnknownSessionError
+        try:
+            return Session(self._path(session_id), json.loads(self._path(session_id).read_bytes()))
+        except (OSError, ValueError):
+            raise UnknownSessionError from None
+
+    def fork(self, session: Session) -> Session:
+        """Begin a session that remembers what `session` does."""
+        other = self.begin(None)
+        content = {**vars(session), "id": other.id, "path": other.path}
+        vars(other).update(content)
+        other.save()
+        return other
+
+    def count(self, folder: str, event: str) -> int:
+        """Note one more `event` in `folder` and return how many there are now, also from several processes."""
+        descriptor = os.open(self._counter(folder, event), os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600)
+        try:
+            os.write(descriptor, b".")
+            return os.lseek(descriptor, 0, os.SEEK_CUR)
+        finally:
+            os.close(descriptor)
+
+    def counted(self, folder: str, event: str) -> int:
+        """Return how many times `event` was noted in `folder`."""
+        path = self._counter(folder, event)
+        return path.stat().st_size if path.exists() else 0
+
+    def _counter(self, folder: str, event: str) -> Path:
+        tail = "".join(character if character.isalnum() else "-" for character in folder[-100:])
+        return self._starts / f"{tail}-{binascii.crc32(os.fsencode(folder)):08x}-{event}"
+
+    def _path(self, session_id: str) -> Path:
+        return self._sessions / f"{session_id}.json"
+
+
+def new_id() -> str:
+    """Return a random UUID."""
+    text = os.urandom(16).hex()
+    return f"{text[:8]}-{text[8:12]}-4{text[13:16]}-a{text[17:20]}-{text[20:]}"

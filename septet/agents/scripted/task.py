@@ -1,0 +1,162 @@
+"""What the agent is asked: the step and its facts, read from the prompt as a model would."""
+
+from __future__ import annotations
+
+import json
+import re
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import Any
+
+STEPS = (
+    "classify_issue", "build_plan", "find_plan_file", "generate_branch", "implement_plan", "create_commit",
+    "create_pull_request",
+)  # fmt: skip
+_HEADING_LINES = 5
+"""A command names its step in a heading within its first lines."""
+_KEYS_OF_STEP = {
+    "classify_issue": {"issue_class"},
+    "build_plan": {"plan_path", "summary"},
+    "find_plan_file": {"plan_path"},
+    "generate_branch": {"branch_name"},
+    "implement_plan": {"success", "summary", "key_changes_made", "key_learnings"},
+    "create_commit": {"commit_message"},
+    "create_pull_request": {"title", "body", "url"},
+}
+_OBJECTS_TRIED = 20
+"""A prompt of somebody else's may hold any number of braces."""
+_TYPES = {"/bug": "bug", "/feature": "feat", "/chore": "chore"}
+_SLUG_WORDS = 6
+_TITLE_CHARACTERS = 200
+_SLUG_CHARACTERS = 50
+
+
+class Task:
+    """One step's task."""
+
+    def __init__(self, prompt: str, folder: Path) -> None:
+        """Read the facts of `prompt`; what it does not say is taken from the folder's name, or left empty."""
+        self.folder = folder
+        facts = _facts(prompt)
+        issue = _issue(prompt)
+        self.title: str = str(issue.get("title") or "").strip() or _first_line(prompt)
+        self.body: str = str(issue.get("body") or "") if issue else prompt
+        self.labels: str = str(issue.get("labels") or "")
+        self.number: str = facts.get("issue number", str(issue.get("number") or ""))
+        self.order: str = facts.get("work order") or folder.name
+        self.issue_class: str = _class_in_heading(prompt) or facts.get("class") or _class_in(prompt)
+        self.plan_path: str = facts.get("plan") or _first(r"\bspecs/[^\s`'\"<>]+\.md\b", prompt)
+        self.branch: str = facts.get("branch", "")
+        self.agent_name: str = facts.get("done by") or "implementor"
+        self.planner_answer: str = _between(prompt, "<planner_answer>", "</planner_answer>")
+
+    @property
+    def type(self) -> str:
+        """The first part of the branch's name."""
+        return _TYPES.get(self.issue_class, "feat")
+
+    @property
+    def slug(self) -> str:
+        """A few words of the title, for names."""
+        words = re.findall(r"[a-z0-9]+", self.title.lower())[:_SLUG_WORDS]
+        return "-".join(words)[:_SLUG_CHARACTERS].strip("-") or "work"
+
+    @property
+    def stem(self) -> str:
+        """The issue's number and the work order's id, as branch and plan are named after them."""
+        return f"issue-{self.number}-{self.order}" if self.number else self.order
+
+
+def step_of(prompt: str, schema: dict[str, Any] | None) -> str:
+    """Return the step that is asked for: by the command's heading, else by the schema's keys, else none."""
+    for line in prompt.lstrip("\ufeff \n").split("\n", _HEADING_LINES)[:_HEADING_LINES]:
+        if line.startswith("# "):
+            name = line[2:].strip()
+            return next((step for step in STEPS if name == step or name.startswith(f"{step}_")), "")
+    keys = _keys(schema)
+    return next((step for step, own in _KEYS_OF_STEP.items() if keys and keys == own), "")
+
+
+def instance(schema: dict[str, Any], root: dict[str, Any] | None = None) -> Any:  # noqa: ANN401 -- a value of JSON
+    """Return a plain value that matches the usual kinds of schema."""
+    root = root or schema
+    if "$ref" in schema:
+        return instance(root["$defs"][schema["$ref"].rpartition("/")[2]], root)
+    for several in ("anyOf", "oneOf"):
+        if several in schema:
+            return instance(schema[several][0], root)
+    if "const" in schema:
+        return schema["const"]
+    if "enum" in schema:
+        return schema["enum"][0]
+    if "properties" in schema:
+        properties = schema["properties"]
+        return {key: instance(properties[key], root) for key in schema.get("required", properties)}
+    return {"string": "done", "boolean": True, "integer": 1, "number": 1.0, "array": []}.get(
+        schema.get("type", ""), {}
+    )
+
+
+def _keys(schema: object) -> set[str]:
+    """Return the keys of the objects that the schema takes, of all its alternatives."""
+    if not isinstance(schema, dict):
+        return set()
+    found = set(schema.get("properties", {}))
+    for several in ("anyOf", "oneOf"):
+        for inner in schema.get(several, []):
+            target = schema.get("$defs", {}).get(str(inner.get("$ref", "")).rpartition("/")[2], inner)
+            found |= _keys(target)
+    return found
+
+
+def _facts(prompt: str) -> dict[str, str]:
+    """Return the lines of the form "- Work order: `wo-1`", each by its name; the first one of a name counts."""
+    facts: dict[str, str] = {}
+    for name, value in re.findall(r"^- ([A-Z][a-z ]+): `([^`\n]*)`", prompt, re.MULTILINE):
+        facts.setdefault(name.lower(), value)
+    return facts
+
+
+def _issue(prompt: str) -> dict[str, Any]:
+    marked = _between(prompt, "<issue>", "</issue>")
+    text = marked or prompt
+    decoder = json.JSONDecoder()
+    start = text.find("{")
+    for _ in range(_OBJECTS_TRIED):
+        if start < 0:
+            break
+        try:
+            value, _end = decoder.raw_decode(text, start)
+        except ValueError:
+            value = None
+        if isinstance(value, dict) and "title" in value:
+            return value
+        start = text.find("{", start + 1)
+    return {}
+
+
+def _between(text: str, begin: str, end: str) -> str:
+    """Return what stands between two lines."""
+    _, found, rest = text.partition(f"\n{begin}\n")
+    return rest.partition(f"\n{end}\n")[0] if found else ""
+
+
+def _class_in_heading(prompt: str) -> str:
+    found = _first(r"(?<=\A# build_plan_)(?:bug|feature|chore)\b", prompt)
+    return f"/{found}" if found else ""
+
+
+def _class_in(prompt: str) -> str:
+    return _first(r"(?<![\w/])/(?:bug|feature|chore)\b", prompt)
+
+
+def _first(pattern: str, text: str) -> str:
+    found = re.search(pattern, text)
+    return found[0] if found else ""
+
+
+def _first_line(prompt: str) -> str:
+    lines = (line.strip() for line in prompt.splitlines() if not line.startswith("# "))
+    return next((line for line in lines if line), "")[:_TITLE_CHARACTERS]

@@ -1,0 +1,184 @@
+"""The answer ladder: from an agent's final text to a value that was checked against its contract.
+
+    structured   the CLI's own structured output
+    json         the whole text is the JSON value
+    fence        the value stands alone in a fenced block
+    embedded     the value stands in the midst of prose
+    plain        the whole text is the step's plain form
+    mended       the value has slips of syntax that leave no doubt about its meaning
+
+Validation is strict on every rung. The whole text is read before any value in it is believed: two different
+values that both match are a conflict and not a choice, wherever they stand.
+"""
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any, Final, Generic, TypeVar, get_args
+
+from pydantic import JsonValue, TypeAdapter, ValidationError
+
+from septet.answers.json_values import Found, Rung, values_in, whole_scalar
+from septet.answers.plain import NotPlainError, PlainReader
+from septet.errors import SeptetError
+
+T = TypeVar("T")
+
+MAX_TEXT_CHARACTERS: Final = 4 * 1024 * 1024
+MAX_VALUES: Final = 1000
+"""JSON values in one text, answers or not: more than any final text has."""
+MAX_REASONS: Final = 5
+MAX_REASON_CHARACTERS: Final = 300
+_MAX_ERRORS_SHOWN: Final = 4
+_MAX_ERRORS: Final = 100
+
+_RUNGS: Final[tuple[Rung, ...]] = get_args(Rung)
+_IN_WORDS: Final[dict[Rung, str]] = {
+    "structured": "The structured output",
+    "json": "The JSON",
+    "fence": "What stands in the fence",
+    "embedded": "The JSON in the midst of the text",
+    "plain": "The text",
+    "mended": "The JSON",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer(Generic[T]):
+    """A value that meets its contract, and how it was read."""
+
+    value: T
+    parsed_by: Rung
+    warnings: tuple[str, ...] = ()
+    """What was mended, and what was passed over."""
+
+
+class AnswerError(SeptetError):
+    """The answer could not be read."""
+
+    def __init__(self, reasons: Iterable[str]) -> None:
+        """Keep the last few `reasons`, each cut to a bounded length: an answer tends to stand at the end."""
+        self.reasons = tuple(_bounded(reason) for reason in dict.fromkeys(reasons))[-MAX_REASONS:]
+        super().__init__(f"The answer could not be read. {' '.join(self.reasons)}")
+
+
+def read_answer(
+    contract: type[T] | TypeAdapter[T],
+    text: str | None,
+    *,
+    structured: JsonValue = None,
+    plain: PlainReader | None = None,
+    also: Iterable[Found] = (),
+) -> Answer[T]:
+    """Read the one answer that meets the contract: a model, a list, or an adapter of whatever pydantic adapts.
+
+    `also` is what was found in the text by other means. Raises `AnswerError`; its reasons are fit for the agent.
+    """
+    proof = _Proof(contract)
+    if answer := proof.one_of(_structured(structured)):
+        return answer
+    warnings = (*proof.reasons, *_cut_off(text or ""))
+    final = (text or "")[-MAX_TEXT_CHARACTERS:]
+    scalar = whole_scalar(final)
+    found = _found(scalar, final)
+    answer = proof.one_of([*scalar, *found, *also])
+    if not (answer or found):
+        proof.reasons.append("The text holds no JSON object." if final.strip() else "The text is empty.")
+        answer = proof.one_of(_plain(plain, final))
+    if not answer:
+        raise AnswerError(proof.reasons)
+    return replace(answer, warnings=(*warnings, *answer.warnings))
+
+
+def _structured(value: JsonValue) -> Iterator[Found]:
+    """Yield the CLI's own structured output, and what it holds where it is JSON in a string."""
+    if value is not None:
+        yield Found(value, "structured")
+    if isinstance(value, str):
+        yield from (replace(found, rung="structured") for found in values_in(value) if found.rung == "json")
+
+
+def _found(scalar: list[Found], text: str) -> list[Found]:
+    """Return the arrays and objects of a text, or of the one string that it is: double encoding is opened once."""
+    opened = next((found.value for found in scalar if isinstance(found.value, str)), text)
+    found = list(islice(values_in(opened), MAX_VALUES + 1))
+    if len(found) > MAX_VALUES:
+        raise AnswerError([f"The text holds more than {MAX_VALUES} JSON values."])
+    return found
+
+
+def _plain(read: PlainReader | None, text: str) -> Iterator[Found]:
+    """Yield the plain form; a text with JSON in it is not asked for one."""
+    try:
+        if read and text.strip():
+            yield Found(read(text), "plain")
+    except NotPlainError as error:
+        yield Found(None, "plain", faults=(str(error),))
+
+
+def _cut_off(text: str) -> Iterator[str]:
+    if len(text) > MAX_TEXT_CHARACTERS:
+        yield f"Of {len(text)} characters only the last {MAX_TEXT_CHARACTERS} were looked at."
+
+
+class _Proof(Generic[T]):
+    """A contract, and what was wrong with the values that did not meet it."""
+
+    def __init__(self, contract: type[T] | TypeAdapter[T]) -> None:
+        self.reasons: list[str] = []
+        self._adapter = contract if isinstance(contract, TypeAdapter) else TypeAdapter(contract)
+
+    def one_of(self, candidates: Iterable[Found]) -> Answer[T] | None:
+        """Return the answer on which all valid candidates agree, by its best rung; `None` where none is valid."""
+        answers: dict[str, Answer[T]] = {}
+        for found in candidates:
+            for canonical, answer in self._proven(found):
+                answers[canonical] = min(answers.get(canonical, answer), answer, key=_rank)
+        if len(answers) > 1:
+            raise AnswerError([f"{len(answers)} different values match. Answer with one."])
+        return next(iter(answers.values()), None)
+
+    def _proven(self, found: Found) -> Iterator[tuple[str, Answer[T]]]:
+        """Yield the candidate's canonical JSON and its answer, or nothing, and then keep the reason."""
+        complaint = "; ".join(found.faults)
+        for value in () if found.faults else _readings(found.value):
+            try:
+                checked = self._adapter.validate_json(
+                    json.dumps(value, allow_nan=False), strict=True, extra="forbid"
+                )
+            except ValidationError as error:
+                complaint = _complaint(error)
+            except (ValueError, RecursionError) as error:  # an infinite number; a depth that no text reaches
+                complaint = str(error)
+            else:
+                warnings = (f"Mended in the answer: {', '.join(found.mends)}.",) if found.mends else ()
+                yield json.dumps(value, sort_keys=True), Answer(checked, found.rung, warnings)
+                return
+        self.reasons.append(f"{_IN_WORDS[found.rung]} cannot be used: {complaint}.")
+
+
+def _readings(value: JsonValue) -> Iterator[JsonValue]:
+    """Yield the value as it is written, then the object that an array of one holds."""
+    yield value
+    if isinstance(value, list) and len(value) == 1 and isinstance(value[0], dict):
+        yield value[0]
+
+
+def _rank(answer: Answer[Any]) -> int:
+    return _RUNGS.index(answer.parsed_by)
+
+
+def _complaint(error: ValidationError) -> str:
+    """Say what the contract misses, without the value."""
+    if error.error_count() > _MAX_ERRORS:
+        return f"it breaks the schema in {error.error_count()} places"
+    errors = error.errors(include_url=False, include_context=False, include_input=False)[:_MAX_ERRORS_SHOWN]
+    return "; ".join(": ".join([".".join(map(str, one["loc"])) or "value", one["msg"]]) for one in errors)
+
+
+def _bounded(reason: str) -> str:
+    """Return one printable line of bounded length."""
+    shown = "".join(c if c.isprintable() else " " for c in reason[: 2 * MAX_REASON_CHARACTERS])
+    line = " ".join(shown.split())
+    return line if len(line) <= MAX_REASON_CHARACTERS else f"{line[: MAX_REASON_CHARACTERS - 1]}…"

@@ -1,0 +1,150 @@
+"""Read the plain form of a step's answer: a class, a path, a branch name, a commit message, an address.
+
+A text is a plain form as a whole or not at all. A lone fence, quotes, backquotes, emphasis and one full stop
+around it are taken off. Prose around it is not: it can turn what it surrounds into its opposite.
+"""
+
+import re
+from collections.abc import Callable
+from typing import Final
+
+from pydantic import JsonValue
+
+from septet.contracts.names import IssueClass
+
+PlainReader = Callable[[str], JsonValue]
+"""Turns a plain form into the value that the contract checks; raises `NotPlainError`."""
+
+MAX_MESSAGE_CHARACTERS: Final = 65_536
+MAX_LINE_CHARACTERS: Final = 2048
+MAX_SUBJECT_CHARACTERS: Final = 120
+
+_WRAPPINGS: Final = (("**", "**"), ("`", "`"), ('"', '"'), ("'", "'"), ("*", "*"), ("<", ">"))
+_DEEPEST_WRAPPING: Final = 3
+_LONE_FENCE: Final = re.compile(r"(?P<fence>`{3,}|~{3,})[\w.+-]*\n(?P<inside>[^`~]*)\n(?P=fence)")
+
+_CLASSES: Final = {kind.value.removeprefix("/"): kind.value for kind in IssueClass}
+# Whatever sentence these words form before the one class that ends it, it says that the issue is of that class.
+_SAYING_SO: Final = """
+    a an and answer as be best category class classification classified classify clearly command correct describes
+    description final here i i'd i'll i've is issue issue's it it's its kind label my new result say should so that
+    the therefore this thus type under we would
+"""
+_WORDS_BEFORE_A_CLASS: Final = frozenset(_SAYING_SO.split())
+_WORDS_BEHIND_A_CLASS: Final = frozenset({"request"})
+_AROUND_A_WORD: Final = ".,:;!\"'`*_()-\N{EN DASH}\N{EM DASH}"
+
+_PATH: Final = re.compile(r"[\w./@+~=#-]*[\w-]\.[A-Za-z0-9]{1,8}")
+_DOCUMENT: Final = re.compile(r"\.(?:md|mdx|markdown|txt|rst|adoc|org)\Z", re.IGNORECASE)
+# Narrower than `git check-ref-format`: a type and a name, or three parts and more; never a word or a word-word.
+_BRANCH: Final = re.compile(
+    r"(?:bug|bugfix|feat|feature|fix|hotfix|chore|docs|refactor|test)[-/]\w+(?:[-./]\w+)*|[A-Za-z]\w*(?:[-./]\w+){2,}",
+    re.ASCII,
+)
+_PULL_REQUEST: Final = re.compile(
+    r"(?:https?://[^\s/\"'`<>()\[\]]+|file://)/[^\s\"'`<>()\[\]]+/pull/[1-9][0-9]*/?"
+)
+
+_TYPED_SUBJECT: Final = re.compile(
+    r"(?:(?:classifier|planner|implementor|committer|pr_creator): )?"
+    r"(?:bug|build|chore|ci|docs|feat|feature|fix|perf|refactor|revert|style|test)(?:\([\w./ -]+\))?!?: \S.*"
+)
+_FIRST_WORDS: Final = """
+    add adjust allow apply avoid bump change check clarify clean correct create declare define delete
+    deprecate disable document drop enable ensure escape explain export expose extend extract fix format
+    generate handle hide ignore implement import improve include increase initialize inline install introduce
+    join keep limit load log make mark merge migrate move normalize optimize parse pass pin prefer prepare
+    prevent print raise read reduce refactor refine reject release remove rename reorder replace require reset
+    resolve restore restructure return reuse revert rewrite run scope separate set show simplify skip sort
+    speed split start stop store strip support switch throw tidy tighten treat trim turn unify update upgrade
+    use validate verify warn wrap write
+"""
+_IMPERATIVES: Final = frozenset(_FIRST_WORDS.split())
+
+
+class NotPlainError(ValueError):
+    """The text is not the step's plain form."""
+
+
+def read_class(text: str) -> JsonValue:
+    """Read `/feature`, `Feature`, `` `/bug`. `` or a sentence that can only say which one class the issue is."""
+    if len(text) > MAX_LINE_CHARACTERS:
+        raise NotPlainError("it is too long")
+    spoken = text.lower().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'").split()
+    words = [word for word in (word.strip(_AROUND_A_WORD) for word in spoken) if word]
+    named = [_CLASSES.get(word.removeprefix("/")) for word in words]
+    classes = sorted({name for name in named if name})
+    if len(classes) > 1:
+        raise NotPlainError(f"it names more than one class: {', '.join(classes)}")
+    while words and words[-1] in _WORDS_BEHIND_A_CLASS:
+        words.pop()
+    known = all(name or word in _WORDS_BEFORE_A_CLASS for word, name in zip(words, named, strict=False))
+    if not words or not named[len(words) - 1] or not known:
+        raise NotPlainError("it is not one of /bug, /feature and /chore, alone")
+    return {"issue_class": classes[0]}
+
+
+def read_plan(text: str) -> JsonValue:
+    """Read the path of a plan; its summary stays empty."""
+    return {"plan_path": _path(_bare_line(text)), "summary": ""}
+
+
+def read_plan_path(text: str) -> JsonValue:
+    """Read the path of a plan, or `0` for none."""
+    line = _bare_line(text)
+    return {"plan_path": "0" if line == "0" else _path(line)}
+
+
+def read_branch(text: str) -> JsonValue:
+    """Read a branch name of at least two parts, such as `feat-issue-7-wo-1-add-greeting` or `feature/greeting`."""
+    line = _bare_line(text)
+    if not _BRANCH.fullmatch(line) or _DOCUMENT.search(line) or line.endswith(".lock"):
+        raise NotPlainError("it is not a branch name, alone")
+    return {"branch_name": line}
+
+
+def read_commit_message(text: str) -> JsonValue:
+    """Read a message whose subject begins as subjects do: with a type, as in `feat: …`, or with an imperative."""
+    if len(text) > MAX_MESSAGE_CHARACTERS:
+        raise NotPlainError("it is too long")
+    message = _unwrapped(text)
+    subject, _, rest = message.partition("\n")
+    imperative = subject.partition(" ")[0].lower() in _IMPERATIVES and " " in subject
+    if not (imperative or _TYPED_SUBJECT.fullmatch(subject)) or subject.endswith((":", "?", "!", "}")):
+        raise NotPlainError("it does not begin as a commit message does")
+    if len(subject) > MAX_SUBJECT_CHARACTERS or "```" in message or (rest and not rest.startswith("\n")):
+        raise NotPlainError("it is not a subject line with a body after a blank line")
+    return {"commit_message": message}
+
+
+def read_pull_request(text: str) -> JsonValue:
+    """Read the address of a pull request."""
+    line = _bare_line(text)
+    if not _PULL_REQUEST.fullmatch(line):
+        raise NotPlainError("it is not the address of a pull request, alone")
+    return {"url": line}
+
+
+def _path(line: str) -> str:
+    if not _PATH.fullmatch(line) or "//" in line or not ("/" in line or _DOCUMENT.search(line)):
+        raise NotPlainError("it is not a path, alone")
+    return line
+
+
+def _bare_line(text: str) -> str:
+    """Return the text without what may stand around it, a full stop inside or outside of the quotes included."""
+    if len(text) > MAX_LINE_CHARACTERS:
+        raise NotPlainError("it is too long")
+    return _unwrapped(_unwrapped(text).removesuffix("."))
+
+
+def _unwrapped(text: str) -> str:
+    text = text.strip()
+    if fenced := _LONE_FENCE.fullmatch(text):
+        text = fenced["inside"].strip()
+    for _ in range(_DEEPEST_WRAPPING):
+        for left, right in _WRAPPINGS:
+            inside = text[len(left) : -len(right)]
+            if text == f"{left}{inside}{right}" and left not in inside and right not in inside:
+                text = inside.strip()
+    return text

@@ -1,0 +1,91 @@
+"""Find the values that stand in the YAML fences of a text.
+
+YAML is read as JSON in another syntax. Of plain scalars only JSON's own literals and numbers are anything but
+text: `no` is no boolean, `12:30` no number and `2026-01-01` no date. Aliases, tags, keys that are no text and keys
+that stand twice are refused.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+import yaml
+from pydantic import JsonValue
+
+from septet.answers.json_reader import MAX_DEPTH
+from septet.answers.json_values import Found, whole_scalar
+from septet.answers.markdown import code_blocks
+
+MAX_MARKDOWN_CHARACTERS: Final = 256 * 1024
+"""The last part of a text, in which fences are looked for."""
+MAX_YAML_CHARACTERS: Final = 64 * 1024
+"""YAML in all fences together: PyYAML takes a second for some 100 KB."""
+
+_YAML_FENCE: Final = re.compile(r"(?:```|~~~)[ \t]*+ya?ml\b", re.IGNORECASE)
+_LANGUAGES: Final = frozenset({"yaml", "yml"})
+# PyYAML lets the last two through from directives and escapes with absurd numbers.
+_YAML_ERRORS: Final = (yaml.YAMLError, ValueError, OverflowError)
+_SPELLINGS: Final = {"": "null", "~": "null", "Null": "null", "True": "true", "False": "false"}
+
+
+def yaml_values_in(text: str) -> Iterator[Found]:
+    """Yield what stands in a text's YAML fences in their order, the broken values as well."""
+    text = text[-MAX_MARKDOWN_CHARACTERS:]
+    if not _YAML_FENCE.search(text):
+        return
+    sources = [block.content for block in code_blocks(text) if block.language.lower() in _LANGUAGES]
+    if sum(map(len, sources)) > MAX_YAML_CHARACTERS:
+        yield Found(None, "fence", faults=(f"more than {MAX_YAML_CHARACTERS} characters of YAML",))
+        return
+    for source in sources:
+        try:
+            yield Found(read_yaml(source), "fence")
+        except _YAML_ERRORS as error:
+            yield Found(None, "fence", faults=(f"the YAML cannot be read: {error}",))
+
+
+def read_yaml(source: str) -> JsonValue:
+    """Read one YAML document as JSON's own types; raises one of `_YAML_ERRORS`."""
+    events = yaml.parse(source, Loader=yaml.SafeLoader)
+    documents = [_value(next(events), events) for event in events if isinstance(event, yaml.DocumentStartEvent)]
+    if len(documents) != 1:
+        raise yaml.YAMLError(f"{len(documents)} documents")
+    return documents[0]
+
+
+def _value(event: yaml.Event, events: Iterator[yaml.Event], depth: int = 0) -> JsonValue:
+    """Build the value that begins with `event`, and take the rest of its events."""
+    if depth == MAX_DEPTH:
+        raise yaml.YAMLError(f"more than {MAX_DEPTH} values inside one another")
+    match event:
+        case yaml.ScalarEvent(tag=None):
+            return _scalar(event.value) if event.implicit[0] else event.value
+        case yaml.SequenceStartEvent(tag=None):
+            return [_value(member, events, depth + 1) for member in _until(yaml.SequenceEndEvent, events)]
+        case yaml.MappingStartEvent(tag=None):
+            return _mapping(events, depth)
+        case _:
+            raise yaml.YAMLError("an alias or a tag")
+
+
+def _mapping(events: Iterator[yaml.Event], depth: int) -> JsonValue:
+    mapping: dict[str, JsonValue] = {}
+    for event in _until(yaml.MappingEndEvent, events):
+        key = _value(event, events, depth + 1)
+        if not isinstance(key, str) or key in mapping:
+            raise yaml.YAMLError("a key that is no text, or stands twice")
+        mapping[key] = _value(next(events), events, depth + 1)
+    return mapping
+
+
+def _until(end: type[yaml.Event], events: Iterator[yaml.Event]) -> Iterator[yaml.Event]:
+    """Yield the first event of each member; the member's value takes the others of its own."""
+    for event in events:
+        if isinstance(event, end):
+            return
+        yield event
+
+
+def _scalar(text: str) -> JsonValue:
+    spelled = _SPELLINGS.get(text, text)
+    return next((found.value for found in whole_scalar(spelled)), text)

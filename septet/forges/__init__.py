@@ -1,0 +1,1 @@
+"""Where issues and pull requests live: `github`, or `local` (a bare repository on disk)."""

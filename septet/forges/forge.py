@@ -1,0 +1,153 @@
+"""What the engine asks of a forge, whichever it is. What people wrote there is untrusted text, and bounded."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Final, Literal, Protocol
+
+ISSUE_LIMIT_BYTES: Final = 256 * 1024
+"""The most that an issue's body and comments may hold together."""
+TITLE_LIMIT: Final = 256
+"""Characters of a title: GitHub's own limit."""
+BODY_LIMIT: Final = 60_000
+"""Characters of a pull request's body; GitHub takes 65,536."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comment:
+    """One comment on an issue."""
+
+    author: str
+    body: str
+    created_at: str = ""
+    """ISO 8601, UTC."""
+
+
+@dataclass(frozen=True, slots=True)
+class Issue:
+    """An issue as it was when it was read."""
+
+    number: int
+    title: str
+    body: str
+    url: str
+    state: Literal["open", "closed"] = "open"
+    labels: tuple[str, ...] = ()
+    comments: tuple[Comment, ...] = ()
+    """From the oldest to the newest."""
+
+    def as_json(self) -> str:
+        """Return the issue as an agent gets it."""
+        return json.dumps(asdict(self), ensure_ascii=False)
+
+
+@dataclass(frozen=True, slots=True)
+class PullRequest:
+    """A pull request as the forge has it."""
+
+    number: int
+    url: str
+    head: str
+    """The branch that it brings."""
+    base: str
+    """The branch that it goes to."""
+    head_sha: str
+    state: Literal["open", "closed", "merged"] = "open"
+    warnings: tuple[str, ...] = ()
+    """What did not work on the side, such as a label."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewPullRequest:
+    """What a pull request is to be opened with."""
+
+    head: str
+    base: str
+    title: str
+    body: str
+    marker: str
+    """The work order's id; it stands invisibly in the body, so that people and programs find whose it is."""
+    draft: bool = False
+    labels: tuple[str, ...] = ()
+
+    @property
+    def bounded_title(self) -> str:
+        """The title on one line, within the limit."""
+        return " ".join(self.title.split())[:TITLE_LIMIT]
+
+    @property
+    def marked_body(self) -> str:
+        """The body within the limit, and the marker."""
+        body = self.body if len(self.body) <= BODY_LIMIT else f"{self.body[:BODY_LIMIT]}\n\n[cut here]"
+        return f"{body.rstrip()}\n\n<!-- septet: {self.marker} -->\n"
+
+
+class Forge(Protocol):
+    """Where issues and pull requests live."""
+
+    @property
+    def name(self) -> str:
+        """`github` or `local`."""
+        ...
+
+    def issue(self, number: int) -> Issue:
+        """Return an issue.
+
+        Raises:
+            NotFoundError: There is none of this number that the worker can see.
+            ForgeUnavailableError: The forge did not answer.
+            ForgeError: It refused.
+        """
+        ...
+
+    def find_pull_request(self, head: str) -> PullRequest | None:
+        """Return the open pull request of branch `head`, whoever opened it, or `None`.
+
+        Raises:
+            ForgeUnavailableError: The forge did not answer.
+            ForgeError: It refused.
+        """
+        ...
+
+    def open_pull_request(self, new: NewPullRequest) -> PullRequest:
+        """Return the one open pull request of `new.head`: the one that is there, or else a new one.
+
+        Raises:
+            ForgeUnavailableError: The forge did not answer.
+            ForgeError: It refused.
+        """
+        ...
+
+
+def bounded_issue(issue: Issue) -> Issue:
+    """Return the issue with at most `ISSUE_LIMIT_BYTES` of body and comments, and a note where something was cut.
+
+    The body comes first, then the newest comments: they say how things stand.
+    """
+    body = _cut(issue.body, ISSUE_LIMIT_BYTES, issue.url)
+    left = ISSUE_LIMIT_BYTES - len(body.encode(errors="replace"))
+    kept: list[Comment] = []
+    for comment in reversed(issue.comments):
+        left -= len(comment.body.encode(errors="replace"))
+        if left < 0:
+            break
+        kept.insert(0, comment)
+    dropped = len(issue.comments) - len(kept)
+    note = (
+        (Comment("septet", f"[{dropped} older comments are left out; all are at {issue.url}]"),) if dropped else ()
+    )
+    title = " ".join(issue.title.split())[:TITLE_LIMIT]
+    return replace(issue, title=title, body=body, comments=(*note, *kept))
+
+
+def _cut(text: str, limit_bytes: int, url: str) -> str:
+    encoded = text.encode(errors="replace")
+    if len(encoded) <= limit_bytes:
+        return text
+    note = f"\n\n[{len(encoded)} bytes, cut here; the whole text is at {url}]"
+    return encoded[: limit_bytes - len(note.encode())].decode(errors="ignore") + note
+
+
+def label_names(labels: Sequence[str]) -> tuple[str, ...]:
+    """Return each label once, in order."""
+    return tuple(dict.fromkeys(label.strip() for label in labels if label.strip()))

@@ -1,0 +1,118 @@
+"""GitHub, and GitHub Enterprise: issues read, pull requests found by their branch or opened."""
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from septet.errors import ForgeError, ForgeUnavailableError, InvalidInputError, NotFoundError
+from septet.forges.forge import (
+    ISSUE_LIMIT_BYTES,
+    Comment,
+    Issue,
+    NewPullRequest,
+    PullRequest,
+    bounded_issue,
+    label_names,
+)
+from septet.forges.github_answers import CommentAnswer, IssueAnswer, PullRequestAnswer
+from septet.forges.github_client import GitHubRefusedError, asking, read
+
+if TYPE_CHECKING:
+    from githubkit import GitHub
+
+_COMMENTS_PER_PAGE: Final = 100
+_HEADERS: Final = {"X-GitHub-Api-Version": "2022-11-28"}
+"""The version that GitHub Enterprise servers speak as well; what is read here is the same in newer ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class GitHubForge:
+    """One repository on GitHub."""
+
+    project: str
+    """`owner/name`."""
+    api_url: str
+    token: str | None = field(default=None, repr=False)
+    name: str = "github"
+
+    def issue(self, number: int) -> Issue:
+        """Return an issue with its labels and comments; as `Forge.issue`."""
+        with asking(self.api_url, self.token, f"issue {number} of {self.project}") as github:
+            found = read(IssueAnswer, github.rest.issues.get(*self._repository, number, headers=_HEADERS))
+            if found.pull_request is not None:
+                raise InvalidInputError(
+                    f"issue: {number} of {self.project} is a pull request.", remedy="Name the issue it belongs to."
+                )
+            return bounded_issue(found.issue(self._comments(github, found)))
+
+    def find_pull_request(self, head: str) -> PullRequest | None:
+        """Return the open pull request of branch `head`; as `Forge.find_pull_request`."""
+        owner, _ = self._repository
+        with asking(self.api_url, self.token, f"pull requests of {self.project}") as github:
+            answer = github.rest.pulls.list(
+                *self._repository, state="open", head=f"{owner}:{head}", per_page=100, headers=_HEADERS
+            )
+            found = read(list[PullRequestAnswer], answer)
+        # A head that GitHub does not understand filters nothing.
+        return next((each.pull_request() for each in found if each.head.ref == head), None)
+
+    def open_pull_request(self, new: NewPullRequest) -> PullRequest:
+        """Return the one open pull request of `new.head`; as `Forge.open_pull_request`.
+
+        Two who ask at once get the same one: GitHub itself refuses a second for one branch.
+        """
+        found = self.find_pull_request(new.head)
+        if found is None:
+            try:
+                found = self._create(new)
+            except GitHubRefusedError as error:
+                if "already exists" not in error.message or (found := self.find_pull_request(new.head)) is None:
+                    raise
+        return self._labelled(found, label_names(new.labels))
+
+    @property
+    def _repository(self) -> tuple[str, str]:
+        owner, _, name = self.project.partition("/")
+        return owner, name
+
+    def _comments(self, github: "GitHub[Any]", issue: IssueAnswer) -> tuple[Comment, ...]:
+        """Return the newest comments, as many as can be of use, from the oldest to the newest."""
+        comments: tuple[Comment, ...] = ()
+        size = 0
+        for page in range(-(-issue.comments // _COMMENTS_PER_PAGE), 0, -1):
+            answer = github.rest.issues.list_comments(
+                *self._repository, issue.number, per_page=_COMMENTS_PER_PAGE, page=page, headers=_HEADERS
+            )
+            older = tuple(each.comment() for each in read(list[CommentAnswer], answer))
+            comments = (*older, *comments)
+            size += sum(len(comment.body.encode(errors="replace")) for comment in older)
+            if size > ISSUE_LIMIT_BYTES:
+                break
+        return comments
+
+    def _create(self, new: NewPullRequest) -> PullRequest:
+        with asking(self.api_url, self.token, f"a pull request of {self.project}") as github:
+            answer = github.rest.pulls.create(
+                *self._repository,
+                title=new.bounded_title,
+                head=new.head,
+                base=new.base,
+                body=new.marked_body,
+                draft=new.draft,
+                headers=_HEADERS,
+            )
+            return read(PullRequestAnswer, answer).pull_request()
+
+    def _labelled(self, pull_request: PullRequest, labels: tuple[str, ...]) -> PullRequest:
+        """Put labels on it; one that cannot be put there is a warning, for the pull request is what counts."""
+        if not labels:
+            return pull_request
+        try:
+            with asking(self.api_url, self.token, f"the labels of {pull_request.url}") as github:
+                github.rest.issues.add_labels(
+                    *self._repository, pull_request.number, data=list(labels), headers=_HEADERS
+                )
+        except ForgeUnavailableError:
+            raise
+        except (ForgeError, NotFoundError) as error:
+            return replace(pull_request, warnings=(f"labels were not set: {error}",))
+        return pull_request

@@ -1,0 +1,116 @@
+"""Asking GitHub: a client for one question, and errors that name cause, place and remedy."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+from septet.errors import ForgeError, ForgeUnavailableError, NotFoundError, SeptetError
+from septet.forges.github_answers import RefusalAnswer
+
+if TYPE_CHECKING:
+    from githubkit import GitHub, Response
+    from githubkit.exception import RequestFailed
+
+_TIMEOUT_SECONDS: Final = 30.0
+_TOO_MANY: Final = 429
+_SERVER_ERRORS: Final = 500
+_SHOWN: Final = 1000
+_RIGHTS: Final = "Give the token the rights `Issues: read` and `Pull requests: write` on this repository."
+_REMEDIES: Final = {
+    401: "Set SEPTET_GITHUB_TOKEN to a token that is valid on this host.",
+    403: _RIGHTS,
+    404: "Check name and number; without the right to read it, a private repository looks like this too. "
+    + _RIGHTS,
+    410: "The issue was deleted, or the repository has no issues.",
+}
+_NOT_THERE: Final = frozenset({404, 410})
+_UNPROCESSABLE: Final = 422
+_UNPROCESSABLE_REMEDIES: Final = (
+    ("no commits between", "The branch holds nothing that its base has not: nothing is left to merge."),
+    ("draft pull requests are not supported", "Ask for a pull request that is no draft."),
+    ("pullrequest head", "Push the branch first."),
+    ("pullrequest base", "Name a base that the repository has."),
+)
+
+T = TypeVar("T")
+
+
+class GitHubRefusedError(ForgeError):
+    """GitHub would not do what was asked (status 422)."""
+
+
+@contextmanager
+def asking(api_url: str, token: str | None, what: str) -> Iterator["GitHub[Any]"]:
+    """Give a client for the block, and turn what goes wrong in it into errors of ours.
+
+    githubkit is imported here, for it takes a third of a second.
+
+    Raises:
+        ForgeUnavailableError: GitHub did not answer, was busy, or answered with something else than its JSON.
+        NotFoundError: There is no such thing, or the token may not see it.
+        GitHubRefusedError: Status 422.
+        ForgeError: It refused otherwise.
+    """
+    from githubkit import GitHub
+    from githubkit.exception import RateLimitExceeded, RequestError, RequestFailed
+
+    client = GitHub(
+        token,
+        base_url=api_url,
+        user_agent="septet",
+        timeout=_TIMEOUT_SECONDS,
+        auto_retry=False,  # the workflow retries, and is seen to
+        http_cache=False,
+    )
+    try:
+        with client as github:
+            yield github
+    except RateLimitExceeded as error:
+        seconds = error.retry_after.total_seconds()
+        message = f"{api_url} takes no more requests for {seconds:.0f} s ({what})."
+        raise ForgeUnavailableError(message, retry_after_seconds=seconds) from error
+    except RequestFailed as error:
+        raise _failure(api_url, what, error) from error
+    except RequestError as error:
+        raise ForgeUnavailableError(f"{api_url} was not reached ({what}): {error.exc!r}.") from error
+    except ValueError as error:
+        raise ForgeUnavailableError(f"{api_url} did not answer as GitHub does ({what}).") from error
+
+
+def read(form: type[T], answer: "Response") -> T:
+    """Return what GitHub answered as a value of type `form`.
+
+    Raises:
+        ValueError: It is no such value.
+    """
+    return TypeAdapter(form).validate_python(answer.json())
+
+
+def _failure(api_url: str, what: str, error: "RequestFailed") -> SeptetError:
+    status = error.response.status_code
+    said = _said(error)
+    message = f"{api_url} answered {status} ({what}): {said}"
+    if status >= _SERVER_ERRORS or status == _TOO_MANY:
+        return ForgeUnavailableError(
+            message, retry_after_seconds=_seconds(error.response.headers.get("retry-after"))
+        )
+    if status == _UNPROCESSABLE:
+        found = (remedy for words, remedy in _UNPROCESSABLE_REMEDIES if words in said.lower())
+        return GitHubRefusedError(message, remedy=next(found, ""))
+    kind = NotFoundError if status in _NOT_THERE else ForgeError
+    return kind(message, remedy=_REMEDIES.get(status, ""))
+
+
+def _said(error: "RequestFailed") -> str:
+    """Return GitHub's own words, within bounds; a proxy's page is none."""
+    try:
+        text = RefusalAnswer.model_validate_json(error.response.content).text
+    except ValidationError:
+        text = ""
+    return (text or error.response.reason_phrase or "no reason given")[:_SHOWN]
+
+
+def _seconds(retry_after: str | None) -> float | None:
+    return float(retry_after) if retry_after is not None and retry_after.isdecimal() else None

@@ -1,0 +1,196 @@
+"""The `local` forge: issues and pull requests as JSON under `refs/septet/forge` of a repository on disk.
+
+The ref's tree holds `issue-<n>.json` and `pull-<n>.json`. Writers at the same time lose nothing, on one machine or
+on several: each adds to what it has seen, and looks again where another one was faster.
+"""
+
+import random
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, Literal, TypeVar
+
+from pydantic import ValidationError
+
+from septet.contracts.wire import Wire
+from septet.errors import ForgeError, ForgeUnavailableError, NotFoundError
+from septet.forges.forge import Comment, Issue, NewPullRequest, PullRequest, bounded_issue, label_names
+from septet.forges.ref_store import RefStore, Stored
+from septet.git.engine import Git
+
+REF: Final = "refs/septet/forge"
+_TRIES: Final = 100
+_LONGEST_PAUSE_SECONDS: Final = 0.05
+_IDENTITY: Final = {
+    "GIT_AUTHOR_NAME": "Septet",
+    "GIT_AUTHOR_EMAIL": "septet@localhost",
+    "GIT_COMMITTER_NAME": "Septet",
+    "GIT_COMMITTER_EMAIL": "septet@localhost",
+}
+
+R = TypeVar("R", bound="_Record")
+T = TypeVar("T")
+
+
+class _Record(Wire):
+    number: int
+
+
+class _CommentRecord(Wire):
+    author: str
+    body: str
+    created_at: str = ""
+
+
+class _IssueRecord(_Record):
+    title: str
+    body: str
+    labels: tuple[str, ...] = ()
+    state: Literal["open", "closed"] = "open"
+    comments: tuple[_CommentRecord, ...] = ()
+
+
+class _PullRecord(_Record):
+    head: str
+    base: str
+    title: str
+    body: str
+    draft: bool = False
+    labels: tuple[str, ...] = ()
+    state: Literal["open", "closed", "merged"] = "open"
+
+
+@dataclass(frozen=True, slots=True)
+class LocalForge:
+    """The forge of a repository on disk: a bare one, or a person's checkout."""
+
+    path: Path
+    env: Mapping[str, str] = field(default_factory=dict)
+    """The environment of engine git."""
+    name: str = "local"
+
+    def issue(self, number: int) -> Issue:
+        """Return an issue; as `Forge.issue`."""
+        for record in self._records(self._store.read(), "issue", _IssueRecord):
+            if record.number == number:
+                return bounded_issue(self._issue(record))
+        remedy = "Add one with `septet issue add`, or give the work order a title and a description."
+        raise NotFoundError(f"{self.path} has no issue {number}.", remedy=remedy)
+
+    def add_issue(self, title: str, body: str = "", labels: Sequence[str] = ()) -> Issue:
+        """Add an open issue and return it.
+
+        Raises:
+            NotFoundError: There is no repository.
+            ForgeUnavailableError: Others wrote all the time.
+            ForgeError: The title is blank.
+        """
+        if not title.strip():
+            raise ForgeError("An issue needs a title.")
+
+        def add(stored: Stored) -> Issue | None:
+            record = _IssueRecord(
+                number=_next_number(self._records(stored, "issue", _IssueRecord)),
+                title=title.strip(),
+                body=body,
+                labels=label_names(labels),
+            )
+            return self._issue(record) if self._put(stored, "issue", record) else None
+
+        return self._until_done(add)
+
+    def find_pull_request(self, head: str) -> PullRequest | None:
+        """Return the open pull request of branch `head`; as `Forge.find_pull_request`."""
+        return self._open(self._store.read(), head)
+
+    def open_pull_request(self, new: NewPullRequest) -> PullRequest:
+        """Return the one open pull request of `new.head`; as `Forge.open_pull_request`."""
+        for branch in (new.head, new.base):
+            if not self._sha(branch):
+                raise ForgeError(f"{self.path} has no branch {branch}.", remedy="Push the branch first.")
+
+        def find_or_open(stored: Stored) -> PullRequest | None:
+            if found := self._open(stored, new.head):
+                return found
+            record = _PullRecord(
+                number=_next_number(self._records(stored, "pull", _PullRecord)),
+                head=new.head,
+                base=new.base,
+                title=new.bounded_title,
+                body=new.marked_body,
+                draft=new.draft,
+                labels=label_names(new.labels),
+            )
+            return self._pull_request(record) if self._put(stored, "pull", record) else None
+
+        return self._until_done(find_or_open)
+
+    def _open(self, stored: Stored, head: str) -> PullRequest | None:
+        pulls = self._records(stored, "pull", _PullRecord)
+        return next(
+            (self._pull_request(pull) for pull in pulls if pull.head == head and pull.state == "open"), None
+        )
+
+    def _records(self, stored: Stored, kind: str, form: type[R]) -> list[R]:
+        try:
+            found = [
+                form.model_validate_json(text) for name, text in stored.files.items() if name.startswith(kind)
+            ]
+        except ValidationError as error:
+            message = f"{REF} of {self.path} does not hold what this forge has written."
+            raise ForgeError(message, remedy=f"Look at it with `git show {REF}`.") from error
+        return sorted(found, key=lambda record: record.number)
+
+    def _put(self, stored: Stored, kind: str, record: _Record) -> bool:
+        content = record.model_dump_json(indent=1).encode()
+        return self._store.put(stored, f"{kind}-{record.number}.json", content)
+
+    def _until_done(self, change: Callable[[Stored], T | None]) -> T:
+        """Return what `change` returns, once no other writer was faster: until then it returns `None`."""
+        for _ in range(_TRIES):
+            if (done := change(self._store.read())) is not None:
+                return done
+            time.sleep(random.uniform(0, _LONGEST_PAUSE_SECONDS))  # noqa: S311 -- to let others through, no secret
+        raise ForgeUnavailableError(f"Others write to {REF} of {self.path} all the time.")
+
+    def _issue(self, record: _IssueRecord) -> Issue:
+        return Issue(
+            number=record.number,
+            title=record.title,
+            body=record.body,
+            url=f"{self.path.as_uri()}/issue/{record.number}",
+            state=record.state,
+            labels=record.labels,
+            comments=tuple(Comment(each.author, each.body, each.created_at) for each in record.comments),
+        )
+
+    def _pull_request(self, record: _PullRecord) -> PullRequest:
+        return PullRequest(
+            number=record.number,
+            url=f"{self.path.as_uri()}/pull/{record.number}",
+            head=record.head,
+            base=record.base,
+            head_sha=self._sha(record.head),
+            state=record.state,
+        )
+
+    def _sha(self, branch: str) -> str:
+        completed = self._git.completed("rev-parse", "--verify", "--quiet", f"refs/heads/{branch}")
+        return completed.stdout.decode("ascii").strip()
+
+    @property
+    def _store(self) -> RefStore:
+        return RefStore(self._git, REF)
+
+    @property
+    def _git(self) -> Git:
+        """The repository's git dir, found where git itself would look."""
+        for folder in (self.path / ".git", self.path, self.path.with_name(f"{self.path.name}.git")):
+            if folder.is_file() or (folder / "objects").is_dir():
+                return Git(folder, env={**self.env, **_IDENTITY})
+        raise NotFoundError(f"{self.path} is no git repository.", remedy="Give the path of a repository.")
+
+
+def _next_number(records: Sequence[_Record]) -> int:
+    return max((record.number for record in records), default=0) + 1

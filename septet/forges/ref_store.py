@@ -1,0 +1,69 @@
+"""Files kept under one ref of a repository, beside its branches: read whole, and changed whole or not at all."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+from septet.git.engine import Git
+
+_NOTHING: Final = ""
+"""To `git update-ref`, as the old value, it means that there is no such ref."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What the ref held when it was read."""
+
+    commit: str
+    shas: Mapping[str, str]
+    files: Mapping[str, bytes]
+    """Content by file name."""
+
+
+@dataclass(frozen=True, slots=True)
+class RefStore:
+    """A ref whose commit's tree holds files. Whoever writes must have seen what is there (compare and swap)."""
+
+    git: Git
+    """With an identity in its environment."""
+    ref: str
+
+    def read(self) -> Stored:
+        """Return what the ref holds; nothing, where there is no such ref.
+
+        Raises:
+            GitError: The repository cannot be read.
+        """
+        commit = self.git.completed("rev-parse", "--verify", "--quiet", self.ref).stdout.decode("ascii").strip()
+        if not commit:
+            return Stored(_NOTHING, MappingProxyType({}), MappingProxyType({}))
+        entries = [entry.split("\t", 1) for entry in self.git.text("ls-tree", "-z", commit).split("\0") if entry]
+        shas = {name: facts.split(" ")[2] for facts, name in entries}
+        output = self.git.run("cat-file", "--batch", stdin="".join(f"{sha}\n" for sha in shas.values()).encode())
+        files = dict(zip(shas, _contents(output), strict=True))
+        return Stored(commit, MappingProxyType(shas), MappingProxyType(files))
+
+    def put(self, stored: Stored, name: str, content: bytes) -> bool:
+        """Add or replace one file, if the ref still holds what was read; return whether it did.
+
+        Raises:
+            GitError: The repository cannot be written.
+        """
+        sha = self.git.run("hash-object", "-w", "--stdin", stdin=content).decode("ascii").strip()
+        listing = "".join(f"100644 blob {each}\t{file}\0" for file, each in {**stored.shas, name: sha}.items())
+        tree = self.git.run("mktree", "-z", stdin=listing.encode()).decode("ascii").strip()
+        parents = () if stored.commit == _NOTHING else ("-p", stored.commit)
+        commit = self.git.text("commit-tree", tree, *parents, "-m", name)
+        return self.git.completed("update-ref", self.ref, commit, stored.commit).exit_code == 0
+
+
+def _contents(output: bytes) -> list[bytes]:
+    """Return the blobs in what `git cat-file --batch` printed."""
+    blobs, start = [], 0
+    while start < len(output):
+        content = output.index(b"\n", start) + 1
+        end = content + int(output[start:content].rpartition(b" ")[2])
+        blobs.append(output[content:end])
+        start = end + 1
+    return blobs

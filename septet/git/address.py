@@ -1,0 +1,149 @@
+"""The address of an origin: what git takes, what people see, and the folder name that follows from it."""
+
+import hashlib
+import os.path
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal
+from urllib.parse import SplitResult, unquote, urlsplit
+
+from septet.errors import InvalidInputError
+
+_REMEDY: Final = "Give an absolute path, or a file://, https://, ssh:// or git@host:owner/name address."
+_DEFAULT_PORTS: Final = {"https": 443, "http": 80, "ssh": 22}
+_LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+_HOST: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?|[0-9A-Fa-f:]*:[0-9A-Fa-f:]*")
+_USER: Final = r"[A-Za-z0-9_][A-Za-z0-9._-]*"
+_FOLDER: Final = re.compile(r"(?!-|\.\.?$)[A-Za-z0-9._~+@-]+")
+_SCP: Final = re.compile(rf"(?:{_USER}@)?(?P<host>[^@:/\[\]]+):(?P<path>.+)")
+_SLUG_LENGTH: Final = 40
+_SHOWN_LENGTH: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a repository lives. It holds no credentials, so it may be shown and stored."""
+
+    url: str
+    """What git is given: an absolute path, or a URL."""
+    kind: Literal["local", "remote"]
+    """A local repository is pinned to the host that has it."""
+    host: str
+    """Lower case, with a port where it is not the scheme's own; empty for a local repository."""
+    project: str
+    """Such as `o/r`; a local repository's folder name."""
+    path: Path | None
+    """A local repository's path."""
+    key: str
+    """A short stable folder name. The https and ssh addresses of one repository share it."""
+
+
+def parse_address(repository: str, *, home: Path | None = None, cwd: Path | None = None) -> Address:
+    """Return what `repository` names. Nothing is looked up, on disk or elsewhere.
+
+    Args:
+        repository: A path, or an address that git takes. Credentials in it are dropped.
+        home: What `~` stands for.
+        cwd: What a relative path is relative to; without it one is refused.
+
+    Raises:
+        InvalidInputError: It is none of the forms that are taken, or could be read as an option.
+    """
+    text = repository.strip()
+    if not text or text.startswith("-") or any(ord(character) < ord(" ") for character in text):
+        raise _refused(repository, "is no address of a repository")
+    if "://" in text:
+        return _from_url(text)
+    if "::" in text.split("/", 1)[0]:
+        raise _refused(text, "asks for a transport that is not allowed")
+    if scp := _SCP.fullmatch(text):
+        return _remote(text, text, scp["host"], None, scp["path"])
+    return _local(text, home, cwd)
+
+
+def _from_url(text: str) -> Address:
+    try:
+        parts = urlsplit(text)
+        port = parts.port
+    except ValueError as error:
+        raise _refused(text, "is no valid URL") from error
+    if parts.scheme == "file":
+        if parts.netloc not in {"", "localhost"}:
+            raise _refused(text, "names a file on another host")
+        return _local(unquote(parts.path), None, None)
+    host = parts.hostname or ""
+    if parts.scheme == "http" and host not in _LOOPBACK:
+        raise _refused(text, "would send everything in the clear", f"Use https://{host}{parts.path}.")
+    if parts.scheme not in _DEFAULT_PORTS:
+        raise _refused(text, f"asks for the transport {parts.scheme}, which is not allowed")
+    if parts.query or parts.fragment:
+        raise _refused(text, "holds a query or a fragment", "Give the address that git clone takes.")
+    if port == _DEFAULT_PORTS[parts.scheme]:
+        port = None
+    return _remote(text, _url(text, parts, port), host, port, parts.path)
+
+
+def _url(text: str, parts: SplitResult, port: int | None) -> str:
+    """Return the URL without a password, and without a user where that could be a token."""
+    user, host = parts.username if parts.scheme == "ssh" else None, parts.hostname or ""
+    if user and not re.fullmatch(_USER, user):
+        raise _refused(text, "names no valid user")
+    account = f"{user}@" if user else ""
+    return f"{parts.scheme}://{account}{_with_port(host, port)}{parts.path.rstrip('/')}"
+
+
+def _with_port(host: str, port: int | None) -> str:
+    bracketed = f"[{host}]" if ":" in host else host
+    return bracketed if port is None else f"{bracketed}:{port}"
+
+
+def _remote(text: str, url: str, host: str, port: int | None, path: str) -> Address:
+    project = path.strip("/").removesuffix(".git")
+    if not _HOST.fullmatch(host):
+        raise _refused(text, "names no valid host")
+    if not all(_FOLDER.fullmatch(folder) for folder in project.split("/")):
+        raise _refused(text, "names no valid repository")
+    own_port = port if url.startswith("http") else None  # an ssh port says nothing of where the forge answers
+    return Address(
+        url=url.rstrip("/"),
+        kind="remote",
+        host=_with_port(host.lower(), own_port),
+        project=project,
+        path=None,
+        key=_key(project, f"{_with_port(host.lower(), port)}/{project}"),
+    )
+
+
+def _local(text: str, home: Path | None, cwd: Path | None) -> Address:
+    if text.startswith("~"):
+        if home is None or not (text == "~" or text.startswith("~/")):
+            raise _refused(text, "names a home folder that is not known here")
+        text = f"{home}{text[1:]}"
+    if not text.startswith("/"):
+        if cwd is None:
+            raise _refused(text, "is relative, and the worker has another folder than you")
+        text = f"{cwd}/{text}"
+    path = Path(os.path.normpath("/" + text.lstrip("/")))
+    if path.name == ".git":
+        path = path.parent
+    project = path.name.removesuffix(".git")
+    if not project:
+        raise _refused(text, "names no repository")
+    return Address(str(path), "local", "", project, path, _key(project, f"file:{path}"))
+
+
+def _key(project: str, identity: str) -> str:
+    slug = re.sub(r"[^A-Za-z0-9._-]+", "-", project).strip("-.")[:_SLUG_LENGTH] or "repository"
+    return f"{slug}-{hashlib.sha256(identity.encode(errors='surrogateescape')).hexdigest()[:8]}"
+
+
+def _refused(text: str, why: str, remedy: str = _REMEDY) -> InvalidInputError:
+    return InvalidInputError(f"repository: {_harmless(text)!r} {why}.", remedy=remedy)
+
+
+def _harmless(text: str) -> str:
+    """Return as much of an address as can hold no password: nothing before an `@` or after a `?`."""
+    scheme, separator, rest = text.partition("://") if "://" in text else ("", "", text)
+    shown = scheme + separator + rest.rpartition("@")[2]
+    return re.split(r"[?#]", shown, maxsplit=1)[0][:_SHOWN_LENGTH]

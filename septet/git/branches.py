@@ -1,0 +1,80 @@
+"""The branch of a work order: whether its name may be used, and its making."""
+
+from typing import Final
+
+from septet.errors import EvidenceError
+from septet.git.dot_git import clear_locks, read_head, refuse_links, switch_head
+from septet.git.engine import Git
+from septet.git.place import Place
+from septet.git.record import record_of
+from septet.git.remote import Remote
+from septet.git.view import view_git
+
+_NO_COMMIT: Final = "0" * 40
+_LONGEST_BYTES: Final = 200
+
+
+def branch_refusal(place: Place, name: str, *, token: str | None = None) -> str | None:
+    """Return why `name` cannot be this work order's branch, in words that the agent can act on; else `None`.
+
+    A branch that the remote has at the worktree's own HEAD is this work order's: the agent has pushed it.
+
+    Raises:
+        GitUnavailableError: The origin was not reached.
+        GitError: The origin refused.
+    """
+    if refusal := _name_refusal(place, name):
+        return refusal
+    parts = name.split("/")
+    above = ["/".join(parts[:depth]) for depth in range(1, len(parts))]
+    patterns = [f"refs/heads/{pattern}" for pattern in (name, f"{name}/*", *above)]
+    taken = Remote(place.origin, place.env, token).refs(place.mirror, *patterns).shas
+    own = f"refs/heads/{name}"
+    if own in taken:
+        ours = taken[own] == read_head(place.worktree / ".git").sha
+        return None if ours else f"the remote already has a branch {name} with other commits: choose another name"
+    for above_or_below in taken:
+        if own.startswith(f"{above_or_below}/") or above_or_below.startswith(f"{own}/"):
+            shown = above_or_below.removeprefix("refs/heads/")
+            return f"the remote has a branch {shown}, beside which there can be no {name}: choose another name"
+    return None
+
+
+def create_branch(place: Place, name: str) -> None:
+    """Make branch `name` at HEAD and the worktree's current branch; files and index stay as they are.
+
+    Idempotent: a branch that is checked out already, by the agent or an attempt before this one, is fine.
+
+    Raises:
+        EvidenceError: The worktree has a branch of this name with other commits.
+        WorkspaceError: `.git` is damaged, or HEAD moved meanwhile.
+        GitError: git could not make the branch.
+    """
+    dot_git = place.worktree / ".git"
+    head = read_head(dot_git)
+    if head.branch == name:
+        return
+    clear_locks(dot_git)
+    refuse_links(dot_git, name)
+    git, ref = view_git(place), f"refs/heads/{name}"
+    there = git.completed("rev-parse", "--verify", "--quiet", ref).stdout.decode("ascii").strip()
+    if there not in {"", head.sha}:
+        raise EvidenceError(f"The worktree has a branch {name} with other commits, and it is not checked out.")
+    if not there:
+        git.run("update-ref", ref, head.sha, _NO_COMMIT)
+    switch_head(dot_git, name, head)
+
+
+def protected(place: Place) -> frozenset[str]:
+    """Return the branches that a work order never writes: where it started, and the origin's default."""
+    return frozenset({place.base_branch, record_of(place).default_branch} - {""})
+
+
+def _name_refusal(place: Place, name: str) -> str | None:
+    if name.startswith(("-", "refs/")) or name in {"HEAD", "@", ""} or len(name.encode()) > _LONGEST_BYTES:
+        return f"{name!r} is no name for a branch"
+    if Git(place.mirror, env=place.env).completed("check-ref-format", f"refs/heads/{name}").exit_code != 0:
+        return f"{name!r} is no branch name that git takes"
+    if name in protected(place):
+        return f"{name} is where the work starts from: give the work a branch of its own"
+    return None

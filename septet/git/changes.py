@@ -1,0 +1,87 @@
+"""What git prints about changed files, read: `status --porcelain=v2 -z` and `diff --name-status -z`."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from septet.contracts.facts import FileChange, Operation
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One path of `git status`: what the index did to HEAD, and the worktree to the index."""
+
+    path: bytes
+    staged: str
+    """One of `.AMDRCTU`, or `?` for an untracked file."""
+    unstaged: str
+    origin: bytes | None = None
+    """The former path of a rename or a copy."""
+
+    @property
+    def untracked(self) -> bool:
+        """Whether the index does not know it."""
+        return self.staged == "?"
+
+    @property
+    def nested_repository(self) -> bool:
+        """Whether it is a repository of its own, which a commit cannot hold."""
+        return self.untracked and self.path.endswith(b"/")
+
+    @property
+    def change(self) -> tuple[Operation, bytes] | None:
+        """What the worktree's file is against HEAD, and its path; `None` where it came and went."""
+        gone = "D" in (self.staged, self.unstaged)
+        if "R" in (self.staged, self.unstaged) and self.origin is not None:
+            return ("delete", self.origin) if gone else ("rename", self.path)
+        if self.staged in {"?", "A", "C"} or self.unstaged in {"A", "C"}:
+            return None if gone else ("create", self.path)
+        return ("delete" if gone else "modify", self.path)
+
+
+def read_status(output: bytes) -> Iterator[Entry]:
+    """Yield the entries of `git status --porcelain=v2 -z`; ignored files and headers are passed over."""
+    fields = iter(output.split(b"\0"))
+    for field in fields:
+        match field[:2]:
+            case b"1 ":
+                yield _entry(field, 8)
+            case b"2 ":
+                yield _entry(field, 9, next(fields))
+            case b"u ":
+                yield Entry(field.split(b" ", 10)[10], "U", "U")
+            case b"? ":
+                yield Entry(field[2:], "?", "?")
+
+
+def read_name_status(output: bytes) -> Iterator[tuple[Operation, bytes]]:
+    """Yield operation and path of `git diff --name-status -z`."""
+    fields = iter(output.split(b"\0"))
+    for status in fields:
+        match status[:1]:
+            case b"A":
+                yield "create", next(fields)
+            case b"D":
+                yield "delete", next(fields)
+            case b"R" | b"C":
+                next(fields)
+                yield "rename" if status[:1] == b"R" else "create", next(fields)
+            case b"":
+                return
+            case _:
+                yield "modify", next(fields)
+
+
+def file_changes(changes: Iterable[tuple[Operation, bytes]]) -> tuple[FileChange, ...]:
+    """Return the changes in the order of their paths."""
+    shown = {(shown_path(path), operation) for operation, path in changes}
+    return tuple(FileChange(path=path, operation=operation) for path, operation in sorted(shown))
+
+
+def shown_path(path: bytes) -> str:
+    r"""Return a path as people see it; bytes that are not UTF-8 are shown as `\xNN`."""
+    return path.decode("utf-8", "backslashreplace")
+
+
+def _entry(field: bytes, spaces: int, origin: bytes | None = None) -> Entry:
+    parts = field.split(b" ", spaces)
+    return Entry(parts[spaces], chr(parts[1][0]), chr(parts[1][1]), origin)

@@ -1,0 +1,69 @@
+"""The engine's commit: everything in the worktree that is not ignored, on top of what the agent has committed."""
+
+import re
+from typing import Final
+
+from septet.errors import EvidenceError
+from septet.git.dot_git import Head, clear_locks, refuse_links
+from septet.git.engine import Git
+from septet.git.identity import identity
+from septet.git.place import Place
+from septet.git.staging import look, stage
+from septet.git.view import give_index, take_index
+
+_MESSAGE_LIMIT: Final = 65_536
+
+
+def commit_all(place: Place, message: str, *, sign: bool = False) -> str:
+    """Commit what HEAD does not hold yet, and return HEAD's commit; a clean worktree stays as it is.
+
+    Commits of the agent stay below it. No hook runs. The agent's index is brought up to date: afterwards
+    `git status` in the worktree is clean.
+
+    Args:
+        place: The work order's place.
+        message: The whole message, untrusted text.
+        sign: Sign with the worker's own git settings.
+
+    Raises:
+        EvidenceError: HEAD is detached, a merge or rebase was not ended, or the message is blank.
+        WorkspaceError: `.git` is damaged.
+        GitError: git failed, or the branch moved meanwhile.
+    """
+    clear_locks(place.worktree / ".git")
+    dirt = look(place)
+    if dirt.unfinished:
+        raise EvidenceError(f"There can be no commit: {dirt.unfinished}.")
+    if not dirt.entries:
+        give_index(place, place.worktree / ".git")
+        return dirt.head.sha
+    if dirt.head.branch is None:
+        raise EvidenceError("There can be no commit: HEAD is detached, and the work belongs on its branch.")
+    refuse_links(place.worktree / ".git", dirt.head.branch)
+    git = stage(place, dirt)
+    sha = _commit(git, dirt.head, _cleaned(message), sign=sign)
+    git.run("update-ref", f"refs/heads/{dirt.head.branch}", sha, dirt.head.sha)
+    if git.index is not None:
+        take_index(place, git.index, sha)
+    return sha
+
+
+def _commit(git: Git, parent: Head, message: str, *, sign: bool) -> str:
+    name, email = identity(git)
+    git = git.with_env(
+        GIT_AUTHOR_NAME=name, GIT_AUTHOR_EMAIL=email, GIT_COMMITTER_NAME=name, GIT_COMMITTER_EMAIL=email
+    )
+    signing = ("--gpg-sign",) if sign else ("--no-gpg-sign",)
+    output = git.run(
+        "commit-tree", *signing, "-p", parent.sha, "-F", "-", git.text("write-tree"), stdin=message.encode()
+    )
+    return output.decode("ascii").strip()
+
+
+def _cleaned(message: str) -> str:
+    """Return the message as git keeps one: no NUL, no trailing blanks, one newline at the end."""
+    text = message.replace("\0", "").encode(errors="replace").decode()[:_MESSAGE_LIMIT]
+    cleaned = re.sub(r"[ \t\r]+$", "", text, flags=re.MULTILINE).strip("\n")
+    if not cleaned.strip():
+        raise EvidenceError("There can be no commit: its message is blank.")
+    return cleaned + "\n"

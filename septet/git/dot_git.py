@@ -1,0 +1,137 @@
+"""A worktree's `.git`, read as data: nothing that an agent may have left in it configures or starts anything."""
+
+import os
+import re
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from septet.errors import WorkspaceError
+
+_SHA: Final = re.compile(rb"[0-9a-f]{40}")
+_REF: Final = re.compile(rb"refs/(?!.*(?:/\.|\.\.|//|\.lock(?:/|$)))[^\x00-\x20\x7f~^:?*\[\\]+")
+_SYMREF_DEPTH: Final = 5
+_HEAD_LIMIT_BYTES: Final = 4096
+_FILE_LIMIT_BYTES: Final = 512 * 1024 * 1024
+_UNFINISHED: Final = {
+    "MERGE_HEAD": "merge",
+    "rebase-merge": "rebase",
+    "rebase-apply": "rebase",
+    "CHERRY_PICK_HEAD": "cherry-pick",
+    "REVERT_HEAD": "revert",
+}
+_REMEDY: Final = "Look at the worktree; `septet rescue list` names its snapshots."
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What a worktree has checked out."""
+
+    branch: str | None
+    """Without `refs/heads/`; `None` where HEAD is detached."""
+    sha: str
+    """The commit."""
+
+
+def read_head(git_dir: Path) -> Head:
+    """Return the branch and commit of the worktree's HEAD.
+
+    Raises:
+        WorkspaceError: `.git` is gone or no plain folder, or HEAD leads to no commit.
+    """
+    refuse_links(git_dir)
+    content, name = read_file(git_dir / "HEAD", _HEAD_LIMIT_BYTES), b""
+    for _ in range(_SYMREF_DEPTH):
+        value = (content or b"").strip()
+        if _SHA.fullmatch(value):
+            branch = os.fsdecode(name).removeprefix("refs/heads/") if name else None
+            return Head(branch, value.decode("ascii"))
+        ref = value.removeprefix(b"ref:").strip()
+        if ref == value or not _REF.fullmatch(ref):
+            break
+        content, name = _read_ref(git_dir, ref), name or ref
+    raise WorkspaceError(f"HEAD of {git_dir} leads to no commit.", remedy=_REMEDY)
+
+
+def switch_head(git_dir: Path, branch: str, was: Head) -> None:
+    """Make `branch` the current branch, if HEAD still is what it was. No file and no index changes.
+
+    Raises:
+        WorkspaceError: HEAD has moved, or is being written by a git that has not ended.
+    """
+    lock = git_dir / "HEAD.lock"
+    try:
+        descriptor = os.open(lock, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644)
+    except FileExistsError as error:
+        raise WorkspaceError(f"{lock} is held by a git that has not ended.", remedy=_REMEDY) from error
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(b"ref: refs/heads/" + os.fsencode(branch) + b"\n")
+        _expect_head(git_dir, was)
+        lock.rename(git_dir / "HEAD")
+    except BaseException:
+        lock.unlink(missing_ok=True)
+        raise
+
+
+def _expect_head(git_dir: Path, head: Head) -> None:
+    if read_head(git_dir) != head:
+        raise WorkspaceError(f"HEAD of {git_dir} moved while it was switched.", remedy=_REMEDY)
+
+
+def unfinished_operation(git_dir: Path) -> str:
+    """Return what the agent has begun and not ended (`merge`, `rebase`, …), or the empty string."""
+    return next((what for name, what in _UNFINISHED.items() if os.path.lexists(git_dir / name)), "")
+
+
+def clear_locks(git_dir: Path) -> None:
+    """Remove lock files that a killed git left behind. Only for when no agent runs in the worktree."""
+    refuse_links(git_dir)
+    own = [git_dir / name for name in ("index.lock", "HEAD.lock", "config.lock", "packed-refs.lock")]
+    for lock in (*own, *(git_dir / "refs" / "heads").rglob("*.lock")):
+        if lock.is_file() or lock.is_symlink():
+            lock.unlink()
+
+
+def refuse_links(git_dir: Path, branch: str = "") -> None:
+    """Refuse a `.git` whose folders lead elsewhere: what is written into it stays in it.
+
+    Raises:
+        WorkspaceError: `.git`, its objects, or a folder on the way to `branch` is no plain folder.
+    """
+    ref = ("heads", *branch.split("/")[:-1])
+    refs = git_dir / "refs"
+    on_the_way = [refs.joinpath(*ref[:depth]) for depth in range(1, len(ref) + 1)]
+    for folder in (git_dir, git_dir / "objects", refs):
+        if not folder.is_dir() or folder.is_symlink():
+            raise WorkspaceError(f"{folder} is no plain folder any more.", remedy=_REMEDY)
+    if linked := next((folder for folder in on_the_way if folder.is_symlink()), None):
+        raise WorkspaceError(f"{linked} leads out of the worktree.", remedy=_REMEDY)
+
+
+def read_file(path: Path, limit_bytes: int = _FILE_LIMIT_BYTES) -> bytes | None:
+    """Return what a plain file holds; `None` where there is none, or a link, a FIFO or a monster in its place."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return None
+    try:
+        facts = os.fstat(descriptor)
+        if not stat.S_ISREG(facts.st_mode) or facts.st_size > limit_bytes:
+            return None
+        with open(descriptor, "rb", closefd=False) as file:
+            return file.read()
+    finally:
+        os.close(descriptor)
+
+
+def _read_ref(git_dir: Path, ref: bytes) -> bytes | None:
+    """Return the content of a loose ref, or the SHA of a packed one."""
+    loose = read_file(git_dir / os.fsdecode(ref), _HEAD_LIMIT_BYTES)
+    if loose is not None:
+        return loose
+    packed = re.search(
+        rb"^([0-9a-f]{40}) " + re.escape(ref) + rb"$", read_file(git_dir / "packed-refs") or b"", re.MULTILINE
+    )
+    return packed[1] if packed else None

@@ -1,0 +1,150 @@
+"""What git says happened in a worktree, whatever the agent says."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from septet.contracts.facts import FileChange
+from septet.errors import EvidenceError
+from septet.git.changes import Entry, file_changes, read_name_status, shown_path
+from septet.git.dot_git import Head, read_head
+from septet.git.engine import Git
+from septet.git.place import Place
+from septet.git.staging import Dirt, look, stage
+from septet.git.view import view_git
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What a step left behind."""
+
+    head: Head
+    files_changed: tuple[FileChange, ...]
+    """Every file that differs from the commit it was compared with, committed or not."""
+    clean: bool
+    """Whether HEAD holds all that a commit could hold."""
+    left_out: tuple[str, ...]
+    """Untracked repositories inside the worktree, which a commit cannot hold."""
+    unfinished: str
+    """What the agent has begun and not ended, such as a merge; else the empty string."""
+
+
+def gather(place: Place, since: str | None = None) -> Evidence:
+    """Return what differs from commit `since` (the base, when absent), and how HEAD stands.
+
+    One git process for a tree that the agent touched without git; up to five for renames and commits.
+
+    Raises:
+        WorkspaceError: `.git` is gone, or HEAD leads to no commit.
+        GitError: git could not read the worktree, or does not know `since`.
+    """
+    dirt = look(place)
+    return Evidence(
+        head=dirt.head,
+        files_changed=_files_changed(place, dirt, since or place.base_sha),
+        clean=not dirt.entries,
+        left_out=tuple(shown_path(path.rstrip(b"/")) for path in dirt.nested),
+        unfinished=dirt.unfinished,
+    )
+
+
+def current_head(place: Place) -> Head:
+    """Return the worktree's branch and commit, without a process.
+
+    Raises:
+        WorkspaceError: `.git` is gone, or HEAD leads to no commit.
+    """
+    return read_head(place.worktree / ".git")
+
+
+def keeps(place: Place, sha: str) -> bool:
+    """Return whether the worktree's HEAD still contains commit `sha`: nothing was taken back.
+
+    Raises:
+        GitError: One of the commits cannot be read.
+    """
+    head = current_head(place)
+    if head.sha == sha:
+        return True
+    found = view_git(place).run("rev-list", "--max-count=1", f"{sha}", f"^{head.sha}", "--")
+    return not found.strip()
+
+
+def plan_file(place: Place, path: str) -> str:
+    """Return `path` relative to the worktree's root, if a non-empty file is there.
+
+    Args:
+        place: The work order's place.
+        path: As the agent gave it: relative to the root, or absolute inside the worktree.
+
+    Raises:
+        EvidenceError: There is no such file, it is empty or no plain file, or it lies outside, also by a symlink.
+    """
+    given = PurePosixPath(path.strip())
+    root = place.worktree.resolve()
+    for prefix in (place.worktree, root):
+        if given.is_relative_to(prefix):
+            given = given.relative_to(prefix)
+    if given.is_absolute() or ".." in given.parts or "\0" in path:
+        raise EvidenceError(f"{path!r} lies outside the worktree: give a path relative to the repository's root.")
+    if not given.parts or given.parts[0] == ".git":
+        raise EvidenceError(f"{path!r} names no file of the worktree.")
+    _check_plan(root, place.worktree / given, str(given))
+    return str(given)
+
+
+def _check_plan(root: Path, file: Path, shown: str) -> None:
+    try:
+        real = file.resolve(strict=True)
+        if not real.is_relative_to(root) or real.is_relative_to(root / ".git"):
+            raise EvidenceError(f"{shown!r} is a symlink that leads out of the worktree.")
+        if not real.is_file():
+            raise EvidenceError(f"{shown!r} is no plain file.")
+        if real.stat().st_size == 0:
+            raise EvidenceError(f"{shown!r} is empty.")
+    except (OSError, RuntimeError) as error:  # RuntimeError: a loop of symlinks, before Python 3.13
+        raise EvidenceError(f"There is no file {shown!r} in the worktree.") from error
+
+
+def read_base_file(place: Place, path: str) -> bytes | None:
+    """Return a file as of the base commit, or `None` where there is none; an agent's edits do not count.
+
+    A symlink is followed inside the repository.
+
+    Raises:
+        GitError: The base commit cannot be read.
+    """
+    if "\n" in path:
+        return None
+    asked = f"{place.base_sha}:{path}\n".encode()
+    mirror = Git(place.mirror, env=place.env)
+    header, _, content = mirror.run("cat-file", "--batch", "--follow-symlinks", stdin=asked).partition(b"\n")
+    match header.split(b" "):
+        case [_, b"blob", size]:
+            return content[: int(size)]
+        case _:
+            return None
+
+
+def committed_changes(place: Place, since: str, until: str) -> tuple[FileChange, ...]:
+    """Return what commits from `since` to `until` changed.
+
+    Raises:
+        GitError: One of the commits cannot be read.
+    """
+    output = view_git(place).run("diff-tree", "-r", "--find-renames", "--name-status", "-z", since, until)
+    return file_changes(read_name_status(output))
+
+
+def _files_changed(place: Place, dirt: Dirt, since: str) -> tuple[FileChange, ...]:
+    if dirt.head.sha == since and not _may_hold_renames(dirt.entries):
+        return file_changes(entry.change for entry in dirt.entries if entry.change is not None)
+    staged = stage(place, dirt) if dirt.entries else dirt.git
+    output = staged.run("diff-index", "--cached", "--find-renames", "--name-status", "-z", since, "--")
+    return file_changes(read_name_status(output))
+
+
+def _may_hold_renames(entries: Iterable[Entry]) -> bool:
+    """Return whether a file is gone and another is untracked: git pairs them only once both are staged."""
+    kinds = {(entry.untracked, "D" in (entry.staged, entry.unstaged)) for entry in entries}
+    return (True, False) in kinds and any(gone for _, gone in kinds)

@@ -1,0 +1,21 @@
+"""Who commits: the worker's own identity where git knows one, else Septet's. Nobody's settings are written."""
+
+from typing import Final
+
+from septet.git.engine import Git
+
+_NAME: Final = "Septet"
+_EMAIL: Final = "septet@localhost"
+
+
+def identity(git: Git) -> tuple[str, str]:
+    """Return name and e-mail address of whoever commits in `git`.
+
+    Raises:
+        GitError: git could not be started.
+    """
+    found = git.completed("config", "--null", "--get-regexp", r"^user\.(name|email)$").stdout
+    known = dict(
+        line.split("\n", 1) for line in found.decode(errors="surrogateescape").split("\0") if "\n" in line
+    )
+    return known.get("user.name") or _NAME, known.get("user.email") or _EMAIL

@@ -1,0 +1,117 @@
+"""The host's bare mirror of a repository: fetched once, shared by all its workspaces, never collected."""
+
+import shutil
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Final
+
+from septet.errors import GitError, InvalidInputError, NotFoundError
+from septet.git.engine import Git
+from septet.git.locks import locked
+from septet.git.remote import Remote, RemoteRefs
+
+_HEADS: Final = "refs/heads/"
+_REMOTE_HEADS: Final = "refs/remotes/origin/"
+_SHA1_LENGTH: Final = 40
+
+# Workspaces borrow objects from here, so nothing may ever collect them: not git by itself (gc.auto), and not a
+# person with `git gc` or `git prune` (preciousObjects). Filters stay off, so that a checkout runs no program and
+# LFS pointers stay pointers.
+_CONFIG: Final = """\
+[core]
+\trepositoryformatversion = 1
+[extensions]
+\tpreciousObjects = true
+[gc]
+\tauto = 0
+[maintenance]
+\tauto = false
+"""
+_ATTRIBUTES: Final = "* -filter\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """Where a work order starts."""
+
+    branch: str
+    sha: str
+    default_branch: str
+    """The origin's default branch; empty where its HEAD names none."""
+
+
+def refresh_mirror(mirror: Path, remote: Remote, base: str | None = None) -> Base:
+    """Fetch the origin into `mirror`, which is made where there is none, and return where to start.
+
+    Two work orders at once take turns. Branches that are gone from the origin stay in the mirror.
+
+    Args:
+        mirror: `STATE/mirrors/<key>.git`.
+        remote: The origin.
+        base: The branch to start from; the origin's default branch when absent.
+
+    Raises:
+        GitUnavailableError: The origin was not reached.
+        NotFoundError: There is no such repository or branch.
+        InvalidInputError: The repository has no commit yet, or no default branch and `base` is absent.
+        GitError: The origin refused.
+    """
+    with locked(mirror.with_suffix(".lock")):
+        if not mirror.exists():
+            _create(mirror, remote)
+        refs = remote.refs(mirror, "HEAD", f"{_HEADS}*")
+        branch = _branch(remote.url, refs, base)
+        _fetch(mirror, remote)
+        sha = Git(mirror, env=remote.env).text("rev-parse", "--verify", f"{_REMOTE_HEADS}{branch}^{{commit}}")
+        return Base(branch, sha, _default_branch(refs))
+
+
+def _create(mirror: Path, remote: Remote) -> None:
+    """Make an empty mirror beside its place and move it there when it is whole."""
+    unfinished = mirror.with_suffix(".new")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    Git(unfinished, env=remote.env).run("init", "--quiet", "--bare", "--template=")
+    with (unfinished / "config").open("a", encoding="utf-8") as config:
+        config.write(_CONFIG)
+    (unfinished / "info").mkdir(exist_ok=True)
+    (unfinished / "info" / "attributes").write_text(_ATTRIBUTES, encoding="utf-8")
+    unfinished.rename(mirror)
+
+
+def _fetch(mirror: Path, remote: Remote) -> None:
+    command = ("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--force")
+    source = ("--", remote.url, f"+{_HEADS}*:{_REMOTE_HEADS}*", "+refs/tags/*:refs/tags/*")
+    try:
+        remote.run(mirror, *command, *source)
+    except GitError as error:
+        if "cannot lock ref" not in error.message:
+            raise
+        # A branch `a` is gone and `a/b` is there: the old name must make room. Its objects stay.
+        remote.run(mirror, *command, "--prune", *source)
+
+
+def _branch(url: str, refs: RemoteRefs, base: str | None) -> str:
+    branches = [name.removeprefix(_HEADS) for name in refs.shas if name.startswith(_HEADS)]
+    if not branches:
+        raise InvalidInputError(f"{url} has no commit yet.", remedy="Push a first commit to it.")
+    if any(len(sha) != _SHA1_LENGTH for sha in refs.shas.values()):
+        raise InvalidInputError(f"{url} names its objects by SHA-256, which is not supported.")
+    if base is not None:
+        name = base.removeprefix(_HEADS)
+        if name not in branches:
+            near = get_close_matches(name, branches) or branches[:3]
+            raise NotFoundError(f"base: {url} has no branch {name!r}.", remedy=f"It has {', '.join(near)}.")
+        return name
+    if default := _default_branch(refs):
+        return default
+    if len(branches) == 1:
+        return branches[0]
+    remedy = f"Name the branch to start from as `base`: {', '.join(branches[:3])} …"
+    raise InvalidInputError(f"base: the HEAD of {url} names none of its branches.", remedy=remedy)
+
+
+def _default_branch(refs: RemoteRefs) -> str:
+    """Return the branch that the origin's HEAD names, if there is one."""
+    head = refs.head or ""
+    return head.removeprefix(_HEADS) if head in refs.shas else ""

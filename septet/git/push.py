@@ -1,0 +1,81 @@
+"""The engine's push: one commit to one branch of the origin, if the origin still is where it is expected to be."""
+
+from typing import Final
+
+from septet.errors import GitError, InvalidInputError
+from septet.git.branches import protected
+from septet.git.dot_git import refuse_links
+from septet.git.place import Place
+from septet.git.remote import Remote
+from septet.git.remote_failures import failure_of, printable
+from septet.git.view import view_folder
+
+_REJECTED: Final = 1
+_REMEDIES: Final = (
+    ("stale info", "Somebody else has written to the branch: look at it there, then choose another branch."),
+    ("non-fast-forward", "Somebody else has written to the branch: look at it there, then choose another branch."),
+    ("fetch first", "Somebody else has written to the branch: look at it there, then choose another branch."),
+    ("workflow", "The worker's token needs the right to write workflows."),
+    ("gh013", "A rule of the repository forbids the push: see what the remote said."),
+    ("protected", "The branch is protected: allow the worker's account to write it, or choose another branch."),
+    ("gh006", "The branch is protected: allow the worker's account to write it, or choose another branch."),
+    ("hook declined", "A hook of the remote forbids the push: see what the remote said."),
+    ("checked out", "The branch is checked out in the origin: choose another branch."),
+    ("unpack", "Give the worker's user the right to write the origin's objects."),
+)
+
+
+def push(place: Place, branch: str, sha: str, *, expected: str | None = None, token: str | None = None) -> str:
+    """Let the origin's `branch` be commit `sha`, and return what the origin has then.
+
+    Idempotent: a branch that is there already stays. It runs in the engine's view and names the origin by its
+    URL, so that no setting an agent can write is read.
+
+    Args:
+        place: The work order's place.
+        branch: Never the base or the default branch.
+        sha: A commit of the worktree.
+        expected: Where the origin's branch is now; `None` where it must not be there yet.
+        token: The worker's key for an https origin.
+
+    Raises:
+        InvalidInputError: The branch is the base or the default branch.
+        GitUnavailableError: The origin was not reached.
+        NotFoundError: It has no such repository.
+        GitError: It refused: the branch is somewhere else, protected, or the account may not write.
+    """
+    if branch in protected(place):
+        raise InvalidInputError(f"{branch} is where the work starts from, and is never pushed to.")
+    refuse_links(place.worktree / ".git")
+    ref = f"refs/heads/{branch}"
+    completed = Remote(place.origin, place.env, token).run(
+        view_folder(place),
+        *("push", "--porcelain", "--no-verify", "--no-signed", "--no-follow-tags", "--recurse-submodules=no"),
+        *(f"--force-with-lease={ref}:{expected or ''}", "--", place.origin, f"{sha}:{ref}"),
+        ok=(0, _REJECTED),
+    )
+    rejected = next((line for line in completed.stdout.splitlines() if line.startswith(b"!")), b"")
+    if rejected:
+        raise _rejection(place.origin, branch, printable(rejected), printable(completed.stderr))
+    if completed.exit_code != 0:
+        raise failure_of("push", place.origin, completed.stderr)
+    return sha
+
+
+def remote_branch(place: Place, branch: str, *, token: str | None = None) -> str | None:
+    """Return the commit that the origin has for `branch`, or `None`.
+
+    Raises:
+        GitUnavailableError: The origin was not reached.
+        NotFoundError: It has no such repository.
+        GitError: It refused.
+    """
+    ref = f"refs/heads/{branch}"
+    return Remote(place.origin, place.env, token).refs(place.mirror, ref).shas.get(ref)
+
+
+def _rejection(origin: str, branch: str, line: str, said: str) -> GitError:
+    everything = f"{line}\n{said}".lower()
+    remedy = next((remedy for word, remedy in _REMEDIES if word in everything), "See what the remote said.")
+    reason = line.rpartition("\t")[2] or line
+    return GitError(f"{origin} rejected the push to {branch}: {reason}\n{said}", remedy=remedy)

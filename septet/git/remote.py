@@ -1,0 +1,117 @@
+"""The repository that everybody shares, reached by its literal URL, with the engine's own credentials."""
+
+from base64 import b64encode
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final
+from urllib.parse import urlsplit
+
+from septet.errors import GitUnavailableError
+from septet.git.engine import Git
+from septet.git.remote_failures import failure_of
+from septet.processes import Completed
+
+TRANSFER_SECONDS: Final = 3600.0
+"""The longest that a fetch or a push may take; a silent line is given up much earlier."""
+_LISTING_SECONDS: Final = 120.0
+_SSH: Final = "ssh"
+_SSH_OPTIONS: Final = "-oBatchMode=yes -oConnectTimeout=15 -oServerAliveInterval=15 -oServerAliveCountMax=4"
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteRefs:
+    """What a remote says it has."""
+
+    head: str | None
+    """The full name of the ref that its HEAD names; `None` where it is detached or dangling."""
+    shas: Mapping[str, str]
+    """SHA by full ref name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Remote:
+    """An origin and the way to it."""
+
+    url: str
+    env: Mapping[str, str]
+    token: str | None = field(default=None, repr=False)
+    """The worker's key for an https origin. ssh brings keys of its own."""
+
+    def refs(self, git_dir: Path, *patterns: str) -> RemoteRefs:
+        """Return the refs that match `patterns` (all, where none is given), in one question to the remote.
+
+        Raises:
+            GitUnavailableError: The remote was not reached.
+            NotFoundError: It has no such repository.
+            GitError: It refused.
+        """
+        completed = self.run(
+            git_dir, "ls-remote", "--symref", "--", self.url, *patterns, timeout_seconds=_LISTING_SECONDS
+        )
+        head, shas = None, {}
+        for line in completed.stdout.decode(errors="surrogateescape").splitlines():
+            value, _, name = line.partition("\t")
+            if value.startswith("ref: "):
+                head = value.removeprefix("ref: ") if name == "HEAD" else head
+            else:
+                shas[name] = value
+        return RemoteRefs(head, MappingProxyType(shas))
+
+    def run(
+        self, git_dir: Path, *args: str, ok: tuple[int, ...] = (0,), timeout_seconds: float = TRANSFER_SECONDS
+    ) -> Completed:
+        """Run a git command that speaks to the remote, from a repository whose config no agent can write.
+
+        Raises:
+            GitUnavailableError: The remote was not reached.
+            NotFoundError: It has no such repository.
+            GitError: It refused.
+        """
+        git = self._git(git_dir)
+        # Fewer than 1000 bytes per second for 60 seconds: a silent line is given up.
+        completed = git.completed(
+            *args, timeout_seconds=timeout_seconds, http__lowSpeedLimit="1000", http__lowSpeedTime="60"
+        )
+        if completed.timed_out:
+            raise GitUnavailableError(f"{self.url} did not answer within {timeout_seconds:.0f} s.")
+        if completed.exit_code not in ok:
+            raise failure_of(args[0], self.url, completed.stderr)
+        return completed
+
+    def _git(self, git_dir: Path) -> Git:
+        git = Git(git_dir, env={**self.env, "GIT_ASKPASS": "", "GCM_INTERACTIVE": "never"})
+        parts = urlsplit(self.url) if "://" in self.url else None
+        if parts is None or parts.scheme == "ssh":
+            return git if self.url.startswith("/") else git.with_env(GIT_SSH_COMMAND=self._ssh(git))
+        return git.with_env(**self._credentials(parts.scheme, parts.netloc))
+
+    def _credentials(self, scheme: str, netloc: str) -> dict[str, str]:
+        """Return the token as a setting of the one git process that needs it.
+
+        Not in argv, which everybody on the machine reads; not in a file; and not through git's credential
+        machinery, which hands what has worked to the user's own helpers, to be kept. The environment of a process
+        is read by its own user alone, and a confined agent does not see the process. The key's URL keeps it from
+        any other host.
+        """
+        if self.token is None:
+            return {}
+        basic = b64encode(f"x-access-token:{self.token}".encode()).decode()
+        return {
+            "GIT_CONFIG_COUNT": "2",
+            "GIT_CONFIG_KEY_0": f"http.{scheme}://{netloc}/.extraHeader",
+            "GIT_CONFIG_VALUE_0": f"Authorization: Basic {basic}",
+            "GIT_CONFIG_KEY_1": "credential.helper",
+            "GIT_CONFIG_VALUE_1": "",
+        }
+
+    def _ssh(self, git: Git) -> str:
+        """Return the user's own way to ssh, told never to ask.
+
+        A `GIT_SSH_COMMAND` of the environment is taken as it is: it need not be OpenSSH.
+        """
+        if own := self.env.get("GIT_SSH_COMMAND"):
+            return own
+        configured = git.completed("config", "--get", "core.sshCommand").stdout.decode().strip()
+        return f"{configured or _SSH} {_SSH_OPTIONS}"

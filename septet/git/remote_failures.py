@@ -1,0 +1,117 @@
+"""What git says when a remote refuses, and what to do about it."""
+
+import re
+from typing import Final
+
+from septet.errors import GitError, GitUnavailableError, NotFoundError, SeptetError
+
+SHOWN_CHARACTERS: Final = 2000
+
+_FAILURES: Final[tuple[tuple[tuple[str, ...], type[SeptetError], str, str], ...]] = (
+    (
+        ("dubious ownership",),
+        GitError,
+        "belongs to another user",
+        "Give the folder to the worker, or run `git config --global --add safe.directory PATH` as its user.",
+    ),
+    (
+        ("host key verification failed",),
+        GitError,
+        "shows a host key that is not known here",
+        "Connect once with ssh by hand as the worker's user, or add the key to known_hosts.",
+    ),
+    (
+        (r"permission denied \((publickey|password|keyboard)",),
+        GitError,
+        "refused the worker's ssh key",
+        "Load a key that may read and write it into the worker's ssh agent, or name one in ~/.ssh/config.",
+    ),
+    (
+        ("ssl certificate", "certificate verif", "server certificate", "unable to get local issuer"),
+        GitError,
+        "shows a certificate that is not trusted here",
+        "Name the authority's file in GIT_SSL_CAINFO.",
+    ),
+    (
+        (
+            "returned error: 401",
+            "authentication failed",
+            "could not read (username|password)",
+            "invalid credentials",
+        ),
+        GitError,
+        "refused the worker's credentials",
+        "Set SEPTET_GITHUB_TOKEN or a git credential helper; credentials in an address are not used.",
+    ),
+    (
+        (
+            "returned error: 403",
+            "permission to .* denied",
+            "write access to repository not granted",
+            "access denied",
+        ),
+        GitError,
+        "does not allow this to the worker's account",
+        "Give the account or its token the right to read and write the repository's contents.",
+    ),
+    (
+        (
+            "repository .*not found",
+            "returned error: 404",
+            "does not appear to be a git repository",
+            "repository .*does not exist",
+        ),
+        NotFoundError,
+        "is no repository that the worker can see",
+        "Check the address; a private repository also looks like this to an account without access.",
+    ),
+    (
+        ("could not resolve host", "name or service not known", "name resolution"),
+        GitUnavailableError,
+        "has a host that was not found",
+        "Check the host's name and this machine's DNS.",
+    ),
+    (
+        (
+            r"returned error: (429|5\d\d)",
+            "(could ?n[o']t|failed to) connect",
+            "connection (refused|reset|timed out|closed)",
+            "network is unreachable",
+            "no route to host",
+            "operation (too slow|timed out)",
+            "early eof",
+            "unexpected disconnect",
+            "hung up unexpectedly",
+            "rpc failed",
+            "ssl_connect|ssl_error|gnutls",
+            "kex_exchange",
+            "empty reply",
+        ),
+        GitUnavailableError,
+        "was not reached",
+        "Check the network between this machine and the host.",
+    ),
+    (
+        ("permission denied", "insufficient permission", "read-only file system"),
+        GitError,
+        "does not allow this to the worker's user",
+        "Give the worker's user the right to read and write the folder.",
+    ),
+)
+"""From the most to the least specific: `hung up unexpectedly` also follows a refusal."""
+
+
+def failure_of(command: str, url: str, stderr: bytes) -> SeptetError:
+    """Return the error that git's words stand for, with a remedy."""
+    said = printable(stderr)
+    for patterns, error, what, remedy in _FAILURES:
+        if any(re.search(pattern, said, re.IGNORECASE) for pattern in patterns):
+            return error(f"{url} {what} (git {command}): {said}", remedy=remedy)
+    return GitError(f"git {command} with {url} failed: {said}")
+
+
+def printable(output: bytes) -> str:
+    """Return the end of what git or a remote printed, without control characters; it is untrusted text."""
+    text = output.decode(errors="replace").replace("\r", "\n")
+    clean = "".join(character for character in text if character.isprintable() or character == "\n")
+    return "\n".join(line.strip() for line in clean.splitlines() if line.strip())[-SHOWN_CHARACTERS:]

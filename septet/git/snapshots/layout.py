@@ -1,0 +1,135 @@
+"""How a snapshot's commit holds a workspace, written and read.
+
+`tree/` is the worktree's files, tracked and untracked, raw bytes. `state` is the agent's whole `.git`, and `index` its
+index once more, where people look for it. `extra/` holds what is in no tree of git's: ignored files, the `.git` of
+nested repositories, names that git refuses. `manifest.json` says where each of `extra/` belongs, and the permission
+bits that git does not hold. An empty folder is an empty tree. All of it is objects, so that what two snapshots share is
+stored once.
+"""
+
+import json
+import stat
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from septet.errors import SnapshotError
+from septet.git.engine import Git
+from septet.git.snapshots.contents import FILE, FOLDER, tree_content
+from septet.git.snapshots.ledger import Entry, Kind, Record
+from septet.git.snapshots.mark import GIT_FOLDER
+from septet.git.snapshots.pack import Pack
+from septet.git.snapshots.survey import join
+
+_VERSION: Final = 1
+_TREE, _STATE, _INDEX, _EXTRA, _MANIFEST = b"tree", b"state", b"index", b"extra", b"manifest.json"
+_ROOT: Final = b""
+
+
+class Item(NamedTuple):
+    """One file, link or folder of a workspace, as a snapshot holds it."""
+
+    mode: int
+    """git's mode."""
+    sha: str
+    bits: int
+    """Permission bits."""
+    size: int
+    """Bytes; 0 for a folder."""
+
+
+def compose(pack: Pack, records: Mapping[bytes, Record], usual: Mapping[int, int], root_mode: int) -> bytes:
+    """Store what ties a workspace's trees together and return the tree of the snapshot's commit.
+
+    Args:
+        pack: Takes the objects.
+        records: Every folder of the workspace, stored.
+        usual: git's mode → permission bits that are not written down.
+        root_mode: The mode of the worktree's root.
+    """
+    outside = {
+        join(path, item.name): item.entry
+        for path, record in records.items()
+        for item in record.outside
+        if item.entry.sha
+    }
+    modes = {join(path, name): bits for path, record in records.items() for name, bits in record.odd}
+    state = outside.pop(GIT_FOLDER, None)
+    extra = sorted(outside)
+    manifest = {
+        "version": _VERSION,
+        "usual": {f"{mode:o}": f"{bits:o}" for mode, bits in sorted(usual.items())},
+        "extra": [_text(path) for path in extra],
+        "modes": {_text(path): f"{bits:o}" for path, bits in sorted(modes.items())}
+        | {"": f"{stat.S_IMODE(root_mode):o}"},
+    }
+    parts = {
+        _TREE: _folder(records[_ROOT].tree),
+        _MANIFEST: _file(pack.add("blob", json.dumps(manifest, indent=1).encode() + b"\n")),
+    }
+    if extra:
+        numbered = {b"%06d" % number: outside[path] for number, path in enumerate(extra)}
+        parts[_EXTRA] = _folder(pack.add("tree", tree_content(numbered)))
+    if state is not None:
+        parts[_STATE] = state
+    if index := index_of(records):
+        parts[_INDEX] = _file(index)
+    return pack.add("tree", tree_content(parts))
+
+
+def index_of(records: Mapping[bytes, Record]) -> bytes:
+    """Return the blob of the agent's index; empty without one."""
+    entry = records[GIT_FOLDER].entries().get(b"index") if GIT_FOLDER in records else None
+    return entry.sha if entry is not None and entry.mode == FILE else b""
+
+
+def read(vault: Git, commit: str) -> dict[bytes, Item]:
+    """Return everything that a snapshot holds by its path, folders before what is in them; the root is `b""`.
+
+    Raises:
+        SnapshotError: The commit holds something else.
+        GitError: An object is missing.
+    """
+    try:
+        manifest = json.loads(vault.run("cat-file", "blob", f"{commit}:{_MANIFEST.decode()}"))
+        usual = {int(mode, 8): int(bits, 8) for mode, bits in manifest["usual"].items()}
+        modes = {_bytes(path): int(bits, 8) for path, bits in manifest["modes"].items()}
+        homes = {_TREE: _ROOT, _STATE: GIT_FOLDER}
+        homes |= {b"%s/%06d" % (_EXTRA, number): _bytes(path) for number, path in enumerate(manifest["extra"])}
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        message = f"Commit {commit} of {vault.git_dir} has no manifest of a snapshot: {error!r}."
+        raise SnapshotError(message) from error
+    items: dict[bytes, Item] = {}
+    for line in vault.run("ls-tree", "-r", "-t", "-l", "-z", "--full-tree", commit).split(b"\0")[:-1]:
+        facts, _, stored = line.partition(b"\t")
+        path = _home(stored, homes)
+        if path is not None:
+            mode, _, sha, size = facts.split()
+            number = int(mode, 8)
+            bits = modes.get(path, usual.get(number, 0o777))
+            items[path] = Item(number, sha.decode(), bits, 0 if size == b"-" else int(size))
+    return dict(sorted(items.items()))
+
+
+def _home(stored: bytes, homes: Mapping[bytes, bytes]) -> bytes | None:
+    """Return where a path of the commit belongs in the workspace; `None` for what is only the commit's."""
+    parts = stored.split(b"/", 2)
+    depth = 2 if parts[0] == _EXTRA else 1
+    home = homes.get(b"/".join(parts[:depth]))
+    rest = stored.split(b"/", depth)[depth:]
+    return None if home is None else join(home, rest[0]) if rest else home
+
+
+def _folder(sha: bytes) -> Entry:
+    return Entry(FOLDER, sha, Kind.TRACKED)
+
+
+def _file(sha: bytes) -> Entry:
+    return Entry(FILE, sha, Kind.TRACKED)
+
+
+def _text(path: bytes) -> str:
+    return path.decode(errors="surrogateescape")
+
+
+def _bytes(path: str) -> bytes:
+    return path.encode(errors="surrogateescape")

@@ -1,0 +1,70 @@
+"""What is known of a workspace before it is looked at: its ledger, or else what the base commit holds."""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Final
+
+from septet.errors import GitError
+from septet.git.place import Place
+from septet.git.snapshots.contents import FOLDER
+from septet.git.snapshots.ledger import Kind, Mark, Record, load
+from septet.git.snapshots.survey import join
+from septet.git.snapshots.vault import list_snapshots, points_to, vault_at
+
+LEDGER: Final = "ledger"
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """What need not be found out again."""
+
+    known: Mapping[bytes, Record] = field(default_factory=dict)
+    usual: Mapping[int, int] | None = None
+    """git's mode → permission bits, as the ledger counts on them."""
+    last: str | None = None
+    """The latest snapshot's name."""
+    base: Mark | None = None
+    """How the workspace was right after checkout."""
+    objects: set[bytes] = field(default_factory=set)
+    """Ids of objects that the vault has already."""
+    tracked: frozenset[bytes] = frozenset()
+    """Files and folders of the base commit; empty where `known` says it."""
+
+    def heavy(self) -> frozenset[bytes]:
+        """Return the ignored folders that were over the limit."""
+        return frozenset(
+            join(path, item.name)
+            for path, record in self.known.items()
+            for item in record.outside
+            if item.entry.kind is Kind.IGNORED and item.entry.mode == FOLDER and not item.entry.sha
+        )
+
+
+def recall(place: Place) -> Past:
+    """Return what the ledger says, where it stands for a snapshot that the vault still has; else as `begin`."""
+    ledger = load(place.books / LEDGER)
+    if ledger is None or points_to(place, ledger.last) != ledger.commit:
+        return begin(place)
+    return Past(ledger.folders, ledger.usual, ledger.last, ledger.base)
+
+
+def begin(place: Place) -> Past:
+    """Return what the base commit holds: nothing of it is stored again, and none of its files counts as ignored.
+
+    A mirror that cannot be read only means more work: then everything is stored.
+    """
+    objects: set[bytes] = set()
+    paths: set[bytes] = set()
+    with suppress(GitError):
+        listing = vault_at(place).run("ls-tree", "-r", "-t", "-z", "--full-tree", place.base_sha)
+        for line in listing.split(b"\0")[:-1]:
+            facts, _, path = line.partition(b"\t")
+            objects.add(bytes.fromhex(facts.split()[2].decode()))
+            paths.add(path)
+    return Past(objects=objects, tracked=frozenset(paths), base=_recorded_base(place))
+
+
+def _recorded_base(place: Place) -> Mark | None:
+    bases = [snapshot for snapshot in list_snapshots(vault_at(place), place.order_id) if snapshot.kind == "base"]
+    return Mark(bytes.fromhex(bases[-1].essence), bytes.fromhex(bases[-1].index)) if bases else None

@@ -1,0 +1,108 @@
+"""A snapshot's facts, and how its commit carries them."""
+
+from collections.abc import Iterable
+from typing import Final, Literal
+
+import msgspec
+
+from septet.errors import SnapshotError
+
+Kind = Literal["base", "checkpoint", "rescue"]
+"""`base`: right after checkout; `checkpoint`: after a step; `rescue`: before anything destructive."""
+
+REFS: Final = "refs/septet/"
+_SHOWN_LINES: Final = 200
+_SUBJECT_LENGTH: Final = 100
+
+
+class LeftOut(msgspec.Struct, frozen=True):
+    """Something of the worktree that the snapshot does not hold."""
+
+    path: str
+    """Relative to the worktree's root; bytes that are not UTF-8 are shown as `\\xNN`."""
+    reason: str
+    size_bytes: int
+    """As far as known."""
+
+
+class Snapshot(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The complete state of a workspace as a commit in the vault."""
+
+    name: str = ""
+    """`<work order>/<number>-<kind>`: sorts by age."""
+    commit: str = ""
+    content: str = ""
+    """The tree of the commit: equal for two snapshots of the same files, modes, index and git state."""
+    tree: str
+    """The tree of the worktree's files alone, tracked and untracked; raw bytes, nothing converted."""
+    index: str
+    """The blob of the agent's index; empty without one."""
+    essence: str
+    """A digest: equal for two states that differ in the index and in what git rewrites by itself, and in no more."""
+    kind: Kind
+    reason: str
+    step: str | None = None
+    taken_at: str
+    """ISO 8601, UTC."""
+    base_sha: str
+    size_bytes: int
+    """What the restored files hold."""
+    left_out: tuple[LeftOut, ...] = ()
+    """What it does not hold; some hundreds of lines at most."""
+
+    @property
+    def order_id(self) -> str:
+        """The work order."""
+        return self.name.rpartition("/")[0]
+
+    @property
+    def ref(self) -> str:
+        """The vault's ref that keeps it."""
+        return ref_of(self.name)
+
+    def message(self) -> bytes:
+        """Return the commit's message: a line for people, and all facts as a line of JSON."""
+        where = f" at {self.step}" if self.step else ""
+        subject = " ".join(f"{self.kind}{where}: {self.reason}".split())[:_SUBJECT_LENGTH]
+        return subject.encode() + b"\n\n" + msgspec.json.encode(self) + b"\n"
+
+
+def ref_of(name: str) -> str:
+    """Return the ref of a snapshot; git takes no name of a work order that has `..` in it or ends with `.lock`."""
+    return REFS + name.replace(".", "%2E")
+
+
+def parse(ref: str, commit: str, content: str, body: bytes) -> Snapshot:
+    """Return the snapshot that a commit carries.
+
+    Args:
+        ref: Its ref.
+        commit: Its id.
+        content: The id of its tree.
+        body: Its message without the first line.
+
+    Raises:
+        SnapshotError: The commit carries none.
+    """
+    try:
+        facts = msgspec.json.decode(body, type=Snapshot)
+    except msgspec.DecodeError as error:
+        message = f"{ref} is no snapshot: {error}."
+        raise SnapshotError(message) from error
+    name = ref.removeprefix(REFS).replace("%2E", ".")
+    return msgspec.structs.replace(facts, name=name, commit=commit, content=content)
+
+
+def shown(path: bytes) -> str:
+    """Return a path for people."""
+    return path.decode(errors="backslashreplace")
+
+
+def shorten(items: Iterable[LeftOut]) -> tuple[LeftOut, ...]:
+    """Return a list that stays readable: what is beyond some hundreds is one line with the sum."""
+    everything = tuple(items)
+    head, tail = everything[:_SHOWN_LINES], everything[_SHOWN_LINES:]
+    if not tail:
+        return head
+    rest = LeftOut(f"… and {len(tail)} more", "the list is cut here", sum(item.size_bytes for item in tail))
+    return (*head, rest)

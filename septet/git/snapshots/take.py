@@ -1,0 +1,179 @@
+"""Take a snapshot: look at the worktree, store what changed, and have it on disk before returning.
+
+Nothing is read through the agent's repository: no config, filter, hook or index of its has a say. What `.gitignore`
+files say decides where a file is kept, and never whether, but for the limit on ignored files.
+"""
+
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final, Literal
+
+import msgspec
+
+from septet.errors import GitError, SnapshotError
+from septet.git.engine import Git
+from septet.git.locks import locked
+from septet.git.place import Place
+from septet.git.snapshots.contents import CLOCK_STEP_NS, Builder, usual_bits
+from septet.git.snapshots.layout import compose
+from septet.git.snapshots.ledger import Record, new_ledger, save
+from septet.git.snapshots.mark import is_base, mark_of
+from septet.git.snapshots.outside import Scene, Sorting, sort
+from septet.git.snapshots.pack import Pack
+from septet.git.snapshots.past import LEDGER, Past, begin, recall
+from septet.git.snapshots.snapshot import Kind, LeftOut, Snapshot, shorten, shown
+from septet.git.snapshots.survey import OPEN_FOLDER, OVER_LIMIT, join, look_at
+from septet.git.snapshots.vault import next_name, publish
+
+_SIGNATURE: Final = "Septet <septet@localhost>"
+_SHA1_DIGITS: Final = 40
+_NS_PER_SECOND: Final = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """What the caller wants."""
+
+    kind: Kind
+    reason: str
+    step: str | None
+    ignored_limit_bytes: int
+    unless_equal_to: Snapshot | None = None
+
+
+def seed(place: Place, *, ignored_limit_bytes: int) -> Snapshot:
+    """Take the snapshot that all later ones are compared with: right after checkout, before any agent.
+
+    It reads every file; later snapshots read what changed.
+
+    Raises:
+        SnapshotError: It could not be taken.
+    """
+    # A file as young as one tick of the clock would have to be read again by the next snapshot.
+    time.sleep(CLOCK_STEP_NS / _NS_PER_SECOND)
+    snapshot = _guarded(place, _Request("base", "the base commit, checked out", None, ignored_limit_bytes))
+    if snapshot is None:  # only rescues and repetitions can be superfluous
+        raise AssertionError
+    return snapshot
+
+
+def take(  # noqa: PLR0913 -- each is a fact of the snapshot, all by name
+    place: Place,
+    kind: Literal["checkpoint", "rescue"],
+    reason: str,
+    *,
+    ignored_limit_bytes: int,
+    step: str | None = None,
+    unless_equal_to: Snapshot | None = None,
+) -> Snapshot | None:
+    """Take a snapshot of the work order's workspace and return it when it is on disk.
+
+    Args:
+        place: Where the workspace and its vault are.
+        kind: A checkpoint is always recorded. A rescue is not when nothing changed since the base commit.
+        reason: Why, in a few words.
+        ignored_limit_bytes: What all ignored files together may take on disk; the largest beyond it are left out.
+        step: The step under way.
+        unless_equal_to: A snapshot that serves as well when it holds the very same; then none is recorded.
+
+    Raises:
+        SnapshotError: It could not be taken; the workspace and the earlier snapshots are as they were.
+    """
+    return _guarded(place, _Request(kind, reason, step, ignored_limit_bytes, unless_equal_to))
+
+
+def _guarded(place: Place, request: _Request) -> Snapshot | None:
+    """Take the snapshot with the work order's lock held, and name place and remedy when that fails."""
+    try:
+        root = os.open(place.worktree, OPEN_FOLDER)
+        try:
+            with locked(place.books / "snapshot.lock"):
+                return _snapshot(place, request, root)
+        finally:
+            os.close(root)
+    except (OSError, GitError) as error:
+        message = f"No snapshot of {place.worktree} could be taken: {error}."
+        remedy = f"Nothing was removed. See that {place.vault} is there and has room, then try again."
+        raise SnapshotError(message, remedy=remedy) from error
+
+
+def _snapshot(place: Place, request: _Request, root: int) -> Snapshot | None:
+    past = begin(place) if request.kind == "base" else recall(place)
+    scene, sorting = _look(place, request, past, root)
+    usual = past.usual if past.usual is not None else usual_bits(scene.fresh)
+    algorithm = "sha1" if len(place.base_sha) == _SHA1_DIGITS else "sha256"
+    with Pack(place.vault, algorithm, past.objects) as pack:
+        records = Builder(root, scene, sorting, pack, past.objects, usual, _clock_ns(place)).build()
+        content = compose(pack, records, usual, os.fstat(root).st_mode).hex()
+        mark = mark_of(place, records)
+        if request.kind == "rescue" and past.base is not None and is_base(place, mark, past.base):
+            return None
+        if request.unless_equal_to is not None and request.unless_equal_to.content == content:
+            return None
+        snapshot = Snapshot(
+            name=next_name(place, request.kind, past.last),
+            content=content,
+            tree=records[b""].tree.hex(),
+            index=mark.index.hex(),
+            essence=mark.essence.hex(),
+            kind=request.kind,
+            reason=request.reason.encode(errors="replace").decode(),
+            step=request.step,
+            taken_at=datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+            base_sha=place.base_sha,
+            size_bytes=sum(record.size for record in records.values()),
+            left_out=_left_out(records),
+        )
+        commit = pack.add("commit", _commit(snapshot)).hex()
+        pack.publish()
+    publish(place, snapshot.name, commit)
+    base = mark if request.kind == "base" else past.base
+    save(place.books / LEDGER, new_ledger(usual, base, snapshot.name, commit, records))
+    return msgspec.structs.replace(snapshot, commit=commit)
+
+
+def _look(place: Place, request: _Request, past: Past, root: int) -> tuple[Scene, Sorting]:
+    """Look at the worktree; once more, and at large folders too, when one of them is not ignored any more."""
+    limit = request.ignored_limit_bytes
+    vault = Git(place.vault, place.worktree, place.env)
+    for heavy in (past.heavy(), frozenset[bytes]()):
+        survey = look_at(root, heavy, limit)
+        fresh = {
+            path: look.entries()
+            for path, look in survey.looks.items()
+            if (record := past.known.get(path)) is None or record.look != look
+        }
+        scene = Scene(survey, past.known, fresh, past.tracked)
+        sorting = sort(scene, vault, limit)
+        if all(path in sorting.left for path, reason in survey.closed.items() if reason == OVER_LIMIT):
+            break
+    return scene, sorting
+
+
+def _left_out(records: Mapping[bytes, Record]) -> tuple[LeftOut, ...]:
+    return shorten(
+        LeftOut(shown(join(path, item.name)), item.reason, item.size)
+        for path, record in sorted(records.items())
+        for item in record.missing
+    )
+
+
+def _clock_ns(place: Place) -> int:
+    """Return what time it is for the file system."""
+    stamp = place.books / "clock"
+    stamp.touch()
+    return stamp.stat().st_mtime_ns
+
+
+def _commit(snapshot: Snapshot) -> bytes:
+    signature = f"{_SIGNATURE} {int(time.time())} +0000"
+    head = f"tree {snapshot.content}\nauthor {signature}\ncommitter {signature}\n\n"
+    return head.encode() + _unnamed(snapshot).message()
+
+
+def _unnamed(snapshot: Snapshot) -> Snapshot:
+    """Return the facts without those that the ref and the commit tell."""
+    return msgspec.structs.replace(snapshot, name="", content="")

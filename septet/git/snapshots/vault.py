@@ -1,0 +1,163 @@
+"""The vault: the bare repository of a repository's snapshots, which no agent can reach."""
+
+import re
+from pathlib import Path
+from typing import Final
+
+from septet.errors import GitError, NotFoundError, SnapshotError
+from septet.git.engine import Git
+from septet.git.locks import locked
+from septet.git.place import Place
+from septet.git.snapshots.durable import fsync_folder, write_durably
+from septet.git.snapshots.snapshot import REFS, Snapshot, parse, ref_of
+
+_CONFIG: Final = """\
+[core]
+	fsync = committed,loose-object,reference
+	fsyncMethod = batch
+	hooksPath = /dev/null
+	logAllRefUpdates = false
+[gc]
+	auto = 0
+[maintenance]
+	auto = false
+"""
+_RAW_ATTRIBUTES: Final = b"* -text -filter -ident -working-tree-encoding -eol\n"
+"""No byte of a worktree is converted by a command that runs in the vault, whatever a `.gitattributes` says."""
+_WRITTEN_LAST: Final = Path("info") / "attributes"
+_PACKS_BEFORE_COMPACTION: Final = 50
+_FIELDS: Final = "%(refname)%00%(objectname)%00%(tree)%00%(contents:body)%00"
+_FIELD_COUNT: Final = 4
+_SNAPSHOT_REF: Final = re.compile(rf"{REFS}[^/]+/\d+-(?:base|checkpoint|rescue)")
+
+
+def prepare(place: Place) -> None:
+    """Create the vault of the work order's repository where there is none, and the work order's folder in it.
+
+    Safe to repeat, and for two work orders at once. The vault borrows the objects of the mirror.
+
+    Raises:
+        GitError: git could not create it.
+    """
+    with locked(place.vault.with_name(f"{place.vault.name}.lock")):
+        if not (place.vault / _WRITTEN_LAST).exists():
+            _create(place)
+        borrowed = f"{place.mirror / 'objects'}\n".encode(errors="surrogateescape")
+        alternates = place.vault / "objects" / "info" / "alternates"
+        if not alternates.exists() or alternates.read_bytes() != borrowed:
+            write_durably(alternates, borrowed)
+        compact(vault_at(place))
+    place.books.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+
+def vault_at(place: Place) -> Git:
+    """Return the vault as a repository without a worktree."""
+    return Git(place.vault, env=place.env)
+
+
+def compact(vault: Git) -> None:
+    """Join the packs of small snapshots where there are many: git looks through all of them for every object.
+
+    Nothing is dropped, reachable or not, so a snapshot that is being taken does not mind.
+    """
+    packs = list((vault.git_dir / "objects" / "pack").glob("*.pack"))
+    if len(packs) > _PACKS_BEFORE_COMPACTION:
+        vault.run("repack", "-d", "-l", "-q", "--geometric=2", timeout_seconds=600.0)
+
+
+def next_name(place: Place, kind: str, last: str | None) -> str:
+    """Return the name of the work order's next snapshot. Call it with the lock held.
+
+    Args:
+        place: The work order's place.
+        kind: What kind of snapshot it will be.
+        last: The latest snapshot that is known; git is asked when there is none.
+    """
+    folder = place.vault / ref_of(place.order_id)
+    names = [path.name for path in folder.iterdir() if path.name[0].isdigit()] if folder.exists() else []
+    known = [last] if last else [snapshot.name for snapshot in list_snapshots(vault_at(place), place.order_id)]
+    return f"{place.order_id}/{max(map(_number, names + known), default=-1) + 1:04d}-{kind}"
+
+
+def publish(place: Place, name: str, commit: str) -> None:
+    """Put the ref of a new snapshot on disk. Call it with the lock held."""
+    path = place.vault / ref_of(name)
+    if not path.parent.exists():
+        path.parent.mkdir(exist_ok=True)
+        fsync_folder(path.parent.parent)
+    write_durably(path, f"{commit}\n".encode())
+
+
+def points_to(place: Place, name: str) -> str:
+    """Return the commit of a snapshot that was taken lately; empty when its ref is gone or was packed."""
+    try:
+        return (place.vault / ref_of(name)).read_text().strip()
+    except (FileNotFoundError, NotADirectoryError):
+        return ""
+
+
+def find(vault: Git, name: str) -> Snapshot:
+    """Return the snapshot `<work order>/<number>-<kind>`.
+
+    Raises:
+        NotFoundError: The vault has none of that name.
+        SnapshotError: There is something else of that name.
+    """
+    for snapshot in _read(vault, ref_of(name)):
+        if snapshot.name == name:
+            return snapshot
+    message = f"There is no snapshot {name} in {vault.git_dir}."
+    raise NotFoundError(message, remedy="`septet rescue list` shows what there is.")
+
+
+def list_snapshots(vault: Git, order_id: str | None = None) -> list[Snapshot]:
+    """Return all snapshots of a vault by work order and age, or those of one work order."""
+    found = _read(vault, REFS if order_id is None else f"{ref_of(order_id)}/")
+    return sorted(found, key=lambda snapshot: (snapshot.order_id, _number(snapshot.name)))
+
+
+def verify(vault: Git, snapshot: Snapshot) -> None:
+    """See that a snapshot's ref stands and that every object it needs is there.
+
+    Raises:
+        SnapshotError: It cannot be restored.
+    """
+    remedy = "Nothing was removed. Take another snapshot once the vault and the mirror are whole again."
+    try:
+        found = vault.text("rev-parse", "--verify", "--quiet", f"{snapshot.ref}^{{commit}}")
+        vault.run("rev-list", "--objects", "--quiet", snapshot.commit)
+    except GitError as error:
+        message = f"Snapshot {snapshot.name} is not whole: {error.message}"
+        raise SnapshotError(message, remedy=remedy) from error
+    if found != snapshot.commit:
+        message = f"Snapshot {snapshot.name} is {found[:12]}, where {snapshot.commit[:12]} was taken."
+        raise SnapshotError(message, remedy=remedy)
+
+
+def _create(place: Place) -> None:
+    """Make the vault, and make again what another attempt did not finish."""
+    algorithm = Git(place.mirror, env=place.env).text("rev-parse", "--show-object-format")
+    place.vault.mkdir(mode=0o700, exist_ok=True)
+    git = Git(place.vault, env={**place.env, "GIT_DEFAULT_REF_FORMAT": "files"})
+    git.run("init", "--bare", "--quiet", "--template=", f"--object-format={algorithm}")
+    for folder in ("info", "refs/septet", "objects/info"):
+        (place.vault / folder).mkdir(parents=True, exist_ok=True)
+    config = (place.vault / "config").read_bytes().partition(_CONFIG.encode())[0]
+    write_durably(place.vault / "config", config + _CONFIG.encode())
+    write_durably(place.vault / _WRITTEN_LAST, _RAW_ATTRIBUTES)
+    fsync_folder(place.vault.parent)
+
+
+def _number(name: str) -> int:
+    return int(name.rpartition("/")[2].partition("-")[0])
+
+
+def _read(vault: Git, pattern: str) -> list[Snapshot]:
+    output = vault.run("for-each-ref", f"--format={_FIELDS}", pattern)
+    fields = output.split(b"\0")
+    rows = zip(*[iter(fields)] * _FIELD_COUNT, strict=False)
+    return [
+        parse(ref, commit.decode(), tree.decode(), body)
+        for head, commit, tree, body in rows
+        if _SNAPSHOT_REF.fullmatch(ref := head.decode().lstrip("\n"))
+    ]

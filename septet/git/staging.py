@@ -1,0 +1,111 @@
+"""What a commit would hold, made in an index of the engine's own; the agent's is read as data and never used."""
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from septet.git.changes import Entry, read_status, shown_path
+from septet.git.dot_git import Head, unfinished_operation
+from septet.git.engine import Git
+from septet.git.place import Place
+from septet.git.view import hold_head, touched_index, view_folder, view_git
+
+_SHOWN_PATHS: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Dirt:
+    """How a worktree differs from its HEAD."""
+
+    git: Git
+    """The view, with the index that was compared."""
+    head: Head
+    entries: tuple[Entry, ...]
+    """What a commit would take up."""
+    nested: tuple[bytes, ...]
+    """Untracked repositories inside the worktree, which a commit cannot hold."""
+    unfinished: str
+    """What the agent has begun and not ended, such as a merge; else the empty string."""
+
+
+def look(place: Place) -> Dirt:
+    """Compare the worktree with its HEAD: one process, two where the agent has used git.
+
+    Raises:
+        WorkspaceError: `.git` is gone, or HEAD leads to no commit.
+        GitError: git could not read the worktree.
+    """
+    head = hold_head(place)
+    git, unmerged = _with_staged(place, head)
+    # Inside a submodule git would start another git, which reads the submodule's own config: its HEAD is enough.
+    output = git.run("status", "--porcelain=v2", "-z", "--untracked-files=all", "--ignore-submodules=dirty")
+    entries = tuple(read_status(output))
+    return Dirt(
+        git,
+        head,
+        entries=tuple(entry for entry in entries if not entry.nested_repository),
+        nested=tuple(entry.path for entry in entries if entry.nested_repository),
+        unfinished=_unfinished(place, unmerged),
+    )
+
+
+def stage(place: Place, dirt: Dirt) -> Git:
+    """Return the view with an index that holds everything in the worktree that is not ignored."""
+    git = dirt.git.using_index(_copy_of_index(dirt.git, place))
+    changed = [entry.path for entry in dirt.entries if entry.unstaged != "."]
+    if changed:
+        paths = b"".join(path + b"\0" for path in changed)
+        git.run("update-index", "--add", "--remove", "--replace", "-z", "--stdin", stdin=paths)
+    return git
+
+
+def _with_staged(place: Place, head: Head) -> tuple[Git, tuple[bytes, ...]]:
+    """Return the view with what the agent has staged, and the conflicts in the agent's index.
+
+    Of the agent's index only two things count, for the worktree says all else: what it added (an ignored file by
+    force, a submodule) and what it took out (a file that is ignored from now on). Its flags, which could hide
+    changes, do not.
+    """
+    git, content = view_git(place), touched_index(place)
+    if content is None:
+        return git, ()
+    agents = view_folder(place) / "agents-index"
+    agents.write_bytes(content)
+    raw = git.using_index(agents).completed(
+        "diff-index", "--cached", "--raw", "--no-renames", "--diff-filter=ADU", "-z", head.sha
+    )
+    # An index that git cannot read stages nothing.
+    pairs = raw.stdout.split(b"\0") if raw.exit_code == 0 else []
+    staged = list(zip(pairs[::2], pairs[1::2], strict=False))
+    unmerged = tuple(path for facts, path in staged if facts.endswith(b"U"))
+    changes = b"".join(_index_info(facts, path) for facts, path in staged if not facts.endswith(b"U"))
+    if changes:
+        staging = git.using_index(_copy_of_index(git, place))
+        # Paths that git refuses in an index are not staged either.
+        if staging.completed("update-index", "-z", "--index-info", stdin=changes).exit_code == 0:
+            return staging, unmerged
+    return git, unmerged
+
+
+def _unfinished(place: Place, unmerged: tuple[bytes, ...]) -> str:
+    if what := unfinished_operation(place.worktree / ".git"):
+        return f"a {what} was begun and not ended"
+    if unmerged:
+        return f"conflicts are not resolved in {', '.join(map(shown_path, unmerged[:_SHOWN_PATHS]))}"
+    return ""
+
+
+def _index_info(facts: bytes, path: bytes) -> bytes:
+    """Turn a line of `diff-index --raw` into one of `update-index --index-info`."""
+    _, mode, _, sha, _ = facts.split(b" ")
+    return mode + b" " + sha + b"\t" + path + b"\0"
+
+
+def _copy_of_index(git: Git, place: Place) -> Path:
+    """Return an index to stage in; the one that holds HEAD's tree stays as it is."""
+    staging = view_folder(place) / "staging-index"
+    staging.with_suffix(".lock").unlink(missing_ok=True)  # of a git that was killed
+    if git.index is not None and git.index != staging:
+        shutil.copy2(git.index, staging)
+    return staging

@@ -1,0 +1,124 @@
+"""The engine's own view of a worktree: a repository with settings that no agent can write, over the agent's files.
+
+It lies in the engine's books. Its config, attributes, HEAD and index are its own; its objects, refs and excludes
+are links into the worktree's `.git`, so that commits and branches of either are commits and branches of both.
+Every git command of the engine that looks at a worktree runs here: filters, hooks, file-system monitors, external
+diffs, signing programs, includes and promisor remotes of the agent's own config do not exist for it.
+"""
+
+import shutil
+from pathlib import Path
+from typing import Final
+
+from septet.git.dot_git import Head, read_file, read_head
+from septet.git.engine import Git
+from septet.git.place import Place
+
+_CONFIG: Final = """\
+[core]
+\tbare = false
+\tlogAllRefUpdates = false
+\tuseReplaceRefs = false
+\tcommitGraph = false
+\tmultiPackIndex = false
+\tsafecrlf = false
+\tsplitIndex = false
+[diff]
+\tignoreSubmodules = dirty
+\trenames = true
+[i18n]
+\tcommitEncoding = UTF-8
+[index]
+\tskipHash = false
+[push]
+\tfollowTags = false
+\trecurseSubmodules = no
+"""
+# Line endings are converted as the repository wants it; programs (`filter`) are not run, so that an LFS pointer
+# stays a pointer, and what an agent adds is committed as it is rather than uploaded by nobody.
+_ATTRIBUTES: Final = "* -filter\n"
+_LINKS: Final = ("objects", "refs", "packed-refs")
+_CHECKSUM_BYTES: Final = 20
+
+
+def view_folder(place: Place) -> Path:
+    """Return the folder of the engine's view."""
+    return place.books / "view"
+
+
+def view_git(place: Place) -> Git:
+    """Return the engine's view, with the index that holds its HEAD's tree.
+
+    `git status` may keep in the index what it found out: most files of a fresh checkout are as young as the index,
+    and it would read them again each time.
+    """
+    folder = view_folder(place)
+    return Git(folder, place.worktree, {**place.env, "GIT_OPTIONAL_LOCKS": "1"}, index=folder / "index")
+
+
+def make_view(place: Place, config: str) -> None:
+    """Make the view's folder, without an index.
+
+    Args:
+        place: The work order's place.
+        config: What `git init` found out about the file system the worktree lies on, as config text.
+    """
+    folder, dot_git = view_folder(place), place.worktree / ".git"
+    shutil.rmtree(folder, ignore_errors=True)
+    (folder / "info").mkdir(mode=0o700, parents=True)
+    (folder / "config").write_text(config + _CONFIG, encoding="utf-8")
+    (folder / "info" / "attributes").write_text(_ATTRIBUTES, encoding="utf-8")
+    (folder / "info" / "exclude").symlink_to(dot_git / "info" / "exclude")
+    for name in _LINKS:
+        (folder / name).symlink_to(dot_git / name)
+    _note_held(place, place.base_sha)
+
+
+def hold_head(place: Place) -> Head:
+    """Let the view's index hold the tree of the worktree's HEAD, and return that HEAD.
+
+    Raises:
+        WorkspaceError: HEAD leads to no commit.
+        GitError: The commit cannot be read.
+    """
+    head = read_head(place.worktree / ".git")
+    if read_file(view_folder(place) / "HEAD") != head.sha.encode() + b"\n":
+        (view_folder(place) / "index.lock").unlink(missing_ok=True)  # of a git that was killed
+        view_git(place).run("read-tree", "-m", head.sha)
+        _note_held(place, head.sha)
+    return head
+
+
+def take_index(place: Place, index: Path, sha: str) -> None:
+    """Let the view's index be `index`, which holds the tree of commit `sha`, and give the agent the same."""
+    index.replace(view_folder(place) / "index")
+    _note_held(place, sha)
+    give_index(place, place.worktree / ".git")
+
+
+def give_index(place: Place, git_dir: Path) -> None:
+    """Put a copy of the view's index where the agent's git looks, and note its checksum."""
+    own, copy = view_folder(place) / "index", git_dir / "index.septet"
+    copy.unlink(missing_ok=True)
+    shutil.copy2(own, copy)  # with its time stamp: git tells by it which files it has to read again
+    copy.replace(git_dir / "index")
+    _write(view_folder(place) / "given", own.read_bytes()[-_CHECKSUM_BYTES:])
+
+
+def touched_index(place: Place) -> bytes | None:
+    """Return the agent's index as it wrote it, or `None` where it is still the one it was given, or unreadable."""
+    content = read_file(place.worktree / ".git" / "index")
+    if content is None or content[-_CHECKSUM_BYTES:] == read_file(view_folder(place) / "given"):
+        return None
+    return content
+
+
+def _note_held(place: Place, sha: str) -> None:
+    """Note which commit the view's index holds, as the view's HEAD."""
+    _write(view_folder(place) / "HEAD", sha.encode() + b"\n")
+
+
+def _write(path: Path, content: bytes) -> None:
+    new = path.with_name(f"{path.name}.new")
+    new.write_bytes(content)
+    new.replace(path)

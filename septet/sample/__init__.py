@@ -1,0 +1,1 @@
+"""The sample repository of `septet demo`: small, real, with a bug, a failing test and an issue."""

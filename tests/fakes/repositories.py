@@ -1,0 +1,69 @@
+"""Real repositories for tests, made with real git."""
+
+import os
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+
+def git_env(home: Path) -> dict[str, str]:
+    """Return an environment for git in which nobody has an identity and no settings apply."""
+    home.mkdir(parents=True, exist_ok=True)
+    return {"PATH": os.environ["PATH"], "HOME": str(home), "GIT_CONFIG_NOSYSTEM": "1"}
+
+
+def git(
+    folder: Path, *args: str, env: dict[str, str] | None = None, stdin: bytes = b"", check: bool = True
+) -> str:
+    """Run git as a person in `folder` would, and return what it printed."""
+    person = {f"GIT_{role}_{fact}": value for role in ("AUTHOR", "COMMITTER") for fact, value in _PERSON.items()}
+    completed = subprocess.run(
+        ["git", *args],
+        cwd=folder,
+        env={**git_env(folder.parent / "person-home"), **person, **(env or {})},
+        input=stdin,
+        capture_output=True,
+        check=False,
+    )
+    if check and completed.returncode != 0:
+        message = f"git {args} failed: {completed.stderr.decode(errors='replace')}"
+        raise AssertionError(message)
+    return completed.stdout.decode(errors="surrogateescape").strip()
+
+
+_PERSON = {"NAME": "Ada", "EMAIL": "ada@example.org"}
+
+
+@dataclass(frozen=True)
+class Origin:
+    """A bare repository, and a person's checkout of it."""
+
+    bare: Path
+    checkout: Path
+
+    def push(self, files: dict[str, bytes | str], branch: str | None = None, message: str = "change") -> str:
+        """Commit `files` to `branch` (the default branch when absent), push, and return the commit."""
+        if branch is not None:
+            git(self.checkout, "checkout", "-q", "-B", branch)
+        for name, content in files.items():
+            path = self.checkout / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        git(self.checkout, "add", "-A")
+        git(self.checkout, "commit", "-q", "--allow-empty", "-m", message)
+        git(self.checkout, "push", "-q", "origin", "HEAD")
+        return git(self.checkout, "rev-parse", "HEAD")
+
+    def sha(self, branch: str) -> str:
+        """Return the commit of `branch` in the bare repository, or the empty string."""
+        return git(self.bare, "rev-parse", "--verify", "--quiet", f"refs/heads/{branch}", check=False)
+
+
+def make_origin(folder: Path, name: str = "repo.git", default_branch: str = "main") -> Origin:
+    """Make an empty bare repository `folder/name` and a checkout beside it."""
+    bare, checkout = folder / name, folder / f"{name}-checkout"
+    folder.mkdir(parents=True, exist_ok=True)
+    git(folder, "init", "-q", "--bare", f"--initial-branch={default_branch}", str(bare))
+    git(folder, "clone", "-q", str(bare), str(checkout))
+    git(checkout, "checkout", "-q", "-B", default_branch)
+    return Origin(bare, checkout)

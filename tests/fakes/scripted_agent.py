@@ -1,0 +1,89 @@
+"""The scripted agent as tests use it: inside this process, or as the real program."""
+
+import contextlib
+import io
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from septet.agents.scripted.program import start
+
+STREAM = ("-p", "--output-format", "stream-json", "--verbose", "--dangerously-skip-permissions")
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What one run of the agent left."""
+
+    code: int
+    events: list[dict[str, Any]]
+    stderr: str
+
+    @property
+    def result(self) -> dict[str, Any]:
+        """The last event."""
+        return self.events[-1]
+
+    @property
+    def answer(self) -> dict[str, Any]:
+        """The final text, read as JSON."""
+        answer: dict[str, Any] = json.loads(self.result["result"])
+        return answer
+
+    @property
+    def session(self) -> str:
+        """The session's id."""
+        return str(self.events[0]["session_id"])
+
+    def tools(self) -> list[str]:
+        """The names of the tools that were called, in order."""
+        said = [event["message"]["content"] for event in self.events if event["type"] == "assistant"]
+        return [block["name"] for blocks in said for block in blocks if block["type"] == "tool_use"]
+
+
+@dataclass
+class ScriptedAgent:
+    """The agent with a folder to work in and a home of its own."""
+
+    folder: Path
+    home: Path
+
+    def run(self, prompt: str, *argv: str, scenario: Any = "") -> Ran:  # noqa: ANN401 -- JSON
+        """Run it in this process with claude's usual arguments and `argv`; a scenario may be given as a value."""
+        out, err = io.BytesIO(), io.StringIO()
+        with contextlib.chdir(self.folder):
+            code = start([*STREAM, *argv], self.env(scenario), io.BytesIO(prompt.encode()), out, err)
+        return Ran(code, [json.loads(line) for line in out.getvalue().splitlines()], err.getvalue())
+
+    def start(self, prompt: str, *argv: str, scenario: Any = "") -> "subprocess.Popen[bytes]":  # noqa: ANN401 -- JSON
+        """Start the real program; the caller ends it."""
+        process = subprocess.Popen(
+            [sys.executable, "-m", "septet.agents.scripted.program", *STREAM, *argv],
+            cwd=self.folder,
+            env=self.env(scenario),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        assert process.stdin is not None
+        process.stdin.write(prompt.encode())
+        process.stdin.close()
+        process.stdin = None
+        return process
+
+    def env(self, scenario: Any = "") -> dict[str, str]:  # noqa: ANN401 -- JSON
+        """Return the program's environment."""
+        if not isinstance(scenario, str):
+            path = self.home / "scenario.json"
+            path.write_text(json.dumps(scenario), encoding="utf-8")
+            scenario = str(path)
+        return {
+            "PATH": os.environ["PATH"],
+            "HOME": str(self.home),
+            "SEPTET_SCRIPTED_HOME": str(self.home / "memory"),
+            "SEPTET_SCRIPTED_SCENARIO": scenario,
+        }

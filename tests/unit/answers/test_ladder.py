@@ -1,0 +1,269 @@
+"""What holds on the answer ladder beyond its corpus: order of rungs, contracts of any kind, bounds."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from pydantic import JsonValue, TypeAdapter
+
+from septet.answers.json_reader import MAX_DEPTH
+from septet.answers.ladder import MAX_TEXT_CHARACTERS, MAX_VALUES, Answer, AnswerError, read_answer
+from septet.answers.plain import NotPlainError
+from septet.contracts.answers import (
+    ClassifyIssueAnswer,
+    CreatePullRequestAnswer,
+    PullRequestText,
+    PullRequestUrl,
+)
+from septet.errors import SeptetError
+
+BUG = ClassifyIssueAnswer(issue_class="/bug")
+BUG_JSON = '{"issue_class": "/bug"}'
+FEATURE_JSON = '{"issue_class": "/feature"}'
+
+
+def read(text: str | None, structured: JsonValue = None) -> Answer[ClassifyIssueAnswer]:
+    """Read the class of an issue."""
+    return read_answer(ClassifyIssueAnswer, text, structured=structured)
+
+
+def reasons(contract: type[object] | TypeAdapter[Any], text: str | None) -> tuple[str, ...]:
+    """Return the reasons for which a text is refused."""
+    with pytest.raises(AnswerError) as refused:
+        read_answer(contract, text)
+    return refused.value.reasons
+
+
+def bug_form(text: str) -> JsonValue:
+    """Read any text about a bug as that class."""
+    if "bug" not in text:
+        raise NotPlainError("it names no bug")
+    return {"issue_class": "/bug"}
+
+
+@pytest.mark.parametrize("structured", [{"issue_class": "/bug"}, BUG_JSON, [{"issue_class": "/bug"}]])
+def test_structured_output_comes_first(structured: JsonValue) -> None:
+    """The CLI's own structured output is the answer, whatever the text says."""
+    assert read(FEATURE_JSON, structured) == Answer(BUG, "structured")
+
+
+def test_structured_output_may_answer_without_text() -> None:
+    """No text is needed where there is structured output."""
+    assert read(None, {"issue_class": "/bug"}).parsed_by == "structured"
+
+
+@pytest.mark.parametrize(
+    "structured",
+    [
+        "/bug",
+        {},
+        {"issue_class": "bug"},
+        {"answer": {"issue_class": "/bug"}},
+        "{'issue_class': '/bug'}",
+        [1],
+        float("nan"),
+    ],
+)
+def test_structured_output_that_does_not_match_is_passed_over_with_a_warning(structured: JsonValue) -> None:
+    """Strictness holds for structured output too; the text may still answer, and the warning says so."""
+    answer = read(BUG_JSON, structured)
+    assert (answer.value, answer.parsed_by) == (BUG, "json")
+    assert answer.warnings
+    assert all(warning.startswith("The structured output cannot be used") for warning in answer.warnings)
+
+
+def test_structured_output_of_any_depth_is_refused_and_not_followed() -> None:
+    """A value that is nested beyond all measure is refused like any other."""
+    deep: JsonValue = []
+    for _ in range(100_000):
+        deep = [deep]
+    assert read(BUG_JSON, deep).parsed_by == "json"
+
+
+def test_the_plain_form_is_checked_against_the_contract() -> None:
+    """What a plain reader makes of a text is validated like JSON."""
+    assert read_answer(ClassifyIssueAnswer, "a bug", plain=bug_form) == Answer(BUG, "plain")
+    with pytest.raises(AnswerError, match=r"issue_class: Field required"):
+        read_answer(ClassifyIssueAnswer, "a bug", plain=lambda _: {"plan": "x"})
+
+
+def test_a_text_with_json_in_it_has_no_plain_form() -> None:
+    """A text that tried to be JSON and failed is not read as plain text instead."""
+    for text in ('{"issue_class": "bug"}', '{"issue_class": "/bug', 'a bug {"issue_class": 1}'):
+        with pytest.raises(AnswerError):
+            read_answer(ClassifyIssueAnswer, text, plain=bug_form)
+
+
+def test_the_plain_readers_reason_is_kept() -> None:
+    """The reason of a plain reader stands behind that there is no JSON."""
+    with pytest.raises(AnswerError) as refused:
+        read_answer(ClassifyIssueAnswer, "a chore", plain=bug_form)
+    assert refused.value.reasons == ("The text holds no JSON object.", "The text cannot be used: it names no bug.")
+
+
+def test_reasons_name_the_field_and_never_the_value() -> None:
+    """A reason says which field is wrong and how, and does not repeat what the agent wrote there."""
+    (reason,) = reasons(ClassifyIssueAnswer, '{"issue_class": "/secret-value"}')
+    assert reason == "The JSON cannot be used: issue_class: Input should be '/bug', '/feature' or '/chore'."
+
+
+def test_reasons_for_nothing_say_nothing_else() -> None:
+    """No text, and a text without JSON, are called what they are."""
+    assert reasons(ClassifyIssueAnswer, None) == ("The text is empty.",)
+    assert reasons(ClassifyIssueAnswer, "Done.") == ("The text holds no JSON object.",)
+
+
+def test_a_conflict_is_the_reason() -> None:
+    """Two different answers are named as a conflict."""
+    assert reasons(ClassifyIssueAnswer, f"{BUG_JSON} {FEATURE_JSON}") == (
+        "2 different values match. Answer with one.",
+    )
+
+
+def test_the_last_reasons_are_kept() -> None:
+    """Of many reasons those of the last values are kept, each once."""
+    text = " ".join(f'{{"wrong{number}": 0}}' for number in range(20))
+    assert [
+        "wrong" + str(number) in reason for number, reason in enumerate(reasons(ClassifyIssueAnswer, text), 15)
+    ] == [True] * 5
+    assert len(reasons(ClassifyIssueAnswer, '{"a": 0} ' * 20)) == 1
+
+
+def test_reasons_are_bounded_and_printable() -> None:
+    """Neither long keys nor control characters get into a reason."""
+    (reason,) = reasons(ClassifyIssueAnswer, json.dumps({"\x1b[31m" + "k" * 10_000: 0}))
+    assert len(reason) == 300
+    assert reason.isprintable()
+    (reason,) = reasons(ClassifyIssueAnswer, '{"issue_class": nul}'.replace("nul", "\ud800"))
+    assert reason.isprintable()
+    (reason,) = reasons(ClassifyIssueAnswer, json.dumps({str(number): 0 for number in range(500)}))
+    assert reason == "The JSON cannot be used: it breaks the schema in 501 places."
+
+
+def test_the_error_is_one_of_ours() -> None:
+    """The error is in the project's tree, cannot be retried away, and carries its reasons as text."""
+    error = AnswerError(["one.", "two.", "one."])
+    assert isinstance(error, SeptetError)
+    assert not error.retryable
+    assert str(error) == "The answer could not be read. one. two."
+
+
+def test_of_a_long_text_the_end_is_read() -> None:
+    """Of a text over the limit only the end is looked at, and a warning says so."""
+    answer = read("x" * MAX_TEXT_CHARACTERS + BUG_JSON)
+    assert (answer.value, answer.parsed_by) == (BUG, "embedded")
+    assert answer.warnings == (
+        f"Of {MAX_TEXT_CHARACTERS + len(BUG_JSON)} characters only the last {MAX_TEXT_CHARACTERS} were looked at.",
+    )
+    assert reasons(ClassifyIssueAnswer, BUG_JSON + "x" * MAX_TEXT_CHARACTERS) == (
+        "The text holds no JSON object.",
+    )
+
+
+def test_a_text_full_of_json_is_refused() -> None:
+    """A text with more values than can be checked is refused, even where one of them would match."""
+    filler = "[1] " * (MAX_VALUES - 1)
+    assert read(filler + BUG_JSON).parsed_by == "embedded"
+    assert reasons(ClassifyIssueAnswer, "[1] " + filler + BUG_JSON) == (
+        "The text holds more than 1000 JSON values.",
+    )
+
+
+def test_a_mend_is_told() -> None:
+    """A warning names every kind of slip that was read past."""
+    assert read("{'issue_class': '/bug', /* sic */}").warnings == (
+        "Mended in the answer: single quotes, comment, trailing comma.",
+    )
+
+
+def test_the_better_rung_of_equal_answers_is_recorded() -> None:
+    """Of equal answers the most trusted way of reading one is recorded, and then nothing was mended."""
+    answer = read(f"{{'issue_class': '/bug'}}\n{BUG_JSON}\n```json\n{BUG_JSON}\n```")
+    assert (answer.parsed_by, answer.warnings) == ("fence", ())
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ('{"title": "Greet", "body": ""}', PullRequestText(title="Greet", body="")),
+        ('{"url": "https://h/o/r/pull/1"}', PullRequestUrl(url="https://h/o/r/pull/1")),
+    ],
+)
+def test_a_union_is_answered_by_each_of_its_members(text: str, value: PullRequestText | PullRequestUrl) -> None:
+    """Each form of a union is an answer, in a fence and in prose as well."""
+    contract: TypeAdapter[PullRequestText | PullRequestUrl] = TypeAdapter(CreatePullRequestAnswer)
+    for given in (text, f"```\n{text}\n```", f"Done: {text}.", json.dumps(text), f"[{text}]"):
+        assert read_answer(contract, given).value == value
+
+
+def test_two_forms_of_a_union_are_a_conflict() -> None:
+    """An answer in both forms is two answers."""
+    text = '{"title": "Greet", "body": ""} {"url": "https://h/o/r/pull/1"}'
+    assert reasons(TypeAdapter(CreatePullRequestAnswer), text) == ("2 different values match. Answer with one.",)
+    assert reasons(TypeAdapter(CreatePullRequestAnswer), '{"title": "Greet", "url": "https://h/o/r/pull/1"}')
+
+
+def test_a_list_is_answered_by_an_array_alone() -> None:
+    """A list contract takes an array of any length as it is written, and no bare object."""
+    contract = list[ClassifyIssueAnswer]
+    assert read_answer(contract, f"Two: [{BUG_JSON}, {BUG_JSON}]").value == [BUG, BUG]
+    assert read_answer(contract, f"[{BUG_JSON}]").value == [BUG]
+    assert read_answer(contract, f"```json\n[\n{BUG_JSON}\n]\n```").parsed_by == "fence"
+    assert reasons(contract, BUG_JSON)
+    assert reasons(contract, f"[{BUG_JSON}")
+    assert reasons(contract, f"[[{BUG_JSON}]]")
+
+
+def test_a_member_of_a_broken_object_is_no_answer() -> None:
+    """What stands behind a quoted key belongs to a larger value, even where that one cannot be read."""
+    text = f'{{"approved": fals, "findings": [{BUG_JSON}]}}'
+    assert reasons(list[ClassifyIssueAnswer], text)[-1] == (
+        "The JSON in the midst of the text cannot be used: it is a part of a larger value that is broken."
+    )
+
+
+def test_an_empty_array_counts_only_where_it_stands_alone() -> None:
+    """`[]` is an answer as the whole text or in a fence of its own, and says nothing in prose."""
+    contract = list[ClassifyIssueAnswer]
+    assert read_answer(contract, "[]") == Answer([], "json")
+    assert read_answer(contract, "Nothing:\n```json\n[ ]\n```") == Answer([], "fence")
+    assert reasons(contract, "I looked at args[] and gave up.") == ("The text holds no JSON object.",)
+    assert read_answer(contract, f"I looked at args[]: [{BUG_JSON}]").value == [BUG]
+
+
+def test_scalars_are_answers_as_the_whole_text() -> None:
+    """A contract may be a scalar; then only the whole text is one, and as strictly as elsewhere."""
+    assert read_answer(bool, "true") == Answer(value=True, parsed_by="json")
+    assert read_answer(str, '"true"') == Answer("true", "json")
+    assert read_answer(float, "2") == Answer(2.0, "json")
+    for contract, text in ((bool, '"true"'), (bool, "1"), (bool, "It is true"), (float, "NaN"), (float, "1e999")):
+        assert reasons(contract, text)
+    assert reasons(int, "9" * 5000)
+
+
+def test_unknown_keys_are_refused_whatever_the_contract_says() -> None:
+    """A contract whose own setting ignores unknown keys is strict here all the same."""
+
+    @dataclass
+    class Loose:
+        name: str
+
+    assert read_answer(Loose, '{"name": "x"}').value == Loose("x")
+    assert reasons(Loose, '{"name": "x", "other": 1}')
+    assert reasons(Loose, '{"name": 1}')
+
+
+def test_true_and_one_are_two_answers() -> None:
+    """Values that Python calls equal are different answers where their JSON differs."""
+    assert reasons(dict[str, bool | int], '{"a": true} {"a": 1}') == (
+        "2 different values match. Answer with one.",
+    )
+
+
+def test_depth_is_bounded() -> None:
+    """Values nested deeper than any contract are refused, and the recursion limit plays no part."""
+    assert read_answer(list[Any], "[" * MAX_DEPTH + "]" * MAX_DEPTH).parsed_by == "json"
+    assert reasons(list[Any], "[" * (MAX_DEPTH + 1) + "]" * (MAX_DEPTH + 1))
+    assert reasons(list[Any], "[" * 100_000)
+    assert reasons(dict[str, Any], '{"a":' * 100_000)

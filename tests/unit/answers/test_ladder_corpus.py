@@ -1,0 +1,159 @@
+"""Final texts as agents really write them, each with the rung that reads it or `None` for a refusal."""
+
+import json
+
+import pytest
+
+from septet.answers.ladder import Answer, AnswerError, read_answer
+from septet.contracts.answers import ImplementPlanAnswer
+
+DONE = {"success": True, "summary": "It's done", "key_changes_made": ["greet"], "key_learnings": []}
+OTHER = DONE | {"success": False, "summary": "Nothing worked"}
+JSON = json.dumps(DONE)
+PRETTY = json.dumps(DONE, indent=2)
+SCHEMA = json.dumps(ImplementPlanAnswer.model_json_schema())
+
+READ = [
+    ("bare object", JSON, "json"),
+    ("pretty printed", PRETTY, "json"),
+    ("one line break after it", f"{JSON}\n", "json"),
+    ("carriage returns", PRETTY.replace("\n", "\r\n"), "json"),
+    ("other key order", json.dumps(dict(reversed(DONE.items()))), "json"),
+    ("escaped letters", JSON.replace("done", "\\u0064one"), "json"),
+    ("byte order mark", f"\ufeff{JSON}", "json"),
+    ("double encoded", json.dumps(JSON), "json"),
+    ("double encoded and pretty", json.dumps(PRETTY), "json"),
+    ("array of one", f"[{JSON}]", "json"),
+    ("fence", f"```json\n{PRETTY}\n```", "fence"),
+    ("fence without language", f"```\n{JSON}\n```", "fence"),
+    ("tilde fence", f"~~~json\n{JSON}\n~~~", "fence"),
+    ("fence on one line", f"```json {JSON} ```", "fence"),
+    ("fence of four", f"````json\n{JSON}\n````", "fence"),
+    ("fence that is not closed", f"Here:\n```json\n{PRETTY}", "fence"),
+    ("fence after prose", f"All tests pass.\n\n```json\n{PRETTY}\n```\n", "fence"),
+    ("fence before prose", f"```json\n{PRETTY}\n```\nLet me know!", "fence"),
+    ("fence in a list", f"- the result:\n\n  ```json\n  {JSON}\n  ```", "fence"),
+    ("fence after another fence", f"```python\nprint({{}})\n```\n\n```json\n{JSON}\n```", "fence"),
+    ("array of one in a fence", f"```json\n[{JSON}]\n```", "fence"),
+    ("other text in its fence", f"```\nResult: {JSON}\n```", "embedded"),
+    ("prose before it", f"Good - all tests pass.{JSON}", "embedded"),
+    ("prose around it", f"This is a summary: {JSON} I hope that helps.", "embedded"),
+    ("prose with braces", f"I changed `f(x) {{ return x; }}` and `a[0]`. {JSON}", "embedded"),
+    ("prose with a lone brace", f"The block begins with {{ and never ends. {JSON}", "embedded"),
+    ("prose with a quoted brace", f'It must start with `{{"` and end with `"}}`. {JSON}', "embedded"),
+    ("prose with links and boxes", f"See [1] and [the docs](x). - [x] done\n{JSON}", "embedded"),
+    ("apostrophes and quotes in prose", f"It's 'fine', isn't it? He said \"{{\". {JSON}", "embedded"),
+    ("tags around it", f"<answer>{JSON}</answer>", "embedded"),
+    ("language name before it", f"json\n{JSON}", "embedded"),
+    ("semicolon after it", f"{JSON};", "embedded"),
+    ("one brace too many after it", f"{JSON}}}", "embedded"),
+    ("log line before it", f"[12:30:01] [INFO] finished\n{JSON}", "embedded"),
+    ("the same object twice", f"{JSON}\n{PRETTY}", "embedded"),
+    ("the same object, fenced and bare", f"{JSON}\n```json\n{PRETTY}\n```", "fence"),
+    ("the schema before it", f"The schema is {SCHEMA} and so: {JSON}", "embedded"),
+    ("a shape before it", f'Shape: {{"success": true|false, "summary": "..."}}\n{JSON}', "embedded"),
+    ("an object that does not match before it", f'{{"passed": 12, "failed": 0}}\n{JSON}', "embedded"),
+    ("a cut-off try before it", f'{{"success": true, "summary": "It\n\nSorry, again: {JSON}', "embedded"),
+    ("a broken try before it", f'{{"success": yes, "summary": "It"}}\n{JSON}', "embedded"),
+    ("trailing comma", JSON.replace("[]}", "[],}"), "mended"),
+    ("trailing comma in an array", JSON.replace('["greet"]', '["greet",]'), "mended"),
+    (
+        "single quotes",
+        "{'success': true, 'summary': 'Done', 'key_changes_made': [], 'key_learnings': []}",
+        "mended",
+    ),
+    ("Python's repr", f"Result: {DONE!r}", "mended"),
+    ("Python's True", JSON.replace("true", "True"), "mended"),
+    ("raw newline in a string", JSON.replace("It's done", "It's\ndone"), "mended"),
+    ("raw tab in a string", JSON.replace("It's done", "It's\tdone"), "mended"),
+    ("line comment", PRETTY.replace(",\n", ", // note\n", 1), "mended"),
+    ("block comment", PRETTY.replace(",\n", ", /* a\nnote */\n", 1), "mended"),
+    ("several slips in a fence", f"```json\n{DONE!r}\n```".replace("]}", "],}"), "mended"),
+]
+
+REFUSED = [
+    ("nothing", ""),
+    ("blank", " \n\t"),
+    ("prose", "All tests pass. The work is done."),
+    ("null", "null"),
+    ("a number", "42"),
+    ("a boolean", "true"),
+    ("a string", '"done"'),
+    ("NaN", "NaN"),
+    ("an empty object", "{}"),
+    ("an empty array", "[]"),
+    ("cut off", JSON[:-1]),
+    ("cut off in a string", JSON[:30]),
+    ("cut off in a fence", f"```json\n{PRETTY[:-4]}\n```"),
+    ("no opening brace", JSON[1:]),
+    ("array of one, cut off", f"[{JSON}"),
+    ("array of two", f"[{JSON}, {JSON}]"),
+    ("array in an array", f"[[{JSON}]]"),
+    ("wrapper", f'{{"answer": {JSON}}}'),
+    ("wrapper in prose", f'The result: {{"result": {JSON}}}'),
+    ("wrapper, cut off", f'{{"answer": {JSON}'),
+    ("wrapper in single quotes", f"{{'answer': {JSON}}}"),
+    ("wrapper without quotes", f"{{answer: {JSON}}}"),
+    ("broken wrapper", f'{{"reason": because, "answer": {JSON}}}'),
+    ("wrapper with a raw newline", f'{{"reason": "first\nsecond", "answer": {JSON}}}'),
+    ("encoded three times", json.dumps(json.dumps(JSON))),
+    ("missing key", json.dumps({k: v for k, v in DONE.items() if k != "summary"})),
+    ("extra key", json.dumps(DONE | {"notes": ""})),
+    ("misspelt key", JSON.replace("summary", "Summary")),
+    ("boolean as string", JSON.replace("true", '"false"')),
+    ("boolean as number", JSON.replace("true", "1")),
+    ("boolean as null", JSON.replace("true", "null")),
+    ("string as number", JSON.replace('"It\'s done"', "5")),
+    ("string for an array", JSON.replace('["greet"]', '"greet"')),
+    ("object for an array", JSON.replace('["greet"]', '{"0": "greet"}')),
+    ("number in an array", JSON.replace('["greet"]', '["greet", 1]')),
+    ("blank summary", JSON.replace("It's done", " ")),
+    ("NaN for a value", JSON.replace("true", "NaN")),
+    ("minus infinity in an array", JSON.replace("[]", "[-Infinity]")),
+    ("key given twice", JSON.replace("{", '{"success": false, ', 1)),
+    ("key given twice alike", JSON.replace("{", '{"success": true, ', 1)),
+    ("key without quotes", JSON.replace('"success"', "success")),
+    ("value without quotes", JSON.replace('"It\'s done"', "done")),
+    ("typographic quotes", JSON.replace('"', "\N{LEFT DOUBLE QUOTATION MARK}")),
+    ("missing comma", JSON.replace(', "summary"', ' "summary"')),
+    ("two commas", JSON.replace(', "summary"', ',, "summary"')),
+    ("missing colon", JSON.replace('"success": ', '"success" ')),
+    ("equals sign for a colon", JSON.replace('"success":', '"success" =')),
+    ("quote that is not escaped", JSON.replace("done", 'done "well"')),
+    ("invalid escape", JSON.replace("done", "d\\one")),
+    ("half an escape", JSON.replace("done", "\\u12")),
+    ("half a surrogate pair", JSON.replace("done", "\\ud83d")),
+    ("control character", JSON.replace("done", "d\x01one")),
+    ("hash comment", PRETTY.replace(",\n", ", # note\n", 1)),
+    ("the wrong bracket", JSON[:-1] + "]"),
+    ("escaped as in a shell", JSON.replace('"', '\\"')),
+    ("ellipsis", JSON.replace('["greet"]', '["greet", ...]')),
+    ("two different answers", f"{JSON}\n{json.dumps(OTHER)}"),
+    ("different answers, bare and fenced", f"{JSON}\n```json\n{json.dumps(OTHER)}\n```"),
+    ("different answers, one to be mended", f"{JSON}\n{OTHER!r}"),
+    ("an example before the answer", f"Such as {json.dumps(OTHER)}.\nMy answer: {JSON}"),
+]
+
+
+def read(text: str) -> Answer[ImplementPlanAnswer]:
+    """Read what was done."""
+    return read_answer(ImplementPlanAnswer, text)
+
+
+@pytest.mark.parametrize(("text", "rung"), [pytest.param(text, rung, id=name) for name, text, rung in READ])
+def test_a_readable_text_is_read_by_its_rung(text: str, rung: str) -> None:
+    """An answer that stands in the text whole is found, and the rung that read it is named."""
+    answer = read(text)
+    assert answer.parsed_by == rung
+    assert answer.value.success is True
+    assert answer.value.key_learnings == ()
+    assert bool(answer.warnings) == (rung == "mended")
+
+
+@pytest.mark.parametrize("text", [pytest.param(text, id=name) for name, text in REFUSED])
+def test_an_unreadable_text_is_refused_with_bounded_reasons(text: str) -> None:
+    """A text without exactly one answer that meets the contract is refused, and the reasons are short lines."""
+    with pytest.raises(AnswerError) as refused:
+        read(text)
+    assert 1 <= len(refused.value.reasons) <= 5
+    assert all(0 < len(reason) <= 300 and "\n" not in reason for reason in refused.value.reasons)

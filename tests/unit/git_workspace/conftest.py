@@ -1,0 +1,53 @@
+"""An origin, a state directory, and a workspace that is open."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from fakes.repositories import Origin, git_env, make_origin
+
+from septet.git.address import parse_address
+from septet.git.place import Place
+from septet.git.workspace import open_workspace
+from septet.state import StateDir
+
+Open = Callable[..., Place]
+
+
+@pytest.fixture
+def env(tmp_path: Path) -> dict[str, str]:
+    """Return the environment of engine git."""
+    return git_env(tmp_path / "home")
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> StateDir:
+    """Return a state directory."""
+    state = StateDir(tmp_path / "state")
+    state.prepare()
+    return state
+
+
+@pytest.fixture
+def origin(tmp_path: Path) -> Origin:
+    """Return an origin with a few files on `main`."""
+    origin = make_origin(tmp_path / "origins")
+    origin.push({"README.md": "# Sample\n", "src/app.py": "print('hello')\n" * 20, ".gitignore": "*.log\ndist/\n"})
+    return origin
+
+
+@pytest.fixture
+def open_place(state: StateDir, env: dict[str, str], origin: Origin) -> Open:
+    """Return a function that opens a workspace of `origin`, or of another one."""
+
+    def open_it(order_id: str = "wo-1", *, of: Origin | None = None, base: str | None = None) -> Place:
+        address = parse_address(str((of or origin).bare))
+        return open_workspace(state, address, order_id, first_run_id=f"run of {order_id}", env=env, base=base)
+
+    return open_it
+
+
+@pytest.fixture
+def place(open_place: Open) -> Place:
+    """Return an open workspace."""
+    return open_place()

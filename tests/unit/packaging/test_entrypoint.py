@@ -1,0 +1,142 @@
+"""The container's entry point: a slot for each replica, and keys from files."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+ENTRYPOINT = Path(__file__).parents[3] / "docker" / "entrypoint.py"
+
+SEPTET = """#!{python}
+import json, os, sys
+state = os.environ["SEPTET_STATE_DIR"]
+print(json.dumps({{"argv": sys.argv[1:], "state": os.path.realpath(state), "home": os.environ["HOME"],
+                  "key": os.environ.get("A_KEY")}}), flush=True)
+sys.stdin.read()
+"""
+
+
+@dataclass
+class Machine:
+    """A volume and an image with a `septet` that says what it was started with, and runs until its stdin ends."""
+
+    root: Path
+    processes: ExitStack
+    started: int = field(default=0)
+
+    def __post_init__(self) -> None:
+        """Make the image's program and an empty folder of secrets."""
+        (self.root / "bin").mkdir()
+        (self.root / "secrets").mkdir()
+        program = self.root / "bin" / "septet"
+        program.write_text(SEPTET.format(python=sys.executable), encoding="utf-8")
+        program.chmod(0o755)
+
+    def container(self, *arguments: str, **variables: str) -> subprocess.Popen[str]:
+        """Start a container's first process, each with a root file system of its own."""
+        self.started += 1
+        own = self.root / f"container-{self.started}"
+        own.mkdir()
+        env = {
+            "PATH": f"{self.root / 'bin'}:{os.defpath}",
+            "HOME": str(own),
+            "SEPTET_VOLUME": str(self.root / "volume"),
+            "SEPTET_SECRETS": str(self.root / "secrets"),
+            "SEPTET_STATE_DIR": str(own / "state"),
+        }
+        process = subprocess.Popen(
+            [sys.executable, str(ENTRYPOINT), *arguments],
+            env=env | variables,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self.processes.callback(end, process)
+        return process
+
+    def slot(self, number: int) -> str:
+        """Return a slot's folder."""
+        return str(self.root / "volume" / "slots" / str(number))
+
+
+def end(process: subprocess.Popen[str]) -> None:
+    """End a container as `docker kill` does, and wait until it is gone."""
+    process.kill()
+    process.communicate()
+
+
+def told(process: subprocess.Popen[str]) -> dict[str, object]:
+    """Return what `septet` said when it had started."""
+    assert process.stdout is not None
+    said: dict[str, object] = json.loads(process.stdout.readline())
+    return said
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Iterator[Machine]:
+    """Yield a machine; its containers are ended with the test."""
+    with ExitStack() as processes:
+        yield Machine(tmp_path, processes)
+
+
+def test_replicas_never_share_a_state_directory(machine: Machine) -> None:
+    """Containers that start at once each lease a slot of their own, and each has the slot's home."""
+    containers = [machine.container("worker") for _ in range(3)]
+    said = [told(container) for container in containers]
+    assert {each["state"] for each in said} == {machine.slot(1), machine.slot(2), machine.slot(3)}
+    assert len({each["home"] for each in said}) == len(said)
+
+
+def test_a_successor_takes_up_the_slot_of_a_killed_container(machine: Machine) -> None:
+    """The lease ends with its container, and the first free slot, with all that is in it, is the next one's."""
+    first, second = machine.container("worker"), machine.container("worker")
+    by_slot = {told(container)["state"]: container for container in (first, second)}
+    Path(machine.slot(1), "host-id").write_text("feedbeef\n", encoding="ascii")
+    end(by_slot[machine.slot(1)])
+    successor = told(machine.container("worker"))
+    assert successor["state"] == machine.slot(1)
+    assert Path(machine.slot(1), "host-id").read_text(encoding="ascii") == "feedbeef\n"
+
+
+def test_a_lease_names_its_holder(machine: Machine) -> None:
+    """The lease says which boot and which pid namespace hold it: a pid alone says nothing in another container."""
+    told(machine.container("worker"))
+    lease = json.loads((machine.root / "volume" / "slots" / "1.lease").read_text(encoding="utf-8"))
+    assert lease["boot_id"] == Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    assert lease["pid_namespace"] == str(Path("/proc/self/ns/pid").readlink())
+
+
+def test_a_container_that_restarts_gets_a_slot_again(machine: Machine) -> None:
+    """The link that its first run left behind is replaced."""
+    state = str(machine.root / "state")
+    end_of_first = machine.container("worker", SEPTET_STATE_DIR=state)
+    told(end_of_first)
+    end(end_of_first)
+    assert told(machine.container("worker", SEPTET_STATE_DIR=state))["state"] == machine.slot(1)
+
+
+@pytest.mark.parametrize("arguments", [("show", "wo-1"), ("worker", "--register"), ("worker", "--help")])
+def test_commands_that_run_no_agents_lease_nothing(machine: Machine, arguments: tuple[str, ...]) -> None:
+    """A client beside the workers takes no slot from them."""
+    assert told(machine.container(*arguments))["argv"] == list(arguments)
+    assert not (machine.root / "volume").exists()
+
+
+def test_keys_come_from_files(machine: Machine) -> None:
+    """A secret named like a variable becomes one, without its last newline; notes beside it do not."""
+    (machine.root / "secrets" / "A_KEY").write_text("sk-1\n", encoding="utf-8")
+    (machine.root / "secrets" / "README.md").write_text("notes", encoding="utf-8")
+    assert told(machine.container("worker"))["key"] == "sk-1"
+
+
+def test_a_variable_that_is_set_is_kept(machine: Machine) -> None:
+    """What the container was started with wins over a file."""
+    (machine.root / "secrets" / "A_KEY").write_text("from file", encoding="utf-8")
+    assert told(machine.container("worker", A_KEY="from compose"))["key"] == "from compose"

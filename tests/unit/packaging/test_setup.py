@@ -1,0 +1,220 @@
+"""`scripts/setup`: which Python it takes, what it says is missing, and what it does twice and after a kill."""
+
+import hashlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+TIMEOUT_SECONDS = 60
+
+WHEEL = """Wheel-Version: 1.0
+Generator: test
+Root-Is-Purelib: true
+Tag: py3-none-any
+"""
+METADATA = """Metadata-Version: 2.1
+Name: {name}
+Version: 1.0
+"""
+# A build backend in one function: an editable install is a wheel with a path file in it.
+BACKEND = """
+import zipfile
+from pathlib import Path
+
+def build_editable(directory, config_settings=None, metadata_directory=None):
+    name = "sample-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(Path(directory) / name, "w") as wheel:
+        wheel.writestr("sample.pth", str(Path.cwd()))
+        for file, text in {files!r}.items():
+            wheel.writestr(f"sample-1.0.dist-info/{{file}}", text)
+        wheel.writestr("sample-1.0.dist-info/RECORD", "")
+    return name
+"""
+PROJECT = """[build-system]
+requires = ["backend"]
+build-backend = "backend"
+[project]
+name = "sample"
+version = "1.0"
+"""
+
+
+@dataclass(frozen=True)
+class Checkout:
+    """A checkout with the real scripts, a project of one package, and a folder of wheels in place of an index."""
+
+    root: Path
+    programs: Path
+    """What PATH has before the system's own programs."""
+
+    def __post_init__(self) -> None:
+        """Make it; its one locked package is the build backend."""
+        (self.root / "scripts").mkdir(parents=True)
+        self.programs.mkdir()
+        for name in ("setup", "build_venv.py"):
+            shutil.copy(ROOT / "scripts" / name, self.root / "scripts")
+        wheel = self.root.parent / "wheels" / "backend-1.0-py3-none-any.whl"
+        wheel.parent.mkdir()
+        files = {"METADATA": METADATA.format(name="sample"), "WHEEL": WHEEL}
+        with zipfile.ZipFile(wheel, "w") as archive:
+            archive.writestr("backend.py", BACKEND.format(files=files))
+            archive.writestr("backend-1.0.dist-info/METADATA", METADATA.format(name="backend"))
+            archive.writestr("backend-1.0.dist-info/WHEEL", WHEEL)
+            archive.writestr("backend-1.0.dist-info/RECORD", "")
+        self.lock(hashlib.sha256(wheel.read_bytes()).hexdigest())
+        (self.root / "pyproject.toml").write_text(PROJECT, encoding="utf-8")
+
+    @property
+    def venv(self) -> Path:
+        """The environment that is set up."""
+        return self.root / ".venv"
+
+    def lock(self, sha256: str) -> None:
+        """Lock the build backend to a hash."""
+        line = f"backend==1.0 --hash=sha256:{sha256}\n"
+        (self.root / "requirements-dev.lock").write_text(line, encoding="utf-8")
+
+    def start(self, *arguments: str, **variables: str) -> subprocess.Popen[str]:
+        """Start the set-up, in a process group of its own."""
+        env = {
+            "PATH": f"{self.programs}:{os.defpath}",
+            "HOME": str(self.root.parent),
+            "PYTHON": sys.executable,
+            "PIP_NO_INDEX": "1",
+            "PIP_FIND_LINKS": str(self.root.parent / "wheels"),
+            "PIP_CONFIG_FILE": os.devnull,
+        }
+        return subprocess.Popen(
+            [self.root / "scripts" / "setup", *arguments],
+            env={name: value for name, value in (env | variables).items() if value},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+
+    def set_up(self, *arguments: str, **variables: str) -> tuple[int, str, str]:
+        """Run the set-up and return its exit code, stdout and stderr."""
+        process = self.start(*arguments, **variables)
+        stdout, stderr = process.communicate(timeout=TIMEOUT_SECONDS)
+        return process.returncode, stdout, stderr
+
+    def program(self, name: str, script: str) -> str:
+        """Put a shell script on PATH and return its path."""
+        path = self.programs / name
+        path.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+        path.chmod(0o755)
+        return str(path)
+
+    def imports(self, module: str) -> bool:
+        """Say whether the environment has a module."""
+        python = self.venv / "bin" / "python"
+        return (
+            subprocess.run([python, "-c", f"import {module}"], check=False, stderr=subprocess.DEVNULL).returncode
+            == 0
+        )
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Checkout:
+    """Return a checkout without an environment."""
+    return Checkout(tmp_path / "checkout", tmp_path / "programs")
+
+
+def test_two_at_once_make_one_environment_and_a_third_changes_nothing(checkout: Checkout) -> None:
+    """The second run waits for the first and finds all done; what is done is not done again."""
+    first = checkout.start()
+    assert first.stderr is not None
+    assert "making .venv" in first.stderr.readline()
+    code, stdout, stderr = checkout.set_up()
+    assert (code, "making" in stderr, "waiting" in stderr) == (0, False, True)
+    assert stdout.splitlines()[-1] == f". {checkout.venv}/bin/activate"
+    first.communicate(timeout=TIMEOUT_SECONDS)
+    assert first.returncode == 0
+    stamp = (checkout.venv / "septet.stamp").stat()
+    assert checkout.set_up("--quiet") == (0, "", "")
+    assert (checkout.venv / "septet.stamp").stat() == stamp
+
+
+def test_a_changed_project_is_installed_again_and_a_changed_lock_begins_anew(checkout: Checkout) -> None:
+    """Packages stay when only pyproject.toml changed; a lock whose hashes do not fit leaves nothing usable."""
+    checkout.set_up()
+    kept = checkout.venv / "kept"
+    kept.touch()
+    with (checkout.root / "pyproject.toml").open("a", encoding="utf-8") as project:
+        project.write("# changed\n")
+    assert checkout.set_up()[0] == 0
+    assert kept.exists()
+    checkout.lock("0" * 64)
+    code, _, stderr = checkout.set_up()
+    assert (code, "DO NOT MATCH" in stderr, "begins anew" in stderr) == (1, True, True)
+    assert not kept.exists()
+    assert not (checkout.venv / "septet.stamp").exists()
+
+
+def test_an_interrupted_run_is_made_good_by_the_next(checkout: Checkout) -> None:
+    """What a killed run left half-made is replaced."""
+    killed = checkout.start()
+    assert killed.stderr is not None
+    assert "making .venv" in killed.stderr.readline()
+    os.killpg(killed.pid, signal.SIGKILL)
+    killed.communicate()
+    checkout.venv.mkdir(exist_ok=True)
+    (checkout.venv / "half-made").touch()
+    assert checkout.set_up()[0] == 0
+    assert checkout.imports("backend")
+    assert not (checkout.venv / "half-made").exists()
+
+
+def test_an_old_python_is_named_with_the_remedy(checkout: Checkout) -> None:
+    """A Python that is too old is named with its version, and what to install."""
+    old = checkout.program("old-python", "echo 3.9")
+    code, _, stderr = checkout.set_up(PYTHON=old)
+    assert code == 1
+    assert f"{old} is 3.9" in stderr
+    assert "3.11" in stderr
+    assert "apt-get install python3 python3-venv" in stderr
+
+
+def test_a_missing_venv_module_is_named_with_its_package(checkout: Checkout) -> None:
+    """Debian's Python without its venv package: the package is named."""
+    checkout.program("python3.12", 'case "$2" in *ensurepip*) exit 1 ;; *) echo 3.12 ;; esac')
+    code, _, stderr = checkout.set_up(PYTHON="python3.12")
+    assert code == 1
+    assert "apt-get install python3.12-venv" in stderr
+
+
+def test_a_python_that_can_do_it_is_preferred(checkout: Checkout) -> None:
+    """Without PYTHON, one that is too old or lacks venv is passed over for a better one."""
+    checkout.program("python3", "echo 3.9")
+    checkout.program("python3.14", "echo 3.14; exit 1")
+    checkout.program("python3.13", 'case "$2" in *ensurepip*) exit 1 ;; *) echo 3.13 ;; esac')
+    checkout.program("python3.12", "echo 3.12")
+    assert checkout.set_up("--python", PYTHON="") == (0, "python3.12\n", "")
+
+
+def test_a_missing_git_is_named(checkout: Checkout) -> None:
+    """Without git nothing is set up, and the message says how to get it."""
+    for name in ("dirname", "uname"):
+        (checkout.programs / name).symlink_to(str(shutil.which(name)))
+    (checkout.programs / "sh").symlink_to("/bin/sh")
+    code, _, stderr = checkout.set_up(PATH=str(checkout.programs))
+    assert code == 1
+    assert "apt-get install git" in stderr
+
+
+def test_windows_gets_one_clear_sentence(checkout: Checkout) -> None:
+    """On Windows' shells the message names WSL and nothing is tried."""
+    checkout.program("uname", "echo MINGW64_NT-10.0")
+    code, stdout, stderr = checkout.set_up()
+    assert (code, stdout, stderr.count("\n")) == (1, "", 1)
+    assert "WSL 2" in stderr

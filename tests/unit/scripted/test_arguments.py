@@ -1,0 +1,103 @@
+"""claude's command line, and what it refuses."""
+
+import io
+import json
+
+import pytest
+from fakes.scripted_agent import ScriptedAgent
+
+from septet.agents.scripted.arguments import Refusal, parse
+from septet.agents.scripted.program import start
+
+
+def test_the_arguments_of_a_step_are_understood() -> None:
+    """All the flags of a headless run, with `=` and without, and lists that end at the next flag."""
+    schema = {"type": "object"}
+    arguments = parse(
+        [
+            *("-p", "--output-format", "stream-json", "--verbose", "--model=m", "--max-turns", "7"),
+            *(
+                "--append-system-prompt",
+                "be brief",
+                "--allowedTools",
+                "Edit",
+                "Bash(git:*)",
+                "--tools=",
+                "--add-dir",
+            ),
+            *(
+                "/x",
+                "--json-schema",
+                json.dumps(schema),
+                "--permission-mode",
+                "acceptEdits",
+                "--",
+                "-the",
+                "prompt",
+            ),
+        ]
+    )
+    assert (arguments.output_format, arguments.model, arguments.max_turns) == ("stream-json", "m", 7)
+    assert (arguments.schema, arguments.permission_mode) == (schema, "acceptEdits")
+    assert arguments.without_tools
+    assert arguments.prompt == "-the prompt"
+
+
+@pytest.mark.parametrize(("argv", "without"), [(["--tools", ""], True), (["--tools", "Edit"], False), ([], False)])
+def test_no_tools_are_an_empty_list_of_tools(argv: list[str], *, without: bool) -> None:
+    """`--tools ""` takes the tools away, and nothing else does."""
+    assert parse([*argv, "--verbose"]).without_tools is without
+
+
+@pytest.mark.parametrize(
+    ("argv", "words"),
+    [
+        (["--no-such-flag"], "unknown option '--no-such-flag'"),
+        (["-x"], "unknown option '-x'"),
+        (["--verbose=yes"], "unknown option '--verbose=yes'"),
+        (["--resume"], "argument missing"),
+        (["--output-format", "stream-json"], "requires --verbose"),
+        (["--output-format", "yaml"], "'yaml' is invalid"),
+        (["--session-id", "not-a-uuid"], "Invalid session ID"),
+        (["--session-id", "zzzzzzzz-a715-4e34-bb7b-ed0161dd0bac"], "Invalid session ID"),
+        (["--json-schema", "{"], "not valid JSON"),
+        (["--json-schema", '{"type": 7}'], "not a valid JSON Schema"),
+        (["--json-schema", "[]"], "not a valid JSON Schema"),
+        (["--max-turns", "none"], "'none' is invalid"),
+        (["--max-turns", "0"], "'0' is invalid"),
+    ],
+)
+def test_a_command_line_that_claude_would_refuse_is_refused(argv: list[str], words: str) -> None:
+    """The reason is one line."""
+    with pytest.raises(Refusal, match=words):
+        parse(argv)
+
+
+def test_a_refusal_is_one_line_on_stderr_and_nothing_on_stdout(agent: ScriptedAgent) -> None:
+    """As claude does, with exit code 1."""
+    ran = agent.run("x", "--no-such-flag")
+    assert (ran.code, ran.events, ran.stderr) == (1, [], "error: unknown option '--no-such-flag'\n")
+
+
+def test_a_run_without_a_prompt_is_refused(agent: ScriptedAgent) -> None:
+    """Neither stdin nor the command line has one."""
+    assert "Input must be provided" in agent.run("  \n").stderr
+
+
+def test_a_prompt_on_the_command_line_and_one_on_stdin_are_both_read(agent: ScriptedAgent) -> None:
+    """The command line's comes first."""
+    assert agent.run("fix the crash", "# classify_issue").answer == {"issue_class": "/bug"}
+
+
+def test_the_version_is_asked_for_without_a_prompt() -> None:
+    """One line on stdout, nothing else happens."""
+    out = io.BytesIO()
+    assert start(["--version"], {}, io.BytesIO(), out, io.StringIO()) == 0
+    assert out.getvalue().decode().endswith("(Septet scripted agent)\n")
+
+
+def test_without_a_home_of_its_own_it_keeps_its_sessions_in_the_users(agent: ScriptedAgent) -> None:
+    """Sessions lie in `$HOME/.septet-scripted` then."""
+    env = {"HOME": str(agent.home)}
+    assert start(["--verbose"], env, io.BytesIO(b"# classify_issue\n\nx"), io.BytesIO(), io.StringIO()) == 0
+    assert len(list((agent.home / ".septet-scripted" / "sessions").iterdir())) == 1

@@ -1,0 +1,251 @@
+"""The agent's work on any repository: plausible, real, and different for each issue."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fakes.scripted_agent import Ran, ScriptedAgent
+from pydantic import TypeAdapter
+
+from septet.commands.loader import load
+from septet.commands.prompt import prompt
+from septet.commands.values import values
+from septet.contracts.answers import CreatePullRequestAnswer
+from septet.contracts.names import IssueClass, Step
+from septet.contracts.steps import Progress, Workspace
+
+SPELLED_OUT = "It is off by one.\n\nIn `src/a.py`, `x < 3`\nshould be `x <= 3`."
+
+
+NOTHING_YET = Progress()
+
+
+def ask(agent: ScriptedAgent, step: Step, issue: dict[str, Any], progress: Progress = NOTHING_YET) -> Ran:
+    """Ask for a step with its built-in command."""
+    number = str(issue.get("number", ""))
+    workspace = Workspace(
+        work_order_id="wo-7",
+        host="h",
+        task_queue="q",
+        repository="/r.git",
+        forge="local",
+        project="r",
+        base_branch="main",
+        base_sha="0" * 40,
+        path=str(agent.folder),
+        agent="scripted",
+        issue_number=number,
+        issue_title=str(issue["title"]),
+    )
+    command = load(step, progress.issue_class or IssueClass.BUG, lambda _path: None)
+    return agent.run(prompt(command, values(step, workspace, progress, issue)))
+
+
+def put(agent: ScriptedAgent, path: str, content: str) -> Path:
+    """Put a file into the repository."""
+    file = agent.folder / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(content.encode())
+    return file
+
+
+@pytest.mark.parametrize(
+    ("title", "body", "expected"),
+    [
+        ("Crash on empty input", "", "/bug"),
+        ("Totals are wrong", "Expected 3, got an error instead.", "/bug"),
+        ("Add a --json switch", "So that scripts can read it.", "/feature"),
+        ("Bump dependencies", "", "/chore"),
+        ("Rename the package and tidy the docs", "", "/chore"),
+        ("日本語", "", "/feature"),
+    ],
+)
+def test_an_issue_is_classified_by_its_words(agent: ScriptedAgent, title: str, body: str, expected: str) -> None:
+    """Nothing is edited meanwhile."""
+    ran = ask(agent, Step.CLASSIFY_ISSUE, {"title": title, "body": body, "labels": []})
+    assert ran.answer == {"issue_class": expected}
+    assert list(agent.folder.iterdir()) == []
+
+
+def test_labels_count(agent: ScriptedAgent) -> None:
+    """A label says as much as the title."""
+    issue = {"title": "Look at the totals", "body": "", "labels": ["bug"]}
+    assert ask(agent, Step.CLASSIFY_ISSUE, issue).answer == {"issue_class": "/bug"}
+
+
+@pytest.mark.parametrize(
+    ("number", "path"),
+    [(12, "specs/issue-12-wo-7-planner-mend-the-sum.md"), ("", "specs/wo-7-planner-mend-the-sum.md")],
+)
+def test_a_plan_is_a_file_that_names_what_the_issue_speaks_of(
+    agent: ScriptedAgent, number: int | str, path: str
+) -> None:
+    """It quotes the issue, names files that exist, and spells out the changes."""
+    put(agent, "src/a.py", "x < 3\n")
+    put(agent, "src/sum.py", "")
+    put(agent, ".hidden/sum.py", "")
+    put(agent, "node_modules/sum.py", "")
+    (agent.folder / "sum_link.py").symlink_to("src/sum.py")
+    issue = {"number": number, "title": "Mend the sum", "body": SPELLED_OUT}
+    ran = ask(agent, Step.BUILD_PLAN, issue, Progress(issue_class=IssueClass.BUG))
+    assert ran.answer["plan_path"] == path
+    text = (agent.folder / ran.answer["plan_path"]).read_text()
+    assert text.startswith("# Bug: Mend the sum\n")
+    assert "\n> It is off by one.\n" in text
+    assert "## Files\n\n- `src/a.py`\n- `src/sum.py`\n\n" in text
+    assert "1. In `src/a.py`, replace `x < 3` with `x <= 3`.\n" in text
+    assert ran.tools() == ["Write"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        ("specs/given.md", "specs/given.md"),
+        ("I wrote it to `specs/given.md`.", "specs/given.md"),
+        ("specs/gone.md", "specs/issue-1-wo-7-planner-b.md"),
+        ("", "specs/issue-1-wo-7-planner-b.md"),
+    ],
+)
+def test_a_plan_is_found(agent: ScriptedAgent, answer: str, expected: str) -> None:
+    """The planner's own path where there is such a file, else the plan that this work order's name stands in."""
+    for path in ("specs/given.md", "specs/issue-1-wo-7-planner-b.md", "specs/issue-1-wo-8-planner-a.md"):
+        put(agent, path, "# Bug: x\n")
+    progress = Progress(planner_answer=answer)
+    assert ask(agent, Step.FIND_PLAN_FILE, {"title": "x"}, progress).answer == {"plan_path": expected}
+
+
+def test_no_plan_is_zero(agent: ScriptedAgent) -> None:
+    """Where there is none, the answer says so."""
+    progress = Progress(planner_answer="specs/gone.md")
+    assert ask(agent, Step.FIND_PLAN_FILE, {"title": "x"}, progress).answer == {"plan_path": "0"}
+
+
+@pytest.mark.parametrize(
+    ("issue_class", "number", "expected"),
+    [
+        (IssueClass.BUG, 5, "bug-issue-5-wo-7-mend-the-sum-of-the-rows"),
+        (IssueClass.FEATURE, "", "feat-wo-7-mend-the-sum-of-the-rows"),
+        (IssueClass.CHORE, 5, "chore-issue-5-wo-7-mend-the-sum-of-the-rows"),
+    ],
+)
+def test_a_branch_is_named_after_the_work(
+    agent: ScriptedAgent, issue_class: IssueClass, number: int | str, expected: str
+) -> None:
+    """Type, number, work order and a few words of the title."""
+    issue = {"number": number, "title": "Mend the sum of the rows, and more"}
+    ran = ask(agent, Step.GENERATE_BRANCH, issue, Progress(issue_class=issue_class))
+    assert ran.answer == {"branch_name": expected}
+
+
+def implement(agent: ScriptedAgent, issue: dict[str, Any]) -> Ran:
+    """Plan and implement an issue."""
+    progress = Progress(issue_class=IssueClass.BUG)
+    plan = ask(agent, Step.BUILD_PLAN, issue, progress).answer["plan_path"]
+    return ask(agent, Step.IMPLEMENT_PLAN, issue, progress.model_copy(update={"plan_path": plan}))
+
+
+def test_a_change_that_is_spelled_out_is_made_and_told(agent: ScriptedAgent) -> None:
+    """The file is edited and keeps its line ends and odd bytes; the changelog has one line more."""
+    file = put(agent, "src/a.py", "")
+    file.write_bytes(b"if x < 3:\r\n    # \xff\r\n")
+    changelog = put(agent, "CHANGELOG.md", "# Changelog\n\n## [Unreleased]\n\n- Old.\n")
+    ran = implement(agent, {"number": 1, "title": "Mend the sum", "body": SPELLED_OUT})
+    assert file.read_bytes() == b"if x <= 3:\r\n    # \xff\r\n"
+    assert changelog.read_text() == "# Changelog\n\n## [Unreleased]\n\n- Fixed: Mend the sum\n- Old.\n"
+    assert ran.answer["success"] is True
+    assert ran.tools() == ["Edit", "Edit"]
+
+
+def test_work_that_was_begun_is_not_done_twice(agent: ScriptedAgent) -> None:
+    """A second start finds the change and the line in the changelog, and leaves both."""
+    put(agent, "src/a.py", "if x < 3:\n")
+    put(agent, "CHANGELOG.md", "## Unreleased\n")
+    issue = {"number": 1, "title": "Mend the sum", "body": SPELLED_OUT}
+    implement(agent, issue)
+    before = {path.name: path.read_bytes() for path in agent.folder.rglob("*.*") if path.is_file()}
+    assert implement(agent, issue).tools() == []
+    assert {path.name: path.read_bytes() for path in agent.folder.rglob("*.*") if path.is_file()} == before
+
+
+def test_an_issue_that_spells_nothing_out_leaves_a_note(agent: ScriptedAgent) -> None:
+    """The note is named after the issue, says that no code was changed, and two issues' notes differ."""
+    first = implement(agent, {"number": 1, "title": "Mend the sum", "body": "Please."})
+    second = implement(agent, {"number": 2, "title": "Make it faster", "body": "Please."})
+    notes = sorted(path.name for path in (agent.folder / "docs" / "changes").iterdir())
+    assert notes == ["issue-1-wo-7-mend-the-sum.md", "issue-2-wo-7-make-it-faster.md"]
+    text = (agent.folder / "docs" / "changes" / notes[0]).read_text()
+    assert text.startswith("# Fixed: Mend the sum\n\nAsked for in `specs/")
+    assert "- No code was changed." in text
+    assert first.tools() == ["Write", "Edit"]
+    assert first.answer["summary"] != second.answer["summary"]
+
+
+def test_a_note_finds_a_place_in_any_repository(agent: ScriptedAgent) -> None:
+    """Where `docs` is a file or leads elsewhere, the note lies at the root."""
+    put(agent, "docs", "no folder")
+    implement(agent, {"number": 1, "title": "Mend the sum", "body": ""})
+    assert (agent.folder / "issue-1-wo-7-mend-the-sum.md").exists()
+
+
+@pytest.mark.parametrize("path", ["../outside.txt", "/etc/outside.txt", ".git/config", "a//b"])
+def test_a_change_outside_the_worktree_is_not_made(agent: ScriptedAgent, path: str) -> None:
+    """An issue cannot send the agent out of its folder or into git's own."""
+    outside = agent.folder.parent / "outside.txt"
+    outside.write_text("secret\n")
+    put(agent, ".git/config", "secret\n")
+    implement(agent, {"number": 1, "title": "T", "body": f"In `{path}`, `secret` should be `public`."})
+    assert outside.read_text() == "secret\n"
+    assert (agent.folder / ".git" / "config").read_text() == "secret\n"
+
+
+def test_a_change_to_a_text_that_is_not_there_is_not_claimed(agent: ScriptedAgent) -> None:
+    """Only what was changed is told."""
+    put(agent, "src/a.py", "something else\n")
+    ran = implement(agent, {"number": 1, "title": "T", "body": SPELLED_OUT})
+    assert len(ran.answer["key_changes_made"]) == 1
+    assert "no change of code" in ran.answer["summary"]
+
+
+def test_a_tool_that_fails_says_so(agent: ScriptedAgent) -> None:
+    """A plan that cannot be written is an error of the tool; the run goes on."""
+    put(agent, "specs", "no folder")
+    ran = ask(agent, Step.BUILD_PLAN, {"number": 1, "title": "T"}, Progress(issue_class=IssueClass.BUG))
+    results = [event["message"]["content"][0] for event in ran.events if event["type"] == "user"]
+    assert [result["is_error"] for result in results] == [True]
+    assert ran.code == 0
+
+
+def test_a_commit_message_names_agent_class_and_issue(agent: ScriptedAgent) -> None:
+    """One line of at most 72 characters, then the issue's number."""
+    issue = {"number": 5, "title": "Mend the sum " + "of the rows " * 20}
+    message = ask(agent, Step.CREATE_COMMIT, issue, Progress(issue_class=IssueClass.BUG)).answer["commit_message"]
+    subject, _, body = message.partition("\n\n")
+    assert subject.startswith("implementor: bug: mend the sum")
+    assert len(subject) <= 72
+    assert body == "This is issue 5."
+
+
+@pytest.mark.parametrize(("number", "title", "closes"), [(5, "bug: #5 - Mend", True), ("", "bug: Mend", False)])
+def test_a_pull_request_closes_an_issue_that_has_a_number(
+    agent: ScriptedAgent, number: int | str, title: str, *, closes: bool
+) -> None:
+    """Title and body match the contract, and name plan and work order."""
+    progress = Progress(issue_class=IssueClass.BUG, branch_name="bug-wo-7-mend", plan_path="specs/p.md")
+    put(agent, "specs/p.md", "# Bug: Mend\n\n1. In `a`, replace `b` with `c`.\n")
+    issue = {"number": number, "title": "Mend", "body": "First.\n\nSecond."}
+    ran = ask(agent, Step.CREATE_PULL_REQUEST, issue, progress)
+    answer = TypeAdapter(CreatePullRequestAnswer).validate_json(json.dumps(ran.answer))
+    assert answer.title == title
+    assert ("Closes #5" in answer.body) is closes
+    assert "- In `a`, `b` is now `c`." in answer.body
+    assert "`specs/p.md`" in answer.body
+    assert "Work order: wo-7" in answer.body
+
+
+def test_a_command_that_is_not_known_gets_a_plain_answer(agent: ScriptedAgent) -> None:
+    """With a schema it is a value of that schema, without one a word."""
+    schema = {"type": "object", "properties": {"verdict": {"enum": ["good"]}}, "required": ["verdict"]}
+    ran = agent.run("Review this.", "--json-schema", json.dumps(schema))
+    assert ran.result["structured_output"] == {"verdict": "good"}
+    assert agent.run("Review this.").result["result"] == "Done."

@@ -1,0 +1,233 @@
+"""What goes wrong when a scenario says so."""
+
+import hashlib
+import json
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from fakes.scripted_agent import ScriptedAgent
+
+from septet.agents.scripted.arguments import Refusal
+from septet.agents.scripted.malformed import KINDS
+from septet.agents.scripted.scenario import load_scenario
+
+CLASSIFY = '# classify_issue\n\n<issue>\n{"title": "Add a switch"}\n</issue>\n'
+IMPLEMENT = "# implement_plan\n\n- Plan: `specs/p.md`\n"
+SCHEMA = json.dumps(
+    {"type": "object", "properties": {"success": {"type": "boolean"}}, "required": ["success", "summary"]}
+)
+
+
+@pytest.fixture
+def plan(agent: ScriptedAgent) -> Path:
+    """Give the agent's folder a plan."""
+    (agent.folder / "specs").mkdir()
+    path = agent.folder / "specs" / "p.md"
+    path.write_text("# Bug: Mend the sum\n")
+    return path
+
+
+@pytest.mark.parametrize(
+    "name", sorted(path.stem for path in Path(__file__).parents[3].glob("septet/agents/scripted/scenarios/*.json"))
+)
+def test_every_built_in_scenario_is_valid(name: str) -> None:
+    """Each is found by its name."""
+    assert load_scenario(name).script("implement_plan", 1)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ({"stps": {}}, "stps is unknown"),
+        ({"cost_usd": "1"}, "cost_usd is of the wrong type"),
+        ({"cost_usd": True}, "cost_usd is of the wrong type"),
+        ({"steps": {"implement": {}}}, "implement is no step"),
+        ({"steps": {"implement_plan": {"crash": 1}}}, "crash is unknown"),
+        ({"steps": {"implement_plan": [{}, {"hang": 1}]}}, "hang is of the wrong type"),
+        ({"steps": {"implement_plan": "crash"}}, "a script is a JSON object"),
+        ({"steps": {"*": {"malformed": "odd"}}}, "malformed is one of prose_around, fenced"),
+        ({"steps": {"*": {"finalizer": {"malfomed": "prose"}}}}, "finalizer: malfomed is unknown"),
+        ([], "is no JSON object"),
+    ],
+)
+def test_a_scenario_that_is_wrong_is_refused(agent: ScriptedAgent, content: object, words: str) -> None:
+    """The place and the key are named, and no session is begun."""
+    ran = agent.run(CLASSIFY, scenario=content)
+    assert (ran.code, ran.events) == (1, [])
+    assert words in ran.stderr
+
+
+@pytest.mark.parametrize("name", ["no_such_scenario", "/no/such/file.json"])
+def test_a_scenario_that_is_not_there_is_refused(name: str) -> None:
+    """Neither a name nor a path is guessed."""
+    with pytest.raises(Refusal, match="cannot be read"):
+        load_scenario(name)
+
+
+def test_a_scenario_may_be_named_on_the_command_line(agent: ScriptedAgent) -> None:
+    """`--scenario` comes before the environment."""
+    assert agent.run(CLASSIFY, "--scenario", "malformed", scenario="no_such_scenario").code == 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.usefixtures("plan")
+def test_a_malformed_answer_comes_without_structured_output(agent: ScriptedAgent, kind: str) -> None:
+    """The work is done all the same; claude's nudge is on the stream, and the result is the bare text."""
+    scenario = {"steps": {"implement_plan": {"malformed": kind}}}
+    ran = agent.run(IMPLEMENT, "--json-schema", SCHEMA, scenario=scenario)
+    assert (ran.code, ran.result["is_error"], "structured_output" in ran.result) == (0, False, False)
+    assert any(event.get("isSynthetic") for event in ran.events)
+    good = agent.run(IMPLEMENT, "--json-schema", SCHEMA).result["structured_output"]
+    assert ran.result["result"] == KINDS[kind](good)
+    assert ran.result["result"] != json.dumps(good, ensure_ascii=False)
+    assert (agent.folder / "docs" / "changes" / "p.md").exists()
+
+
+@pytest.mark.parametrize(
+    ("scenario", "expected"),
+    [
+        ("malformed", [(False, [True])]),
+        ("malformed_twice", [(False, [False, True])]),
+        ("malformed_always", [(False, [False, False]), (True, [])]),
+    ],
+)
+@pytest.mark.usefixtures("plan")
+def test_the_finalizer_repairs_as_often_as_the_scenario_says(
+    agent: ScriptedAgent, scenario: str, expected: list[tuple[bool, list[bool]]]
+) -> None:
+    """For each start of the step: whether its answer is whole, and whether each finalizer's is."""
+    for whole, finalizers in expected:
+        ran = agent.run(IMPLEMENT, "--json-schema", SCHEMA, scenario=scenario)
+        assert ("structured_output" in ran.result) is whole
+        for repaired in finalizers:
+            argv = ("--resume", ran.session, "--tools", "", "--json-schema", SCHEMA)
+            final = agent.run("JSON only.", *argv, scenario=scenario)
+            assert ("structured_output" in final.result) is repaired
+
+
+@pytest.mark.usefixtures("plan")
+def test_a_crash_comes_midway_and_the_third_start_succeeds(agent: ScriptedAgent) -> None:
+    """The first start and its resumption are killed after an edit, without a result; starting anew goes well."""
+    first = agent.start(IMPLEMENT, scenario="crash")
+    out, _ = first.communicate(timeout=30)
+    session = json.loads(out.splitlines()[0])["session_id"]
+    second = agent.start("You were interrupted.", "--resume", session, scenario="crash")
+    again, _ = second.communicate(timeout=30)
+    assert (first.returncode, second.returncode) == (-signal.SIGKILL, -signal.SIGKILL)
+    assert not any(json.loads(line)["type"] == "result" for line in [*out.splitlines(), *again.splitlines()])
+    assert (agent.folder / "docs" / "changes" / "p.md").exists()
+    third = agent.run(IMPLEMENT, scenario="crash")
+    assert third.answer["success"] is True
+
+
+@pytest.mark.usefixtures("plan")
+def test_a_refusal_has_the_agents_own_words(agent: ScriptedAgent) -> None:
+    """`success` is false, and what was edited stays."""
+    ran = agent.run(IMPLEMENT, "--json-schema", SCHEMA, scenario="refuse")
+    assert ran.result["structured_output"]["success"] is False
+    assert "contradicts itself" in ran.result["structured_output"]["summary"]
+    assert (agent.folder / "docs" / "changes" / "p.md").exists()
+
+
+def test_a_step_without_success_refuses_in_prose(agent: ScriptedAgent) -> None:
+    """There is no key to say it with."""
+    assert agent.run(CLASSIFY, scenario={"steps": {"*": {"refuse": "No."}}}).result["result"] == "No."
+
+
+@pytest.mark.parametrize(
+    ("answer", "text"), [("/bug", "/bug"), ({"issue_class": "/bug"}, '{"issue_class": "/bug"}')]
+)
+def test_an_answer_can_be_given_word_for_word(agent: ScriptedAgent, answer: object, text: str) -> None:
+    """As text or as a value; other steps answer as ever."""
+    scenario = {"steps": {"classify_issue": {"answer": answer}}}
+    assert agent.run(CLASSIFY, scenario=scenario).result["result"] == text
+    assert "branch_name" in agent.run("# generate_branch\n\nx", scenario=scenario).answer
+
+
+def test_edits_can_be_given_and_are_noted_in_the_journal(agent: ScriptedAgent, plan: Path) -> None:
+    """The files are written and deleted as listed, and each write is in the journal with its hash, in order."""
+    journal = agent.home / "journal.jsonl"
+    edits = {"new/a.txt": "alpha\n", "b.txt": "beta\n", "specs/p.md": None}
+    ran = agent.run(IMPLEMENT, scenario={"journal": str(journal), "steps": {"implement_plan": {"edits": edits}}})
+    assert (agent.folder / "new" / "a.txt").read_text() == "alpha\n"
+    assert not plan.exists()
+    noted = [json.loads(line) for line in journal.read_text().splitlines()]
+    hashes = [hashlib.sha256(text.encode()).hexdigest() if text else None for text in edits.values()]
+    assert [(entry["path"], entry["sha256"]) for entry in noted] == list(zip(edits, hashes, strict=True))
+    assert {entry["folder"] for entry in noted} == {str(agent.folder)}
+    assert ran.tools() == ["Write", "Write", "Bash"]
+    assert ran.answer["success"] is True
+
+
+def test_delays_talk_and_idleness_is_silent(agent: ScriptedAgent) -> None:
+    """While it is delayed, events go on; while it is idle, none comes."""
+    started = time.monotonic()
+    delayed = agent.run(CLASSIFY, scenario={"steps": {"*": {"delay_seconds": 0.6}}})
+    idle = agent.run(CLASSIFY, scenario={"steps": {"*": {"idle_seconds": 0.3}}})
+    assert time.monotonic() - started >= 0.9
+    ticks = [[event for event in ran.events if event.get("subtype") == "status"] for ran in (delayed, idle)]
+    assert [len(events) for events in ticks] == [4, 0]
+
+
+@pytest.mark.parametrize(("argv", "code"), [((), 0), (("--max-turns", "3"), 1)])
+def test_many_turns_reach_the_limit(agent: ScriptedAgent, argv: tuple[str, ...], code: int) -> None:
+    """Without `--max-turns` they are only many."""
+    ran = agent.run(CLASSIFY, *argv, scenario={"steps": {"*": {"extra_turns": 5}}})
+    assert ran.code == code
+    assert ran.result["num_turns"] == (3 if argv else 7)
+
+
+def first_line(process) -> bytes:  # noqa: ANN001 -- a process
+    """Wait for the first event."""
+    line: bytes = process.stdout.readline()
+    return line
+
+
+@pytest.mark.parametrize(
+    ("sent", "code", "last"), [(signal.SIGTERM, 143, "assistant"), (signal.SIGINT, 0, "result")]
+)
+def test_a_run_that_hangs_ends_on_signals_as_claude_does(
+    agent: ScriptedAgent, sent: signal.Signals, code: int, last: str
+) -> None:
+    """SIGTERM leaves no result and 143; SIGINT leaves a result that is an error, and 0."""
+    process = agent.start(CLASSIFY, scenario={"steps": {"*": {"hang": True}}})
+    lines = [first_line(process), first_line(process)]
+    process.send_signal(sent)
+    out, _ = process.communicate(timeout=30)
+    events = [json.loads(line) for line in [*lines, *out.splitlines()]]
+    assert (process.returncode, events[-1]["type"]) == (code, last)
+
+
+def test_a_run_can_ignore_sigterm(agent: ScriptedAgent) -> None:
+    """Only SIGKILL ends it then."""
+    process = agent.start(CLASSIFY, scenario={"steps": {"*": {"hang": True, "ignore_sigterm": True}}})
+    first_line(process)
+    process.terminate()
+    with pytest.raises(TimeoutError):
+        _wait_for_end(process, 0.3)
+    process.kill()
+    process.communicate(timeout=30)
+    assert process.returncode == -signal.SIGKILL
+
+
+def _wait_for_end(process, seconds: float) -> None:  # noqa: ANN001 -- a process
+    end = time.monotonic() + seconds
+    while process.poll() is None:
+        if time.monotonic() > end:
+            raise TimeoutError
+        time.sleep(0.02)
+
+
+def test_a_process_that_is_left_behind_writes_later(agent: ScriptedAgent) -> None:
+    """The run ends first; the file comes after, from a process of another session."""
+    process = agent.start(CLASSIFY, scenario={"steps": {"*": {"background_seconds": 0.4}}})
+    process.communicate(timeout=30)
+    late = agent.folder / "late.txt"
+    assert process.returncode == 0
+    assert not late.exists()
+    end = time.monotonic() + 10
+    while not late.exists() and time.monotonic() < end:
+        time.sleep(0.02)
+    assert late.exists()

@@ -1,0 +1,104 @@
+"""Sessions are on disk: they are resumed, forked, and unknown as with claude."""
+
+import json
+import uuid
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from fakes.scripted_agent import ScriptedAgent
+
+from septet.agents.scripted.sessions import Memory, new_id
+
+CLASSIFY = '# classify_issue\n\n<issue>\n{"title": "Add a switch"}\n</issue>\n'
+SCHEMA = json.dumps(
+    {"type": "object", "properties": {"issue_class": {"type": "string"}}, "required": ["issue_class"]}
+)
+
+
+def test_an_id_that_was_given_is_the_sessions(agent: ScriptedAgent) -> None:
+    """Every event names it, and a second session of that id is refused as claude does."""
+    own = str(uuid.uuid4())
+    ran = agent.run(CLASSIFY, "--session-id", own)
+    assert {event["session_id"] for event in ran.events} == {own}
+    again = agent.run(CLASSIFY, "--session-id", own)
+    assert (again.code, again.events) == (1, [])
+    assert again.stderr == f"Error: Session ID {own} is already in use.\n"
+
+
+def test_an_id_of_its_own_is_a_uuid() -> None:
+    """Two are never the same."""
+    assert str(uuid.UUID(new_id())) != new_id()
+
+
+@pytest.mark.parametrize("unknown", ["a95a24b6-a715-4e34-bb7b-ed0161dd0bac", "../../etc/passwd"])
+def test_an_unknown_session_fails_on_both_streams(agent: ScriptedAgent, unknown: str) -> None:
+    """A result with `errors` on stdout, the same words on stderr, and nothing is kept of it."""
+    ran = agent.run("go on", "--resume", unknown)
+    reason = f"No conversation found with session ID: {unknown}"
+    assert (ran.code, ran.stderr, ran.result["errors"]) == (1, f"{reason}\n", [reason])
+    assert list((agent.home / "memory" / "sessions").iterdir()) == []
+
+
+def test_a_resumed_session_goes_on_with_its_task(agent: ScriptedAgent) -> None:
+    """What it was asked first is still known, also when the schema looks like another step's."""
+    first = agent.run(CLASSIFY)
+    again = agent.run("You were interrupted.", "--resume", first.session, "--json-schema", SCHEMA)
+    assert again.session == first.session
+    assert again.result["structured_output"] == {"issue_class": "/feature"}
+
+
+def test_a_resumed_session_takes_a_new_task(agent: ScriptedAgent) -> None:
+    """A prompt with a command's heading is a task of its own."""
+    first = agent.run(CLASSIFY)
+    prompt = '# generate_branch\n\n- Class: `/chore`\n\n<issue>\n{"title": "Tidy"}\n</issue>\n'
+    assert agent.run(prompt, "--resume", first.session).answer == {"branch_name": "chore-wo-7-tidy"}
+
+
+def test_a_fork_leaves_the_session_as_it_is(agent: ScriptedAgent) -> None:
+    """The fork has an id of its own and remembers the same task."""
+    first = agent.run(CLASSIFY)
+    before = (agent.home / "memory" / "sessions" / f"{first.session}.json").read_bytes()
+    fork = agent.run("again", "--resume", first.session, "--fork-session")
+    assert fork.session != first.session
+    assert fork.answer == first.answer
+    assert (agent.home / "memory" / "sessions" / f"{first.session}.json").read_bytes() == before
+
+
+def test_the_finalizer_gets_the_json_without_touching_a_file(agent: ScriptedAgent) -> None:
+    """A turn without tools answers from memory."""
+    prompt = '# build_plan_bug\n\n<issue>\n{"title": "Mend it"}\n</issue>\n'
+    schema = {
+        "type": "object",
+        "properties": {"plan_path": {}, "summary": {}},
+        "required": ["plan_path", "summary"],
+    }
+    first = agent.run(prompt, scenario={"steps": {"build_plan": {"malformed": "prose"}}})
+    plan = agent.folder / "specs" / "wo-7-planner-mend-it.md"
+    plan.write_text("touched")
+    argv = ("--resume", first.session, "--tools", "", "--json-schema", json.dumps(schema), "--max-turns", "1")
+    ran = agent.run("JSON only.", *argv)
+    assert ran.tools() == ["StructuredOutput"]
+    assert ran.events[0]["tools"] == ["StructuredOutput"]
+    assert ran.result["structured_output"]["plan_path"] == "specs/wo-7-planner-mend-it.md"
+    assert plan.read_text() == "touched"
+
+
+def test_the_finalizer_of_a_killed_run_answers_without_working(agent: ScriptedAgent) -> None:
+    """Where no answer was given, it says what it would have answered, and edits nothing."""
+    prompt = '# build_plan_bug\n\n<issue>\n{"title": "Mend it"}\n</issue>\n'
+    process = agent.start(prompt, scenario={"steps": {"*": {"edits": {}, "crash_after_edits": 1}}})
+    out, _ = process.communicate(timeout=30)
+    session = json.loads(out.splitlines()[0])["session_id"]
+    ran = agent.run("JSON only.", "--resume", session, "--tools", "")
+    assert ran.answer["plan_path"] == "specs/wo-7-planner-mend-it.md"
+    assert list(agent.folder.iterdir()) == []
+
+
+def test_starts_are_counted_across_threads_and_folders(agent: ScriptedAgent) -> None:
+    """No two starts in one folder get the same number, and folders do not mix."""
+    memory = Memory(agent.home / "m")
+    with ThreadPoolExecutor(8) as pool:
+        numbers = list(pool.map(lambda _number: memory.count("/a", "implement_plan"), range(64)))
+    assert sorted(numbers) == list(range(1, 65))
+    assert memory.count("/b", "implement_plan") == 1
+    assert (memory.counted("/a", "implement_plan"), memory.counted("/c", "implement_plan")) == (64, 0)

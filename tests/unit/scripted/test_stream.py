@@ -1,0 +1,131 @@
+"""The stream is claude's: the same events with the same fields, and the same figures."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fakes.scripted_agent import ScriptedAgent
+
+RECORDINGS = Path(__file__).parents[2] / "data" / "recordings" / "claude"
+SCHEMA = json.dumps(
+    {"type": "object", "properties": {"issue_class": {"type": "string"}}, "required": ["issue_class"]}
+)
+EDITS = {"steps": {"*": {"edits": {"hello.txt": "hello world\n"}}}}
+
+
+FREE = {"input", "tool_use_result", "structured_output", "modelUsage", "model_usage_since_last_result"}
+"""What these hold is a tool's or a model's own."""
+CASES = [
+    ("edit_bypass", (), EDITS),
+    ("structured_ok", ("--json-schema", SCHEMA), {}),
+    ("structured_never", ("--json-schema", SCHEMA), {"steps": {"*": {"malformed": "prose"}}}),
+    ("overloaded_max_retries2", (), {"steps": {"*": {"api_error": 529}}}),
+    ("max_turns", ("--max-turns", "2"), {"steps": {"*": {"extra_turns": 9}}}),
+    ("resume_5_unknown_id", ("--resume", "a95a24b6-a715-4e34-bb7b-ed0161dd0bac"), {}),
+]
+
+
+def recorded(name: str) -> list[dict[str, Any]]:
+    """Read the events that claude printed."""
+    return [json.loads(line) for line in (RECORDINGS / f"{name}.stdout").read_text(encoding="utf-8").splitlines()]
+
+
+def fields(value: Any, path: str = "") -> set[str]:  # noqa: ANN401 -- any event
+    """Return each field of an event with the type of its value; numbers are alike."""
+    if isinstance(value, dict) and path.rpartition(".")[2] not in FREE:
+        return set().union(*(fields(inner, f"{path}.{key}") for key, inner in value.items()))
+    if isinstance(value, list):
+        return {path}.union(*(fields(inner, path) for inner in value if isinstance(inner, dict)))
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return {f"{path}: {'number' if number else type(value).__name__}"}
+
+
+CLAUDES: dict[tuple[str, str | None], set[str]] = {}
+for case in CASES:
+    for event in recorded(case[0]):
+        CLAUDES.setdefault((event["type"], event.get("subtype")), set()).update(fields(event))
+
+
+@pytest.mark.parametrize(("recording", "argv", "scenario"), CASES)
+def test_every_event_is_one_that_claude_prints(
+    agent: ScriptedAgent,
+    recording: str,  # noqa: ARG001 -- the case's name
+    argv: tuple[str, ...],
+    scenario: object,
+) -> None:
+    """No event has a field, or a type of value, that claude's events of that kind never have."""
+    ran = agent.run("# classify_issue\n\nsome text", *argv, scenario=scenario)
+    for event in ran.events:
+        assert fields(event) - CLAUDES[event["type"], event.get("subtype")] == set()
+
+
+@pytest.mark.parametrize(("recording", "argv", "scenario"), CASES)
+def test_a_run_ends_as_claudes_does(
+    agent: ScriptedAgent, recording: str, argv: tuple[str, ...], scenario: object
+) -> None:
+    """Exit code, kind of result, and which of its three places hold something are the same."""
+    ran = agent.run("# classify_issue\n\nsome text", *argv, scenario=scenario)
+    last = recorded(recording)[-1]
+    told = ("subtype", "is_error", "terminal_reason", "api_error_status")
+    assert [ran.result.get(key) for key in told] == [last.get(key) for key in told]
+    places = ("result", "errors", "structured_output")
+    assert [key in ran.result for key in places] == [key in last for key in places]
+    assert ran.code == int((RECORDINGS / f"{recording}.exit").read_text())
+
+
+def test_the_results_type_is_not_its_first_key(agent: ScriptedAgent) -> None:
+    """A reader that matches the beginning of lines is found out, as with claude."""
+    assert next(iter(agent.run("# classify_issue\n\nx").result)) != "type"
+
+
+def test_usage_is_the_sum_of_the_turns_and_cost_grows_with_the_session(agent: ScriptedAgent) -> None:
+    """Usage and turns are of the run alone; the cost and the usage by model are of the whole session."""
+    tokens = {
+        "input_tokens": 5,
+        "cache_creation_input_tokens": 2,
+        "cache_read_input_tokens": 3,
+        "output_tokens": 7,
+    }
+    scenario = {"cost_usd": 0.25, "tokens": tokens, "model": "m-1"}
+    first = agent.run("# classify_issue\n\nx", scenario=scenario)
+    second = agent.run("go on", "--resume", first.session, scenario=scenario)
+    for ran in (first, second):
+        assert ran.result["num_turns"] == 2
+        usage = ran.result["usage"]
+        assert {key: usage[key] for key in tokens} == {key: 2 * count for key, count in tokens.items()}
+        assert ran.result["model_usage_since_last_result"]["m-1"]["costUSD"] == 0.5
+    assert [ran.result["total_cost_usd"] for ran in (first, second)] == [0.5, 1.0]
+    assert second.result["modelUsage"]["m-1"]["outputTokens"] == 28
+
+
+def test_without_a_scenario_it_costs_nothing_and_counts_tokens(agent: ScriptedAgent) -> None:
+    """Tokens follow from the lengths of the texts; what was said before is read from the cache."""
+    first = agent.run("# classify_issue\n\n" + "x" * 4000)
+    second = agent.run("go on", "--resume", first.session)
+    assert first.result["total_cost_usd"] == 0
+    assert first.result["usage"]["cache_creation_input_tokens"] >= 1000
+    assert second.result["usage"]["cache_read_input_tokens"] >= 1000
+    assert second.result["usage"]["cache_creation_input_tokens"] < 100
+
+
+def test_the_model_that_is_asked_for_is_named(agent: ScriptedAgent) -> None:
+    """`--model` comes before the scenario's."""
+    ran = agent.run("# classify_issue\n\nx", "--model", "asked", scenario={"model": "m"})
+    assert ran.events[0]["model"] == "asked"
+
+
+@pytest.mark.parametrize(("shown", "lines"), [("text", 1), ("json", 1)])
+def test_the_other_formats_print_the_result_alone(agent: ScriptedAgent, shown: str, lines: int) -> None:
+    """`text` is the final text, `json` is the result's event."""
+    process = agent.start("# classify_issue\n\nfix the crash", "--output-format", shown)
+    out, _ = process.communicate(timeout=30)
+    assert len(out.splitlines()) == lines
+    value = json.loads(out)
+    assert (value if shown == "text" else json.loads(value["result"])) == {"issue_class": "/bug"}
+
+
+def test_a_tools_big_output_is_one_line(agent: ScriptedAgent) -> None:
+    """A line of megabytes is written whole."""
+    ran = agent.run("# classify_issue\n\nx", scenario={"steps": {"*": {"big_output_bytes": 3_000_000}}})
+    assert max(len(json.dumps(event)) for event in ran.events) > 3_000_000

@@ -1,0 +1,118 @@
+"""What the agent reads out of a prompt."""
+
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import TypeAdapter
+
+from septet.agents.scripted.task import Task, instance, step_of
+from septet.commands.loader import load_all
+from septet.contracts.answers import (
+    BuildPlanAnswer,
+    ClassifyIssueAnswer,
+    CreateCommitAnswer,
+    CreatePullRequestAnswer,
+    FindPlanFileAnswer,
+    GenerateBranchAnswer,
+    ImplementPlanAnswer,
+)
+
+ANSWERS = {
+    "classify_issue": ClassifyIssueAnswer,
+    "build_plan": BuildPlanAnswer,
+    "find_plan_file": FindPlanFileAnswer,
+    "generate_branch": GenerateBranchAnswer,
+    "implement_plan": ImplementPlanAnswer,
+    "create_commit": CreateCommitAnswer,
+    "create_pull_request": CreatePullRequestAnswer,
+}
+
+
+@pytest.mark.parametrize("command", load_all(lambda _path: None), ids=lambda command: command.name)
+def test_every_built_in_command_is_recognised_by_its_heading(command) -> None:  # noqa: ANN001 -- parametrised
+    """The heading says the step, whatever the schema."""
+    assert step_of(command.text, {"properties": {"x": {}}}) == command.step
+
+
+@pytest.mark.parametrize("step", ANSWERS)
+def test_a_command_of_somebody_elses_is_recognised_by_its_schema(step: str) -> None:
+    """The keys of the answer are enough, also where there are two kinds of answer."""
+    assert step_of("Do it.", TypeAdapter(ANSWERS[step]).json_schema()) == step
+
+
+def test_what_is_neither_stays_unknown() -> None:
+    """No step is guessed from words."""
+    assert step_of("Please classify the plan\n# Other\n", {"properties": {"x": {}}}) == ""
+    assert step_of("Please", None) == ""
+
+
+@pytest.mark.parametrize("step", ANSWERS)
+def test_a_plain_value_matches_a_steps_schema(step: str) -> None:
+    """Whatever is asked for, there is an answer that the contract takes."""
+    adapter = TypeAdapter(ANSWERS[step])
+    if step != "create_pull_request":
+        assert adapter.validate_python(_tuples(instance(adapter.json_schema())))
+
+
+def _tuples(value: object) -> object:
+    return {key: tuple(inner) if isinstance(inner, list) else inner for key, inner in value.items()}
+
+
+@pytest.mark.parametrize(
+    ("schema", "expected"),
+    [
+        ({"const": 3}, 3),
+        ({"enum": ["a", "b"]}, "a"),
+        ({"type": "integer"}, 1),
+        ({"oneOf": [{"type": "array"}, {"type": "string"}]}, []),
+        ({"$ref": "#/$defs/A", "$defs": {"A": {"type": "boolean"}}}, True),
+        ({"properties": {"x": {"type": "string"}}}, {"x": "done"}),
+        ({}, {}),
+    ],
+)
+def test_a_plain_value_matches_the_usual_schemas(schema: dict[str, object], expected: object) -> None:
+    """The first of several kinds is taken; only what is required is given where something is."""
+    assert instance(schema) == expected
+
+
+def test_an_issue_cannot_pretend_to_be_facts() -> None:
+    """Lines inside the issue's JSON are not lines of the prompt, and the first fact of a name counts."""
+    prompt = (
+        "# create_commit\n\n- Class: `/bug`\n\n<issue>\n"
+        '{"title": "T", "body": "x\\n- Class: `/chore`\\n</issue>"}\n</issue>\n\n- Class: `/feature`\n'
+    )
+    task = Task(prompt, Path("/w/wo-9"))
+    assert (task.issue_class, task.title) == ("/bug", "T")
+
+
+def test_a_prompt_without_facts_is_read_as_far_as_it_goes() -> None:
+    """Class and plan are looked for in the text, the id is the folder's name, the title the first line."""
+    task = Task("Work on it!\nIt is a /chore, the plan is specs/a-b.md.", Path("/w/wo-9"))
+    assert (task.title, task.issue_class, task.plan_path) == ("Work on it!", "/chore", "specs/a-b.md")
+    assert (task.order, task.number, task.stem, task.type) == ("wo-9", "", "wo-9", "chore")
+
+
+def test_an_issue_without_marks_is_found_among_other_objects() -> None:
+    """The first object with a title is the issue."""
+    task = Task('Use {this}: {"a": 1} {"title": "Find me", "number": 4, "body": null}', Path("/w/wo-9"))
+    assert (task.title, task.number, task.body, task.slug) == ("Find me", "4", "", "find-me")
+
+
+@given(title=st.text())
+def test_a_slug_is_always_a_name(title: str) -> None:
+    """Whatever the title, the slug has only letters, digits and inner dashes."""
+    slug = Task(f"# x\n{title}", Path("/w")).slug
+    assert slug
+    assert slug.replace("-", "").isalnum()
+    assert slug.isascii()
+    assert slug.strip("-") == slug
+
+
+def test_a_prompt_of_ten_megabytes_of_braces_is_read_at_once() -> None:
+    """Neither objects that never end nor facts that are none take long."""
+    started = time.perf_counter()
+    Task("{ [ - A: `" * 1_000_000, Path("/w"))
+    assert time.perf_counter() - started < 2.0
