@@ -1,6 +1,9 @@
 """One tree of errors: a class's docstring is its default message, and it says whether a retry can help."""
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from septet.agents.ladder import Carried
 
 
 class SeptetError(Exception):
@@ -91,6 +94,9 @@ class ForgeUnavailableError(ForgeError):
 class AgentError(SeptetError):
     """The agent could not do its work."""
 
+    carried: "Carried | None" = None
+    """What the agent run came to, where one was started: its facts belong on the record of a failed step too."""
+
 
 class AgentMissingError(AgentError):
     """The agent's program was not found."""
@@ -110,6 +116,14 @@ class AgentCrashedError(AgentError):
     """The agent ended without a result."""
 
     retryable = True
+
+
+class AgentGaveUpError(AgentError):
+    """The agent ended without a result, and so it did when it was resumed and started again."""
+
+
+class AgentRefusedError(AgentError):
+    """The agent's program refused to start."""
 
 
 class AgentLimitError(AgentError):

@@ -55,8 +55,8 @@ def main() -> int:
 @contextmanager
 def containers() -> Iterator[None]:
     """Start everything; at the end remove it, after its logs were shown where something failed."""
-    compose("up", "--detach", "--no-build", "--scale", f"worker={REPLICAS}")
     try:
+        compose("up", "--detach", "--no-build", "--scale", f"worker={REPLICAS}")
         yield
     except BaseException:
         print(compose("logs", "--tail", "40"), file=sys.stderr)

@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol
 
-from septet.agents.outcome import ExitRecord, Outcome, Seen
+from septet.agents.capabilities import Capabilities
+from septet.agents.outcome import NO_USAGE, ExitRecord, Outcome, Seen
+from septet.contracts.facts import Usage
 from septet.errors import AgentMissingError
 
 Tools = Literal["all", "read", "none"]
@@ -94,8 +96,12 @@ class Adapter(Protocol):
             AgentError: It cannot work on this host; the remedy says what to change.
         """
 
-    def dialect(self) -> Dialect:
-        """Return the reader of a new stream."""
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the CLI can do for the engine beside its work."""
+
+    def dialect(self, before: Usage = NO_USAGE) -> Dialect:
+        """Return the reader of a new stream; `before` is what its session used in the runs before this one."""
 
 
 def find_program(agent: str, program: str, host: Host) -> str:
@@ -113,7 +119,7 @@ def find_program(agent: str, program: str, host: Host) -> str:
                 f"{variable} names {configured}, which is no program that can be started.",
                 remedy=f"Correct {variable}, or unset it and put `{program}` on PATH.",
             )
-        return str(found)
+        return os.path.abspath(found)
     places = (host.env.get("PATH", os.defpath), str(Path(sys.executable).parent))
     found = shutil.which(program, path=os.pathsep.join(places))
     if found is None:
@@ -121,7 +127,7 @@ def find_program(agent: str, program: str, host: Host) -> str:
             f"The program `{program}` of the agent {agent} is not on PATH.",
             remedy=f"Install it, or say where it is with {variable}.",
         )
-    return found
+    return os.path.abspath(found)
 
 
 def allowed(env: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:

@@ -4,6 +4,7 @@ import asyncio
 import os
 import socket
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,10 +13,13 @@ from typing import Final, Self, cast
 import msgspec
 
 from septet.agents.outcome import ExitRecord
+from septet.agents.runs import Run
+from septet.errors import AgentError
 
 _SOCKET_NAME: Final = "control.sock"
 _LONGEST_ADDRESS_BYTES: Final = 100
 """The system's limit is 104 (macOS) or 108 bytes."""
+_LOOK_SECONDS: Final = 0.02
 _DESCRIPTORS: Final = Path("/proc/self/fd")
 
 
@@ -45,7 +49,7 @@ class Attachment(asyncio.Protocol):
         _, attachment = await asyncio.get_running_loop().create_unix_connection(cls, sock=connected)
         return attachment
 
-    async def end(self, within_seconds: float) -> bool:
+    async def ended(self, within_seconds: float) -> bool:
         """Wait for the end, or until the time is over; return whether it came."""
         await asyncio.wait((self._end,), timeout=within_seconds)
         return self._end.done()
@@ -83,6 +87,36 @@ class Attachment(asyncio.Protocol):
             self._end.set_result(None)
 
 
+async def end_agent(run: Run, why: str, *, within_seconds: float = 15.0) -> ExitRecord | None:
+    """End a run's agent and everything below it, and return how it ended; one that has ended is left as it is.
+
+    Args:
+        run: The run; it may be anyone's.
+        why: The reason, in one word: `cancelled`, `paused`, `reset` …
+        within_seconds: It takes two seconds of grace at the most, and a moment.
+
+    Raises:
+        AgentError: It could not be ended.
+    """
+    bound = time.monotonic() + within_seconds
+    while await asyncio.to_thread(run.lives):
+        attachment = await Attachment.to(run.folder)
+        if attachment is not None:
+            try:
+                attachment.ask_to_end(why)
+                if await attachment.ended(bound - time.monotonic()):
+                    return attachment.record
+            finally:
+                attachment.close()
+        if time.monotonic() > bound:
+            raise AgentError(
+                f"The agent of {run.folder} did not end within {within_seconds:.0f} s.",
+                remedy=f"Kill the processes that {run.folder / 'lock'} names.",
+            )
+        await asyncio.sleep(_LOOK_SECONDS)
+    return await asyncio.to_thread(run.exit)
+
+
 @contextmanager
 def _short_address(folder: Path) -> Iterator[str]:
     """Give an address of the folder's socket that fits the system's limit, for as long as the block lasts."""
@@ -96,7 +130,7 @@ def _short_address(folder: Path) -> Iterator[str]:
         finally:
             os.close(descriptor)
     else:
-        with tempfile.TemporaryDirectory(prefix="septet-", dir="/tmp") as short:  # noqa: S108 -- TMPDIR may be long
+        with tempfile.TemporaryDirectory(prefix="septet-", dir="/tmp") as short:
             link = Path(short) / "run"
             link.symlink_to(folder)
             yield str(link / _SOCKET_NAME)

@@ -22,5 +22,5 @@ class Capabilities:
     turn_limit: bool = False
     """It holds a limit of turns itself."""
     login_files: tuple[str, ...] = ()
-    """What it logs in with, beside variables; `~` is the user's home. Bound or linked, never copied: a refresh of a
-    copy would break the user's own login."""
+    """What it logs in with, beside variables; `~` is the user's home. Bound or linked, never copied: what
+    refreshes a copy breaks the user's own login."""

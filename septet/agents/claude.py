@@ -6,7 +6,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from septet.agents.adapter import FOR_EVERY_AGENT, Dialect, Host, Invocation, Tools, Turn, allowed, find_program
+from septet.agents.capabilities import Capabilities
 from septet.agents.claude_stream import ClaudeStream
+from septet.agents.outcome import NO_USAGE
+from septet.agents.stdin import stdin_of
+from septet.contracts.facts import Usage
 from septet.errors import AgentError
 
 _LOGIN: Final = (
@@ -28,6 +32,14 @@ _TOOLS: Final[Mapping[Tools, tuple[str, ...]]] = {
     "read": ("--tools", "Read,Glob,Grep"),
     "none": ("--tools", ""),
 }
+_CAPABILITIES: Final = Capabilities(
+    tested_version="2.1.329",
+    own_session_id=True,
+    schema=True,
+    without_tools=True,
+    turn_limit=True,
+    login_files=("~/.claude/.credentials.json", "~/.claude.json"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +52,7 @@ class Claude:
     """Variables that the CLI logs in with; a name that ends with `*` is a prefix."""
     minds_root: bool = True
     """It refuses to skip permissions as root outside a sandbox."""
+    capabilities: Capabilities = _CAPABILITIES
 
     def invocation(self, turn: Turn, host: Host) -> Invocation:
         """Return how the CLI is started: the prompt on stdin, for a longer argv is refused by the system.
@@ -61,11 +74,12 @@ class Claude:
                 **_QUIET,
                 **({"IS_SANDBOX": "1"} if as_root else {}),
             },
-            stdin=_prompt(turn.prompt).encode("utf-8", errors="surrogateescape"),
+            stdin=stdin_of(turn.prompt),
         )
 
-    def dialect(self) -> Dialect:
-        """Return the reader of a new stream."""
+    def dialect(self, before: Usage = NO_USAGE) -> Dialect:
+        """Return the reader of a new stream; its figures are those of the run alone."""
+        del before
         return ClaudeStream()
 
 
@@ -88,8 +102,3 @@ def _arguments(turn: Turn) -> list[str]:
     if turn.max_turns is not None:
         arguments += ["--max-turns", str(turn.max_turns)]
     return arguments
-
-
-def _prompt(prompt: str) -> str:
-    """Return the prompt so that its first word is no command of the CLI's own (`/init` would be carried out)."""
-    return f"Your task:\n\n{prompt}" if prompt.lstrip().startswith("/") else prompt

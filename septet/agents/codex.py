@@ -24,8 +24,11 @@ _QUIET: Final = (
     "analytics.enabled=false",
     'shell_environment_policy.exclude=["*KEY*","*TOKEN*","*SECRET*"]',
 )
-"""Its tools see none of its keys. Its retries are settings of a provider that only the user can name; they are few,
-but for a refused connection, at which it waits for ever: the idle limit ends that, and the outcome says `network`."""
+"""Its tools see none of its keys. Its retries are settings of a provider that only the user names: they are few,
+but at a refused connection it waits for ever. A limit ends that, and the outcome is an error of the API."""
+_CAPABILITIES: Final = Capabilities(
+    tested_version="0.169.0", schema=True, login_files=("~/.codex/auth.json", "~/.codex/config.toml")
+)
 _STATUS: Final = re.compile(r"(?:unexpected status|last status:) (\d{3})")
 _STATUS_OF_WORDS: Final = (
     (re.compile(r"at capacity", re.IGNORECASE), 529),
@@ -44,12 +47,10 @@ class Codex:
     """The CLI's command line."""
 
     name: str = "codex"
-    capabilities: Capabilities = Capabilities(
-        tested_version="0.169.0", schema=True, login_files=("~/.codex/auth.json", "~/.codex/config.toml")
-    )
+    capabilities: Capabilities = _CAPABILITIES
 
     def invocation(self, turn: Turn, host: Host) -> Invocation:
-        """Return how the CLI is started: the prompt on stdin, everything else as settings, which `resume` takes too.
+        """Return how the CLI is started: the prompt on stdin, the rest as settings, which `resume` takes too.
 
         The schema goes into a file of the CLI's own home, named by its content.
 
@@ -72,7 +73,7 @@ class Codex:
         )
 
     def dialect(self, before: Usage = NO_USAGE) -> Dialect:
-        """Return the reader of a new stream; its figures are those of the thread, from which `before` is taken off."""
+        """Return the reader of a new stream; its figures are those of the thread, without `before`."""
         return CodexStream(before)
 
 

@@ -13,6 +13,8 @@ AFTER_RESULT: Final = "after_result"
 """Reasons for which an agent is asked to end; callers may have others, in one word."""
 
 _STDERR_SHOWN: Final = 600
+_PASSING: Final = ("EAGAIN", "ENOMEM", "EMFILE", "ENFILE", "ETXTBSY", "ENOSPC", "EIO")
+"""What a machine answers that is short of something, and may not be in a moment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,9 @@ def _by_others(end: ExitRecord) -> Ending | None:
     if end.cause == "lost":
         return Ending("crashed", "lost", "The agent's supervisor was killed, and the agent with it.")
     if end.cause == "not_started":
-        return Ending("crashed", "not_started", f"The agent's program did not start: {end.why}.")
+        passing = end.why.startswith(_PASSING)
+        message = f"The agent's program did not start: {end.why}."
+        return Ending("crashed", "not_started", message, retryable=passing, retry_after_seconds=5.0)
     return None
 
 

@@ -26,6 +26,8 @@ class Progress:
     """The last event's type."""
     tokens: int
     turns: int
+    epoch: int
+    """The number of this attempt on the run."""
 
 
 @dataclass(slots=True)
@@ -34,6 +36,7 @@ class Reading:
 
     run: Run
     dialect: Dialect
+    epoch: int
     _position: int = 0
 
     def catch_up(self) -> None:
@@ -52,7 +55,7 @@ class Reading:
     def progress(self) -> Progress:
         """Return how far the agent is."""
         seen = self.dialect.seen
-        return Progress(self.run, seen.session_id, seen.last_event, seen.tokens, seen.turns)
+        return Progress(self.run, seen.session_id, seen.last_event, seen.tokens, seen.turns, self.epoch)
 
     def _end_of_stderr(self) -> str:
         with self.run.stderr.open("rb") as log:
@@ -81,11 +84,12 @@ async def follow(
 ) -> ExitRecord | None:
     """Follow an agent to its end and return how it ended; `None` when its supervisor was killed.
 
-    A cancel leaves the agent as it is. The supervisor holds the limits of time; the limit of turns and the end after a
-    result follow from the stream, so they are asked for here.
+    A cancel leaves the agent as it is. The supervisor holds the limits of time; the limit of turns and the end after
+    a result follow from the stream, so they are asked for here.
     """
+    on_progress(reading.progress())
     results, result_at = 0, 0.0
-    while not await attachment.end(pace.look_seconds):
+    while not await attachment.ended(pace.look_seconds):
         await asyncio.to_thread(reading.catch_up)
         on_progress(reading.progress())
         seen = reading.dialect.seen

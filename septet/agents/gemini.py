@@ -11,13 +11,18 @@ from septet.agents.adapter import FOR_EVERY_AGENT, Dialect, Host, Invocation, Tu
 from septet.agents.capabilities import Capabilities
 from septet.agents.endings import Ending
 from septet.agents.line_stream import NOBODY_ANSWERED, LineEvent, LineStream, api_error, count, text_of
-from septet.agents.outcome import ExitRecord
+from septet.agents.outcome import NO_USAGE, ExitRecord
 from septet.agents.stdin import stdin_of
 from septet.contracts.facts import Usage
 
 _LOGIN: Final = ("GEMINI_*", "GOOGLE_*")
 _QUIET: Final[Mapping[str, str]] = {"GEMINI_CLI_NO_RELAUNCH": "true", "GEMINI_TELEMETRY_ENABLED": "false"}
 """Relaunched, it heeds no signal while a tool runs, and its second process outlives the first."""
+_CAPABILITIES: Final = Capabilities(
+    tested_version="0.61.0",
+    own_session_id=True,
+    login_files=("~/.gemini/oauth_creds.json", "~/.gemini/google_accounts.json", "~/.gemini/settings.json"),
+)
 _ATTEMPT: Final = re.compile(r"^Attempt \d+ failed(?: with status (\d{3}))?.*$", re.MULTILINE)
 _CODE_IN_WORDS: Final = re.compile(r'"code":\s*(\d{3})')
 _REFUSED_KEY: Final = re.compile(r"API key not valid|API_KEY_INVALID")
@@ -26,6 +31,9 @@ _NOT_OFFERED: Final = frozenset({"tool_not_registered", "policy_violation"})
 """Errors of tools that the mode withholds; in the mode that offers all, a name that the model made up."""
 _LOOP: Final = "Loop detected"
 _EMPTY: Final = "empty response"
+_NO_KEY: Final = 41
+_TURN_LIMIT: Final = 53
+_INTERRUPTED: Final = 130
 _LOST_HIGH_BITS: Final = range(400 & 255, 256)
 """Its exit code is the HTTP status, of which the system keeps eight bits: 401 comes as 145."""
 
@@ -35,14 +43,10 @@ class Gemini:
     """The CLI's command line."""
 
     name: str = "gemini"
-    capabilities: Capabilities = Capabilities(
-        tested_version="0.61.0",
-        own_session_id=True,
-        login_files=("~/.gemini/oauth_creds.json", "~/.gemini/google_accounts.json", "~/.gemini/settings.json"),
-    )
+    capabilities: Capabilities = _CAPABILITIES
 
     def invocation(self, turn: Turn, host: Host) -> Invocation:
-        """Return how the CLI is started: the prompt on stdin; in its default mode tools that change are not offered.
+        """Return how the CLI is started: the prompt on stdin; its default mode offers what reads.
 
         Raises:
             AgentMissingError: The program was not found.
@@ -61,8 +65,9 @@ class Gemini:
             stdin=stdin_of(turn.prompt),
         )
 
-    def dialect(self) -> Dialect:
-        """Return the reader of a new stream."""
+    def dialect(self, before: Usage = NO_USAGE) -> Dialect:
+        """Return the reader of a new stream; its figures are those of the run alone."""
+        del before
         return GeminiStream()
 
 
@@ -98,14 +103,14 @@ class _Stats(msgspec.Struct, gc=False):
     cached: Any = 0
 
 
-class _ModelTokens(msgspec.Struct, gc=False):
+class _ModelTokens(msgspec.Struct, frozen=True, gc=False):
     prompt: Any = 0
     candidates: Any = 0
     total: Any = 0
     cached: Any = 0
 
 
-class _ModelApi(msgspec.Struct, gc=False):
+class _ModelApi(msgspec.Struct, frozen=True, gc=False):
     requests: Any = msgspec.field(name="totalRequests", default=0)
 
 
@@ -114,7 +119,7 @@ class _Model(msgspec.Struct, gc=False):
     tokens: _ModelTokens = _ModelTokens()
 
 
-class _Calls(msgspec.Struct, gc=False):
+class _Calls(msgspec.Struct, frozen=True, gc=False):
     total: Any = msgspec.field(name="totalCalls", default=0)
 
 
@@ -131,6 +136,7 @@ class GeminiStream(LineStream[_Event]):
     unknown_session = re.compile(r"Invalid session identifier|No previous sessions found")
 
     def __init__(self) -> None:
+        """Begin with nothing said."""
         super().__init__(_Event)
         self._tools: dict[str, str] = {}
         self._in_turn = False
@@ -235,9 +241,6 @@ class GeminiStream(LineStream[_Event]):
             self.facts.failure = api_error(code + 256, words)
 
 
-_NO_KEY: Final = 41
-_TURN_LIMIT: Final = 53
-_INTERRUPTED: Final = 130
 _event: Final = msgspec.json.Decoder(_Event)
 _stats: Final = msgspec.json.Decoder(_Stats)
 _whole_stats: Final = msgspec.json.Decoder(_WholeStats)

@@ -176,22 +176,8 @@ class LineStream(ABC, Generic[E]):
                 self._take(event)
 
     def _ending(self, end: ExitRecord, stderr: str) -> Ending:
-        facts = self.facts
-        if endings.cancelled(end):
-            return self._without_result(end, stderr)
-        if facts.failure is not None:
-            return facts.failure
-        if facts.finished and endings.leaves_result_standing(end):
-            return _good(facts)
-        if facts.denials and end.exit_code == 0:
-            return _denied(facts)
-        if facts.interrupted and end.cause == "exited":
-            return Ending(
-                "cancelled", "interrupted", f"The agent says that it was interrupted: {facts.interrupted}."
-            )
-        if facts.trying_again is not None and end.cause in _AT_LIMIT:
-            return facts.trying_again
-        return self._without_result(end, stderr)
+        told = None if endings.cancelled(end) else self.facts.failure or _told(self.facts, end)
+        return told or self._without_result(end, stderr)
 
     def _without_result(self, end: ExitRecord, stderr: str) -> Ending:
         words = stderr.strip() or self._reader.words
@@ -220,6 +206,17 @@ def text_of(value: object) -> str | None:
 def lines_of(text: str) -> list[str]:
     """Return the lines that are not blank."""
     return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+def _told(facts: Facts, end: ExitRecord) -> Ending | None:
+    """Return how a run ended of which its CLI tells no failure; `None` where it tells nothing that counts."""
+    if facts.finished and endings.leaves_result_standing(end):
+        return _good(facts)
+    if facts.denials and end.exit_code == 0:
+        return _denied(facts)
+    if facts.interrupted and end.cause == "exited":
+        return Ending("crashed", "interrupted", f"The agent was interrupted: {facts.interrupted}.")
+    return facts.trying_again if end.cause in _AT_LIMIT else None
 
 
 def _good(facts: Facts) -> Ending:

@@ -1,22 +1,22 @@
-"""What comes next for a step's agent: a pure decision, from why it was started before and how the last run ended."""
+"""What comes next for a step's agent: a pure decision, by why it was started before and how the last run ended."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from septet.agents.endings import CANCELLED
 from septet.agents.outcome import Outcome
 
-Because = Literal["first", "crashed", "rerun", "limit", "context", "api", "interrupted"]
-"""Why an agent is started: for the first time; after a crash, in its session; after another, anew from the checkpoint;
-after a limit, in its session; after its context was full, in a new one; after the model API failed; after it was ended
-for a reason that is over."""
+Because = Literal["first", "crashed", "rerun", "limit", "context", "waited", "interrupted"]
+"""Why an agent is started: for the first time; after a crash, in its session; after another, anew from the
+checkpoint; after a limit, in its session; after its context was full, in a new one; after a wait for the model API or
+the machine; after it was ended for a reason that is over."""
 Rung = Literal["adopt", "read", "resume", "rerun"]
 """The rung of the ladder of a retry that gave the outcome."""
 
 _RESUMED_LIMITS: Final = frozenset({"turns", "budget", "output_tokens", "idle"})
-_OWN_FAULTS: Final = frozenset({"refused", "not_started"})
-"""Crashes that no other try changes."""
+_NEVER_RAN: Final = frozenset({"refused", "not_started"})
+"""Crashes that neither a resume nor a rerun changes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,29 +50,31 @@ class Start:
 Move = Accept | GiveUp | Start
 
 
-def next_move(starts: Sequence[Because], last: Outcome | None, *, seen_now: bool) -> Move:
+def next_move(
+    starts: Sequence[Because], last: Outcome | None, *, seen_now: bool, resumes_after_kill: bool = True
+) -> Move:
     """Return what comes next.
 
-    Each crash is answered by one rung, each rung is tried once: so the number of starts is bounded, and it is counted
-    by the runs on disk, however many attempts and workers come and go.
+    Each crash is answered by one rung, and each rung is tried once: so the number of starts is bounded, and it is
+    counted by the runs on disk, however many attempts and workers come and go.
 
     Args:
         starts: Why each run so far was started, in order.
         last: How the last of them ended; `None` when there is none.
         seen_now: Whether this attempt followed it to its end; else it is found on disk.
+        resumes_after_kill: Whether the CLI can go on with a session whose process was killed.
     """
     if last is None:
         return Start("first")
-    if last.answered or (last.ended == "cancelled" and (last.kind == CANCELLED or seen_now)):
+    if last.answered:
         return Accept()
+    if last.ended == "cancelled":
+        return Accept() if seen_now or last.kind == CANCELLED else Start("interrupted", last.session_id)
     if last.ended == "api_error":
         return _after_api_error(starts, last, seen_now=seen_now)
     if last.ended == "limit":
-        resumable = last.kind in _RESUMED_LIMITS and last.session_id is not None and "limit" not in starts
-        return Start("limit", last.session_id) if resumable else GiveUp()
-    if last.ended == "cancelled":
-        return Start("interrupted", last.session_id)
-    return _after_crash(starts, last)
+        return _after_limit(starts, last)
+    return _after_crash(starts, last if resumes_after_kill else replace(last, session_id=None), seen_now=seen_now)
 
 
 def _after_api_error(starts: Sequence[Because], last: Outcome, *, seen_now: bool) -> Move:
@@ -82,12 +84,18 @@ def _after_api_error(starts: Sequence[Because], last: Outcome, *, seen_now: bool
     if seen_now or not last.retryable:
         return GiveUp()
     worked = last.tool_calls > 0 or last.usage.output_tokens > 0
-    return Start("api", last.session_id if worked else None)
+    return Start("waited", last.session_id if worked else None)
 
 
-def _after_crash(starts: Sequence[Because], last: Outcome) -> Move:
-    if last.kind in _OWN_FAULTS:
-        return GiveUp()
+def _after_limit(starts: Sequence[Because], last: Outcome) -> Move:
+    if last.kind in _RESUMED_LIMITS and last.session_id is not None and "limit" not in starts:
+        return Start("limit", last.session_id)
+    return GiveUp()
+
+
+def _after_crash(starts: Sequence[Because], last: Outcome, *, seen_now: bool) -> Move:
+    if last.kind in _NEVER_RAN:
+        return GiveUp() if seen_now or not last.retryable else Start("waited")
     if "crashed" not in starts and last.session_id is not None and last.kind != "unknown_session":
         return Start("crashed", last.session_id)
     if "rerun" not in starts:

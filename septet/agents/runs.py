@@ -1,4 +1,4 @@
-"""The agent runs that a host keeps: a folder for each, never overwritten, and locks that say who lives and who writes."""
+"""The agent runs that a host keeps: a folder for each, never overwritten, and locks: who lives, and who writes."""
 
 import fcntl
 import os
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -102,7 +102,7 @@ class Run:
         new.replace(self.folder / "exit.json")
 
     def raise_epoch(self) -> int:
-        """Count one more attempt on this run, and return its number: a higher one says that an attempt is superseded."""
+        """Count one more attempt on this run and return its number; where there is a higher one, it is superseded."""
         file = os.open(self.folder / "epoch", os.O_WRONLY | os.O_CREAT | os.O_APPEND, _OWNER_ONLY_FILE)
         try:
             os.write(file, b".")
@@ -132,6 +132,10 @@ class Runs:
             return []
         runs = [Run(path, _record(path / "run.json")) for path in folder.iterdir() if path.is_dir()]
         return sorted(runs, key=lambda run: run.record.serial if run.record is not None else 0)
+
+    def next_serial(self, order_id: str) -> int:
+        """Return the number for a work order's next run; the caller holds the writer's lock."""
+        return 1 + max((run.record.serial for run in self.of(order_id) if run.record is not None), default=0)
 
     def living(self, order_id: str) -> Run | None:
         """Return the work order's run whose supervisor lives, if there is one."""
@@ -202,7 +206,7 @@ def _record(path: Path) -> RunRecord | None:
 
 
 def _is_held(path: Path) -> bool:
-    """Whether another process holds the lock; a shared lock is tried, so that two who ask do not deceive each other."""
+    """Whether another process holds the lock. A shared one is tried: two who ask do not deceive each other."""
     try:
         file = os.open(path, os.O_RDWR)
     except FileNotFoundError:

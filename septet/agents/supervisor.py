@@ -6,10 +6,10 @@ own, holds the limits, ends and sweeps, tells everyone who is attached, and leav
 modules of ours that it uses import only small modules of the standard library: it must be up in milliseconds, and
 there is one for every agent.
 
-An order is `<length>\n` and fields with a NUL between them, as a program's arguments have them: run folder, working
-directory, wall, idle, grace and orphan limits in seconds, number of arguments, arguments, environment. With it come
-two descriptors: the lock of the workspace's one writer, and the lock that says that this run lives. The agent gets
-neither. On the socket `control.sock` an attempt attaches; it may send `end <why>\n`, and it gets `ended <json>\n`.
+An order is `<length>\n` and fields with a NUL between them, as a program's arguments have them: run folder,
+working directory, wall, idle, grace and orphan limits in seconds, number of arguments, arguments, environment. With
+it come two descriptors: the lock of the workspace's one writer, and the lock that says that this run lives. The agent
+gets neither. On the socket `control.sock` an attempt attaches; it may send `end <why>\n` and gets `ended <json>\n`.
 """
 
 import errno

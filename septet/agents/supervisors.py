@@ -1,4 +1,4 @@
-"""The supervisors that a worker starts, and the one that it keeps waiting so that the next agent starts at once."""
+"""The supervisors that a worker starts, and one that waits, so that the next agent starts at once."""
 
 import os
 import socket
@@ -37,8 +37,8 @@ class Order:
         """Return the order as the supervisor reads it."""
         numbers = (self.wall_seconds, self.idle_seconds, self.grace_seconds, self.orphan_seconds, len(self.argv))
         fields = (
-            self.folder,
-            self.directory,
+            str(self.folder),
+            str(self.directory),
             *map(str, numbers),
             *self.argv,
             *(f"{name}={value}" for name, value in self.env.items()),
@@ -72,7 +72,7 @@ class Supervisors:
 
         Args:
             order: What to run.
-            locks: Descriptors of the writer's lock and the run's; the supervisor keeps them, the caller closes its own.
+            locks: Descriptors of the writer's lock and the run's; the caller closes its own after this.
 
         Raises:
             OSError: No supervisor could be started.
@@ -105,7 +105,7 @@ class _Waiting:
         with theirs:
             self._process = subprocess.Popen(  # noqa: S603 -- our own program
                 [python, "-I", "-S", str(_PROGRAM)],
-                stdin=theirs,
+                stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 env=dict(env),

@@ -1,11 +1,13 @@
-"""Leftovers of a supervisor that was killed: processes that carry their run's mark, whatever their session or folder."""
+"""Leftovers of a supervisor that was killed: the processes that carry their run's mark, in whatever session."""
+
+from typing import Final
 
 import psutil
 
 from septet.agents.runs import RUN_VARIABLE
 
-_ROUNDS: int = 5
-_WAIT_SECONDS: float = 1.0
+_ROUNDS: Final = 5
+_WAIT_SECONDS: Final = 1.0
 
 
 def sweep_leftovers(mark: str) -> int:

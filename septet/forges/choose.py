@@ -1,6 +1,5 @@
 """Which forge a repository has; a host with none is refused before anything starts."""
 
-from collections.abc import Mapping
 from typing import Final, Literal
 
 from septet.errors import InvalidInputError
@@ -8,6 +7,7 @@ from septet.forges.forge import Forge
 from septet.forges.github import GitHubForge
 from septet.forges.local import LocalForge
 from septet.git.address import Address
+from septet.settings import Settings
 
 _GITHUB: Final = "github.com"
 _OWNER_AND_NAME: Final = 2
@@ -38,29 +38,17 @@ def forge_name(address: Address, github_hosts: tuple[str, ...] = (_GITHUB,)) -> 
     return "github"
 
 
-def forge_for(
-    address: Address,
-    *,
-    env: Mapping[str, str],
-    token: str | None = None,
-    github_hosts: tuple[str, ...] = (_GITHUB,),
-    github_api_url: str | None = None,
-) -> Forge:
+def forge_for(address: Address, settings: Settings) -> Forge:
     """Return the repository's forge.
-
-    Args:
-        address: The repository.
-        env: The environment of engine git.
-        token: The worker's key to GitHub.
-        github_hosts: Hosts that speak GitHub's API.
-        github_api_url: The API's address, where it is not the one that follows from the host.
 
     Raises:
         InvalidInputError: As for `forge_name`.
     """
-    if forge_name(address, github_hosts) == "local" and address.path is not None:
-        return LocalForge(address.path, env)
-    return GitHubForge(address.project, github_api_url or _api_url(address.host), token)
+    name = forge_name(address, settings.github_hosts)
+    if name == "local" and address.path is not None:
+        return LocalForge(address.path, settings.git_env)
+    token = settings.github_token.get_secret_value() if settings.github_token else None
+    return GitHubForge(address.project, settings.github_api_url or _api_url(address.host), token)
 
 
 def _api_url(host: str) -> str:

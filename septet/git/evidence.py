@@ -61,13 +61,16 @@ def keeps(place: Place, sha: str) -> bool:
     """Return whether the worktree's HEAD still contains commit `sha`: nothing was taken back.
 
     Raises:
-        GitError: One of the commits cannot be read.
+        WorkspaceError: `.git` is gone, or HEAD leads to no commit.
     """
-    head = current_head(place)
-    if head.sha == sha:
+    return contains(place, current_head(place).sha, sha)
+
+
+def contains(place: Place, sha: str, older: str) -> bool:
+    """Return whether commit `sha` is built on commit `older`; not, where the worktree does not know it."""
+    if sha == older:
         return True
-    found = view_git(place).run("rev-list", "--max-count=1", f"{sha}", f"^{head.sha}", "--")
-    return not found.strip()
+    return view_git(place).completed("merge-base", "--is-ancestor", older, sha).exit_code == 0
 
 
 def plan_file(place: Place, path: str) -> str:

@@ -5,16 +5,17 @@ from typing import Final
 from septet.errors import GitError, InvalidInputError
 from septet.git.branches import protected
 from septet.git.dot_git import refuse_links
+from septet.git.evidence import contains
 from septet.git.place import Place
 from septet.git.remote import Remote
 from septet.git.remote_failures import failure_of, printable
 from septet.git.view import view_folder
 
 _REJECTED: Final = 1
+_SOMEBODY_ELSE: Final = "Somebody else has written to the branch: look at it there, then choose another branch."
 _REMEDIES: Final = (
-    ("stale info", "Somebody else has written to the branch: look at it there, then choose another branch."),
-    ("non-fast-forward", "Somebody else has written to the branch: look at it there, then choose another branch."),
-    ("fetch first", "Somebody else has written to the branch: look at it there, then choose another branch."),
+    ("stale info", _SOMEBODY_ELSE),
+    ("non-fast-forward", _SOMEBODY_ELSE),
     ("workflow", "The worker's token needs the right to write workflows."),
     ("gh013", "A rule of the repository forbids the push: see what the remote said."),
     ("protected", "The branch is protected: allow the worker's account to write it, or choose another branch."),
@@ -35,7 +36,7 @@ def push(place: Place, branch: str, sha: str, *, expected: str | None = None, to
         place: The work order's place.
         branch: Never the base or the default branch.
         sha: A commit of the worktree.
-        expected: Where the origin's branch is now; `None` where it must not be there yet.
+        expected: Where the origin's branch is now, which `sha` must hold; `None` where it must not be there yet.
         token: The worker's key for an https origin.
 
     Raises:
@@ -47,6 +48,9 @@ def push(place: Place, branch: str, sha: str, *, expected: str | None = None, to
     if branch in protected(place):
         raise InvalidInputError(f"{branch} is where the work starts from, and is never pushed to.")
     refuse_links(place.worktree / ".git")
+    if expected is not None and not contains(place, sha, expected):
+        message = f"{place.origin} has commits in {branch} that {sha[:12]} does not hold."
+        raise GitError(message, remedy=_SOMEBODY_ELSE)
     ref = f"refs/heads/{branch}"
     completed = Remote(place.origin, place.env, token).run(
         view_folder(place),

@@ -176,7 +176,7 @@ def serving(github: FakeGitHub) -> Iterator[FakeGitHub]:
                 else:
                     self._send(fault.status, fault.body, fault.headers)
 
-        do_GET = do_POST = handle_any
+        do_GET = do_POST = handle_any  # noqa: N815 -- http.server calls them
 
         def _send(self, status: int, body: bytes, headers: dict[str, str]) -> None:
             self.send_response(status)

@@ -23,7 +23,7 @@ _KEYS_OF_STEP = {
     "generate_branch": {"branch_name"},
     "implement_plan": {"success", "summary", "key_changes_made", "key_learnings"},
     "create_commit": {"commit_message"},
-    "create_pull_request": {"title", "body", "url"},
+    "create_pull_request": {"title", "body"},
 }
 _OBJECTS_TRIED = 20
 """A prompt of somebody else's may hold any number of braces."""
@@ -76,7 +76,7 @@ def step_of(prompt: str, schema: dict[str, Any] | None) -> str:
             name = line[2:].strip()
             return next((step for step in STEPS if name == step or name.startswith(f"{step}_")), "")
     keys = _keys(schema)
-    return next((step for step, own in _KEYS_OF_STEP.items() if keys and keys == own), "")
+    return next((step for step, own in _KEYS_OF_STEP.items() if keys - {"url"} == own), "")
 
 
 def instance(schema: dict[str, Any], root: dict[str, Any] | None = None) -> Any:  # noqa: ANN401 -- a value of JSON

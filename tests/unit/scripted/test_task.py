@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
 from septet.agents.scripted.task import Task, instance, step_of
+from septet.answers.steps import request_schema_of
 from septet.commands.loader import load_all
 from septet.contracts.answers import (
     BuildPlanAnswer,
@@ -19,6 +20,7 @@ from septet.contracts.answers import (
     GenerateBranchAnswer,
     ImplementPlanAnswer,
 )
+from septet.contracts.names import Step
 
 ANSWERS = {
     "classify_issue": ClassifyIssueAnswer,
@@ -41,6 +43,7 @@ def test_every_built_in_command_is_recognised_by_its_heading(command) -> None:  
 def test_a_command_of_somebody_elses_is_recognised_by_its_schema(step: str) -> None:
     """The keys of the answer are enough, also where there are two kinds of answer."""
     assert step_of("Do it.", TypeAdapter(ANSWERS[step]).json_schema()) == step
+    assert step_of("Do it.", dict(request_schema_of(Step(step)))) == step
 
 
 def test_what_is_neither_stays_unknown() -> None:

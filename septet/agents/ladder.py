@@ -1,0 +1,271 @@
+"""The ladder of a retry: adopt the living agent, else read its outcome, else resume its session, else run again."""
+
+import asyncio
+import os
+import socket
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, TypeVar
+
+from septet.agents.attachment import Attachment, end_agent
+from septet.agents.endings import SUPERSEDED
+from septet.agents.failures import failure_of
+from septet.agents.follow import Progress, Reading, follow
+from septet.agents.launch import Request, launch
+from septet.agents.moves import Accept, Because, GiveUp, Move, Rung, Start, next_move
+from septet.agents.outcome import ExitRecord, Outcome
+from septet.agents.runs import Run
+from septet.agents.spent import note_spent, spent_before
+from septet.agents.sweep import sweep_leftovers
+from septet.errors import AgentError, WorkspaceError
+
+_LOOK_SECONDS: Final = 0.02
+_LONGEST_WAIT_SECONDS: Final = 30.0
+"""For a lock that is held while no run lives: somebody is about to start one, or to leave."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """What an agent brought, and how."""
+
+    outcome: Outcome
+    """`answered`, or cancelled; everything else is raised."""
+    run: Run
+    recovered_by: Rung | None
+    """The rung that gave the outcome; `None` when nothing had to be recovered."""
+    agent_starts: int
+    """How often an agent was started for it, over all attempts."""
+    epoch: int
+    """The number of this attempt on the run: effects of one that was superseded must fail."""
+
+    @property
+    def started_at(self) -> str:
+        """When the run began: ISO 8601, UTC."""
+        return self.run.record.started_at if self.run.record is not None else ""
+
+
+async def carry_out(
+    request: Request,
+    *,
+    on_progress: Callable[[Progress], None],
+    before_rerun: Callable[[], Awaitable[object]],
+) -> Carried:
+    """Carry a turn to its outcome, over as many attempts as it takes, with as few agents as can be.
+
+    A cancel leaves the agent running, for the next attempt to adopt; `end_agent` ends it.
+
+    Args:
+        request: What is asked of whom.
+        on_progress: Called at the start and every half second; what it raises is raised.
+        before_rerun: Awaited before an agent starts anew in a worktree that another one has left as it is: take a
+            rescue and return to the step's checkpoint.
+
+    Raises:
+        AgentApiUnavailableError: The model API passes; try again after the time it names, and no slot is held.
+        AgentApiError: The model API refused.
+        AgentLimitError: A limit was reached, also by the resumed session.
+        AgentGaveUpError: It crashed on every rung.
+        AgentMissingError, AgentRefusedError, AgentError: It could not be started, or not be ended.
+        WorkspaceError: The writer's lock is held, and nobody lives who would hold it.
+        OSError: The disk or the machine refused.
+    """
+    return await _Attempt(request, on_progress, before_rerun).carry_out()
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What an attempt that holds the writer's lock finds on disk."""
+
+    move: Move
+    starts: tuple[Because, ...]
+    last: Carried | None
+    """What the last run of this key came to."""
+    after_reset: bool
+    """All runs up to now are of other workflow runs."""
+
+
+class _Attempt:
+    """One attempt at one request."""
+
+    def __init__(
+        self,
+        request: Request,
+        on_progress: Callable[[Progress], None],
+        before_rerun: Callable[[], Awaitable[object]],
+    ) -> None:
+        self._request = request
+        self._runs = request.means.runs
+        self._on_progress = on_progress
+        self._before_rerun = before_rerun
+        self._followed: dict[str, Carried] = {}
+        """By run: what this attempt saw to its end."""
+        self._ended_another = False
+        self._patience_ends = time.monotonic() + _LONGEST_WAIT_SECONDS
+
+    async def carry_out(self) -> Carried:
+        """Go from rung to rung until one gives an outcome that counts."""
+        while True:
+            lock = await _in_thread(partial(self._runs.lock_writer, self._request.order_id), undo=_release)
+            carried = await (self._join_living() if lock is None else self._go_on(lock))
+            if carried is not None:
+                return carried
+
+    async def _join_living(self) -> Carried | None:
+        """Adopt the run that lives, or end it if it is not ours; `None`: look again."""
+        living = await asyncio.to_thread(self._runs.living, self._request.order_id)
+        if living is not None and not self._is_ours(living):
+            await end_agent(living, SUPERSEDED)
+            self._ended_another = True
+            return None
+        attachment = await Attachment.to(living.folder) if living is not None else None
+        if living is not None and attachment is not None:
+            return await self._follow(living, attachment, "adopt")
+        if time.monotonic() > self._patience_ends:
+            raise WorkspaceError(
+                f"The writer's lock of {self._request.order_id} is held, and nobody answers who would hold it.",
+                remedy="End the other processes that work on this work order, then `septet retry`.",
+            )
+        await asyncio.sleep(_LOOK_SECONDS)
+        return None
+
+    async def _go_on(self, lock: int) -> Carried | None:
+        """Do what follows from what is on disk; nobody lives, and the lock is ours."""
+        passed_on = False
+        try:
+            found = await asyncio.to_thread(self._look)
+            move = found.move
+            if not isinstance(move, Start):
+                return self._settled(found)
+            if move.because == "rerun" or self._ended_another or (move.because == "first" and found.after_reset):
+                await self._before_rerun()
+                self._ended_another = False
+            passed_on = True
+            run, attached = await _in_thread(partial(launch, self._request, move, lock), undo=_detach)
+        finally:
+            if not passed_on:
+                os.close(lock)
+        return await self._follow(run, await Attachment.over(attached), move.rung)
+
+    async def _follow(self, run: Run, attachment: Attachment, rung: Rung | None) -> Carried | None:
+        """Follow a run to its end; `None` when it takes another move."""
+        try:
+            reading, starts = await asyncio.to_thread(self._open, run)
+            end = await follow(
+                reading,
+                attachment,
+                turn_limit=self._request.limits.turns,
+                pace=self._request.means.pace,
+                on_progress=self._on_progress,
+            )
+        finally:
+            attachment.close()
+        if end is None:
+            return None
+        carried = await asyncio.to_thread(_concluded, reading, end, rung, len(starts))
+        self._followed[run.name] = carried
+        return carried if isinstance(self._next_move(starts, carried), Accept) else None
+
+    def _look(self) -> _Found:
+        """Lay to rest what died unseen, and decide by the runs on disk."""
+        runs = [run for run in self._runs.of(self._request.order_id) if run.started]
+        for run in runs:
+            _lay_to_rest(run)
+        ours = [run for run in runs if self._is_ours(run)]
+        last = self._last_of(ours)
+        starts = _starts(ours)
+        run_ids = {run.record.key.run_id for run in runs if run.record is not None}
+        return _Found(
+            move=self._next_move(starts, last),
+            starts=starts,
+            last=last,
+            after_reset=bool(runs) and self._request.key.run_id not in run_ids,
+        )
+
+    def _last_of(self, ours: list[Run]) -> Carried | None:
+        if not ours:
+            return None
+        run = ours[-1]
+        if run.name in self._followed:
+            return self._followed[run.name]
+        reading, _ = self._open(run)
+        return _concluded(reading, run.exit() or ExitRecord(cause="lost"), "read", len(ours))
+
+    def _open(self, run: Run) -> tuple[Reading, tuple[Because, ...]]:
+        """Begin to read a run, as one more attempt at it; and say why each of our runs was started."""
+        runs = self._runs.of(self._request.order_id)
+        resumed = run.record.resumed_from if run.record is not None else None
+        before = spent_before((other for other in runs if other.folder != run.folder), resumed)
+        ours = [other for other in runs if other.started and self._is_ours(other)]
+        return Reading(run, self._request.adapter.dialect(before), run.raise_epoch()), _starts(ours)
+
+    def _next_move(self, starts: tuple[Because, ...], last: Carried | None) -> Move:
+        return next_move(
+            starts,
+            last.outcome if last is not None else None,
+            seen_now=last is not None and last.run.name in self._followed,
+            resumes_after_kill=self._request.adapter.capabilities.resumes_after_kill,
+        )
+
+    def _settled(self, found: _Found) -> Carried:
+        """Return what was found, or raise it."""
+        last = found.last
+        if last is None:
+            raise AgentError("There is no run to read.")
+        if isinstance(found.move, GiveUp):
+            crashed_again = found.move.crashed_again
+            error = failure_of(last.outcome, last.run, found.starts, crashed_again=crashed_again)
+            error.carried = last
+            raise error
+        return last
+
+    def _is_ours(self, run: Run) -> bool:
+        return run.record is not None and run.record.key == self._request.key
+
+
+def _starts(runs: list[Run]) -> tuple[Because, ...]:
+    return tuple(run.record.because for run in runs if run.record is not None)
+
+
+def _concluded(reading: Reading, end: ExitRecord, rung: Rung | None, starts: int) -> Carried:
+    outcome = reading.outcome(end)
+    note_spent(reading.run, outcome)
+    return Carried(outcome, reading.run, rung, starts, reading.epoch)
+
+
+def _lay_to_rest(run: Run) -> None:
+    """See to it that a run has its record: one that is only being written is waited for, leftovers are swept."""
+    bound = time.monotonic() + _LONGEST_WAIT_SECONDS
+    while run.exit() is None and run.lives() and time.monotonic() < bound:
+        time.sleep(_LOOK_SECONDS)
+    if run.exit() is None:
+        if run.record is not None:
+            sweep_leftovers(run.record.mark)
+        run.close_as_lost()
+
+
+async def _in_thread(work: Callable[[], T], *, undo: Callable[[T], None]) -> T:
+    """Run blocking work in a thread; when this is cancelled meanwhile, undo what it brings."""
+    running = asyncio.ensure_future(asyncio.to_thread(work))
+
+    def undo_result(done: asyncio.Future[T]) -> None:
+        if not done.cancelled() and done.exception() is None:
+            undo(done.result())
+
+    try:
+        return await asyncio.shield(running)
+    except asyncio.CancelledError:
+        running.add_done_callback(undo_result)
+        raise
+
+
+def _release(lock: int | None) -> None:
+    if lock is not None:
+        os.close(lock)
+
+
+def _detach(launched: tuple[Run, socket.socket]) -> None:
+    launched[1].close()

@@ -1,0 +1,115 @@
+"""The start of one agent: its folder, its record, and the order to a supervisor."""
+
+import os
+import socket
+import uuid
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+
+from septet.agents.adapter import Adapter, Host, Turn
+from septet.agents.follow import Pace
+from septet.agents.moves import Start
+from septet.agents.notes import prompt_for
+from septet.agents.runs import RUN_VARIABLE, Run, RunKey, RunRecord, Runs
+from septet.agents.supervisors import Order, Supervisors
+from septet.contracts.order import Timeouts
+from septet.timestamps import timestamp
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What a host runs its agents with."""
+
+    runs: Runs
+    supervisors: Supervisors
+    host: Host
+    orphan_limit_seconds: float = 1800.0
+    """An agent that no attempt follows for so long is ended."""
+    pace: Pace = field(default_factory=Pace)
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What an attempt wants of an agent."""
+
+    key: RunKey
+    order_id: str
+    number: int
+    """The step's number, for the folder's name."""
+    step: str
+    """The step's name, for the folder's name too."""
+    adapter: Adapter
+    turn: Turn
+    """What is asked; its `resume_id` names the session of a turn that goes on from another."""
+    limits: Timeouts
+    means: Means
+
+
+def launch(request: Request, start: Start, writer_lock: int) -> tuple[Run, socket.socket]:
+    """Start an agent and return its run and the socket by which this attempt is attached.
+
+    Args:
+        request: What is asked.
+        start: Why and how.
+        writer_lock: The descriptor of the writer's lock: it belongs to the supervisor now, or is closed.
+
+    Raises:
+        AgentMissingError: The program was not found.
+        AgentError: It cannot work on this host.
+        OSError: The disk or the machine refused.
+    """
+    means, limits = request.means, request.limits
+    try:
+        turn = _turn(request, start)
+        invocation = request.adapter.invocation(turn, means.host)
+        record = _record(request, start, turn, invocation.argv, tuple(sorted(invocation.env)))
+        run, run_lock = means.runs.create(request.order_id, request.number, record, invocation.stdin)
+        try:
+            order = Order(
+                folder=run.folder,
+                directory=turn.worktree,
+                argv=invocation.argv,
+                env={**invocation.env, RUN_VARIABLE: record.mark},
+                wall_seconds=limits.wall_seconds,
+                idle_seconds=limits.idle_seconds,
+                orphan_seconds=means.orphan_limit_seconds,
+            )
+            return run, means.supervisors.start(order, (writer_lock, run_lock))
+        finally:
+            os.close(run_lock)
+    finally:
+        os.close(writer_lock)
+
+
+def _turn(request: Request, start: Start) -> Turn:
+    turn = request.turn
+    resume_id = start.session_id or turn.resume_id
+    own_id = resume_id is None and request.adapter.capabilities.own_session_id
+    return replace(
+        turn,
+        prompt=prompt_for(start, turn.prompt, whole=turn.resume_id is not None),
+        session_id=str(uuid.uuid4()) if own_id else None,
+        resume_id=resume_id,
+        max_turns=turn.max_turns or request.limits.turns,
+    )
+
+
+def _record(
+    request: Request, start: Start, turn: Turn, argv: tuple[str, ...], env_names: tuple[str, ...]
+) -> RunRecord:
+    limits = request.limits
+    return RunRecord(
+        key=request.key,
+        serial=request.means.runs.next_serial(request.order_id),
+        step=request.step,
+        agent=request.adapter.name,
+        because=start.because,
+        mark=uuid.uuid4().hex,
+        argv=argv,
+        env_names=env_names,
+        worktree=str(turn.worktree),
+        limits={"wall_seconds": limits.wall_seconds, "idle_seconds": limits.idle_seconds, "turns": limits.turns},
+        started_at=timestamp(datetime.now(UTC)),
+        session_id=turn.session_id or turn.resume_id,
+        resumed_from=turn.resume_id,
+    )

@@ -1,0 +1,63 @@
+"""A text as a log may show it: one line, bounded, and nothing in it that looks like a key."""
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+MASK: Final = "***"
+
+_SHORTEST_SECRET: Final = 6
+"""Shorter values are words, and masking them would mask the text."""
+_LOOKED_AT: Final = 16_384
+"""Characters: what comes after is cut anyway."""
+_BLOCK: Final = re.compile(
+    r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----.*?(?:-----END [A-Z0-9 ]*PRIVATE KEY-----|\Z)", re.DOTALL
+)
+_KEYS: Final = re.compile(
+    r"""
+      \b sk-[A-Za-z0-9_-]{8,}                            # OpenAI, Anthropic
+    | \b gh[oprsu]_[A-Za-z0-9]{10,}                      # GitHub
+    | \b github_pat_[A-Za-z0-9_]{10,}
+    | \b glpat-[A-Za-z0-9_-]{10,}                        # GitLab
+    | \b (?:AKIA|ASIA)[A-Z0-9]{12,}                      # AWS
+    | \b AIza[A-Za-z0-9_-]{20,}                          # Google
+    | \b xox[abeoprs]-[A-Za-z0-9-]{8,}                   # Slack
+    | \b eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*   # JSON web tokens
+    """,
+    re.VERBOSE,
+)
+_AFTER_A_WORD: Final = re.compile(
+    r"(?i)\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{8,}|(://[^\s/:@]*:)[^\s/@]+(?=@)"
+    r"|\b((?:api[_-]?key|secret|token|password|passwd)[\"']?\s*[:=]\s*[\"']?)[^\s\"',;]{4,}"
+)
+
+
+def preview(text: str, *, secrets: Iterable[str] = (), limit: int = 200) -> str:
+    """Return the beginning of `text` on one line, with keys, tokens and `secrets` masked.
+
+    Args:
+        text: Any text.
+        secrets: Values that must not be seen, such as those of the worker's own keys.
+        limit: Characters at the most.
+    """
+    line = " ".join(scrub(text[:_LOOKED_AT], secrets).split())
+    shown = "".join(
+        letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in line[: limit + 1]
+    )
+    return shown if len(shown) <= limit else f"{shown[: limit - 1]}…"
+
+
+def scrub(text: str, secrets: Iterable[str] = ()) -> str:
+    """Return `text` with keys, tokens, private keys and `secrets` masked."""
+    for secret in sorted(set(secrets), key=len, reverse=True):
+        if len(secret) >= _SHORTEST_SECRET:
+            text = text.replace(secret, MASK)
+    text = _BLOCK.sub(MASK, text)
+    text = _KEYS.sub(MASK, text)
+    return _AFTER_A_WORD.sub(_masked, text)
+
+
+def _masked(found: re.Match[str]) -> str:
+    if found[1] is not None:
+        return f"{found[1]} {MASK}"
+    return f"{found[2] or found[3]}{MASK}"

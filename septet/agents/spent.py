@@ -1,0 +1,42 @@
+"""What a run used, noted beside it: figures of a resumed session add up, and each run is to show its own."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from pydantic import ValidationError
+
+from septet.agents.outcome import NO_USAGE, Outcome
+from septet.agents.runs import Run
+from septet.contracts.facts import Usage
+from septet.contracts.wire import Wire
+
+_FILE: Final = "spent.json"
+
+
+class Spent(Wire):
+    """The usage of one run in its session."""
+
+    session_id: str
+    usage: Usage
+
+
+def note_spent(run: Run, outcome: Outcome) -> None:
+    """Note what a run used."""
+    if outcome.session_id is not None:
+        note = Spent(session_id=outcome.session_id, usage=outcome.usage)
+        new = run.folder / f"{_FILE}.new"
+        new.write_text(note.model_dump_json(), encoding="utf-8")
+        new.replace(run.folder / _FILE)
+
+
+def spent_before(runs: Iterable[Run], session_id: str | None) -> Usage:
+    """Return what a session used in these runs; one that nobody concluded counts as nothing."""
+    total = NO_USAGE
+    for run in runs if session_id is not None else ():
+        try:
+            note = Spent.model_validate_json((run.folder / _FILE).read_bytes())
+        except (FileNotFoundError, ValidationError):
+            continue
+        if note.session_id == session_id:
+            total = total.plus(note.usage)
+    return total

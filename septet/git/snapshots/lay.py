@@ -1,0 +1,123 @@
+"""Lay files, links and folders out below a root: from what is there to what is wanted, and nothing else touched.
+
+Every folder is opened by descriptor from the root down and no link is followed, so nothing is written or removed
+outside of it. What lies there without being in `have` stays, and so does the folder that holds it.
+"""
+
+import errno
+import os
+import stat
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Final, Protocol
+
+from septet.git.snapshots.contents import FOLDER, LINK
+from septet.git.snapshots.layout import Item
+from septet.git.snapshots.survey import open_below
+
+_NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_OLD: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_OWNER_CHANGES: Final = 0o300
+_OWNER_ALL: Final = 0o700
+
+
+class Contents(Protocol):
+    """Gives the id and the content of each blob whose id and size it is given."""
+
+    def __call__(self, sizes: Mapping[str, int]) -> Iterator[tuple[str, bytes]]: ...  # noqa: D102 -- see the class
+
+
+def lay(root: int, have: Mapping[bytes, Item], want: Mapping[bytes, Item], contents: Contents) -> None:
+    """Make what lies below the descriptor `root` as `want` says.
+
+    Args:
+        root: The folder.
+        have: What is there, by path; nothing else is removed or replaced. Folders come before what is in them.
+        want: What shall be there, in the same order, with the root itself as `b""`.
+        contents: Where the files' bytes come from.
+
+    Raises:
+        OSError: Something else is in the way, or the disk failed.
+    """
+    changed = {path for path, item in want.items() if not _same(have.get(path), item)}
+    for path, item in reversed(have.items()):
+        if path not in want or path in changed:
+            _remove(root, path, item)
+    for path in (path for path in want if path in changed and want[path].mode == FOLDER and path):
+        with _holder(root, path) as (folder, name):
+            os.mkdir(name, _OWNER_ALL, dir_fd=folder)
+    _write(root, {path: want[path] for path in want if path in changed and want[path].mode != FOLDER}, contents)
+    for path, item in reversed(want.items()):
+        if item.mode == FOLDER or (path not in changed and item.mode != LINK and have[path].bits != item.bits):
+            _set_bits(root, path, item)
+
+
+def _same(have: Item | None, want: Item) -> bool:
+    """Say whether nothing has to be written; a folder's own content is its entries' affair."""
+    if have is None or have.mode != want.mode:
+        return False
+    return want.mode == FOLDER or have.sha == want.sha
+
+
+def _remove(root: int, path: bytes, item: Item) -> None:
+    """Remove a file or an empty folder; one that still holds something not in `have` stays."""
+    with suppress(FileNotFoundError), _holder(root, path) as (folder, name):
+        if item.mode != FOLDER:
+            os.unlink(name, dir_fd=folder)
+            return
+        try:
+            os.rmdir(name, dir_fd=folder)
+        except OSError as error:
+            if error.errno not in {errno.ENOTEMPTY, errno.EEXIST}:
+                raise
+
+
+def _write(root: int, items: Mapping[bytes, Item], contents: Contents) -> None:
+    """Make new files and links; each content is fetched once."""
+    paths: dict[str, list[bytes]] = defaultdict(list)
+    for path, item in items.items():
+        paths[item.sha].append(path)
+    for sha, content in contents({item.sha: item.size for item in items.values()}):
+        for path in paths[sha]:
+            with _holder(root, path) as (folder, name):
+                if items[path].mode == LINK:
+                    os.symlink(content, name, dir_fd=folder)
+                else:
+                    _write_file(folder, name, content, items[path].bits)
+
+
+def _write_file(folder: int, name: bytes, content: bytes, bits: int) -> None:
+    descriptor = os.open(name, _NEW, 0o600, dir_fd=folder)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fchmod(descriptor, bits)
+
+
+def _set_bits(root: int, path: bytes, item: Item) -> None:
+    parent, _, name = path.rpartition(b"/")
+    folder = open_below(root, parent)
+    try:
+        descriptor = os.open(name or b".", _OLD, dir_fd=folder)
+    finally:
+        os.close(folder)
+    try:
+        if stat.S_IMODE(os.fstat(descriptor).st_mode) != item.bits:
+            os.fchmod(descriptor, item.bits)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _holder(root: int, path: bytes) -> Iterator[tuple[int, bytes]]:
+    """Give the descriptor of the folder that holds `path`, made writable for its owner, and the name in it."""
+    parent, _, name = path.rpartition(b"/")
+    folder = open_below(root, parent)
+    try:
+        mode = os.fstat(folder).st_mode
+        if mode & _OWNER_CHANGES != _OWNER_CHANGES:
+            os.fchmod(folder, stat.S_IMODE(mode) | _OWNER_ALL)
+        yield folder, name
+    finally:
+        os.close(folder)

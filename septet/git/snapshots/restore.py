@@ -1,0 +1,93 @@
+"""Give a snapshot back as a folder of its own, which needs neither workspace nor vault nor mirror any more."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from septet.errors import GitError, SnapshotError
+from septet.git.dot_git import read_file
+from septet.git.engine import Git
+from septet.git.snapshots.contents import FOLDER
+from septet.git.snapshots.lay import lay
+from septet.git.snapshots.layout import Item, read
+from septet.git.snapshots.objects import read_blobs
+from septet.git.snapshots.snapshot import Snapshot
+from septet.git.snapshots.survey import OPEN_FOLDER
+
+_ALTERNATES: Final = Path("info") / "alternates"
+_PACKED: Final = ("pack-*.pack", "pack-*.rev", "pack-*.idx")
+"""In this order: git looks for the index and then expects the rest."""
+_NEW_ROOT: Final = Item(FOLDER, "", 0o700, 0)
+
+
+def restore(vault: Git, snapshot: Snapshot, to: Path) -> None:
+    """Write what a snapshot holds to the new or empty folder `to`.
+
+    Names, types, bytes, permission bits, index, and the state of HEAD, branches, stash, merge or rebase are as they
+    were. One file differs: what the repository borrowed from the mirror is its own now. Settings and hooks are the
+    agent's as well, so git runs there what the agent has set up.
+
+    Raises:
+        SnapshotError: `to` is not empty, or the snapshot cannot be read or written.
+    """
+    try:
+        want = read(vault, snapshot.commit)
+        to.mkdir(parents=True, exist_ok=True)
+        root = os.open(to, OPEN_FOLDER)
+        try:
+            if os.listdir(root):
+                raise SnapshotError(f"{to} is not empty.", remedy="Name a new folder.")
+            lay(root, {b"": _NEW_ROOT}, want, partial(read_blobs, vault))
+        finally:
+            os.close(root)
+        _own_objects(vault, to / ".git" / "objects")
+    except (OSError, GitError) as error:
+        message = f"Snapshot {snapshot.name} could not be restored to {to}: {error}."
+        raise SnapshotError(message, remedy="Nothing else was changed; name another folder, or make room.") from error
+
+
+def _own_objects(vault: Git, objects: Path) -> None:
+    """Give a restored repository the objects that it borrowed from the vault's mirror."""
+    borrowed = read_file(objects / _ALTERNATES)
+    if borrowed is None or objects.is_symlink() or objects.parent.is_symlink():
+        return
+    lenders = list(_lenders(vault.git_dir / "objects"))
+    for lender in lenders:
+        for source in _object_files(lender):
+            _link(source, objects / source.relative_to(lender))
+    names = {os.fsencode(lender) for lender in lenders}
+    others = [line for line in borrowed.splitlines() if line not in names]
+    if others:
+        (objects / _ALTERNATES).write_bytes(b"\n".join([*others, b""]))
+    else:
+        (objects / _ALTERNATES).unlink()
+
+
+def _lenders(objects: Path) -> Iterator[Path]:
+    """Give the folders from which a repository borrows objects, and those from which these do."""
+    for line in (read_file(objects / _ALTERNATES) or b"").splitlines():
+        lender = objects / os.fsdecode(line)
+        yield lender
+        yield from _lenders(lender)
+
+
+def _object_files(objects: Path) -> Iterator[Path]:
+    for pattern in _PACKED:
+        yield from (objects / "pack").glob(pattern)
+    yield from objects.glob("[0-9a-f][0-9a-f]/*")
+
+
+def _link(source: Path, to: Path) -> None:
+    """Link an object file, which nobody ever writes to again; copy it where the disk is another one."""
+    to.parent.mkdir(exist_ok=True)
+    with suppress(FileExistsError):
+        try:
+            to.hardlink_to(source)
+        except FileExistsError:
+            raise
+        except OSError:
+            shutil.copyfile(source, to)

@@ -1,0 +1,189 @@
+"""Addresses of origins."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from septet.errors import InvalidInputError
+from septet.git.address import Address, parse_address
+
+HOME = Path("/home/ada")
+
+
+@pytest.mark.parametrize(
+    ("repository", "url", "host", "project"),
+    [
+        ("https://github.com/o/r", "https://github.com/o/r", "github.com", "o/r"),
+        ("https://github.com/o/foo.js", "https://github.com/o/foo.js", "github.com", "o/foo.js"),
+        ("https://github.com/o/foo.js.git", "https://github.com/o/foo.js.git", "github.com", "o/foo.js"),
+        ("https://github.com/o/.github/", "https://github.com/o/.github", "github.com", "o/.github"),
+        ("https://GitHub.com:443/o/r/", "https://github.com/o/r", "github.com", "o/r"),
+        ("https://ghe.example:8443/o/r.git", "https://ghe.example:8443/o/r.git", "ghe.example:8443", "o/r"),
+        ("https://ada:secret@github.com/o/r", "https://github.com/o/r", "github.com", "o/r"),
+        ("https://ghp_secret@github.com/o/r", "https://github.com/o/r", "github.com", "o/r"),
+        ("ssh://git@github.com/o/r.git", "ssh://git@github.com/o/r.git", "github.com", "o/r"),
+        ("ssh://git:secret@ghe.example:2222/o/r", "ssh://git@ghe.example:2222/o/r", "ghe.example", "o/r"),
+        ("ssh://github.com/o/r", "ssh://github.com/o/r", "github.com", "o/r"),
+        ("git@github.com:o/r.git", "git@github.com:o/r.git", "github.com", "o/r"),
+        ("git@github.com:o/foo.js.git/", "git@github.com:o/foo.js.git", "github.com", "o/foo.js"),
+        ("github.com:o/r", "github.com:o/r", "github.com", "o/r"),
+        ("http://127.0.0.1:8080/o/r.git", "http://127.0.0.1:8080/o/r.git", "127.0.0.1:8080", "o/r"),
+        ("http://[::1]:8080/o/r", "http://[::1]:8080/o/r", "[::1]:8080", "o/r"),
+        ("https://git.example/group/sub/r", "https://git.example/group/sub/r", "git.example", "group/sub/r"),
+    ],
+)
+def test_a_remote_address_is_taken_apart(repository: str, url: str, host: str, project: str) -> None:
+    """Every form that git takes gives the URL without credentials, the forge's host and the project."""
+    address = parse_address(repository)
+
+    assert (url, "remote", host, project, None) == (
+        address.url,
+        address.kind,
+        address.host,
+        address.project,
+        address.path,
+    )
+
+
+@pytest.mark.parametrize(
+    ("repository", "path", "project"),
+    [
+        ("/srv/git/foo.js.git", "/srv/git/foo.js.git", "foo.js"),
+        ("/srv/git/r/", "/srv/git/r", "r"),
+        ("/srv/./git/../r", "/srv/r", "r"),
+        ("/srv/r/.git", "/srv/r", "r"),
+        ("//srv/r", "/srv/r", "r"),
+        ("/srv/with:colon/r", "/srv/with:colon/r", "r"),
+        ("file:///srv/git/r.git", "/srv/git/r.git", "r"),
+        ("file://localhost/srv/a%20b/r.git", "/srv/a b/r.git", "r"),
+        ("~/code/r", "/home/ada/code/r", "r"),
+        ("~", "/home/ada", "ada"),
+        ("code/r", "/work/code/r", "r"),
+        ("./r", "/work/r", "r"),
+        (".", "/work", "work"),
+    ],
+)
+def test_a_path_is_made_absolute(repository: str, path: str, project: str) -> None:
+    """A path and a file:// address name the same local repository; `~` and relative paths expand."""
+    address = parse_address(repository, home=HOME, cwd=Path("/work"))
+
+    assert ("local", path, Path(path), "", project) == (
+        address.kind,
+        address.url,
+        address.path,
+        address.host,
+        address.project,
+    )
+
+
+@pytest.mark.parametrize(
+    "repository",
+    [
+        "",
+        "   ",
+        "-x",
+        "--upload-pack=touch /tmp/canary",
+        "ext::sh -c touch% /tmp/canary",
+        "fd::17",
+        "git://github.com/o/r",
+        "ftp://github.com/o/r",
+        "http://github.com/o/r",
+        "file://server/srv/r",
+        "https://github.com",
+        "https://github.com/",
+        "https://github.com/o/..",
+        "https://github.com/o//r",
+        "https://github.com/o/-r",
+        "https://github.com/o/r?ref=main",
+        "https://github.com/o/r#readme",
+        "https://github.com:port/o/r",
+        "https://-oProxyCommand=x/o/r",
+        "https://[::1/o/r",
+        "https:///o/r",
+        "ssh://-oProxyCommand=x@host/o/r",
+        "ssh://-oProxyCommand=x/o/r",
+        "git@host:-x/r",
+        "git@-host:o/r",
+        "git@host:o/r\nmore",
+        "relative/path",
+        "~/r",
+        "~bob/r",
+        "/",
+        "file:///",
+    ],
+)
+def test_what_is_no_address_is_refused_with_a_remedy(repository: str) -> None:
+    """Options, other transports, clear text and half addresses are refused, and the field is named."""
+    with pytest.raises(InvalidInputError, match="repository") as refused:
+        parse_address(repository)
+
+    assert refused.value.remedy
+
+
+def test_home_is_not_expanded_for_somebody_else() -> None:
+    """`~bob` is refused: nobody knows where that is."""
+    with pytest.raises(InvalidInputError, match="home"):
+        parse_address("~bob/r", home=HOME)
+
+
+@pytest.mark.parametrize(
+    "repository",
+    [
+        "https://ada:hunter2@github.com",
+        "https://ada:hunt/hunter2@github.com/o/r",
+        "ftp://ada:hunter2@github.com/o/r",
+        "http://ada:hunter2@github.com/o/r",
+        "https://github.com/o/r?token=hunter2",
+        "ada:hunter2@github.com:o/r",
+        "-hunter2@github.com",
+    ],
+)
+def test_a_refusal_shows_no_password(repository: str) -> None:
+    """What may be a secret in a refused address is in no message and no remedy."""
+    with pytest.raises(InvalidInputError) as refused:
+        parse_address(repository)
+
+    assert "hunter2" not in str(refused.value)
+    assert "hunter2" not in repr(refused.value)
+
+
+@given(secret=st.text(st.characters(min_codepoint=48, max_codepoint=122, categories=["L", "N"]), min_size=8))
+def test_credentials_leave_no_trace(secret: str) -> None:
+    """Whatever stands before the `@` of an https address is in no field of the result."""
+    address = parse_address(f"https://user:{secret}-tail@github.com/o/r")
+
+    assert secret not in repr(address)
+    assert parse_address("https://github.com/o/r") == address
+
+
+def test_the_key_is_a_readable_stable_folder_name() -> None:
+    """The key shows the project and ends with eight digits that tell repositories apart."""
+    key = parse_address("https://github.com/o/foo.js").key
+
+    assert key == parse_address("https://github.com/o/foo.js.git/").key
+    assert key.startswith("o-foo.js-")
+    assert len(key) == len("o-foo.js-") + 8
+    assert key != parse_address("https://github.com/o-foo.js/r").key
+    assert key != parse_address("https://github.com/o/foo.ts").key
+
+
+def test_https_and_ssh_share_a_mirror() -> None:
+    """The https, ssh and scp addresses of a repository have one key; another port or host has another."""
+    keys = {
+        parse_address(repository).key
+        for repository in ("https://github.com/o/r", "ssh://git@github.com/o/r.git", "git@github.com:o/r.git")
+    }
+
+    assert len(keys) == 1
+    assert parse_address("ssh://git@github.com:2222/o/r").key not in keys
+    assert parse_address("https://ghe.example/o/r").key not in keys
+
+
+def test_a_strange_folder_name_still_makes_a_key() -> None:
+    """A local repository whose name has nothing that a slug keeps has a key all the same."""
+    address = parse_address("/srv/…")
+
+    assert isinstance(address, Address)
+    assert address.key.startswith("repository-")

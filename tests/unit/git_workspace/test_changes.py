@@ -1,0 +1,98 @@
+"""Reading what git prints about changed files."""
+
+import pytest
+
+from septet.contracts.facts import FileChange
+from septet.git.changes import Entry, file_changes, read_name_status, read_status
+
+_FACTS = b"N... 100644 100644 100644 " + b"1" * 40 + b" " + b"2" * 40
+
+
+@pytest.mark.parametrize(
+    ("codes", "operation"),
+    [
+        (b".M", "modify"),
+        (b"M.", "modify"),
+        (b"MM", "modify"),
+        (b".T", "modify"),
+        (b"A.", "create"),
+        (b"AM", "create"),
+        (b".A", "create"),
+        (b".D", "delete"),
+        (b"D.", "delete"),
+        (b"MD", "delete"),
+    ],
+)
+def test_index_and_worktree_are_read_as_one_change(codes: bytes, operation: str) -> None:
+    """What the index did to HEAD and the worktree to the index is one operation on the file."""
+    (entry,) = read_status(b"1 " + codes + b" " + _FACTS + b" src/a b.py\0")
+
+    assert (operation, b"src/a b.py") == entry.change
+
+
+def test_a_file_that_came_and_went_is_no_change() -> None:
+    """A file that was staged as new and then removed differs from nothing."""
+    (entry,) = read_status(b"1 AD " + _FACTS + b" a\0")
+
+    assert entry.change is None
+
+
+@pytest.mark.parametrize(
+    ("record", "change"),
+    [
+        (b"2 R. " + _FACTS + b" R100 new\0old\0", ("rename", b"new")),
+        (b"2 RM " + _FACTS + b" R090 new\0old\0", ("rename", b"new")),
+        (b"2 .R " + _FACTS + b" R100 new\0old\0", ("rename", b"new")),
+        (b"2 RD " + _FACTS + b" R100 new\0old\0", ("delete", b"old")),
+        (b"2 C. " + _FACTS + b" C100 new\0old\0", ("create", b"new")),
+        (b"2 .C " + _FACTS + b" C100 new\0old\0", ("create", b"new")),
+        (b"2 CD " + _FACTS + b" C100 new\0old\0", None),
+        (b"? new\0", ("create", b"new")),
+        (b"u UU N... 1 2 3 4 a b c src/a.py\0", ("modify", b"src/a.py")),
+    ],
+)
+def test_renames_copies_conflicts_and_new_files_are_read(record: bytes, change: object) -> None:
+    """Every other kind of record has its operation and its path."""
+    (entry,) = read_status(record)
+
+    assert change == entry.change
+
+
+def test_headers_and_ignored_files_are_passed_over() -> None:
+    """Lines that are about no change give no entry, and the fields after a rename stay in step."""
+    output = b"# branch.oid x\0! dist/a\0" + b"2 R. " + _FACTS + b" R100 new\0? old\0? other\0"
+
+    assert [b"new", b"other"] == [entry.path for entry in read_status(output)]
+
+
+def test_a_nested_repository_is_told_by_its_slash() -> None:
+    """git shows a repository inside the worktree as a folder."""
+    nested, plain = read_status(b"? vendor/\0? file\0")
+
+    assert (True, False) == (nested.nested_repository, plain.nested_repository)
+    assert not Entry(b"sub/", "M", ".").nested_repository
+
+
+def test_name_status_is_read() -> None:
+    """All letters of `git diff --name-status -z` have their operation; a copy is a new file."""
+    output = b"A\0a\0D\0d\0M\0m\0T\0t\0U\0u\0R100\0from\0r\0C075\0from\0c\0"
+
+    assert [
+        ("create", b"a"),
+        ("delete", b"d"),
+        ("modify", b"m"),
+        ("modify", b"t"),
+        ("modify", b"u"),
+        ("rename", b"r"),
+        ("create", b"c"),
+    ] == list(read_name_status(output))
+
+
+def test_changes_are_sorted_and_shown() -> None:
+    r"""Changes stand in the order of their paths; bytes that are not UTF-8 are shown as `\xNN`."""
+    changes = file_changes([("create", b"z\xff.txt"), ("delete", "ä b".encode()), ("create", b"z\xff.txt")])
+
+    assert (
+        FileChange(path="z\\xff.txt", operation="create"),
+        FileChange(path="ä b", operation="delete"),
+    ) == changes

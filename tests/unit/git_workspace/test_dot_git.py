@@ -1,0 +1,168 @@
+"""A worktree's `.git`, read as data."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from fakes.repositories import git
+
+from septet.errors import WorkspaceError
+from septet.git.dot_git import Head, clear_locks, read_file, read_head, refuse_links, switch_head
+from septet.git.place import Place
+
+
+@pytest.fixture
+def dot_git(place: Place) -> Path:
+    """Return the `.git` of a workspace."""
+    return place.worktree / ".git"
+
+
+def test_head_is_read_as_git_reads_it(place: Place, dot_git: Path) -> None:
+    """Packed, loose, detached and nested HEADs are read without git, and agree with it."""
+    sha = place.base_sha
+    assert Head("main", sha) == read_head(dot_git)
+
+    git(place.worktree, "checkout", "-q", "-b", "feat/ä-1")
+    assert Head("feat/ä-1", sha) == read_head(dot_git)
+
+    git(place.worktree, "commit", "-q", "--allow-empty", "-m", "more")
+    newer = git(place.worktree, "rev-parse", "HEAD")
+    assert Head("feat/ä-1", newer) == read_head(dot_git)
+
+    git(place.worktree, "pack-refs", "--all")
+    assert Head("feat/ä-1", newer) == read_head(dot_git)
+
+    git(place.worktree, "checkout", "-q", "--detach", sha)
+    assert Head(None, sha) == read_head(dot_git)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"ref: refs/heads/none\n",
+        b"ref: refs/heads/../../config\n",
+        b"ref: ../../secret\n",
+        b"ref: refs/heads/a b\n",
+        b"ref: refs/heads/.hidden\n",
+        b"ref: refs/heads/loop\n",
+        b"not a sha\n",
+        b"ABCDEF0123456789ABCDEF0123456789ABCDEF01\n",
+        b"x" * 10_000,
+    ],
+)
+def test_a_head_that_leads_to_no_commit_is_an_error(dot_git: Path, content: bytes) -> None:
+    """An unborn, looping or crooked HEAD is an error with a remedy, and reads nothing outside."""
+    (dot_git / "refs" / "heads").mkdir(exist_ok=True)
+    (dot_git / "refs" / "heads" / "loop").write_text("ref: refs/heads/loop\n")
+    (dot_git / "HEAD").write_bytes(content)
+
+    with pytest.raises(WorkspaceError, match="leads to no commit") as error:
+        read_head(dot_git)
+
+    assert error.value.remedy
+
+
+def test_a_symlink_or_a_fifo_is_no_head(dot_git: Path, tmp_path: Path) -> None:
+    """Only a plain file is read: nobody is led elsewhere, and nobody waits for ever."""
+    secret = tmp_path / "secret"
+    secret.write_text("1" * 40)
+    (dot_git / "HEAD").unlink()
+    (dot_git / "HEAD").symlink_to(secret)
+    with pytest.raises(WorkspaceError):
+        read_head(dot_git)
+
+    (dot_git / "HEAD").unlink()
+    os.mkfifo(dot_git / "HEAD")
+    with pytest.raises(WorkspaceError):
+        read_head(dot_git)
+
+
+def _remove(path: Path) -> None:
+    path.rename(path.with_name("moved"))
+
+
+def _link(path: Path) -> None:
+    moved = path.with_name("moved")
+    path.rename(moved)
+    path.symlink_to(moved)
+
+
+def _file(path: Path) -> None:
+    _remove(path)
+    path.write_text("gitdir: /elsewhere\n")
+
+
+@pytest.mark.parametrize("damage", [_remove, _link, _file])
+@pytest.mark.parametrize("name", [".", "objects", "refs"])
+def test_a_git_folder_that_is_none_is_refused(dot_git: Path, name: str, damage: Callable[[Path], None]) -> None:
+    """A `.git`, objects or refs that are gone, a link or a file are refused before anything is written."""
+    damage(dot_git if name == "." else dot_git / name)
+
+    with pytest.raises(WorkspaceError, match="no plain folder"):
+        read_head(dot_git)
+
+
+@pytest.mark.parametrize("linked", ["heads", "heads/feat"])
+def test_a_ref_folder_that_leads_out_is_refused(dot_git: Path, tmp_path: Path, linked: str) -> None:
+    """A branch is never written through a link that the agent made."""
+    outside = tmp_path / "outside"
+    (outside / "x").mkdir(parents=True)
+    (outside / "important.lock").write_text("theirs")
+    folder = dot_git / "refs" / linked
+    folder.parent.mkdir(exist_ok=True)
+    if folder.exists():
+        folder.rmdir()
+    folder.symlink_to(outside)
+
+    with pytest.raises(WorkspaceError, match="leads out"):
+        refuse_links(dot_git, "feat/x/1")
+    if linked == "heads":
+        with pytest.raises(WorkspaceError, match="leads out"):
+            clear_locks(dot_git)
+
+    assert (outside / "important.lock").exists()
+
+
+def test_switching_takes_nobody_by_surprise(place: Place, dot_git: Path) -> None:
+    """HEAD moves only from where it was seen, and not while another git writes it."""
+    was = read_head(dot_git)
+    git(place.worktree, "branch", "topic")
+    (dot_git / "HEAD.lock").touch()
+    with pytest.raises(WorkspaceError, match=r"HEAD\.lock"):
+        switch_head(dot_git, "topic", was)
+    (dot_git / "HEAD.lock").unlink()
+
+    with pytest.raises(WorkspaceError, match="moved"):
+        switch_head(dot_git, "topic", Head("main", "1" * 40))
+    assert was == read_head(dot_git)
+    assert not (dot_git / "HEAD.lock").exists()
+
+    switch_head(dot_git, "topic", was)
+    assert Head("topic", was.sha) == read_head(dot_git)
+    assert "topic" == git(place.worktree, "branch", "--show-current")
+
+
+def test_locks_of_a_killed_git_are_cleared(place: Place, dot_git: Path) -> None:
+    """After a kill in the middle, git works again in the worktree."""
+    locks = [dot_git / "index.lock", dot_git / "HEAD.lock", dot_git / "refs" / "heads" / "main.lock"]
+    for lock in locks:
+        lock.parent.mkdir(exist_ok=True)
+        lock.touch()
+    (dot_git / "refs" / "heads" / "odd.lock").mkdir()
+
+    clear_locks(dot_git)
+
+    assert not any(lock.exists() for lock in locks)
+    git(place.worktree, "commit", "-q", "--allow-empty", "-m", "works")
+
+
+def test_only_plain_files_of_bounded_size_are_read(tmp_path: Path) -> None:
+    """A folder, a file over the limit and a missing file are read as nothing."""
+    (tmp_path / "large").write_bytes(b"x" * 11)
+
+    assert read_file(tmp_path) is None
+    assert read_file(tmp_path / "none") is None
+    assert read_file(tmp_path / "large", limit_bytes=10) is None
+    assert b"x" * 11 == read_file(tmp_path / "large", limit_bytes=11)

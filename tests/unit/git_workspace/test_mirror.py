@@ -1,0 +1,181 @@
+"""The host's mirror of a repository."""
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from fakes.repositories import Origin, git, make_origin
+
+from septet.errors import GitError, InvalidInputError, NotFoundError
+from septet.git.mirror import Base, refresh_mirror
+from septet.git.remote import Remote
+
+
+@pytest.fixture
+def mirror(tmp_path: Path) -> Path:
+    """Return where a mirror is to be."""
+    (tmp_path / "mirrors").mkdir()
+    return tmp_path / "mirrors" / "key.git"
+
+
+@pytest.fixture
+def remote(origin: Origin, env: dict[str, str]) -> Remote:
+    """Return the way to the origin."""
+    return Remote(str(origin.bare), env)
+
+
+def test_it_starts_at_the_default_branch(mirror: Path, remote: Remote, origin: Origin) -> None:
+    """Without a base the work starts at the origin's default branch."""
+    assert Base("main", origin.sha("main"), "main") == refresh_mirror(mirror, remote)
+
+
+def test_the_default_branch_need_not_be_main(mirror: Path, tmp_path: Path, env: dict[str, str]) -> None:
+    """A default branch of another name is found by asking the origin."""
+    origin = make_origin(tmp_path / "trunks", default_branch="trunk")
+    sha = origin.push({"a": "1"})
+    origin.push({"b": "1"}, branch="main")
+
+    assert Base("trunk", sha, "trunk") == refresh_mirror(mirror, Remote(str(origin.bare), env))
+
+
+@pytest.mark.parametrize("base", ["release/1.0", "refs/heads/release/1.0"])
+def test_it_starts_at_a_named_branch(mirror: Path, remote: Remote, origin: Origin, base: str) -> None:
+    """A base is the name of one of the origin's branches."""
+    sha = origin.push({"a": "1"}, branch="release/1.0")
+
+    assert Base("release/1.0", sha, "main") == refresh_mirror(mirror, remote, base)
+
+
+@pytest.mark.parametrize("base", ["mian", "HEAD", "v1", "--all", "", "main^"])
+def test_a_base_that_is_no_branch_is_refused(mirror: Path, remote: Remote, origin: Origin, base: str) -> None:
+    """A pull request goes to a branch, so nothing else is a base; the remedy names branches that are there."""
+    git(origin.checkout, "tag", "v1")
+    git(origin.checkout, "push", "-q", "origin", "v1")
+
+    with pytest.raises(NotFoundError, match="base") as refused:
+        refresh_mirror(mirror, remote, base)
+
+    assert "main" in refused.value.remedy
+
+
+def test_it_follows_the_origin(mirror: Path, remote: Remote, origin: Origin) -> None:
+    """What was pushed since, also by force, is fetched."""
+    refresh_mirror(mirror, remote)
+    git(origin.checkout, "commit", "-q", "--amend", "-m", "rewritten")
+    git(origin.checkout, "push", "-q", "--force", "origin", "HEAD")
+
+    assert origin.sha("main") == refresh_mirror(mirror, remote).sha
+
+
+def test_a_branch_that_is_gone_is_no_base_and_its_commits_stay(
+    mirror: Path, remote: Remote, origin: Origin
+) -> None:
+    """A deleted branch is not found any more, and a workspace that borrows its objects still has them."""
+    sha = origin.push({"a": "1"}, branch="topic")
+    refresh_mirror(mirror, remote)
+    git(origin.bare, "branch", "-D", "topic")
+
+    with pytest.raises(NotFoundError):
+        refresh_mirror(mirror, remote, "topic")
+
+    assert "commit" == git(mirror, "cat-file", "-t", sha)
+
+
+def test_a_branch_makes_room_for_a_folder_of_branches(mirror: Path, remote: Remote, origin: Origin) -> None:
+    """After `topic` was deleted, `topic/one` can be fetched, and the old commits stay."""
+    gone = origin.push({"a": "1"}, branch="topic")
+    refresh_mirror(mirror, remote)
+    git(origin.bare, "branch", "-D", "topic")
+    git(origin.checkout, "checkout", "-q", "main")
+    git(origin.checkout, "branch", "-D", "topic")
+    sha = origin.push({"b": "1"}, branch="topic/one")
+
+    assert sha == refresh_mirror(mirror, remote, "topic/one").sha
+    assert "commit" == git(mirror, "cat-file", "-t", gone)
+
+
+def test_nobody_can_collect_its_objects(mirror: Path, remote: Remote, origin: Origin) -> None:
+    """Not even `git gc` or `git prune` by hand takes an object away that a workspace may borrow."""
+    sha = origin.push({"a": "1"}, branch="topic")
+    refresh_mirror(mirror, remote)
+    git(mirror, "update-ref", "-d", "refs/remotes/origin/topic")
+
+    git(mirror, "gc", "--prune=now", check=False)
+    git(mirror, "prune", "--expire=now", check=False)
+
+    assert "commit" == git(mirror, "cat-file", "-t", sha)
+
+
+def test_an_empty_repository_is_refused(mirror: Path, tmp_path: Path, env: dict[str, str]) -> None:
+    """A repository without a commit gives a clear error."""
+    origin = make_origin(tmp_path / "empty")
+
+    with pytest.raises(InvalidInputError, match="no commit yet") as refused:
+        refresh_mirror(mirror, Remote(str(origin.bare), env))
+
+    assert "Push" in refused.value.remedy
+
+
+def test_the_only_branch_is_the_default_where_head_dangles(mirror: Path, origin: Origin, remote: Remote) -> None:
+    """`git init --bare` may name a branch that nobody pushed; the only branch there is serves."""
+    git(origin.bare, "symbolic-ref", "HEAD", "refs/heads/master")
+
+    assert Base("main", origin.sha("main"), "") == refresh_mirror(mirror, remote)
+
+
+def test_a_dangling_head_with_many_branches_asks_for_a_base(mirror: Path, origin: Origin, remote: Remote) -> None:
+    """Where nothing says which branch to start from, the error names `base`."""
+    origin.push({"a": "1"}, branch="topic")
+    git(origin.bare, "symbolic-ref", "HEAD", "refs/heads/master")
+
+    with pytest.raises(InvalidInputError, match="base"):
+        refresh_mirror(mirror, remote)
+
+    assert origin.sha("topic") == refresh_mirror(mirror, remote, "topic").sha
+
+
+def test_a_checkout_is_an_origin(mirror: Path, origin: Origin, env: dict[str, str]) -> None:
+    """A path that is a person's checkout is itself the origin, and starts where it has checked out."""
+    git(origin.checkout, "checkout", "-q", "-b", "theirs")
+
+    base = refresh_mirror(mirror, Remote(str(origin.checkout), env))
+
+    assert Base("theirs", origin.sha("main"), "theirs") == base
+
+
+def test_a_path_without_a_repository_is_not_found(mirror: Path, tmp_path: Path, env: dict[str, str]) -> None:
+    """A path that holds no repository is not found, and the remedy says what to look at."""
+    with pytest.raises(NotFoundError) as refused:
+        refresh_mirror(mirror, Remote(str(tmp_path / "nowhere"), env))
+
+    assert str(tmp_path / "nowhere") in refused.value.message
+    assert "address" in refused.value.remedy
+
+
+def test_a_sha256_repository_is_refused(mirror: Path, tmp_path: Path, env: dict[str, str]) -> None:
+    """A repository with SHA-256 names gives an error that says so."""
+    git(tmp_path, "init", "-q", "--object-format=sha256", "-b", "main", "new")
+    git(tmp_path / "new", "commit", "-q", "--allow-empty", "-m", "first")
+
+    with pytest.raises((InvalidInputError, GitError), match=r"(?i)sha-?256|object format|algorithm"):
+        refresh_mirror(mirror, Remote(str(tmp_path / "new"), env))
+
+
+def test_what_a_dead_attempt_began_is_begun_again(mirror: Path, remote: Remote, origin: Origin) -> None:
+    """A mirror that was half made when the worker died does no harm."""
+    unfinished = mirror.with_suffix(".new")
+    (unfinished / "objects").mkdir(parents=True)
+
+    assert origin.sha("main") == refresh_mirror(mirror, remote).sha
+    assert not unfinished.exists()
+
+
+def test_many_at_once_share_one_mirror(mirror: Path, remote: Remote, origin: Origin) -> None:
+    """Work orders that start at the same time on one repository take turns."""
+    with ThreadPoolExecutor(6) as threads:
+        bases = list(threads.map(lambda _: refresh_mirror(mirror, remote), range(6)))
+
+    assert {origin.sha("main")} == {base.sha for base in bases}
+    assert "" == git(mirror, "fsck", "--connectivity-only").replace(
+        "notice: HEAD points to an unborn branch (master)", ""
+    )

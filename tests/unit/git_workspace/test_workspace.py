@@ -1,0 +1,254 @@
+"""Workspaces: opened once, side by side, whole or not at all."""
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from fakes.repositories import Origin, git, make_origin
+
+from septet.errors import AlreadyRunningError, InvalidInputError, NotFoundError, WorkspaceError
+from septet.git.address import parse_address
+from septet.git.evidence import current_head, gather
+from septet.git.place import Place
+from septet.git.record import find_place, find_record, place_for, record_of
+from septet.git.workspace import open_workspace
+from septet.state import StateDir
+
+Open = Callable[..., Place]
+
+
+def test_it_is_a_clone_at_the_base_commit(place: Place, origin: Origin) -> None:
+    """The worktree has the base branch checked out, knows its origin, and is clean."""
+    assert ("main", origin.sha("main")) == (current_head(place).branch, current_head(place).sha)
+    assert (place.base_branch, place.base_sha) == ("main", origin.sha("main"))
+    assert "# Sample\n" == (place.worktree / "README.md").read_text()
+    assert "" == git(place.worktree, "status", "--porcelain")
+    assert str(origin.bare) == git(place.worktree, "remote", "get-url", "origin")
+    assert "origin/main" == git(place.worktree, "rev-parse", "--abbrev-ref", "main@{upstream}")
+    assert "refs/remotes/origin/main" == git(place.worktree, "symbolic-ref", "refs/remotes/origin/HEAD")
+
+
+def test_it_is_no_linked_worktree_and_borrows_its_objects(place: Place) -> None:
+    """It has a `.git` of its own, and no object of the mirror is copied."""
+    assert (place.worktree / ".git").is_dir()
+    assert "count: 0" == git(place.worktree, "count-objects", "-v").splitlines()[0]
+    assert [] == list((place.worktree / ".git" / "hooks").glob("*"))
+
+
+def test_it_has_the_branches_and_tags_of_the_origin(open_place: Open, origin: Origin) -> None:
+    """The agent can compare with every branch and tag that the origin had."""
+    sha = origin.push({"a": "1"}, branch="topic/one")
+    git(origin.checkout, "tag", "-a", "v1", "-m", "first", sha)
+    git(origin.checkout, "push", "-q", "origin", "v1")
+
+    place = open_place(base="topic/one")
+
+    assert sha == git(place.worktree, "rev-parse", "refs/remotes/origin/topic/one")
+    assert "v1" == git(place.worktree, "describe", "HEAD")
+    listed = git(place.worktree, "for-each-ref", "--format=%(refname:lstrip=3)", "refs/remotes/origin")
+    assert {"HEAD", "main", "topic/one"} == set(listed.split())
+
+
+@pytest.mark.parametrize(("name", "branch"), [("foo.js.git", "main"), ('we"ird \\ $(x).git', 'tr"unk')])
+def test_names_are_taken_as_they_are(
+    tmp_path: Path, state: StateDir, env: dict[str, str], name: str, branch: str
+) -> None:
+    """Dots, quotes and blanks in names of repositories and branches do no harm."""
+    origin = make_origin(tmp_path / "odd", name=name, default_branch=branch)
+    origin.push({"a": "1"})
+
+    place = open_workspace(state, parse_address(str(origin.bare)), "wo-1", first_run_id="r", env=env)
+
+    assert branch == git(place.worktree, "branch", "--show-current")
+    assert str(origin.bare) == git(place.worktree, "remote", "get-url", "origin")
+    assert f"refs/heads/{branch}" == git(place.worktree, "config", f"branch.{branch}.merge")
+
+
+def test_agents_have_an_identity_and_the_users_settings_are_not_written(place: Place) -> None:
+    """An agent's commit has an author where the user has none configured, and HOME stays empty."""
+    (place.worktree / "a").write_text("1")
+    git(place.worktree, "add", "a")
+    git(place.worktree, "commit", "-q", "-m", "by the agent", env={"HOME": place.env["HOME"]}, person=False)
+
+    assert "Septet <septet@localhost>" == git(place.worktree, "log", "-1", "--format=%an <%ae>")
+    assert [] == os.listdir(place.env["HOME"])
+
+
+def test_the_users_own_identity_is_taken(open_place: Open, env: dict[str, str]) -> None:
+    """Where git knows an identity of the worker's user, agents commit as that one."""
+    (Path(env["HOME"]) / ".gitconfig").write_text("[user]\n\tname = Grace\n")
+
+    place = open_place()
+
+    assert "Grace" == git(place.worktree, "config", "--local", "user.name")
+    assert "septet@localhost" == git(place.worktree, "config", "--local", "user.email")
+
+
+def test_submodules_are_left_alone(tmp_path: Path, open_place: Open) -> None:
+    """A submodule is an empty folder, and nothing is fetched for it."""
+    library, main = make_origin(tmp_path / "library"), make_origin(tmp_path / "main")
+    library.push({"lib.py": "1"})
+    main.push({"a": "1"})
+    allow = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "protocol.file.allow", "GIT_CONFIG_VALUE_0": "always"}
+    git(main.checkout, "submodule", "add", "-q", str(library.bare), "vendor/lib", env=allow)
+    main.push({})
+
+    place = open_place(of=main)
+
+    assert [] == os.listdir(place.worktree / "vendor" / "lib")
+    assert not (place.worktree / ".git" / "modules").exists()
+    assert gather(place).clean
+    assert "" == git(place.worktree, "status", "--porcelain")
+
+
+def test_lfs_pointers_stay_pointers(tmp_path: Path, open_place: Open, env: dict[str, str]) -> None:
+    """No filter runs at checkout, even where the user's settings name one."""
+    canary = tmp_path / "canary"
+    (Path(env["HOME"]) / ".gitconfig").write_text(
+        f'[filter "lfs"]\n\tsmudge = touch {canary}; cat\n\tclean = touch {canary}; cat\n'
+        f"\tprocess = touch {canary}\n\trequired = true\n"
+    )
+    pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:" + "0" * 64 + "\nsize 12\n"
+    origin = make_origin(tmp_path / "lfs")
+    origin.push({".gitattributes": "*.bin filter=lfs diff=lfs merge=lfs -text\n", "big.bin": pointer})
+
+    place = open_place(of=origin)
+
+    assert pointer == (place.worktree / "big.bin").read_text()
+    assert gather(place).clean
+    assert not canary.exists()
+
+
+def test_two_work_orders_share_nothing_but_the_mirror(open_place: Open) -> None:
+    """What an agent does in one workspace is not seen in another one of the same repository."""
+    one, two = open_place("wo-1"), open_place("wo-2")
+    (one.worktree / "README.md").write_text("changed")
+    git(one.worktree, "checkout", "-q", "-b", "mine")
+    git(one.worktree, "commit", "-q", "-a", "-m", "mine")
+    git(one.worktree, "config", "user.name", "Mallory")
+
+    assert one.mirror == two.mirror
+    assert one.books != two.books
+    assert ("main", two.base_sha) == (current_head(two).branch, current_head(two).sha)
+    assert () == gather(two).files_changed
+    assert "Septet" == git(two.worktree, "config", "user.name")
+    assert "" == git(two.worktree, "branch", "--list", "mine")
+
+
+def test_opening_again_changes_nothing(open_place: Open, origin: Origin) -> None:
+    """A second attempt gets the same place at the same base, with the agent's work, whatever was pushed since."""
+    place = open_place()
+    (place.worktree / "work.py").write_text("x = 1")
+    origin.push({"a": "1"})
+
+    again = open_place()
+
+    assert place == again
+    assert "x = 1" == (place.worktree / "work.py").read_text()
+
+
+def test_a_used_id_is_refused(state: StateDir, env: dict[str, str], origin: Origin, open_place: Open) -> None:
+    """Another run under the same id is refused, on the same repository or on another one."""
+    open_place("wo-42")
+
+    for repository in (origin.bare, origin.checkout):
+        with pytest.raises(AlreadyRunningError, match=r"wo-42 was used before") as refused:
+            open_workspace(state, parse_address(str(repository)), "wo-42", first_run_id="another", env=env)
+        assert refused.value.remedy
+
+
+@pytest.mark.parametrize("order_id", ["", ".", "..", "a/b", "a" * 65, "a b", "wo*"])
+def test_an_id_that_is_no_folder_name_is_refused(
+    state: StateDir, env: dict[str, str], origin: Origin, order_id: str
+) -> None:
+    """An id can lead nowhere but into its own folder."""
+    with pytest.raises(InvalidInputError, match="id"):
+        open_workspace(state, parse_address(str(origin.bare)), order_id, first_run_id="r", env=env)
+
+
+def test_a_half_made_clone_is_made_anew(open_place: Open, state: StateDir) -> None:
+    """An attempt that died between the record and the clone is gone on with, at the base it chose."""
+    first = open_place()
+    shutil.rmtree(first.worktree)
+    half = state.workspaces / "wo-1~new"
+    (half / ".git").mkdir(parents=True)
+    (half / "README.md").write_text("half")
+
+    again = open_place()
+
+    assert first == again
+    assert not half.exists()
+    assert gather(again).clean
+
+
+def test_it_is_opened_once_by_many_at_once(open_place: Open) -> None:
+    """Attempts that overlap end with one clone."""
+    with ThreadPoolExecutor(4) as threads:
+        places = list(threads.map(lambda _: open_place("wo-7"), range(4)))
+
+    assert 1 == len({place.worktree for place in places})
+    assert gather(places[0]).clean
+
+
+def test_a_folder_of_unknown_origin_is_not_touched(state: StateDir, open_place: Open) -> None:
+    """A folder in a workspace's place that no record knows is refused and kept."""
+    stranger = state.workspaces / "wo-9"
+    stranger.mkdir()
+    (stranger / "file").write_text("theirs")
+
+    with pytest.raises(WorkspaceError, match="without a record"):
+        open_place("wo-9")
+
+    assert "theirs" == (stranger / "file").read_text()
+
+
+def test_a_repository_that_is_not_there_leaves_the_id_free(
+    state: StateDir, env: dict[str, str], tmp_path: Path, open_place: Open
+) -> None:
+    """An id is used only once a base was chosen."""
+    with pytest.raises(NotFoundError):
+        open_workspace(state, parse_address(str(tmp_path / "none")), "wo-3", first_run_id="r", env=env)
+
+    assert find_record(state, "wo-3") is None
+    assert open_place("wo-3").worktree.is_dir()
+
+
+def test_a_place_is_found_by_its_id(place: Place, state: StateDir, env: dict[str, str]) -> None:
+    """The id alone leads back to the place, and an unknown one is not found."""
+    assert place == find_place(state, "wo-1", env)
+    with pytest.raises(NotFoundError, match="wo-2"):
+        find_place(state, "wo-2", env)
+
+
+def test_the_place_follows_from_id_and_address(place: Place, state: StateDir, origin: Origin) -> None:
+    """Where a workspace lies can be said before it is opened."""
+    address = parse_address(str(origin.bare))
+
+    assert place == place_for(
+        state, "wo-1", address, base_branch="main", base_sha=origin.sha("main"), env=place.env
+    )
+
+
+def test_a_broken_record_is_an_error_with_a_remedy(place: Place, state: StateDir, env: dict[str, str]) -> None:
+    """A record that cannot be read names the file, and nothing is opened over it."""
+    record = json.loads((place.books / "workspace.json").read_text())
+    assert "main" == record_of(place).default_branch == record["default_branch"]
+    (place.books / "workspace.json").write_text("{")
+
+    with pytest.raises(WorkspaceError, match=r"workspace\.json"):
+        find_place(state, "wo-1", env)
+
+
+def test_a_large_repository_opens_quickly(tmp_path: Path, open_place: Open) -> None:
+    """A thousand files are no burden: no object is copied and no program starts for a file."""
+    origin = make_origin(tmp_path / "large")
+    origin.push({f"d{number % 50}/f{number}.py": f"x = {number}\n" for number in range(1000)})
+
+    place = open_place(of=origin)
+
+    assert 1000 == sum(1 for path in place.worktree.rglob("*.py") if path.is_file())
+    assert "" == git(place.worktree, "status", "--porcelain")

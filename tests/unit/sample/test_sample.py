@@ -1,0 +1,148 @@
+"""The sample repository: a real bug, a failing test, and an agent that mends it."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from fakes.scripted_agent import ScriptedAgent
+
+from septet.commands.loader import load
+from septet.commands.prompt import prompt
+from septet.commands.values import values
+from septet.contracts.names import IssueClass, Step
+from septet.contracts.steps import Progress, Workspace
+from septet.errors import GitError
+from septet.git.engine import Git
+from septet.repository_settings import load_repository_settings
+from septet.sample.project import FILES, ISSUE_BODY, ISSUE_TITLE
+from septet.sample.sample import Sample, make_sample
+
+ISSUE = {"number": 1, "title": ISSUE_TITLE, "body": ISSUE_BODY, "labels": []}
+
+
+@pytest.fixture
+def env(tmp_path: Path) -> Mapping[str, str]:
+    """Give git a home without anybody's settings."""
+    return {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "GIT_CONFIG_NOSYSTEM": "1"}
+
+
+@pytest.fixture
+def sample(tmp_path: Path, env: Mapping[str, str]) -> Sample:
+    """Make the sample, with a forge that numbers its one issue."""
+    return make_sample(tmp_path / "sample", lambda _origin, _title, _body: 1, env)
+
+
+@pytest.fixture
+def agent(tmp_path: Path, sample: Sample, env: Mapping[str, str]) -> ScriptedAgent:
+    """Give an agent a checkout of the sample."""
+    folder, home = tmp_path / "wo-1", tmp_path / "agent"
+    home.mkdir()
+    subprocess.run(["git", "clone", "--quiet", sample.origin, folder], env=env, check=True)
+    return ScriptedAgent(folder, home)
+
+
+def mended(agent: ScriptedAgent) -> bool:
+    """Run the sample's own tests, as its README says."""
+    command = [sys.executable, "-B", "-m", "unittest", "--quiet"]
+    return subprocess.run(command, cwd=agent.folder, capture_output=True, check=False).returncode == 0
+
+
+def play(agent: ScriptedAgent, scenario: str = "") -> Progress:
+    """Let the agent do its steps up to the implementation, without an engine."""
+    workspace = Workspace(
+        work_order_id="wo-1",
+        host="h",
+        task_queue="q",
+        repository="/shop.git",
+        forge="local",
+        project="shop",
+        base_branch="main",
+        base_sha="0" * 40,
+        path=str(agent.folder),
+        agent="scripted",
+        issue_number="1",
+        issue_title=ISSUE_TITLE,
+    )
+    progress = Progress()
+
+    def answer(step: Step) -> dict[str, str]:
+        command = load(step, progress.issue_class, lambda _path: None)
+        return agent.run(prompt(command, values(step, workspace, progress, ISSUE)), scenario=scenario).answer
+
+    progress = Progress(issue_class=IssueClass(answer(Step.CLASSIFY_ISSUE)["issue_class"]))
+    progress = progress.model_copy(update={"planner_answer": answer(Step.BUILD_PLAN)["plan_path"]})
+    progress = progress.model_copy(update={"plan_path": answer(Step.FIND_PLAN_FILE)["plan_path"]})
+    progress = progress.model_copy(update={"branch_name": answer(Step.GENERATE_BRANCH)["branch_name"]})
+    answer(Step.IMPLEMENT_PLAN)
+    return progress
+
+
+def test_the_scripted_agent_mends_the_sample(agent: ScriptedAgent) -> None:
+    """A test fails before its work and passes after it; what it changed is the bug, the changelog and the plan."""
+    assert not mended(agent)
+    progress = play(agent)
+    assert mended(agent)
+    assert progress.issue_class is IssueClass.BUG
+    git = Git(agent.folder / ".git", agent.folder, {"PATH": os.environ["PATH"]})
+    changed = git.text("status", "--porcelain", "--untracked-files=all").split()[1::2]
+    assert changed == ["CHANGELOG.md", "shop/pricing.py", progress.plan_path]
+
+
+def test_only_one_test_of_the_sample_fails(agent: ScriptedAgent) -> None:
+    """The bug is the one that the issue tells of."""
+    command = [sys.executable, "-B", "-m", "unittest"]
+    ran = subprocess.run(command, cwd=agent.folder, capture_output=True, text=True, check=False)
+    assert "FAIL: test_ten_items_get_the_discount" in ran.stderr
+    assert "failures=1)" in ran.stderr
+
+
+def test_the_origin_is_bare_and_the_same_everywhere(
+    tmp_path: Path, sample: Sample, env: Mapping[str, str]
+) -> None:
+    """One commit on `main`, with the same id however often it is made."""
+    other = make_sample(tmp_path / "other" / "deep", lambda _origin, _title, _body: 1, env)
+    commits = [Git(made.origin, env=env).text("rev-parse", "main") for made in (sample, other)]
+    assert commits[0] == commits[1]
+    git = Git(sample.origin, env=env)
+    assert git.text("symbolic-ref", "HEAD") == "refs/heads/main"
+    assert git.text("rev-parse", "--is-bare-repository") == "true"
+    assert git.text("ls-tree", "-r", "--name-only", "main").splitlines() == sorted(FILES)
+
+
+def test_the_issue_is_put_on_the_forge(tmp_path: Path, env: Mapping[str, str]) -> None:
+    """The forge gets the origin, the title and the body, and says the number."""
+    asked: list[tuple[Path, str, str]] = []
+
+    def add_issue(origin: Path, title: str, body: str) -> int:
+        asked.append((origin, title, body))
+        return 41
+
+    sample = make_sample(tmp_path / "s", add_issue, env)
+    assert sample.issue == 41
+    assert asked == [(sample.origin, ISSUE_TITLE, ISSUE_BODY)]
+
+
+def test_a_second_sample_in_the_same_folder_changes_nothing_of_the_first(
+    sample: Sample, env: Mapping[str, str]
+) -> None:
+    """The branch keeps its commit."""
+    before = Git(sample.origin, env=env).text("rev-parse", "main")
+    make_sample(sample.origin.parent, lambda _origin, _title, _body: 2, env)
+    assert Git(sample.origin, env=env).text("rev-parse", "main") == before
+
+
+def test_a_folder_that_git_cannot_use_is_an_error(tmp_path: Path, env: Mapping[str, str]) -> None:
+    """Nothing is put on a forge then."""
+    (tmp_path / "s").mkdir()
+    (tmp_path / "s" / "shop.git").write_text("no folder")
+    with pytest.raises(GitError):
+        make_sample(tmp_path / "s", lambda _origin, _title, _body: pytest.fail("an issue was added"), env)
+
+
+def test_the_samples_own_settings_are_valid() -> None:
+    """Its check is the one that the README names."""
+    settings = load_repository_settings(lambda path: FILES[path].encode())
+    assert settings.checks == (("python3", "-m", "unittest", "--quiet"),)
