@@ -1,5 +1,5 @@
 # A worker, a client and, for a trial, the embedded server: docker build -t septet .
-# With agent CLIs: docker build --build-arg AGENTS="claude codex" -t septet .
+# With agent CLIs: docker build --build-arg AGENTS="claude codex copilot" -t septet .
 # docs/containers.md says how it is run, and what of it was tried.
 
 # The packages, of the locked versions and hashes, and Septet itself. Nothing is compiled.

@@ -8,6 +8,8 @@ from typing import Final, ParamSpec, TypeVar
 
 from temporalio import activity
 
+from septet.agents.follow import Progress
+
 _BEAT_SECONDS: Final = 1.0
 """The worker passes on one heartbeat in two seconds at the most; a cancel comes back with it."""
 
@@ -21,9 +23,15 @@ class Pulse:
 
     details: tuple[object, ...] = ()
 
-    def say(self, *details: object) -> None:
-        """Set what the heartbeats say from now on."""
-        self.details = details
+    def follow(self, progress: Progress) -> None:
+        """Let the heartbeats say how far an agent is: its run, session, last event, tokens and turns."""
+        self.details = (
+            progress.run.name,
+            progress.session_id,
+            progress.last_event,
+            progress.tokens,
+            progress.turns,
+        )
 
 
 @asynccontextmanager

@@ -21,7 +21,7 @@ _WARNINGS_SHOWN: Final = 10
 _WARNING_LENGTH: Final = 200
 
 
-def facts_of(call: StepCall, carried: Carried, changes: tuple[FileChange, ...], run: str) -> dict[str, Any]:
+def facts_of(call: StepCall, carried: Carried, changes: tuple[FileChange, ...]) -> dict[str, Any]:
     """Return what is known of a step whatever its verdict."""
     outcome = carried.outcome
     return {
@@ -40,7 +40,7 @@ def facts_of(call: StepCall, carried: Carried, changes: tuple[FileChange, ...], 
         ),
         "files_changed_count": len(changes),
         "warnings": bounded(outcome.warnings, _WARNINGS_SHOWN, _WARNING_LENGTH),
-        "run": run,
+        "run": carried.run.name,
     }
 
 

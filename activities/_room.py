@@ -7,6 +7,8 @@ from typing import Final, Literal
 from pydantic import JsonValue
 
 from septet.agents.adapter import Host as AgentHost
+from septet.agents.launch import Means
+from septet.agents.runs import Runs
 from septet.agents.supervisors import Supervisors
 from septet.contracts.facts import Rescue
 from septet.contracts.wire import Wire
@@ -14,10 +16,9 @@ from septet.errors import WorkspaceError
 from septet.forges.choose import forge_for
 from septet.forges.forge import Forge
 from septet.git.address import Address, parse_address
-from septet.git.durable import write_durably
-from septet.git.patch import write_patch
 from septet.git.place import Place
 from septet.git.record import find_place
+from septet.git.snapshots.durable import write_durably
 from septet.git.snapshots.snapshot import Snapshot
 from septet.git.snapshots.take import take
 from septet.settings import MIB, Settings
@@ -53,6 +54,12 @@ class Host:
         return f"{self.settings.task_queue}-host-{self.id}"
 
     @property
+    def means(self) -> Means:
+        """What this host runs its agents with."""
+        orphan_limit = self.settings.orphan_limit_seconds
+        return Means(Runs(self.state.runs), self.supervisors, self.agents, orphan_limit)
+
+    @property
     def agents(self) -> AgentHost:
         """What adapters are told of this machine."""
         settings = self.settings
@@ -80,6 +87,10 @@ class Host:
         secret = self.settings.github_token
         return secret.get_secret_value() if secret is not None and address.kind == "remote" else None
 
+    def token_for(self, repository: str) -> str | None:
+        """Return the worker's key for a repository."""
+        return self.token(parse_address(repository, home=Path.home()))
+
     def snapshot(
         self, place: Place, kind: Literal["checkpoint", "rescue"], reason: str, step: str | None = None
     ) -> Snapshot | None:
@@ -87,17 +98,15 @@ class Host:
         limit = self.settings.ignored_limit_mib * MIB
         return take(place, kind, reason, ignored_limit_bytes=limit, step=step)
 
-    def rescue(self, place: Place, reason: str, step: str, patch: Path) -> Rescue | None:
-        """Take a rescue and write its patch beside the run; `None` when there is nothing to lose."""
+    def rescue(self, place: Place, reason: str, step: str) -> Rescue | None:
+        """Take a rescue; `None` when there is nothing to lose."""
         snapshot = self.snapshot(place, "rescue", reason, step)
         if snapshot is None:
             return None
-        written = write_patch(place, snapshot, place.base_sha, patch)
         return Rescue(
             snapshot=snapshot.name,
             reason=reason,
             step=step,
-            patch=str(written) if written else None,
             host=self.id,
             taken_at=snapshot.taken_at,
         )

@@ -29,7 +29,9 @@ class GenerateBranch:
     def prove(self, claim: Claim[GenerateBranchAnswer]) -> Proof:
         """Check name and remote, and make it the worktree's branch where the agent has not."""
         name = claim.answer.branch_name
-        if refusal := branch_refusal(claim.place, name, token=self.way.host.token_of(claim.call)):
+        if refusal := branch_refusal(
+            claim.place, name, token=self.way.host.token_for(claim.call.workspace.repository)
+        ):
             raise EvidenceError(refusal)
         create_branch(claim.place, name)
         return Proof(name, warnings=_unusual(claim.call, name))

@@ -199,7 +199,7 @@ class WorkOrders:
         return description
 
     def _handle(self, order_id: str, run_id: str | None = None) -> Handle:
-        return self.client.get_workflow_handle_for(WorkOrder.run, order_id, run_id=run_id)  # type: ignore[arg-type]
+        return self.client.get_workflow_handle_for(WorkOrder.run, order_id, run_id=run_id)
 
 
 def _step_to_retry(task: Task) -> str:

@@ -21,7 +21,17 @@ def main() -> int:
         return 1
     worker = f"septet@{host_file.read_text(encoding='ascii').strip()}"
     queue = os.environ.get("SEPTET_TASK_QUEUE", "septet")
-    argv = ["temporal", "task-queue", "describe", "--task-queue", queue, "--output", "json", *ALL_VERSIONS]
+    argv = [
+        "temporal",
+        "task-queue",
+        "describe",
+        "--task-queue",
+        queue,
+        "--output",
+        "json",
+        *ALL_VERSIONS,
+        *address(),
+    ]
     answer = subprocess.run(argv, capture_output=True, check=False, timeout=TIMEOUT_SECONDS)
     if answer.returncode != 0:
         print(answer.stderr.decode(errors="replace").strip()[-500:])
@@ -30,6 +40,15 @@ def main() -> int:
     polls = [datetime.fromisoformat(each["lastAccessTime"]) for each in pollers if each["identity"] == worker]
     print(f"last poll of {worker} on queue {queue}: {max(polls, default=None)}")
     return 0 if polls and datetime.now(UTC) - max(polls) < RECENT else 1
+
+
+def address() -> list[str]:
+    """Return the server's address in a form that the system resolves.
+
+    gRPC's own resolver also asks for a TXT record, and waits 10 s for it where no DNS server answers.
+    """
+    name = os.environ.get("TEMPORAL_ADDRESS", "")
+    return ["--address", f"passthrough:///{name}"] if name else []
 
 
 if __name__ == "__main__":

@@ -90,27 +90,10 @@ class Settings(BaseSettings):
         return self._chosen(*_FOR_EVERY_PROCESS, *_FOR_NETWORK, *_FOR_GIT)
 
     @cached_property
-    def agent_env(self) -> dict[str, str]:
-        """The environment that every agent gets; its adapter adds the CLI's own login variables by name."""
-        return self._chosen(*_FOR_EVERY_PROCESS, *_FOR_NETWORK)
-
-    def variables(self, names: tuple[str, ...]) -> dict[str, str]:
-        """Return those of the named variables that are set; a name that ends with `*` is a prefix."""
-        prefixes = tuple(name[:-1] for name in names if name.endswith("*"))
-        return {
-            name: value
-            for name, value in self.environ.items()
-            if name in names or (prefixes and name.startswith(prefixes))
-        }
-
-    def agent_path(self, agent: str) -> str | None:
-        """Return `SEPTET_<AGENT>_PATH`, if it is set."""
-        return self.environ.get(f"SEPTET_{agent.upper().replace('-', '_')}_PATH")
-
-    @property
-    def search_path(self) -> str:
-        """`PATH`."""
-        return self.environ.get("PATH", os.defpath)
+    def agent_programs(self) -> dict[str, str]:
+        """By agent: the path that `SEPTET_<AGENT>_PATH` gives."""
+        names = (name for name in self.environ if name.startswith("SEPTET_") and name.endswith("_PATH"))
+        return {name[7:-5].lower().replace("_", "-"): self.environ[name] for name in names}
 
     def _chosen(self, *names: str) -> dict[str, str]:
         return {name: self.environ[name] for name in names if name in self.environ}

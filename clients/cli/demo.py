@@ -16,7 +16,9 @@ from clients.cli import tables
 from clients.cli.orders import WorkOrderFailedError
 from clients.cli.reply import Reply, reply
 from clients.work_orders import WorkOrders
-from septet.agents.registry import find_program
+from septet.agents.adapter import Host as AgentHost
+from septet.agents.adapter import Turn
+from septet.agents.registry import adapter_for
 from septet.contracts.names import Status
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.task import Task
@@ -50,7 +52,10 @@ def demo(*, scenario: str | None, agent: str, as_json: bool) -> None:
     async def work() -> Reply:
         settings = _settings(scenario, agent)
         set_up_logs(settings)
-        find_program(agent, settings)
+        adapter_for(agent).invocation(
+            Turn(prompt="", worktree=settings.state_dir),
+            AgentHost(settings.environ, settings.agent_programs, sandboxed=settings.sandboxed),
+        )
         if agent != "scripted" and not as_json:
             tables.console().print(
                 Text(f"This runs {agent} with your own login: it costs money.", style="bold yellow")

@@ -1,8 +1,6 @@
 """`septet doctor`: what is missing on this machine or in a repository, and the remedy."""
 
 import platform
-import shutil
-import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Final, Literal
@@ -13,7 +11,8 @@ from clients.cli import tables
 from clients.cli.reply import Reply, reply
 from clients.repository_check import repository_findings
 from septet import processes
-from septet.agents.registry import AGENTS, probe
+from septet.agents.adapter import Host, Turn
+from septet.agents.registry import ADAPTERS
 from septet.errors import NotFoundError, SeptetError, ServerNotReachedError
 from septet.settings import Settings, load_settings
 from workers.connection import connect
@@ -61,7 +60,7 @@ def doctor(repo: str | None, *, address: str | None, as_json: bool) -> None:
 
 def _system() -> Check:
     where = f"{platform.system()} {platform.machine()}, Python {platform.python_version()}"
-    if sys.platform == "linux":
+    if platform.system() == "Linux":
         return Check("system", "ok", where)
     return Check(
         "system",
@@ -98,20 +97,18 @@ async def _server(settings: Settings, address: str | None) -> Check:
 
 
 def _agents(settings: Settings) -> Iterator[Check]:
-    found = 0
-    for name in AGENTS:
+    host = Host(settings.environ, settings.agent_programs, sandboxed=settings.sandboxed)
+    found = []
+    for name, adapter in ADAPTERS.items():
         try:
-            version = probe(name, settings)
+            program = adapter.invocation(Turn(prompt="", worktree=settings.state_dir), host).argv[0]
         except SeptetError as error:
             yield Check(f"agent {name}", "warning", error.message, error.remedy)
         else:
-            found += name != "scripted"
-            yield Check(f"agent {name}", "ok", version)
+            found.append(name)
+            yield Check(f"agent {name}", "ok", program)
     if not found:
-        status: Status = (
-            "warning" if shutil.which("septet-scripted-agent", path=settings.search_path) else "failed"
-        )
-        yield Check("agents", status, "No agent but `scripted` was found.", "Install one, such as claude.")
+        yield Check("agents", "failed", "No agent was found.", "Install one, such as claude.")
 
 
 def _show(checks: list[Check]) -> None:

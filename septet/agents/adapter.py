@@ -119,7 +119,7 @@ def find_program(agent: str, program: str, host: Host) -> str:
                 f"{variable} names {configured}, which is no program that can be started.",
                 remedy=f"Correct {variable}, or unset it and put `{program}` on PATH.",
             )
-        return os.path.abspath(found)
+        return str(Path(found).absolute())
     places = (host.env.get("PATH", os.defpath), str(Path(sys.executable).parent))
     found = shutil.which(program, path=os.pathsep.join(places))
     if found is None:
@@ -127,7 +127,7 @@ def find_program(agent: str, program: str, host: Host) -> str:
             f"The program `{program}` of the agent {agent} is not on PATH.",
             remedy=f"Install it, or say where it is with {variable}.",
         )
-    return os.path.abspath(found)
+    return str(Path(found).absolute())
 
 
 def allowed(env: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:

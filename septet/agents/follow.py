@@ -1,8 +1,10 @@
 """Following an agent by its files: each byte is read once, while it grows and to its end."""
 
 import asyncio
+import os
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -40,8 +42,8 @@ class Reading:
     _position: int = 0
 
     def catch_up(self) -> None:
-        """Read what is new."""
-        with self.run.stdout.open("rb", buffering=0) as stream:
+        """Read what is new; a supervisor that has not begun yet, or could not, has left nothing to read."""
+        with suppress(FileNotFoundError), self.run.stdout.open("rb", buffering=0) as stream:
             stream.seek(self._position)
             while chunk := stream.read(_CHUNK_BYTES):
                 self._position += len(chunk)
@@ -58,10 +60,11 @@ class Reading:
         return Progress(self.run, seen.session_id, seen.last_event, seen.tokens, seen.turns, self.epoch)
 
     def _end_of_stderr(self) -> str:
-        with self.run.stderr.open("rb") as log:
-            size = log.seek(0, 2)
+        with suppress(FileNotFoundError), self.run.stderr.open("rb") as log:
+            size = log.seek(0, os.SEEK_END)
             log.seek(max(size - _STDERR_READ_BYTES, 0))
             return log.read().decode("utf-8", errors="replace")
+        return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +87,8 @@ async def follow(
 ) -> ExitRecord | None:
     """Follow an agent to its end and return how it ended; `None` when its supervisor was killed.
 
-    A cancel leaves the agent as it is. The supervisor holds the limits of time; the limit of turns and the end after
-    a result follow from the stream, so they are asked for here.
+    A cancel leaves the agent as it is. The supervisor holds the limits of time; the limit of turns and the end
+    after a result follow from the stream, so they are asked for here.
     """
     on_progress(reading.progress())
     results, result_at = 0, 0.0

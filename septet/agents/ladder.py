@@ -1,4 +1,4 @@
-"""The ladder of a retry: adopt the living agent, else read its outcome, else resume its session, else run again."""
+"""The ladder of a retry: adopt the living agent, else read its outcome, else resume it, else run again."""
 
 import asyncio
 import os
@@ -199,7 +199,7 @@ class _Attempt:
         runs = self._runs.of(self._request.order_id)
         resumed = run.record.resumed_from if run.record is not None else None
         before = spent_before((other for other in runs if other.folder != run.folder), resumed)
-        ours = [other for other in runs if other.started and self._is_ours(other)]
+        ours = [other for other in runs if self._is_ours(other) and (other.started or other.folder == run.folder)]
         return Reading(run, self._request.adapter.dialect(before), run.raise_epoch()), _starts(ours)
 
     def _next_move(self, starts: tuple[Because, ...], last: Carried | None) -> Move:

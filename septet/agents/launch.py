@@ -62,7 +62,7 @@ def launch(request: Request, start: Start, writer_lock: int) -> tuple[Run, socke
     try:
         turn = _turn(request, start)
         invocation = request.adapter.invocation(turn, means.host)
-        record = _record(request, start, turn, invocation.argv, tuple(sorted(invocation.env)))
+        record = _record(request, start, turn, invocation.argv, tuple(sorted((*invocation.env, RUN_VARIABLE))))
         run, run_lock = means.runs.create(request.order_id, request.number, record, invocation.stdin)
         try:
             order = Order(

@@ -8,9 +8,9 @@ from septet.agents.endings import CANCELLED
 from septet.agents.outcome import Outcome
 
 Because = Literal["first", "crashed", "rerun", "limit", "context", "waited", "interrupted"]
-"""Why an agent is started: for the first time; after a crash, in its session; after another, anew from the
-checkpoint; after a limit, in its session; after its context was full, in a new one; after a wait for the model API or
-the machine; after it was ended for a reason that is over."""
+"""Why an agent is started: for the first time; after a crash, in its session; after another crash, anew from the
+checkpoint; after a limit, in its session; after its context was full, in a new one; after a wait for the model API
+or the machine; after it was ended for a reason that is over."""
 Rung = Literal["adopt", "read", "resume", "rerun"]
 """The rung of the ladder of a retry that gave the outcome."""
 

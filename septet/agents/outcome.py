@@ -32,8 +32,6 @@ class ExitRecord:
     duration_seconds: float | None = None
     swept: int = 0
     """Processes of its tools that were still there, and were killed."""
-    unkilled: int = 0
-    """Processes that could not be killed within the sweep's bound."""
     pid: int | None = None
     pid_start: int | None = None
     """Field 22 of `/proc/<pid>/stat`: a pid counts only with it, the boot and the namespace."""

@@ -3,6 +3,7 @@
 import fcntl
 import os
 import re
+import secrets
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -96,13 +97,16 @@ class Run:
 
     def close_as_lost(self) -> None:
         """Record that nobody saw it end."""
-        new = self.folder / "exit.json.new"
-        new.write_bytes(msgspec.json.encode(ExitRecord(cause="lost")))
-        new.chmod(_OWNER_ONLY_FILE)
-        new.replace(self.folder / "exit.json")
+        self.put("exit.json", msgspec.json.encode(ExitRecord(cause="lost")))
+
+    def put(self, name: str, content: bytes) -> None:
+        """Put a file beside the run's own, whole or not at all."""
+        new = self.folder / f"{name}.{secrets.token_hex(4)}"
+        _write(new, content)
+        new.replace(self.folder / name)
 
     def raise_epoch(self) -> int:
-        """Count one more attempt on this run and return its number; where there is a higher one, it is superseded."""
+        """Count one more attempt on this run and return its number; a higher one says that it is superseded."""
         file = os.open(self.folder / "epoch", os.O_WRONLY | os.O_CREAT | os.O_APPEND, _OWNER_ONLY_FILE)
         try:
             os.write(file, b".")

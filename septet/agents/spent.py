@@ -24,9 +24,7 @@ def note_spent(run: Run, outcome: Outcome) -> None:
     """Note what a run used."""
     if outcome.session_id is not None:
         note = Spent(session_id=outcome.session_id, usage=outcome.usage)
-        new = run.folder / f"{_FILE}.new"
-        new.write_text(note.model_dump_json(), encoding="utf-8")
-        new.replace(run.folder / _FILE)
+        run.put(_FILE, note.model_dump_json().encode())
 
 
 def spent_before(runs: Iterable[Run], session_id: str | None) -> Usage:

@@ -7,9 +7,10 @@ modules of ours that it uses import only small modules of the standard library: 
 there is one for every agent.
 
 An order is `<length>\n` and fields with a NUL between them, as a program's arguments have them: run folder,
-working directory, wall, idle, grace and orphan limits in seconds, number of arguments, arguments, environment. With
-it come two descriptors: the lock of the workspace's one writer, and the lock that says that this run lives. The agent
-gets neither. On the socket `control.sock` an attempt attaches; it may send `end <why>\n` and gets `ended <json>\n`.
+working directory, wall, idle, grace and orphan limits in seconds, number of arguments, arguments, environment.
+With it come two descriptors: the lock of the workspace's one writer, and the lock that says that this run lives.
+The agent gets neither. On the socket `control.sock` an attempt attaches; it may send `end <why>\n`, and gets
+`ended <json>\n`.
 """
 
 import errno
@@ -306,7 +307,6 @@ def main() -> None:
         worker.setblocking(False)  # noqa: FBT003 -- the socket's own signature
         os.chdir(order.folder)
         Supervisor(order, worker).run()
-    os._exit(0)
 
 
 if __name__ == "__main__":

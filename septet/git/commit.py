@@ -4,11 +4,11 @@ import re
 from typing import Final
 
 from septet.errors import EvidenceError
-from septet.git.dot_git import Head, clear_locks, refuse_links
+from septet.git.dot_git import clear_locks, refuse_links
 from septet.git.engine import Git
 from septet.git.identity import identity
 from septet.git.place import Place
-from septet.git.staging import look, stage
+from septet.git.staging import look, stage, staging_index
 from septet.git.view import give_index, take_index
 
 _MESSAGE_LIMIT: Final = 65_536
@@ -41,22 +41,23 @@ def commit_all(place: Place, message: str, *, sign: bool = False) -> str:
         raise EvidenceError("There can be no commit: HEAD is detached, and the work belongs on its branch.")
     refuse_links(place.worktree / ".git", dirt.head.branch)
     git = stage(place, dirt)
-    sha = _commit(git, dirt.head, _cleaned(message), sign=sign)
-    git.run("update-ref", f"refs/heads/{dirt.head.branch}", sha, dirt.head.sha)
-    if git.index is not None:
-        take_index(place, git.index, sha)
+    tree = git.text("write-tree")
+    sha = dirt.head.sha
+    # Files that differ in line endings alone are dirty to `git status`, and the same in a commit.
+    if tree != git.text("rev-parse", f"{dirt.head.sha}^{{tree}}"):
+        sha = _commit(git, tree, dirt.head.sha, _cleaned(message), sign=sign)
+        git.run("update-ref", f"refs/heads/{dirt.head.branch}", sha, dirt.head.sha)
+    take_index(place, staging_index(place), sha)
     return sha
 
 
-def _commit(git: Git, parent: Head, message: str, *, sign: bool) -> str:
+def _commit(git: Git, tree: str, parent: str, message: str, *, sign: bool) -> str:
     name, email = identity(git)
     git = git.with_env(
         GIT_AUTHOR_NAME=name, GIT_AUTHOR_EMAIL=email, GIT_COMMITTER_NAME=name, GIT_COMMITTER_EMAIL=email
     )
-    signing = ("--gpg-sign",) if sign else ("--no-gpg-sign",)
-    output = git.run(
-        "commit-tree", *signing, "-p", parent.sha, "-F", "-", git.text("write-tree"), stdin=message.encode()
-    )
+    signing = "--gpg-sign" if sign else "--no-gpg-sign"
+    output = git.run("commit-tree", signing, "-p", parent, "-F", "-", tree, stdin=message.encode())
     return output.decode("ascii").strip()
 
 

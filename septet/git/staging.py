@@ -102,9 +102,13 @@ def _index_info(facts: bytes, path: bytes) -> bytes:
     return mode + b" " + sha + b"\t" + path + b"\0"
 
 
+def staging_index(place: Place) -> Path:
+    """Return the index to stage in; the one that holds HEAD's tree stays as it is."""
+    return view_folder(place) / "staging-index"
+
+
 def _copy_of_index(git: Git, place: Place) -> Path:
-    """Return an index to stage in; the one that holds HEAD's tree stays as it is."""
-    staging = view_folder(place) / "staging-index"
+    staging = staging_index(place)
     staging.with_suffix(".lock").unlink(missing_ok=True)  # of a git that was killed
     if git.index is not None and git.index != staging:
         shutil.copy2(git.index, staging)

@@ -84,7 +84,7 @@ def hold_head(place: Place) -> Head:
     head = read_head(place.worktree / ".git")
     if read_file(view_folder(place) / "HEAD") != head.sha.encode() + b"\n":
         (view_folder(place) / "index.lock").unlink(missing_ok=True)  # of a git that was killed
-        view_git(place).run("read-tree", "-m", head.sha)
+        view_git(place).run("read-tree", "-m", "-i", head.sha)  # -i: the files need not match
         _note_held(place, head.sha)
     return head
 

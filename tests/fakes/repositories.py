@@ -6,21 +6,33 @@ from dataclasses import dataclass
 from pathlib import Path
 
 
+_PERSON = {
+    f"GIT_{role}_{fact}": value
+    for role in ("AUTHOR", "COMMITTER")
+    for fact, value in {"NAME": "Ada", "EMAIL": "ada@example.org"}.items()
+}
+
+
 def git_env(home: Path) -> dict[str, str]:
     """Return an environment for git in which nobody has an identity and no settings apply."""
     home.mkdir(parents=True, exist_ok=True)
     return {"PATH": os.environ["PATH"], "HOME": str(home), "GIT_CONFIG_NOSYSTEM": "1"}
 
 
-def git(
-    folder: Path, *args: str, env: dict[str, str] | None = None, stdin: bytes = b"", check: bool = True
+def git(  # noqa: PLR0913 -- each is a fact of the process
+    folder: Path,
+    *args: str,
+    env: dict[str, str] | None = None,
+    stdin: bytes = b"",
+    check: bool = True,
+    person: bool = True,
 ) -> str:
-    """Run git as a person in `folder` would, and return what it printed."""
-    person = {f"GIT_{role}_{fact}": value for role in ("AUTHOR", "COMMITTER") for fact, value in _PERSON.items()}
+    """Run git as a person in `folder` would, or with nobody's identity, and return what it printed."""
+    plain = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "GIT_CONFIG_NOSYSTEM": "1"}
     completed = subprocess.run(
         ["git", *args],
         cwd=folder,
-        env={**git_env(folder.parent / "person-home"), **person, **(env or {})},
+        env={**plain, **(_PERSON if person else {}), **(env or {})},
         input=stdin,
         capture_output=True,
         check=False,
@@ -29,9 +41,6 @@ def git(
         message = f"git {args} failed: {completed.stderr.decode(errors='replace')}"
         raise AssertionError(message)
     return completed.stdout.decode(errors="surrogateescape").strip()
-
-
-_PERSON = {"NAME": "Ada", "EMAIL": "ada@example.org"}
 
 
 @dataclass(frozen=True)

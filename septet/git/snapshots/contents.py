@@ -226,7 +226,7 @@ def git_mode(mode: int) -> int:
 
 
 def usual_bits(fresh: Mapping[bytes, Mapping[bytes, Figures]]) -> dict[int, int]:
-    """Return the commonest permission bits of files, programs and folders, which are not written down one by one."""
+    """Return the commonest permission bits of files, programs and folders: those need not be written down."""
     seen = Counter(
         (git_mode(row.mode), stat.S_IMODE(row.mode)) for figures in fresh.values() for row in figures.values()
     )

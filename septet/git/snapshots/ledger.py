@@ -1,4 +1,4 @@
-"""The engine's own index of a worktree: what each folder looked like at the last snapshot, and where its bytes are.
+"""The engine's own index of a worktree: how each folder looked at the last snapshot, and its objects.
 
 git's index would not do: it knows no permission bits, no empty folder and no ignored file, and the agent can write
 its own. It is a record to save work and never the only source: without it a snapshot reads every file again.

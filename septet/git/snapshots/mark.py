@@ -13,6 +13,7 @@ from septet.git.engine import Git
 from septet.git.place import Place
 from septet.git.snapshots.contents import FILE, FOLDER
 from septet.git.snapshots.ledger import Entry, Mark, Record
+from septet.git.snapshots.pack import object_id
 from septet.git.snapshots.survey import join
 
 GIT_FOLDER: Final = b".git"
@@ -22,7 +23,6 @@ _REWRITTEN: Final = frozenset({
     b"HEAD", b"index", b"config", b"refs", b"logs", b"COMMIT_EDITMSG", b"FETCH_HEAD", b"ORIG_HEAD",
 })  # fmt: skip
 """What git rewrites while nobody's work changes; HEAD and the branches count by the commits that they name."""
-_SHA1_DIGITS: Final = 40
 
 
 def mark_of(place: Place, records: Mapping[bytes, Record]) -> Mark:
@@ -83,13 +83,10 @@ def _entries(records: Mapping[bytes, Record], path: bytes) -> dict[bytes, Entry]
 
 def _moved_branches(records: Mapping[bytes, Record], place: Place) -> set[bytes]:
     """Return the blobs of the branches' files that name another commit than the base."""
-    name = "sha1" if len(place.base_sha) == _SHA1_DIGITS else "sha256"
-    at_base = hashlib.new(
-        name, f"blob {len(place.base_sha) + 1}\0{place.base_sha}\n".encode(), usedforsecurity=False
-    )
+    at_base = object_id("blob", f"{place.base_sha}\n".encode())
     heads = (record for path, record in records.items() if path == _HEADS or path.startswith(_HEADS + b"/"))
     files = {entry.sha for record in heads for entry in record.entries().values() if entry.mode != FOLDER}
-    return files - {at_base.digest()}
+    return files - {at_base}
 
 
 def _head(place: Place) -> str:

@@ -1,7 +1,8 @@
 """A pack of new objects for the vault: written whole, put on disk, and only then shown to git.
 
-One pack of a snapshot costs three `fsync`s and no process; as loose objects it would cost one `fsync` an object, and
-through git's own commands three to five milliseconds for each. Format: gitformat-pack(5), version 2, no deltas.
+One pack of a snapshot costs three `fsync`s and no process; as loose objects it would cost one `fsync` an
+object, through git's own commands three to five milliseconds for each. Format: gitformat-pack(5), version 2,
+SHA-1, no deltas.
 """
 
 import hashlib
@@ -29,19 +30,22 @@ _LARGE_OFFSET: Final = 1 << 31
 """From here on an offset needs eight bytes in the index."""
 
 
+def object_id(kind: Kind, content: bytes) -> bytes:
+    """Return git's id of an object."""
+    return hashlib.sha1(b"%s %d\0%s" % (kind.encode(), len(content), content), usedforsecurity=False).digest()
+
+
 class Pack:
     """A pack under way. As a context it leaves nothing behind unless it was published."""
 
-    def __init__(self, vault: Path, algorithm: str, present: Container[bytes] = frozenset()) -> None:
+    def __init__(self, vault: Path, present: Container[bytes] = frozenset()) -> None:
         """Begin a pack.
 
         Args:
             vault: The repository that gets it.
-            algorithm: The repository's object format, `sha1` or `sha256`.
             present: Ids that the repository has already: such objects are not written again.
         """
         self._folder = vault / "objects" / "pack"
-        self._algorithm = algorithm
         self._present = present
         self._places: dict[bytes, tuple[int, int]] = {}
         """Object id → offset in the pack, CRC-32 of its packed bytes."""
@@ -68,8 +72,7 @@ class Pack:
         Raises:
             SnapshotError: The vault has no room for it.
         """
-        head = b"%s %d\0" % (kind.encode(), len(content))
-        name = hashlib.new(self._algorithm, head + content, usedforsecurity=False).digest()
+        name = object_id(kind, content)
         if not self._has(name):
             packed = _object_header(kind, len(content)) + zlib.compress(content, _COMPRESSION)
             self._places[name] = (self._offset, zlib.crc32(packed))
@@ -77,13 +80,13 @@ class Pack:
         return name
 
     def add_stream(self, size: int, read: Callable[[int], bytes]) -> bytes | None:
-        """Take in a blob of `size` bytes piece by piece; return its id, or `None` when `read` gives another number.
+        """Take in a blob of `size` bytes piece by piece; return its id, or `None` when `read` gives more or less.
 
         Raises:
             OSError: From `read`.
             SnapshotError: The vault has no room for it.
         """
-        name = hashlib.new(self._algorithm, b"blob %d\0" % size, usedforsecurity=False)
+        name = hashlib.sha1(b"blob %d\0" % size, usedforsecurity=False)
         start, checksum = self._offset, 0
         try:
             for packed in _deflated_blob(size, read, name.update):
@@ -139,7 +142,7 @@ class Pack:
         self._file.seek(8)
         self._file.write(struct.pack(">I", len(self._places)))
         self._file.seek(0)
-        checksum = hashlib.new(self._algorithm, usedforsecurity=False)
+        checksum = hashlib.sha1(usedforsecurity=False)
         while piece := self._file.read(_CHUNK_BYTES):
             checksum.update(piece)
         self._file.write(checksum.digest())
@@ -172,7 +175,7 @@ class Pack:
                 trailer,
             )
         )
-        return body + hashlib.new(self._algorithm, body, usedforsecurity=False).digest()
+        return body + hashlib.sha1(body, usedforsecurity=False).digest()
 
 
 class _OtherSizeError(Exception):

@@ -27,9 +27,9 @@ _NEW_ROOT: Final = Item(FOLDER, "", 0o700, 0)
 def restore(vault: Git, snapshot: Snapshot, to: Path) -> None:
     """Write what a snapshot holds to the new or empty folder `to`.
 
-    Names, types, bytes, permission bits, index, and the state of HEAD, branches, stash, merge or rebase are as they
-    were. One file differs: what the repository borrowed from the mirror is its own now. Settings and hooks are the
-    agent's as well, so git runs there what the agent has set up.
+    Names, types, bytes, permission bits, index, and the state of HEAD, branches, stash, merge or rebase are as
+    they were. One file differs: what the repository borrowed from the mirror is its own now. Settings and hooks
+    are the agent's as well, so git runs there what the agent has set up.
 
     Raises:
         SnapshotError: `to` is not empty, or the snapshot cannot be read or written.
@@ -47,13 +47,17 @@ def restore(vault: Git, snapshot: Snapshot, to: Path) -> None:
         _own_objects(vault, to / ".git" / "objects")
     except (OSError, GitError) as error:
         message = f"Snapshot {snapshot.name} could not be restored to {to}: {error}."
-        raise SnapshotError(message, remedy="Nothing else was changed; name another folder, or make room.") from error
+        raise SnapshotError(
+            message, remedy="Nothing else was changed; name another folder, or make room."
+        ) from error
 
 
 def _own_objects(vault: Git, objects: Path) -> None:
     """Give a restored repository the objects that it borrowed from the vault's mirror."""
+    if not objects.is_dir() or any(path.is_symlink() for path in (objects.parent, objects, *objects.iterdir())):
+        return  # nothing is written through a link of the agent's
     borrowed = read_file(objects / _ALTERNATES)
-    if borrowed is None or objects.is_symlink() or objects.parent.is_symlink():
+    if borrowed is None:
         return
     lenders = list(_lenders(vault.git_dir / "objects"))
     for lender in lenders:

@@ -38,7 +38,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     index: str
     """The blob of the agent's index; empty without one."""
     essence: str
-    """A digest: equal for two states that differ in the index and in what git rewrites by itself, and in no more."""
+    """A digest that does not tell apart what git rewrites by itself, nor two indexes."""
     kind: Kind
     reason: str
     step: str | None = None

@@ -1,7 +1,7 @@
-"""One look at every name of a worktree: names and `stat` figures, no byte of content, no symbolic link followed.
+"""One look at every name of a worktree: names and `stat` figures, no byte of content, no link followed.
 
-Folders are opened one below the other by descriptor, so that a folder which becomes a link on the way is an error and
-not a way out of the worktree, and a path may be longer than the system's limit.
+Folders are opened one below the other by descriptor, so that a folder which becomes a link on the way is an error
+and not a way out of the worktree, and a path may be longer than the system's limit.
 """
 
 import os
@@ -78,13 +78,21 @@ def parent(path: bytes) -> bytes:
     return path.rpartition(b"/")[0]
 
 
+def above(path: bytes) -> list[bytes]:
+    """Return the folders above `path`, the nearest first, without the root."""
+    folders = []
+    while path := parent(path):
+        folders.append(path)
+    return folders
+
+
 def look_at(root: int, heavy: Collection[bytes] = (), limit_bytes: int = 0) -> Survey:
     """Look at every folder below the descriptor `root`.
 
     Args:
         root: The worktree's root.
-        heavy: Ignored folders that were over the limit the last time: they are looked at no further than it takes to
-            see that they still are.
+        heavy: Ignored folders that were over the limit the last time: they are looked at no further than it takes
+            to see that they still are.
         limit_bytes: That limit.
     """
     survey = Survey()

@@ -1,7 +1,7 @@
 """Take a snapshot: look at the worktree, store what changed, and have it on disk before returning.
 
-Nothing is read through the agent's repository: no config, filter, hook or index of its has a say. What `.gitignore`
-files say decides where a file is kept, and never whether, but for the limit on ignored files.
+Nothing is read through the agent's repository: no config, filter, hook or index of its has a say. What a
+`.gitignore` says decides where a file is kept, and never whether, but for the limit on ignored files.
 """
 
 import os
@@ -29,7 +29,6 @@ from septet.git.snapshots.survey import OPEN_FOLDER, OVER_LIMIT, join, look_at
 from septet.git.snapshots.vault import next_name, publish
 
 _SIGNATURE: Final = "Septet <septet@localhost>"
-_SHA1_DIGITS: Final = 40
 _NS_PER_SECOND: Final = 1_000_000_000
 
 
@@ -104,8 +103,7 @@ def _snapshot(place: Place, request: _Request, root: int) -> Snapshot | None:
     past = begin(place) if request.kind == "base" else recall(place)
     scene, sorting = _look(place, request, past, root)
     usual = past.usual if past.usual is not None else usual_bits(scene.fresh)
-    algorithm = "sha1" if len(place.base_sha) == _SHA1_DIGITS else "sha256"
-    with Pack(place.vault, algorithm, past.objects) as pack:
+    with Pack(place.vault, past.objects) as pack:
         records = Builder(root, scene, sorting, pack, past.objects, usual, _clock_ns(place)).build()
         content = compose(pack, records, usual, os.fstat(root).st_mode).hex()
         mark = mark_of(place, records)

@@ -136,10 +136,9 @@ def verify(vault: Git, snapshot: Snapshot) -> None:
 
 def _create(place: Place) -> None:
     """Make the vault, and make again what another attempt did not finish."""
-    algorithm = Git(place.mirror, env=place.env).text("rev-parse", "--show-object-format")
     place.vault.mkdir(mode=0o700, exist_ok=True)
     git = Git(place.vault, env={**place.env, "GIT_DEFAULT_REF_FORMAT": "files"})
-    git.run("init", "--bare", "--quiet", "--template=", f"--object-format={algorithm}")
+    git.run("init", "--bare", "--quiet", "--template=", "--object-format=sha1")
     for folder in ("info", "refs/septet", "objects/info"):
         (place.vault / folder).mkdir(parents=True, exist_ok=True)
     config = (place.vault / "config").read_bytes().partition(_CONFIG.encode())[0]

@@ -1,0 +1,75 @@
+"""`septet rescue`: list the snapshots of this host, and restore one."""
+
+from pathlib import Path
+
+from rich.text import Text
+
+from clients.cli import tables
+from clients.cli.reply import Reply, reply
+from septet.errors import NotFoundError
+from septet.git.engine import Git
+from septet.git.snapshots.restore import restore as restore_snapshot
+from septet.git.snapshots.snapshot import Snapshot
+from septet.git.snapshots.vault import find, list_snapshots
+from septet.settings import Settings, load_settings
+from septet.state import StateDir
+
+
+def list_(order_id: str | None, *, as_json: bool) -> None:
+    """List the snapshots on this host, oldest first."""
+
+    async def work() -> Reply:
+        settings = load_settings()
+        found = [snapshot for vault in _vaults(settings) for snapshot in list_snapshots(vault, order_id)]
+        found.sort(key=lambda snapshot: snapshot.taken_at)
+        rows = [_row(snapshot) for snapshot in found]
+        return Reply({"rescues": rows}, lambda: _show(found))
+
+    reply(work, as_json=as_json)
+
+
+def restore(name: str, to: Path, *, as_json: bool) -> None:
+    """Restore a snapshot, bit for bit, into a new or empty folder."""
+
+    async def work() -> Reply:
+        vault, snapshot = _find(load_settings(), name)
+        target = to.expanduser().absolute()
+        restore_snapshot(vault, snapshot, target)
+        row = {**_row(snapshot), "restored_to": str(target)}
+        return Reply({"rescue": row}, lambda: tables.console().print(Text(f"{name} is in {target}.")))
+
+    reply(work, as_json=as_json)
+
+
+def _find(settings: Settings, name: str) -> tuple[Git, Snapshot]:
+    for vault in _vaults(settings):
+        try:
+            return vault, find(vault, name)
+        except NotFoundError:
+            continue
+    raise NotFoundError(f"There is no snapshot {name} on this host.", remedy="See `septet rescue list`.")
+
+
+def _vaults(settings: Settings) -> list[Git]:
+    folder = StateDir(settings.state_dir).vaults
+    return [Git(path, env=settings.git_env) for path in sorted(folder.glob("*.git"))]
+
+
+def _row(snapshot: Snapshot) -> dict[str, object]:
+    return {
+        "snapshot": snapshot.name,
+        "work_order_id": snapshot.order_id,
+        "kind": snapshot.kind,
+        "reason": snapshot.reason,
+        "step": snapshot.step,
+        "taken_at": snapshot.taken_at,
+        "size_bytes": snapshot.size_bytes,
+        "commit": snapshot.commit,
+        "left_out": [item.path for item in snapshot.left_out],
+    }
+
+
+def _show(found: list[Snapshot]) -> None:
+    out = tables.console()
+    for snapshot in found:
+        out.print(Text(f"{snapshot.name}  {snapshot.taken_at}  {snapshot.size_bytes:,} bytes  {snapshot.reason}"))

@@ -1,0 +1,193 @@
+"""The one choke point for whatever can lose work: first a snapshot, on disk and verified, then the destruction.
+
+No other module resets, cleans or removes a workspace; `tests/unit/test_destructive_git.py` holds that.
+"""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from septet.errors import SnapshotError
+from septet.git.place import Place
+from septet.git.snapshots.contents import FOLDER
+from septet.git.snapshots.lay import lay
+from septet.git.snapshots.layout import Item, read, read_left_out
+from septet.git.snapshots.objects import read_blobs
+from septet.git.snapshots.removal import remove_folder
+from septet.git.snapshots.snapshot import Snapshot, shown
+from septet.git.snapshots.survey import OPEN_FOLDER, OVER_LIMIT, above, open_below
+from septet.git.snapshots.take import take
+from septet.git.snapshots.vault import vault_at, verify
+
+_SHOWN_PATHS: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """What the rescue that comes first says about itself."""
+
+    reason: str
+    ignored_limit_bytes: int
+    """What all ignored files together may take on disk; the largest beyond it are left out."""
+    step: str | None = None
+
+
+def return_to(place: Place, snapshot: Snapshot, why: Why, *, accept_loss: bool = False) -> Snapshot | None:
+    """Make the workspace as it was at `snapshot`, and return the rescue of what it was until now.
+
+    There is no rescue when nothing had changed since the base commit or since `snapshot`. What the rescue had to
+    leave out stays where it is, an ignored folder over the limit as a whole.
+
+    Args:
+        place: The workspace.
+        snapshot: One of its snapshots.
+        why: What the rescue says.
+        accept_loss: A person says that what is left out may go where it is in the way.
+
+    Raises:
+        SnapshotError: The workspace could not be secured first, or something that was left out is in the way: then
+            nothing was changed. Or the disk failed on the way: then the rescue stands, and the call can be
+            repeated.
+    """
+    vault = vault_at(place)
+    verify(vault, snapshot)
+    current, rescue = _secure(place, why, snapshot)
+    if current is snapshot:
+        return None
+    left_out = read_left_out(vault, current.commit)
+    have, want = read(vault, current.commit), read(vault, snapshot.commit)
+    if not accept_loss:
+        want = _without_heavy(want, left_out)
+    in_the_way = [path for path in left_out if _is_in_the_way(path, want)]
+    if not accept_loss:
+        _refuse(place, in_the_way)
+    with _naming(place, current), _opened(place.worktree) as root:
+        _move_out(root, in_the_way, _aside(place))
+        lay(root, have, want, partial(read_blobs, vault))
+    return rescue
+
+
+def remove_workspace(place: Place, why: Why, *, accept_loss: bool = False) -> Snapshot | None:
+    """Remove a workspace and return its rescue: `None` when nothing had changed since the base commit.
+
+    The snapshots stay. A workspace that is gone already is no error.
+
+    Args:
+        place: The workspace.
+        why: What the rescue says.
+        accept_loss: A person says that what the rescue had to leave out may go.
+
+    Raises:
+        SnapshotError: The workspace could not be secured first, or something was left out: then nothing was
+        removed.
+            Or the disk failed on the way: then the rescue stands, and the call can be repeated.
+    """
+    if not os.path.lexists(place.worktree):
+        _clear(_aside(place))
+        return None
+    current, rescue = _secure(place, why)
+    if not accept_loss:
+        _refuse(place, read_left_out(vault_at(place), current.commit))
+    with _naming(place, current):
+        _clear(_aside(place))
+        place.worktree.rename(_aside(place))
+        _clear(_aside(place))
+    return rescue
+
+
+def _secure(place: Place, why: Why, equal: Snapshot | None = None) -> tuple[Snapshot, Snapshot | None]:
+    """Return a verified snapshot of the workspace as it is now, and the same once more if it is a rescue.
+
+    Where there is nothing to rescue, a checkpoint tells what is there; `equal` serves when it tells the same.
+    """
+    record = partial(take, ignored_limit_bytes=why.ignored_limit_bytes, step=why.step, unless_equal_to=equal)
+    rescue = record(place, "rescue", why.reason)
+    current = rescue or record(place, "checkpoint", why.reason) or equal
+    if current is None:
+        raise SnapshotError(f"No snapshot of {place.worktree} was recorded.")
+    verify(vault_at(place), current)
+    return current, rescue
+
+
+def _without_heavy(want: Mapping[bytes, Item], left_out: Mapping[bytes, str]) -> dict[bytes, Item]:
+    """Return what is wanted without ignored folders that are over the limit now: those stay as they are."""
+    heavy = {path for path, reason in left_out.items() if reason == OVER_LIMIT}
+    return {
+        path: item
+        for path, item in want.items()
+        if item.in_tree or not any(top in heavy for top in (path, *above(path)))
+    }
+
+
+def _is_in_the_way(path: bytes, want: Mapping[bytes, Item]) -> bool:
+    """Say whether something that was left out lies where something is wanted, or where a folder of its own is not."""
+    return path in want or any(folder in want and want[folder].mode != FOLDER for folder in above(path))
+
+
+def _refuse(place: Place, left_out: Iterable[bytes]) -> None:
+    """Refuse to remove what no snapshot holds.
+
+    Raises:
+        SnapshotError: There is something.
+    """
+    paths = [shown(path) for path in left_out]
+    if paths:
+        names = ", ".join(paths[:_SHOWN_PATHS]) + (
+            f" and {len(paths) - _SHOWN_PATHS} more" if paths[_SHOWN_PATHS:] else ""
+        )
+        message = f"{place.worktree} holds what no snapshot of it does: {names}."
+        raise SnapshotError(message, remedy="Save it from there, then say that the rest may be lost.")
+
+
+def _move_out(root: int, paths: Iterable[bytes], aside: Path) -> None:
+    """Take what may be lost out of a workspace and remove it."""
+    _clear(aside)
+    aside.mkdir(mode=0o700)
+    for number, path in enumerate(paths):
+        folder, _, name = path.rpartition(b"/")
+        with _below(root, folder) as holder:
+            os.rename(name, aside / str(number), src_dir_fd=holder)
+    _clear(aside)
+
+
+def _aside(place: Place) -> Path:
+    """Return where a workspace lies while it is removed; `~` is no character of an id."""
+    return place.worktree.with_name(f"{place.worktree.name}~removed")
+
+
+def _clear(aside: Path) -> None:
+    if aside.exists():
+        remove_folder(aside)
+
+
+@contextmanager
+def _opened(folder: Path) -> Iterator[int]:
+    descriptor = os.open(folder, OPEN_FOLDER)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _below(root: int, path: bytes) -> Iterator[int]:
+    descriptor = open_below(root, path)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _naming(place: Place, current: Snapshot) -> Iterator[None]:
+    """Name place and remedy where the disk fails on the way."""
+    try:
+        yield
+    except OSError as error:
+        message = f"{place.worktree} could not be changed to the end: {error}."
+        remedy = f"All that was there is in snapshot {current.name}; see what is in the way, then try again."
+        raise SnapshotError(message, remedy=remedy) from error

@@ -1,0 +1,121 @@
+"""`rescue.patch`: what changed since the base commit, as `git apply` takes it.
+
+A snapshot holds raw bytes; a patch needs them as the repository would commit them, with line endings converted and
+encodings undone. So the changed files are laid out once more, where no agent can reach them, and added from there.
+"""
+
+import os
+import tempfile
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from septet.errors import GitError, SnapshotError
+from septet.git.engine import Git
+from septet.git.place import Place
+from septet.git.snapshots.contents import FOLDER
+from septet.git.snapshots.durable import fsync
+from septet.git.snapshots.lay import lay
+from septet.git.snapshots.layout import Item, read
+from septet.git.snapshots.objects import read_blobs
+from septet.git.snapshots.outside import LONGEST_PATH_BYTES
+from septet.git.snapshots.snapshot import Snapshot
+from septet.git.snapshots.survey import OPEN_FOLDER, above
+from septet.git.snapshots.vault import vault_at
+
+_SUBMODULE: Final = b"160000"
+_OPEN: Final = Item(FOLDER, "", 0o700, 0)
+_DIFF: Final = ("diff-index", "--cached", "--binary", "--find-renames", "--no-ext-diff", "--no-textconv")
+
+
+def write_patch(place: Place, snapshot: Snapshot, to: Path) -> Path | None:
+    """Write what differs between the base commit and a snapshot to `to`; return it, or `None` when nothing does.
+
+    It has tracked and untracked files, binary ones, modes, renames and links, whether the agent committed them
+    or not. Ignored files, submodules and paths that are too long to open are in the snapshot alone. No filter
+    program runs.
+
+    Raises:
+        SnapshotError: It could not be written. The snapshot itself is not touched.
+    """
+    new = to.with_name(f"{to.name}.new")
+    try:
+        with tempfile.TemporaryDirectory(dir=place.books, prefix="patch-") as folder:
+            _Patch(place, snapshot, Path(folder)).write(new)
+        if not new.stat().st_size:
+            new.unlink()
+            return None
+        with new.open("rb") as file:
+            fsync(file.fileno())
+        return new.replace(to)
+    except (OSError, GitError) as error:
+        message = f"The patch of snapshot {snapshot.name} could not be written to {to}: {error}."
+        raise SnapshotError(message, remedy="`septet rescue restore` gives the files themselves.") from error
+
+
+class _Patch:
+    """One patch under way, in a folder of its own."""
+
+    def __init__(self, place: Place, snapshot: Snapshot, folder: Path) -> None:
+        self._place = place
+        self._snapshot = snapshot
+        self._files = folder / "files"
+        self._folder = folder
+
+    def write(self, to: Path) -> None:
+        """Add what changed to an index of the base commit and write the difference."""
+        items = read(vault_at(self._place), self._snapshot.commit)
+        gone, changed = self._changes()
+        self._lay_out({path: items[path] for path in changed})
+        names = b"".join(b"%s\0" % path for path in (*gone, *changed))
+        try:
+            git = self._added(self._place.mirror, names)
+        except GitError:
+            # A file that says it has an encoding which it has not: then as raw bytes, like all in the vault.
+            git = self._added(self._place.vault, names)
+        git.run(*_DIFF, f"--output={to}", self._place.base_sha)
+
+    def _changes(self) -> tuple[list[bytes], list[bytes]]:
+        """Return the paths of the base commit that are gone, and those that are new or hold other bytes."""
+        vault = vault_at(self._place)
+        trees = (f"{self._place.base_sha}^{{tree}}", self._snapshot.tree)
+        fields = vault.run("diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", *trees).split(b"\0")
+        rows = [(facts.split(), path) for facts, path in zip(fields[::2], fields[1::2], strict=False)]
+        modules = {path for (old, new, *_), path in rows if old == b":" + _SUBMODULE and new == b"000000"}
+        usable = [
+            (status, path)
+            for (*_, status), path in rows
+            if modules.isdisjoint((path, *above(path))) and len(path) < LONGEST_PATH_BYTES
+        ]
+        gone = [path for status, path in usable if status == b"D"]
+        return gone, [path for status, path in usable if status != b"D"]
+
+    def _lay_out(self, items: Mapping[bytes, Item]) -> None:
+        """Write the changed files and links to the folder, with git's modes."""
+        self._files.mkdir()
+        folders = {b"": _OPEN} | {folder: _OPEN for path in items for folder in above(path)}
+        files = {path: item._replace(bits=item.mode & 0o777) for path, item in items.items()}
+        root = os.open(self._files, OPEN_FOLDER)
+        try:
+            lay(
+                root,
+                {b"": _OPEN},
+                dict(sorted((folders | files).items())),
+                partial(read_blobs, vault_at(self._place)),
+            )
+        finally:
+            os.close(root)
+
+    def _added(self, git_dir: Path, names: bytes) -> Git:
+        """Return a repository over the folder whose index is the base commit with `names` as they are there."""
+        objects = self._folder / "objects"
+        objects.mkdir(exist_ok=True)
+        git = Git(git_dir, self._files, self._place.env, index=self._folder / "index").with_env(
+            GIT_OBJECT_DIRECTORY=str(objects),
+            GIT_ALTERNATE_OBJECT_DIRECTORIES=str(self._place.mirror / "objects"),
+        )
+        git.run("read-tree", self._place.base_sha)
+        settings = dict.fromkeys(("core__safecrlf", "core__ignoreCase", "core__protectNTFS"), "false")
+        git.run("update-index", "--add", "--remove", "-z", "--stdin", stdin=names, **settings)
+        return git

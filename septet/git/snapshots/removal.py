@@ -1,0 +1,60 @@
+"""Remove a folder with whatever is in it: any depth, any permission bits, links not followed."""
+
+import itertools
+import os
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from septet.git.snapshots.survey import OPEN_FOLDER
+
+_OWNER_ALL: Final = 0o700
+
+
+def remove_folder(folder: Path) -> None:
+    """Remove `folder`.
+
+    A folder within a folder is moved to the top before it is looked into, so that depth costs neither
+    descriptors nor recursion.
+
+    Raises:
+        OSError: Something cannot be removed; the rest may be gone.
+    """
+    folder.chmod(_OWNER_ALL)
+    root = os.open(folder, OPEN_FOLDER)
+    new_names = (f"{secrets.token_hex(8)}-{number}" for number in itertools.count())
+    try:
+        while names := os.listdir(root):
+            for name in names:
+                _remove_entry(root, name, new_names)
+    finally:
+        os.close(root)
+    folder.rmdir()
+
+
+def _remove_entry(root: int, name: str, new_names: Iterator[str]) -> None:
+    """Remove a file, or a folder whose own folders move up to `root`."""
+    try:
+        os.unlink(name, dir_fd=root)
+    except (IsADirectoryError, PermissionError):  # Linux says the first, macOS the second
+        folder = _open_for_removal(root, name)
+        try:
+            with os.scandir(folder) as entries:
+                below = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
+            for child, is_folder in below:
+                if is_folder:
+                    os.close(_open_for_removal(folder, child))
+                    os.rename(child, next(new_names), src_dir_fd=folder, dst_dir_fd=root)
+                else:
+                    os.unlink(child, dir_fd=folder)
+        finally:
+            os.close(folder)
+        os.rmdir(name, dir_fd=root)
+
+
+def _open_for_removal(folder: int, name: str) -> int:
+    """Open a folder that may have taken all rights from its owner."""
+    if not os.access(name, os.R_OK | os.W_OK | os.X_OK, dir_fd=folder, follow_symlinks=False):
+        os.chmod(name, _OWNER_ALL, dir_fd=folder)
+    return os.open(name, OPEN_FOLDER, dir_fd=folder)

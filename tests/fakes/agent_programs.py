@@ -1,0 +1,61 @@
+"""Small real agent CLIs that speak claude's stream-json and do what a test tells them."""
+
+import sys
+import textwrap
+from pathlib import Path
+
+_PRELUDE = """\
+#!{python} -IS
+import os, signal, sys, time
+
+def say(text):
+    os.write(1, text.encode() + b"\\n")
+
+def init():
+    say('{{"type":"system","subtype":"init","session_id":"%s","model":"fake-1"}}' % session)
+
+def turn(name):
+    say('{{"type":"assistant","message":{{"id":"%s","model":"fake-1","content":[],'
+        '"usage":{{"input_tokens":5,"output_tokens":2}}}},"session_id":"%s"}}' % (name, session))
+
+def result(text, more=""):
+    say('{{"type":"result","subtype":"success","is_error":false,"result":"%s","session_id":"%s"%s}}'
+        % (text, session, more))
+
+def note(text):
+    with open({journal!r}, "a") as journal:
+        journal.write(text + "\\n")
+
+def wait_for(path):
+    for _ in range(3000):
+        if os.path.exists(path):
+            return
+        time.sleep(0.01)
+    sys.exit("waited in vain for " + path)
+
+def detached(action):
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            action()
+        os._exit(0)
+    os.wait()
+
+argv = sys.argv[1:]
+resumed = "--resume" in argv
+session = argv[argv.index("--resume") + 1] if resumed else argv[argv.index("--session-id") + 1]
+prompt = sys.stdin.read()
+note("start " + ("resume" if resumed else "new"))
+"""
+
+
+def agent_program(path: Path, body: str) -> str:
+    """Write a program and return its path.
+
+    `body` finds `init`, `turn`, `result`, `say`, `detached` and `wait_for`, and what it was started with in `argv`,
+    `resumed`, `session` and `prompt`; each start is a line in the file `journal` beside it.
+    """
+    journal = str(path.with_name("journal"))
+    path.write_text(_PRELUDE.format(python=sys.executable, journal=journal) + textwrap.dedent(body), encoding="utf-8")
+    path.chmod(0o755)
+    return str(path)

@@ -1,0 +1,54 @@
+"""A worker's process that makes one attempt: `python attempting.py ROOT PROGRAM RUN_ID ACTIVITY_ID [CONTROL]`.
+
+It says `living <folder>` when it follows an agent, and `ended <how> <recovered by>` at the end.
+"""
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+
+from septet.agents.adapter import Host, Turn
+from septet.agents.follow import Pace, Progress
+from septet.agents.ladder import carry_out
+from septet.agents.launch import Means, Request
+from septet.agents.registry import adapter_for
+from septet.agents.runs import RunKey, Runs
+from septet.agents.supervisors import Supervisors
+from septet.contracts.order import Timeouts
+
+
+async def attempt(root: Path, program: str, run_id: str, activity_id: str) -> None:
+    """Carry one turn out and say how it went."""
+    means = Means(
+        runs=Runs(root / "runs"),
+        supervisors=Supervisors(),
+        host=Host(env=dict(os.environ), programs={"scripted": program}),
+        pace=Pace(look_seconds=0.02),
+    )
+    request = Request(
+        key=RunKey("wo-1", run_id, activity_id),
+        order_id="wo-1",
+        number=5,
+        step="implement_plan",
+        adapter=adapter_for("scripted"),
+        turn=Turn(prompt="Work.\n", worktree=root / "worktree"),
+        limits=Timeouts(),
+        means=means,
+    )
+    said = []
+
+    def follow(progress: Progress) -> None:
+        if progress.session_id is not None and not said:
+            said.append(progress)
+            print("living", progress.run.folder, flush=True)  # noqa: T201 -- it is a program that prints
+
+    async def no_return() -> None:
+        print("returned", flush=True)  # noqa: T201 -- as above
+
+    carried = await carry_out(request, on_progress=follow, before_rerun=no_return)
+    print("ended", carried.outcome.ended, carried.recovered_by, flush=True)  # noqa: T201 -- as above
+
+
+if __name__ == "__main__":
+    asyncio.run(attempt(Path(sys.argv[1]), *sys.argv[2:5]))

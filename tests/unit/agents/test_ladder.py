@@ -1,0 +1,529 @@
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from septet.agents.attachment import end_agent
+from septet.agents.follow import Pace
+from septet.agents.runs import RUN_VARIABLE, Run
+from septet.contracts.order import Timeouts
+from septet.errors import (
+    AgentApiError,
+    AgentApiUnavailableError,
+    AgentCrashedError,
+    AgentGaveUpError,
+    AgentLimitError,
+    AgentMissingError,
+    AgentRefusedError,
+    WorkspaceError,
+)
+
+WaitUntil = Callable[[Callable[[], object]], Any]
+
+API_ERROR = """
+    say('{"type":"result","subtype":"success","is_error":true,"api_error_status":%d,"terminal_reason":"api_error",'
+        '"result":"API Error: %d","session_id":"%%s"}' %% session)
+    sys.exit(1)
+"""
+ATTEMPTING = Path(__file__).parents[2] / "fakes" / "attempting.py"
+
+
+def supervisor_of(run: Run) -> int:
+    """Return the process id of a run's supervisor."""
+    lock = (run.folder / "lock").read_text(encoding="utf-8")
+    return int(lock.split('"supervisor_pid": ')[1].split(",")[0])
+
+
+def agent_of(run: Run) -> int:
+    """Return the process id of a run's agent."""
+    lock = (run.folder / "lock").read_text(encoding="utf-8")
+    return int(lock.split('"pid": ')[1].split(",")[0])
+
+
+def carriers(mark: str) -> list[int]:
+    """Return the living processes that carry a run's mark."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if process.environ().get(RUN_VARIABLE) == mark and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process.pid)
+        except psutil.Error:
+            continue
+    return found
+
+
+async def test_a_turn_brings_its_outcome(lab: Any) -> None:
+    """A turn is carried out by one agent start, and nothing has to be recovered."""
+    lab.agent("init(); turn('m1'); result('done')")
+    carried = await lab.carry_out()
+    assert ("ok", "done", None, 1) == (
+        carried.outcome.ended,
+        carried.outcome.text,
+        carried.recovered_by,
+        carried.agent_starts,
+    )
+    assert ["start new"] == lab.journal
+    assert [] == lab.returned
+    assert carried.started_at.endswith("Z")
+    assert carried.run.name == "runs/wo-1/5-implement_plan-1"
+
+
+async def test_progress_is_told_as_the_stream_grows(lab: Any, wait_until: WaitUntil) -> None:
+    """Session, last event, turns and tokens are told while the agent works."""
+    lab.agent("init(); turn('m1'); turn('m2'); wait_for('../go'); result('done')")
+    attempt = asyncio.ensure_future(lab.carry_out())
+    seen = await wait_until(lambda: [told for told in lab.progress if told.turns == 2])
+    (lab.root / "go").touch()
+    carried = await attempt
+    assert ("assistant", 14, carried.outcome.session_id) == (
+        seen[0].last_event,
+        seen[0].tokens,
+        seen[0].session_id,
+    )
+
+
+async def test_a_cancelled_attempt_leaves_the_agent_which_the_next_one_adopts(lab: Any, wait_until: WaitUntil) -> None:
+    """A cancel of the attempt does not touch the agent; another attempt with the same key follows it to its end."""
+    lab.agent("init(); wait_for('../go'); result('done')")
+    first = asyncio.ensure_future(lab.carry_out())
+    await wait_until(lambda: [told for told in lab.progress if told.session_id])
+    first.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await first
+    second = asyncio.ensure_future(lab.carry_out())
+    await wait_until(lambda: lab.progress[-1].epoch == 2)
+    (lab.root / "go").touch()
+    carried = await second
+    assert ("adopt", 1, 2) == (carried.recovered_by, carried.agent_starts, carried.epoch)
+    assert ["start new"] == lab.journal
+
+
+async def test_an_agent_survives_its_worker_and_is_adopted_from_a_new_process(lab: Any) -> None:
+    """SIGKILL of the worker's process leaves the agent alive; a new process adopts it, and no agent starts again."""
+    program = lab.agent("init(); wait_for('../go'); result('done')")
+    (lab.root / "attempt").mkdir()
+    argv = [sys.executable, str(ATTEMPTING), str(lab.root), program, "run-1", "5"]
+    worker = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
+    with worker, worker.stdout:
+        assert worker.stdout.readline().startswith("living ")
+        worker.kill()
+    (lab.root / "go").touch()
+    carried = await lab.carry_out()
+    assert ("ok", "done", "adopt") == (carried.outcome.ended, carried.outcome.text, carried.recovered_by)
+    assert ["start new"] == lab.journal
+
+
+async def test_an_agent_survives_the_signals_to_its_workers_group(lab: Any) -> None:
+    """Ctrl-C, a hang-up and SIGTERM to the worker's process group do not reach the agent."""
+    program = lab.agent("init(); wait_for('../go'); result('done')")
+    argv = [sys.executable, str(ATTEMPTING), str(lab.root), program, "run-1", "5"]
+    worker = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, process_group=0)
+    with worker, worker.stdout:
+        assert worker.stdout.readline().startswith("living ")
+        for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
+            os.killpg(worker.pid, number)
+    (lab.root / "go").touch()
+    assert (await lab.carry_out()).recovered_by == "adopt"
+
+
+async def test_an_agent_that_finished_while_nobody_looked_is_read(lab: Any, wait_until: WaitUntil) -> None:
+    """The outcome of an agent that ended while no attempt lived is read from disk, and no agent starts again."""
+    lab.agent("init(); wait_for('../go'); result('done')")
+    first = asyncio.ensure_future(lab.carry_out())
+    await wait_until(lambda: [told for told in lab.progress if told.session_id])
+    first.cancel()
+    await asyncio.wait([first])
+    (lab.root / "go").touch()
+    run = lab.progress[0].run
+    await wait_until(run.exit)
+    carried = await lab.carry_out()
+    assert ("done", "read", 1) == (carried.outcome.text, carried.recovered_by, carried.agent_starts)
+    assert ["start new"] == lab.journal
+
+
+async def test_a_killed_agent_is_resumed_and_told_what_happened(lab: Any) -> None:
+    """After SIGKILL of the agent its session is resumed, with a prompt that says what is unknown."""
+    lab.agent("""
+        init()
+        if not resumed:
+            os.kill(os.getpid(), signal.SIGKILL)
+        assert "outcome is unknown" in prompt and "git status" in prompt, prompt
+        result("done")
+    """)
+    carried = await lab.carry_out()
+    assert ("done", "resume", 2) == (carried.outcome.text, carried.recovered_by, carried.agent_starts)
+    assert ["start new", "start resume"] == lab.journal
+    assert [] == lab.returned
+
+
+async def test_an_agent_without_a_session_runs_again_from_the_checkpoint(lab: Any) -> None:
+    """Without a session the caller returns to the checkpoint, and then the agent starts anew."""
+    lab.agent("""
+        if not os.path.exists("../crashed"):
+            open("../crashed", "w").close()
+            os.kill(os.getpid(), signal.SIGKILL)
+        init(); result("done")
+    """)
+    carried = await lab.carry_out()
+    assert ("done", "rerun", 2) == (carried.outcome.text, carried.recovered_by, carried.agent_starts)
+    assert ["returned to the checkpoint"] == lab.returned
+    assert ["start new", "start new"] == lab.journal
+
+
+async def test_an_agent_that_crashes_on_every_rung_is_given_up(lab: Any) -> None:
+    """Start, one resume, one rerun: then an error that no retry repeats names the folder and the way on."""
+    lab.agent("init(); os.kill(os.getpid(), signal.SIGKILL)")
+    with pytest.raises(AgentGaveUpError) as caught:
+        await lab.carry_out()
+    assert ["start new", "start resume", "start new"] == lab.journal
+    assert not caught.value.retryable
+    assert str(lab.root / "runs" / "wo-1" / "5-implement_plan-3") in caught.value.message
+    assert "septet retry" in caught.value.remedy
+    assert caught.value.carried is not None
+    assert (3, "signal") == (caught.value.carried.agent_starts, caught.value.carried.outcome.kind)
+
+
+async def test_tries_are_counted_on_disk(lab: Any) -> None:
+    """Attempts that come and go do not begin to count anew."""
+    lab.agent("init(); os.kill(os.getpid(), signal.SIGKILL)")
+    for _ in range(2):
+        with pytest.raises(AgentGaveUpError):
+            await lab.carry_out()
+    assert len(lab.journal) == 3
+
+
+async def test_an_unknown_session_leads_to_a_rerun(lab: Any) -> None:
+    """When the CLI does not know the session that is to be resumed, the agent starts anew."""
+    lab.agent("""
+        if resumed:
+            say('{"type":"result","subtype":"error_during_execution","is_error":true,'
+                '"errors":["No conversation found with session ID: x"],"session_id":"x"}')
+            sys.exit(1)
+        init()
+        if not os.path.exists("../crashed"):
+            open("../crashed", "w").close()
+            os.kill(os.getpid(), signal.SIGKILL)
+        result("done")
+    """)
+    carried = await lab.carry_out()
+    assert ("rerun", 3) == (carried.recovered_by, carried.agent_starts)
+
+
+async def test_a_killed_supervisor_takes_its_agent_along_and_its_leftovers_are_swept(
+    lab: Any, wait_until: WaitUntil
+) -> None:
+    """When the supervisor is killed, agent and tools die before the session is resumed: one writer at a time."""
+    lab.agent("""
+        init()
+        if not resumed:
+            detached(lambda: time.sleep(300))
+            turn("m1")
+            time.sleep(300)
+        result("done")
+    """)
+    attempt = asyncio.ensure_future(lab.carry_out())
+    told = await wait_until(lambda: [told for told in lab.progress if told.turns])
+    run = told[0].run
+    assert len(carriers(run.record.mark)) == 2
+    os.kill(supervisor_of(run), signal.SIGKILL)
+    carried = await attempt
+    assert ("done", "resume") == (carried.outcome.text, carried.recovered_by)
+    assert [] == carriers(run.record.mark)
+    assert run.exit().cause == "lost"
+
+
+async def test_a_result_on_disk_outlives_a_killed_supervisor(lab: Any, wait_until: WaitUntil) -> None:
+    """A result that stands in the stream counts, also when nobody saw the agent end: no turn is paid twice."""
+    lab.agent("init(); result('done'); time.sleep(300)")
+    attempt = asyncio.ensure_future(lab.carry_out())
+    told = await wait_until(lambda: [told for told in lab.progress if told.last_event == "result/success"])
+    os.kill(supervisor_of(told[0].run), signal.SIGKILL)
+    carried = await attempt
+    assert ("ok", "read", 1) == (carried.outcome.ended, carried.recovered_by, carried.agent_starts)
+
+
+async def test_a_refusing_api_is_not_asked_again(lab: Any) -> None:
+    """An authentication error stops at once and names the remedy."""
+    lab.agent("init()" + (API_ERROR % (401, 401)))
+    with pytest.raises(AgentApiError) as caught:
+        await lab.carry_out()
+    assert not caught.value.retryable
+    assert "septet retry" in caught.value.remedy
+    assert len(lab.journal) == 1
+
+
+async def test_a_busy_api_is_waited_for_and_the_next_attempt_starts_an_agent(lab: Any) -> None:
+    """The first attempt says how long to wait; the next one does not read that failure again, but starts."""
+    lab.agent("""
+        init()
+        if not os.path.exists("../busy"):
+            open("../busy", "w").close()
+    """ + API_ERROR.replace("\n    ", "\n            ") % (529, 529) + """
+        result("done")
+    """)
+    with pytest.raises(AgentApiUnavailableError) as caught:
+        await lab.carry_out()
+    assert caught.value.retryable
+    assert caught.value.retry_after_seconds == 30.0
+    carried = await lab.carry_out()
+    assert ("done", 2) == (carried.outcome.text, carried.agent_starts)
+    assert ["start new", "start new"] == lab.journal
+    assert [] == lab.returned
+
+
+async def test_a_session_that_had_worked_goes_on_after_a_busy_api(lab: Any) -> None:
+    """What was done before the API failed is not paid again: the next attempt resumes the session."""
+    lab.agent("""
+        init(); turn("m1")
+        if not resumed:
+            say('{"type":"result","subtype":"success","is_error":true,"api_error_status":500,"result":"API Error: 500",'
+                '"usage":{"output_tokens":2},"session_id":"%s"}' % session)
+            sys.exit(1)
+        result("done")
+    """)
+    with pytest.raises(AgentApiUnavailableError):
+        await lab.carry_out()
+    carried = await lab.carry_out()
+    assert ("done", "resume") == (carried.outcome.text, carried.recovered_by)
+
+
+async def test_two_attempts_at_once_start_one_agent(lab: Any, wait_until: WaitUntil) -> None:
+    """Two attempts with one key race for the lock: one starts the agent, the other adopts it, both get the outcome."""
+    lab.agent("init(); wait_for('../go'); result('done')")
+    attempts = [asyncio.ensure_future(lab.carry_out()) for _ in range(2)]
+    await wait_until(lambda: {told.epoch for told in lab.progress} == {1, 2})
+    (lab.root / "go").touch()
+    both = await asyncio.gather(*attempts)
+    assert {None, "adopt"} == {carried.recovered_by for carried in both}
+    assert ["start new"] == lab.journal
+
+
+async def test_another_workflow_run_ends_what_it_finds_and_starts_anew(lab: Any, wait_until: WaitUntil) -> None:
+    """After a reset the living agent of the earlier run is ended, the checkpoint restored, and a new agent started."""
+    lab.agent("init(); result('done') if os.path.exists('../go') else time.sleep(300)")
+    stale = asyncio.ensure_future(lab.carry_out(lab.request(run_id="run-1")))
+    told = await wait_until(lambda: [told for told in lab.progress if told.session_id])
+    (lab.root / "go").touch()
+    carried = await lab.carry_out(lab.request(run_id="run-2"))
+    assert ("done", 1) == (carried.outcome.text, carried.agent_starts)
+    assert ["returned to the checkpoint"] == lab.returned
+    superseded = await stale
+    assert ("cancelled", "superseded") == (superseded.outcome.ended, superseded.outcome.kind)
+    assert told[0].run.exit().why == "superseded"
+
+
+async def test_a_reset_that_finds_only_the_dead_returns_to_the_checkpoint(lab: Any) -> None:
+    """The first agent of another workflow run starts from the checkpoint, and the ones after it do not return."""
+    lab.agent("init(); result('done')")
+    await lab.carry_out(lab.request(run_id="run-1"))
+    await lab.carry_out(lab.request(run_id="run-2", activity_id="5"))
+    await lab.carry_out(lab.request(run_id="run-2", activity_id="6"))
+    assert ["returned to the checkpoint"] == lab.returned
+
+
+async def test_a_cancelled_agent_is_ended_with_all_that_it_started(lab: Any, wait_until: WaitUntil) -> None:
+    """The end of an agent ends its tools too, and the attempt that follows learns that it was cancelled."""
+    lab.agent("init(); detached(lambda: time.sleep(300)); turn('m1'); time.sleep(300)")
+    attempt = asyncio.ensure_future(lab.carry_out())
+    told = await wait_until(lambda: [told for told in lab.progress if told.turns])
+    run = told[0].run
+    began = time.monotonic()
+    record = await end_agent(run, "cancelled")
+    assert time.monotonic() - began < 5
+    assert ("ended", "cancelled", 1) == (record.cause, record.why, record.swept)
+    assert [] == carriers(run.record.mark)
+    carried = await attempt
+    assert ("cancelled", "cancelled") == (carried.outcome.ended, carried.outcome.kind)
+    assert carried.outcome.session_id is not None
+
+
+async def test_to_end_what_has_ended_is_no_error(lab: Any) -> None:
+    """An agent that is gone is left as it is, and its record is returned."""
+    lab.agent("init(); result('done')")
+    carried = await lab.carry_out()
+    record = await end_agent(carried.run, "cancelled")
+    assert record is not None
+    assert record.cause == "exited"
+
+
+async def test_a_paused_agent_goes_on_in_its_session(lab: Any, wait_until: WaitUntil) -> None:
+    """An agent that was ended for a reason that is over is resumed by the next attempt; that counts as no crash."""
+    lab.agent("init(); result('done') if resumed else time.sleep(300)")
+    attempt = asyncio.ensure_future(lab.carry_out())
+    told = await wait_until(lambda: [told for told in lab.progress if told.session_id])
+    attempt.cancel()
+    await end_agent(told[0].run, "paused")
+    carried = await lab.carry_out()
+    assert ("done", "resume") == (carried.outcome.text, carried.recovered_by)
+
+
+async def test_the_turn_limit_is_held_and_the_session_resumed_once(lab: Any) -> None:
+    """An agent that takes more turns than it may is ended; so is its resumed session; then the limit is reported."""
+    lab.agent("""
+        init()
+        for number in range(100000):
+            turn("m%d" % number)
+            time.sleep(0.01)
+    """)
+    request = replace(lab.request(), limits=Timeouts(turns=3))
+    with pytest.raises(AgentLimitError) as caught:
+        await lab.carry_out(request)
+    assert ["start new", "start resume"] == lab.journal
+    assert "turns" in caught.value.message
+    assert caught.value.carried.outcome.session_id is not None
+
+
+async def test_a_cli_that_goes_on_after_its_result_is_ended_after_a_grace(lab: Any) -> None:
+    """The result stands, although the CLI did not end by itself."""
+    lab.agent("init(); result('done'); time.sleep(300)")
+    lab.means = replace(lab.means, pace=Pace(look_seconds=0.02, result_grace_seconds=0.1))
+    carried = await lab.carry_out()
+    assert ("ok", "done") == (carried.outcome.ended, carried.outcome.text)
+    assert carried.outcome.signal == signal.SIGTERM
+
+
+async def test_a_wall_limit_is_reported_with_the_work_kept(lab: Any) -> None:
+    """The limit of time ends the agent, and neither a resume nor a rerun follows."""
+    lab.agent("init(); time.sleep(300)")
+    request = replace(lab.request(), limits=Timeouts(wall_seconds=0.3))
+    with pytest.raises(AgentLimitError) as caught:
+        await lab.carry_out(request)
+    assert "wall_seconds" in caught.value.remedy
+    assert len(lab.journal) == 1
+
+
+async def test_a_program_that_refuses_says_why(lab: Any) -> None:
+    """What a program prints before it ends without a word on its stream is the error, and it is not started again."""
+    lab.agent("sys.stderr.write('error: unknown option'); sys.exit(1)")
+    with pytest.raises(AgentRefusedError, match="unknown option"):
+        await lab.carry_out()
+    assert len(lab.journal) == 1
+
+
+async def test_a_program_that_is_missing_is_named(lab: Any) -> None:
+    """No run is made when the program is not there, and the writer's lock is free afterwards."""
+    lab.agent("init()")
+    Path(lab.program).unlink()
+    for _ in range(2):
+        with pytest.raises(AgentMissingError, match="SEPTET_SCRIPTED_PATH"):
+            await lab.carry_out()
+    assert [] == lab.means.runs.of("wo-1")
+
+
+async def test_a_program_that_the_system_cannot_start_is_told(lab: Any) -> None:
+    """A file that is no program gives an error with the system's answer, and the run is recorded."""
+    lab.agent("")
+    Path(lab.program).write_text("no program\n", encoding="utf-8")
+    with pytest.raises(AgentMissingError, match="ENOEXEC"):
+        await lab.carry_out()
+
+
+async def test_a_machine_that_is_short_of_something_is_tried_again(lab: Any) -> None:
+    """A program that is busy now is a failure that passes: the next attempt starts it."""
+    lab.agent("init(); result('done')")
+    body = Path(lab.program).read_text(encoding="utf-8")
+    with Path(lab.program).open("a", encoding="utf-8"):
+        with pytest.raises(AgentCrashedError, match="ETXTBSY") as caught:
+            await lab.carry_out()
+    assert caught.value.retryable
+    Path(lab.program).write_text(body, encoding="utf-8")
+    assert (await lab.carry_out()).outcome.text == "done"
+
+
+async def test_a_follow_up_turn_is_asked_whole_when_it_is_resumed(lab: Any) -> None:
+    """A turn that goes on from another session is not only told what happened, but asked again."""
+    lab.agent("""
+        init()
+        if not os.path.exists("../crashed"):
+            open("../crashed", "w").close()
+            os.kill(os.getpid(), signal.SIGKILL)
+        result("again" if "Only the JSON." in prompt and "outcome is unknown" in prompt else "lost")
+    """)
+    carried = await lab.carry_out(lab.request(prompt="Only the JSON.", resume_id="s-9", tools="none"))
+    assert carried.outcome.text == "again"
+    assert ["start resume", "start resume"] == lab.journal
+    assert carried.outcome.session_id == "s-9"
+
+
+async def test_a_full_context_goes_on_in_a_new_session(lab: Any) -> None:
+    """When the context is full, another session gets the task and the hint that work is in the worktree."""
+    lab.agent("""
+        init()
+        if "became too long" not in prompt:
+            say('{"type":"result","subtype":"success","is_error":true,"api_error_status":400,'
+                '"result":"Prompt is too long","session_id":"%s"}' % session)
+            sys.exit(1)
+        result("done" if prompt.endswith("Work.\\n") else prompt)
+    """)
+    carried = await lab.carry_out()
+    assert carried.outcome.text == "done"
+    assert ["start new", "start new"] == lab.journal
+    assert [] == lab.returned
+
+
+async def test_a_lock_that_nobody_explains_is_an_error(lab: Any) -> None:
+    """A writer's lock that stays held while no run lives ends the attempt with a remedy, in bounded time."""
+    lab.agent("init()")
+    lock = lab.means.runs.lock_writer("wo-1")
+    try:
+        lab.means = replace(lab.means, patience_seconds=0.2)
+        with pytest.raises(WorkspaceError, match="lock"):
+            await lab.carry_out()
+    finally:
+        os.close(lock)
+
+
+async def test_a_run_that_cannot_be_read_is_nobodys(lab: Any) -> None:
+    """A record that a power cut left empty belongs to no one: the step starts from its checkpoint."""
+    lab.agent("init(); result('done')")
+    carried = await lab.carry_out()
+    (carried.run.folder / "run.json").write_text("", encoding="utf-8")
+    (carried.run.folder / "exit.json").unlink()
+    carried = await lab.carry_out()
+    assert ("done", 1) == (carried.outcome.text, carried.agent_starts)
+    assert ["returned to the checkpoint"] == lab.returned
+    assert carried.run.folder.name == "5-implement_plan-2"
+
+
+async def test_a_long_state_directory_is_no_hindrance(lab: Any, wait_until: WaitUntil) -> None:
+    """A run's folder may have a longer path than a socket's address: the agent is adopted and ended all the same."""
+    deep = lab.root / ("d" * 100) / ("e" * 100)
+    lab.means = replace(lab.means, runs=replace(lab.means.runs, root=deep / "runs"))
+    lab.agent("init(); time.sleep(300)")
+    attempt = asyncio.ensure_future(lab.carry_out())
+    told = await wait_until(lambda: [told for told in lab.progress if told.session_id])
+    await end_agent(told[0].run, "cancelled")
+    assert (await attempt).outcome.ended == "cancelled"
+
+
+async def test_an_attempt_that_is_cancelled_while_it_starts_an_agent_loses_nothing(
+    lab: Any, wait_until: WaitUntil
+) -> None:
+    """A cancel at any moment of the start leaves either no agent or one that the next attempt adopts."""
+    lab.agent("init(); wait_for('../go'); result('done')")
+    for moment in range(12):
+        attempt = asyncio.ensure_future(lab.carry_out())
+        await asyncio.sleep(moment * 0.001)
+        attempt.cancel()
+        await asyncio.wait([attempt])
+    (lab.root / "go").touch()
+    carried = await lab.carry_out()
+    assert carried.outcome.text == "done"
+    assert ["start new"] == lab.journal
+
+
+async def test_agents_leave_no_zombie(lab: Any, wait_until: WaitUntil) -> None:
+    """Supervisors that have ended are reaped without anybody's doing."""
+    lab.agent("init(); result('done')")
+    runs = [(await lab.carry_out(lab.request(activity_id=str(number)))).run for number in range(3)]
+    gone = {supervisor_of(run) for run in runs}
+    await wait_until(lambda: not gone & {child.pid for child in psutil.Process().children()})

@@ -1,0 +1,63 @@
+"""The finalizer's prompts."""
+
+import json
+
+import pytest
+
+from septet.answers.finalizer import finalizer_prompt, shape_of
+from septet.answers.ladder import AnswerError
+from septet.answers.steps import forms_of, read_step_answer
+from septet.contracts.names import Step
+
+REASONS = ("The JSON cannot be used: it is cut off.", "The text {holds} %s.")
+
+
+@pytest.mark.parametrize("step", Step)
+@pytest.mark.parametrize("attempt", [1, 2])
+def test_a_prompt_says_all_that_is_needed(step: Step, attempt: int) -> None:
+    """Each prompt forbids edits, asks for one object without wrapping, and says what was wrong."""
+    prompt = finalizer_prompt(step, REASONS, attempt)
+    for words in ("Do not edit files.", "xactly one JSON object", "o Markdown", "o prose", "o code fences"):
+        assert words in prompt
+    assert all(f"- {reason}\n" in prompt for reason in REASONS)
+    assert step.value in prompt
+    assert all(name in prompt for form in forms_of(step) for name in form["properties"])
+    assert all(
+        member["description"] in prompt for form in forms_of(step) for member in form["properties"].values()
+    )
+
+
+@pytest.mark.parametrize("step", Step)
+def test_the_second_attempt_never_repeats_the_first(step: Step) -> None:
+    """The second prompt differs even where the reasons are the same, and shows the shape."""
+    first, second = (finalizer_prompt(step, REASONS, attempt) for attempt in (1, 2))
+    assert first != second
+    assert all(shape_of(form) in second and shape_of(form) not in first for form in forms_of(step))
+
+
+def test_a_prompt_without_reasons_still_says_what_was_wrong() -> None:
+    """Where no reason is known the prompt says that there was no object."""
+    assert "- It held no JSON object.\n" in finalizer_prompt(Step.CREATE_COMMIT, [], 1)
+
+
+def test_shapes_are_minimal() -> None:
+    """A shape shows keys and kinds of values, and nothing else."""
+    shapes = {step: [shape_of(form) for form in forms_of(step)] for step in Step}
+    assert shapes[Step.CLASSIFY_ISSUE] == ['{"issue_class": <"/bug" or "/feature" or "/chore">}']
+    assert shapes[Step.IMPLEMENT_PLAN] == [
+        (
+            '{"success": <true or false>, "summary": <string>, '
+            '"key_changes_made": [<string>, ...], "key_learnings": [<string>, ...]}'
+        )
+    ]
+    assert shapes[Step.CREATE_PULL_REQUEST] == ['{"title": <string>, "body": <string>}', '{"url": <string>}']
+
+
+@pytest.mark.parametrize("step", Step)
+@pytest.mark.parametrize("attempt", [1, 2])
+def test_a_prompt_sent_back_is_no_answer(step: Step, attempt: int) -> None:
+    """An agent that repeats the prompt, or the shape in it, has not answered."""
+    echoes = [finalizer_prompt(step, REASONS, attempt), *(shape_of(form) for form in forms_of(step))]
+    for echo in echoes:
+        with pytest.raises(AnswerError):
+            read_step_answer(step, echo)

@@ -1,0 +1,167 @@
+"""The reader of JSON values, held against Python's own `json` wherever that one is strict."""
+
+import json
+import math
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import JsonValue
+
+from septet.answers.json_reader import MAX_DEPTH, Reading, read_json
+
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
+CONTAINERS = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=4), inner, max_size=4),
+    max_leaves=12,
+).filter(lambda value: isinstance(value, list | dict))
+STRUCTURE = "[]{}\"':,\\/* \n0-1.eEtrufalsn"
+
+
+class NotStrictError(ValueError):
+    """`json` reads it, but it is no strict JSON."""
+
+
+def unique(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
+    """Build an object none of whose keys stands twice."""
+    if any(one == other for one, other in pairwise(sorted(key for key, _ in pairs))):
+        raise NotStrictError
+    return dict(pairs)
+
+
+def finite(number: str) -> float:
+    """Read a number that is no NaN and not infinite."""
+    if not math.isfinite(float(number)):
+        raise NotStrictError
+    return float(number)
+
+
+def strictly(text: str) -> JsonValue:
+    """Read a text with `json`, without its extensions."""
+    value: JsonValue = json.loads(text, object_pairs_hook=unique, parse_float=finite, parse_constant=finite)
+    return value
+
+
+def is_strict(reading: Reading, text: str) -> bool:
+    """Say whether the whole text was read, with nothing to mend."""
+    return not reading.faults and not reading.mends and not text[reading.end :].strip(" \t\r\n")
+
+
+@given(CONTAINERS, st.sampled_from([None, 0, 3, "\t"]), st.booleans())
+def test_strict_json_is_read_as_python_reads_it(
+    value: JsonValue, indent: int | str | None, ascii_only: bool
+) -> None:
+    """Whatever `json` writes is read back to the same value, up to its last character."""
+    text = json.dumps(value, indent=indent, ensure_ascii=ascii_only)
+    assert read_json(text) == Reading(json.loads(text), len(text))
+
+
+@given(CONTAINERS, st.data())
+def test_broken_json_is_strict_exactly_where_python_says_so(value: JsonValue, data: st.DataObject) -> None:
+    """After a change of any character the reader and `json` agree on what is strict JSON, and on its value."""
+    text = json.dumps(value)
+    at = data.draw(st.integers(1, len(text)))
+    changed = text[:at] + data.draw(st.text(STRUCTURE, max_size=3)) + text[at + data.draw(st.integers(0, 2)) :]
+    reading = read_json(changed)
+    try:
+        expected = strictly(changed)
+    except ValueError:
+        assert not is_strict(reading, changed)
+    else:
+        assert is_strict(reading, changed)
+        assert reading.value == expected
+
+
+@given(st.sampled_from("[{"), st.text(STRUCTURE, max_size=60))
+def test_the_reader_always_gets_on(bracket: str, rest: str) -> None:
+    """Any text is read to an end behind its first bracket, so a walk over a text comes to its end."""
+    text = bracket + rest
+    assert 0 < read_json(text).end <= len(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "mends"),
+    [
+        ("[1,]", [1], ("trailing comma",)),
+        ('{"a": 1,}', {"a": 1}, ("trailing comma",)),
+        ("['a']", ["a"], ("single quotes",)),
+        (r"""['it\'s "so" \\']""", ['it\'s "so" \\'], ("single quotes",)),
+        (r"""['\"\u0041\n\\\'']""", ["\"A\n\\'"], ("single quotes",)),
+        ("[True, False, None]", [True, False, None], ("Python literal",)),
+        ('["a\nb\tc\\n"]', ["a\nb\tc\n"], ("raw newline or tab in a string",)),
+        ("[1, // one, ]\n 2]", [1, 2], ("comment",)),
+        ("[1 /* ] **/ , 2]", [1, 2], ("comment",)),
+        ('["a" // b\n]', ["a"], ("comment",)),
+        ('["http://x//y"]', ["http://x//y"], ()),
+    ],
+)
+def test_slips_are_read_past_and_named(text: str, value: JsonValue, mends: tuple[str, ...]) -> None:
+    """Each slip that leaves no doubt is read past, and what it was is said."""
+    assert read_json(text) == Reading(value, len(text), mends)
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("[NaN]", "NaN is not JSON"),
+        ("[Infinity]", "Infinity is not JSON"),
+        ("[-Infinity]", "-Infinity is not JSON"),
+        ("[1e999]", "a number too large"),
+        ("[" + "9" * 5000 + "]", "a number too large"),
+        ('{"a": 1, "a": 1}', "the key 'a' stands twice"),
+        ('{"a": 1, "\\u0061": 2}', "the key 'a' stands twice"),
+        ("{a: 1}", "a key without quotes"),
+    ],
+)
+def test_faults_do_not_hide_where_a_value_ends(text: str, fault: str) -> None:
+    """A value that cannot be used is read to its end all the same, so that nothing in it is taken for another."""
+    reading = read_json(text + ' {"b": 2}')
+    assert reading.faults == (fault,)
+    assert reading.end == len(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "at", "cause"),
+    [
+        ("[1 2]", 3, ""),
+        ("[1, , 2]", 4, "a comma with nothing before it"),
+        ("[,]", 1, "a comma with nothing before it"),
+        ("[[1] [2]]", 5, "no comma between two values"),
+        ("[1: 2]", 2, "a colon where none belongs"),
+        ("{: 1}", 1, "a colon with no key before it"),
+        ("{1: 1}", 2, "a colon with no key before it"),
+        ('{"a": 1: 2}', 7, "a colon where none belongs"),
+        ('{"a", 1}', 4, "a value where a key belongs"),
+        ("{[1]}", 1, "a value where a key belongs"),
+        ('{"a":}', 5, "the wrong bracket"),
+        ("[1}", 2, "the wrong bracket"),
+        ('{"a": yes}', 9, "a word without quotes"),
+        ("[01]", 2, ""),
+        ("[1.]", 2, ""),
+        ("[+1]", 1, ""),
+        ('["a"b]', 1, "a string that does not end, or a quote in it that is not escaped"),
+        ('["a\\x"]', 1, "a string that does not end, or a quote in it that is not escaped"),
+        ("[/* 1]", 1, ""),
+        ("[" * (MAX_DEPTH + 1), MAX_DEPTH, f"more than {MAX_DEPTH} brackets inside one another"),
+    ],
+)
+def test_what_breaks_says_where_and_why(text: str, at: int, cause: str) -> None:
+    """A text that stops being JSON is read up to there, and the fault names the place."""
+    reading = read_json(text)
+    assert (reading.value, reading.end) == (None, at)
+    near = f"it is broken {at} characters on, near {text[at : at + 24]!r}"
+    assert reading.faults == (f"{near}: {cause}" if cause else near,)
+
+
+@pytest.mark.parametrize("text", ["[", "{", "[1", "[1,", '{"a"', '{"a":', '{"a": 1', '{"a": 1 // x', "[[1]"])
+def test_what_is_cut_off_is_called_so(text: str) -> None:
+    """A text that ends inside a value is cut off, whatever was read of it."""
+    assert read_json(text) == Reading(None, len(text), read_json(text).mends, ("it is cut off",))
+
+
+def test_a_value_is_read_from_the_midst_of_a_text() -> None:
+    """The reader begins at the place that it is given and stops behind the value."""
+    text = 'x {"a": [1]} y'
+    assert read_json(text, 2) == Reading({"a": [1]}, 12)

@@ -1,0 +1,110 @@
+"""The table of the steps' answers: contract, plain form, schemas."""
+
+from typing import Any
+
+import pytest
+
+from septet.answers.ladder import AnswerError
+from septet.answers.steps import (
+    ANSWER_FORMS,
+    contract_of,
+    forms_of,
+    read_step_answer,
+    request_schema_of,
+    schema_of,
+)
+from septet.contracts.names import Step
+
+PLAIN = [
+    (Step.CLASSIFY_ISSUE, "The issue is a feature: /feature", "/feature"),
+    (Step.BUILD_PLAN, "specs/plan.md", "specs/plan.md"),
+    (Step.FIND_PLAN_FILE, "`specs/plan.md`", "specs/plan.md"),
+    (Step.FIND_PLAN_FILE, "0", "0"),
+    (Step.GENERATE_BRANCH, "feat-issue-7-wo-1-greet", "feat-issue-7-wo-1-greet"),
+    (Step.CREATE_COMMIT, "feat: greet\n\nBy name.", "feat: greet\n\nBy name."),
+    (Step.CREATE_PULL_REQUEST, "https://github.com/o/r/pull/1", "https://github.com/o/r/pull/1"),
+]
+IN_JSON = [
+    (Step.CLASSIFY_ISSUE, '{"issue_class": "/bug"}', "/bug"),
+    (Step.BUILD_PLAN, '{"plan_path": "specs/p.md", "summary": ""}', "specs/p.md"),
+    (Step.FIND_PLAN_FILE, '{"plan_path": "0"}', "0"),
+    (Step.GENERATE_BRANCH, '{"branch_name": "any name that git takes"}', "any name that git takes"),
+    (
+        Step.IMPLEMENT_PLAN,
+        '{"success": false, "summary": "It failed.", "key_changes_made": [], "key_learnings": ["x"]}',
+        "It failed.",
+    ),
+    (Step.CREATE_COMMIT, '{"commit_message": "Greeting"}', "Greeting"),
+    (Step.CREATE_PULL_REQUEST, '{"title": "Greet", "body": "By name."}', "Greet"),
+    (Step.CREATE_PULL_REQUEST, '{"url": "file:///r.git/pull/1"}', "file:///r.git/pull/1"),
+]
+
+
+@pytest.mark.parametrize(("step", "text", "result_text"), PLAIN)
+def test_a_plain_answer_is_read(step: Step, text: str, result_text: str) -> None:
+    """Each step's plain form leads to its `result_text`."""
+    answer = read_step_answer(step, text)
+    assert (answer.value.result_text, answer.parsed_by) == (result_text, "plain")
+
+
+@pytest.mark.parametrize(("step", "text", "result_text"), IN_JSON)
+def test_an_answer_in_json_is_read(step: Step, text: str, result_text: str) -> None:
+    """Each step's JSON leads to its `result_text`."""
+    answer = read_step_answer(step, text)
+    assert (answer.value.result_text, answer.parsed_by) == (result_text, "json")
+    assert read_step_answer(step, None, structured=answer.value.model_dump(mode="json")).value == answer.value
+
+
+def test_every_step_has_its_forms() -> None:
+    """The table has all seven steps, and only `implement_plan` has no plain form."""
+    assert set(ANSWER_FORMS) == set(Step)
+    assert [step for step in Step if ANSWER_FORMS[step].plain is None] == [Step.IMPLEMENT_PLAN]
+
+
+@pytest.mark.parametrize("text", ["All done.", "/feature", "specs/plan.md", "0"])
+def test_a_report_in_prose_is_no_answer_of_implement_plan(text: str) -> None:
+    """`implement_plan` answers in JSON or not at all."""
+    with pytest.raises(AnswerError):
+        read_step_answer(Step.IMPLEMENT_PLAN, text)
+
+
+@pytest.mark.parametrize("step", Step)
+def test_schemas_are_self_contained_and_described(step: Step) -> None:
+    """A schema refers to nothing outside of itself, closes its objects and describes every field."""
+    assert "$ref" not in str(schema_of(step))
+    for form in forms_of(step):
+        assert form["type"] == "object"
+        assert form["additionalProperties"] is False
+        assert form["required"] == list(form["properties"])
+        assert all(member["description"] and "title" not in member for member in form["properties"].values())
+
+
+def test_the_schema_of_a_union_has_each_form() -> None:
+    """The pull request's schema offers a text or an address; the others are one object."""
+    assert [form["title"] for form in schema_of(Step.CREATE_PULL_REQUEST)["anyOf"]] == [
+        "PullRequestText",
+        "PullRequestUrl",
+    ]
+    assert all(schema_of(step)["type"] == "object" for step in Step if step is not Step.CREATE_PULL_REQUEST)
+
+
+@pytest.mark.parametrize("step", Step)
+def test_the_schema_for_a_cli_is_one_plain_object(step: Step) -> None:
+    """What a model API is asked for is an object with all keys required and no constraint on strings."""
+    schema: dict[str, Any] = request_schema_of(step)
+    assert schema["type"] == "object"
+    assert schema["required"] == list(schema["properties"])
+    assert not {"minLength", "maxLength", "pattern"} & {
+        word for one in schema["properties"].values() for word in one
+    }
+    assert schema["properties"].keys() <= {name for form in forms_of(step) for name in form["properties"]}
+
+
+def test_the_schema_of_the_class_names_the_classes() -> None:
+    """The enumeration reaches the agent."""
+    assert contract_of(Step.CLASSIFY_ISSUE).validate_python({"issue_class": "/bug"}).issue_class == "/bug"
+    assert request_schema_of(Step.CLASSIFY_ISSUE)["properties"]["issue_class"]["enum"] == [
+        "/bug",
+        "/feature",
+        "/chore",
+    ]

@@ -1,0 +1,424 @@
+"""Evidence: what git says happened in a worktree."""
+
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from fakes.repositories import Origin, git, make_origin
+
+from septet.contracts.facts import FileChange
+from septet.errors import EvidenceError, GitError, WorkspaceError
+from septet.git.evidence import committed_changes, contains, gather, keeps, plan_file, read_base_file
+from septet.git.place import Place
+
+Open = Callable[..., Place]
+Write = Callable[[str, str], None]
+
+
+@pytest.fixture
+def write(place: Place) -> Write:
+    """Return a function that writes a file of the worktree, as an agent does."""
+
+    def write_it(name: str, text: str) -> None:
+        path = place.worktree / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    return write_it
+
+
+def changes(place: Place, since: str | None = None) -> dict[str, str]:
+    """Return operation by path."""
+    return {change.path: change.operation for change in gather(place, since).files_changed}
+
+
+def test_a_fresh_workspace_has_no_changes(place: Place) -> None:
+    """Right after opening, HEAD is the base, nothing changed and everything is clean."""
+    evidence = gather(place)
+
+    assert ("main", place.base_sha) == (evidence.head.branch, evidence.head.sha)
+    assert ((), True, (), "") == (
+        evidence.files_changed,
+        evidence.clean,
+        evidence.left_out,
+        evidence.unfinished,
+    )
+
+
+def test_files_are_created_modified_and_deleted(place: Place, write: Write) -> None:
+    """Changes in the worktree alone are found with their operation; ignored files are none."""
+    write("specs/plan.md", "# Plan")
+    write("README.md", "# Other\n")
+    write("debug.log", "ignored")
+    assert {"specs/plan.md": "create", "README.md": "modify"} == changes(place)
+    assert not gather(place).clean
+
+    (place.worktree / "src" / "app.py").unlink()
+    write("src/app.py/now/a/folder", "x")
+    (place.worktree / "README.md").unlink()
+
+    assert "delete" == changes(place)["README.md"]
+    assert {"src/app.py": "delete", "src/app.py/now/a/folder": "create"}.items() <= changes(place).items()
+
+
+def test_a_rename_is_one_change(place: Place) -> None:
+    """A file that moved is a rename, whether the agent used git for it or not."""
+    (place.worktree / "src" / "app.py").rename(place.worktree / "src" / "main.py")
+    assert {"src/main.py": "rename"} == changes(place)
+
+    git(place.worktree, "add", "-A")
+    assert {"src/main.py": "rename"} == changes(place)
+
+    (place.worktree / "src" / "main.py").unlink()
+    assert {"src/app.py": "delete"} == changes(place)
+
+
+def test_mode_and_type_changes_are_modifications(place: Place) -> None:
+    """An executable bit and a symlink in a file's place are changes."""
+    (place.worktree / "README.md").chmod(0o755)
+    (place.worktree / "src" / "app.py").unlink()
+    (place.worktree / "src" / "app.py").symlink_to("/etc/passwd")
+
+    assert {"README.md": "modify", "src/app.py": "modify"} == changes(place)
+
+
+def test_staged_changes_count_as_the_worktree_has_them(place: Place, write: Write) -> None:
+    """What the agent staged is seen, and where the worktree says otherwise, the worktree is right."""
+    write("new.py", "1")
+    write("gone.py", "1")
+    write("README.md", "staged")
+    git(place.worktree, "add", "-A")
+    (place.worktree / "gone.py").unlink()
+    write("README.md", "# Sample\n")
+
+    assert {"new.py": "create"} == changes(place)
+
+
+def test_an_ignored_file_counts_when_it_was_added_by_force(place: Place, write: Write) -> None:
+    """`git add -f` of an ignored file and `git rm --cached` of a tracked one are meant, and seen."""
+    write("dist/app.js", "1")
+    git(place.worktree, "add", "-f", "dist/app.js")
+    assert {"dist/app.js": "create"} == changes(place)
+
+    write(".gitignore", "*.log\ndist/\nsrc/\n")
+    git(place.worktree, "rm", "-q", "--cached", "-r", "src")
+
+    assert {"dist/app.js": "create", ".gitignore": "modify", "src/app.py": "delete"} == changes(place)
+    assert (place.worktree / "src" / "app.py").exists()
+
+
+def test_flags_in_the_agents_index_hide_nothing(place: Place, write: Write) -> None:
+    """assume-unchanged and skip-worktree are for the agent's own git."""
+    git(place.worktree, "update-index", "--assume-unchanged", "README.md")
+    git(place.worktree, "update-index", "--skip-worktree", "src/app.py")
+    write("README.md", "changed")
+    write("src/app.py", "changed")
+
+    assert {"README.md": "modify", "src/app.py": "modify"} == changes(place)
+
+
+@pytest.mark.parametrize("content", [b"", b"garbage", b"DIRC" + b"\0" * 100])
+def test_an_index_that_git_cannot_read_does_no_harm(place: Place, write: Write, content: bytes) -> None:
+    """A broken, split or missing index of the agent's leaves the evidence as it is."""
+    write("new.py", "1")
+    (place.worktree / ".git" / "index").write_bytes(content)
+    assert {"new.py": "create"} == changes(place)
+
+    (place.worktree / ".git" / "index").unlink()
+    assert {"new.py": "create"} == changes(place)
+
+
+def test_a_split_index_does_no_harm(place: Place, write: Write) -> None:
+    """An index in two files is passed over."""
+    git(place.worktree, "update-index", "--split-index")
+    write("new.py", "1")
+    git(place.worktree, "add", "new.py")
+
+    assert {"new.py": "create"} == changes(place)
+
+
+def test_paths_that_git_refuses_in_an_index_do_no_harm(place: Place, write: Write) -> None:
+    """An index with a path into `.git` is not followed."""
+    blob = git(place.worktree, "hash-object", "-w", "--stdin", stdin=b"evil")
+    git(place.worktree, "update-index", "--add", "--cacheinfo", f"100644,{blob},xgit/hooks/pre-commit")
+    index = place.worktree / ".git" / "index"
+    index.write_bytes(index.read_bytes().replace(b"xgit/hooks", b".git/hooks"))
+    write("new.py", "1")
+
+    assert {"new.py": "create"} == changes(place)
+
+
+def test_commits_of_the_agent_count_since_the_base(place: Place, write: Write) -> None:
+    """What the agent committed is a change since the base, together with what it did not commit."""
+    write("one.py", "1")
+    write("gone.py", "1")
+    git(place.worktree, "add", "-A")
+    git(place.worktree, "commit", "-q", "-m", "one")
+    middle = git(place.worktree, "rev-parse", "HEAD")
+    (place.worktree / "gone.py").unlink()
+    write("two.py", "2")
+
+    assert {"one.py": "create", "two.py": "create"} == changes(place)
+    assert {"gone.py": "delete", "two.py": "create"} == changes(place, middle)
+    assert (FileChange(path="gone.py", operation="create"), FileChange(path="one.py", operation="create")) == (
+        committed_changes(place, place.base_sha, middle)
+    )
+
+
+def test_a_commit_that_was_taken_back_is_seen(place: Place) -> None:
+    """HEAD keeps the base when the agent commits, and not when it goes elsewhere."""
+    git(place.worktree, "commit", "-q", "--allow-empty", "-m", "one")
+    one = git(place.worktree, "rev-parse", "HEAD")
+    assert keeps(place, place.base_sha)
+    assert keeps(place, one)
+
+    git(place.worktree, "checkout", "-q", "--orphan", "elsewhere")
+    git(place.worktree, "commit", "-q", "-m", "unrelated")
+
+    assert not keeps(place, place.base_sha)
+    assert not contains(place, one, "1" * 40)
+
+
+def test_a_detached_head_is_evidence(place: Place) -> None:
+    """A detached HEAD has a commit and no branch."""
+    git(place.worktree, "checkout", "-q", "--detach")
+
+    assert (None, place.base_sha) == (gather(place).head.branch, gather(place).head.sha)
+
+
+def test_names_of_any_bytes_are_shown(place: Place) -> None:
+    r"""Newlines, quotes and bytes that are not UTF-8 stand in names as they are, or as `\xNN`."""
+    for name in (b"new\nline", 'qu"ote ä'.encode(), b"\xff\xfe", b"-rf", b":(top)x"):
+        Path(os.fsdecode(os.path.join(os.fsencode(place.worktree), name))).write_text("1")
+
+    assert {"new\nline", 'qu"ote ä', "\\xff\\xfe", "-rf", ":(top)x"} == set(changes(place))
+
+
+def test_nested_repositories_are_left_out(place: Place, write: Write) -> None:
+    """A repository that the agent cloned into the worktree is named, and is nothing that a commit could hold."""
+    write("vendor/tool/tool.py", "1")
+    git(place.worktree / "vendor" / "tool", "init", "-q")
+    assert (("vendor/tool",), True) == (gather(place).left_out, gather(place).clean)
+
+    git(place.worktree / "vendor" / "tool", "add", "-A")
+    git(place.worktree / "vendor" / "tool", "commit", "-q", "-m", "nested")
+
+    assert ((), ("vendor/tool",)) == (gather(place).files_changed, gather(place).left_out)
+
+
+def test_a_submodule_that_was_added_or_moved_is_seen(place: Place, tmp_path: Path) -> None:
+    """`git submodule add` is a change like any other, and so is another commit in it."""
+    library = make_origin(tmp_path / "library")
+    library.push({"lib.py": "1"})
+    allow = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "protocol.file.allow", "GIT_CONFIG_VALUE_0": "always"}
+    git(place.worktree, "submodule", "add", "-q", str(library.bare), "lib", env=allow)
+    assert {".gitmodules": "create", "lib": "create"} == changes(place)
+
+    git(place.worktree, "commit", "-q", "-m", "submodule")
+    since = git(place.worktree, "rev-parse", "HEAD")
+    (place.worktree / "lib" / "lib.py").write_text("dirty")
+    assert {} == changes(place, since)
+
+    git(place.worktree / "lib", "commit", "-q", "-a", "-m", "moved")
+    assert {"lib": "modify"} == changes(place, since)
+
+
+def test_line_endings_are_the_repositorys_matter(open_place: Open, tmp_path: Path) -> None:
+    """A checkout converts line endings as the repository wants it, and that is no change."""
+    origin = make_origin(tmp_path / "crlf")
+    origin.push(
+        {".gitattributes": "*.txt text=auto\n*.crlf text eol=crlf\n*.raw -text\n", "a.txt": "1\n", "a.raw": "1\n"}
+    )
+    origin.push({"a.crlf": "1\n2\n"})
+    place = open_place(of=origin)
+    assert b"1\r\n2\r\n" == (place.worktree / "a.crlf").read_bytes()
+    assert gather(place).clean
+
+    (place.worktree / "a.txt").write_bytes(b"2\r\n")
+    (place.worktree / "a.txt").write_bytes(b"1\n")
+    (place.worktree / "a.raw").write_bytes(b"1\r\n")
+
+    assert {"a.raw": "modify"} == changes(place)
+
+
+def test_the_agents_own_excludes_count(place: Place, write: Write) -> None:
+    """What an agent's CLI hides in `.git/info/exclude` is its litter, and no change."""
+    exclude = place.worktree / ".git" / "info" / "exclude"
+    exclude.parent.mkdir(exist_ok=True)
+    exclude.write_text(".npmrc\n")
+    write(".npmrc", "")
+    write("new.py", "1")
+
+    assert {"new.py": "create"} == changes(place)
+
+
+@pytest.mark.parametrize(
+    ("command", "what"),
+    [(("merge", "theirs"), "merge"), (("rebase", "theirs"), "rebase"), (("cherry-pick", "theirs"), "cherry-pick")],
+)
+def test_what_was_not_ended_is_named(place: Place, write: Write, command: tuple[str, ...], what: str) -> None:
+    """A merge, rebase or pick that stopped at a conflict is evidence."""
+    conflict(place, write)
+    git(place.worktree, *command, check=False)
+
+    assert what in gather(place).unfinished
+
+
+def test_a_conflict_without_a_merge_is_named(place: Place, write: Write) -> None:
+    """Conflicts that a stash left in the index are evidence, and the files are named."""
+    write("README.md", "stashed")
+    git(place.worktree, "stash", "-q")
+    write("README.md", "other")
+    git(place.worktree, "commit", "-q", "-a", "-m", "other")
+    git(place.worktree, "stash", "pop", check=False)
+
+    assert "README.md" in gather(place).unfinished
+    assert "modify" == changes(place)["README.md"]
+
+
+def conflict(place: Place, write: Write) -> None:
+    """Make two branches that cannot be merged; the worktree is on the first."""
+    git(place.worktree, "checkout", "-q", "-b", "theirs")
+    write("README.md", "theirs")
+    git(place.worktree, "commit", "-q", "-a", "-m", "theirs")
+    git(place.worktree, "checkout", "-q", "main")
+    write("README.md", "ours")
+    git(place.worktree, "commit", "-q", "-a", "-m", "ours")
+
+
+def test_a_removed_git_folder_never_means_the_enclosing_repository(place: Place, tmp_path: Path) -> None:
+    """Without its `.git`, a worktree inside another repository is an error, and that one is not touched."""
+    git(tmp_path, "init", "-q", "-b", "outer")
+    (place.worktree / ".git").rename(tmp_path / "taken-away")
+
+    with pytest.raises(WorkspaceError, match=r"\.git"):
+        gather(place)
+
+
+def test_a_new_repository_in_its_place_is_an_error(place: Place, tmp_path: Path) -> None:
+    """An agent that ran `git init` anew has no HEAD that leads anywhere."""
+    (place.worktree / ".git").rename(tmp_path / "taken-away")
+    git(place.worktree, "init", "-q")
+
+    with pytest.raises(WorkspaceError, match="HEAD"):
+        gather(place)
+
+
+def test_a_head_without_its_commit_is_an_error(place: Place) -> None:
+    """A HEAD that names a commit nobody has cannot be compared with anything."""
+    (place.worktree / ".git" / "HEAD").write_text("1" * 40 + "\n")
+
+    with pytest.raises(GitError):
+        gather(place)
+
+
+def test_few_processes_are_started(place: Place, write: Write, tmp_path: Path) -> None:
+    """Evidence costs one git process for an agent that did not use git, and two for one that did."""
+    write("new.py", "1")
+    gather(place)
+
+    assert 1 == processes_of(place, tmp_path)
+    git(place.worktree, "add", "new.py")
+    git(place.worktree, "rm", "-q", "--cached", "new.py")
+    assert 2 == processes_of(place, tmp_path)
+
+
+def processes_of(place: Place, tmp_path: Path) -> int:
+    """Return how many git processes one look takes, counted by a git on PATH that counts."""
+    counter, real = (
+        tmp_path / "counted",
+        subprocess.check_output(["sh", "-c", "command -v git"], text=True).strip(),
+    )
+    folder = tmp_path / "bin"
+    folder.mkdir(exist_ok=True)
+    (folder / "git").write_text(f'#!/bin/sh\necho x >> {counter}\nexec {real} "$@"\n')
+    (folder / "git").chmod(0o755)
+    counter.write_text("")
+    place.env["PATH"], path = f"{folder}:{place.env['PATH']}", place.env["PATH"]  # type: ignore[index]
+    try:
+        gather(place)
+    finally:
+        place.env["PATH"] = path  # type: ignore[index]
+    return len(counter.read_text().splitlines())
+
+
+@pytest.mark.parametrize(
+    "path", ["specs/plan.md", "./specs/plan.md", " specs/plan.md\n", "specs//plan.md", "{root}/specs/plan.md"]
+)
+def test_a_plan_is_named_relative_to_the_root(place: Place, write: Write, path: str) -> None:
+    """A plan may be given relative to the root or absolute, and is named one way."""
+    write("specs/plan.md", "# Plan")
+
+    assert "specs/plan.md" == plan_file(place, path.format(root=place.worktree))
+
+
+def test_a_symlink_inside_the_worktree_is_followed(place: Place, write: Write) -> None:
+    """A link that stays inside leads to a plan."""
+    write("specs/plan.md", "# Plan")
+    (place.worktree / "plan.md").symlink_to("specs/plan.md")
+
+    assert "plan.md" == plan_file(place, "plan.md")
+
+
+@pytest.mark.parametrize(
+    ("path", "why"),
+    [
+        ("specs/none.md", "no file"),
+        ("specs", "no plain file"),
+        ("specs/empty.md", "is empty"),
+        ("specs/fifo.md", "no plain file"),
+        ("specs/loop.md", "no file"),
+        ("specs/out.md", "out of the worktree"),
+        ("linked/secret.md", "out of the worktree"),
+        ("into-git/config", "out of the worktree"),
+        (".git/config", "names no file"),
+        ("", "names no file"),
+        (".", "names no file"),
+        ("../secret.md", "outside"),
+        ("specs/../../secret.md", "outside"),
+        ("/etc/passwd", "outside"),
+        ("specs/\0plan.md", "outside"),
+        ("{root}", "names no file"),
+        ("x" * 5000, "no file"),
+    ],
+)
+def test_what_is_no_plan_is_refused(place: Place, write: Write, tmp_path: Path, path: str, why: str) -> None:
+    """A missing or empty file, a folder, a FIFO, and whatever lies outside the worktree prove nothing."""
+    (tmp_path / "secret.md").write_text("secret")
+    write("specs/empty.md", "")
+    os.mkfifo(place.worktree / "specs" / "fifo.md")
+    (place.worktree / "specs" / "loop.md").symlink_to("loop.md")
+    (place.worktree / "specs" / "out.md").symlink_to(tmp_path / "secret.md")
+    (place.worktree / "linked").symlink_to(tmp_path)
+    (place.worktree / "into-git").symlink_to(".git")
+
+    with pytest.raises(EvidenceError, match=why):
+        plan_file(place, path.format(root=place.worktree))
+
+
+def test_a_file_is_read_as_of_the_base(place: Place, write: Write, origin: Origin) -> None:
+    """What an agent or somebody else writes later is not read."""
+    git(place.worktree, "commit", "-q", "--allow-empty", "-m", "x")
+    write("README.md", "changed by the agent")
+    origin.push({"README.md": "changed by others"})
+
+    assert b"# Sample\n" == read_base_file(place, "README.md")
+    assert read_base_file(place, "none.md") is None
+    assert read_base_file(place, "src") is None
+    assert read_base_file(place, "README.md\nREADME.md") is None
+
+
+def test_links_in_the_base_are_followed_inside(open_place: Open, origin: Origin) -> None:
+    """A symlink in the repository leads to another file of it, and never out of it."""
+    (origin.checkout / ".septet").mkdir()
+    (origin.checkout / ".septet" / "in.md").symlink_to("../README.md")
+    (origin.checkout / ".septet" / "out.md").symlink_to("/etc/passwd")
+    (origin.checkout / ".septet" / "loop.md").symlink_to("loop.md")
+    origin.push({})
+    place = open_place()
+
+    assert b"# Sample\n" == read_base_file(place, ".septet/in.md")
+    assert read_base_file(place, ".septet/out.md") is None
+    assert read_base_file(place, ".septet/loop.md") is None

@@ -1,0 +1,76 @@
+"""Everything that a worker serves, put together once."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from activities._room import Host
+from activities._way import Way
+from activities.build_plan import BuildPlan
+from activities.classify_issue import ClassifyIssue
+from activities.create_commit import CreateCommit
+from activities.create_pull_request import CreatePullRequest
+from activities.finalize_json import FinalizeJson
+from activities.find_plan_file import FindPlanFile
+from activities.generate_branch import GenerateBranch
+from activities.implement_plan import ImplementPlan
+from activities.workspaces import Workspaces
+from septet.agents.runs import Runs
+from septet.agents.supervisors import Supervisors
+from septet.settings import Settings
+from septet.state import StateDir
+
+Activity = Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What one worker serves."""
+
+    host: Host
+    shared_activities: list[Activity]
+    """On the queue of work orders: any host may open a workspace."""
+    host_activities: list[Activity]
+    """On the host's own queue: steps run where the workspace is."""
+
+    @property
+    def host_id(self) -> str:
+        """The host's id."""
+        return self.host.id
+
+    @property
+    def host_queue(self) -> str:
+        """The host's own queue."""
+        return self.host.task_queue
+
+    def living_agents(self) -> list[str]:
+        """Return the runs whose agents live, by name."""
+        runs = Runs(self.host.state.runs)
+        orders = sorted(path.name for path in self.host.state.runs.iterdir() if path.is_dir())
+        return [run.name for order in orders if (run := runs.living(order)) is not None]
+
+
+@asynccontextmanager
+async def parts_of(settings: Settings) -> AsyncIterator[Parts]:
+    """Put a worker's parts together; a supervisor waits for the first agent for as long as the block lasts."""
+    state = StateDir(settings.state_dir)
+    state.prepare()
+    supervisors = Supervisors()
+    supervisors.prepare()
+    host = Host(state.host_id(), settings, state, supervisors)
+    way = Way(host)
+    steps = (
+        ClassifyIssue(way),
+        BuildPlan(way),
+        FindPlanFile(way),
+        GenerateBranch(way),
+        ImplementPlan(way),
+        CreateCommit(way),
+        CreatePullRequest(way),
+    )
+    finalizer = FinalizeJson(way, {step.step: step.prove for step in steps})
+    try:
+        yield Parts(host, [Workspaces(host).open_workspace], [finalizer.run, *(step.run for step in steps)])
+    finally:
+        supervisors.close()
