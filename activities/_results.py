@@ -1,15 +1,13 @@
 """From an agent run and what git says to a step's result, of bounded size."""
 
-from dataclasses import dataclass
 from typing import Any, Final
 
 from pydantic import BaseModel, JsonValue
 
 from septet.agents.ladder import Carried
 from septet.answers.ladder import Answer
-from septet.contracts.facts import FileChange, Rescue
-from septet.contracts.names import Verdict
-from septet.contracts.steps import StepCall, StepResult
+from septet.contracts.facts import FileChange
+from septet.contracts.steps import StepCall
 
 _FILES_SHOWN: Final = 100
 _PATH_SHOWN: Final = 200

@@ -24,7 +24,7 @@ class CreatePullRequest:
 
     @activity.defn(name="create_pull_request")
     async def run(self, call: StepCall) -> StepResult:
-        """Open the pull request. Idempotent: it looks before it pushes and before it opens. Leaves both on the forge."""
+        """Open the pull request. Idempotent: it looks before it pushes or opens. Leaves both on the forge."""
         return await self.way.walk(call, self.prove)
 
     def prove(self, claim: Claim[CreatePullRequestAnswer]) -> Proof:

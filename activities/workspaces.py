@@ -1,6 +1,7 @@
 """Open the workspace of a work order: mirror, clone, vault, first snapshot, papers."""
 
-from dataclasses import asdict, dataclass
+import json
+from dataclasses import dataclass
 
 from pydantic import JsonValue
 from temporalio import activity
@@ -34,7 +35,7 @@ class Workspaces:
     async def open_workspace(self, asked: OpenWorkspace) -> Workspace:
         """Open a workspace of its own, and refuse what cannot work before any agent starts.
 
-        Idempotent: what an attempt before this one has made is used. Leaves mirror, clone, vault and papers on disk.
+        Idempotent: what an earlier attempt has made is used. Leaves mirror, clone, vault and papers on disk.
 
         Raises:
             ApplicationError: The repository, the issue, a command or the agent cannot be used.
@@ -113,5 +114,6 @@ class Workspaces:
 def _issue(asked: OpenWorkspace, forge: Forge) -> dict[str, JsonValue]:
     """Return the issue as agents see it; the number of one that was given as text is the empty string."""
     if asked.issue is not None:
-        return {**asdict(forge.issue(asked.issue))}
+        read: dict[str, JsonValue] = json.loads(forge.issue(asked.issue).as_json())
+        return read
     return {"number": "", "title": asked.title or "", "body": asked.description or "", "url": ""}

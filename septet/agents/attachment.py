@@ -104,7 +104,8 @@ async def end_agent(run: Run, why: str, *, within_seconds: float = 15.0) -> Exit
         if attachment is not None:
             try:
                 attachment.ask_to_end(why)
-                if await attachment.ended(bound - time.monotonic()):
+                await attachment.ended(bound - time.monotonic())
+                if attachment.record is not None:
                     return attachment.record
             finally:
                 attachment.close()

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Any, Final
 
 import msgspec
@@ -96,9 +97,9 @@ def _schema_file(schema: Mapping[str, Any], env: Mapping[str, str]) -> Path:
     path = home / "septet-schemas" / f"{hashlib.sha256(content).hexdigest()[:32]}.json"
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
-        part = path.with_suffix(".part")
-        part.write_bytes(content)
-        part.replace(path)
+        with NamedTemporaryFile(dir=path.parent, delete=False) as part:
+            part.write(content)
+        Path(part.name).replace(path)
     return path
 
 

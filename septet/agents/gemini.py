@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 import msgspec
@@ -18,6 +19,9 @@ from septet.contracts.facts import Usage
 _LOGIN: Final = ("GEMINI_*", "GOOGLE_*")
 _QUIET: Final[Mapping[str, str]] = {"GEMINI_CLI_NO_RELAUNCH": "true", "GEMINI_TELEMETRY_ENABLED": "false"}
 """Relaunched, it heeds no signal while a tool runs, and its second process outlives the first."""
+_DEFAULTS: Final = "GEMINI_CLI_SYSTEM_DEFAULTS_PATH"
+"""Names a file of settings; the user's own come before them. It bounds the CLI's ten attempts, which take minutes,
+where root owns the file and its folders, as in an image: the CLI reads it nowhere else."""
 _CAPABILITIES: Final = Capabilities(
     tested_version="0.61.0",
     own_session_id=True,
@@ -25,8 +29,12 @@ _CAPABILITIES: Final = Capabilities(
 )
 _ATTEMPT: Final = re.compile(r"^Attempt \d+ failed(?: with status (\d{3}))?.*$", re.MULTILINE)
 _CODE_IN_WORDS: Final = re.compile(r'"code":\s*(\d{3})')
-_REFUSED_KEY: Final = re.compile(r"API key not valid|API_KEY_INVALID")
-_LONG_CONTEXT: Final = re.compile(r"exceeds the maximum number of tokens")
+_STATUS_OF_WORDS: Final = (
+    (re.compile(r"API key not valid|API_KEY_INVALID"), 401),
+    (re.compile(r"exceeds the maximum number of tokens"), 413),
+    (re.compile(r"fetch failed"), NOBODY_ANSWERED),
+)
+"""What says more than the status does: 400 is sent for a wrong key and for a long context too."""
 _NOT_OFFERED: Final = frozenset({"tool_not_registered", "policy_violation"})
 """Errors of tools that the mode withholds; in the mode that offers all, a name that the model made up."""
 _LOOP: Final = "Loop detected"
@@ -61,7 +69,11 @@ class Gemini:
             arguments += ["-m", turn.model]
         return Invocation(
             argv=(find_program(self.name, "gemini", host), *arguments),
-            env={**allowed(host.env, (*FOR_EVERY_AGENT, *_LOGIN)), **_QUIET},
+            env={
+                _DEFAULTS: str(Path(__file__).with_name("gemini_defaults.json")),
+                **allowed(host.env, (*FOR_EVERY_AGENT, *_LOGIN)),
+                **_QUIET,
+            },
             stdin=stdin_of(turn.prompt),
         )
 
@@ -255,12 +267,9 @@ def _decoded(content: bytes, decoder: msgspec.json.Decoder[Any]) -> Any:  # noqa
 
 def _failure(error: _Error) -> Ending:
     words = str(error.message)
-    if _REFUSED_KEY.search(words):
-        return api_error(401, words)
-    if _LONG_CONTEXT.search(words):
-        return api_error(413, words)
     found = _CODE_IN_WORDS.search(words)
-    status = int(found[1]) if found is not None else error.code
+    told = int(found[1]) if found is not None else error.code
+    status = next((status for said, status in _STATUS_OF_WORDS if said.search(words)), told)
     return api_error(status if isinstance(status, int) else None, words)
 
 

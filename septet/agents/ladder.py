@@ -22,8 +22,8 @@ from septet.agents.sweep import sweep_leftovers
 from septet.errors import AgentError, WorkspaceError
 
 _LOOK_SECONDS: Final = 0.02
-_LONGEST_WAIT_SECONDS: Final = 30.0
-"""For a lock that is held while no run lives: somebody is about to start one, or to leave."""
+_RECORD_SECONDS: Final = 10.0
+"""For a supervisor whose agent has ended to write its record; a disk may be slow."""
 
 T = TypeVar("T")
 
@@ -104,7 +104,7 @@ class _Attempt:
         self._followed: dict[str, Carried] = {}
         """By run: what this attempt saw to its end."""
         self._ended_another = False
-        self._patience_ends = time.monotonic() + _LONGEST_WAIT_SECONDS
+        self._patience_ends = time.monotonic() + request.means.patience_seconds
 
     async def carry_out(self) -> Carried:
         """Go from rung to rung until one gives an outcome that counts."""
@@ -238,7 +238,7 @@ def _concluded(reading: Reading, end: ExitRecord, rung: Rung | None, starts: int
 
 def _lay_to_rest(run: Run) -> None:
     """See to it that a run has its record: one that is only being written is waited for, leftovers are swept."""
-    bound = time.monotonic() + _LONGEST_WAIT_SECONDS
+    bound = time.monotonic() + _RECORD_SECONDS
     while run.exit() is None and run.lives() and time.monotonic() < bound:
         time.sleep(_LOOK_SECONDS)
     if run.exit() is None:

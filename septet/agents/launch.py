@@ -26,6 +26,8 @@ class Means:
     orphan_limit_seconds: float = 1800.0
     """An agent that no attempt follows for so long is ended."""
     pace: Pace = field(default_factory=Pace)
+    patience_seconds: float = 30.0
+    """For a lock that is held while no run lives: somebody is about to start one, or to leave."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from septet.errors import AgentError
 
 _LOGIN: Final = (
     "OPENCODE_*", "ANTHROPIC_*", "OPENAI_*", "AZURE_*", "GEMINI_API_KEY", "GOOGLE_*", "OPENROUTER_API_KEY",
-    "MISTRAL_API_KEY", "GROQ_API_KEY", "DEEPSEEK_API_KEY", "XAI_API_KEY", "AWS_*",
+    "MISTRAL_API_KEY", "GROQ_API_KEY", "DEEPSEEK_API_KEY", "XAI_API_KEY", "AWS_BEARER_TOKEN_BEDROCK", "AWS_REGION",
 )  # fmt: skip
 _QUIET: Final[Mapping[str, str]] = {
     "OPENCODE_DISABLE_AUTOUPDATE": "1",

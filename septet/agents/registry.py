@@ -6,10 +6,20 @@ from typing import Final
 
 from septet.agents.adapter import Adapter
 from septet.agents.claude import CLAUDE, SCRIPTED
+from septet.agents.codex import CODEX
+from septet.agents.command import COMMAND
+from septet.agents.copilot import COPILOT
+from septet.agents.gemini import GEMINI
+from septet.agents.opencode import OPENCODE
 from septet.errors import AgentMissingError
 
 _ADAPTERS: Final[tuple[Adapter, ...]] = (
     CLAUDE,
+    CODEX,
+    COMMAND,
+    COPILOT,
+    GEMINI,
+    OPENCODE,
     SCRIPTED,
 )
 ADAPTERS: Final[Mapping[str, Adapter]] = MappingProxyType({adapter.name: adapter for adapter in _ADAPTERS})

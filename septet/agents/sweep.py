@@ -1,13 +1,15 @@
 """Leftovers of a supervisor that was killed: the processes that carry their run's mark, in whatever session."""
 
+import time
 from typing import Final
 
 import psutil
 
 from septet.agents.runs import RUN_VARIABLE
 
-_ROUNDS: Final = 5
-_WAIT_SECONDS: Final = 1.0
+_BOUND_SECONDS: Final = 3.0
+"""What still lives after so many seconds of SIGKILL hangs in the kernel."""
+_PAUSE_SECONDS: Final = 0.01
 
 
 def sweep_leftovers(mark: str) -> int:
@@ -16,14 +18,14 @@ def sweep_leftovers(mark: str) -> int:
     A process that cleared its environment is not found: only a pid namespace holds that one.
     """
     killed: set[int] = set()
-    for _ in range(_ROUNDS):
-        left = [process for process in psutil.process_iter() if _carries(process, mark)]
-        if not left:
-            break
+    bound = time.monotonic() + _BOUND_SECONDS
+    while left := [process for process in psutil.process_iter() if _carries(process, mark)]:
         for process in left:
             killed.add(process.pid)
             _kill(process)
-        psutil.wait_procs(left, timeout=_WAIT_SECONDS)
+        if time.monotonic() > bound:
+            break
+        time.sleep(_PAUSE_SECONDS)
     return len(killed)
 
 

@@ -46,11 +46,21 @@ def yaml_values_in(text: str) -> Iterator[Found]:
 
 def read_yaml(source: str) -> JsonValue:
     """Read one YAML document as JSON's own types; raises one of `_YAML_ERRORS`."""
-    events = yaml.parse(source, Loader=yaml.SafeLoader)
+    events = yaml.parse(source, Loader=_ShallowLoader)
     documents = [_value(next(events), events) for event in events if isinstance(event, yaml.DocumentStartEvent)]
     if len(documents) != 1:
         raise yaml.YAMLError(f"{len(documents)} documents")
     return documents[0]
+
+
+class _ShallowLoader(yaml.SafeLoader):
+    """PyYAML's time grows with the square of the depth of brackets: it is bounded where they are scanned."""
+
+    def fetch_flow_collection_start(self, token_class: type[yaml.Token]) -> None:
+        """Open a bracket, but not too many."""
+        if self.flow_level == MAX_DEPTH:
+            raise yaml.YAMLError(f"more than {MAX_DEPTH} brackets inside one another")
+        super().fetch_flow_collection_start(token_class)
 
 
 def _value(event: yaml.Event, events: Iterator[yaml.Event], depth: int = 0) -> JsonValue:

@@ -71,8 +71,10 @@ def protected(place: Place) -> frozenset[str]:
 
 
 def _name_refusal(place: Place, name: str) -> str | None:
-    if name.startswith(("-", "refs/")) or name in {"HEAD", "@", ""} or len(name.encode()) > _LONGEST_BYTES:
+    if not name.isprintable() or name.startswith(("-", "refs/")) or name in {"HEAD", "@", ""}:
         return f"{name!r} is no name for a branch"
+    if len(name.encode()) > _LONGEST_BYTES:
+        return f"{name[:40]}… is longer than {_LONGEST_BYTES} bytes"
     if Git(place.mirror, env=place.env).completed("check-ref-format", f"refs/heads/{name}").exit_code != 0:
         return f"{name!r} is no branch name that git takes"
     if name in protected(place):

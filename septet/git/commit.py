@@ -1,6 +1,5 @@
 """The engine's commit: everything in the worktree that is not ignored, on top of what the agent has committed."""
 
-import re
 from typing import Final
 
 from septet.errors import EvidenceError
@@ -64,7 +63,7 @@ def _commit(git: Git, tree: str, parent: str, message: str, *, sign: bool) -> st
 def _cleaned(message: str) -> str:
     """Return the message as git keeps one: no NUL, no trailing blanks, one newline at the end."""
     text = message.replace("\0", "").encode(errors="replace").decode()[:_MESSAGE_LIMIT]
-    cleaned = re.sub(r"[ \t\r]+$", "", text, flags=re.MULTILINE).strip("\n")
-    if not cleaned.strip():
+    cleaned = "\n".join(line.rstrip() for line in text.split("\n")).strip("\n")
+    if not cleaned:
         raise EvidenceError("There can be no commit: its message is blank.")
     return cleaned + "\n"

@@ -135,12 +135,11 @@ def _refuse(place: Place, left_out: Iterable[bytes]) -> None:
         SnapshotError: There is something.
     """
     paths = [shown(path) for path in left_out]
-    if paths:
-        names = ", ".join(paths[:_SHOWN_PATHS]) + (
-            f" and {len(paths) - _SHOWN_PATHS} more" if paths[_SHOWN_PATHS:] else ""
-        )
-        message = f"{place.worktree} holds what no snapshot of it does: {names}."
-        raise SnapshotError(message, remedy="Save it from there, then say that the rest may be lost.")
+    if not paths:
+        return
+    rest = f" and {len(paths) - _SHOWN_PATHS} more" if len(paths) > _SHOWN_PATHS else ""
+    message = f"{place.worktree} holds what no snapshot does: {', '.join(paths[:_SHOWN_PATHS])}{rest}."
+    raise SnapshotError(message, remedy="Save it from there, then say that the rest may be lost.")
 
 
 def _move_out(root: int, paths: Iterable[bytes], aside: Path) -> None:

@@ -88,7 +88,7 @@ def plan_file(place: Place, path: str) -> str:
     for prefix in (place.worktree, root):
         if given.is_relative_to(prefix):
             given = given.relative_to(prefix)
-    if given.is_absolute() or ".." in given.parts or "\0" in path:
+    if given.is_absolute() or ".." in given.parts:
         raise EvidenceError(f"{path!r} lies outside the worktree: give a path relative to the repository's root.")
     if not given.parts or given.parts[0] == ".git":
         raise EvidenceError(f"{path!r} names no file of the worktree.")
@@ -105,7 +105,8 @@ def _check_plan(root: Path, file: Path, shown: str) -> None:
             raise EvidenceError(f"{shown!r} is no plain file.")
         if real.stat().st_size == 0:
             raise EvidenceError(f"{shown!r} is empty.")
-    except (OSError, RuntimeError) as error:  # RuntimeError: a loop of symlinks, before Python 3.13
+    except (OSError, RuntimeError, ValueError) as error:
+        # RuntimeError is a loop of symlinks before Python 3.13, ValueError a name that no file can have.
         raise EvidenceError(f"There is no file {shown!r} in the worktree.") from error
 
 

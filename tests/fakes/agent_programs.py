@@ -22,6 +22,11 @@ def result(text, more=""):
     say('{{"type":"result","subtype":"success","is_error":false,"result":"%s","session_id":"%s"%s}}'
         % (text, session, more))
 
+def api_error(status, words="", more=""):
+    say('{{"type":"result","subtype":"success","is_error":true,"api_error_status":%d,"terminal_reason":"api_error",'
+        '"result":"%s","session_id":"%s"%s}}' % (status, words or "API Error: %d" % status, session, more))
+    sys.exit(1)
+
 def note(text):
     with open({journal!r}, "a") as journal:
         journal.write(text + "\\n")
@@ -52,10 +57,12 @@ note("start " + ("resume" if resumed else "new"))
 def agent_program(path: Path, body: str) -> str:
     """Write a program and return its path.
 
-    `body` finds `init`, `turn`, `result`, `say`, `detached` and `wait_for`, and what it was started with in `argv`,
+    `body` finds `init`, `turn`, `result`, `api_error`, `say`, `detached` and `wait_for`, and what it was started with in `argv`,
     `resumed`, `session` and `prompt`; each start is a line in the file `journal` beside it.
     """
     journal = str(path.with_name("journal"))
-    path.write_text(_PRELUDE.format(python=sys.executable, journal=journal) + textwrap.dedent(body), encoding="utf-8")
+    path.write_text(
+        _PRELUDE.format(python=sys.executable, journal=journal) + textwrap.dedent(body), encoding="utf-8"
+    )
     path.chmod(0o755)
     return str(path)

@@ -29,7 +29,7 @@ class GitHttp:
 
 
 @contextmanager
-def serving_git(  # noqa: C901 -- the handler closes over its serverserver: GitHttp) -> Iterator[GitHttp]:
+def serving_git(server: GitHttp) -> Iterator[GitHttp]:  # noqa: C901 -- the handler closes over its server
     """Let it answer on 127.0.0.1 for as long as the block lasts; its address is `url`."""
 
     class Handler(BaseHTTPRequestHandler):

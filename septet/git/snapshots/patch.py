@@ -116,6 +116,6 @@ class _Patch:
             GIT_ALTERNATE_OBJECT_DIRECTORIES=str(self._place.mirror / "objects"),
         )
         git.run("read-tree", self._place.base_sha)
-        settings = dict.fromkeys(("core__safecrlf", "core__ignoreCase", "core__protectNTFS"), "false")
-        git.run("update-index", "--add", "--remove", "-z", "--stdin", stdin=names, **settings)
+        add = ("update-index", "--add", "--remove", "-z", "--stdin")
+        git.run(*add, stdin=names, core__safecrlf="false", core__ignoreCase="false", core__protectNTFS="false")
         return git

@@ -25,12 +25,17 @@ def remove_folder(folder: Path) -> None:
     root = os.open(folder, OPEN_FOLDER)
     new_names = (f"{secrets.token_hex(8)}-{number}" for number in itertools.count())
     try:
-        while names := os.listdir(root):
+        while names := _names(root):
             for name in names:
                 _remove_entry(root, name, new_names)
     finally:
         os.close(root)
     folder.rmdir()
+
+
+def _names(folder: int) -> list[str]:
+    with os.scandir(folder) as entries:
+        return [entry.name for entry in entries]
 
 
 def _remove_entry(root: int, name: str, new_names: Iterator[str]) -> None:

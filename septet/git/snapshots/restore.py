@@ -39,7 +39,7 @@ def restore(vault: Git, snapshot: Snapshot, to: Path) -> None:
         to.mkdir(parents=True, exist_ok=True)
         root = os.open(to, OPEN_FOLDER)
         try:
-            if os.listdir(root):
+            if any(to.iterdir()):
                 raise SnapshotError(f"{to} is not empty.", remedy="Name a new folder.")
             lay(root, {b"": _NEW_ROOT}, want, partial(read_blobs, vault))
         finally:

@@ -29,11 +29,6 @@ from septet.errors import (
 
 WaitUntil = Callable[[Callable[[], object]], Any]
 
-API_ERROR = """
-    say('{"type":"result","subtype":"success","is_error":true,"api_error_status":%d,"terminal_reason":"api_error",'
-        '"result":"API Error: %d","session_id":"%%s"}' %% session)
-    sys.exit(1)
-"""
 ATTEMPTING = Path(__file__).parents[2] / "fakes" / "attempting.py"
 
 
@@ -91,7 +86,9 @@ async def test_progress_is_told_as_the_stream_grows(lab: Any, wait_until: WaitUn
     )
 
 
-async def test_a_cancelled_attempt_leaves_the_agent_which_the_next_one_adopts(lab: Any, wait_until: WaitUntil) -> None:
+async def test_a_cancelled_attempt_leaves_the_agent_which_the_next_one_adopts(
+    lab: Any, wait_until: WaitUntil
+) -> None:
     """A cancel of the attempt does not touch the agent; another attempt with the same key follows it to its end."""
     lab.agent("init(); wait_for('../go'); result('done')")
     first = asyncio.ensure_future(lab.carry_out())
@@ -253,7 +250,7 @@ async def test_a_result_on_disk_outlives_a_killed_supervisor(lab: Any, wait_unti
 
 async def test_a_refusing_api_is_not_asked_again(lab: Any) -> None:
     """An authentication error stops at once and names the remedy."""
-    lab.agent("init()" + (API_ERROR % (401, 401)))
+    lab.agent("init(); api_error(401)")
     with pytest.raises(AgentApiError) as caught:
         await lab.carry_out()
     assert not caught.value.retryable
@@ -267,7 +264,7 @@ async def test_a_busy_api_is_waited_for_and_the_next_attempt_starts_an_agent(lab
         init()
         if not os.path.exists("../busy"):
             open("../busy", "w").close()
-    """ + API_ERROR.replace("\n    ", "\n            ") % (529, 529) + """
+            api_error(529)
         result("done")
     """)
     with pytest.raises(AgentApiUnavailableError) as caught:
@@ -285,9 +282,7 @@ async def test_a_session_that_had_worked_goes_on_after_a_busy_api(lab: Any) -> N
     lab.agent("""
         init(); turn("m1")
         if not resumed:
-            say('{"type":"result","subtype":"success","is_error":true,"api_error_status":500,"result":"API Error: 500",'
-                '"usage":{"output_tokens":2},"session_id":"%s"}' % session)
-            sys.exit(1)
+            api_error(500, more=',"usage":{"output_tokens":2}')
         result("done")
     """)
     with pytest.raises(AgentApiUnavailableError):
@@ -459,9 +454,7 @@ async def test_a_full_context_goes_on_in_a_new_session(lab: Any) -> None:
     lab.agent("""
         init()
         if "became too long" not in prompt:
-            say('{"type":"result","subtype":"success","is_error":true,"api_error_status":400,'
-                '"result":"Prompt is too long","session_id":"%s"}' % session)
-            sys.exit(1)
+            api_error(400, "Prompt is too long")
         result("done" if prompt.endswith("Work.\\n") else prompt)
     """)
     carried = await lab.carry_out()

@@ -22,9 +22,8 @@ def test_a_prompt_says_all_that_is_needed(step: Step, attempt: int) -> None:
     assert all(f"- {reason}\n" in prompt for reason in REASONS)
     assert step.value in prompt
     assert all(name in prompt for form in forms_of(step) for name in form["properties"])
-    assert all(
-        member["description"] in prompt for form in forms_of(step) for member in form["properties"].values()
-    )
+    members = [member for form in forms_of(step) for member in form["properties"].values()]
+    assert all(json.dumps(member["description"]) in prompt for member in members)
 
 
 @pytest.mark.parametrize("step", Step)

@@ -136,24 +136,13 @@ def test_dates_and_spellings_of_no_stay_text() -> None:
 
 def test_yaml_has_the_values_of_json() -> None:
     """Plain scalars that JSON knows have JSON's values, and so have YAML's spellings of null and the booleans."""
-    source = "[1, -2, 2.5, 1e3, true, True, false, False, null, Null, ~, 'x', \"\\n\", y]"
-    assert read_yaml(source) == [
-        1,
-        -2,
-        2.5,
-        1000.0,
-        True,
-        True,
-        False,
-        False,
-        None,
-        None,
-        None,
-        None,
-        "x",
-        "\n",
-        "y",
-    ]
+    numbers = "[1, -2, 2.5, 1e3]"
+    words = "[true, True, false, False, null, Null, ~]"
+    texts = "['x', \"\\n\", y, 'true', '1', 'null']"
+    assert read_yaml(numbers) == [1, -2, 2.5, 1000.0]
+    assert read_yaml(words) == [True, True, False, False, None, None, None]
+    assert read_yaml(texts) == ["x", "\n", "y", "true", "1", "null"]
+    assert read_yaml("a:\nb: ''") == {"a": None, "b": ""}
 
 
 @pytest.mark.parametrize(
@@ -166,8 +155,9 @@ def test_yaml_has_the_values_of_json() -> None:
         "'a': 1\na: 1",
         "!tag {a: 1}",
         "- !!set {x}",
-        "[" * 100,
         "[" * 10_000,
+        "{a: " * 10_000,
+        "- " * 100 + "a",
         "a: b: c",
         "\x01",
         "a\n---\nb",
@@ -192,9 +182,10 @@ def test_the_amount_of_yaml_is_bounded() -> None:
     """More YAML than is read in good time is refused, and fences are looked for in the end of a text only."""
     with pytest.raises(AnswerError, match="more than 65536 characters of YAML"):
         typed_answer(ReviewResult, fenced(YAML_REVIEW) + fenced("x" * MAX_YAML_CHARACTERS))
-    assert typed_answer(ReviewResult, "x\n" * MAX_MARKDOWN_CHARACTERS + fenced(YAML_REVIEW)).value == REVIEWED
+    filler = "x" * MAX_MARKDOWN_CHARACTERS + "\n"
+    assert typed_answer(ReviewResult, filler + fenced(YAML_REVIEW)).value == REVIEWED
     with pytest.raises(AnswerError):
-        typed_answer(ReviewResult, fenced(YAML_REVIEW) + "x\n" * MAX_MARKDOWN_CHARACTERS)
+        typed_answer(ReviewResult, fenced(YAML_REVIEW) + filler)
 
 
 def test_a_text_without_a_yaml_fence_is_not_parsed_as_markdown() -> None:

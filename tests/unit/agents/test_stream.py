@@ -1,0 +1,143 @@
+import json
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from septet.agents.stream import LINE_LIMIT_BYTES, EventReader
+
+
+class Event(msgspec.Struct):
+    """The fields that these tests look at."""
+
+    type: Any = None
+    n: Any = None
+
+
+RESULT = b'{"n":1,"type":"result"}'
+
+HOSTILE: dict[str, tuple[bytes, list[Any]]] = {
+    "crlf": (b'{"type":"a"}\r\n{"type":"b"}\r\n', ["a", "b"]),
+    "blank lines": (b'\n\n  \n{"type":"a"}\n\t\n{"type":"b"}\n\n', ["a", "b"]),
+    "byte order mark": (b'\xef\xbb\xbf{"type":"a"}\n{"type":"b"}\n', ["a", "b"]),
+    "byte order mark within": (b'{"type":"a"}\n\xef\xbb\xbf{"type":"b"}\n', ["a", "b"]),
+    "line separator in a string": ('{"type":"a\u2028\u2029\x85b"}\n'.encode(), ["a\u2028\u2029\x85b"]),
+    "line separator after an object": ('{"type":"a"}\u2028\n{"type":"b"}\n'.encode(), ["a", "b"]),
+    "a number": (b'42\n{"type":"a"}\n42\n', ["a"]),
+    "null": (b'null\n{"type":"a"}\nnull\n', ["a"]),
+    "an empty array": (b'[]\n{"type":"a"}\n[]\n', ["a"]),
+    "an array of events among lines": (b'{"type":"a"}\n[{"type":"b"}]\n', ["a"]),
+    "a string": (b'"x"\n{"type":"a"}\n"x"\n', ["a"]),
+    "true": (b'true\n{"type":"a"}\ntrue\n', ["a"]),
+    "words": (b'npm WARN deprecated\n{"type":"a"}\nKilled\n', ["a"]),
+    "binary": (b'\x00\xff\xfe\n{"type":"a"}\n\x80', ["a"]),
+    "invalid utf-8 in what is read": (b'{"type":"a\xff"}\n', ["a\ufffd"]),
+    "invalid utf-8 in what is not read": (b'{"x":"\xff\xfe","type":"a"}\n', ["a"]),
+    "half a surrogate pair": (b'{"type":"a","x":"\\ud83d"}\n', ["a"]),
+    "half a surrogate pair in what is read": (b'{"type":"a\\ud83d"}\n', ["a?"]),
+    "no number": (b'{"n":NaN,"type":"a"}\n{"n":1e999,"type":"b"}\n', ["a", "b"]),
+    "a raw control character": (b'{"type":"a","x":"\x01\x02"}\n', ["a"]),
+    "two objects on a line": (b'{"type":"a"}{"type":"b"} {"type":"c"}\n', ["a", "b", "c"]),
+    "an object and words": (b'{"type":"a"} and more\n', ["a"]),
+    "words and an object": (b'log: {"type":"a"}\n', []),
+    "a truncated line": (b'{"type":"a"}\n{"type":"b', ["a"]),
+    "no newline at the end": (b'{"type":"a"}\n{"type":"b"}', ["a", "b"]),
+    "a truncated line before another": (b'{"type":"a","x":{\n{"type":"b"}\n', ["b"]),
+    "nested too deep": (b'{"x":' + b"[" * 100_000 + b"]" * 100_000 + b'}\n{"type":"a"}\n', ["a"]),
+    "nested too deep and open": (b'{"x":' + b"[" * 100_000 + b'\n{"type":"a"}\n', ["a"]),
+    "empty": (b"", []),
+}
+
+
+def read(stream: bytes, size: int = 1 << 20) -> tuple[list[Any], EventReader[Event]]:
+    """Return the types of a stream's events, and its reader."""
+    taken: list[Event] = []
+    reader = EventReader(Event, taken.append)
+    for start in range(0, len(stream), size):
+        reader.feed(stream[start : start + size])
+    reader.finish()
+    document = reader.document()
+    return [event.type for event in (taken if document is None else document)], reader
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("size", [1, 7, 65_536, 1 << 20])
+def test_a_hostile_stream_loses_no_event(name: str, size: int) -> None:
+    """Whatever stands between the events, and however the bytes are cut, each event is read once, in order."""
+    stream, expected = HOSTILE[name]
+    if len(stream) > 10_000 and size < 100:
+        size = 1000
+    assert expected == read(stream, size)[0]
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_one_object_is_a_stream(indent: int | None) -> None:
+    """A stream that is one object, on one line or pretty-printed, is one event."""
+    text = json.dumps({"type": "result", "usage": {"n": 3}, "list": [{"type": "inner"}]}, indent=indent)
+    assert ["result"] == read(text.encode())[0]
+    assert ["result"] == read(text.encode() + b"\n", 3)[0]
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+def test_one_array_is_a_stream(indent: int | None, mark: bytes) -> None:
+    """A stream that is one array of events is those events; what is no object in it is passed over."""
+    text = json.dumps([{"type": "a"}, 42, None, {"type": "b", "content": [{"type": "c"}]}], indent=indent)
+    assert ["a", "b"] == read(mark + text.encode(), 5)[0]
+
+
+def test_an_array_with_an_event_on_each_line_is_a_stream() -> None:
+    """Brackets and commas around events, one on each line, do not hide them."""
+    assert ["a", "b", "c"] == read(b'[\n{"type":"a"},\n{"type":"b"},\n{"type":"c"}\n]\n')[0]
+
+
+def test_a_long_line_is_skipped_and_counted() -> None:
+    """A line over 16 MiB is skipped to its newline; what comes before and after is read."""
+    long = b'{"type":"long","x":"' + b"x" * LINE_LIMIT_BYTES + b'"}\n'
+    types, reader = read(b'{"type":"a"}\n' + long + b'{"type":"b"}\n' + long + b'{"type":"c"}')
+    assert ["a", "b", "c"] == types
+    assert reader.skipped_lines == 2
+
+
+def test_a_line_of_the_limit_is_read() -> None:
+    """A line of exactly 16 MiB is an event like any other."""
+    line = b'{"type":"a","x":""}'
+    line = line.replace(b'""', b'"' + b"x" * (LINE_LIMIT_BYTES - len(line)) + b'"')
+    types, reader = read(line + b'\n{"type":"b"}\n')
+    assert ["a", "b"] == types
+    assert reader.skipped_lines == 0
+
+
+def test_a_document_over_the_limit_is_none() -> None:
+    """A pretty-printed document is kept in memory up to 16 MiB and no further."""
+    types, reader = read(b'{\n"x": "' + b"x" * LINE_LIMIT_BYTES + b'",\n"type":"a"\n}')
+    assert [] == types
+    assert reader.document() is None
+
+
+def test_what_is_no_event_is_kept_as_words() -> None:
+    """The end of what was printed beside the events is there to be shown."""
+    _, reader = read(b'Error: no such flag\n\n{"type":"a"}\n' + b"x" * 2000 + b"\n  see --help\n")
+    assert reader.words.endswith("see --help")
+    assert len(reader.words) <= 600
+
+
+_LINES = st.one_of(
+    st.builds(lambda value: json.dumps({"type": value}).encode(), st.text(max_size=5)),
+    st.sampled_from(
+        [b"42", b"", b"[]", b"{", b"}", b'{"type":', b"\xff\xfe", b'{"type":"a"}{"type":"b"}', b"words"]
+    ),
+    st.binary(max_size=10).map(lambda data: data.replace(b"\n", b"")),
+)
+
+
+@given(st.lists(_LINES, max_size=12), st.integers(min_value=1, max_value=40))
+def test_the_cut_of_the_bytes_does_not_matter(lines: list[bytes], size: int) -> None:
+    """Any chunking of any stream gives the same events, and they are those of its lines one by one."""
+    stream = b"\n".join([RESULT, *lines, RESULT])
+    apart: list[Any] = []
+    for line in (RESULT, *lines, RESULT):
+        apart += read(line)[0] if not line.lstrip().startswith(b"[") else []
+    assert apart == read(stream, size)[0] == read(stream)[0]

@@ -1,0 +1,272 @@
+"""How codex, gemini, copilot, opencode and a configured program are started."""
+
+import json
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from septet.agents.adapter import Host, Invocation, Turn
+from septet.agents.registry import ADAPTERS, adapter_for
+from septet.errors import AgentError, AgentMissingError
+
+CLIS: Final = ("codex", "copilot", "gemini", "opencode")
+SCHEMA: Final = {"type": "object", "properties": {"issue_class": {"type": "string"}}}
+SESSION: Final = "0b2d3d0e-3a52-4c8e-9a74-6b0a39d1c111"
+KEYS: Final = {
+    "codex": "OPENAI_API_KEY",
+    "copilot": "COPILOT_GITHUB_TOKEN",
+    "gemini": "GEMINI_API_KEY",
+    "opencode": "OPENROUTER_API_KEY",
+}
+
+
+@pytest.fixture
+def programs(tmp_path: Path) -> dict[str, str]:
+    """An executable for every CLI; none of them is ever started."""
+    folder = tmp_path / "programs"
+    folder.mkdir()
+    for name in (*CLIS, "my-agent"):
+        program = folder / name
+        program.write_text("#!/bin/sh\n")
+        program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    return {name: str(folder / name) for name in CLIS}
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return tmp_path / "home"
+
+
+def host(programs: Mapping[str, str], home: Path, *, sandboxed: bool = False, **env: str) -> Host:
+    """Return a machine whose worker has keys of every kind in its environment."""
+    secrets = {"GH_TOKEN": "forge", "GITHUB_TOKEN": "forge", "SEPTET_GITHUB_TOKEN": "forge", "DATABASE_URL": "x"}
+    keys = dict.fromkeys(KEYS.values(), "key")
+    folder = str(Path(next(iter(programs.values()))).parent)
+    return Host({"PATH": folder, "HOME": str(home), **secrets, **keys, **env}, programs, sandboxed=sandboxed)
+
+
+def start(name: str, machine: Host, **asked: Any) -> Invocation:  # noqa: ANN401 -- the fields of a turn
+    """Return how `name` is started for a turn."""
+    return adapter_for(name).invocation(Turn(prompt="Do it.", worktree=Path("/nowhere"), **asked), machine)
+
+
+def option(invocation: Invocation, flag: str) -> str:
+    """Return what follows `flag`."""
+    return invocation.argv[invocation.argv.index(flag) + 1]
+
+
+def settings(invocation: Invocation) -> list[str]:
+    """Return codex's settings."""
+    return [value for flag, value in zip(invocation.argv, invocation.argv[1:], strict=False) if flag == "-c"]
+
+
+def test_registry_names_five_clis_a_program_and_the_scripted_agent() -> None:
+    """Each agent stands under its own name."""
+    assert set(ADAPTERS) == {"claude", "scripted", "command", *CLIS}
+
+
+@pytest.mark.parametrize("name", CLIS)
+def test_prompt_and_keys_are_not_in_the_argv(name: str, programs: dict[str, str], home: Path) -> None:
+    """The prompt goes to stdin, and the argv holds neither it nor a key."""
+    invocation = start(name, host(programs, home))
+    assert invocation.stdin == b"Do it."
+    assert invocation.argv[0] == programs[name]
+    assert not {"Do it.", "key", "forge"} & set(invocation.argv)
+
+
+@pytest.mark.parametrize("name", CLIS)
+def test_agent_gets_its_own_key_and_nobody_elses(name: str, programs: dict[str, str], home: Path) -> None:
+    """The environment is an allow-list: no forge's key, no other secret of the worker's."""
+    env = start(name, host(programs, home)).env
+    assert env[KEYS[name]] == "key"
+    assert "forge" not in env.values()
+    assert "DATABASE_URL" not in env
+    assert home == Path(env["HOME"])
+
+
+@pytest.mark.parametrize("name", CLIS)
+def test_prompt_that_begins_with_a_slash_is_no_command(name: str, programs: dict[str, str], home: Path) -> None:
+    """`/init` at the head of a prompt is text for the model."""
+    turn = Turn(prompt="/init\ud800", worktree=Path("/nowhere"))
+    assert adapter_for(name).invocation(turn, host(programs, home)).stdin == b"Your task:\n\n/init?"
+
+
+@pytest.mark.parametrize("name", CLIS)
+def test_missing_program_is_named_with_the_way_out(name: str, tmp_path: Path) -> None:
+    """Without the program on PATH the error says which variable names it."""
+    with pytest.raises(AgentMissingError) as caught:
+        start(name, Host({"PATH": str(tmp_path)}))
+    assert f"SEPTET_{name.upper()}_PATH" in caught.value.remedy
+
+
+@pytest.mark.parametrize("name", ["copilot", "gemini"])
+def test_new_session_takes_the_id_that_it_is_given(name: str, programs: dict[str, str], home: Path) -> None:
+    """A CLI that takes an id gets it for a new session alone."""
+    assert adapter_for(name).capabilities.own_session_id
+    machine = host(programs, home)
+    assert option(start(name, machine, session_id=SESSION), "--session-id") == SESSION
+    assert "--session-id" not in start(name, machine, session_id=SESSION, resume_id=SESSION).argv
+
+
+@pytest.mark.parametrize("name", ["codex", "opencode"])
+def test_cli_that_takes_no_id_is_given_none(name: str, programs: dict[str, str], home: Path) -> None:
+    """An id for a new session is left out where the CLI makes its own."""
+    assert not adapter_for(name).capabilities.own_session_id
+    assert SESSION not in start(name, host(programs, home), session_id=SESSION).argv
+
+
+@pytest.mark.parametrize(
+    ("name", "part"),
+    [
+        ("codex", ("exec", "resume")),
+        ("copilot", (f"--resume={SESSION}",)),
+        ("gemini", ("--resume", SESSION)),
+        ("opencode", ("--session", SESSION)),
+    ],
+)
+def test_session_is_resumed(name: str, part: tuple[str, ...], programs: dict[str, str], home: Path) -> None:
+    """Each CLI is told in its own way which session to go on with."""
+    argv = start(name, host(programs, home), resume_id=SESSION).argv
+    first = argv.index(part[0])
+    assert argv[first : first + len(part)] == part
+    assert any(SESSION in word for word in argv)
+
+
+@pytest.mark.parametrize(("name", "flag"), [("copilot", "--model"), ("gemini", "-m"), ("opencode", "--model")])
+def test_model_is_asked_for(name: str, flag: str, programs: dict[str, str], home: Path) -> None:
+    """The model is named when the turn names one, and else left to the CLI."""
+    machine = host(programs, home)
+    assert option(start(name, machine, model="best-1"), flag) == "best-1"
+    assert flag not in start(name, machine).argv
+
+
+def test_codex_reads_the_prompt_from_stdin_after_all_options(programs: dict[str, str], home: Path) -> None:
+    """`-` is the last argument, and the session id stands before it."""
+    assert start("codex", host(programs, home), resume_id=SESSION).argv[-2:] == (SESSION, "-")
+
+
+@pytest.mark.parametrize(
+    ("tools", "sandbox"), [("all", "workspace-write"), ("read", "read-only"), ("none", "read-only")]
+)
+def test_codex_sandbox_is_a_setting(tools: str, sandbox: str, programs: dict[str, str], home: Path) -> None:
+    """`exec resume` has no flag for the sandbox, but it heeds the setting; nobody is asked."""
+    given = settings(start("codex", host(programs, home), tools=tools, resume_id=SESSION, model='a"b'))
+    assert f'sandbox_mode="{sandbox}"' in given
+    assert 'approval_policy="never"' in given
+    assert r'model="a\"b"' in given
+
+
+def test_codex_leaves_its_own_sandbox_only_inside_another(programs: dict[str, str], home: Path) -> None:
+    """The bypass is for a container, and for a turn that works."""
+    bypass = "--dangerously-bypass-approvals-and-sandbox"
+    assert bypass in start("codex", host(programs, home, sandboxed=True)).argv
+    assert bypass not in start("codex", host(programs, home)).argv
+    assert bypass not in start("codex", host(programs, home, sandboxed=True), tools="none").argv
+
+
+def test_codex_hides_its_keys_from_its_tools(programs: dict[str, str], home: Path) -> None:
+    """The shells of its tools inherit no variable that looks like a key."""
+    assert 'shell_environment_policy.exclude=["*KEY*","*TOKEN*","*SECRET*"]' in settings(
+        start("codex", host(programs, home))
+    )
+
+
+def test_codex_schema_lies_in_its_home_once(programs: dict[str, str], home: Path) -> None:
+    """The schema is a file that its content names: the same one for the same schema, however it is ordered."""
+    machine = host(programs, home)
+    first = Path(option(start("codex", machine, schema=SCHEMA), "--output-schema"))
+    again = option(start("codex", machine, schema=dict(reversed(SCHEMA.items()))), "--output-schema")
+    assert json.loads(first.read_text()) == SCHEMA
+    assert first.parent == home / ".codex" / "septet-schemas"
+    assert [first] == list(first.parent.iterdir())
+    assert str(first) == again
+
+
+def test_codex_home_is_heeded(programs: dict[str, str], home: Path, tmp_path: Path) -> None:
+    """`CODEX_HOME` is where the schema goes, and the CLI is told of it."""
+    invocation = start("codex", host(programs, home, CODEX_HOME=str(tmp_path / "elsewhere")), schema=SCHEMA)
+    assert option(invocation, "--output-schema").startswith(str(tmp_path / "elsewhere"))
+    assert invocation.env["CODEX_HOME"] == str(tmp_path / "elsewhere")
+
+
+@pytest.mark.parametrize(("tools", "mode"), [("all", "yolo"), ("read", "default"), ("none", "default")])
+def test_gemini_mode_follows_the_tools(tools: str, mode: str, programs: dict[str, str], home: Path) -> None:
+    """In its default mode gemini offers the model no tool that changes anything."""
+    invocation = start("gemini", host(programs, home), tools=tools)
+    assert option(invocation, "--approval-mode") == mode
+    assert invocation.env["GEMINI_CLI_NO_RELAUNCH"] == "true"
+
+
+def test_gemini_retries_are_bounded_by_a_file_that_the_user_can_replace(
+    programs: dict[str, str], home: Path
+) -> None:
+    """The settings that come with the project are valid JSON; a user's own path wins."""
+    name = "GEMINI_CLI_SYSTEM_DEFAULTS_PATH"
+    ours = json.loads(Path(start("gemini", host(programs, home)).env[name]).read_text())
+    assert ours["general"]["maxAttempts"] == 3
+    assert start("gemini", host(programs, home, **{name: "/theirs.json"})).env[name] == "/theirs.json"
+
+
+@pytest.mark.parametrize("tools", ["read", "none"])
+def test_copilot_denies_what_changes(tools: str, programs: dict[str, str], home: Path) -> None:
+    """A denial goes before the permission that all tools have."""
+    argv = start("copilot", host(programs, home), tools=tools).argv
+    assert {"--deny-tool=write", "--deny-tool=shell"} <= set(argv)
+    assert not any(word.startswith("--deny-tool") for word in start("copilot", host(programs, home)).argv)
+
+
+def test_opencode_permissions_are_added_to_the_users_configuration(programs: dict[str, str], home: Path) -> None:
+    """What the environment configures stays, but for what the engine needs; without tools all are denied."""
+    given = json.dumps({"model": "m/m", "share": "auto", "permission": {"bash": "allow"}})
+    machine = host(programs, home, OPENCODE_CONFIG_CONTENT=given)
+    none = json.loads(start("opencode", machine, tools="none").env["OPENCODE_CONFIG_CONTENT"])
+    assert none == {"model": "m/m", "share": "disabled", "autoupdate": False, "permission": {"*": "deny"}}
+    read = json.loads(start("opencode", machine, tools="read").env["OPENCODE_CONFIG_CONTENT"])
+    assert read["permission"]["*"] == "deny"
+    assert read["permission"]["read"] == "allow"
+    working = start("opencode", machine)
+    assert json.loads(working.env["OPENCODE_CONFIG_CONTENT"])["permission"] == {"bash": "allow"}
+    assert "--auto" in working.argv
+
+
+@pytest.mark.parametrize("given", ["{", "[]", "7"])
+def test_opencode_configuration_that_is_no_object_is_refused(
+    given: str, programs: dict[str, str], home: Path
+) -> None:
+    """The error names the variable, and not what it holds."""
+    with pytest.raises(AgentError, match="OPENCODE_CONFIG_CONTENT is no JSON object"):
+        start("opencode", host(programs, home, OPENCODE_CONFIG_CONTENT=given))
+
+
+def test_command_is_started_without_a_shell(programs: dict[str, str], home: Path) -> None:
+    """Its command line is split as a shell would, and it gets the variables that are named, and the prompt."""
+    machine = host(
+        programs,
+        home,
+        SEPTET_COMMAND="my-agent --say 'two words' '$HOME;'",
+        SEPTET_COMMAND_ENV="MY_KEY, OTHER_*",
+        MY_KEY="1",
+        OTHER_A="2",
+    )
+    invocation = start("command", machine)
+    assert Path(invocation.argv[0]).name == "my-agent"
+    assert invocation.argv[1:] == ("--say", "two words", "$HOME;")
+    assert (invocation.env["MY_KEY"], invocation.env["OTHER_A"]) == ("1", "2")
+    assert set(invocation.env) == {"PATH", "HOME", "MY_KEY", "OTHER_A"}
+    assert invocation.stdin == b"Do it."
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [("", "No program is configured"), ("a 'b", "cannot be split"), ("no-such-program", "PATH")],
+)
+def test_command_that_cannot_be_started_is_refused(
+    line: str, message: str, programs: dict[str, str], home: Path
+) -> None:
+    """Nothing configured, half a quotation and a missing program are errors with a remedy."""
+    with pytest.raises(AgentError, match=message) as caught:
+        start("command", host(programs, home, SEPTET_COMMAND=line))
+    assert caught.value.remedy

@@ -1,0 +1,87 @@
+"""A repository with a bit of everything, a workspace of it that is open, and its first snapshot."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from fakes.repositories import Origin, git_env, make_origin
+
+from septet.git.address import parse_address
+from septet.git.place import Place
+from septet.git.snapshots.snapshot import Snapshot
+from septet.git.snapshots.take import seed, take
+from septet.git.snapshots.vault import prepare
+from septet.git.workspace import open_workspace
+from septet.state import StateDir
+
+Open = Callable[..., Place]
+Take = Callable[..., Snapshot]
+
+LIMIT_BYTES = 1 << 20
+
+
+@pytest.fixture
+def env(tmp_path: Path) -> dict[str, str]:
+    """Return the environment of engine git."""
+    return git_env(tmp_path / "home")
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> StateDir:
+    """Return a state directory."""
+    state = StateDir(tmp_path / "state")
+    state.prepare()
+    return state
+
+
+@pytest.fixture(scope="session")
+def origin(tmp_path_factory: pytest.TempPathFactory) -> Origin:
+    """Return an origin with text, line endings, a binary file, a program, a link and ignore rules; none changes it."""
+    origin = make_origin(tmp_path_factory.mktemp("origins"))
+    (origin.checkout / "link").symlink_to("README.md")
+    (origin.checkout / "run.sh").write_text("#!/bin/sh\n")
+    (origin.checkout / "run.sh").chmod(0o755)
+    origin.push({
+        "README.md": "# Sample\n",
+        "src/app.py": "print('hello')\n" * 20,
+        "src/deep/er/one.txt": "one\n",
+        "windows.txt": "a\r\nb\r\n",
+        "converted.crlf": "a\r\nb\r\n",
+        "logo.bin": bytes(range(256)) * 8,
+        "empty.txt": b"",
+        ".gitignore": "*.log\ndist/\n",
+        ".gitattributes": "*.crlf text eol=crlf\n",
+    })  # fmt: skip
+    return origin
+
+
+@pytest.fixture
+def open_place(state: StateDir, env: dict[str, str], origin: Origin) -> Open:
+    """Return a function that opens and seeds a workspace of `origin`, or of another one."""
+
+    def open_it(order_id: str = "wo-1", *, of: Origin | None = None) -> Place:
+        address = parse_address(str((of or origin).bare))
+        place = open_workspace(state, address, order_id, first_run_id=f"run of {order_id}", env=env)
+        prepare(place)
+        seed(place, ignored_limit_bytes=LIMIT_BYTES)
+        return place
+
+    return open_it
+
+
+@pytest.fixture
+def place(open_place: Open) -> Place:
+    """Return an open workspace with its first snapshot."""
+    return open_place()
+
+
+@pytest.fixture
+def snap(place: Place) -> Take:
+    """Return a function that takes a rescue that is not superfluous."""
+
+    def take_it(limit_bytes: int = LIMIT_BYTES) -> Snapshot:
+        snapshot = take(place, "rescue", "a test", ignored_limit_bytes=limit_bytes)
+        assert snapshot is not None
+        return snapshot
+
+    return take_it

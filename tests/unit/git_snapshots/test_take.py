@@ -1,0 +1,237 @@
+"""When a snapshot is recorded, how it is called, and what it costs to have lost the ledger."""
+
+import os
+import pickle
+
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from fakes.pictures import picture, restored_picture
+from fakes.repositories import Origin, git
+
+from septet.errors import SnapshotError
+from septet.git.branches import create_branch
+from septet.git.place import Place
+from septet.git.snapshots.restore import restore
+from septet.git.snapshots.snapshot import Snapshot
+from septet.git.snapshots.take import seed, take
+from septet.git.snapshots.vault import list_snapshots, prepare, vault_at, verify
+
+LIMIT_BYTES = 1 << 20
+
+
+def _rescue(place: Place, **facts: Snapshot) -> Snapshot | None:
+    return take(place, "rescue", "a test", ignored_limit_bytes=LIMIT_BYTES, **facts)
+
+
+def _checkpoint(place: Place) -> Snapshot:
+    snapshot = take(place, "checkpoint", "a test", step="build_plan", ignored_limit_bytes=LIMIT_BYTES)
+    assert snapshot is not None
+    return snapshot
+
+
+def test_no_rescue_of_a_fresh_workspace(place: Place) -> None:
+    """No rescue is written when nothing changed since the base commit."""
+    assert _rescue(place) is None
+    assert [snapshot.kind for snapshot in list_snapshots(vault_at(place))] == ["base"]
+
+
+def test_no_rescue_of_what_git_rewrites_by_itself(place: Place) -> None:
+    """A new branch at the base commit, a refreshed index and a detached HEAD are nothing to rescue."""
+    create_branch(place, "feat-issue-1-wo-1-x")
+    (place.worktree / "README.md").touch()
+    git(place.worktree, "status")
+    assert _rescue(place) is None
+    git(place.worktree, "checkout", "-q", "--detach")
+    assert _rescue(place) is None
+
+
+CHANGES = {
+    "file": lambda tree: (tree / "README.md").write_text("changed\n"),
+    "ignored file": lambda tree: (tree / "x.log").write_text("changed\n"),
+    "mode": lambda tree: (tree / "README.md").chmod(0o600),
+    "empty folder": lambda tree: (tree / "new").mkdir(),
+    "index alone": lambda tree: git(tree, "rm", "-q", "--cached", "README.md"),
+    "intent to add": lambda tree: ((tree / "new").write_text("x"), git(tree, "add", "-N", "new")),
+    "no index": lambda tree: (tree / ".git/index").unlink(),
+    "index that is no index": lambda tree: (tree / ".git/index").write_bytes(b"DIRC but no more"),
+    "commit on another branch": lambda tree: (
+        git(tree, "checkout", "-q", "-b", "other"),
+        git(tree, "commit", "-q", "--allow-empty", "-m", "x"),
+        git(tree, "checkout", "-q", "main"),
+    ),
+    "stash": lambda tree: ((tree / "README.md").write_text("changed\n"), git(tree, "stash", "-q")),
+    "commit that was dropped": lambda tree: (
+        git(tree, "commit", "-q", "--allow-empty", "-m", "x"),
+        git(tree, "reset", "-q", "--hard", "HEAD~1"),
+    ),
+    "FIFO": lambda tree: os.mkfifo(tree / "fifo"),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_whatever_may_be_work_is_rescued(place: Place, change: object) -> None:
+    """A rescue is written for any change of files, modes, index, commits or stash."""
+    change(place.worktree)
+    assert _rescue(place) is not None
+
+
+def test_a_checkpoint_is_always_recorded(place: Place) -> None:
+    """Two checkpoints of the same state have the same content and different names."""
+    first, second = _checkpoint(place), _checkpoint(place)
+    assert (first.content, first.tree) == (second.content, second.tree)
+    assert [first.name, second.name] == ["wo-1/0001-checkpoint", "wo-1/0002-checkpoint"]
+    assert (first.step, first.reason, first.kind) == ("build_plan", "a test", "checkpoint")
+
+
+def test_nothing_is_recorded_where_another_snapshot_serves(place: Place) -> None:
+    """With `unless_equal_to` no second snapshot of the very same state is written."""
+    (place.worktree / "README.md").write_text("changed\n")
+    first = _rescue(place)
+    assert first is not None
+    assert _rescue(place, unless_equal_to=first) is None
+    (place.worktree / "README.md").write_text("changed again\n")
+    assert _rescue(place, unless_equal_to=first) is not None
+
+
+def test_a_change_that_keeps_size_and_time_is_seen(place: Place) -> None:
+    """A file whose content changed is stored anew though its size and its time of change were set back."""
+    path = place.worktree / "README.md"
+    facts = path.stat()
+    path.write_text(path.read_text().upper())
+    os.utime(path, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+    snapshot = _checkpoint(place)
+    assert git(place.vault, "cat-file", "blob", f"{snapshot.commit}:tree/README.md") == "# SAMPLE"
+
+
+def test_a_change_right_after_a_snapshot_is_seen(place: Place, tmp_path: Path) -> None:
+    """Files that change again within one tick of the clock are in the next snapshot."""
+    path = place.worktree / "README.md"
+    for round_ in range(30):
+        path.write_text(f"{round_:04d}\n")
+        _checkpoint(place)
+        path.write_text(f"{round_:04d}!"[1:] + "\n")
+        snapshot = _checkpoint(place)
+        assert git(place.vault, "cat-file", "blob", f"{snapshot.commit}:tree/README.md") == f"{round_:04d}!"[1:]
+
+
+def test_without_the_ledger_a_snapshot_is_the_same(place: Place) -> None:
+    """A ledger that is lost, torn or out of date costs work and nothing else."""
+    (place.worktree / "x.log").write_text("ignored\n")
+    (place.worktree / "new.txt").write_text("new\n")
+    first = _checkpoint(place)
+    ledger = place.books / "ledger"
+    for damage in (b"", ledger.read_bytes()[:-10], b"\x91\x63" + b"\xb8\xbd\x8e\x19", None):
+        if damage is None:
+            ledger.unlink()
+        else:
+            ledger.write_bytes(damage)
+        again = _checkpoint(place)
+        assert again.content == first.content
+    assert again.name == "wo-1/0005-checkpoint"
+    verify(vault_at(place), again)
+
+
+def test_without_the_ledger_the_base_is_still_known(place: Place) -> None:
+    """No rescue of an unchanged workspace is written by a worker that has lost the ledger."""
+    (place.books / "ledger").unlink()
+    assert _rescue(place) is None
+
+
+def test_a_ledger_whose_snapshot_is_gone_is_not_believed(place: Place) -> None:
+    """When somebody removed the ref that kept the ledger's objects, all is stored again."""
+    (place.worktree / "new.txt").write_text("new\n")
+    gone = _checkpoint(place)
+    git(place.vault, "update-ref", "-d", gone.ref)
+    for pack in (place.vault / "objects/pack").glob("*"):
+        pack.unlink()
+    snapshot = _checkpoint(place)
+    verify(vault_at(place), snapshot)
+
+
+def test_packed_refs_keep_their_numbers(place: Place) -> None:
+    """A person's `git pack-refs` in the vault does not let a number be given twice."""
+    first = _checkpoint(place)
+    git(place.vault, "pack-refs", "--all")
+    assert _checkpoint(place).name == "wo-1/0002-checkpoint"
+    assert first.name in [snapshot.name for snapshot in list_snapshots(vault_at(place), "wo-1")]
+
+
+def test_an_empty_mirror_only_costs_room(place: Place) -> None:
+    """When the mirror's objects are gone, a snapshot holds everything itself."""
+    (place.mirror / "objects").rename(place.mirror / "away")
+    (place.books / "ledger").unlink()
+    (place.worktree / "README.md").write_text("changed\n")
+    snapshot = _rescue(place)
+    assert snapshot is not None
+    verify(vault_at(place), snapshot)
+
+
+def test_without_a_vault_there_is_no_snapshot(place: Place) -> None:
+    """A missing vault or worktree is an error that says what to do."""
+    place.vault.rename(place.vault.with_name("away"))
+    with pytest.raises(SnapshotError, match="could be taken.*Nothing was removed"):
+        _rescue(place)
+    place.worktree.rename(place.worktree.with_name("gone"))
+    with pytest.raises(SnapshotError, match="could be taken"):
+        _rescue(place)
+
+
+def test_two_work_orders_at_once(open_place: object, tmp_path: Path) -> None:
+    """Snapshots of two work orders, and of one by two threads, do not disturb each other."""
+    places = [open_place("wo-1"), open_place("wo-2")]
+
+    def work(number: int) -> list[str]:
+        place = places[number % 2]
+        (place.worktree / f"file-{number}").write_text(f"{number}\n")
+        return [_checkpoint(place).name for _ in range(5)]
+
+    with ThreadPoolExecutor(4) as threads:
+        names = [name for taken in threads.map(work, range(4)) for name in taken]
+    assert len(set(names)) == 20
+    found = list_snapshots(vault_at(places[0]))
+    assert sorted(snapshot.name for snapshot in found if snapshot.kind == "checkpoint") == sorted(names)
+    for place in places:
+        verify(vault_at(place), list_snapshots(vault_at(place), place.order_id)[-1])
+    git(places[0].vault, "fsck", "--strict")
+
+
+def test_a_full_disk_loses_nothing(place: Place) -> None:
+    """When the vault takes no more, the snapshot fails with a remedy and leaves no half pack behind."""
+    (place.worktree / "large").write_bytes(os.urandom(3 << 20))
+    packs = sorted((place.vault / "objects/pack").iterdir())
+    program = (
+        "import pickle, resource, signal, sys\n"
+        "from septet.errors import SnapshotError\n"
+        "from septet.git.snapshots.take import take\n"
+        "place = pickle.load(sys.stdin.buffer)\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))\n"
+        "try:\n"
+        "    take(place, 'rescue', 'a test', ignored_limit_bytes=0)\n"
+        "except SnapshotError as error:\n"
+        "    print(error)\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", program], input=pickle.dumps(place), capture_output=True, check=True, cwd=Path.cwd()
+    )
+    assert b"takes no more" in ended.stdout
+    assert b"Make room" in ended.stdout
+    assert sorted((place.vault / "objects/pack").iterdir()) == packs
+    assert _rescue(place) is not None
+
+
+def test_many_snapshots_are_joined(place: Place) -> None:
+    """Opening a workspace joins the packs of many small snapshots, and all of them stay whole."""
+    for number in range(60):
+        (place.worktree / "README.md").write_text(f"{number}\n")
+        _checkpoint(place)
+    prepare(place)
+    assert len(list((place.vault / "objects/pack").glob("*.pack"))) < 50
+    for snapshot in list_snapshots(vault_at(place), "wo-1"):
+        verify(vault_at(place), snapshot)
+    (place.worktree / "README.md").write_text("after\n")
+    verify(vault_at(place), _checkpoint(place))

@@ -1,0 +1,164 @@
+"""The branch of a work order."""
+
+from collections.abc import Callable
+
+import pytest
+from fakes.repositories import Origin, git
+
+from septet.errors import EvidenceError, GitError, WorkspaceError
+from septet.git.branches import branch_refusal, create_branch
+from septet.git.dot_git import Head
+from septet.git.evidence import current_head
+from septet.git.place import Place
+
+NAME = "feat-issue-7-wo-1-add-a-thing"
+
+
+def test_a_good_name_is_taken(place: Place) -> None:
+    """A name that is free on the remote is not refused, also with slashes and umlauts."""
+    assert branch_refusal(place, NAME) is None
+    assert branch_refusal(place, "feat/größe/1") is None
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "",
+        "-x",
+        "--force",
+        "HEAD",
+        "@",
+        "refs/heads/x",
+        "a b",
+        "a..b",
+        "a~1",
+        "a^",
+        "a:b",
+        "a?",
+        "a*",
+        "[a",
+        "a\\b",
+        "a/",
+        "/a",
+        "a//b",
+        ".a",
+        "a/.b",
+        "a.lock",
+        "a@{1}",
+        "a.",
+        "a\nb",
+        "a\x00b",
+        "a\ud800b",
+        "a\u202eb",
+        "x" * 201,
+    ],
+)
+def test_a_name_that_git_or_we_do_not_take_is_refused(place: Place, name: str) -> None:
+    """Options, special names and whatever `git check-ref-format` refuses are told to the agent."""
+    assert branch_refusal(place, name)
+
+
+def test_the_base_and_the_default_branch_are_refused(
+    open_place: Callable[..., Place], origin: Origin, place: Place
+) -> None:
+    """A work order never works on the branch it started from, nor on the origin's default."""
+    origin.push({"a": "1"}, branch="release")
+    other = open_place("wo-2", base="release")
+
+    assert "starts from" in (branch_refusal(place, "main") or "")
+    assert "starts from" in (branch_refusal(other, "release") or "")
+    assert "starts from" in (branch_refusal(other, "main") or "")
+
+
+def test_a_branch_of_somebody_else_is_refused(place: Place, origin: Origin) -> None:
+    """A name that the remote has with other commits is taken."""
+    origin.push({"a": "1"}, branch=NAME)
+
+    assert "already has" in (branch_refusal(place, NAME) or "")
+
+
+def test_a_branch_that_the_agent_pushed_is_its_own(place: Place) -> None:
+    """A branch that the remote has at the worktree's HEAD was pushed from here."""
+    git(place.worktree, "checkout", "-q", "-b", NAME)
+    git(place.worktree, "commit", "-q", "--allow-empty", "-m", "x")
+    git(place.worktree, "push", "-q", "origin", NAME)
+
+    assert branch_refusal(place, NAME) is None
+
+
+def test_a_branch_that_stands_in_the_way_is_named(place: Place, origin: Origin) -> None:
+    """`feat` on the remote leaves no room for `feat/x`, nor `a/b` for `a`."""
+    origin.push({"a": "1"}, branch="feat")
+    origin.push({"a": "2"}, branch="a/b")
+
+    assert "feat" in (branch_refusal(place, "feat/x/y") or "")
+    assert "a/b" in (branch_refusal(place, "a") or "")
+    assert branch_refusal(place, "feature") is None
+
+
+def test_it_is_made_at_head_without_touching_files_or_index(place: Place) -> None:
+    """The branch is checked out, and files, index and their time stamps are as they were."""
+    (place.worktree / "new.py").write_text("1")
+    git(place.worktree, "add", "new.py")
+    index = (place.worktree / ".git" / "index").stat().st_mtime_ns
+    readme = (place.worktree / "README.md").stat().st_mtime_ns
+
+    create_branch(place, NAME)
+
+    assert Head(NAME, place.base_sha) == current_head(place)
+    assert NAME == git(place.worktree, "branch", "--show-current")
+    assert "A  new.py" == git(place.worktree, "status", "--porcelain")
+    assert readme == (place.worktree / "README.md").stat().st_mtime_ns
+    assert index <= (place.worktree / ".git" / "index").stat().st_mtime_ns
+
+
+def test_it_is_fine_when_the_agent_did_it(place: Place) -> None:
+    """A branch that is checked out stays, and one that stands at HEAD is only checked out."""
+    git(place.worktree, "checkout", "-q", "-b", NAME)
+    git(place.worktree, "commit", "-q", "--allow-empty", "-m", "x")
+    sha = git(place.worktree, "rev-parse", "HEAD")
+    create_branch(place, NAME)
+    assert Head(NAME, sha) == current_head(place)
+
+    git(place.worktree, "checkout", "-q", "--detach")
+    create_branch(place, NAME)
+    assert Head(NAME, sha) == current_head(place)
+
+
+def test_a_local_branch_with_other_commits_is_not_taken(place: Place) -> None:
+    """A branch that the agent made, filled and left is not moved."""
+    git(place.worktree, "checkout", "-q", "-b", NAME)
+    git(place.worktree, "commit", "-q", "--allow-empty", "-m", "x")
+    git(place.worktree, "checkout", "-q", "main")
+
+    with pytest.raises(EvidenceError, match="other commits"):
+        create_branch(place, NAME)
+
+    assert "main" == current_head(place).branch
+
+
+def test_a_branch_folder_in_the_way_is_an_error(place: Place) -> None:
+    """Where the agent has `feat`, there can be no `feat/x`, and HEAD stays."""
+    git(place.worktree, "branch", "feat")
+
+    with pytest.raises(GitError):
+        create_branch(place, "feat/x")
+
+    assert "main" == current_head(place).branch
+
+
+def test_locks_of_a_killed_git_do_not_hold_it_up(place: Place) -> None:
+    """A lock file that a killed agent left is cleared."""
+    (place.worktree / ".git" / "HEAD.lock").touch()
+
+    create_branch(place, NAME)
+
+    assert NAME == current_head(place).branch
+
+
+def test_a_damaged_repository_is_an_error(place: Place) -> None:
+    """Without refs there is no branch to make."""
+    (place.worktree / ".git" / "refs").rename(place.worktree / "refs")
+
+    with pytest.raises(WorkspaceError):
+        create_branch(place, NAME)

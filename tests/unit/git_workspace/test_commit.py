@@ -1,0 +1,265 @@
+"""The engine's commit."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from fakes.repositories import git, make_origin
+
+from septet.errors import EvidenceError, GitError
+from septet.git.branches import create_branch
+from septet.git.commit import commit_all
+from septet.git.dot_git import Head
+from septet.git.evidence import current_head, gather
+from septet.git.place import Place
+from septet.git.view import view_folder
+
+Open = Callable[..., Place]
+
+
+@pytest.fixture
+def branched(place: Place) -> Place:
+    """Return a workspace on its branch, with work in it."""
+    create_branch(place, "feat-1")
+    (place.worktree / "new.py").write_text("x = 1\n")
+    (place.worktree / "src" / "app.py").unlink()
+    (place.worktree / "README.md").write_text("# Other\n")
+    (place.worktree / "debug.log").write_text("ignored")
+    return place
+
+
+def test_everything_that_is_not_ignored_is_committed(branched: Place) -> None:
+    """New, changed and removed files are in the commit, ignored ones are not; the worktree is clean."""
+    sha = commit_all(branched, "feat: a thing\n\nBody.")
+
+    assert Head("feat-1", sha) == current_head(branched)
+    assert branched.base_sha == git(branched.worktree, "rev-parse", f"{sha}^")
+    assert "A\tnew.py\nM\tREADME.md\nD\tsrc/app.py" == "\n".join(
+        sorted(
+            git(branched.worktree, "diff", "--name-status", branched.base_sha, sha).splitlines(),
+            key=lambda line: "AMD".index(line[0]),
+        )
+    )
+    assert "" == git(branched.worktree, "status", "--porcelain")
+    assert gather(branched).clean
+    assert "ignored" == (branched.worktree / "debug.log").read_text()
+
+
+def test_a_clean_worktree_stays_as_it_is(branched: Place) -> None:
+    """A second attempt, or one after the agent has committed everything, makes no commit."""
+    sha = commit_all(branched, "one")
+
+    assert sha == commit_all(branched, "two")
+    assert "one" == git(branched.worktree, "log", "-1", "--format=%s")
+
+
+def test_an_attempt_after_a_dead_one_goes_on(branched: Place) -> None:
+    """Locks and indexes that a killed attempt left behind do not hold up the next one."""
+    folder = view_folder(branched)
+    for name in ("index.lock", "staging-index.lock", "staging-index"):
+        (folder / name).write_bytes(b"half")
+    (branched.worktree / ".git" / "refs" / "heads" / "feat-1.lock").touch()
+    (branched.worktree / ".git" / "index.lock").touch()
+
+    sha = commit_all(branched, "one")
+    (folder / "HEAD").write_text(f"{branched.base_sha}\n")  # killed before it was written
+
+    assert sha == commit_all(branched, "two")
+    assert "" == git(branched.worktree, "status", "--porcelain")
+
+
+def test_commits_of_the_agent_are_kept(branched: Place) -> None:
+    """What the agent has committed stays below the engine's commit, with its author."""
+    git(branched.worktree, "add", "new.py")
+    git(branched.worktree, "commit", "-q", "-m", "by the agent")
+    agents = git(branched.worktree, "rev-parse", "HEAD")
+
+    sha = commit_all(branched, "the rest")
+
+    assert agents == git(branched.worktree, "rev-parse", f"{sha}^")
+    assert "Ada" == git(branched.worktree, "log", "-1", "--format=%an", agents)
+    assert "" == git(branched.worktree, "status", "--porcelain")
+
+
+def test_the_agent_can_go_on_working(branched: Place) -> None:
+    """After the engine's commit the agent's git works as ever."""
+    commit_all(branched, "one")
+    (branched.worktree / "more.py").write_text("1")
+    git(branched.worktree, "add", "-A")
+    git(branched.worktree, "commit", "-q", "-m", "more")
+    git(branched.worktree, "mv", "more.py", "moved.py")
+
+    assert {"moved.py": "create"} == {
+        change.path: change.operation
+        for change in gather(branched, git(branched.worktree, "rev-parse", "HEAD^")).files_changed
+    }
+    commit_all(branched, "two")
+    assert "two" == git(branched.worktree, "log", "-1", "--format=%s")
+
+
+def test_septet_commits_where_nobody_has_an_identity(branched: Place) -> None:
+    """Without an identity in git's settings the engine commits under its own name."""
+    commit_all(branched, "one")
+
+    assert "Septet <septet@localhost> Septet <septet@localhost>" == git(
+        branched.worktree, "log", "-1", "--format=%an <%ae> %cn <%ce>"
+    )
+
+
+def test_the_workers_own_identity_is_taken(branched: Place) -> None:
+    """An identity in the worker's settings is used; one that the agent set is not."""
+    (Path(branched.env["HOME"]) / ".gitconfig").write_text("[user]\n\tname = Grace\n\temail = grace@example.org\n")
+    git(branched.worktree, "config", "user.name", "Mallory")
+
+    commit_all(branched, "one")
+
+    assert "Grace <grace@example.org>" == git(branched.worktree, "log", "-1", "--format=%cn <%ce>")
+
+
+def test_it_signs_only_where_set(branched: Place, tmp_path: Path) -> None:
+    """The worker's signing program runs when asked for, and not because a setting wishes it."""
+    signer, called = tmp_path / "signer", tmp_path / "called"
+    signer.write_text(
+        f"#!/bin/sh\ntouch {called}\ncat >/dev/null\necho '[GNUPG:] SIG_CREATED ' >&2\n"
+        "echo '-----BEGIN PGP SIGNATURE-----'\necho '-----END PGP SIGNATURE-----'\n"
+    )
+    signer.chmod(0o755)
+    (Path(branched.env["HOME"]) / ".gitconfig").write_text(
+        f"[commit]\n\tgpgSign = true\n[gpg]\n\tprogram = {signer}\n[user]\n\tname = G\n\temail = g@example.org\n"
+    )
+    commit_all(branched, "unsigned")
+    assert not called.exists()
+
+    (branched.worktree / "more.py").write_text("1")
+    sha = commit_all(branched, "signed", sign=True)
+
+    assert called.exists()
+    assert "BEGIN PGP SIGNATURE" in git(branched.worktree, "cat-file", "commit", sha)
+
+
+def test_the_message_is_taken_as_text(branched: Place) -> None:
+    """A message is data: comment signs, options, NULs and blanks at the end do no harm."""
+    commit_all(branched, "\n\n# not a comment  \n\n--amend\t\nnull\0byte\r\n" + " " * 60_000 + "\n")
+
+    assert "# not a comment\n\n--amend\nnullbyte" == git(branched.worktree, "log", "-1", "--format=%B")
+
+
+@pytest.mark.parametrize("message", ["", " \n\t\n", "\0"])
+def test_a_blank_message_is_refused(branched: Place, message: str) -> None:
+    """A commit has a message."""
+    with pytest.raises(EvidenceError, match="blank"):
+        commit_all(branched, message)
+
+
+def test_a_detached_head_is_refused(branched: Place) -> None:
+    """Work on a detached HEAD is not committed where nobody finds it."""
+    git(branched.worktree, "checkout", "-q", "--detach")
+
+    with pytest.raises(EvidenceError, match="detached"):
+        commit_all(branched, "one")
+
+
+def test_half_a_merge_is_refused(branched: Place) -> None:
+    """Conflict markers are never committed: the agent has to end what it began."""
+    commit_all(branched, "ours")
+    git(branched.worktree, "checkout", "-q", "-b", "theirs", branched.base_sha)
+    (branched.worktree / "README.md").write_text("# Theirs\n")
+    git(branched.worktree, "commit", "-q", "-a", "-m", "theirs")
+    git(branched.worktree, "checkout", "-q", "feat-1")
+    git(branched.worktree, "merge", "theirs", check=False)
+
+    with pytest.raises(EvidenceError, match="merge"):
+        commit_all(branched, "one")
+
+
+def test_a_branch_that_moved_meanwhile_is_not_overwritten(branched: Place) -> None:
+    """The branch is moved only from where it was seen: a commit that came in between stays."""
+    elsewhere = git(branched.worktree, "commit-tree", "-m", "elsewhere", f"{branched.base_sha}^{{tree}}")
+    real = git(branched.worktree, "--exec-path")
+    folder = branched.worktree.parent / "bin"
+    folder.mkdir()
+    ref = branched.worktree / ".git" / "refs" / "heads" / "feat-1"
+    (folder / "git").write_text(
+        f'#!/bin/sh\ncase "$*" in *update-ref*) echo {elsewhere} > {ref};; esac\nexec {real}/git "$@"\n'
+    )
+    (folder / "git").chmod(0o755)
+    env = {**branched.env, "PATH": f"{folder}:{branched.env['PATH']}"}
+    racing = Place(
+        branched.order_id,
+        branched.worktree,
+        branched.mirror,
+        branched.vault,
+        branched.origin,
+        branched.base_branch,
+        branched.base_sha,
+        env,
+    )
+
+    with pytest.raises(GitError, match="update-ref"):
+        commit_all(racing, "one")
+
+    assert elsewhere == current_head(branched).sha
+
+
+def test_what_was_staged_by_force_is_committed(branched: Place) -> None:
+    """An ignored file that the agent added by force is in the commit, and one it took out is not."""
+    (branched.worktree / "dist").mkdir()
+    (branched.worktree / "dist" / "app.js").write_text("1")
+    (branched.worktree / "dist" / "other.js").write_text("1")
+    git(branched.worktree, "add", "-f", "dist/app.js")
+    (branched.worktree / ".gitignore").write_text("*.log\ndist/\nREADME.md\n")
+    git(branched.worktree, "rm", "-q", "--cached", "README.md")
+
+    sha = commit_all(branched, "one")
+
+    assert [".gitignore", "dist/app.js", "new.py"] == git(
+        branched.worktree, "ls-tree", "-r", "--name-only", sha
+    ).splitlines()
+    assert (branched.worktree / "README.md").exists()
+
+
+def test_names_of_any_bytes_are_committed(branched: Place) -> None:
+    """Names with newlines and bytes that are not UTF-8 are committed as they are."""
+    for name in (b"new\nline", b"\xff\xfe", b"-rf", b":(top)x"):
+        with open(bytes(branched.worktree) + b"/" + name, "wb") as file:
+            file.write(b"1")
+
+    commit_all(branched, "one")
+
+    assert "" == git(branched.worktree, "status", "--porcelain")
+
+
+def test_line_endings_are_converted_as_the_repository_wants(open_place: Open, tmp_path: Path) -> None:
+    """CRLF becomes LF where attributes say so, stays where they forbid it, and alone makes no commit."""
+    origin = make_origin(tmp_path / "crlf")
+    origin.push({".gitattributes": "*.txt text=auto\n*.raw -text\n", "a.txt": "1\n", "b.txt": "1\n"})
+    place = open_place(of=origin)
+    create_branch(place, "feat-1")
+    (place.worktree / "a.txt").write_bytes(b"1\r\n")
+    assert place.base_sha == commit_all(place, "nothing but line endings")
+    assert "" == git(place.worktree, "status", "--porcelain")
+
+    (place.worktree / "b.txt").write_bytes(b"2\r\n")
+    (place.worktree / "c.raw").write_bytes(b"3\r\n")
+    sha = commit_all(place, "one")
+
+    assert "320a" == git(place.worktree, "cat-file", "blob", f"{sha}:b.txt").encode().hex() + "0a"
+    assert 3 == int(git(place.worktree, "cat-file", "-s", f"{sha}:c.raw"))
+    assert b"2\r\n" == (place.worktree / "b.txt").read_bytes()
+    assert "" == git(place.worktree, "status", "--porcelain")
+
+
+def test_nested_repositories_are_left_out(branched: Place) -> None:
+    """A repository inside the worktree is no part of the commit, and its files stay."""
+    nested = branched.worktree / "vendor"
+    nested.mkdir()
+    git(nested, "init", "-q")
+    (nested / "a").write_text("1")
+    git(nested, "add", "a")
+    git(nested, "commit", "-q", "-m", "x")
+
+    sha = commit_all(branched, "one")
+
+    assert "vendor" not in git(branched.worktree, "ls-tree", "-r", "--name-only", sha)
+    assert "1" == (nested / "a").read_text()
+    assert gather(branched).clean

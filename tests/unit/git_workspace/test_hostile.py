@@ -1,0 +1,267 @@
+"""Nothing that an agent leaves in a worktree or its `.git` starts a program when the engine looks, commits or pushes."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from fakes.repositories import Origin, git, make_origin
+
+from septet.errors import SeptetError
+from septet.git.branches import branch_refusal, create_branch
+from septet.git.commit import commit_all
+from septet.git.evidence import gather, keeps, plan_file, read_base_file
+from septet.git.place import Place
+from septet.git.push import push
+
+Open = Callable[..., Place]
+
+
+@pytest.fixture
+def canary(tmp_path: Path) -> Path:
+    """Return a file that only a program of the agent's would make."""
+    return tmp_path / "canary"
+
+
+@pytest.fixture
+def program(tmp_path: Path, canary: Path) -> Path:
+    """Return a program of the agent's; it also works as a filter."""
+    path = tmp_path / "program"
+    path.write_text(f"#!/bin/sh\necho \"$0 $*\" >> '{canary}'\nexec cat\n")
+    path.chmod(0o755)
+    return path
+
+
+def poison(place: Place, program: Path) -> None:
+    """Write every setting that makes git run a program into the worktree's own config."""
+    dot_git = place.worktree / ".git"
+    hooks = dot_git / "hooks"
+    hooks.mkdir(exist_ok=True)
+    for name in _HOOKS:
+        (hooks / name).write_bytes(program.read_bytes())
+        (hooks / name).chmod(0o755)
+    included = dot_git / "included"
+    included.write_text(f'[filter "evil2"]\n\tclean = {program}\n\tsmudge = {program}\n')
+    with (dot_git / "config").open("a") as config:
+        config.write(_CONFIG.format(program=program, hooks=hooks, included=included))
+    (place.worktree / ".gitattributes").write_text(
+        "*.py filter=evil diff=evil merge=evil\n*.md filter=evil2 diff=evil\n*.bin filter=lfs\n"
+    )
+    (dot_git / "info").mkdir(exist_ok=True)
+    (dot_git / "info" / "attributes").write_text("* filter=evil diff=evil\n")
+    (dot_git / "packed-refs").write_bytes((dot_git / "packed-refs").read_bytes())
+
+
+_HOOKS = (
+    "applypatch-msg",
+    "commit-msg",
+    "fsmonitor-watchman",
+    "post-checkout",
+    "post-commit",
+    "post-index-change",
+    "post-update",
+    "pre-auto-gc",
+    "pre-commit",
+    "pre-push",
+    "pre-receive",
+    "prepare-commit-msg",
+    "reference-transaction",
+)
+_CONFIG = """
+[core]
+\tfsmonitor = {program}
+\tfsmonitorHookVersion = 2
+\thooksPath = {hooks}
+\tsshCommand = {program}
+\tgitProxy = {program}
+\taskPass = {program}
+\teditor = {program}
+\tpager = {program}
+\talternateRefsCommand = {program}
+\tworktree = /
+\trepositoryformatversion = 1
+[extensions]
+\tpartialClone = evil
+[remote "evil"]
+\turl = {hooks}
+\tuploadpack = {program}
+\tpromisor = true
+[remote "origin"]
+\treceivepack = {program}
+\tuploadpack = {program}
+[filter "evil"]
+\tclean = {program}
+\tsmudge = {program}
+\tprocess = {program}
+\trequired = true
+[filter "lfs"]
+\tclean = {program}
+\tprocess = {program}
+\trequired = true
+[diff]
+\texternal = {program}
+[diff "evil"]
+\tcommand = {program}
+\ttextconv = {program}
+[merge "evil"]
+\tdriver = {program}
+[gpg]
+\tprogram = {program}
+[commit]
+\tgpgSign = true
+[credential]
+\thelper = !{program}
+[alias]
+\tstatus = !{program}
+\tcommit-tree = !{program}
+[pager]
+\tstatus = {program}
+[sequence]
+\teditor = {program}
+[url "ext::{program}"]
+\tinsteadOf = /
+[include]
+\tpath = {included}
+"""
+
+
+def work(place: Place) -> None:
+    """Change, add, rename and remove files of every kind that a filter was set on."""
+    (place.worktree / "README.md").write_text("changed\n")
+    (place.worktree / "src" / "app.py").rename(place.worktree / "src" / "moved.py")
+    (place.worktree / "new.py").write_text("x = 1\n")
+    (place.worktree / "big.bin").write_bytes(b"\0\1" * 100)
+
+
+def test_a_poisoned_config_runs_nothing(
+    place: Place, origin: Origin, program: Path, canary: Path, tmp_path: Path
+) -> None:
+    """From the first look to the push no filter, hook, monitor, diff, pager, helper or transport of the agent's runs."""
+    poison(place, program)
+    work(place)
+
+    assert {"new.py": "create", "src/moved.py": "rename"}.items() <= {
+        change.path: change.operation for change in gather(place).files_changed
+    }.items()
+    assert "new.py" == plan_file(place, "new.py")
+    assert b"# Sample\n" == read_base_file(place, "README.md")
+    assert branch_refusal(place, "feat/x") is None
+    create_branch(place, "feat/x")
+    sha = commit_all(place, "work")
+    assert keeps(place, place.base_sha)
+    assert gather(place).clean
+    push(place, "feat/x", sha)
+
+    assert sha == origin.sha("feat/x")
+    assert not canary.exists()
+    assert "x = 1" == git(origin.bare, "show", "feat/x:new.py")
+    assert "changed" == git(origin.bare, "show", "feat/x:README.md")
+    assert b"\0\1" * 100 == git(origin.bare, "show", "feat/x:big.bin").encode()
+    assert "Septet" == git(origin.bare, "log", "-1", "--format=%cn", "feat/x")
+    # The agent's own git would have run it: the trap is real.
+    git(place.worktree, "status", env={"GIT_DIR": str(place.worktree / ".git")}, check=False)
+    assert canary.exists()
+
+
+def test_a_poisoned_submodule_runs_nothing(open_place: Open, tmp_path: Path, program: Path, canary: Path) -> None:
+    """git would start another git inside a submodule, with the submodule's own settings; the engine's does not."""
+    library = make_origin(tmp_path / "library")
+    library.push({"lib.py": "1"})
+    main = make_origin(tmp_path / "main")
+    main.push({"a": "1"})
+    allow = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "protocol.file.allow", "GIT_CONFIG_VALUE_0": "always"}
+    git(main.checkout, "submodule", "add", "-q", str(library.bare), "lib", env=allow)
+    main.push({})
+    place = open_place(of=main)
+    git(place.worktree, "submodule", "update", "-q", "--init", env=allow)
+    module = place.worktree / ".git" / "modules" / "lib"
+    with (module / "config").open("a") as config:
+        config.write(f'[core]\n\tfsmonitor = {program}\n[filter "evil"]\n\tclean = {program}\n')
+    (place.worktree / "lib" / ".gitattributes").write_text("* filter=evil\n")
+    (place.worktree / "lib" / "lib.py").write_text("2")
+    with (place.worktree / ".gitmodules").open("a") as modules:
+        modules.write("\tignore = none\n\tupdate = !touch x\n")
+
+    gather(place)
+    create_branch(place, "feat/x")
+    push(place, "feat/x", commit_all(place, "work"))
+
+    assert not canary.exists()
+    git(place.worktree / "lib", "status")
+    assert canary.exists()
+
+
+def test_a_poisoned_nested_repository_runs_nothing(place: Place, program: Path, canary: Path) -> None:
+    """A repository that was put into the worktree is only looked at from outside."""
+    nested = place.worktree / "src" / "nested"
+    nested.mkdir()
+    git(nested, "init", "-q")
+    (nested / "a").write_text("1")
+    git(nested, "add", "a")
+    git(nested, "commit", "-q", "-m", "x")
+    with (nested / ".git" / "config").open("a") as config:
+        config.write(f"[core]\n\tfsmonitor = {program}\n")
+    git(nested.parent, "init", "-q")  # and a folder with tracked files becomes one
+
+    evidence = gather(place)
+    create_branch(place, "feat/x")
+    commit_all(place, "work")
+
+    assert ("src/nested",) == evidence.left_out
+    assert not canary.exists()
+
+
+def test_objects_are_never_fetched_from_a_remote_of_the_agents(place: Place, program: Path, canary: Path) -> None:
+    """A missing object is an error, and not fetched from the agent's promisor remote."""
+    poison(place, program)
+    (place.worktree / ".git" / "HEAD").write_text("1" * 40 + "\n")
+
+    with pytest.raises(SeptetError):
+        gather(place)
+
+    assert not canary.exists()
+
+
+def test_replacements_and_grafts_do_not_change_what_is_seen(place: Place, origin: Origin) -> None:
+    """What is pushed is what was committed, whatever the agent wants git to take for it."""
+    (place.worktree / "new.py").write_text("1")
+    create_branch(place, "feat/x")
+    sha = commit_all(place, "work")
+    git(place.worktree, "replace", sha, place.base_sha)
+
+    assert {"new.py"} == {change.path for change in gather(place).files_changed}
+    push(place, "feat/x", sha)
+
+    assert "1" == git(origin.bare, "show", "feat/x:new.py")
+
+
+def test_nothing_is_written_through_links_of_the_agents(place: Place, tmp_path: Path) -> None:
+    """Objects and refs that were replaced by links to elsewhere are refused before anything is written."""
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (place.worktree / "new.py").write_text("1")
+    heads = place.worktree / ".git" / "refs" / "heads"
+    heads.rename(tmp_path / "heads")
+    heads.symlink_to(outside)
+
+    with pytest.raises(SeptetError, match="leads out"):
+        create_branch(place, "feat/x")
+    with pytest.raises(SeptetError, match="leads out"):
+        commit_all(place, "work")
+
+    assert [] == os.listdir(outside)
+
+
+def test_the_agents_index_is_replaced_and_not_written_through(place: Place, tmp_path: Path) -> None:
+    """An index that is a link to somewhere is replaced; what it led to stays."""
+    target = tmp_path / "target"
+    target.write_text("theirs")
+    (place.worktree / ".git" / "index").unlink()
+    (place.worktree / ".git" / "index").symlink_to(target)
+    (place.worktree / ".git" / "index.septet").symlink_to(target)
+    (place.worktree / "new.py").write_text("1")
+
+    commit_all(place, "work")
+
+    assert "theirs" == target.read_text()
+    assert "" == git(place.worktree, "status", "--porcelain")

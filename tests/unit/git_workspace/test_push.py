@@ -1,0 +1,164 @@
+"""The engine's push."""
+
+import subprocess
+from collections.abc import Callable
+
+import pytest
+from fakes.repositories import Origin, git
+
+from septet.errors import GitError, InvalidInputError, NotFoundError
+from septet.git.address import parse_address
+from septet.git.branches import create_branch
+from septet.git.commit import commit_all
+from septet.git.place import Place
+from septet.git.push import push, remote_branch
+from septet.git.workspace import open_workspace
+from septet.state import StateDir
+
+BRANCH = "feat/wo-1"
+
+
+@pytest.fixture
+def commit(place: Place) -> Callable[[], str]:
+    """Return a function that makes one more commit on the branch."""
+
+    def commit_it() -> str:
+        create_branch(place, BRANCH)
+        path = place.worktree / "new.py"
+        path.write_text((path.read_text() if path.exists() else "") + "x = 1\n")
+        return commit_all(place, "work")
+
+    return commit_it
+
+
+def test_a_new_branch_is_pushed_once(place: Place, origin: Origin, commit: Callable[[], str]) -> None:
+    """The remote has the commit; a second push of it changes nothing."""
+    sha = commit()
+    assert remote_branch(place, BRANCH) is None
+
+    assert sha == push(place, BRANCH, sha)
+    assert sha == push(place, BRANCH, sha)
+    assert sha == push(place, BRANCH, sha, expected=sha)
+
+    assert sha == origin.sha(BRANCH) == remote_branch(place, BRANCH)
+
+
+def test_more_commits_follow(place: Place, origin: Origin, commit: Callable[[], str]) -> None:
+    """The branch goes on from where it is expected to be."""
+    first = push(place, BRANCH, commit())
+    second = commit()
+
+    assert second == push(place, BRANCH, second, expected=first)
+    assert second == origin.sha(BRANCH)
+
+
+def test_somebody_elses_branch_is_never_overwritten(
+    place: Place, origin: Origin, commit: Callable[[], str]
+) -> None:
+    """A branch that should not be there, is elsewhere, or holds other commits is left as it is."""
+    theirs = origin.push({"theirs": "1"}, branch=BRANCH)
+    sha = commit()
+
+    for expected in (None, theirs, place.base_sha, "1" * 40):
+        with pytest.raises(GitError, match=BRANCH) as refused:
+            push(place, BRANCH, sha, expected=expected)
+        assert "Somebody else" in refused.value.remedy
+
+    assert theirs == origin.sha(BRANCH)
+
+
+def test_a_branch_that_vanished_is_not_made_again(place: Place, origin: Origin, commit: Callable[[], str]) -> None:
+    """A branch that was deleted on the remote is not where it is expected to be."""
+    first = push(place, BRANCH, commit())
+    git(origin.bare, "branch", "-D", BRANCH)
+
+    with pytest.raises(GitError, match="rejected"):
+        push(place, BRANCH, commit(), expected=first)
+
+
+@pytest.mark.parametrize("branch", ["main"])
+def test_the_base_is_never_pushed_to(place: Place, origin: Origin, commit: Callable[[], str], branch: str) -> None:
+    """A push to where the work starts from is refused before git is asked."""
+    with pytest.raises(InvalidInputError, match="never pushed to"):
+        push(place, branch, commit())
+
+    assert place.base_sha == origin.sha("main")
+
+
+@pytest.mark.parametrize(
+    ("hook", "remedy"),
+    [
+        ("echo 'GH006: Protected branch update failed' >&2; exit 1", "protected"),
+        ("echo 'refusing to allow an OAuth App to update workflow' >&2; exit 1", "workflows"),
+        ("echo 'GH013: Repository rule violations found' >&2; exit 1", "rule"),
+        ("echo 'no' >&2; exit 1", "hook"),
+    ],
+)
+def test_what_the_remote_says_is_told(
+    place: Place, origin: Origin, commit: Callable[[], str], hook: str, remedy: str
+) -> None:
+    """A refusal of the remote comes with its own words, and with what to do."""
+    update = origin.bare / "hooks" / "update"
+    update.parent.mkdir(exist_ok=True)
+    update.write_text(f"#!/bin/sh\nprintf '\\033[31m' >&2\n{hook}\n")
+    update.chmod(0o755)
+
+    with pytest.raises(GitError, match="rejected") as refused:
+        push(place, BRANCH, commit())
+
+    assert remedy in refused.value.remedy
+    assert "\x1b" not in refused.value.message
+
+
+def test_a_checkout_takes_a_new_branch(origin: Origin, state: StateDir, env: dict[str, str]) -> None:
+    """A person's checkout is an origin too: it gets the branch, and its files stay."""
+    address = parse_address(str(origin.checkout))
+    place = open_workspace(state, address, "wo-5", first_run_id="r", env=env)
+    create_branch(place, "feat-5")
+    (place.worktree / "new.py").write_text("1")
+    sha = commit_all(place, "work")
+
+    push(place, "feat-5", sha)
+
+    assert sha == git(origin.checkout, "rev-parse", "feat-5")
+    assert not (origin.checkout / "new.py").exists()
+
+
+def test_a_branch_that_is_checked_out_there_is_refused(
+    origin: Origin, state: StateDir, env: dict[str, str]
+) -> None:
+    """git does not push under a person's feet, and the error says so."""
+    address = parse_address(str(origin.checkout))
+    place = open_workspace(state, address, "wo-5", first_run_id="r", env=env)
+    create_branch(place, "feat-5")
+    (place.worktree / "new.py").write_text("1")
+    first = push(place, "feat-5", commit_all(place, "work"))
+    git(origin.checkout, "checkout", "-q", "feat-5")
+    (place.worktree / "new.py").write_text("2")
+
+    with pytest.raises(GitError) as refused:
+        push(place, "feat-5", commit_all(place, "more"), expected=first)
+
+    assert "checked out" in refused.value.remedy
+
+
+def test_an_origin_that_is_gone_is_not_found(place: Place, origin: Origin, commit: Callable[[], str]) -> None:
+    """A repository that was moved away is an error that names it."""
+    sha = commit()
+    origin.bare.rename(origin.bare.with_name("moved"))
+
+    with pytest.raises(NotFoundError, match=r"repo\.git"):
+        push(place, BRANCH, sha)
+
+
+def test_a_commit_that_nobody_has_is_an_error(place: Place) -> None:
+    """git says that there is no such commit, and nothing happens."""
+    with pytest.raises(GitError):
+        push(place, BRANCH, "1" * 40)
+
+
+def test_pushed_commits_are_whole(place: Place, origin: Origin, commit: Callable[[], str]) -> None:
+    """Everything that the commit needs is on the remote, though the workspace borrows most of it."""
+    push(place, BRANCH, commit())
+
+    subprocess.run(["git", "-C", str(origin.bare), "fsck", "--strict", "--full"], check=True, capture_output=True)

@@ -1,0 +1,307 @@
+"""Origins over HTTP and ssh, as far as loopback goes, and what is said when they refuse."""
+
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from fakes.git_http import GitHttp, serving_git
+from fakes.repositories import Origin, git, make_origin
+
+from septet.errors import GitError, GitUnavailableError, NotFoundError, SeptetError
+from septet.git.address import parse_address
+from septet.git.branches import branch_refusal, create_branch
+from septet.git.commit import commit_all
+from septet.git.push import push, remote_branch
+from septet.git.remote import Remote
+from septet.git.remote_failures import failure_of, printable
+from septet.git.workspace import open_workspace
+from septet.state import StateDir
+
+TOKEN = "ghs_top_secret_token"  # noqa: S105 -- of the fake
+
+
+@pytest.fixture
+def origin(tmp_path: Path) -> Origin:
+    """Return an origin that takes pushes over HTTP."""
+    origin = make_origin(tmp_path / "served" / "o", name="foo.js.git")
+    origin.push({"README.md": "# Sample\n"})
+    git(origin.bare, "config", "http.receivepack", "true")
+    return origin
+
+
+@pytest.fixture
+def server(tmp_path: Path, origin: Origin) -> Iterator[GitHttp]:
+    """Return a server of the origin."""
+    with serving_git(GitHttp(tmp_path / "served", TOKEN)) as server:
+        yield server
+
+
+def test_an_https_origin_is_fetched_and_pushed_with_the_token(
+    server: GitHttp, state: StateDir, env: dict[str, str], origin: Origin
+) -> None:
+    """From the mirror to the pushed branch, with large chunked bodies, the token opens the way."""
+    address = parse_address(f"{server.url}/o/foo.js.git")
+    place = open_workspace(state, address, "wo-1", first_run_id="r", env=env, token=TOKEN)
+    assert branch_refusal(place, "feat-1", token=TOKEN) is None
+    create_branch(place, "feat-1")
+    (place.worktree / "big.bin").write_bytes(bytes(range(256)) * 20_000)
+    sha = commit_all(place, "work")
+
+    assert sha == push(place, "feat-1", sha, token=TOKEN)
+    assert sha == push(place, "feat-1", sha, token=TOKEN)
+    assert sha == remote_branch(place, "feat-1", token=TOKEN) == origin.sha("feat-1")
+
+
+def test_the_token_is_in_no_file_and_no_argument(
+    server: GitHttp, state: StateDir, env: dict[str, str], tmp_path: Path
+) -> None:
+    """Nothing under the state directory holds the token, nor does any command line, nor an error."""
+    real = subprocess.check_output(["sh", "-c", "command -v git"], text=True).strip()
+    folder, seen = tmp_path / "bin", tmp_path / "argv"
+    folder.mkdir()
+    (folder / "git").write_text(f'#!/bin/sh\necho "$@" >> {seen}\nexec {real} "$@"\n')
+    (folder / "git").chmod(0o755)
+    spying = {**env, "PATH": f"{folder}:{env['PATH']}"}
+    address = parse_address(f"{server.url}/o/foo.js.git")
+
+    place = open_workspace(state, address, "wo-1", first_run_id="r", env=spying, token=TOKEN)
+    create_branch(place, "feat-1")
+    (place.worktree / "a").write_text("1")
+    push(place, "feat-1", commit_all(place, "work"), token=TOKEN)
+    server.status = 403
+    with pytest.raises(GitError) as refused:
+        remote_branch(place, "feat-1", token=TOKEN)
+
+    secrets = [TOKEN.encode(), next(header for header in server.seen if header).removeprefix("Basic ").encode()]
+    assert "fetch" in seen.read_text()
+    everything = [path.read_bytes() for path in (*state.root.rglob("*"), seen) if path.is_file()]
+    assert not any(secret in content for secret in secrets for content in everything)
+    assert TOKEN not in f"{refused.value!r}{refused.value}{Remote(place.origin, env, TOKEN)!r}"
+
+
+def test_the_token_goes_to_its_host_alone(server: GitHttp, tmp_path: Path, env: dict[str, str]) -> None:
+    """A user's rewriting of URLs to another host does not take the token along."""
+    (Path(env["HOME"]) / ".gitconfig").write_text(f'[url "{server.url}/"]\n\tinsteadOf = http://localhost:1/\n')
+    (tmp_path / "m").mkdir()
+    git(tmp_path / "m", "init", "-q", "--bare", ".")
+
+    with pytest.raises(GitError):
+        Remote("http://localhost:1/o/foo.js.git", env, TOKEN).refs(tmp_path / "m")
+
+    assert {""} == set(server.seen)
+
+
+def test_the_users_credential_helper_serves_without_a_token(
+    server: GitHttp, state: StateDir, env: dict[str, str], tmp_path: Path
+) -> None:
+    """Where the worker has no token, git's own helpers are asked; with a token they learn nothing."""
+    helper, asked = tmp_path / "helper", tmp_path / "asked"
+    helper.write_text(f"#!/bin/sh\necho $1 >> {asked}\necho username=x-access-token\necho password={TOKEN}\n")
+    helper.chmod(0o755)
+    (Path(env["HOME"]) / ".gitconfig").write_text(f"[credential]\n\thelper = {helper}\n")
+    address = parse_address(f"{server.url}/o/foo.js.git")
+
+    open_workspace(state, address, "wo-1", first_run_id="r", env=env, token=TOKEN)
+    assert not asked.exists()
+
+    open_workspace(state, address, "wo-2", first_run_id="r", env=env)
+    assert "get" in asked.read_text()
+
+
+@pytest.mark.parametrize("token", [None, "wrong"])
+def test_refused_credentials_are_told_at_once(
+    server: GitHttp, state: StateDir, env: dict[str, str], token: str | None
+) -> None:
+    """Nobody is asked at a prompt or by a program; the error names what to set."""
+    address = parse_address(f"{server.url}/o/foo.js.git")
+    asking = {**env, "GIT_ASKPASS": "/bin/false", "SSH_ASKPASS": "/bin/false", "DISPLAY": ":0"}
+
+    with pytest.raises(GitError, match="credentials") as refused:
+        open_workspace(state, address, "wo-1", first_run_id="r", env=asking, token=token)
+
+    assert "SEPTET_GITHUB_TOKEN" in refused.value.remedy
+    assert not refused.value.retryable
+
+
+def test_an_account_that_may_not_push_is_told(server: GitHttp, state: StateDir, env: dict[str, str]) -> None:
+    """A token that may read and not write opens the workspace, and the push names the missing right."""
+    server.readers = frozenset({"reader"})
+    address = parse_address(f"{server.url}/o/foo.js.git")
+    place = open_workspace(state, address, "wo-1", first_run_id="r", env=env, token="reader")
+    create_branch(place, "feat-1")
+    (place.worktree / "a").write_text("1")
+
+    with pytest.raises(GitError, match="does not allow") as refused:
+        push(place, "feat-1", commit_all(place, "work"), token="reader")
+
+    assert "write" in refused.value.remedy
+
+
+def test_a_repository_that_is_not_there_is_not_found(
+    server: GitHttp, state: StateDir, env: dict[str, str]
+) -> None:
+    """404 means that the address is wrong, or that the account may not see it."""
+    address = parse_address(f"{server.url}/o/none.git")
+
+    with pytest.raises(NotFoundError, match="none"):
+        open_workspace(state, address, "wo-1", first_run_id="r", env=env, token=TOKEN)
+
+
+@pytest.mark.parametrize("status", [429, 500, 503])
+def test_a_busy_host_is_worth_another_try(
+    server: GitHttp, state: StateDir, env: dict[str, str], status: int
+) -> None:
+    """A server error is no fault of the work order: a retry can help."""
+    server.status = status
+    address = parse_address(f"{server.url}/o/foo.js.git")
+
+    with pytest.raises(GitUnavailableError) as refused:
+        open_workspace(state, address, "wo-1", first_run_id="r", env=env, token=TOKEN)
+    assert refused.value.retryable
+
+    server.status = 0
+    assert open_workspace(state, address, "wo-1", first_run_id="r", env=env, token=TOKEN).worktree.is_dir()
+
+
+def test_a_host_that_is_not_there_is_worth_another_try(tmp_path: Path, env: dict[str, str]) -> None:
+    """A port where nobody listens is network trouble."""
+    git(tmp_path, "init", "-q", "--bare", "m")
+
+    with pytest.raises(GitUnavailableError):
+        Remote("http://127.0.0.1:1/o/r.git", env).refs(tmp_path / "m")
+
+
+def test_a_host_that_stays_silent_is_given_up(tmp_path: Path, env: dict[str, str]) -> None:
+    """A remote that takes too long is network trouble, and git is killed."""
+    slow = tmp_path / "bin" / "git"
+    slow.parent.mkdir()
+    slow.write_text("#!/bin/sh\nexec sleep 60\n")
+    slow.chmod(0o755)
+
+    with pytest.raises(GitUnavailableError, match="did not answer"):
+        Remote("/nowhere", {**env, "PATH": f"{slow.parent}:{env['PATH']}"}).run(
+            tmp_path / "m", "fetch", timeout_seconds=0.2
+        )
+
+
+@pytest.fixture
+def ssh(tmp_path: Path) -> Callable[[str], Path]:
+    """Return a function that makes an `ssh` which notes how it was called and then runs what it was told to."""
+
+    def make(name: str) -> Path:
+        path = tmp_path / "ssh-bin" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(
+            f'#!/bin/sh\necho "$0 $*" >> {tmp_path}/ssh-argv\n'
+            'for last; do :; done\nunset GIT_DIR\nexec sh -c "$last"\n'
+        )
+        path.chmod(0o755)
+        return path
+
+    return make
+
+
+@pytest.mark.parametrize("form", ["ssh://git@127.0.0.1:2222{path}", "git@127.0.0.1:{path}"])
+def test_an_ssh_origin_is_reached_in_batch_mode(  # noqa: PLR0917 -- fixtures
+    form: str,
+    ssh: Callable[[str], Path],
+    origin: Origin,
+    state: StateDir,
+    env: dict[str, str],
+    tmp_path: Path,
+) -> None:
+    """Both ssh forms fetch and push, and ssh is told never to ask."""
+    folder = ssh("ssh").parent
+    address = parse_address(form.format(path=origin.bare))
+    with_ssh = {**env, "PATH": f"{folder}:{env['PATH']}"}
+
+    place = open_workspace(state, address, "wo-1", first_run_id="r", env=with_ssh, token=TOKEN)
+    create_branch(place, "feat-1")
+    (place.worktree / "a").write_text("1")
+    sha = push(place, "feat-1", commit_all(place, "work"))
+
+    assert sha == origin.sha("feat-1")
+    calls = (tmp_path / "ssh-argv").read_text().splitlines()
+    assert calls
+    assert all("-oBatchMode=yes" in call for call in calls)
+
+
+def test_the_users_own_way_to_ssh_is_taken(
+    ssh: Callable[[str], Path], origin: Origin, tmp_path: Path, env: dict[str, str]
+) -> None:
+    """`core.sshCommand` of the user's settings is used in batch mode; GIT_SSH_COMMAND goes before it, as it is."""
+    git(tmp_path, "init", "-q", "--bare", "m")
+    configured, from_env = ssh("ssh-configured"), ssh("ssh-from-env")
+    (Path(env["HOME"]) / ".gitconfig").write_text(f"[core]\n\tsshCommand = {configured} -i key\n")
+    url = f"git@127.0.0.1:{origin.bare}"
+
+    Remote(url, env).refs(tmp_path / "m")
+    Remote(url, {**env, "GIT_SSH_COMMAND": str(from_env)}).refs(tmp_path / "m")
+
+    first, second = (tmp_path / "ssh-argv").read_text().splitlines()
+    assert first.startswith(f"{configured} -i key -oBatchMode=yes")
+    assert second.startswith(str(from_env))
+    assert "BatchMode" not in second
+
+
+def test_refs_are_listed(origin: Origin, tmp_path: Path, env: dict[str, str]) -> None:
+    """HEAD and the commits of all refs come in one answer; a detached HEAD names no branch."""
+    git(tmp_path, "init", "-q", "--bare", "m")
+    remote = Remote(str(origin.bare), env)
+    sha = origin.sha("main")
+
+    listed = remote.refs(tmp_path / "m")
+    assert ("refs/heads/main", {"HEAD": sha, "refs/heads/main": sha}) == (listed.head, dict(listed.shas))
+
+    (origin.bare / "HEAD").write_text(f"{sha}\n")
+    assert remote.refs(tmp_path / "m", "HEAD").head is None
+
+
+@pytest.mark.parametrize(
+    ("said", "error", "words"),
+    [
+        ("fatal: detected dubious ownership in repository at '/srv/r'", GitError, "safe.directory"),
+        ("Host key verification failed.\nfatal: Could not read from remote repository.", GitError, "known_hosts"),
+        (
+            "git@h: Permission denied (publickey).\nfatal: the remote end hung up unexpectedly",
+            GitError,
+            "ssh agent",
+        ),
+        ("fatal: unable to access: SSL certificate problem: self signed", GitError, "GIT_SSL_CAINFO"),
+        ("remote: Invalid username or password.\nfatal: Authentication failed for 'x'", GitError, "TOKEN"),
+        ("fatal: could not read Username for 'https://h': terminal prompts disabled", GitError, "TOKEN"),
+        ("remote: Permission to o/r.git denied to bob.\nThe requested URL returned error: 403", GitError, "right"),
+        ("remote: Repository not found.\nfatal: repository 'https://h/o/r/' not found", NotFoundError, "address"),
+        ("ERROR: Repository not found.\nfatal: Could not read from remote repository.", NotFoundError, "address"),
+        ("fatal: unable to access: Could not resolve host: nohost.example", GitUnavailableError, "DNS"),
+        ("ssh: Could not resolve hostname nohost: Name or service not known", GitUnavailableError, "DNS"),
+        ("fatal: unable to access: Failed to connect to h port 443", GitUnavailableError, "network"),
+        ("ssh: connect to host h port 22: Connection refused", GitUnavailableError, "network"),
+        ("fatal: the remote end hung up unexpectedly\nfatal: early EOF", GitUnavailableError, "network"),
+        (
+            "error: RPC failed; HTTP 502 curl 22 The requested URL returned error: 502",
+            GitUnavailableError,
+            "network",
+        ),
+        ("remote: fatal: Unable to create temporary file: Permission denied", GitError, "worker's user"),
+        ("fatal: something new", GitError, ""),
+    ],
+)
+def test_gits_words_are_told_with_a_remedy(said: str, error: type[SeptetError], words: str) -> None:
+    """What git prints becomes an error that says whether a retry can help, and what to do."""
+    failure = failure_of("fetch", "https://h/o/r", said.encode())
+
+    assert error is type(failure)
+    assert words in failure.remedy
+    assert "https://h/o/r" in failure.message
+    assert said.splitlines()[0] in failure.message
+
+
+def test_words_of_a_remote_are_cleaned_and_bounded() -> None:
+    """Escape sequences, progress and endless output of a remote do not reach a terminal or a payload."""
+    shown = printable(b"a\x1b[31mred\rb\n\n\xff" + b"x" * 10_000)
+
+    assert "\x1b" not in shown
+    assert 2000 == len(shown)
+    assert "a[31mred\nb" == printable(b"a\x1b[31mred\rb\n")
