@@ -12,26 +12,26 @@ from typing import Final, Literal
 
 from pydantic import JsonValue
 
-from septet.answers.json_reader import MAX_DEPTH, Reading, read_json
+from septet.answers.json_reader import BARE_WORD, BEHIND_A_SCALAR, BLANK, NUMBER, QUOTED, Reading, read_json
 
 Rung = Literal["structured", "json", "fence", "embedded", "plain", "mended"]
 """How an answer was read, in the order in which the ways are trusted."""
 
-_BLANK: Final = r"[ \t\n\r]*+"
 _FENCE: Final = r"(?:`{3,}+|~{3,}+)"
-_COMMENT: Final = r"//|/\*"
-# Only a bracket with something of JSON behind it is read. Those of prose and code are passed over here, at the
-# speed of the regular expression, and so are rows of brackets that are deeper than any answer.
-_OBJECT: Final = rf"\{{{_BLANK}(?:[\"']|{_COMMENT}|[A-Za-z_$][\w$]*+{_BLANK}:)"
-_ARRAY: Final = rf"\[(?!\[{{{MAX_DEPTH}}}){_BLANK}(?:[\[{{\"'0-9-]|{_COMMENT}|(?:[tT]rue|[fF]alse|null|None)\b)"
+# In prose only a bracket with something of JSON behind it is read. Others are passed over here, at the speed of the
+# regular expression, and so are rows of brackets that are longer than any answer's.
+_OBJECT: Final = rf"\{{{BLANK}(?:{QUOTED}|{BARE_WORD}){BLANK}:"
+_SCALAR: Final = rf"(?:{QUOTED}|{NUMBER}|[tT]rue|[fF]alse|null|None){BEHIND_A_SCALAR}"
+_ARRAY: Final = rf"\[(?:[\[ \t\n\r]{{0,64}}+(?:{_OBJECT}|{_SCALAR}|\{{{BLANK}\}})|{BLANK}\[{BLANK}\])"
 _OPENING: Final = re.compile(
     # A row of backquotes is tried at its first one only, else a long row would be scanned from each of them.
-    rf"(?P<alone>\A|(?<![`~]){_FENCE}[ \t]*+[\w.+-]*+{_BLANK})(?=[{{\[])"
-    rf"|(?P<key>[\"']{_BLANK}:{_BLANK})?+(?={_OBJECT}|{_ARRAY})"
+    rf"(?P<alone>\A|(?<![`~]){_FENCE}[ \t]*+[\w.+-]*+{BLANK})(?=[{{\[])"
+    rf"|(?P<key>[\"']{BLANK}:{BLANK})?+(?={_OBJECT}|{_ARRAY})"
 )
+_BARE_KEY: Final = re.compile(rf"\{{{BLANK}{BARE_WORD}{BLANK}:")
 _AROUND: Final = "\ufeff \t\n\r"
-_TEXT_END: Final = re.compile(rf"{_BLANK}\Z")
-_FENCE_END: Final = re.compile(rf"{_BLANK}(?:{_FENCE}|\Z)")
+_TEXT_END: Final = re.compile(rf"{BLANK}\Z")
+_FENCE_END: Final = re.compile(rf"{BLANK}(?:{_FENCE}|\Z)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +61,18 @@ def values_in(text: str) -> Iterator[Found]:
     An empty `[]` or `{}` says something only where it stands alone; in prose it is passed over.
     """
     text = text.strip(_AROUND)
-    at = 0
+    at = broken_until = 0
     while opening := _OPENING.search(text, at):
-        reading = read_json(text, opening.end())
+        start = opening.end()
+        may_be_prose = _BARE_KEY.match(text, start) is not None
+        if may_be_prose and start < broken_until:
+            at = start + 1
+            continue
+        reading = read_json(text, start)
         at = reading.end
+        if may_be_prose and reading.value is None:
+            # A stray brace before `Answer: {...}`, say: what stands behind it is looked at once more.
+            at, broken_until = start + 1, reading.end
         rung = _rung(text, opening, reading)
         if opening["key"]:
             yield Found(None, rung, faults=("it is a part of a larger value that is broken",))

@@ -20,7 +20,6 @@ from septet.forges.ref_store import RefStore, Stored
 from septet.git.engine import Git
 
 REF: Final = "refs/septet/forge"
-_TRIES: Final = 100
 _LONGEST_PAUSE_SECONDS: Final = 0.05
 _IDENTITY: Final = {
     "GIT_AUTHOR_NAME": "Septet",
@@ -69,6 +68,8 @@ class LocalForge:
     env: Mapping[str, str] = field(default_factory=dict)
     """The environment of engine git."""
     name: str = "local"
+    tries: int = 100
+    """How often a write is tried again when another one was faster."""
 
     def issue(self, number: int) -> Issue:
         """Return an issue; as `Forge.issue`."""
@@ -148,7 +149,7 @@ class LocalForge:
 
     def _until_done(self, change: Callable[[Stored], T | None]) -> T:
         """Return what `change` returns, once no other writer was faster: until then it returns `None`."""
-        for _ in range(_TRIES):
+        for _ in range(self.tries):
             if (done := change(self._store.read())) is not None:
                 return done
             time.sleep(random.uniform(0, _LONGEST_PAUSE_SECONDS))  # noqa: S311 -- to let others through, no secret

@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Final
 
 from septet.errors import SnapshotError
+from septet.git.changes import shown_path
 from septet.git.place import Place
 from septet.git.snapshots.contents import FOLDER
 from septet.git.snapshots.lay import lay
 from septet.git.snapshots.layout import Item, read, read_left_out
 from septet.git.snapshots.objects import read_blobs
 from septet.git.snapshots.removal import remove_folder
-from septet.git.snapshots.snapshot import Snapshot, shown
+from septet.git.snapshots.snapshot import Snapshot
 from septet.git.snapshots.survey import OPEN_FOLDER, OVER_LIMIT, above, open_below
 from septet.git.snapshots.take import take
 from septet.git.snapshots.vault import vault_at, verify
@@ -134,7 +135,7 @@ def _refuse(place: Place, left_out: Iterable[bytes]) -> None:
     Raises:
         SnapshotError: There is something.
     """
-    paths = [shown(path) for path in left_out]
+    paths = [shown_path(path) for path in left_out]
     if not paths:
         return
     rest = f" and {len(paths) - _SHOWN_PATHS} more" if len(paths) > _SHOWN_PATHS else ""

@@ -10,9 +10,9 @@ from pydantic import ValidationError
 from septet.contracts.wire import Wire
 from septet.errors import InvalidInputError, NotFoundError, WorkspaceError
 from septet.git.address import Address
-from septet.git.snapshots.durable import write_durably
 from septet.git.mirror import Base
 from septet.git.place import Place
+from septet.git.snapshots.durable import write_durably
 from septet.state import StateDir
 
 _ORDER_ID: Final = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._-]{1,64}")

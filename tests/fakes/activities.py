@@ -39,7 +39,9 @@ def done(call: StepCall, text: str | None = None, **facts: Any) -> StepResult:
 
 def ended(call: StepCall, verdict: Verdict, *reasons: str, **facts: Any) -> StepResult:
     """Return a step that was not done."""
-    return StepResult(step=call.step, verdict=verdict, reasons=reasons, session_id="session", agent="double", **facts)
+    return StepResult(
+        step=call.step, verdict=verdict, reasons=reasons, session_id="session", agent="double", **facts
+    )
 
 
 @dataclass

@@ -5,7 +5,6 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-
 _PERSON = {
     f"GIT_{role}_{fact}": value
     for role in ("AUTHOR", "COMMITTER")
@@ -19,7 +18,7 @@ def git_env(home: Path) -> dict[str, str]:
     return {"PATH": os.environ["PATH"], "HOME": str(home), "GIT_CONFIG_NOSYSTEM": "1"}
 
 
-def git(  # noqa: PLR0913 -- each is a fact of the process
+def git(
     folder: Path,
     *args: str,
     env: dict[str, str] | None = None,

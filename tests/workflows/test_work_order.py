@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -10,9 +10,9 @@ import pytest
 from fakes.activities import Doubles, done, ended
 from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
 from temporalio.common import RawValue
+from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.exceptions import ApplicationError
 from temporalio.worker import Replayer, Worker
-from temporalio.contrib.pydantic import pydantic_data_converter
 
 from septet.contracts.facts import Rescue
 from septet.contracts.names import Step, Verdict
@@ -26,13 +26,9 @@ STEPS = [step.value for step in Step]
 
 
 @asynccontextmanager
-async def work_order(
-    client: Client, doubles: Doubles, *inputs: Any
-) -> AsyncIterator[WorkflowHandle[Any, Any]]:
+async def work_order(client: Client, doubles: Doubles, *inputs: Any) -> AsyncIterator[WorkflowHandle[Any, Any]]:
     """Start a work order with doubled activities; at the end its history is replayed."""
-    worker = Worker(
-        client, task_queue=doubles.task_queue, workflows=[WorkOrder], activities=doubles.activities()
-    )
+    worker = Worker(client, task_queue=doubles.task_queue, workflows=[WorkOrder], activities=doubles.activities())
     async with worker:
         handle = await client.start_workflow(
             "WorkOrder",

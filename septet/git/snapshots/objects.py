@@ -8,6 +8,7 @@ from septet.git.engine import Git
 
 _BATCH_BYTES: Final = 32 << 20
 """What is held in memory at a time; a larger object is read alone."""
+_MISSING: Final = b"missing"
 
 
 def read_blobs(repository: Git, sizes: Mapping[str, int]) -> Iterator[tuple[str, bytes]]:
@@ -21,17 +22,32 @@ def read_blobs(repository: Git, sizes: Mapping[str, int]) -> Iterator[tuple[str,
         SnapshotError: One is missing.
     """
     for batch in _batches(sizes):
-        output = memoryview(repository.run("cat-file", "--batch", stdin="\n".join([*batch, ""]).encode()))
-        start = 0
-        for sha in batch:
-            end = start + len(f"{sha} blob {sizes[sha]}\n")
-            if output[start:end] != f"{sha} blob {sizes[sha]}\n".encode():
+        for sha, content in read_objects(repository, batch).items():
+            if content is None:
                 raise SnapshotError(f"Object {sha} is missing from {repository.git_dir}.")
-            yield sha, bytes(output[end : end + sizes[sha]])
-            start = end + sizes[sha] + 1
+            yield sha, content
 
 
-def _batches(sizes: Mapping[str, int]) -> Iterable[list[str]]:
+def read_objects(repository: Git, names: Iterable[str]) -> dict[str, bytes | None]:
+    """Return the content of each object by the id that it was asked for with; `None` for one that is missing."""
+    asked = list(names)
+    output = repository.run("cat-file", "--batch", stdin="".join(f"{name}\n" for name in asked).encode())
+    found: dict[str, bytes | None] = {}
+    start = 0
+    for name in asked:
+        end = output.index(b"\n", start)
+        facts = output[start:end].split()
+        start = end + 1
+        if facts[-1] == _MISSING:
+            found[name] = None
+            continue
+        size = int(facts[-1])
+        found[name] = output[start : start + size]
+        start += size + 1
+    return found
+
+
+def _batches(sizes: Mapping[str, int]) -> Iterator[list[str]]:
     batch: list[str] = []
     held = 0
     for sha, size in sizes.items():

@@ -72,30 +72,25 @@ def ref_of(name: str) -> str:
     return REFS + name.replace(".", "%2E")
 
 
-def parse(ref: str, commit: str, content: str, body: bytes) -> Snapshot:
+def parse(ref: str, commit: str, content: bytes) -> Snapshot:
     """Return the snapshot that a commit carries.
 
     Args:
         ref: Its ref.
         commit: Its id.
-        content: The id of its tree.
-        body: Its message without the first line.
+        content: What it says.
 
     Raises:
         SnapshotError: The commit carries none.
     """
+    head, _, message = content.partition(b"\n\n")
     try:
-        facts = msgspec.json.decode(body, type=Snapshot)
+        facts = msgspec.json.decode(message.partition(b"\n\n")[2], type=Snapshot)
     except msgspec.DecodeError as error:
-        message = f"{ref} is no snapshot: {error}."
-        raise SnapshotError(message) from error
+        raise SnapshotError(f"{ref} is no snapshot: {error}.") from error
     name = ref.removeprefix(REFS).replace("%2E", ".")
-    return msgspec.structs.replace(facts, name=name, commit=commit, content=content)
-
-
-def shown(path: bytes) -> str:
-    """Return a path for people."""
-    return path.decode(errors="backslashreplace")
+    tree = head.partition(b"\n")[0].removeprefix(b"tree ").decode()
+    return msgspec.structs.replace(facts, name=name, commit=commit, content=tree)
 
 
 def shorten(items: Iterable[LeftOut]) -> tuple[LeftOut, ...]:

@@ -14,6 +14,7 @@ from typing import Final, Literal
 import msgspec
 
 from septet.errors import GitError, SnapshotError
+from septet.git.changes import shown_path
 from septet.git.engine import Git
 from septet.git.locks import locked
 from septet.git.place import Place
@@ -24,7 +25,7 @@ from septet.git.snapshots.mark import is_base, mark_of
 from septet.git.snapshots.outside import Scene, Sorting, sort
 from septet.git.snapshots.pack import Pack
 from septet.git.snapshots.past import LEDGER, Past, begin, recall
-from septet.git.snapshots.snapshot import Kind, LeftOut, Snapshot, shorten, shown
+from septet.git.snapshots.snapshot import Kind, LeftOut, Snapshot, shorten
 from septet.git.snapshots.survey import OPEN_FOLDER, OVER_LIMIT, join, look_at
 from septet.git.snapshots.vault import next_name, publish
 
@@ -153,7 +154,7 @@ def _look(place: Place, request: _Request, past: Past, root: int) -> tuple[Scene
 
 def _left_out(records: Mapping[bytes, Record]) -> tuple[LeftOut, ...]:
     return shorten(
-        LeftOut(shown(join(path, item.name)), item.reason, item.size)
+        LeftOut(shown_path(join(path, item.name)), item.reason, item.size)
         for path, record in sorted(records.items())
         for item in record.missing
     )

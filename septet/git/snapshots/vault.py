@@ -1,6 +1,7 @@
 """The vault: the bare repository of a repository's snapshots, which no agent can reach."""
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -9,6 +10,7 @@ from septet.git.engine import Git
 from septet.git.locks import locked
 from septet.git.place import Place
 from septet.git.snapshots.durable import fsync_folder, write_durably
+from septet.git.snapshots.objects import read_objects
 from septet.git.snapshots.snapshot import REFS, Snapshot, parse, ref_of
 
 _CONFIG: Final = """\
@@ -26,8 +28,6 @@ _RAW_ATTRIBUTES: Final = b"* -text -filter -ident -working-tree-encoding -eol\n"
 """No byte of a worktree is converted by a command that runs in the vault, whatever a `.gitattributes` says."""
 _WRITTEN_LAST: Final = Path("info") / "attributes"
 _PACKS_BEFORE_COMPACTION: Final = 50
-_FIELDS: Final = "%(refname)%00%(objectname)%00%(tree)%00%(contents:body)%00"
-_FIELD_COUNT: Final = 4
 _SNAPSHOT_REF: Final = re.compile(rf"{REFS}[^/]+/\d+-(?:base|checkpoint|rescue)")
 
 
@@ -75,7 +75,7 @@ def next_name(place: Place, kind: str, last: str | None) -> str:
     """
     folder = place.vault / ref_of(place.order_id)
     names = [path.name for path in folder.iterdir() if path.name[0].isdigit()] if folder.exists() else []
-    known = [last] if last else [snapshot.name for snapshot in list_snapshots(vault_at(place), place.order_id)]
+    known = [last] if last else list(_refs(vault_at(place), f"{ref_of(place.order_id)}/"))
     return f"{place.order_id}/{max(map(_number, names + known), default=-1) + 1:04d}-{kind}"
 
 
@@ -103,17 +103,17 @@ def find(vault: Git, name: str) -> Snapshot:
         NotFoundError: The vault has none of that name.
         SnapshotError: There is something else of that name.
     """
-    for snapshot in _read(vault, ref_of(name)):
-        if snapshot.name == name:
-            return snapshot
-    message = f"There is no snapshot {name} in {vault.git_dir}."
-    raise NotFoundError(message, remedy="`septet rescue list` shows what there is.")
+    ref = ref_of(name)
+    found = _read(vault, {ref: commit for each, commit in _refs(vault, REFS).items() if each == ref})
+    if not found:
+        message = f"There is no snapshot {name} in {vault.git_dir}."
+        raise NotFoundError(message, remedy="`septet rescue list` shows what there is.")
+    return found[0]
 
 
 def list_snapshots(vault: Git, order_id: str | None = None) -> list[Snapshot]:
     """Return all snapshots of a vault by work order and age, or those of one work order."""
-    found = _read(vault, REFS if order_id is None else f"{ref_of(order_id)}/")
-    return sorted(found, key=lambda snapshot: (snapshot.order_id, _number(snapshot.name)))
+    return _read(vault, _refs(vault, REFS if order_id is None else f"{ref_of(order_id)}/"))
 
 
 def verify(vault: Git, snapshot: Snapshot) -> None:
@@ -151,12 +151,20 @@ def _number(name: str) -> int:
     return int(name.rpartition("/")[2].partition("-")[0])
 
 
-def _read(vault: Git, pattern: str) -> list[Snapshot]:
-    output = vault.run("for-each-ref", f"--format={_FIELDS}", pattern)
-    fields = output.split(b"\0")
-    rows = zip(*[iter(fields)] * _FIELD_COUNT, strict=False)
+def _read(vault: Git, refs: Mapping[str, str]) -> list[Snapshot]:
+    """Return the snapshots at `refs`, without those whose commit is missing."""
+    commits = read_objects(vault, refs.values()) if refs else {}
     return [
-        parse(ref, commit.decode(), tree.decode(), body)
-        for head, commit, tree, body in rows
-        if _SNAPSHOT_REF.fullmatch(ref := head.decode().lstrip("\n"))
+        parse(ref, commit, content) for ref, commit in refs.items() if (content := commits[commit]) is not None
     ]
+
+
+def _refs(vault: Git, pattern: str) -> dict[str, str]:
+    """Return the commit of each snapshot's ref, whether it is there or not, by work order and age."""
+    lines = vault.run("for-each-ref", "--format=%(refname) %(objectname)", pattern).decode().splitlines()
+    refs = dict(line.split(" ") for line in lines)
+    return {ref: refs[ref] for ref in sorted(refs, key=_age) if _SNAPSHOT_REF.fullmatch(ref)}
+
+
+def _age(ref: str) -> tuple[str, int]:
+    return ref.rpartition("/")[0], _number(ref)

@@ -76,8 +76,8 @@ def test_a_hostile_stream_loses_no_event(name: str, size: int) -> None:
 def test_one_object_is_a_stream(indent: int | None) -> None:
     """A stream that is one object, on one line or pretty-printed, is one event."""
     text = json.dumps({"type": "result", "usage": {"n": 3}, "list": [{"type": "inner"}]}, indent=indent)
-    assert ["result"] == read(text.encode())[0]
-    assert ["result"] == read(text.encode() + b"\n", 3)[0]
+    assert read(text.encode())[0] == ["result"]
+    assert read(text.encode() + b"\n", 3)[0] == ["result"]
 
 
 @pytest.mark.parametrize("indent", [None, 2])
@@ -85,19 +85,19 @@ def test_one_object_is_a_stream(indent: int | None) -> None:
 def test_one_array_is_a_stream(indent: int | None, mark: bytes) -> None:
     """A stream that is one array of events is those events; what is no object in it is passed over."""
     text = json.dumps([{"type": "a"}, 42, None, {"type": "b", "content": [{"type": "c"}]}], indent=indent)
-    assert ["a", "b"] == read(mark + text.encode(), 5)[0]
+    assert read(mark + text.encode(), 5)[0] == ["a", "b"]
 
 
 def test_an_array_with_an_event_on_each_line_is_a_stream() -> None:
     """Brackets and commas around events, one on each line, do not hide them."""
-    assert ["a", "b", "c"] == read(b'[\n{"type":"a"},\n{"type":"b"},\n{"type":"c"}\n]\n')[0]
+    assert read(b'[\n{"type":"a"},\n{"type":"b"},\n{"type":"c"}\n]\n')[0] == ["a", "b", "c"]
 
 
 def test_a_long_line_is_skipped_and_counted() -> None:
     """A line over 16 MiB is skipped to its newline; what comes before and after is read."""
     long = b'{"type":"long","x":"' + b"x" * LINE_LIMIT_BYTES + b'"}\n'
     types, reader = read(b'{"type":"a"}\n' + long + b'{"type":"b"}\n' + long + b'{"type":"c"}')
-    assert ["a", "b", "c"] == types
+    assert types == ["a", "b", "c"]
     assert reader.skipped_lines == 2
 
 
@@ -106,14 +106,14 @@ def test_a_line_of_the_limit_is_read() -> None:
     line = b'{"type":"a","x":""}'
     line = line.replace(b'""', b'"' + b"x" * (LINE_LIMIT_BYTES - len(line)) + b'"')
     types, reader = read(line + b'\n{"type":"b"}\n')
-    assert ["a", "b"] == types
+    assert types == ["a", "b"]
     assert reader.skipped_lines == 0
 
 
 def test_a_document_over_the_limit_is_none() -> None:
     """A pretty-printed document is kept in memory up to 16 MiB and no further."""
     types, reader = read(b'{\n"x": "' + b"x" * LINE_LIMIT_BYTES + b'",\n"type":"a"\n}')
-    assert [] == types
+    assert types == []
     assert reader.document() is None
 
 

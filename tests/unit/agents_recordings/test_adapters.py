@@ -37,6 +37,7 @@ def programs(tmp_path: Path) -> dict[str, str]:
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
+    """Return a home that does not exist yet."""
     return tmp_path / "home"
 
 

@@ -153,7 +153,7 @@ def test_answer_of_a_run_that_failed_at_its_end_does_not_count(cli: str, case: s
 
 @pytest.mark.parametrize(("cli", "case"), rows(lambda row: "session_id" in row))
 def test_session_is_known_from_the_first_event_on(cli: str, case: str) -> None:
-    """One line is enough to resume a run that is killed after it; copilot names a session only in its last event."""
+    """One line is enough to resume a run that is killed after it; copilot names its session only at the end."""
     printed = (RECORDINGS / cli / f"{case}.stdout").read_bytes()
     if cli != "copilot" and printed.startswith(b'{"'):
         stream = adapter_for(cli).dialect()

@@ -8,7 +8,6 @@ import pytest
 from fakes.pictures import picture, restored_picture
 from fakes.repositories import git
 
-from septet.errors import SnapshotError
 from septet.git.place import Place
 from septet.git.snapshots.restore import restore
 from septet.git.snapshots.vault import vault_at, verify
@@ -97,7 +96,17 @@ def _swap_file_and_folder(tree: Path) -> None:
 
 
 def _strange_names(tree: Path) -> None:
-    for name in (b"new\nline", b"not utf-8 \xff\xfe", b"tab\t", b'quote"', b"back\\slash", b":magic", b" ", b"-rf", b"*?["):
+    for name in (
+        b"new\nline",
+        b"not utf-8 \xff\xfe",
+        b"tab\t",
+        b'quote"',
+        b"back\\slash",
+        b":magic",
+        b" ",
+        b"-rf",
+        b"*?[",
+    ):
         Path(os.fsdecode(os.fsencode(tree) + b"/" + name)).write_bytes(name)
 
 
@@ -143,12 +152,17 @@ CASES: dict[str, Change] = {
         (tree / ".git").rename(tree / "was-git"),
         (tree / ".git").write_text("gitdir: was-git\n"),
     ),
-    "corrupt .git": lambda tree: ((tree / ".git/HEAD").write_bytes(b"\0\xff"), (tree / ".git/index").write_bytes(b"no")),
+    "corrupt .git": lambda tree: (
+        (tree / ".git/HEAD").write_bytes(b"\0\xff"),
+        (tree / ".git/index").write_bytes(b"no"),
+    ),
 }
 
 
 @pytest.mark.parametrize("change", CASES.values(), ids=CASES)
-def test_a_snapshot_gives_back_what_it_took(place: Place, snap: Callable[[], object], tmp_path: Path, change: Change) -> None:
+def test_a_snapshot_gives_back_what_it_took(
+    place: Place, snap: Callable[[], object], tmp_path: Path, change: Change
+) -> None:
     """Names, types, bytes, permission bits, index, HEAD and what is under way are the same after a restore."""
     change(place.worktree)
     before = picture(place.worktree)

@@ -2,22 +2,19 @@
 
 import os
 import pickle
-
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from fakes.pictures import picture, restored_picture
-from fakes.repositories import Origin, git
+from fakes.repositories import git
 
 from septet.errors import SnapshotError
 from septet.git.branches import create_branch
 from septet.git.place import Place
-from septet.git.snapshots.restore import restore
 from septet.git.snapshots.snapshot import Snapshot
-from septet.git.snapshots.take import seed, take
+from septet.git.snapshots.take import take
 from septet.git.snapshots.vault import list_snapshots, prepare, vault_at, verify
 
 LIMIT_BYTES = 1 << 20

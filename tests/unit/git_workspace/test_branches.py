@@ -106,8 +106,8 @@ def test_it_is_made_at_head_without_touching_files_or_index(place: Place) -> Non
     create_branch(place, NAME)
 
     assert Head(NAME, place.base_sha) == current_head(place)
-    assert NAME == git(place.worktree, "branch", "--show-current")
-    assert "A  new.py" == git(place.worktree, "status", "--porcelain")
+    assert git(place.worktree, "branch", "--show-current") == NAME
+    assert git(place.worktree, "status", "--porcelain") == "A  new.py"
     assert readme == (place.worktree / "README.md").stat().st_mtime_ns
     assert index <= (place.worktree / ".git" / "index").stat().st_mtime_ns
 
@@ -134,7 +134,7 @@ def test_a_local_branch_with_other_commits_is_not_taken(place: Place) -> None:
     with pytest.raises(EvidenceError, match="other commits"):
         create_branch(place, NAME)
 
-    assert "main" == current_head(place).branch
+    assert current_head(place).branch == "main"
 
 
 def test_a_branch_folder_in_the_way_is_an_error(place: Place) -> None:
@@ -144,7 +144,7 @@ def test_a_branch_folder_in_the_way_is_an_error(place: Place) -> None:
     with pytest.raises(GitError):
         create_branch(place, "feat/x")
 
-    assert "main" == current_head(place).branch
+    assert current_head(place).branch == "main"
 
 
 def test_locks_of_a_killed_git_do_not_hold_it_up(place: Place) -> None:
@@ -153,7 +153,7 @@ def test_locks_of_a_killed_git_do_not_hold_it_up(place: Place) -> None:
 
     create_branch(place, NAME)
 
-    assert NAME == current_head(place).branch
+    assert current_head(place).branch == NAME
 
 
 def test_a_damaged_repository_is_an_error(place: Place) -> None:

@@ -62,14 +62,14 @@ def test_headers_and_ignored_files_are_passed_over() -> None:
     """Lines that are about no change give no entry, and the fields after a rename stay in step."""
     output = b"# branch.oid x\0! dist/a\0" + b"2 R. " + _FACTS + b" R100 new\0? old\0? other\0"
 
-    assert [b"new", b"other"] == [entry.path for entry in read_status(output)]
+    assert [entry.path for entry in read_status(output)] == [b"new", b"other"]
 
 
 def test_a_nested_repository_is_told_by_its_slash() -> None:
-    """git shows a repository inside the worktree as a folder."""
+    """Git shows a repository inside the worktree as a folder."""
     nested, plain = read_status(b"? vendor/\0? file\0")
 
-    assert (True, False) == (nested.nested_repository, plain.nested_repository)
+    assert (nested.nested_repository, plain.nested_repository) == (True, False)
     assert not Entry(b"sub/", "M", ".").nested_repository
 
 
@@ -77,7 +77,7 @@ def test_name_status_is_read() -> None:
     """All letters of `git diff --name-status -z` have their operation; a copy is a new file."""
     output = b"A\0a\0D\0d\0M\0m\0T\0t\0U\0u\0R100\0from\0r\0C075\0from\0c\0"
 
-    assert [
+    assert list(read_name_status(output)) == [
         ("create", b"a"),
         ("delete", b"d"),
         ("modify", b"m"),
@@ -85,7 +85,7 @@ def test_name_status_is_read() -> None:
         ("modify", b"u"),
         ("rename", b"r"),
         ("create", b"c"),
-    ] == list(read_name_status(output))
+    ]
 
 
 def test_changes_are_sorted_and_shown() -> None:

@@ -34,15 +34,18 @@ def test_everything_that_is_not_ignored_is_committed(branched: Place) -> None:
 
     assert Head("feat-1", sha) == current_head(branched)
     assert branched.base_sha == git(branched.worktree, "rev-parse", f"{sha}^")
-    assert "A\tnew.py\nM\tREADME.md\nD\tsrc/app.py" == "\n".join(
-        sorted(
-            git(branched.worktree, "diff", "--name-status", branched.base_sha, sha).splitlines(),
-            key=lambda line: "AMD".index(line[0]),
+    assert (
+        "\n".join(
+            sorted(
+                git(branched.worktree, "diff", "--name-status", branched.base_sha, sha).splitlines(),
+                key=lambda line: "AMD".index(line[0]),
+            )
         )
+        == "A\tnew.py\nM\tREADME.md\nD\tsrc/app.py"
     )
-    assert "" == git(branched.worktree, "status", "--porcelain")
+    assert git(branched.worktree, "status", "--porcelain") == ""
     assert gather(branched).clean
-    assert "ignored" == (branched.worktree / "debug.log").read_text()
+    assert (branched.worktree / "debug.log").read_text() == "ignored"
 
 
 def test_a_clean_worktree_stays_as_it_is(branched: Place) -> None:
@@ -50,7 +53,7 @@ def test_a_clean_worktree_stays_as_it_is(branched: Place) -> None:
     sha = commit_all(branched, "one")
 
     assert sha == commit_all(branched, "two")
-    assert "one" == git(branched.worktree, "log", "-1", "--format=%s")
+    assert git(branched.worktree, "log", "-1", "--format=%s") == "one"
 
 
 def test_an_attempt_after_a_dead_one_goes_on(branched: Place) -> None:
@@ -65,7 +68,7 @@ def test_an_attempt_after_a_dead_one_goes_on(branched: Place) -> None:
     (folder / "HEAD").write_text(f"{branched.base_sha}\n")  # killed before it was written
 
     assert sha == commit_all(branched, "two")
-    assert "" == git(branched.worktree, "status", "--porcelain")
+    assert git(branched.worktree, "status", "--porcelain") == ""
 
 
 def test_commits_of_the_agent_are_kept(branched: Place) -> None:
@@ -77,8 +80,8 @@ def test_commits_of_the_agent_are_kept(branched: Place) -> None:
     sha = commit_all(branched, "the rest")
 
     assert agents == git(branched.worktree, "rev-parse", f"{sha}^")
-    assert "Ada" == git(branched.worktree, "log", "-1", "--format=%an", agents)
-    assert "" == git(branched.worktree, "status", "--porcelain")
+    assert git(branched.worktree, "log", "-1", "--format=%an", agents) == "Ada"
+    assert git(branched.worktree, "status", "--porcelain") == ""
 
 
 def test_the_agent_can_go_on_working(branched: Place) -> None:
@@ -89,20 +92,21 @@ def test_the_agent_can_go_on_working(branched: Place) -> None:
     git(branched.worktree, "commit", "-q", "-m", "more")
     git(branched.worktree, "mv", "more.py", "moved.py")
 
-    assert {"moved.py": "create"} == {
+    assert {
         change.path: change.operation
         for change in gather(branched, git(branched.worktree, "rev-parse", "HEAD^")).files_changed
-    }
+    } == {"moved.py": "create"}
     commit_all(branched, "two")
-    assert "two" == git(branched.worktree, "log", "-1", "--format=%s")
+    assert git(branched.worktree, "log", "-1", "--format=%s") == "two"
 
 
 def test_septet_commits_where_nobody_has_an_identity(branched: Place) -> None:
     """Without an identity in git's settings the engine commits under its own name."""
     commit_all(branched, "one")
 
-    assert "Septet <septet@localhost> Septet <septet@localhost>" == git(
-        branched.worktree, "log", "-1", "--format=%an <%ae> %cn <%ce>"
+    assert (
+        git(branched.worktree, "log", "-1", "--format=%an <%ae> %cn <%ce>")
+        == "Septet <septet@localhost> Septet <septet@localhost>"
     )
 
 
@@ -113,7 +117,7 @@ def test_the_workers_own_identity_is_taken(branched: Place) -> None:
 
     commit_all(branched, "one")
 
-    assert "Grace <grace@example.org>" == git(branched.worktree, "log", "-1", "--format=%cn <%ce>")
+    assert git(branched.worktree, "log", "-1", "--format=%cn <%ce>") == "Grace <grace@example.org>"
 
 
 def test_it_signs_only_where_set(branched: Place, tmp_path: Path) -> None:
@@ -141,7 +145,7 @@ def test_the_message_is_taken_as_text(branched: Place) -> None:
     """A message is data: comment signs, options, NULs and blanks at the end do no harm."""
     commit_all(branched, "\n\n# not a comment  \n\n--amend\t\nnull\0byte\r\n" + " " * 60_000 + "\n")
 
-    assert "# not a comment\n\n--amend\nnullbyte" == git(branched.worktree, "log", "-1", "--format=%B")
+    assert git(branched.worktree, "log", "-1", "--format=%B") == "# not a comment\n\n--amend\nnullbyte"
 
 
 @pytest.mark.parametrize("message", ["", " \n\t\n", "\0"])
@@ -212,9 +216,11 @@ def test_what_was_staged_by_force_is_committed(branched: Place) -> None:
 
     sha = commit_all(branched, "one")
 
-    assert [".gitignore", "dist/app.js", "new.py"] == git(
-        branched.worktree, "ls-tree", "-r", "--name-only", sha
-    ).splitlines()
+    assert git(branched.worktree, "ls-tree", "-r", "--name-only", sha).splitlines() == [
+        ".gitignore",
+        "dist/app.js",
+        "new.py",
+    ]
     assert (branched.worktree / "README.md").exists()
 
 
@@ -226,7 +232,7 @@ def test_names_of_any_bytes_are_committed(branched: Place) -> None:
 
     commit_all(branched, "one")
 
-    assert "" == git(branched.worktree, "status", "--porcelain")
+    assert git(branched.worktree, "status", "--porcelain") == ""
 
 
 def test_line_endings_are_converted_as_the_repository_wants(open_place: Open, tmp_path: Path) -> None:
@@ -237,16 +243,16 @@ def test_line_endings_are_converted_as_the_repository_wants(open_place: Open, tm
     create_branch(place, "feat-1")
     (place.worktree / "a.txt").write_bytes(b"1\r\n")
     assert place.base_sha == commit_all(place, "nothing but line endings")
-    assert "" == git(place.worktree, "status", "--porcelain")
+    assert git(place.worktree, "status", "--porcelain") == ""
 
     (place.worktree / "b.txt").write_bytes(b"2\r\n")
     (place.worktree / "c.raw").write_bytes(b"3\r\n")
     sha = commit_all(place, "one")
 
-    assert "320a" == git(place.worktree, "cat-file", "blob", f"{sha}:b.txt").encode().hex() + "0a"
-    assert 3 == int(git(place.worktree, "cat-file", "-s", f"{sha}:c.raw"))
-    assert b"2\r\n" == (place.worktree / "b.txt").read_bytes()
-    assert "" == git(place.worktree, "status", "--porcelain")
+    assert git(place.worktree, "cat-file", "blob", f"{sha}:b.txt").encode().hex() + "0a" == "320a"
+    assert int(git(place.worktree, "cat-file", "-s", f"{sha}:c.raw")) == 3
+    assert (place.worktree / "b.txt").read_bytes() == b"2\r\n"
+    assert git(place.worktree, "status", "--porcelain") == ""
 
 
 def test_nested_repositories_are_left_out(branched: Place) -> None:
@@ -261,5 +267,5 @@ def test_nested_repositories_are_left_out(branched: Place) -> None:
     sha = commit_all(branched, "one")
 
     assert "vendor" not in git(branched.worktree, "ls-tree", "-r", "--name-only", sha)
-    assert "1" == (nested / "a").read_text()
+    assert (nested / "a").read_text() == "1"
     assert gather(branched).clean

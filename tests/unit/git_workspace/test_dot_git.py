@@ -141,7 +141,7 @@ def test_switching_takes_nobody_by_surprise(place: Place, dot_git: Path) -> None
 
     switch_head(dot_git, "topic", was)
     assert Head("topic", was.sha) == read_head(dot_git)
-    assert "topic" == git(place.worktree, "branch", "--show-current")
+    assert git(place.worktree, "branch", "--show-current") == "topic"
 
 
 def test_locks_of_a_killed_git_are_cleared(place: Place, dot_git: Path) -> None:
@@ -165,4 +165,4 @@ def test_only_plain_files_of_bounded_size_are_read(tmp_path: Path) -> None:
     assert read_file(tmp_path) is None
     assert read_file(tmp_path / "none") is None
     assert read_file(tmp_path / "large", limit_bytes=10) is None
-    assert b"x" * 11 == read_file(tmp_path / "large", limit_bytes=11)
+    assert read_file(tmp_path / "large", limit_bytes=11) == b"x" * 11

@@ -39,12 +39,12 @@ def test_a_fresh_workspace_has_no_changes(place: Place) -> None:
     evidence = gather(place)
 
     assert ("main", place.base_sha) == (evidence.head.branch, evidence.head.sha)
-    assert ((), True, (), "") == (
+    assert (
         evidence.files_changed,
         evidence.clean,
         evidence.left_out,
         evidence.unfinished,
-    )
+    ) == ((), True, (), "")
 
 
 def test_files_are_created_modified_and_deleted(place: Place, write: Write) -> None:
@@ -52,27 +52,27 @@ def test_files_are_created_modified_and_deleted(place: Place, write: Write) -> N
     write("specs/plan.md", "# Plan")
     write("README.md", "# Other\n")
     write("debug.log", "ignored")
-    assert {"specs/plan.md": "create", "README.md": "modify"} == changes(place)
+    assert changes(place) == {"specs/plan.md": "create", "README.md": "modify"}
     assert not gather(place).clean
 
     (place.worktree / "src" / "app.py").unlink()
     write("src/app.py/now/a/folder", "x")
     (place.worktree / "README.md").unlink()
 
-    assert "delete" == changes(place)["README.md"]
+    assert changes(place)["README.md"] == "delete"
     assert {"src/app.py": "delete", "src/app.py/now/a/folder": "create"}.items() <= changes(place).items()
 
 
 def test_a_rename_is_one_change(place: Place) -> None:
     """A file that moved is a rename, whether the agent used git for it or not."""
     (place.worktree / "src" / "app.py").rename(place.worktree / "src" / "main.py")
-    assert {"src/main.py": "rename"} == changes(place)
+    assert changes(place) == {"src/main.py": "rename"}
 
     git(place.worktree, "add", "-A")
-    assert {"src/main.py": "rename"} == changes(place)
+    assert changes(place) == {"src/main.py": "rename"}
 
     (place.worktree / "src" / "main.py").unlink()
-    assert {"src/app.py": "delete"} == changes(place)
+    assert changes(place) == {"src/app.py": "delete"}
 
 
 def test_mode_and_type_changes_are_modifications(place: Place) -> None:
@@ -81,7 +81,7 @@ def test_mode_and_type_changes_are_modifications(place: Place) -> None:
     (place.worktree / "src" / "app.py").unlink()
     (place.worktree / "src" / "app.py").symlink_to("/etc/passwd")
 
-    assert {"README.md": "modify", "src/app.py": "modify"} == changes(place)
+    assert changes(place) == {"README.md": "modify", "src/app.py": "modify"}
 
 
 def test_staged_changes_count_as_the_worktree_has_them(place: Place, write: Write) -> None:
@@ -93,19 +93,19 @@ def test_staged_changes_count_as_the_worktree_has_them(place: Place, write: Writ
     (place.worktree / "gone.py").unlink()
     write("README.md", "# Sample\n")
 
-    assert {"new.py": "create"} == changes(place)
+    assert changes(place) == {"new.py": "create"}
 
 
 def test_an_ignored_file_counts_when_it_was_added_by_force(place: Place, write: Write) -> None:
     """`git add -f` of an ignored file and `git rm --cached` of a tracked one are meant, and seen."""
     write("dist/app.js", "1")
     git(place.worktree, "add", "-f", "dist/app.js")
-    assert {"dist/app.js": "create"} == changes(place)
+    assert changes(place) == {"dist/app.js": "create"}
 
     write(".gitignore", "*.log\ndist/\nsrc/\n")
     git(place.worktree, "rm", "-q", "--cached", "-r", "src")
 
-    assert {"dist/app.js": "create", ".gitignore": "modify", "src/app.py": "delete"} == changes(place)
+    assert changes(place) == {"dist/app.js": "create", ".gitignore": "modify", "src/app.py": "delete"}
     assert (place.worktree / "src" / "app.py").exists()
 
 
@@ -116,7 +116,7 @@ def test_flags_in_the_agents_index_hide_nothing(place: Place, write: Write) -> N
     write("README.md", "changed")
     write("src/app.py", "changed")
 
-    assert {"README.md": "modify", "src/app.py": "modify"} == changes(place)
+    assert changes(place) == {"README.md": "modify", "src/app.py": "modify"}
 
 
 @pytest.mark.parametrize("content", [b"", b"garbage", b"DIRC" + b"\0" * 100])
@@ -124,10 +124,10 @@ def test_an_index_that_git_cannot_read_does_no_harm(place: Place, write: Write, 
     """A broken, split or missing index of the agent's leaves the evidence as it is."""
     write("new.py", "1")
     (place.worktree / ".git" / "index").write_bytes(content)
-    assert {"new.py": "create"} == changes(place)
+    assert changes(place) == {"new.py": "create"}
 
     (place.worktree / ".git" / "index").unlink()
-    assert {"new.py": "create"} == changes(place)
+    assert changes(place) == {"new.py": "create"}
 
 
 def test_a_split_index_does_no_harm(place: Place, write: Write) -> None:
@@ -136,7 +136,7 @@ def test_a_split_index_does_no_harm(place: Place, write: Write) -> None:
     write("new.py", "1")
     git(place.worktree, "add", "new.py")
 
-    assert {"new.py": "create"} == changes(place)
+    assert changes(place) == {"new.py": "create"}
 
 
 def test_paths_that_git_refuses_in_an_index_do_no_harm(place: Place, write: Write) -> None:
@@ -147,7 +147,7 @@ def test_paths_that_git_refuses_in_an_index_do_no_harm(place: Place, write: Writ
     index.write_bytes(index.read_bytes().replace(b"xgit/hooks", b".git/hooks"))
     write("new.py", "1")
 
-    assert {"new.py": "create"} == changes(place)
+    assert changes(place) == {"new.py": "create"}
 
 
 def test_commits_of_the_agent_count_since_the_base(place: Place, write: Write) -> None:
@@ -160,8 +160,8 @@ def test_commits_of_the_agent_count_since_the_base(place: Place, write: Write) -
     (place.worktree / "gone.py").unlink()
     write("two.py", "2")
 
-    assert {"one.py": "create", "two.py": "create"} == changes(place)
-    assert {"gone.py": "delete", "two.py": "create"} == changes(place, middle)
+    assert changes(place) == {"one.py": "create", "two.py": "create"}
+    assert changes(place, middle) == {"gone.py": "delete", "two.py": "create"}
     assert (FileChange(path="gone.py", operation="create"), FileChange(path="one.py", operation="create")) == (
         committed_changes(place, place.base_sha, middle)
     )
@@ -200,12 +200,12 @@ def test_nested_repositories_are_left_out(place: Place, write: Write) -> None:
     """A repository that the agent cloned into the worktree is named, and is nothing that a commit could hold."""
     write("vendor/tool/tool.py", "1")
     git(place.worktree / "vendor" / "tool", "init", "-q")
-    assert (("vendor/tool",), True) == (gather(place).left_out, gather(place).clean)
+    assert (gather(place).left_out, gather(place).clean) == (("vendor/tool",), True)
 
     git(place.worktree / "vendor" / "tool", "add", "-A")
     git(place.worktree / "vendor" / "tool", "commit", "-q", "-m", "nested")
 
-    assert ((), ("vendor/tool",)) == (gather(place).files_changed, gather(place).left_out)
+    assert (gather(place).files_changed, gather(place).left_out) == ((), ("vendor/tool",))
 
 
 def test_a_submodule_that_was_added_or_moved_is_seen(place: Place, tmp_path: Path) -> None:
@@ -214,15 +214,15 @@ def test_a_submodule_that_was_added_or_moved_is_seen(place: Place, tmp_path: Pat
     library.push({"lib.py": "1"})
     allow = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "protocol.file.allow", "GIT_CONFIG_VALUE_0": "always"}
     git(place.worktree, "submodule", "add", "-q", str(library.bare), "lib", env=allow)
-    assert {".gitmodules": "create", "lib": "create"} == changes(place)
+    assert changes(place) == {".gitmodules": "create", "lib": "create"}
 
     git(place.worktree, "commit", "-q", "-m", "submodule")
     since = git(place.worktree, "rev-parse", "HEAD")
     (place.worktree / "lib" / "lib.py").write_text("dirty")
-    assert {} == changes(place, since)
+    assert changes(place, since) == {}
 
     git(place.worktree / "lib", "commit", "-q", "-a", "-m", "moved")
-    assert {"lib": "modify"} == changes(place, since)
+    assert changes(place, since) == {"lib": "modify"}
 
 
 def test_line_endings_are_the_repositorys_matter(open_place: Open, tmp_path: Path) -> None:
@@ -233,14 +233,14 @@ def test_line_endings_are_the_repositorys_matter(open_place: Open, tmp_path: Pat
     )
     origin.push({"a.crlf": "1\n2\n"})
     place = open_place(of=origin)
-    assert b"1\r\n2\r\n" == (place.worktree / "a.crlf").read_bytes()
+    assert (place.worktree / "a.crlf").read_bytes() == b"1\r\n2\r\n"
     assert gather(place).clean
 
     (place.worktree / "a.txt").write_bytes(b"2\r\n")
     (place.worktree / "a.txt").write_bytes(b"1\n")
     (place.worktree / "a.raw").write_bytes(b"1\r\n")
 
-    assert {"a.raw": "modify"} == changes(place)
+    assert changes(place) == {"a.raw": "modify"}
 
 
 def test_the_agents_own_excludes_count(place: Place, write: Write) -> None:
@@ -251,7 +251,7 @@ def test_the_agents_own_excludes_count(place: Place, write: Write) -> None:
     write(".npmrc", "")
     write("new.py", "1")
 
-    assert {"new.py": "create"} == changes(place)
+    assert changes(place) == {"new.py": "create"}
 
 
 @pytest.mark.parametrize(
@@ -275,7 +275,7 @@ def test_a_conflict_without_a_merge_is_named(place: Place, write: Write) -> None
     git(place.worktree, "stash", "pop", check=False)
 
     assert "README.md" in gather(place).unfinished
-    assert "modify" == changes(place)["README.md"]
+    assert changes(place)["README.md"] == "modify"
 
 
 def conflict(place: Place, write: Write) -> None:
@@ -319,10 +319,10 @@ def test_few_processes_are_started(place: Place, write: Write, tmp_path: Path) -
     write("new.py", "1")
     gather(place)
 
-    assert 1 == processes_of(place, tmp_path)
+    assert processes_of(place, tmp_path) == 1
     git(place.worktree, "add", "new.py")
     git(place.worktree, "rm", "-q", "--cached", "new.py")
-    assert 2 == processes_of(place, tmp_path)
+    assert processes_of(place, tmp_path) == 2
 
 
 def processes_of(place: Place, tmp_path: Path) -> int:
@@ -351,7 +351,7 @@ def test_a_plan_is_named_relative_to_the_root(place: Place, write: Write, path: 
     """A plan may be given relative to the root or absolute, and is named one way."""
     write("specs/plan.md", "# Plan")
 
-    assert "specs/plan.md" == plan_file(place, path.format(root=place.worktree))
+    assert plan_file(place, path.format(root=place.worktree)) == "specs/plan.md"
 
 
 def test_a_symlink_inside_the_worktree_is_followed(place: Place, write: Write) -> None:
@@ -359,7 +359,7 @@ def test_a_symlink_inside_the_worktree_is_followed(place: Place, write: Write) -
     write("specs/plan.md", "# Plan")
     (place.worktree / "plan.md").symlink_to("specs/plan.md")
 
-    assert "plan.md" == plan_file(place, "plan.md")
+    assert plan_file(place, "plan.md") == "plan.md"
 
 
 @pytest.mark.parametrize(
@@ -405,7 +405,7 @@ def test_a_file_is_read_as_of_the_base(place: Place, write: Write, origin: Origi
     write("README.md", "changed by the agent")
     origin.push({"README.md": "changed by others"})
 
-    assert b"# Sample\n" == read_base_file(place, "README.md")
+    assert read_base_file(place, "README.md") == b"# Sample\n"
     assert read_base_file(place, "none.md") is None
     assert read_base_file(place, "src") is None
     assert read_base_file(place, "README.md\nREADME.md") is None
@@ -420,6 +420,6 @@ def test_links_in_the_base_are_followed_inside(open_place: Open, origin: Origin)
     origin.push({})
     place = open_place()
 
-    assert b"# Sample\n" == read_base_file(place, ".septet/in.md")
+    assert read_base_file(place, ".septet/in.md") == b"# Sample\n"
     assert read_base_file(place, ".septet/out.md") is None
     assert read_base_file(place, ".septet/loop.md") is None

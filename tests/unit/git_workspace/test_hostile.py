@@ -143,8 +143,8 @@ def test_a_poisoned_config_runs_nothing(
     assert {"new.py": "create", "src/moved.py": "rename"}.items() <= {
         change.path: change.operation for change in gather(place).files_changed
     }.items()
-    assert "new.py" == plan_file(place, "new.py")
-    assert b"# Sample\n" == read_base_file(place, "README.md")
+    assert plan_file(place, "new.py") == "new.py"
+    assert read_base_file(place, "README.md") == b"# Sample\n"
     assert branch_refusal(place, "feat/x") is None
     create_branch(place, "feat/x")
     sha = commit_all(place, "work")
@@ -154,17 +154,17 @@ def test_a_poisoned_config_runs_nothing(
 
     assert sha == origin.sha("feat/x")
     assert not canary.exists()
-    assert "x = 1" == git(origin.bare, "show", "feat/x:new.py")
-    assert "changed" == git(origin.bare, "show", "feat/x:README.md")
-    assert b"\0\1" * 100 == git(origin.bare, "show", "feat/x:big.bin").encode()
-    assert "Septet" == git(origin.bare, "log", "-1", "--format=%cn", "feat/x")
+    assert git(origin.bare, "show", "feat/x:new.py") == "x = 1"
+    assert git(origin.bare, "show", "feat/x:README.md") == "changed"
+    assert git(origin.bare, "show", "feat/x:big.bin").encode() == b"\0\1" * 100
+    assert git(origin.bare, "log", "-1", "--format=%cn", "feat/x") == "Septet"
     # The agent's own git would have run it: the trap is real.
     git(place.worktree, "status", env={"GIT_DIR": str(place.worktree / ".git")}, check=False)
     assert canary.exists()
 
 
 def test_a_poisoned_submodule_runs_nothing(open_place: Open, tmp_path: Path, program: Path, canary: Path) -> None:
-    """git would start another git inside a submodule, with the submodule's own settings; the engine's does not."""
+    """Git would start another git inside a submodule, with the submodule's own settings; the engine's does not."""
     library = make_origin(tmp_path / "library")
     library.push({"lib.py": "1"})
     main = make_origin(tmp_path / "main")
@@ -207,7 +207,7 @@ def test_a_poisoned_nested_repository_runs_nothing(place: Place, program: Path, 
     create_branch(place, "feat/x")
     commit_all(place, "work")
 
-    assert ("src/nested",) == evidence.left_out
+    assert evidence.left_out == ("src/nested",)
     assert not canary.exists()
 
 
@@ -232,7 +232,7 @@ def test_replacements_and_grafts_do_not_change_what_is_seen(place: Place, origin
     assert {"new.py"} == {change.path for change in gather(place).files_changed}
     push(place, "feat/x", sha)
 
-    assert "1" == git(origin.bare, "show", "feat/x:new.py")
+    assert git(origin.bare, "show", "feat/x:new.py") == "1"
 
 
 def test_nothing_is_written_through_links_of_the_agents(place: Place, tmp_path: Path) -> None:
@@ -249,7 +249,7 @@ def test_nothing_is_written_through_links_of_the_agents(place: Place, tmp_path: 
     with pytest.raises(SeptetError, match="leads out"):
         commit_all(place, "work")
 
-    assert [] == os.listdir(outside)
+    assert os.listdir(outside) == []
 
 
 def test_the_agents_index_is_replaced_and_not_written_through(place: Place, tmp_path: Path) -> None:
@@ -263,5 +263,5 @@ def test_the_agents_index_is_replaced_and_not_written_through(place: Place, tmp_
 
     commit_all(place, "work")
 
-    assert "theirs" == target.read_text()
-    assert "" == git(place.worktree, "status", "--porcelain")
+    assert target.read_text() == "theirs"
+    assert git(place.worktree, "status", "--porcelain") == ""

@@ -78,7 +78,7 @@ def test_a_branch_that_is_gone_is_no_base_and_its_commits_stay(
     with pytest.raises(NotFoundError):
         refresh_mirror(mirror, remote, "topic")
 
-    assert "commit" == git(mirror, "cat-file", "-t", sha)
+    assert git(mirror, "cat-file", "-t", sha) == "commit"
 
 
 def test_a_branch_makes_room_for_a_folder_of_branches(mirror: Path, remote: Remote, origin: Origin) -> None:
@@ -91,7 +91,7 @@ def test_a_branch_makes_room_for_a_folder_of_branches(mirror: Path, remote: Remo
     sha = origin.push({"b": "1"}, branch="topic/one")
 
     assert sha == refresh_mirror(mirror, remote, "topic/one").sha
-    assert "commit" == git(mirror, "cat-file", "-t", gone)
+    assert git(mirror, "cat-file", "-t", gone) == "commit"
 
 
 def test_nobody_can_collect_its_objects(mirror: Path, remote: Remote, origin: Origin) -> None:
@@ -103,7 +103,7 @@ def test_nobody_can_collect_its_objects(mirror: Path, remote: Remote, origin: Or
     git(mirror, "gc", "--prune=now", check=False)
     git(mirror, "prune", "--expire=now", check=False)
 
-    assert "commit" == git(mirror, "cat-file", "-t", sha)
+    assert git(mirror, "cat-file", "-t", sha) == "commit"
 
 
 def test_an_empty_repository_is_refused(mirror: Path, tmp_path: Path, env: dict[str, str]) -> None:
@@ -176,6 +176,7 @@ def test_many_at_once_share_one_mirror(mirror: Path, remote: Remote, origin: Ori
         bases = list(threads.map(lambda _: refresh_mirror(mirror, remote), range(6)))
 
     assert {origin.sha("main")} == {base.sha for base in bases}
-    assert "" == git(mirror, "fsck", "--connectivity-only").replace(
-        "notice: HEAD points to an unborn branch (master)", ""
+    assert (
+        git(mirror, "fsck", "--connectivity-only").replace("notice: HEAD points to an unborn branch (master)", "")
+        == ""
     )

@@ -127,7 +127,7 @@ def test_a_checkout_takes_a_new_branch(origin: Origin, state: StateDir, env: dic
 def test_a_branch_that_is_checked_out_there_is_refused(
     origin: Origin, state: StateDir, env: dict[str, str]
 ) -> None:
-    """git does not push under a person's feet, and the error says so."""
+    """Git does not push under a person's feet, and the error says so."""
     address = parse_address(str(origin.checkout))
     place = open_workspace(state, address, "wo-5", first_run_id="r", env=env)
     create_branch(place, "feat-5")
@@ -152,7 +152,7 @@ def test_an_origin_that_is_gone_is_not_found(place: Place, origin: Origin, commi
 
 
 def test_a_commit_that_nobody_has_is_an_error(place: Place) -> None:
-    """git says that there is no such commit, and nothing happens."""
+    """Git says that there is no such commit, and nothing happens."""
     with pytest.raises(GitError):
         push(place, BRANCH, "1" * 40)
 

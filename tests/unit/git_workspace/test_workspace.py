@@ -25,18 +25,18 @@ def test_it_is_a_clone_at_the_base_commit(place: Place, origin: Origin) -> None:
     """The worktree has the base branch checked out, knows its origin, and is clean."""
     assert ("main", origin.sha("main")) == (current_head(place).branch, current_head(place).sha)
     assert (place.base_branch, place.base_sha) == ("main", origin.sha("main"))
-    assert "# Sample\n" == (place.worktree / "README.md").read_text()
-    assert "" == git(place.worktree, "status", "--porcelain")
+    assert (place.worktree / "README.md").read_text() == "# Sample\n"
+    assert git(place.worktree, "status", "--porcelain") == ""
     assert str(origin.bare) == git(place.worktree, "remote", "get-url", "origin")
-    assert "origin/main" == git(place.worktree, "rev-parse", "--abbrev-ref", "main@{upstream}")
-    assert "refs/remotes/origin/main" == git(place.worktree, "symbolic-ref", "refs/remotes/origin/HEAD")
+    assert git(place.worktree, "rev-parse", "--abbrev-ref", "main@{upstream}") == "origin/main"
+    assert git(place.worktree, "symbolic-ref", "refs/remotes/origin/HEAD") == "refs/remotes/origin/main"
 
 
 def test_it_is_no_linked_worktree_and_borrows_its_objects(place: Place) -> None:
     """It has a `.git` of its own, and no object of the mirror is copied."""
     assert (place.worktree / ".git").is_dir()
-    assert "count: 0" == git(place.worktree, "count-objects", "-v").splitlines()[0]
-    assert [] == list((place.worktree / ".git" / "hooks").glob("*"))
+    assert git(place.worktree, "count-objects", "-v").splitlines()[0] == "count: 0"
+    assert list((place.worktree / ".git" / "hooks").glob("*")) == []
 
 
 def test_it_has_the_branches_and_tags_of_the_origin(open_place: Open, origin: Origin) -> None:
@@ -48,7 +48,7 @@ def test_it_has_the_branches_and_tags_of_the_origin(open_place: Open, origin: Or
     place = open_place(base="topic/one")
 
     assert sha == git(place.worktree, "rev-parse", "refs/remotes/origin/topic/one")
-    assert "v1" == git(place.worktree, "describe", "HEAD")
+    assert git(place.worktree, "describe", "HEAD") == "v1"
     listed = git(place.worktree, "for-each-ref", "--format=%(refname:lstrip=3)", "refs/remotes/origin")
     assert {"HEAD", "main", "topic/one"} == set(listed.split())
 
@@ -74,8 +74,8 @@ def test_agents_have_an_identity_and_the_users_settings_are_not_written(place: P
     git(place.worktree, "add", "a")
     git(place.worktree, "commit", "-q", "-m", "by the agent", env={"HOME": place.env["HOME"]}, person=False)
 
-    assert "Septet <septet@localhost>" == git(place.worktree, "log", "-1", "--format=%an <%ae>")
-    assert [] == os.listdir(place.env["HOME"])
+    assert git(place.worktree, "log", "-1", "--format=%an <%ae>") == "Septet <septet@localhost>"
+    assert os.listdir(place.env["HOME"]) == []
 
 
 def test_the_users_own_identity_is_taken(open_place: Open, env: dict[str, str]) -> None:
@@ -84,8 +84,8 @@ def test_the_users_own_identity_is_taken(open_place: Open, env: dict[str, str]) 
 
     place = open_place()
 
-    assert "Grace" == git(place.worktree, "config", "--local", "user.name")
-    assert "septet@localhost" == git(place.worktree, "config", "--local", "user.email")
+    assert git(place.worktree, "config", "--local", "user.name") == "Grace"
+    assert git(place.worktree, "config", "--local", "user.email") == "septet@localhost"
 
 
 def test_submodules_are_left_alone(tmp_path: Path, open_place: Open) -> None:
@@ -99,10 +99,10 @@ def test_submodules_are_left_alone(tmp_path: Path, open_place: Open) -> None:
 
     place = open_place(of=main)
 
-    assert [] == os.listdir(place.worktree / "vendor" / "lib")
+    assert os.listdir(place.worktree / "vendor" / "lib") == []
     assert not (place.worktree / ".git" / "modules").exists()
     assert gather(place).clean
-    assert "" == git(place.worktree, "status", "--porcelain")
+    assert git(place.worktree, "status", "--porcelain") == ""
 
 
 def test_lfs_pointers_stay_pointers(tmp_path: Path, open_place: Open, env: dict[str, str]) -> None:
@@ -134,9 +134,9 @@ def test_two_work_orders_share_nothing_but_the_mirror(open_place: Open) -> None:
     assert one.mirror == two.mirror
     assert one.books != two.books
     assert ("main", two.base_sha) == (current_head(two).branch, current_head(two).sha)
-    assert () == gather(two).files_changed
-    assert "Septet" == git(two.worktree, "config", "user.name")
-    assert "" == git(two.worktree, "branch", "--list", "mine")
+    assert gather(two).files_changed == ()
+    assert git(two.worktree, "config", "user.name") == "Septet"
+    assert git(two.worktree, "branch", "--list", "mine") == ""
 
 
 def test_opening_again_changes_nothing(open_place: Open, origin: Origin) -> None:
@@ -148,7 +148,7 @@ def test_opening_again_changes_nothing(open_place: Open, origin: Origin) -> None
     again = open_place()
 
     assert place == again
-    assert "x = 1" == (place.worktree / "work.py").read_text()
+    assert (place.worktree / "work.py").read_text() == "x = 1"
 
 
 def test_a_used_id_is_refused(state: StateDir, env: dict[str, str], origin: Origin, open_place: Open) -> None:
@@ -190,7 +190,7 @@ def test_it_is_opened_once_by_many_at_once(open_place: Open) -> None:
     with ThreadPoolExecutor(4) as threads:
         places = list(threads.map(lambda _: open_place("wo-7"), range(4)))
 
-    assert 1 == len({place.worktree for place in places})
+    assert len({place.worktree for place in places}) == 1
     assert gather(places[0]).clean
 
 
@@ -203,7 +203,7 @@ def test_a_folder_of_unknown_origin_is_not_touched(state: StateDir, open_place: 
     with pytest.raises(WorkspaceError, match="without a record"):
         open_place("wo-9")
 
-    assert "theirs" == (stranger / "file").read_text()
+    assert (stranger / "file").read_text() == "theirs"
 
 
 def test_a_repository_that_is_not_there_leaves_the_id_free(
@@ -250,5 +250,5 @@ def test_a_large_repository_opens_quickly(tmp_path: Path, open_place: Open) -> N
 
     place = open_place(of=origin)
 
-    assert 1000 == sum(1 for path in place.worktree.rglob("*.py") if path.is_file())
-    assert "" == git(place.worktree, "status", "--porcelain")
+    assert sum(1 for path in place.worktree.rglob("*.py") if path.is_file()) == 1000
+    assert git(place.worktree, "status", "--porcelain") == ""

@@ -1,0 +1,128 @@
+"""A host on which one work order's agents run, as tests use it."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TypeVar
+
+import psutil
+import pytest
+from fakes.agent_programs import agent_program
+
+from septet.agents.adapter import Turn
+from septet.agents.follow import Progress
+from septet.agents.ladder import Carried, carry_out
+from septet.agents.launch import Means, Request
+from septet.agents.registry import adapter_for
+from septet.agents.runs import RUN_VARIABLE, Run, RunKey
+from septet.contracts.order import Timeouts
+
+T = TypeVar("T")
+
+
+@dataclass
+class Lab:
+    """One work order, its worktree, and what an attempt told."""
+
+    root: Path
+    means: Means
+    program: Path = Path()
+    progress: list[Progress] = field(default_factory=list)
+    returned: list[str] = field(default_factory=list)
+
+    def agent(self, body: str) -> None:
+        """Write the agent's program."""
+        self.program = Path(agent_program(self.root / "agent", body))
+        programs = {"scripted": str(self.program)}
+        self.means = replace(self.means, host=replace(self.means.host, programs=programs))
+
+    def request(
+        self,
+        *,
+        run_id: str = "run-1",
+        activity_id: str = "5",
+        turn: Turn | None = None,
+        limits: Timeouts | None = None,
+    ) -> Request:
+        """Ask for one turn of the step `implement_plan`."""
+        return Request(
+            key=RunKey("wo-1", run_id, activity_id),
+            order_id="wo-1",
+            number=5,
+            step="implement_plan",
+            adapter=adapter_for("scripted"),
+            turn=turn or Turn(prompt="Work.\n", worktree=self.worktree),
+            limits=limits or Timeouts(),
+            means=self.means,
+        )
+
+    async def carry_out(self, request: Request | None = None) -> Carried:
+        """Make one attempt."""
+
+        async def come_back() -> None:
+            self.returned.append("returned to the checkpoint")
+
+        return await carry_out(request or self.request(), on_progress=self.progress.append, before_rerun=come_back)
+
+    @property
+    def worktree(self) -> Path:
+        """Where the agent works."""
+        return self.root / "worktree"
+
+    @property
+    def journal(self) -> list[str]:
+        """The agents' starts: `start new` or `start resume`."""
+        path = self.root / "journal"
+        return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+
+    def let_go(self) -> None:
+        """Let an agent go on that waits for `../go`."""
+        (self.root / "go").touch()
+
+    async def said(self, event: str) -> Run:
+        """Wait until an agent has said an event of this name, and return its run."""
+        told = await wait_until(lambda: [told for told in self.progress if told.last_event == event])
+        return told[0].run
+
+
+async def wait_until(condition: Callable[[], T]) -> T:
+    """Wait until something holds, and return it; ten seconds are without end."""
+    for _ in range(1000):
+        found = condition()
+        if found:
+            return found
+        await asyncio.sleep(0.01)
+    pytest.fail("what the test waits for did not come within ten seconds")
+
+
+def supervisor_of(run: Run) -> int:
+    """Return the process id of a run's supervisor."""
+    return int(_lock(run).split('"supervisor_pid": ')[1].split(",")[0])
+
+
+def agent_of(run: Run) -> int:
+    """Return the process id of a run's agent."""
+    return int(_lock(run).split('"pid": ')[1].split(",")[0])
+
+
+def carriers(mark: str) -> list[int]:
+    """Return the living processes that carry a run's mark."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if process.environ().get(RUN_VARIABLE) == mark and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process.pid)
+        except psutil.Error:
+            continue
+    return found
+
+
+def mark_of(run: Run) -> str:
+    """Return the mark that a run's processes carry."""
+    assert run.record is not None
+    return run.record.mark
+
+
+def _lock(run: Run) -> str:
+    return (run.folder / "lock").read_text(encoding="utf-8")

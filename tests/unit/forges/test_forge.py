@@ -1,0 +1,158 @@
+"""What holds for every forge: bounds on untrusted text, and the choice of a forge."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from septet.errors import InvalidInputError
+from septet.forges.choose import forge_for, forge_name
+from septet.forges.forge import (
+    BODY_LIMIT,
+    ISSUE_LIMIT_BYTES,
+    TITLE_LIMIT,
+    Comment,
+    Issue,
+    NewPullRequest,
+    bounded_issue,
+    label_names,
+)
+from septet.forges.github import GitHubForge
+from septet.forges.local import LocalForge
+from septet.git.address import parse_address
+from septet.settings import Settings
+
+URL = "https://github.com/o/r/issues/1"
+
+
+def size(issue: Issue) -> int:
+    """Return the bytes of what an issue's people wrote."""
+    return len((issue.body + "".join(comment.body for comment in issue.comments)).encode())
+
+
+def test_a_small_issue_stays_as_it_is() -> None:
+    """Nothing is cut from an issue within the limits."""
+    issue = Issue(1, "Title", "Body ä", URL, labels=("bug",), comments=(Comment("ada", "first"),))
+
+    assert issue == bounded_issue(issue)
+
+
+def test_a_large_body_is_cut_with_a_note() -> None:
+    """A body over the limit is cut between characters, and says where the rest is."""
+    issue = bounded_issue(Issue(1, "T", "ä" * ISSUE_LIMIT_BYTES, URL, comments=(Comment("ada", "first"),)))
+
+    assert ISSUE_LIMIT_BYTES - 4 <= len(issue.body.encode()) <= ISSUE_LIMIT_BYTES
+    assert f"{2 * ISSUE_LIMIT_BYTES} bytes, cut here" in issue.body
+    assert URL in issue.body
+    assert "1 older comments are left out" in issue.comments[0].body
+
+
+def test_the_newest_comments_are_kept() -> None:
+    """Of too many comments the oldest are left out, and a note stands in their place."""
+    comments = tuple(Comment("ada", f"{number} " + "x" * 10_000) for number in range(100))
+    issue = bounded_issue(Issue(1, "T", "body", URL, comments=comments))
+
+    note, *kept = issue.comments
+    assert comments[-len(kept) :] == tuple(kept)
+    assert f"{100 - len(kept)} older comments are left out" in note.body
+    assert size(issue) <= ISSUE_LIMIT_BYTES + len(note.body)
+    assert 20 < len(kept) < 100
+
+
+def test_a_title_is_one_line_within_bounds() -> None:
+    """Line breaks and endless titles do not get through."""
+    assert bounded_issue(Issue(1, " a\n b ", "", URL)).title == "a b"
+    assert len(bounded_issue(Issue(1, "x" * 1000, "", URL)).title) == TITLE_LIMIT
+
+
+def test_an_issue_is_json_for_the_agent() -> None:
+    """An agent gets all of an issue as one JSON object."""
+    issue = Issue(7, "Größe", "body", URL, labels=("bug",), comments=(Comment("ada", "first", "2026-01-01"),))
+
+    assert json.loads(issue.as_json()) == {
+        "number": 7,
+        "title": "Größe",
+        "body": "body",
+        "url": URL,
+        "state": "open",
+        "labels": ["bug"],
+        "comments": [{"author": "ada", "body": "first", "created_at": "2026-01-01"}],
+    }
+    assert "Größe" in issue.as_json()
+
+
+def test_a_new_pull_request_is_bounded_and_marked() -> None:
+    """Title and body keep GitHub's limits, and the body says invisibly whose pull request it is."""
+    new = NewPullRequest("h", "b", "a\nb " * 200, "x" * 100_000, "wo-42")
+
+    assert len(new.bounded_title) <= TITLE_LIMIT
+    assert "\n" not in new.bounded_title
+    assert new.marked_body.endswith("[cut here]\n\n<!-- septet: wo-42 -->\n")
+    assert len(new.marked_body) < BODY_LIMIT + 100
+    assert NewPullRequest("h", "b", "t", "body\n\n", "wo-42").marked_body == "body\n\n<!-- septet: wo-42 -->\n"
+
+
+def test_labels_are_named_once() -> None:
+    """Blank and doubled labels are dropped."""
+    assert label_names(["bug", " ", "ui ", "bug"]) == ("bug", "ui")
+
+
+def settings(tmp_path: Path, **values: object) -> Settings:
+    """Return settings as an environment would give them."""
+    return Settings(state_dir=tmp_path, environ={"PATH": "/usr/bin"}, **values)  # type: ignore[arg-type]
+
+
+def test_a_path_has_the_local_forge(tmp_path: Path) -> None:
+    """A repository on disk keeps its own issues."""
+    forge = forge_for(parse_address("/srv/r.git"), settings(tmp_path))
+
+    assert LocalForge(Path("/srv/r.git"), {"PATH": "/usr/bin"}) == forge
+    assert forge.name == "local"
+
+
+@pytest.mark.parametrize(
+    ("repository", "api_url"),
+    [
+        ("https://github.com/o/foo.js", "https://api.github.com"),
+        ("git@github.com:o/foo.js.git", "https://api.github.com"),
+        ("https://ghe.example/o/foo.js", "https://ghe.example/api/v3"),
+        ("ssh://git@ghe.example:2222/o/foo.js", "https://ghe.example/api/v3"),
+    ],
+)
+def test_a_host_that_speaks_githubs_api_has_the_github_forge(
+    tmp_path: Path, repository: str, api_url: str
+) -> None:
+    """github.com and the hosts of the settings lead to their API, with the worker's token."""
+    known = settings(tmp_path, github_hosts=("github.com", "ghe.example"), github_token="secret")  # noqa: S106
+
+    forge = forge_for(parse_address(repository), known)
+
+    assert GitHubForge("o/foo.js", api_url, "secret") == forge
+    assert forge.name == "github"
+    assert "secret" not in repr(forge)
+
+
+def test_the_api_may_be_elsewhere(tmp_path: Path) -> None:
+    """A setting names the API where it does not follow from the host."""
+    known = settings(tmp_path, github_api_url="http://127.0.0.1:1/api")
+
+    assert GitHubForge("o/r", "http://127.0.0.1:1/api", None) == forge_for(
+        parse_address("git@github.com:o/r"), known
+    )
+
+
+def test_a_host_without_a_forge_is_refused() -> None:
+    """A host that nobody named is refused, and the remedy names the setting."""
+    with pytest.raises(InvalidInputError, match=r"git\.example") as refused:
+        forge_name(parse_address("https://git.example/o/r"))
+
+    assert "SEPTET_GITHUB_HOSTS" in refused.value.remedy
+
+
+@pytest.mark.parametrize("repository", ["https://github.com/o", "https://github.com/o/r/tree/main"])
+def test_a_page_of_github_is_no_repository(repository: str) -> None:
+    """A repository on GitHub has an owner and a name."""
+    with pytest.raises(InvalidInputError, match="no repository of GitHub") as refused:
+        forge_name(parse_address(repository))
+
+    assert "owner/name" in refused.value.remedy

@@ -1,0 +1,288 @@
+"""The `github` forge, against a small GitHub on loopback."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from fakes.github import FakeGitHub, Fault, serving
+
+from septet.errors import ForgeError, ForgeUnavailableError, InvalidInputError, NotFoundError, SeptetError
+from septet.forges.forge import ISSUE_LIMIT_BYTES, Comment, Issue, NewPullRequest, PullRequest
+from septet.forges.github import GitHubForge
+
+SHA = "b" * 40
+NEW = NewPullRequest("feat-1", "main", "A thing", "Body.", "wo-1")
+
+
+@pytest.fixture
+def github() -> Iterator[FakeGitHub]:
+    """Return a GitHub with one branch beside `main`."""
+    with serving(FakeGitHub(heads={"main": "a" * 40, "feat-1": SHA})) as github:
+        yield github
+
+
+@pytest.fixture
+def forge(github: FakeGitHub) -> GitHubForge:
+    """Return the forge of its repository."""
+    return GitHubForge(github.project, github.url, "good-token")
+
+
+def test_an_issue_is_read_whole(github: FakeGitHub, forge: GitHubForge) -> None:
+    """Title, body, labels and all comments are read, with their authors; nothing else is asked."""
+    number = github.add_issue("Größe", "Body.", ("bug", "ui"))
+    github.add_comment(number, "First.")
+    github.add_comment(number, "Second.", author=None)
+
+    assert Issue(
+        number=1,
+        title="Größe",
+        body="Body.",
+        url="https://github.com/o/foo.js/issues/1",
+        state="open",
+        labels=("bug", "ui"),
+        comments=(
+            Comment("bob", "First.", "2026-01-01T00:00:00Z"),
+            Comment("ghost", "Second.", "2026-01-01T00:00:00Z"),
+        ),
+    ) == forge.issue(1)
+    assert len(github.asked) == 2
+    assert {"token good-token"} == {asked.headers["authorization"] for asked in github.asked}
+    assert {"2022-11-28"} == {asked.headers["x-github-api-version"] for asked in github.asked}
+
+
+def test_an_issue_without_body_or_comments_takes_one_question(github: FakeGitHub, forge: GitHubForge) -> None:
+    """A missing body is an empty text, and comments that are not there are not asked for."""
+    github.add_issue("Title", None)
+
+    assert (forge.issue(1).body, forge.issue(1).comments) == ("", ())
+    assert len(github.asked) == 2
+
+
+def test_only_as_many_comments_are_read_as_can_be_used(github: FakeGitHub, forge: GitHubForge) -> None:
+    """Of a thousand large comments the newest page is read, and what does not fit is left out with a note."""
+    number = github.add_issue("Title")
+    for count in range(1000):
+        github.add_comment(number, f"{count} " + "x" * 5000)
+
+    issue = forge.issue(number)
+
+    assert "older comments are left out" in issue.comments[0].body
+    assert issue.comments[-1].body.startswith("999 ")
+    assert sum(len(comment.body) for comment in issue.comments) <= ISSUE_LIMIT_BYTES + 200
+    assert len(github.asked) == 2
+
+
+def test_all_pages_of_comments_are_read_in_order(github: FakeGitHub, forge: GitHubForge) -> None:
+    """Comments over several pages come from the oldest to the newest."""
+    number = github.add_issue("Title")
+    for count in range(250):
+        github.add_comment(number, str(count))
+
+    assert [str(count) for count in range(250)] == [comment.body for comment in forge.issue(number).comments]
+
+
+def test_a_pull_request_is_no_issue(github: FakeGitHub, forge: GitHubForge) -> None:
+    """A number that is a pull request's is refused."""
+    opened = forge.open_pull_request(NEW)
+
+    with pytest.raises(InvalidInputError, match="is a pull request"):
+        forge.issue(opened.number)
+
+
+def test_a_pull_request_is_opened_once(github: FakeGitHub, forge: GitHubForge) -> None:
+    """The first asking opens it with title, marked body and draft; the second finds it."""
+    assert forge.find_pull_request("feat-1") is None
+
+    opened = forge.open_pull_request(replace(NEW, draft=True))
+
+    assert PullRequest(1, "https://github.com/o/foo.js/pull/1", "feat-1", "main", SHA) == opened
+    assert opened == forge.open_pull_request(NEW)
+    assert opened == forge.find_pull_request("feat-1")
+    assert list(github.pulls) == [1]
+    assert tuple(github.pulls[1][name] for name in ("title", "body", "draft")) == (
+        "A thing",
+        "Body.\n\n<!-- septet: wo-1 -->\n",
+        True,
+    )
+
+
+def test_a_closed_pull_request_is_not_found(github: FakeGitHub, forge: GitHubForge) -> None:
+    """Only an open pull request counts for a branch."""
+    forge.open_pull_request(NEW)
+    github.pulls[1]["state"] = "closed"
+
+    assert forge.find_pull_request("feat-1") is None
+
+
+def test_a_pull_request_of_another_branch_is_not_taken(github: FakeGitHub, forge: GitHubForge) -> None:
+    """A GitHub that passes over the filter does not make us take another branch's pull request."""
+    github.heads["other"] = "c" * 40
+    opened = forge.open_pull_request(replace(NEW, head="other"))
+    github.pulls[opened.number]["head"]["label"] = "o:feat-1"
+
+    assert forge.find_pull_request("feat-1") is None
+
+
+def test_an_answer_that_was_lost_does_not_open_a_second_one(github: FakeGitHub, forge: GitHubForge) -> None:
+    """After a 502 that came when the pull request was made, the next attempt finds it."""
+    github.faults.append(Fault(502, method="POST", after=True))
+    with pytest.raises(ForgeUnavailableError):
+        forge.open_pull_request(NEW)
+
+    assert forge.open_pull_request(NEW).number == 1
+    assert list(github.pulls) == [1]
+
+
+def test_one_that_was_opened_in_between_is_found(github: FakeGitHub, forge: GitHubForge) -> None:
+    """GitHub's own refusal of a second pull request leads to the first."""
+    forge.open_pull_request(NEW)
+    github.faults.append(Fault(200, b"[]", {"Content-Type": "application/json"}, method="GET"))
+
+    assert forge.open_pull_request(NEW).number == 1
+
+
+def test_a_refusal_that_leads_nowhere_is_told(github: FakeGitHub, forge: GitHubForge) -> None:
+    """A second one that GitHub refuses and does not show is an error."""
+    forge.open_pull_request(NEW)
+    github.faults += [Fault(200, b"[]", method="GET"), Fault(200, b"[]", method="GET")]
+
+    with pytest.raises(ForgeError, match="already exists"):
+        forge.open_pull_request(NEW)
+
+
+def test_labels_are_set_also_on_one_that_is_there(github: FakeGitHub, forge: GitHubForge) -> None:
+    """Labels come after the opening; an attempt that died between the two is made good."""
+    forge.open_pull_request(NEW)
+
+    labelled = forge.open_pull_request(replace(NEW, labels=("bug", "ui", "bug")))
+
+    assert labelled.warnings == ()
+    assert github.pulls[1]["labels"] == ["bug", "ui"]
+
+
+def test_a_label_that_cannot_be_set_is_a_warning(github: FakeGitHub, forge: GitHubForge) -> None:
+    """A token without the right to label still opens the pull request."""
+    forge.open_pull_request(NEW)
+    github.faults.append(Fault(403, b'{"message": "Resource not accessible"}', method="POST"))
+
+    warned = forge.open_pull_request(replace(NEW, labels=("bug",)))
+
+    assert warned.number == 1
+    assert "Resource not accessible" in warned.warnings[0]
+
+
+def test_a_label_is_tried_again_when_github_is_busy(github: FakeGitHub, forge: GitHubForge) -> None:
+    """A label that only came at a bad moment is worth a retry."""
+    forge.open_pull_request(NEW)
+    github.faults.append(Fault(503, method="POST"))
+
+    with pytest.raises(ForgeUnavailableError):
+        forge.open_pull_request(replace(NEW, labels=("bug",)))
+
+
+@pytest.mark.parametrize(
+    ("new", "words", "remedy"),
+    [
+        (replace(NEW, head="none"), "PullRequest head invalid", "Push the branch"),
+        (replace(NEW, base="none"), "PullRequest base invalid", "base"),
+        (replace(NEW, head="main", base="feat-1"), "main", ""),
+        (replace(NEW, base="same"), "No commits between", "nothing"),
+    ],
+)
+def test_githubs_refusals_are_told(
+    github: FakeGitHub, forge: GitHubForge, new: NewPullRequest, words: str, remedy: str
+) -> None:
+    """A 422 comes with GitHub's own words, and with what to do."""
+    github.heads["same"] = SHA
+    if new.head == "main":
+        github.faults.append(Fault(422, b'{"message": "main is no head", "errors": ["because"]}', method="POST"))
+
+    with pytest.raises(ForgeError, match=words) as refused:
+        forge.open_pull_request(new)
+
+    assert remedy in refused.value.remedy
+    assert not refused.value.retryable
+
+
+@pytest.mark.parametrize(
+    ("fault", "error", "words", "seconds"),
+    [
+        (Fault(401, b'{"message": "Bad credentials"}'), ForgeError, "SEPTET_GITHUB_TOKEN", None),
+        (Fault(403, b'{"message": "Resource not accessible"}'), ForgeError, "Pull requests: write", None),
+        (Fault(404, b'{"message": "Not Found"}'), NotFoundError, "private", None),
+        (Fault(410, b'{"message": "Issues are disabled"}'), NotFoundError, "no issues", None),
+        (Fault(451, b"<html>"), ForgeError, "", None),
+        (Fault(500), ForgeUnavailableError, "", None),
+        (Fault(503, b"", {"Retry-After": "7"}), ForgeUnavailableError, "", 7),
+        (Fault(503, b"", {"Retry-After": "Wed, 21 Oct"}), ForgeUnavailableError, "", None),
+        (Fault(429, b"{}", {"Retry-After": "30"}), ForgeUnavailableError, "", 30),
+        (Fault(429, b"{}"), ForgeUnavailableError, "", None),
+        (Fault(429, b"{}", {"Retry-After": "soon"}), ForgeUnavailableError, "", None),
+        (Fault(403, b"{}", {"X-RateLimit-Remaining": "0", "Retry-After": "60"}), ForgeUnavailableError, "", 60),
+        (Fault(200, b"<html>a proxy</html>"), ForgeUnavailableError, "", None),
+        (Fault(200, b'{"number": "one"}'), ForgeUnavailableError, "", None),
+        (Fault(200, b"[]"), ForgeUnavailableError, "", None),
+    ],
+)
+def test_a_failure_says_what_to_do(
+    github: FakeGitHub,
+    forge: GitHubForge,
+    fault: Fault,
+    error: type[SeptetError],
+    words: str,
+    seconds: float | None,
+) -> None:
+    """Every status becomes an error that says whether and when a retry can help, and what a person can do."""
+    github.add_issue("Title")
+    github.faults.append(fault)
+
+    with pytest.raises(error) as failed:
+        forge.issue(1)
+
+    assert issubclass(error, ForgeUnavailableError) == failed.value.retryable
+    assert words in failed.value.remedy
+    assert seconds == failed.value.retry_after_seconds
+    assert github.url in failed.value.message
+    assert "good-token" not in f"{failed.value}{failed.value!r}{failed.value.__cause__!r}"
+
+
+def test_a_primary_rate_limit_names_its_end(github: FakeGitHub, forge: GitHubForge) -> None:
+    """A used up quota says how long it takes until there is more."""
+    github.faults.append(Fault(403, b"{}", {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "4102444800"}))
+
+    with pytest.raises(ForgeUnavailableError) as failed:
+        forge.issue(1)
+
+    assert failed.value.retry_after_seconds is not None
+    assert failed.value.retry_after_seconds > 1_000_000
+
+
+def test_a_wrong_token_is_told(github: FakeGitHub) -> None:
+    """GitHub's refusal of the token names the setting."""
+    with pytest.raises(ForgeError, match="Bad credentials") as refused:
+        GitHubForge(github.project, github.url, "wrong").find_pull_request("feat-1")
+
+    assert "SEPTET_GITHUB_TOKEN" in refused.value.remedy
+
+
+def test_a_public_repository_is_read_without_a_token(github: FakeGitHub) -> None:
+    """Without a token nothing is claimed to be one."""
+    github.add_issue("Title")
+
+    assert GitHubForge(github.project, github.url).issue(1).title == "Title"
+    assert "authorization" not in github.asked[0].headers
+
+
+def test_a_host_that_is_not_there_is_worth_another_try() -> None:
+    """A port where nobody listens is network trouble."""
+    with pytest.raises(ForgeUnavailableError, match="not reached"):
+        GitHubForge("o/r", "http://127.0.0.1:1").issue(1)
+
+
+def test_githubkit_is_imported_only_when_github_is_asked() -> None:
+    """A worker with local repositories alone does not pay for the client's import."""
+    code = "import sys, septet.forges.choose; sys.exit('githubkit' in sys.modules)"
+
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
