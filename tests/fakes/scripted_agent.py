@@ -52,14 +52,14 @@ class ScriptedAgent:
     folder: Path
     home: Path
 
-    def run(self, prompt: str, *argv: str, scenario: Any = "") -> Ran:  # noqa: ANN401 -- JSON
+    def run(self, prompt: str, *argv: str, scenario: Any = "") -> Ran:
         """Run it in this process with claude's usual arguments and `argv`; a scenario may be given as a value."""
         out, err = io.BytesIO(), io.StringIO()
         with contextlib.chdir(self.folder):
             code = start([*STREAM, *argv], self.env(scenario), io.BytesIO(prompt.encode()), out, err)
         return Ran(code, [json.loads(line) for line in out.getvalue().splitlines()], err.getvalue())
 
-    def start(self, prompt: str, *argv: str, scenario: Any = "") -> "subprocess.Popen[bytes]":  # noqa: ANN401 -- JSON
+    def start(self, prompt: str, *argv: str, scenario: Any = "") -> "subprocess.Popen[bytes]":
         """Start the real program; the caller ends it."""
         process = subprocess.Popen(
             [sys.executable, "-m", "septet.agents.scripted.program", *STREAM, *argv],
@@ -75,7 +75,7 @@ class ScriptedAgent:
         process.stdin = None
         return process
 
-    def env(self, scenario: Any = "") -> dict[str, str]:  # noqa: ANN401 -- JSON
+    def env(self, scenario: Any = "") -> dict[str, str]:
         """Return the program's environment."""
         if not isinstance(scenario, str):
             path = self.home / "scenario.json"

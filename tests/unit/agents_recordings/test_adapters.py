@@ -49,7 +49,7 @@ def host(programs: Mapping[str, str], home: Path, *, sandboxed: bool = False, **
     return Host({"PATH": folder, "HOME": str(home), **secrets, **keys, **env}, programs, sandboxed=sandboxed)
 
 
-def start(name: str, machine: Host, **asked: Any) -> Invocation:  # noqa: ANN401 -- the fields of a turn
+def start(name: str, machine: Host, **asked: Any) -> Invocation:
     """Return how `name` is started for a turn."""
     return adapter_for(name).invocation(Turn(prompt="Do it.", worktree=Path("/nowhere"), **asked), machine)
 

@@ -123,7 +123,7 @@ def test_a_host_that_speaks_githubs_api_has_the_github_forge(
     tmp_path: Path, repository: str, api_url: str
 ) -> None:
     """github.com and the hosts of the settings lead to their API, with the worker's token."""
-    known = settings(tmp_path, github_hosts=("github.com", "ghe.example"), github_token="secret")  # noqa: S106
+    known = settings(tmp_path, github_hosts=("github.com", "ghe.example"), github_token="secret")
 
     forge = forge_for(parse_address(repository), known)
 

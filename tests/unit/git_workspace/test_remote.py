@@ -203,7 +203,7 @@ def ssh(tmp_path: Path) -> Callable[[str], Path]:
 
 
 @pytest.mark.parametrize("form", ["ssh://git@127.0.0.1:2222{path}", "git@127.0.0.1:{path}"])
-def test_an_ssh_origin_is_reached_in_batch_mode(  # noqa: PLR0917 -- fixtures
+def test_an_ssh_origin_is_reached_in_batch_mode(
     form: str,
     ssh: Callable[[str], Path],
     origin: Origin,

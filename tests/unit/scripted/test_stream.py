@@ -31,7 +31,7 @@ def recorded(name: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (RECORDINGS / f"{name}.stdout").read_text(encoding="utf-8").splitlines()]
 
 
-def fields(value: Any, path: str = "") -> set[str]:  # noqa: ANN401 -- any event
+def fields(value: Any, path: str = "") -> set[str]:
     """Return each field of an event with the type of its value; numbers are alike."""
     if isinstance(value, dict) and path.rpartition(".")[2] not in FREE:
         return set().union(*(fields(inner, f"{path}.{key}") for key, inner in value.items()))
@@ -50,7 +50,7 @@ for case in CASES:
 @pytest.mark.parametrize(("recording", "argv", "scenario"), CASES)
 def test_every_event_is_one_that_claude_prints(
     agent: ScriptedAgent,
-    recording: str,  # noqa: ARG001 -- the case's name
+    recording: str,
     argv: tuple[str, ...],
     scenario: object,
 ) -> None:
