@@ -30,10 +30,10 @@ def list_(order_id: str | None, *, as_json: bool) -> None:
 
 def restore(name: str, to: Path, *, as_json: bool) -> None:
     """Restore a snapshot, bit for bit, into a new or empty folder."""
+    target = to.expanduser().absolute()
 
     async def work() -> Reply:
         vault, snapshot = _find(load_settings(), name)
-        target = to.expanduser().absolute()
         restore_snapshot(vault, snapshot, target)
         row = {**_row(snapshot), "restored_to": str(target)}
         return Reply({"rescue": row}, lambda: tables.console().print(Text(f"{name} is in {target}.")))

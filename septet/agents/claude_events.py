@@ -63,6 +63,7 @@ class Event(msgspec.Struct, gc=False):
     usage: msgspec.Raw = _NOTHING
     num_turns: Any = None
     total_cost_usd: Any = None
+    model_usage: msgspec.Raw = msgspec.field(name="modelUsage", default=_NOTHING)
     model_usage_since_last_result: msgspec.Raw = _NOTHING
     permission_denials: msgspec.Raw = _NOTHING
     api_error_status: Any = None
@@ -195,8 +196,9 @@ class Told:
             return
         self.results += 1
         costs = read(event.model_usage_since_last_result, _costs)
+        if self.model is None:
+            self.model = next(iter(read(event.model_usage, _costs) or costs or ()), None)
         if costs is not None:
-            self.model = self.model or next(iter(costs), None)
             self.cost_usd = (self.cost_usd or 0.0) + sum(model.cost for model in costs.values())
         if isinstance(event.session_id, str) and event.session_id != self.session_id:
             self.stray_result = event

@@ -1,10 +1,11 @@
 """Find the values that stand in the YAML fences of a text.
 
-YAML is read as JSON in another syntax. Of plain scalars only JSON's own literals and numbers are anything but
-text: `no` is no boolean, `12:30` no number and `2026-01-01` no date. Aliases, tags, keys that are no text and keys
-that stand twice are refused.
+YAML is read as JSON in another syntax. A plain scalar is text but for null, true, false and such numbers as no
+two readers of YAML read differently: `no` is no boolean, `12:30` and `1e3` no numbers and `2026-01-01` no date.
+Aliases, tags, keys that are no text and keys that stand twice are refused.
 """
 
+import json
 import re
 from collections.abc import Iterator
 from typing import Final
@@ -13,7 +14,7 @@ import yaml
 from pydantic import JsonValue
 
 from septet.answers.json_reader import MAX_DEPTH
-from septet.answers.json_values import Found, whole_scalar
+from septet.answers.json_values import Found
 from septet.answers.markdown import code_blocks
 
 MAX_MARKDOWN_CHARACTERS: Final = 256 * 1024
@@ -25,7 +26,13 @@ _YAML_FENCE: Final = re.compile(r"(?:```|~~~)[ \t]*+ya?ml\b", re.IGNORECASE)
 _LANGUAGES: Final = frozenset({"yaml", "yml"})
 # PyYAML lets the last two through from directives and escapes with absurd numbers.
 _YAML_ERRORS: Final = (yaml.YAMLError, ValueError, OverflowError)
-_SPELLINGS: Final = {"": "null", "~": "null", "Null": "null", "True": "true", "False": "false"}
+_WORDS: Final[dict[str, JsonValue]] = {
+    **dict.fromkeys(("", "~", "null", "Null"), None),
+    **dict.fromkeys(("true", "True"), True),
+    **dict.fromkeys(("false", "False"), False),
+}
+# Those numbers that every version of YAML takes for the same number.
+_NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+(?:[eE][+-][0-9]+)?)?")
 
 
 def yaml_values_in(text: str) -> Iterator[Found]:
@@ -97,5 +104,7 @@ def _until(end: type[yaml.Event], events: Iterator[yaml.Event]) -> Iterator[yaml
 
 
 def _scalar(text: str) -> JsonValue:
-    spelled = _SPELLINGS.get(text, text)
-    return next((found.value for found in whole_scalar(spelled)), text)
+    if text in _WORDS:
+        return _WORDS[text]
+    value: JsonValue = json.loads(text) if _NUMBER.fullmatch(text) else text
+    return value

@@ -1,7 +1,9 @@
 """Asking GitHub: a client for one question, and errors that name cause, place and remedy."""
 
+import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
@@ -61,6 +63,7 @@ def asking(api_url: str, token: str | None, what: str) -> Iterator["GitHub[Any]"
         base_url=api_url,
         user_agent="septet",
         timeout=_TIMEOUT_SECONDS,
+        ssl_verify=_tls(),
         auto_retry=False,  # the workflow retries, and is seen to
         http_cache=False,
     )
@@ -86,6 +89,14 @@ def read(form: type[T], answer: "Response") -> T:
         ValueError: It is no such value.
     """
     return TypeAdapter(form).validate_python(answer.json())
+
+
+@cache
+def _tls() -> ssl.SSLContext:
+    """Return the machine's trusted authorities: reading them takes longer than asking GitHub."""
+    import httpx
+
+    return httpx.create_ssl_context()
 
 
 def _failure(api_url: str, what: str, error: "RequestFailed") -> SeptetError:

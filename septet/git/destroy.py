@@ -125,7 +125,7 @@ def _without_heavy(want: Mapping[bytes, Item], left_out: Mapping[bytes, str]) ->
 
 
 def _is_in_the_way(path: bytes, want: Mapping[bytes, Item]) -> bool:
-    """Say whether something that was left out lies where something is wanted, or where a folder of its own is not."""
+    """Say whether something that was left out lies where something is wanted, or in a folder that is not."""
     return path in want or any(folder in want and want[folder].mode != FOLDER for folder in above(path))
 
 

@@ -57,8 +57,8 @@ note("start " + ("resume" if resumed else "new"))
 def agent_program(path: Path, body: str) -> str:
     """Write a program and return its path.
 
-    `body` finds `init`, `turn`, `result`, `api_error`, `say`, `detached` and `wait_for`, and what it was started with in `argv`,
-    `resumed`, `session` and `prompt`; each start is a line in the file `journal` beside it.
+    `body` finds `init`, `turn`, `result`, `api_error`, `say`, `detached` and `wait_for`, and what it was started with
+    in `argv`, `resumed`, `session` and `prompt`; each start is a line in the file `journal` beside it.
     """
     journal = str(path.with_name("journal"))
     path.write_text(

@@ -1,7 +1,6 @@
 """The vault: the bare repository of a repository's snapshots, which no agent can reach."""
 
 import re
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -101,19 +100,29 @@ def find(vault: Git, name: str) -> Snapshot:
 
     Raises:
         NotFoundError: The vault has none of that name.
-        SnapshotError: There is something else of that name.
+        SnapshotError: Its commit is missing, or is none of a snapshot.
     """
     ref = ref_of(name)
-    found = _read(vault, {ref: commit for each, commit in _refs(vault, REFS).items() if each == ref})
-    if not found:
+    refs = _refs(vault, ref)
+    if ref not in refs:
         message = f"There is no snapshot {name} in {vault.git_dir}."
         raise NotFoundError(message, remedy="`septet rescue list` shows what there is.")
-    return found[0]
+    commit = refs[ref]
+    content = read_objects(vault, [commit])[commit]
+    if content is None:
+        raise SnapshotError(f"Snapshot {name} is not whole: {vault.git_dir} has no object {commit}.")
+    return parse(ref, commit, content)
 
 
 def list_snapshots(vault: Git, order_id: str | None = None) -> list[Snapshot]:
-    """Return all snapshots of a vault by work order and age, or those of one work order."""
-    return _read(vault, _refs(vault, REFS if order_id is None else f"{ref_of(order_id)}/"))
+    """Return all snapshots of a vault by work order and age, or those of one work order.
+
+    One whose commit is missing is passed over: nothing is known of it but its name.
+    """
+    refs = _refs(vault, REFS if order_id is None else f"{ref_of(order_id)}/")
+    contents = read_objects(vault, refs.values()) if refs else {}
+    found = ((ref, commit, contents[commit]) for ref, commit in refs.items())
+    return [parse(ref, commit, content) for ref, commit, content in found if content is not None]
 
 
 def verify(vault: Git, snapshot: Snapshot) -> None:
@@ -149,14 +158,6 @@ def _create(place: Place) -> None:
 
 def _number(name: str) -> int:
     return int(name.rpartition("/")[2].partition("-")[0])
-
-
-def _read(vault: Git, refs: Mapping[str, str]) -> list[Snapshot]:
-    """Return the snapshots at `refs`, without those whose commit is missing."""
-    commits = read_objects(vault, refs.values()) if refs else {}
-    return [
-        parse(ref, commit, content) for ref, commit in refs.items() if (content := commits[commit]) is not None
-    ]
 
 
 def _refs(vault: Git, pattern: str) -> dict[str, str]:

@@ -1,6 +1,7 @@
 """A repository with a bit of everything, a workspace of it that is open, and its first snapshot."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -76,12 +77,18 @@ def place(open_place: Open) -> Place:
 
 
 @pytest.fixture
-def snap(place: Place) -> Take:
-    """Return a function that takes a rescue that is not superfluous."""
+def take_of() -> Take:
+    """Return a function that takes a rescue of a workspace, which must not be superfluous."""
 
-    def take_it(limit_bytes: int = LIMIT_BYTES) -> Snapshot:
+    def take_it(place: Place, limit_bytes: int = LIMIT_BYTES) -> Snapshot:
         snapshot = take(place, "rescue", "a test", ignored_limit_bytes=limit_bytes)
         assert snapshot is not None
         return snapshot
 
     return take_it
+
+
+@pytest.fixture
+def snap(place: Place, take_of: Take) -> Take:
+    """Return a function that takes a rescue of the one workspace."""
+    return partial(take_of, place)

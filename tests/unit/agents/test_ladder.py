@@ -1,0 +1,504 @@
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+import time
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+import pytest
+from fakes.agent_lab import Lab, carriers, mark_of, supervisor_of, wait_until
+
+from septet.agents.adapter import Turn
+from septet.agents.attachment import end_agent
+from septet.agents.follow import Pace
+from septet.contracts.order import Timeouts
+from septet.errors import (
+    AgentApiError,
+    AgentApiUnavailableError,
+    AgentCrashedError,
+    AgentGaveUpError,
+    AgentLimitError,
+    AgentMissingError,
+    AgentRefusedError,
+    WorkspaceError,
+)
+
+ATTEMPTING = Path(__file__).parents[2] / "fakes" / "attempting.py"
+
+
+@contextlib.asynccontextmanager
+async def worker_that_follows(lab: Lab) -> AsyncIterator[asyncio.subprocess.Process]:
+    """A worker's process of its own that follows the lab's agent."""
+    worker = await asyncio.create_subprocess_exec(
+        sys.executable,
+        *(str(ATTEMPTING), str(lab.root), str(lab.program), "run-1", "5"),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+        process_group=0,
+    )
+    try:
+        assert worker.stdout is not None
+        assert (await worker.stdout.readline()).startswith(b"living ")
+        yield worker
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            worker.kill()
+        await worker.communicate()
+
+
+async def test_a_turn_brings_its_outcome(lab: Lab) -> None:
+    """A turn is carried out by one agent start, and nothing has to be recovered."""
+    lab.agent("init(); turn('m1'); result('done')")
+    carried = await lab.carry_out()
+    assert (
+        carried.outcome.ended,
+        carried.outcome.text,
+        carried.recovered_by,
+        carried.agent_starts,
+    ) == ("ok", "done", None, 1)
+    assert lab.journal == ["start new"]
+    assert lab.returned == []
+    assert carried.started_at.endswith("Z")
+    assert carried.run.name == "runs/wo-1/5-implement_plan-1"
+
+
+async def test_progress_is_told_as_the_stream_grows(lab: Lab) -> None:
+    """Session, last event, turns and tokens are told while the agent works."""
+    lab.agent("init(); turn('m1'); turn('m2'); wait_for('../go'); result('done')")
+    attempt = asyncio.ensure_future(lab.carry_out())
+    seen = (await wait_until(lambda: [told for told in lab.progress if told.turns == 2]))[0]
+    lab.let_go()
+    carried = await attempt
+    assert (seen.last_event, seen.tokens, seen.session_id) == ("assistant", 14, carried.outcome.session_id)
+
+
+async def test_a_cancelled_attempt_leaves_the_agent_which_the_next_one_adopts(lab: Lab) -> None:
+    """A cancel of the attempt does not touch the agent; another attempt with the same key follows it to its end."""
+    lab.agent("init(); wait_for('../go'); result('done')")
+    first = asyncio.ensure_future(lab.carry_out())
+    await lab.said("system/init")
+    first.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await first
+    second = asyncio.ensure_future(lab.carry_out())
+    await wait_until(lambda: lab.progress[-1].epoch == 2)
+    lab.let_go()
+    carried = await second
+    assert (carried.recovered_by, carried.agent_starts, carried.epoch) == ("adopt", 1, 2)
+    assert lab.journal == ["start new"]
+
+
+async def test_an_agent_survives_its_worker_and_is_adopted_from_a_new_process(lab: Lab) -> None:
+    """SIGKILL of the worker's process leaves the agent alive; a new process adopts it, and no agent starts again."""
+    lab.agent("init(); wait_for('../go'); result('done')")
+    async with worker_that_follows(lab) as worker:
+        worker.kill()
+    lab.let_go()
+    carried = await lab.carry_out()
+    assert (carried.outcome.ended, carried.outcome.text, carried.recovered_by) == ("ok", "done", "adopt")
+    assert lab.journal == ["start new"]
+
+
+async def test_an_agent_survives_the_signals_to_its_workers_group(lab: Lab) -> None:
+    """Ctrl-C, a hang-up and SIGTERM to the worker's process group do not reach the agent."""
+    lab.agent("init(); wait_for('../go'); result('done')")
+    async with worker_that_follows(lab) as worker:
+        for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
+            os.killpg(worker.pid, number)
+        await worker.wait()
+    lab.let_go()
+    assert (await lab.carry_out()).recovered_by == "adopt"
+
+
+async def test_an_agent_that_finished_while_nobody_looked_is_read(lab: Lab) -> None:
+    """The outcome of an agent that ended while no attempt lived is read from disk, and no agent starts again."""
+    lab.agent("init(); wait_for('../go'); result('done')")
+    first = asyncio.ensure_future(lab.carry_out())
+    await lab.said("system/init")
+    first.cancel()
+    await asyncio.wait([first])
+    lab.let_go()
+    await wait_until(lab.progress[0].run.exit)
+    carried = await lab.carry_out()
+    assert (carried.outcome.text, carried.recovered_by, carried.agent_starts) == ("done", "read", 1)
+    assert lab.journal == ["start new"]
+
+
+async def test_a_killed_agent_is_resumed_and_told_what_happened(lab: Lab) -> None:
+    """After SIGKILL of the agent its session is resumed, with a prompt that says what is unknown."""
+    lab.agent("""
+        init()
+        if not resumed:
+            os.kill(os.getpid(), signal.SIGKILL)
+        assert "outcome is unknown" in prompt and "git status" in prompt, prompt
+        result("done")
+    """)
+    carried = await lab.carry_out()
+    assert (carried.outcome.text, carried.recovered_by, carried.agent_starts) == ("done", "resume", 2)
+    assert lab.journal == ["start new", "start resume"]
+    assert lab.returned == []
+
+
+async def test_an_agent_without_a_session_runs_again_from_the_checkpoint(lab: Lab) -> None:
+    """Without a session the caller returns to the checkpoint, and then the agent starts anew."""
+    lab.agent("""
+        if not os.path.exists("../crashed"):
+            open("../crashed", "w").close()
+            os.kill(os.getpid(), signal.SIGKILL)
+        init(); result("done")
+    """)
+    carried = await lab.carry_out()
+    assert (carried.outcome.text, carried.recovered_by, carried.agent_starts) == ("done", "rerun", 2)
+    assert lab.returned == ["returned to the checkpoint"]
+    assert lab.journal == ["start new", "start new"]
+
+
+async def test_an_agent_that_crashes_on_every_rung_is_given_up(lab: Lab) -> None:
+    """Start, one resume, one rerun: then an error that no retry repeats names the folder and the way on."""
+    lab.agent("init(); os.kill(os.getpid(), signal.SIGKILL)")
+    with pytest.raises(AgentGaveUpError) as caught:
+        await lab.carry_out()
+    assert lab.journal == ["start new", "start resume", "start new"]
+    assert not caught.value.retryable
+    assert str(lab.root / "runs" / "wo-1" / "5-implement_plan-3") in caught.value.message
+    assert "septet retry" in caught.value.remedy
+    assert caught.value.carried is not None
+    assert (caught.value.carried.agent_starts, caught.value.carried.outcome.kind) == (3, "signal")
+
+
+async def test_tries_are_counted_on_disk(lab: Lab) -> None:
+    """Attempts that come and go do not begin to count anew."""
+    lab.agent("init(); os.kill(os.getpid(), signal.SIGKILL)")
+    for _ in range(2):
+        with pytest.raises(AgentGaveUpError):
+            await lab.carry_out()
+    assert len(lab.journal) == 3
+
+
+async def test_an_unknown_session_leads_to_a_rerun(lab: Lab) -> None:
+    """When the CLI does not know the session that is to be resumed, the agent starts anew."""
+    lab.agent("""
+        if resumed:
+            say('{"type":"result","subtype":"error_during_execution","is_error":true,'
+                '"errors":["No conversation found with session ID: x"],"session_id":"x"}')
+            sys.exit(1)
+        init()
+        if not os.path.exists("../crashed"):
+            open("../crashed", "w").close()
+            os.kill(os.getpid(), signal.SIGKILL)
+        result("done")
+    """)
+    carried = await lab.carry_out()
+    assert (carried.recovered_by, carried.agent_starts) == ("rerun", 3)
+
+
+async def test_a_killed_supervisor_takes_its_agent_along_and_its_leftovers_are_swept(lab: Lab) -> None:
+    """When the supervisor is killed, agent and tools die before the session is resumed: one writer at a time."""
+    lab.agent("""
+        init()
+        if not resumed:
+            detached(lambda: time.sleep(300))
+            turn("m1")
+            time.sleep(300)
+        result("done")
+    """)
+    attempt = asyncio.ensure_future(lab.carry_out())
+    run = await lab.said("assistant")
+    assert len(carriers(mark_of(run))) == 2
+    os.kill(supervisor_of(run), signal.SIGKILL)
+    carried = await attempt
+    assert (carried.outcome.text, carried.recovered_by) == ("done", "resume")
+    assert carriers(mark_of(run)) == []
+    record = run.exit()
+    assert record is not None
+    assert record.cause == "lost"
+
+
+async def test_a_result_on_disk_outlives_a_killed_supervisor(lab: Lab) -> None:
+    """A result that stands in the stream counts, also when nobody saw the agent end: no turn is paid twice."""
+    lab.agent("init(); result('done'); time.sleep(300)")
+    attempt = asyncio.ensure_future(lab.carry_out())
+    os.kill(supervisor_of(await lab.said("result/success")), signal.SIGKILL)
+    carried = await attempt
+    assert (carried.outcome.ended, carried.recovered_by, carried.agent_starts) == ("ok", "read", 1)
+
+
+async def test_a_refusing_api_is_not_asked_again(lab: Lab) -> None:
+    """An authentication error stops at once and names the remedy."""
+    lab.agent("init(); api_error(401)")
+    with pytest.raises(AgentApiError) as caught:
+        await lab.carry_out()
+    assert not caught.value.retryable
+    assert "septet retry" in caught.value.remedy
+    assert len(lab.journal) == 1
+
+
+async def test_a_busy_api_is_waited_for_and_the_next_attempt_starts_an_agent(lab: Lab) -> None:
+    """The first attempt says how long to wait; the next one does not read that failure again, but starts."""
+    lab.agent("""
+        init()
+        if not os.path.exists("../busy"):
+            open("../busy", "w").close()
+            api_error(529)
+        result("done")
+    """)
+    with pytest.raises(AgentApiUnavailableError) as caught:
+        await lab.carry_out()
+    assert caught.value.retryable
+    assert caught.value.retry_after_seconds == 30.0
+    carried = await lab.carry_out()
+    assert (carried.outcome.text, carried.agent_starts) == ("done", 2)
+    assert lab.journal == ["start new", "start new"]
+    assert lab.returned == []
+
+
+async def test_a_session_that_had_worked_goes_on_after_a_busy_api(lab: Lab) -> None:
+    """What was done before the API failed is not paid again: the next attempt resumes the session."""
+    lab.agent("""
+        init(); turn("m1")
+        if not resumed:
+            api_error(500, more=',"usage":{"output_tokens":2}')
+        result("done")
+    """)
+    with pytest.raises(AgentApiUnavailableError):
+        await lab.carry_out()
+    carried = await lab.carry_out()
+    assert (carried.outcome.text, carried.recovered_by) == ("done", "resume")
+
+
+async def test_two_attempts_at_once_start_one_agent(lab: Lab) -> None:
+    """Two attempts with one key race for the lock: one starts the agent, the other adopts it, both get the outcome."""
+    lab.agent("init(); wait_for('../go'); result('done')")
+    attempts = [asyncio.ensure_future(lab.carry_out()) for _ in range(2)]
+    await wait_until(lambda: {told.epoch for told in lab.progress} == {1, 2})
+    lab.let_go()
+    both = await asyncio.gather(*attempts)
+    assert {None, "adopt"} == {carried.recovered_by for carried in both}
+    assert lab.journal == ["start new"]
+
+
+async def test_another_workflow_run_ends_what_it_finds_and_starts_anew(lab: Lab) -> None:
+    """After a reset the living agent of the earlier run is ended, the checkpoint restored, and a new agent started."""
+    lab.agent("init(); result('done') if os.path.exists('../go') else time.sleep(300)")
+    stale = asyncio.ensure_future(lab.carry_out(lab.request(run_id="run-1")))
+    run = await lab.said("system/init")
+    lab.let_go()
+    carried = await lab.carry_out(lab.request(run_id="run-2"))
+    assert (carried.outcome.text, carried.agent_starts) == ("done", 1)
+    assert lab.returned == ["returned to the checkpoint"]
+    superseded = await stale
+    assert (superseded.outcome.ended, superseded.outcome.kind) == ("cancelled", "superseded")
+    record = run.exit()
+    assert record is not None
+    assert record.why == "superseded"
+
+
+async def test_a_reset_that_finds_only_the_dead_returns_to_the_checkpoint(lab: Lab) -> None:
+    """The first agent of another workflow run starts from the checkpoint, and the ones after it do not return."""
+    lab.agent("init(); result('done')")
+    await lab.carry_out(lab.request(run_id="run-1"))
+    await lab.carry_out(lab.request(run_id="run-2", activity_id="5"))
+    await lab.carry_out(lab.request(run_id="run-2", activity_id="6"))
+    assert lab.returned == ["returned to the checkpoint"]
+
+
+async def test_a_cancelled_agent_is_ended_with_all_that_it_started(lab: Lab) -> None:
+    """The end of an agent ends its tools too, and the attempt that follows learns that it was cancelled."""
+    lab.agent("init(); detached(lambda: time.sleep(300)); turn('m1'); time.sleep(300)")
+    attempt = asyncio.ensure_future(lab.carry_out())
+    run = await lab.said("assistant")
+    began = time.monotonic()
+    record = await end_agent(run, "cancelled")
+    assert time.monotonic() - began < 5
+    assert record is not None
+    assert (record.cause, record.why, record.swept) == ("ended", "cancelled", 1)
+    assert carriers(mark_of(run)) == []
+    carried = await attempt
+    assert (carried.outcome.ended, carried.outcome.kind) == ("cancelled", "cancelled")
+    assert carried.outcome.session_id is not None
+
+
+async def test_to_end_what_has_ended_is_no_error(lab: Lab) -> None:
+    """An agent that is gone is left as it is, and its record is returned."""
+    lab.agent("init(); result('done')")
+    carried = await lab.carry_out()
+    record = await end_agent(carried.run, "cancelled")
+    assert record is not None
+    assert record.cause == "exited"
+
+
+async def test_a_paused_agent_goes_on_in_its_session(lab: Lab) -> None:
+    """An agent that was ended for a reason that is over is resumed by the next attempt; that counts as no crash."""
+    lab.agent("init(); result('done') if resumed else time.sleep(300)")
+    attempt = asyncio.ensure_future(lab.carry_out())
+    run = await lab.said("system/init")
+    attempt.cancel()
+    await end_agent(run, "paused")
+    carried = await lab.carry_out()
+    assert (carried.outcome.text, carried.recovered_by) == ("done", "resume")
+
+
+async def test_the_turn_limit_is_held_and_the_session_resumed_once(lab: Lab) -> None:
+    """An agent that takes more turns than it may is ended; so is its resumed session; then the limit is reported."""
+    lab.agent("""
+        init()
+        for number in range(100000):
+            turn("m%d" % number)
+            time.sleep(0.01)
+    """)
+    request = lab.request(limits=Timeouts(turns=3))
+    with pytest.raises(AgentLimitError) as caught:
+        await lab.carry_out(request)
+    assert lab.journal == ["start new", "start resume"]
+    assert "turns" in caught.value.message
+    assert caught.value.carried is not None
+    assert caught.value.carried.outcome.session_id is not None
+
+
+async def test_a_cli_that_goes_on_after_its_result_is_ended_after_a_grace(lab: Lab) -> None:
+    """The result stands, although the CLI did not end by itself."""
+    lab.agent("init(); result('done'); time.sleep(300)")
+    lab.means = replace(lab.means, pace=Pace(look_seconds=0.02, result_grace_seconds=0.1))
+    carried = await lab.carry_out()
+    assert (carried.outcome.ended, carried.outcome.text) == ("ok", "done")
+    assert carried.outcome.signal == signal.SIGTERM
+
+
+async def test_a_wall_limit_is_reported_with_the_work_kept(lab: Lab) -> None:
+    """The limit of time ends the agent, and neither a resume nor a rerun follows."""
+    lab.agent("init(); time.sleep(300)")
+    request = lab.request(limits=Timeouts(wall_seconds=0.3))
+    with pytest.raises(AgentLimitError) as caught:
+        await lab.carry_out(request)
+    assert "wall_seconds" in caught.value.remedy
+    assert len(lab.journal) == 1
+
+
+async def test_a_program_that_refuses_says_why(lab: Lab) -> None:
+    """What a program prints before it ends without a word on its stream is the error, and it is not started again."""
+    lab.agent("sys.stderr.write('error: unknown option'); sys.exit(1)")
+    with pytest.raises(AgentRefusedError, match="unknown option"):
+        await lab.carry_out()
+    assert len(lab.journal) == 1
+
+
+async def test_a_program_that_is_missing_is_named(lab: Lab) -> None:
+    """No run is made when the program is not there, and the writer's lock is free afterwards."""
+    lab.agent("init()")
+    lab.program.unlink()
+    for _ in range(2):
+        with pytest.raises(AgentMissingError, match="SEPTET_SCRIPTED_PATH"):
+            await lab.carry_out()
+    assert lab.means.runs.of("wo-1") == []
+
+
+async def test_a_program_that_the_system_cannot_start_is_told(lab: Lab) -> None:
+    """A file that is no program gives an error with the system's answer, and the run is recorded."""
+    lab.agent("")
+    lab.program.write_text("no program\n", encoding="utf-8")
+    with pytest.raises(AgentMissingError, match="ENOEXEC"):
+        await lab.carry_out()
+
+
+async def test_a_machine_that_is_short_of_something_is_tried_again(lab: Lab) -> None:
+    """A program that is busy now is a failure that passes: the next attempt starts it."""
+    lab.agent("init(); result('done')")
+    busy = os.open(lab.program, os.O_WRONLY)
+    with pytest.raises(AgentCrashedError, match="ETXTBSY") as caught:
+        await lab.carry_out()
+    assert caught.value.retryable
+    os.close(busy)
+    assert (await lab.carry_out()).outcome.text == "done"
+
+
+async def test_a_follow_up_turn_is_asked_whole_when_it_is_resumed(lab: Lab) -> None:
+    """A turn that goes on from another session is not only told what happened, but asked again."""
+    lab.agent("""
+        init()
+        if not os.path.exists("../crashed"):
+            open("../crashed", "w").close()
+            os.kill(os.getpid(), signal.SIGKILL)
+        result("again" if "Only the JSON." in prompt and "outcome is unknown" in prompt else "lost")
+    """)
+    again = Turn(prompt="Only the JSON.", worktree=lab.worktree, resume_id="s-9", tools="none")
+    carried = await lab.carry_out(lab.request(turn=again))
+    assert carried.outcome.text == "again"
+    assert lab.journal == ["start resume", "start resume"]
+    assert carried.outcome.session_id == "s-9"
+
+
+async def test_a_full_context_goes_on_in_a_new_session(lab: Lab) -> None:
+    """When the context is full, another session gets the task and the hint that work is in the worktree."""
+    lab.agent("""
+        init()
+        if "became too long" not in prompt:
+            api_error(400, "Prompt is too long")
+        result("done" if prompt.endswith("Work.\\n") else prompt)
+    """)
+    carried = await lab.carry_out()
+    assert carried.outcome.text == "done"
+    assert lab.journal == ["start new", "start new"]
+    assert lab.returned == []
+
+
+async def test_a_lock_that_nobody_explains_is_an_error(lab: Lab) -> None:
+    """A writer's lock that stays held while no run lives ends the attempt with a remedy, in bounded time."""
+    lab.agent("init()")
+    lock = lab.means.runs.lock_writer("wo-1")
+    assert lock is not None
+    try:
+        lab.means = replace(lab.means, patience_seconds=0.2)
+        with pytest.raises(WorkspaceError, match="lock"):
+            await lab.carry_out()
+    finally:
+        os.close(lock)
+
+
+async def test_a_run_that_cannot_be_read_is_nobodys(lab: Lab) -> None:
+    """A record that a power cut left empty belongs to no one: the step starts from its checkpoint."""
+    lab.agent("init(); result('done')")
+    carried = await lab.carry_out()
+    (carried.run.folder / "run.json").write_text("", encoding="utf-8")
+    await wait_until(carried.run.exit)
+    (carried.run.folder / "exit.json").unlink()
+    carried = await lab.carry_out()
+    assert (carried.outcome.text, carried.agent_starts) == ("done", 1)
+    assert lab.returned == ["returned to the checkpoint"]
+    assert carried.run.folder.name == "5-implement_plan-2"
+
+
+async def test_a_long_state_directory_is_no_hindrance(lab: Lab) -> None:
+    """A run's folder may have a longer path than a socket's address: the agent is adopted and ended all the same."""
+    deep = lab.root / ("d" * 100) / ("e" * 100)
+    lab.means = replace(lab.means, runs=replace(lab.means.runs, root=deep / "runs"))
+    lab.agent("init(); time.sleep(300)")
+    attempt = asyncio.ensure_future(lab.carry_out())
+    run = await lab.said("system/init")
+    await end_agent(run, "cancelled")
+    assert (await attempt).outcome.ended == "cancelled"
+
+
+async def test_an_attempt_that_is_cancelled_while_it_starts_an_agent_loses_nothing(lab: Lab) -> None:
+    """A cancel at any moment of the start leaves either no agent or one that the next attempt adopts."""
+    lab.agent("init(); wait_for('../go'); result('done')")
+    for moment in range(12):
+        attempt = asyncio.ensure_future(lab.carry_out())
+        await asyncio.sleep(moment * 0.001)
+        attempt.cancel()
+        await asyncio.wait([attempt])
+    lab.let_go()
+    carried = await lab.carry_out()
+    assert carried.outcome.text == "done"
+    assert lab.journal == ["start new"]
+
+
+async def test_agents_leave_no_zombie(lab: Lab) -> None:
+    """Supervisors that have ended are reaped without anybody's doing."""
+    lab.agent("init(); result('done')")
+    runs = [(await lab.carry_out(lab.request(activity_id=str(number)))).run for number in range(3)]
+    gone = {supervisor_of(run) for run in runs}
+    await wait_until(lambda: not gone & {child.pid for child in psutil.Process().children()})

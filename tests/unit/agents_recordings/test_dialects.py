@@ -1,0 +1,403 @@
+"""What the recordings do not show: events of the four dialects as their CLIs document them, in small streams."""
+
+import json
+from typing import Any, Final
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from septet.agents.outcome import ExitRecord, Outcome
+from septet.agents.registry import adapter_for
+from septet.contracts.facts import Usage
+
+GOOD: Final = ExitRecord("exited", exit_code=0)
+BAD: Final = ExitRecord("exited", exit_code=1)
+CLIS: Final = ("codex", "copilot", "gemini", "opencode")
+MEBI: Final = 1024 * 1024
+
+
+def read(
+    cli: str, *events: dict[str, Any], end: ExitRecord = GOOD, stderr: str = "", before: Usage | None = None
+) -> Outcome:
+    """Return the outcome of a stream of these events."""
+    dialect = adapter_for(cli).dialect(before or Usage())
+    dialect.feed(b"".join(json.dumps(event).encode() + b"\n" for event in events))
+    return dialect.outcome(end, stderr)
+
+
+def item(kind: str, number: int = 0, *, event: str = "item.completed", **fields: Any) -> dict[str, Any]:
+    """Return one of codex's items."""
+    return {"type": event, "item": {"id": f"item_{number}", "type": kind, **fields}}
+
+
+def copilot(kind: str, **data: Any) -> dict[str, Any]:
+    """Return one of copilot's events."""
+    return {"type": kind, "data": data}
+
+
+def part(kind: str, **fields: Any) -> dict[str, Any]:
+    """Return one of opencode's events."""
+    return {"type": kind, "sessionID": "ses_1", "part": fields}
+
+
+COMPLETED: Final = {"type": "turn.completed", "usage": {"input_tokens": 10, "output_tokens": 1}}
+
+
+@pytest.mark.parametrize("cli", CLIS)
+@given(
+    event=st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(max_size=8),
+        lambda inner: (
+            st.lists(inner, max_size=3)
+            | st.dictionaries(
+                st.sampled_from(
+                    [
+                        "type",
+                        "item",
+                        "part",
+                        "data",
+                        "error",
+                        "stats",
+                        "usage",
+                        "tokens",
+                        "state",
+                        "message",
+                        "status",
+                    ]
+                ),
+                inner
+                | st.sampled_from(["result", "error", "init", "step_finish", "turn.completed", "session.error"]),
+                max_size=5,
+            )
+        ),
+        max_leaves=12,
+    )
+)
+@settings(max_examples=60)
+def test_no_json_breaks_a_dialect(cli: str, event: object) -> None:
+    """Fields of any type, in any place, are read or passed over, and never raise."""
+    dialect = adapter_for(cli).dialect()
+    dialect.feed(json.dumps(event).encode() + b"\n")
+    assert dialect.outcome(BAD, "").exit_code == 1
+
+
+@pytest.mark.parametrize("cli", CLIS)
+def test_noise_between_the_lines_is_passed_over(cli: str) -> None:
+    """Lines that are no events leave a run without a result, and the last words of stderr in its message."""
+    dialect = adapter_for(cli).dialect()
+    dialect.feed(b"hello\n42\nnull\n[]\n\xff\xfe\n{}\n")
+    outcome = dialect.outcome(BAD, "\x1b[31mit \x1b[0mbroke")
+    assert outcome.ended == "crashed"
+    assert "it broke" in outcome.message
+
+
+def test_figures_of_a_codex_thread_never_turn_negative() -> None:
+    """Where the thread knows less than the runs before it, this run used nothing."""
+    outcome = read(
+        "codex", item("agent_message", text="x"), COMPLETED, before=Usage(input_tokens=99, output_tokens=99)
+    )
+    assert outcome.usage == Usage()
+
+
+def test_codex_reasoning_is_part_of_the_output() -> None:
+    """Cached and cache-written tokens are taken off the input, reasoning is not added to the output."""
+    usage = {
+        "input_tokens": 100,
+        "cached_input_tokens": 30,
+        "cache_write_input_tokens": 20,
+        "output_tokens": 9,
+        "reasoning_output_tokens": 4,
+    }
+    outcome = read("codex", item("agent_message", text="x"), {"type": "turn.completed", "usage": usage})
+    assert outcome.usage == Usage(
+        input_tokens=50, cache_read_tokens=30, cache_write_tokens=20, output_tokens=9, reasoning_tokens=4
+    )
+
+
+def test_codex_counts_tools_that_run_side_by_side_as_one_turn() -> None:
+    """A turn ends where a tool has answered; a tool that is told only when it is done counts too."""
+    outcome = read(
+        "codex",
+        item("reasoning", 1),
+        item("command_execution", 2, event="item.started"),
+        item("command_execution", 3, event="item.started"),
+        item("command_execution", 2, status="completed"),
+        item("command_execution", 3, status="completed"),
+        item("web_search", 4),
+        item("agent_message", 5, text="Done."),
+        COMPLETED,
+    )
+    assert (outcome.turns, outcome.tool_calls, outcome.text) == (3, 3, "Done.")
+
+
+@pytest.mark.parametrize("status", ["failed", "declined"])
+def test_codex_file_change_that_was_not_done_is_a_denial(status: str) -> None:
+    """The run ends in good order, and yet it is no success."""
+    outcome = read(
+        "codex", item("file_change", 1, status=status), item("agent_message", 2, text="Done."), COMPLETED
+    )
+    assert (outcome.ended, outcome.denials, outcome.text) == ("denied", ("apply_patch",), "Done.")
+
+
+def test_codex_command_that_its_sandbox_rejected_is_a_denial() -> None:
+    """No event tells of it, only stderr."""
+    words = "2026-01-01T00:00:00Z ERROR codex_core::tools::router: error=command rejected by policy"
+    outcome = read("codex", item("agent_message", text="Done."), COMPLETED, stderr=words)
+    assert outcome.denials == ("exec_command",)
+
+
+def test_codex_turn_that_failed_and_was_taken_up_again_counts() -> None:
+    """A later turn that is completed makes good for an error before it."""
+    failed = {"type": "error", "message": "stream error"}
+    assert read("codex", failed, item("agent_message", text="Done."), COMPLETED).text == "Done."
+
+
+@pytest.mark.parametrize(
+    ("words", "kind", "retryable"),
+    [
+        ("unexpected status 503 Service Unavailable: try later", "server_error", True),
+        ("The 'x-1' model is not supported when using Codex with a ChatGPT account.", "unknown_model", False),
+        ("Codex ran out of room in the model's context window. Start a new thread.", "context_length", False),
+        ("You've hit your usage limit. Try again later.", "rate_limit", True),
+        ("You exceeded your current quota, please check your plan and billing details.", "billing", False),
+    ],
+)
+def test_codex_errors_are_understood_by_their_words(words: str, kind: str, *, retryable: bool) -> None:
+    """Its stream has no status of its own."""
+    outcome = read("codex", {"type": "turn.failed", "error": {"message": words}}, end=BAD)
+    assert (outcome.ended, outcome.kind, outcome.retryable) == ("api_error", kind, retryable)
+    assert outcome.message == words
+
+
+def test_codex_turn_that_failed_without_an_error_is_an_api_error_all_the_same() -> None:
+    """An empty event is no success."""
+    assert read("codex", {"type": "turn.failed"}, end=BAD).kind == "unknown"
+
+
+def test_run_that_answers_again_is_no_longer_trying() -> None:
+    """A limit that is reached after the API has answered is a limit, and no error of the API."""
+    events = (
+        {"type": "error", "message": "Reconnecting... 1/2 (stream disconnected)"},
+        item("command_execution", 1, event="item.completed"),
+    )
+    limit = ExitRecord("idle_limit", signal=9)
+    assert (read("codex", events[0], end=limit).ended, read("codex", *events, end=limit).ended) == (
+        "api_error",
+        "limit",
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "kind"),
+    [
+        ('{"error":{"code":400,"message":"API key not valid. Please pass a valid API key."}}', "authentication"),
+        (
+            '{"error":{"code":400,"message":"The input token count (9) exceeds the maximum number of tokens"}}',
+            "context_length",
+        ),
+        ("exception TypeError: fetch failed sending request", "network"),
+        ('{"error":{"code":429,"message":"RESOURCE_EXHAUSTED"}}', "rate_limit"),
+        ('{"error":{"code":404,"message":"models/nope is not found"}}', "unknown_model"),
+        ("something else", "unknown"),
+    ],
+)
+def test_gemini_errors_are_understood_by_their_words(words: str, kind: str) -> None:
+    """The type of its errors is always `unknown`: the API's own words stand in the message."""
+    error = {"type": "unknown", "message": f"[API Error: {words}]"}
+    outcome = read("gemini", {"type": "result", "status": "error", "error": error}, end=BAD)
+    assert (outcome.ended, outcome.kind) == ("api_error", kind)
+
+
+@pytest.mark.parametrize(
+    ("code", "ended", "kind"),
+    [
+        (41, "api_error", "authentication"),
+        (42, "crashed", "refused"),
+        (53, "limit", "turns"),
+        (130, "crashed", "interrupted"),
+        (403 & 255, "api_error", "permission"),
+        (500 & 255, "api_error", "server_error"),
+        (1, "crashed", "refused"),
+    ],
+)
+def test_gemini_exit_codes_tell_where_its_stream_does_not(code: int, ended: str, kind: str) -> None:
+    """Its own codes, and the HTTP status without its high bits."""
+    outcome = read("gemini", end=ExitRecord("exited", exit_code=code), stderr="It says why.")
+    assert (outcome.ended, outcome.kind) == (ended, kind)
+
+
+def test_gemini_error_event_without_more_is_an_api_error() -> None:
+    """What the error event said is the message."""
+    events = ({"type": "error", "severity": "error", "message": "odd"}, {"type": "result", "status": "error"})
+    outcome = read("gemini", *events, end=BAD)
+    assert (outcome.ended, outcome.message) == ("api_error", "odd")
+
+
+def test_gemini_error_on_stderr_that_is_no_json_is_passed_over() -> None:
+    """Half an object at the end of stderr leaves the refusal as it is."""
+    assert read("gemini", end=BAD, stderr="bad flag\n{\n  half").kind == "refused"
+
+
+def test_gemini_reasoning_is_what_the_total_holds_beside_input_and_output() -> None:
+    """It is added to the output."""
+    stats = {"total_tokens": 17, "input_tokens": 10, "output_tokens": 4, "cached": 6, "input": 4}
+    events = (
+        {"type": "message", "role": "assistant", "content": "x", "delta": True},
+        {"type": "result", "status": "success", "stats": stats},
+    )
+    usage = read("gemini", *events).usage
+    assert usage == Usage(input_tokens=4, cache_read_tokens=6, output_tokens=7, reasoning_tokens=3)
+
+
+def test_gemini_statistics_of_another_shape_are_nothing() -> None:
+    """The answer counts without figures."""
+    events = (
+        {"type": "message", "role": "assistant", "content": "x"},
+        {"type": "result", "status": "success", "stats": [1]},
+    )
+    outcome = read("gemini", *events)
+    assert (outcome.ended, outcome.usage) == ("ok", Usage())
+
+
+def test_copilot_error_that_it_got_over_is_none() -> None:
+    """An answer after an error of the session counts."""
+    outcome = read(
+        "copilot",
+        copilot("session.error", message="oops", statusCode=500),
+        copilot("assistant.message", content="Done.", toolRequests=[]),
+        {"type": "result", "sessionId": "s", "exitCode": 0},
+    )
+    assert (outcome.ended, outcome.text) == ("ok", "Done.")
+
+
+def test_copilot_denied_tool_is_named() -> None:
+    """The code of the tool's error tells; another error of a tool is none of the engine's business."""
+    outcome = read(
+        "copilot",
+        copilot("tool.execution_start", toolCallId="1", toolName="bash"),
+        copilot("tool.execution_start", toolCallId="2", toolName="view"),
+        copilot("tool.execution_complete", toolCallId="1", success=False, error={"code": "denied"}),
+        copilot("tool.execution_complete", toolCallId="2", success=False, error="no such file"),
+        copilot("assistant.message", content="Could not.", toolRequests=[]),
+        {"type": "result", "sessionId": "s", "exitCode": 0},
+    )
+    assert (outcome.ended, outcome.denials, outcome.text) == ("denied", ("bash",), "Could not.")
+
+
+def test_copilot_still_trying_at_the_limit_is_an_api_error() -> None:
+    """A request that reached nobody is of the kind `network`."""
+    failed = copilot("model.call_failure", failureKind="transport", errorMessage="ECONNREFUSED", model="gpt-5.4")
+    outcome = read("copilot", failed, {"type": "model.call_start"}, end=ExitRecord("wall_limit", signal=9))
+    assert (outcome.ended, outcome.kind, outcome.model) == ("api_error", "network", "gpt-5.4")
+
+
+@pytest.mark.parametrize(
+    ("error", "ended", "kind"),
+    [
+        ({"name": "ProviderAuthError", "data": {"message": "no key"}}, "api_error", "authentication"),
+        ({"name": "ProviderModelNotFoundError", "data": {}}, "api_error", "unknown_model"),
+        ({"name": "ContextOverflowError", "data": {}}, "api_error", "context_length"),
+        ({"name": "MessageOutputLengthError", "data": {}}, "limit", "output_tokens"),
+        ({"name": "MessageAbortedError", "data": {"message": "Aborted"}}, "crashed", "interrupted"),
+        ({"name": "APIError", "data": {"message": "busy", "statusCode": 529}}, "api_error", "overloaded"),
+        ({"name": "UnknownError"}, "api_error", "unknown"),
+    ],
+)
+def test_opencode_errors_are_understood_by_name_or_status(error: dict[str, Any], ended: str, kind: str) -> None:
+    """A name tells where there is no status."""
+    outcome = read("opencode", {"type": "error", "sessionID": "ses_1", "error": error}, end=BAD)
+    assert (outcome.ended, outcome.kind) == (ended, kind)
+
+
+@pytest.mark.parametrize(("given", "seconds"), [("7", 7.0), ("soon", 60.0), (None, 60.0)])
+def test_opencode_says_when_a_limit_ends(given: str | None, seconds: float) -> None:
+    """The server's `retry-after` is heeded where it is a number of seconds."""
+    data = {"message": "slow", "statusCode": 429, "responseHeaders": {"retry-after": given}}
+    outcome = read("opencode", {"type": "error", "error": {"name": "APIError", "data": data}}, end=BAD)
+    assert (outcome.retryable, outcome.retry_after_seconds) == (True, seconds)
+
+
+def test_opencode_keeps_nothing_of_headers_and_body() -> None:
+    """An error event echoes what the server sent: only its message is kept."""
+    data = {
+        "message": "no",
+        "statusCode": 401,
+        "responseHeaders": {"set-cookie": "s3cret"},
+        "responseBody": "s3cret",
+    }
+    outcome = read("opencode", {"type": "error", "error": {"name": "APIError", "data": data}}, end=BAD)
+    assert "s3cret" not in repr(outcome)
+
+
+def test_opencode_answer_that_was_cut_is_at_a_limit() -> None:
+    """A step that ends for its length is no answer."""
+    outcome = read("opencode", part("step_start"), part("text", text="half"), part("step_finish", reason="length"))
+    assert (outcome.ended, outcome.kind, outcome.text) == ("limit", "output_tokens", None)
+
+
+def test_opencode_adds_up_its_steps() -> None:
+    """Tokens and cost are the sum, reasoning is added to the output, and the last step's text is the answer."""
+    tokens = {"input": 10, "output": 5, "reasoning": 2, "cache": {"read": 3, "write": 1}}
+    step = part("step_finish", reason="tool-calls", tokens=tokens, cost=0.25)
+    last = part("step_finish", reason="stop", tokens=tokens, cost=0.5)
+    outcome = read(
+        "opencode",
+        part("step_start"),
+        part("text", text="a"),
+        step,
+        part("step_start"),
+        part("text", text="b"),
+        last,
+    )
+    assert outcome.text == "b"
+    assert outcome.usage == Usage(
+        input_tokens=20,
+        output_tokens=14,
+        cache_read_tokens=6,
+        cache_write_tokens=2,
+        reasoning_tokens=4,
+        cost_usd=0.75,
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"), [({"command": "git  push\norigin"}, "bash(git push origin)"), ([1], "bash")]
+)
+def test_opencode_denial_shows_what_was_asked(given: object, shown: str) -> None:
+    """A rule that forbids a tool counts as much as a rejected permission."""
+    state = {
+        "status": "error",
+        "input": given,
+        "error": "The user has specified a rule which prevents you from it.",
+    }
+    outcome = read("opencode", part("step_start"), part("tool_use", tool="bash", state=state))
+    assert (outcome.ended, outcome.denials) == ("denied", (shown,))
+
+
+@pytest.mark.parametrize("cli", ["copilot", "opencode"])
+def test_warnings_of_stderr_are_kept_and_bounded(cli: str) -> None:
+    """The last lines are warnings where the CLI spoke; none where it refused to start."""
+    words = "\n".join(f"warning {number}" for number in range(30))
+    assert read(cli, {"type": "anything"}, stderr=words).warnings == tuple(
+        f"warning {number}" for number in range(25, 30)
+    )
+    assert read(cli, end=BAD, stderr=words).warnings == ()
+
+
+def test_notes_are_bounded() -> None:
+    """However often a tool is denied and the CLI warns, the outcome stays small."""
+    words = "\n".join(["WARNING: " + "x" * 999, "ERROR codex_core::tools::router: error=patch rejected"] * 40)
+    outcome = read("codex", item("agent_message", text="x"), COMPLETED, stderr=words)
+    assert (len(outcome.denials), len(outcome.warnings)) == (20, 20)
+    assert max(map(len, outcome.warnings)) <= 300
+
+
+def test_of_a_long_answer_the_end_is_kept() -> None:
+    """Memory does not grow with an answer in deltas; its last 4 Mi characters count."""
+    delta = {"type": "message", "role": "assistant", "content": "a" * MEBI, "delta": True}
+    last = {"type": "message", "role": "assistant", "content": "the end", "delta": True}
+    text = read("gemini", *[delta] * 10, last, {"type": "result", "status": "success"}).text
+    assert text is not None
+    assert len(text) == 4 * MEBI
+    assert text.endswith("athe end")

@@ -1,0 +1,208 @@
+"""What an agent may do to a workspace so that a snapshot of it lies, hangs, fails or runs something."""
+
+import os
+import socket
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from fakes.permissions import bound_by_permissions
+from fakes.pictures import picture, restored_picture
+from fakes.repositories import git
+
+from septet.git.place import Place
+from septet.git.snapshots.layout import read, read_left_out
+from septet.git.snapshots.patch import write_patch
+from septet.git.snapshots.restore import restore
+from septet.git.snapshots.snapshot import Snapshot
+from septet.git.snapshots.survey import MAX_DEPTH
+from septet.git.snapshots.vault import vault_at, verify
+
+Snap = Callable[..., Snapshot]
+
+
+def test_nothing_of_the_agents_runs(place: Place, snap: Snap, tmp_path: Path) -> None:
+    """No filter, hook, monitor, diff or other program that an agent configured is started, and no byte converted."""
+    ran = tmp_path / "ran"
+    spy = tmp_path / "spy"
+    spy.write_text(f"#!/bin/sh\necho $0 >> {ran}\ncat\n")
+    spy.chmod(0o755)
+    tree = place.worktree
+    for key in (
+        "filter.spy.clean", "filter.spy.smudge", "filter.spy.process", "core.fsmonitor", "diff.external", "core.sshCommand",
+        "diff.spy.command", "diff.spy.textconv", "core.editor", "gpg.program", "core.pager", "alias.ls-tree",
+    ):  # fmt: skip
+        git(tree, "config", key, str(spy))
+    git(tree, "config", "core.autocrlf", "true")
+    hooks = tree / ".git/hooks"
+    hooks.mkdir(exist_ok=True)
+    for hook in ("pre-commit", "post-index-change", "reference-transaction", "post-checkout"):
+        (hooks / hook).symlink_to(spy)
+    (tree / ".gitattributes").write_text("* filter=spy diff=spy ident text\n*.txt working-tree-encoding=UTF-16\n")
+    (tree / "converted.crlf").write_bytes(b"$Id$ a\r\nb\n")
+    (tree / "no-utf-16.txt").write_bytes(b"plain\xff\n")
+    before = picture(tree)
+    snapshot = snap()
+    verify(vault_at(place), snapshot)
+    write_patch(place, snapshot, tmp_path / "rescue.patch")
+    restore(vault_at(place), snapshot, tmp_path / "restored")
+    assert restored_picture(tmp_path / "restored", before) == before
+    assert not ran.exists()
+
+
+def test_links_are_stored_as_links(place: Place, snap: Snap, tmp_path: Path) -> None:
+    """A file or a folder that becomes a link to elsewhere is a link in the snapshot; nothing behind it is read."""
+    secret = tmp_path / "secret"
+    secret.mkdir()
+    (secret / "one.txt").write_text("secret\n")
+    tree = place.worktree
+    (tree / "README.md").unlink()
+    (tree / "README.md").symlink_to(secret / "one.txt")
+    (tree / "src/deep/er/one.txt").unlink()
+    (tree / "src/deep/er").rmdir()
+    (tree / "src/deep/er").symlink_to(secret)
+    (tree / ".gitignore").unlink()
+    (tree / ".gitignore").symlink_to("/dev/zero")
+    items = read(vault_at(place), snap().commit)
+    assert {items[path].mode for path in (b"README.md", b"src/deep/er", b".gitignore")} == {0o120000}
+    assert b"src/deep/er/one.txt" not in items
+
+
+def test_a_linked_git_folder_is_not_followed(place: Place, snap: Snap, tmp_path: Path) -> None:
+    """A `.git` that became a link, whole or in part, is stored as a link, and no restore writes through it."""
+    tree, outside = place.worktree, tmp_path / "outside"
+    outside.mkdir()
+    (tree / ".git/objects/pack").rmdir()
+    (tree / ".git/objects/pack").symlink_to(outside)
+    (tree / ".git/config").unlink()
+    (tree / ".git/config").symlink_to(outside / "config")
+    before = picture(tree)
+    restore(vault_at(place), snap(), tmp_path / "part")
+    assert picture(tmp_path / "part") == before
+    (tree / ".git").rename(outside / "git")
+    (tree / ".git").symlink_to(outside / "git")
+    snapshot = snap()
+    restore(vault_at(place), snapshot, tmp_path / "whole")
+    assert read(vault_at(place), snapshot.commit)[b".git"].mode == 0o120000
+    assert sorted(path.name for path in outside.iterdir()) == ["git"]
+
+
+def test_what_is_no_file_is_listed(place: Place, snap: Snap) -> None:
+    """FIFOs and sockets are left out and named; they neither block nor hide the rest."""
+    os.mkfifo(place.worktree / "src/fifo")
+    folder = Path.cwd()
+    with socket.socket(socket.AF_UNIX) as listening:
+        os.chdir(place.worktree)
+        try:
+            listening.bind("socket")
+        finally:
+            os.chdir(folder)
+        (place.worktree / "README.md").write_text("changed\n")
+        snapshot = snap()
+    assert [(item.path, item.reason) for item in snapshot.left_out] == [
+        ("socket", "a socket"),
+        ("src/fifo", "a FIFO"),
+    ]
+    assert git(place.vault, "cat-file", "blob", f"{snapshot.commit}:tree/README.md") == "changed"
+    assert snap().left_out == snapshot.left_out
+
+
+def test_what_cannot_be_read_is_listed(place: Place, snap: Snap) -> None:
+    """A file and a folder without permission are left out and named, and taken when they can be read again."""
+    tree = place.worktree
+    (tree / "README.md").chmod(0)
+    (tree / "src").chmod(0)
+    (tree / "sealed").mkdir()
+    (tree / "sealed/file").write_text("x")
+    (tree / "sealed").chmod(0o400)
+    try:
+        with bound_by_permissions():
+            snapshot = snap()
+    finally:
+        for path in ("README.md", "src", "sealed"):
+            (tree / path).chmod(0o755)
+    assert {item.path: item.reason for item in snapshot.left_out} == {
+        "README.md": "not readable: Permission denied",
+        "sealed/file": "not readable: Permission denied",
+        "src": "not readable: Permission denied",
+    }
+    assert read_left_out(vault_at(place), snapshot.commit).keys() == {b"README.md", b"sealed/file", b"src"}
+    again = snap()
+    assert again.left_out == ()
+    assert b"src/app.py" in read(vault_at(place), again.commit)
+
+
+def test_paths_beyond_what_the_system_opens(place: Place, snap: Snap, tmp_path: Path) -> None:
+    """A path longer than the system's limit comes back."""
+    name = "n" * 200
+    folder = os.open(place.worktree, os.O_RDONLY)
+    for _ in range(25):
+        os.mkdir(name, dir_fd=folder)
+        below = os.open(name, os.O_RDONLY, dir_fd=folder)
+        os.close(folder)
+        folder = below
+    descriptor = os.open("file", os.O_WRONLY | os.O_CREAT, dir_fd=folder)
+    os.write(descriptor, b"deep\n")
+    os.close(descriptor)
+    os.close(folder)
+    snapshot = snap()
+    assert snapshot.left_out == ()
+    restore(vault_at(place), snapshot, tmp_path / "restored")
+    path = b"/".join([name.encode()] * 25) + b"/file"
+    assert read(vault_at(place), snapshot.commit)[path].size == 5
+    folder = os.open(tmp_path / "restored", os.O_RDONLY)
+    for _ in range(25):
+        below = os.open(name, os.O_RDONLY, dir_fd=folder)
+        os.close(folder)
+        folder = below
+    descriptor = os.open("file", os.O_RDONLY, dir_fd=folder)
+    assert os.read(descriptor, 100) == b"deep\n"
+    os.close(descriptor)
+    os.close(folder)
+
+
+def test_a_bottomless_folder_is_listed(place: Place, snap: Snap) -> None:
+    """Folders deeper than any project has are left out and named, and the rest is taken."""
+    folder = os.open(place.worktree, os.O_RDONLY)
+    for _ in range(MAX_DEPTH + 200):
+        os.mkdir("d", dir_fd=folder)
+        below = os.open("d", os.O_RDONLY, dir_fd=folder)
+        os.close(folder)
+        folder = below
+    os.close(folder)
+    (place.worktree / "README.md").write_text("changed\n")
+    snapshot = snap()
+    assert [item.reason for item in snapshot.left_out] == [f"more than {MAX_DEPTH} folders deep"]
+    assert git(place.vault, "cat-file", "blob", f"{snapshot.commit}:tree/README.md") == "changed"
+
+
+def test_ignore_rules_that_break_git_hide_nothing(place: Place, snap: Snap) -> None:
+    """When git cannot say what is ignored, everything is kept, whatever the limit."""
+    (place.worktree / ".gitignore").write_bytes(b"*\n")
+    (place.worktree / "x.bin").write_bytes(os.urandom(10_000))
+    assert [item.path for item in snap(limit_bytes=0).left_out] == ["x.bin"]
+    broken = place.vault / "config"
+    content = broken.read_bytes()
+    broken.write_bytes(content + b"[core\n")
+    (place.worktree / "x.bin").rename(place.worktree / "y.bin")
+    snapshot = snap(limit_bytes=0)
+    broken.write_bytes(content)
+    assert snapshot.left_out == ()
+
+
+def test_thousands_of_left_out_names_stay_readable(place: Place, snap: Snap) -> None:
+    """The snapshot's own list ends with a sum; the manifest has every path."""
+    (place.worktree / "pipes").mkdir()
+    for number in range(300):
+        os.mkfifo(place.worktree / f"pipes/{number:03d}")
+    snapshot = snap()
+    assert len(snapshot.left_out) == 201
+    assert snapshot.left_out[-1].path == "… and 100 more"
+    assert len(read_left_out(vault_at(place), snapshot.commit)) == 300
+
+
+@pytest.mark.parametrize("name", [b"bad \xff name", "…".encode()])
+def test_left_out_names_are_shown(place: Place, snap: Snap, name: bytes) -> None:
+    """A name that is not UTF-8 is shown with its bytes as escapes."""
+    os.mkfifo(os.fsencode(place.worktree) + b"/" + name)
+    assert [item.path for item in snap().left_out] == [name.decode(errors="backslashreplace")]
