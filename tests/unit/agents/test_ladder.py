@@ -15,6 +15,7 @@ from fakes.agent_lab import Lab, carriers, mark_of, supervisor_of, wait_until
 from septet.agents.adapter import Turn
 from septet.agents.attachment import end_agent
 from septet.agents.follow import Pace
+from septet.agents.ladder import Carried
 from septet.contracts.order import Timeouts
 from septet.errors import (
     AgentApiError,
@@ -48,6 +49,14 @@ async def worker_that_follows(lab: Lab) -> AsyncIterator[asyncio.subprocess.Proc
         with contextlib.suppress(ProcessLookupError):
             worker.kill()
         await worker.communicate()
+
+
+async def adopted(lab: Lab) -> Carried:
+    """Follow the agent that waits, in this process, and let it go on."""
+    attempt = asyncio.ensure_future(lab.carry_out())
+    await wait_until(lambda: [told for told in lab.progress if told.epoch == 2])
+    lab.let_go()
+    return await attempt
 
 
 async def test_a_turn_brings_its_outcome(lab: Lab) -> None:
@@ -97,8 +106,7 @@ async def test_an_agent_survives_its_worker_and_is_adopted_from_a_new_process(la
     lab.agent("init(); wait_for('../go'); result('done')")
     async with worker_that_follows(lab) as worker:
         worker.kill()
-    lab.let_go()
-    carried = await lab.carry_out()
+    carried = await adopted(lab)
     assert (carried.outcome.ended, carried.outcome.text, carried.recovered_by) == ("ok", "done", "adopt")
     assert lab.journal == ["start new"]
 
@@ -110,8 +118,7 @@ async def test_an_agent_survives_the_signals_to_its_workers_group(lab: Lab) -> N
         for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
             os.killpg(worker.pid, number)
         await worker.wait()
-    lab.let_go()
-    assert (await lab.carry_out()).recovered_by == "adopt"
+    assert (await adopted(lab)).recovered_by == "adopt"
 
 
 async def test_an_agent_that_finished_while_nobody_looked_is_read(lab: Lab) -> None:
