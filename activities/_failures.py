@@ -8,7 +8,7 @@ from typing import Final
 from temporalio import activity
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
-from septet.contracts.facts import FailureFacts, Rescue
+from septet.contracts.steps import FailureFacts, StepResult
 from septet.errors import SeptetError
 
 _LONGEST_DELAY: Final = timedelta(seconds=60)
@@ -16,14 +16,14 @@ _TRIES_OF_A_BROKEN_MACHINE: Final = 5
 _MESSAGE_LIMIT: Final = 4000
 
 
-def failure(error: SeptetError, rescue: Rescue | None = None) -> ApplicationError:
+def failure(error: SeptetError, result: StepResult | None = None) -> ApplicationError:
     """Return `error` as Temporal takes it: its type, whether a retry can help, and when.
 
     A class name is what `non_retryable_error_types` would match, and only exactly; so it is decided here.
     """
     return ApplicationError(
         error.message[:_MESSAGE_LIMIT],
-        FailureFacts(remedy=error.remedy, rescue=rescue),
+        FailureFacts(remedy=error.remedy, result=result),
         type=type(error).__name__.removesuffix("Error"),
         non_retryable=not error.retryable,
         next_retry_delay=_delay(error) if error.retryable else None,

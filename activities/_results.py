@@ -19,12 +19,22 @@ _WARNINGS_SHOWN: Final = 10
 _WARNING_LENGTH: Final = 200
 
 
-def facts_of(call: StepCall, carried: Carried, changes: tuple[FileChange, ...]) -> dict[str, Any]:
-    """Return what is known of a step whatever its verdict."""
-    outcome = carried.outcome
+def facts_of(call: StepCall, carried: Carried | None, changes: tuple[FileChange, ...]) -> dict[str, Any]:
+    """Return what is known of a step whatever its verdict; little, where no agent was started."""
     return {
         "step": call.step,
         "agent": call.workspace.agent,
+        "files_changed": tuple(
+            change.model_copy(update={"path": change.path[:_PATH_SHOWN]}) for change in changes[:_FILES_SHOWN]
+        ),
+        "files_changed_count": len(changes),
+        **(_facts_of_run(carried) if carried is not None else {}),
+    }
+
+
+def _facts_of_run(carried: Carried) -> dict[str, Any]:
+    outcome = carried.outcome
+    return {
         "model": outcome.model,
         "session_id": outcome.session_id,
         "recovered_by": carried.recovered_by,
@@ -32,11 +42,7 @@ def facts_of(call: StepCall, carried: Carried, changes: tuple[FileChange, ...]) 
         "exit_code": outcome.exit_code,
         "duration_seconds": round(outcome.duration_seconds or 0.0, 3),
         "timestamp": carried.started_at,
-        "usage": outcome.usage,
-        "files_changed": tuple(
-            change.model_copy(update={"path": change.path[:_PATH_SHOWN]}) for change in changes[:_FILES_SHOWN]
-        ),
-        "files_changed_count": len(changes),
+        "usage": carried.usage,
         "warnings": bounded(outcome.warnings, _WARNINGS_SHOWN, _WARNING_LENGTH),
         "run": carried.run.name,
     }

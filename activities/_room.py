@@ -4,27 +4,34 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
+import structlog
 from pydantic import JsonValue
 
+from activities._rescues import note_rescue
 from septet.agents.adapter import Host as AgentHost
 from septet.agents.launch import Means
 from septet.agents.runs import Runs
 from septet.agents.supervisors import Supervisors
 from septet.contracts.facts import Rescue
 from septet.contracts.wire import Wire
-from septet.errors import WorkspaceError
+from septet.errors import SnapshotError, WorkspaceError
 from septet.forges.choose import forge_for
 from septet.forges.forge import Forge
 from septet.git.address import Address, parse_address
+from septet.git.destroy import Why, return_to
 from septet.git.place import Place
 from septet.git.record import find_place
 from septet.git.snapshots.durable import write_durably
+from septet.git.snapshots.patch import write_patch
 from septet.git.snapshots.snapshot import Snapshot
 from septet.git.snapshots.take import take
+from septet.git.snapshots.vault import find, vault_at
 from septet.settings import MIB, Settings
 from septet.state import StateDir
 
 _PAPERS: Final = "papers.json"
+
+_log = structlog.get_logger()
 
 
 class Papers(Wire):
@@ -101,15 +108,52 @@ class Host:
     def rescue(self, place: Place, reason: str, step: str) -> Rescue | None:
         """Take a rescue; `None` when there is nothing to lose."""
         snapshot = self.snapshot(place, "rescue", reason, step)
-        if snapshot is None:
-            return None
-        return Rescue(
+        return self._noted(place, snapshot) if snapshot is not None else None
+
+    def return_to(self, place: Place, checkpoint: str, reason: str, step: str) -> Rescue | None:
+        """Make the worktree as it was at a checkpoint, and return the rescue of what it was until now.
+
+        Raises:
+            SnapshotError: What is there could not be secured first; then nothing was changed.
+        """
+        limit = self.settings.ignored_limit_mib * MIB
+        snapshot = return_to(place, find(vault_at(place), checkpoint), Why(reason, limit, step))
+        return self._noted(place, snapshot) if snapshot is not None else None
+
+    def differs(self, place: Place, checkpoint: str) -> bool:
+        """Say whether the worktree is another than it was at a checkpoint."""
+        limit = self.settings.ignored_limit_mib * MIB
+        equal = find(vault_at(place), checkpoint)
+        reason = f"differs from {checkpoint}"
+        return take(place, "checkpoint", reason, ignored_limit_bytes=limit, unless_equal_to=equal) is not None
+
+    def _noted(self, place: Place, snapshot: Snapshot) -> Rescue:
+        """Write the patch and the note of a rescue, and tell of it."""
+        rescue = Rescue(
             snapshot=snapshot.name,
-            reason=reason,
-            step=step,
+            reason=snapshot.reason,
+            step=snapshot.step,
+            patch=self._patch(place, snapshot),
             host=self.id,
             taken_at=snapshot.taken_at,
         )
+        note_rescue(place, rescue)
+        _log.warning("rescue_taken", snapshot=rescue.snapshot, reason=rescue.reason, patch=rescue.patch)
+        return rescue
+
+    def _patch(self, place: Place, snapshot: Snapshot) -> str | None:
+        """Write `rescue.patch` beside the last run; without it the snapshot still stands."""
+        runs = self.means.runs.of(place.order_id)
+        folder = runs[-1].folder if runs else self.state.runs / place.order_id
+        path = folder / "rescue.patch"
+        if path.exists():
+            path = path.with_name(f"rescue-{snapshot.name.rpartition('/')[2]}.patch")
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            return str(path) if write_patch(place, snapshot, path) is not None else None
+        except (SnapshotError, OSError) as error:
+            _log.warning("rescue_patch_failed", snapshot=snapshot.name, error=str(error))
+            return None
 
 
 def write_papers(place: Place, papers: Papers) -> None:

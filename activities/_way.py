@@ -4,64 +4,35 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import structlog
-from temporalio import activity
 
+from activities._errands import AnyClaim, Claim, Errand, finalizer_errand, step_errand
 from activities._failures import failure, failures_told
 from activities._proof import Proof, RefusedError
 from activities._pulse import Pulse, beating, cancelled_by_a_person, unhurried
+from activities._rescues import rescues_since
 from activities._results import answer_json, bounded, bounded_text, facts_of
-from activities._room import Host, read_papers
-from septet.agents.adapter import Turn
+from activities._room import Host
 from septet.agents.attachment import end_agent
 from septet.agents.endings import CANCELLED
-from septet.agents.ladder import Carried, carry_out
-from septet.agents.launch import Request
+from septet.agents.ladder import Carried, carry_out, last_carried
 from septet.agents.preview import preview
-from septet.agents.registry import adapter_for
-from septet.agents.runs import RunKey
-from septet.answers.finalizer import finalizer_prompt
 from septet.answers.ladder import Answer, AnswerError
-from septet.answers.steps import read_step_answer, request_schema_of
-from septet.commands.loader import load
-from septet.commands.prompt import prompt, retry_note
-from septet.commands.values import values
+from septet.answers.steps import read_step_answer
+from septet.contracts.facts import FileChange, Rescue
 from septet.contracts.names import Verdict
 from septet.contracts.steps import FinalizeCall, StepCall, StepResult
-from septet.errors import EvidenceError, SeptetError
-from septet.git.evidence import Evidence, gather
-from septet.git.place import Place
-from septet.repository_settings import RepositorySettings, load_repository_settings
+from septet.errors import AgentError, AgentGaveUpError, AgentLimitError, EvidenceError, SeptetError, SnapshotError
+from septet.git.evidence import gather
 
-A = TypeVar("A")
+Prove = Callable[[AnyClaim], Proof]
+Work = Callable[[Errand, Pulse], Coroutine[Any, Any, StepResult]]
+
+_UNDONE = "The finalizer changed the worktree, which was undone: {} holds what it did."
 
 _log = structlog.get_logger()
-
-
-@dataclass(frozen=True, slots=True)
-class Claim(Generic[A]):
-    """What an agent says it has done, beside what git says."""
-
-    call: StepCall
-    place: Place
-    answer: A
-    evidence: Evidence
-    settings: RepositorySettings
-
-
-Prove = Callable[[Claim[Any]], Proof]
-
-
-@dataclass(frozen=True, slots=True)
-class Errand:
-    """One call, prepared: what the agent is asked, and where."""
-
-    call: StepCall
-    place: Place
-    settings: RepositorySettings
-    request: Request
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,107 +45,136 @@ class Way:
         """Run the agent, read its answer, hold it against the evidence, and keep a checkpoint.
 
         Raises:
-            ApplicationError: The step could not be taken; its details name the remedy and the rescue.
+            ApplicationError: The step could not be taken; its details name the remedy and what is known of it.
         """
-        with failures_told():
-            async with beating() as pulse:
-                errand = await unhurried(self._prepared, call)
-                return await self._guarded(errand, self._walked(errand, prove, pulse))
+
+        async def work(errand: Errand, pulse: Pulse) -> StepResult:
+            carried = await self._carried(errand, pulse)
+            return await unhurried(self._settled, errand, carried, prove)
+
+        return await self._guarded(partial(step_errand, self.host, call), work)
 
     async def finalize(self, asked: FinalizeCall, prove: Prove) -> StepResult:
         """Ask the step's session for its answer alone, and complete the step's result with it.
 
         Raises:
-            ApplicationError: The session could not be asked; its details name the remedy and the rescue.
+            ApplicationError: The session could not be asked; its details name the remedy and what is known.
         """
+
+        async def work(errand: Errand, pulse: Pulse) -> StepResult:
+            try:
+                carried = await self._carried(errand, pulse)
+            except (AgentGaveUpError, AgentLimitError) as error:
+                return await unhurried(self._not_finalized, errand, asked, error.carried, (error.message,))
+            return await unhurried(self._finalized, errand, asked, carried, prove)
+
+        return await self._guarded(partial(finalizer_errand, self.host, asked), work)
+
+    async def _guarded(self, prepare: Callable[[], Errand], work: Work) -> StepResult:
+        """Do the work; where it fails for good or a person cancels, keep what was done in a rescue."""
         with failures_told():
             async with beating() as pulse:
-                errand = await unhurried(self._prepared_finalizer, asked)
-                return await self._guarded(errand, self._finalized(errand, asked, prove, pulse))
+                errand = await unhurried(prepare)
+                try:
+                    return await work(errand, pulse)
+                except asyncio.CancelledError:
+                    if not cancelled_by_a_person():
+                        raise
+                    return await self._cancelled(errand)
+                except SeptetError as error:
+                    if error.retryable:
+                        raise
+                    carried = error.carried if isinstance(error, AgentError) else None
+                    result = await unhurried(self._over, errand, carried, Verdict.FAILED, error.message)
+                    raise failure(error, result) from error
 
-    async def _guarded(self, errand: Errand, work: Coroutine[Any, Any, StepResult]) -> StepResult:
-        """Do the work; where it fails for good or a person cancels, keep what was done in a rescue."""
-        call, place = errand.call, errand.place
-        try:
-            return await work
-        except asyncio.CancelledError:
-            if not cancelled_by_a_person():
-                raise
-            await self._end_agent(errand)
-            rescue = await unhurried(self.host.rescue, place, "the work order was cancelled", call.step)
-            return StepResult(
-                step=call.step, verdict=Verdict.CANCELLED, reasons=("it was cancelled",), rescue=rescue
-            )
-        except SeptetError as error:
-            if error.retryable:
-                raise
-            rescue = await unhurried(self.host.rescue, place, error.message[:200], call.step)
-            raise failure(error, rescue) from error
+    async def _carried(self, errand: Errand, pulse: Pulse) -> Carried:
+        """Carry the turn out; an agent that has to begin anew finds the worktree as the step found it."""
+        reason = "an agent left it unfinished, and another begins anew"
+        keep = partial(self.host.rescue, errand.place, reason, errand.call.step)
+        if errand.starts_from:
+            keep = partial(self.host.return_to, errand.place, errand.starts_from, reason, errand.call.step)
+        return await carry_out(errand.request, on_progress=pulse.follow, before_rerun=partial(unhurried, keep))
 
-    async def _end_agent(self, errand: Errand) -> None:
+    async def _cancelled(self, errand: Errand) -> StepResult:
+        """End the agent and keep what it did."""
         living = await unhurried(errand.request.means.runs.living, errand.request.order_id)
         if living is not None:
             await end_agent(living, CANCELLED)
+        carried = await unhurried(last_carried, errand.request)
+        return await unhurried(self._over, errand, carried, Verdict.CANCELLED, "The work order was cancelled.")
 
-    def _prepared(self, call: StepCall) -> Errand:
-        """Find the place, read the papers, and fill the command."""
-        place = self.host.place(call.workspace.work_order_id)
-        papers = read_papers(place)
-        wishes = load_repository_settings(papers.read)
-        command = load(call.step, call.progress.issue_class, papers.read)
-        filled = values(call.step, call.workspace, call.progress, papers.issue)
-        note = retry_note(call.reasons) if call.reasons else ""
-        turn = Turn(
-            prompt=prompt(command, filled, note),
-            worktree=place.worktree,
-            schema=request_schema_of(call.step),
-            model=wishes.model_for(call.step, call.model or self.host.settings.model),
+    def _over(self, errand: Errand, carried: Carried | None, verdict: Verdict, reason: str) -> StepResult:
+        """Keep what was done, and tell what is known; neither hides the other, nor the reason."""
+        reasons = [reason]
+        try:
+            self.host.rescue(errand.place, reason[:200], errand.call.step)
+        except SnapshotError as error:
+            reasons.append(str(error))
+        facts = facts_of(errand.call, carried, _changes(errand))
+        return StepResult(**facts, verdict=verdict, reasons=bounded(tuple(reasons)), rescues=self._rescues(errand))
+
+    def _settled(self, errand: Errand, carried: Carried, prove: Prove) -> StepResult:
+        call = errand.call
+        facts = facts_of(call, carried, gather(errand.place).files_changed)
+        try:
+            answer = _read(call, carried)
+        except AnswerError as error:
+            if carried.outcome.session_id is None:
+                return self._not_done(errand, facts, Verdict.UNPARSED, error.reasons)
+            checkpoint = self.host.snapshot(errand.place, "checkpoint", "the answer was not read", call.step)
+            return StepResult(
+                **facts,
+                verdict=Verdict.UNPARSED,
+                reasons=bounded(error.reasons),
+                checkpoint=checkpoint.name if checkpoint else None,
+                rescues=self._rescues(errand),
+            )
+        return self._proven(errand, facts, answer, prove)
+
+    def _finalized(self, errand: Errand, asked: FinalizeCall, carried: Carried, prove: Prove) -> StepResult:
+        try:
+            answer = _read(asked.call, carried)
+        except AnswerError as error:
+            return self._not_finalized(errand, asked, carried, error.reasons)
+        facts = self._facts_with(errand, asked, carried) | {"recovered_by": "finalizer"}
+        return self._proven(errand, facts, answer, prove)
+
+    def _not_finalized(
+        self, errand: Errand, asked: FinalizeCall, carried: Carried | None, reasons: tuple[str, ...]
+    ) -> StepResult:
+        """Leave the step without an answer: the second try is the last one."""
+        facts = self._facts_with(errand, asked, carried)
+        if asked.attempt > 1:
+            return self._not_done(errand, facts, Verdict.UNPARSED, reasons)
+        kept = {"checkpoint": asked.result.checkpoint, "rescues": self._rescues(errand)}
+        return StepResult(**facts | kept, verdict=Verdict.UNPARSED, reasons=bounded(reasons))
+
+    def _facts_with(self, errand: Errand, asked: FinalizeCall, carried: Carried | None) -> dict[str, Any]:
+        """Complete the step's facts by what the finalizer used; what it did to the worktree is undone."""
+        before = asked.result
+        facts = before.model_dump(
+            exclude={"verdict", "reasons", "checkpoint", "rescues", "result_text", "commit_sha"}
         )
-        return self._errand(call, place, wishes, turn, call.step.value)
+        facts |= {"usage": before.usage, "files_changed": before.files_changed}
+        if carried is not None:
+            seconds = round(carried.outcome.duration_seconds or 0.0, 3)
+            facts |= {
+                "usage": before.usage.plus(carried.usage),
+                "duration_seconds": before.duration_seconds + seconds,
+            }
+        facts["warnings"] = bounded((*before.warnings, *self._undone(errand)))
+        return facts
 
-    def _prepared_finalizer(self, asked: FinalizeCall) -> Errand:
-        call = asked.call
-        place = self.host.place(call.workspace.work_order_id)
-        wishes = load_repository_settings(read_papers(place).read)
-        turn = Turn(
-            prompt=finalizer_prompt(call.step, asked.reasons, asked.attempt),
-            worktree=place.worktree,
-            resume_id=asked.session_id,
-            schema=request_schema_of(call.step),
-            tools="none",
-            model=wishes.model_for(call.step, call.model or self.host.settings.model),
-        )
-        return self._errand(call, place, wishes, turn, f"{call.step.value}-finalizer")
+    def _undone(self, errand: Errand) -> tuple[str, ...]:
+        """Return the worktree to what it was before the finalizer, and the warning where it was another."""
+        if not errand.starts_from or not self.host.differs(errand.place, errand.starts_from):
+            return ()
+        step = errand.call.step
+        rescue = self.host.return_to(errand.place, errand.starts_from, "what the finalizer changed", step)
+        return (_UNDONE.format(rescue.snapshot if rescue else "no snapshot, for nothing was left of it"),)
 
-    def _errand(self, call: StepCall, place: Place, wishes: RepositorySettings, turn: Turn, name: str) -> Errand:
-        info = activity.info()
-        key = RunKey(info.workflow_id or "", info.workflow_run_id or "", info.activity_id)
-        request = Request(
-            key=key,
-            order_id=call.workspace.work_order_id,
-            number=call.step.number,
-            step=name,
-            adapter=adapter_for(call.workspace.agent),
-            turn=turn,
-            limits=wishes.limits_for(call.step, call.limits),
-            means=self.host.means,
-        )
-        return Errand(call, place, wishes, request)
-
-    async def _walked(self, errand: Errand, prove: Prove, pulse: Pulse) -> StepResult:
-        carried = await self._carried(errand, pulse)
-        return await unhurried(self._settled, errand, carried, prove)
-
-    async def _finalized(self, errand: Errand, asked: FinalizeCall, prove: Prove, pulse: Pulse) -> StepResult:
-        carried = await self._carried(errand, pulse)
-        return await unhurried(self._settled_finalizer, errand, asked, carried, prove)
-
-    async def _carried(self, errand: Errand, pulse: Pulse) -> Carried:
-        reason = "the agent crashed, and is run again"
-        rescue = partial(unhurried, self.host.rescue, errand.place, reason, errand.call.step)
-        return await carry_out(errand.request, on_progress=pulse.follow, before_rerun=rescue)
-
-    def proven(self, errand: Errand, facts: dict[str, Any], answer: Answer[Any], prove: Prove) -> StepResult:
+    def _proven(self, errand: Errand, facts: dict[str, Any], answer: Answer[Any], prove: Prove) -> StepResult:
         """Hold an answer against the evidence: done and a checkpoint, or not done and a rescue with the reason."""
         call, place = errand.call, errand.place
         claim = Claim(call, place, answer.value, gather(place), errand.settings)
@@ -183,7 +183,7 @@ class Way:
             proof = prove(claim)
         except EvidenceError as error:
             verdict = Verdict.REFUSED if isinstance(error, RefusedError) else Verdict.UNPROVEN
-            return self.not_done(errand, facts, verdict, (str(error),))
+            return self._not_done(errand, facts, verdict, (str(error),))
         checkpoint = self.host.snapshot(place, "checkpoint", f"{call.step} is done", call.step)
         return StepResult(
             **facts | {"warnings": bounded((*facts["warnings"], *answer.warnings, *proof.warnings))},
@@ -191,59 +191,38 @@ class Way:
             result_text=bounded_text(proof.result_text),
             commit_sha=proof.commit_sha,
             checkpoint=checkpoint.name if checkpoint else None,
+            rescues=self._rescues(errand),
         )
 
-    def not_done(
+    def _not_done(
         self, errand: Errand, facts: dict[str, Any], verdict: Verdict, reasons: tuple[str, ...]
     ) -> StepResult:
         """Keep what was done in a rescue and say why it does not count."""
-        rescue = self.host.rescue(errand.place, reasons[0][:200], errand.call.step)
-        _log.warning("step_not_done", step=errand.call.step, verdict=verdict, rescue=rescue and rescue.snapshot)
-        return StepResult(**facts, verdict=verdict, reasons=bounded(reasons), rescue=rescue)
+        self.host.rescue(errand.place, reasons[0][:200], errand.call.step)
+        _log.warning("step_not_done", step=errand.call.step, verdict=verdict, reasons=reasons)
+        return StepResult(**facts, verdict=verdict, reasons=bounded(reasons), rescues=self._rescues(errand))
 
-    def _settled(self, errand: Errand, carried: Carried, prove: Prove) -> StepResult:
-        call, outcome = errand.call, carried.outcome
-        facts = facts_of(call, carried, gather(errand.place).files_changed)
-        try:
-            answer = self._read(call, carried)
-        except AnswerError as error:
-            if outcome.session_id is None:
-                return self.not_done(errand, facts, Verdict.UNPARSED, error.reasons)
-            checkpoint = self.host.snapshot(errand.place, "checkpoint", "the answer was not read", call.step)
-            kept = checkpoint.name if checkpoint else None
-            return StepResult(**facts, verdict=Verdict.UNPARSED, reasons=bounded(error.reasons), checkpoint=kept)
-        return self.proven(errand, facts, answer, prove)
+    def _rescues(self, errand: Errand) -> tuple[Rescue, ...]:
+        """Return what was kept since the step began, also by attempts that died."""
+        return rescues_since(errand.place, errand.call.starts_from)
 
-    def _settled_finalizer(
-        self, errand: Errand, asked: FinalizeCall, carried: Carried, prove: Prove
-    ) -> StepResult:
-        """Complete the step's facts by what the finalizer used and said."""
-        before = asked.result
-        facts = before.model_dump(
-            exclude={"verdict", "reasons", "checkpoint", "rescue", "result_text", "commit_sha"}
-        )
-        facts |= {
-            "usage": before.usage.plus(carried.outcome.usage),
-            "files_changed": before.files_changed,
-            "duration_seconds": before.duration_seconds + round(carried.outcome.duration_seconds or 0.0, 3),
-        }
-        try:
-            answer = self._read(asked.call, carried)
-        except AnswerError as error:
-            if asked.attempt > 1:
-                return self.not_done(errand, facts, Verdict.UNPARSED, error.reasons)
-            kept = {"checkpoint": before.checkpoint, "reasons": bounded(error.reasons)}
-            return StepResult(**facts | kept, verdict=Verdict.UNPARSED)
-        return self.proven(errand, facts, answer, prove)
 
-    def _read(self, call: StepCall, carried: Carried) -> Answer[Any]:
-        outcome = carried.outcome
-        answer = read_step_answer(call.step, outcome.text, structured=outcome.structured)
-        _log.info(
-            "result_text_extracted",
-            step=call.step,
-            parsed_by=answer.parsed_by,
-            length=len(outcome.text or ""),
-            preview=preview(answer.value.result_text),
-        )
-        return answer
+def _read(call: StepCall, carried: Carried) -> Answer[Any]:
+    outcome = carried.outcome
+    answer = read_step_answer(call.step, outcome.text, structured=outcome.structured)
+    _log.info(
+        "result_text_extracted",
+        step=call.step,
+        parsed_by=answer.parsed_by,
+        length=len(outcome.text or ""),
+        preview=preview(answer.value.result_text),
+    )
+    return answer
+
+
+def _changes(errand: Errand) -> tuple[FileChange, ...]:
+    """Return what git says changed; nothing, where the agent has broken its repository."""
+    try:
+        return gather(errand.place).files_changed
+    except SeptetError:
+        return ()

@@ -5,8 +5,9 @@ from typing import ClassVar
 
 from temporalio import activity
 
+from activities._errands import Claim
 from activities._proof import Proof
-from activities._way import Claim, Way
+from activities._way import Way
 from septet.contracts.answers import ClassifyIssueAnswer
 from septet.contracts.names import Step
 from septet.contracts.steps import StepCall, StepResult

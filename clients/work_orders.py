@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Final
 
 from temporalio.api.common.v1 import WorkflowExecution
-from temporalio.api.enums.v1 import EventType
+from temporalio.api.enums.v1 import EventType, ResetReapplyExcludeType
 from temporalio.api.workflowservice.v1 import ResetWorkflowExecutionRequest
 from temporalio.client import (
     Client,
@@ -34,6 +34,12 @@ from septet.errors import (
 )
 from workflows.work_order import WorkOrder
 
+_NOT_REAPPLIED: Final = (
+    ResetReapplyExcludeType.RESET_REAPPLY_EXCLUDE_TYPE_SIGNAL,
+    ResetReapplyExcludeType.RESET_REAPPLY_EXCLUDE_TYPE_UPDATE,
+    ResetReapplyExcludeType.RESET_REAPPLY_EXCLUDE_TYPE_CANCEL_REQUEST,
+)
+"""What was decided about the work that a reset takes back does not count for the work that follows."""
 _QUERY_TIMEOUT: Final = timedelta(seconds=5)
 _CANCEL_WITHIN_SECONDS: Final = 20.0
 
@@ -177,6 +183,7 @@ class WorkOrders:
             reason=reason,
             workflow_task_finish_event_id=event_id,
             request_id=secrets.token_hex(8),
+            reset_reapply_exclude_types=_NOT_REAPPLIED,
         )
         await self.client.workflow_service.reset_workflow_execution(request)
 
@@ -212,5 +219,5 @@ def _step_to_retry(task: Task) -> str:
 
 def _told(error: RPCError, order_id: str) -> Exception:
     if error.status is RPCStatusCode.NOT_FOUND:
-        return NotFoundError(f"There is no work order {order_id}.", remedy="See them all with `septet list`.")
+        return NotFoundError(f"There is no work order {order_id}.", remedy="See them all with `septet board`.")
     return ServerNotReachedError(f"The Temporal server refused: {error.message}.")

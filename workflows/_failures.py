@@ -1,10 +1,10 @@
-"""From what went wrong to what a person reads: type, message, remedy, rescue."""
+"""From what went wrong to what a person reads: type, message, remedy, and what is known of the step."""
 
 from temporalio.exceptions import ActivityError, ApplicationError
 from temporalio.exceptions import TimeoutError as TemporalTimeoutError
 
-from septet.contracts.facts import FailureFacts, Rescue
 from septet.contracts.names import Step
+from septet.contracts.steps import FailureFacts, StepResult
 from septet.contracts.task import TaskError
 
 _GO_ON = "The worktree is kept: look at it, then go on with `septet retry`."
@@ -21,12 +21,12 @@ class StepFailed(Exception):  # noqa: N818 -- it says what happened to the step
 
     def error(self) -> TaskError:
         """Return it as a part of the work order object."""
-        said = "; ".join(self.reasons) or "no reason was given"
+        said = "; ".join(self.reasons).rstrip(".") or "no reason was given"
         return TaskError(type="StepFailed", message=f"{self.step.value} failed: {said}.", remedy=_GO_ON)
 
 
-def explained(error: BaseException) -> tuple[TaskError, Rescue | None]:
-    """Return what an activity's failure says, and the rescue that it names."""
+def explained(error: BaseException) -> tuple[TaskError, StepResult | None]:
+    """Return what an activity's failure says, and what it tells of the step."""
     if not isinstance(error, ActivityError):
         return TaskError(type=type(error).__name__, message=str(error), remedy=_GO_ON), None
     where, cause = error.activity_type, error.cause
@@ -38,7 +38,7 @@ def explained(error: BaseException) -> tuple[TaskError, Rescue | None]:
                 message=f"{where}: {cause.message}",
                 remedy=facts.remedy or _GO_ON,
             ),
-            facts.rescue,
+            facts.result,
         )
     if isinstance(cause, TemporalTimeoutError):
         message = f"{where}: no worker finished it in time ({cause.message})."

@@ -3,7 +3,6 @@
 from datetime import datetime
 from typing import Final
 
-from septet.contracts.facts import Rescue
 from septet.contracts.names import AGENT_NAMES, Stage, Status, Step, Verdict
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.steps import Progress, StepResult, Workspace
@@ -67,14 +66,11 @@ class Story:
         self.running = None
         rows = [row for row in self.task.steps if row.step != result.step.value]
         first = next((row for row in self.task.steps if row.step == result.step.value), None)
-        rescues = self.task.rescues
-        if result.rescue is not None and result.rescue not in rescues:
-            rescues = (*rescues, result.rescue)
         self._change(
             now,
             steps=(*rows, _row(result, (first.attempts if first else 0) + 1 if attempt > 1 else attempt)),
             usage=self.task.usage.plus(result.usage),
-            rescues=rescues,
+            rescues=(*self.task.rescues, *(new for new in result.rescues if new not in self.task.rescues)),
         )
         if result.verdict is Verdict.DONE:
             self._learn(result, now)
@@ -85,11 +81,6 @@ class Story:
         before = self.task.stage.value
         self._change(now, status=status, stage=stage, error=error)
         self._moved(before, now, error.message if error else status.value)
-
-    def rescued(self, rescue: Rescue, now: datetime) -> None:
-        """Take in a rescue that no step's result carried."""
-        if rescue not in self.task.rescues:
-            self._change(now, rescues=(*self.task.rescues, rescue))
 
     def details(self) -> str:
         """Return the story as Markdown: what the web UI shows without opening a payload."""
@@ -168,7 +159,7 @@ def _row(result: StepResult, attempts: int) -> TaskStep:
         warnings=result.warnings,
         usage=result.usage,
         files_changed=result.files_changed,
-        rescue=result.rescue.snapshot if result.rescue else None,
+        rescue=result.rescues[-1] if result.rescues else None,
     )
 
 

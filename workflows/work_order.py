@@ -40,6 +40,7 @@ class WorkOrder:
         self._order: WorkOrderInput
         self._workspace: Workspace
         self._checkpoint = ""
+        self._attempt = 1
         self._found_by: list[SearchAttributeUpdate[Any]] = []
 
     @workflow.run
@@ -114,6 +115,7 @@ class WorkOrder:
     async def _take(self, activity: type[StepActivity], reasons: tuple[str, ...] = ()) -> StepResult:
         """Take a step; one that is not accepted is tried once more, and told why."""
         for attempt in (1, 2):
+            self._attempt = attempt
             self._story.step_begins(activity.step, workflow.now())
             self._tell()
             result = await take_step(activity, self._call(activity, attempt, reasons))
@@ -154,9 +156,9 @@ class WorkOrder:
             if is_cancelled_exception(error):
                 self._close(Status.CANCELLED, Stage.DONE)
                 raise
-            task_error, rescue = explained(error)
-            if rescue is not None:
-                self._story.rescued(rescue, workflow.now())
+            task_error, result = explained(error)
+            if result is not None:
+                self._story.step_ended(result, self._attempt, workflow.now())
             raise self._failed(task_error) from error
         else:
             self._close(Status.COMPLETED, Stage.REVIEW)

@@ -19,9 +19,12 @@ from clients.work_orders import WorkOrders
 from septet.agents.adapter import Host as AgentHost
 from septet.agents.adapter import Turn
 from septet.agents.registry import adapter_for
+from septet.agents.scripted.arguments import Refusal
+from septet.agents.scripted.scenario import built_in_scenarios, load_scenario
 from septet.contracts.names import Status
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.task import Task
+from septet.errors import UsageError
 from septet.forges.local import LocalForge
 from septet.git.engine import Git
 from septet.sample.sample import Sample, make_sample
@@ -74,9 +77,18 @@ def _settings(scenario: str | None, agent: str) -> Settings:
     own = load_settings()
     environ = dict(own.environ)
     if scenario is not None:
+        _check_scenario(scenario)
         environ["SEPTET_SCRIPTED_SCENARIO"] = scenario
     folder = own.state_dir / "demos" / datetime.now(UTC).strftime("%Y%m%d-%H%M%S-%f")
     return own.model_copy(update={"state_dir": folder, "agent": agent, "environ": environ, "log_level": "error"})
+
+
+def _check_scenario(name: str) -> None:
+    try:
+        load_scenario(name)
+    except Refusal as error:
+        remedy = f"Choose one of {', '.join(built_in_scenarios())}, or give the path of a JSON file."
+        raise UsageError(f"--scenario: {str(error).removeprefix('Error: ')}.", remedy=remedy) from error
 
 
 @asynccontextmanager
@@ -108,7 +120,7 @@ async def _watched(orders: WorkOrders, *, quiet: bool) -> Task:
             await asyncio.wait([ended], timeout=_LOOK_EVERY_SECONDS)
         task = await ended
         if not quiet:
-            live.update(tables.task_view(task))
+            live.update("", refresh=True)
     return task
 
 
@@ -126,12 +138,12 @@ def _answer(stage: _Stage, task: Task) -> Reply:
     if task.status is not Status.COMPLETED:
         error = task.error
         failed = WorkOrderFailedError(error.message if error else "", remedy=error.remedy if error else "")
-    return Reply(payload, lambda: _show(stage, stat, command), failed)
+    return Reply(payload, lambda: _show(stage, task, stat, command), failed)
 
 
-def _show(stage: _Stage, stat: str, command: str) -> None:
+def _show(stage: _Stage, task: Task, stat: str, command: str) -> None:
     out = tables.console()
-    out.print()
+    tables.show_task(task)
     out.print(Text(stat), soft_wrap=True)
     out.print(Text(f"repository    {stage.sample.origin}"), soft_wrap=True)
     out.print("Look at the work order, its history and its agents' output again with:")

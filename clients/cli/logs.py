@@ -3,7 +3,6 @@
 import asyncio
 import json
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -80,7 +79,7 @@ def _entries(run: str, stream: bytes) -> Iterator[dict[str, Any]]:
             continue
         if isinstance(event, dict):
             for kind, text in _said(event):
-                yield {"run": run, "kind": kind, "text": text[:_TEXT_SHOWN], "read_at": time.time()}
+                yield {"run": run, "kind": kind, "text": text[:_TEXT_SHOWN]}
 
 
 def _said(event: dict[str, Any]) -> Iterator[tuple[str, str]]:

@@ -211,15 +211,16 @@ def doctor(
 @rescue.command("list")
 def rescue_list(
     order_id: Annotated[str | None, typer.Argument(metavar="[ID]", help="Only this work order's.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="The checkpoints too.")] = False,
     as_json: Json = False,
 ) -> None:
-    """List the snapshots on this host.
+    """List the rescues on this host.
 
     Example: septet rescue list wo-42
     """
     from clients.cli import rescues
 
-    rescues.list_(order_id, as_json=as_json)
+    rescues.list_(order_id, everything=everything, as_json=as_json)
 
 
 @rescue.command("restore")

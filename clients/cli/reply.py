@@ -2,11 +2,12 @@
 
 import asyncio
 import json
+import os
 import sys
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 import typer
 
@@ -42,6 +43,7 @@ _EXIT_CODES: Final[Mapping[type[SeptetError], ExitCode]] = {
     RefusedTransitionError: ExitCode.REFUSED,
     AlreadyRunningError: ExitCode.ALREADY_RUNNING,
 }
+_MACHINE: Final = "See that the path is right, may be read and written by you, and that the disk has room."
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +67,33 @@ def reply(work: Callable[[], Awaitable[Reply]], *, as_json: bool) -> None:
     except SeptetError as error:
         kind = type(error).__name__.removesuffix("Error")
         end_with_error(kind, error.message, error.remedy, exit_code_of(error), as_json=as_json)
+    except BrokenPipeError:
+        _end_without_reader()
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        message = f"{where}{error.strerror or error}."
+        end_with_error("MachineFailed", message, _MACHINE, ExitCode.FAILED, as_json=as_json)
+    try:
+        _tell(answer, as_json=as_json)
+    except BrokenPipeError:
+        _end_without_reader()
+    raise typer.Exit(ExitCode.OK if answer.failed is None else exit_code_of(answer.failed))
+
+
+def _tell(answer: Reply, *, as_json: bool) -> None:
     if as_json:
         print_json({**_outcome(answer), **answer.payload})
-    else:
-        answer.show()
-        if answer.failed is not None:
-            _say_error(answer.failed.message, answer.failed.remedy)
-    raise typer.Exit(ExitCode.OK if answer.failed is None else exit_code_of(answer.failed))
+        return
+    answer.show()
+    sys.stdout.flush()
+    if answer.failed is not None:
+        _say_error(answer.failed.message, answer.failed.remedy)
+
+
+def _end_without_reader() -> NoReturn:
+    """End quietly: whoever read stdout, such as `head`, has seen enough."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    raise typer.Exit(ExitCode.OK)
 
 
 def print_json(value: Mapping[str, Any]) -> None:

@@ -15,12 +15,13 @@ from septet.settings import Settings, load_settings
 from septet.state import StateDir
 
 
-def list_(order_id: str | None, *, as_json: bool) -> None:
-    """List the snapshots on this host, oldest first."""
+def list_(order_id: str | None, *, everything: bool, as_json: bool) -> None:
+    """List the rescues on this host, oldest first; with `everything` the checkpoints too."""
 
     async def work() -> Reply:
         settings = load_settings()
         found = [snapshot for vault in _vaults(settings) for snapshot in list_snapshots(vault, order_id)]
+        found = [snapshot for snapshot in found if everything or snapshot.kind == "rescue"]
         found.sort(key=lambda snapshot: snapshot.taken_at)
         rows = [_row(snapshot) for snapshot in found]
         return Reply({"rescues": rows}, lambda: _show(found))
@@ -72,4 +73,5 @@ def _row(snapshot: Snapshot) -> dict[str, object]:
 def _show(found: list[Snapshot]) -> None:
     out = tables.console()
     for snapshot in found:
-        out.print(Text(f"{snapshot.name}  {snapshot.taken_at}  {snapshot.size_bytes:,} bytes  {snapshot.reason}"))
+        line = f"{snapshot.name}  {snapshot.taken_at}  {snapshot.size_bytes:,} bytes  {snapshot.reason}"
+        out.print(Text(line), soft_wrap=True)

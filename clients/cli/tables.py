@@ -10,6 +10,8 @@ from rich.text import Text
 from septet.contracts.names import Stage
 from septet.contracts.task import Task, TaskStep
 
+_OTHER_COLUMNS = 62
+"""Characters of a row beside the result."""
 _STYLE_OF = {"completed": "green", "failed": "red", "cancelled": "yellow", "running": "cyan"}
 
 
@@ -19,8 +21,11 @@ def console() -> Console:
 
 
 def show_task(task: Task) -> None:
-    """Print a work order with its steps."""
-    console().print(task_view(task))
+    """Print a work order with its steps; what is to be copied stands on a line of its own, however long."""
+    out = console()
+    out.print(task_view(task))
+    for line in _task_lines(task):
+        out.print(line, soft_wrap=True)
 
 
 def show_steps(task: Task) -> None:
@@ -42,7 +47,12 @@ def task_view(task: Task, running: str = "") -> RenderableType:
         overflow="ellipsis",
         no_wrap=True,
     )
-    lines: list[RenderableType] = [heading, steps_table(task.steps, running)]
+    return Group(heading, steps_table(task.steps, running))
+
+
+def _task_lines(task: Task) -> list[Text]:
+    """Return what a work order came to: pull request, commit, rescues, error."""
+    lines = []
     if task.pr_url:
         lines.append(Text.assemble("pull request  ", (task.pr_url, "bold green")))
     if task.commit_sha:
@@ -57,14 +67,15 @@ def task_view(task: Task, running: str = "") -> RenderableType:
     if task.error:
         lines.append(Text(f"{task.error.type}: {task.error.message}", style="red"))
         lines.append(Text(task.error.remedy))
-    return Group(*lines)
+    return lines
 
 
 def steps_table(rows: Sequence[TaskStep], running: str = "") -> Table:
     """Return the steps as a table; the one that runs is its last row."""
     table = Table(box=None, pad_edge=False, header_style="dim")
-    for name, justify in (("", "left"), ("step", "left"), ("result", "left")):
-        table.add_column(name, justify=justify, no_wrap=name != "result", overflow="ellipsis")  # type: ignore[arg-type]
+    for name in ("", "step"):
+        table.add_column(name, no_wrap=True)
+    table.add_column("result", no_wrap=True, overflow="ellipsis", width=max(18, console().width - _OTHER_COLUMNS))
     for name in ("time", "tokens", "tries"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("read by", no_wrap=True)

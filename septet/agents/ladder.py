@@ -5,9 +5,9 @@ import os
 import socket
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final, TypeVar
+from typing import Final, Self, TypeVar
 
 from septet.agents.attachment import Attachment, end_agent
 from septet.agents.endings import SUPERSEDED
@@ -15,10 +15,11 @@ from septet.agents.failures import failure_of
 from septet.agents.follow import Progress, Reading, follow
 from septet.agents.launch import Request, launch
 from septet.agents.moves import Accept, Because, GiveUp, Move, Rung, Start, next_move
-from septet.agents.outcome import ExitRecord, Outcome
+from septet.agents.outcome import NO_USAGE, ExitRecord, Outcome
 from septet.agents.runs import Run
-from septet.agents.spent import note_spent, spent_before
+from septet.agents.spent import note_spent, spent_before, spent_in
 from septet.agents.sweep import sweep_leftovers
+from septet.contracts.facts import Usage
 from septet.errors import AgentError, WorkspaceError
 
 _LOOK_SECONDS: Final = 0.02
@@ -41,6 +42,8 @@ class Carried:
     """How often an agent was started for it, over all attempts."""
     epoch: int
     """The number of this attempt on the run: effects of one that was superseded must fail."""
+    usage: Usage = NO_USAGE
+    """What all agents together used that were started for it."""
 
     @property
     def started_at(self) -> str:
@@ -76,6 +79,15 @@ async def carry_out(
     return await _Attempt(request, on_progress, before_rerun).carry_out()
 
 
+def last_carried(request: Request) -> Carried | None:
+    """Return what the last agent of a request came to, and start none; `None` where none was started.
+
+    Raises:
+        OSError: The run's files cannot be read.
+    """
+    return _Attempt.looking(request).last()
+
+
 @dataclass(frozen=True, slots=True)
 class _Found:
     """What an attempt that holds the writer's lock finds on disk."""
@@ -105,6 +117,23 @@ class _Attempt:
         """By run: what this attempt saw to its end."""
         self._ended_another = False
         self._patience_ends = time.monotonic() + request.means.patience_seconds
+
+    @classmethod
+    def looking(cls, request: Request) -> Self:
+        """Return one that starts nothing."""
+
+        async def nothing() -> None:
+            """Do nothing."""
+
+        return cls(request, lambda _: None, nothing)
+
+    def last(self) -> Carried | None:
+        """Return what the last run of this key came to."""
+        ours = [run for run in self._runs.of(self._request.order_id) if run.started and self._is_ours(run)]
+        for run in ours:
+            _lay_to_rest(run)
+        last = self._last_of(ours)
+        return replace(last, recovered_by=None) if last is not None else None
 
     async def carry_out(self) -> Carried:
         """Go from rung to rung until one gives an outcome that counts."""
@@ -153,7 +182,7 @@ class _Attempt:
     async def _follow(self, run: Run, attachment: Attachment, rung: Rung | None) -> Carried | None:
         """Follow a run to its end; `None` when it takes another move."""
         try:
-            reading, starts = await asyncio.to_thread(self._open, run)
+            reading, ours = await asyncio.to_thread(self._open, run)
             end = await follow(
                 reading,
                 attachment,
@@ -165,9 +194,9 @@ class _Attempt:
             attachment.close()
         if end is None:
             return None
-        carried = await asyncio.to_thread(_concluded, reading, end, rung, len(starts))
+        carried = await asyncio.to_thread(_concluded, reading, end, rung, ours)
         self._followed[run.name] = carried
-        return carried if isinstance(self._next_move(starts, carried), Accept) else None
+        return carried if isinstance(self._next_move(_starts(ours), carried), Accept) else None
 
     def _look(self) -> _Found:
         """Lay to rest what died unseen, and decide by the runs on disk."""
@@ -192,15 +221,15 @@ class _Attempt:
         if run.name in self._followed:
             return self._followed[run.name]
         reading, _ = self._open(run)
-        return _concluded(reading, run.exit() or ExitRecord(cause="lost"), "read", len(ours))
+        return _concluded(reading, run.exit() or ExitRecord(cause="lost"), "read", ours)
 
-    def _open(self, run: Run) -> tuple[Reading, tuple[Because, ...]]:
-        """Begin to read a run, as one more attempt at it; and say why each of our runs was started."""
+    def _open(self, run: Run) -> tuple[Reading, list[Run]]:
+        """Begin to read a run, as one more attempt at it; and return all that were started for our request."""
         runs = self._runs.of(self._request.order_id)
         resumed = run.record.resumed_from if run.record is not None else None
         before = spent_before((other for other in runs if other.folder != run.folder), resumed)
         ours = [other for other in runs if self._is_ours(other) and (other.started or other.folder == run.folder)]
-        return Reading(run, self._request.adapter.dialect(before), run.raise_epoch()), _starts(ours)
+        return Reading(run, self._request.adapter.dialect(before), run.raise_epoch()), ours
 
     def _next_move(self, starts: tuple[Because, ...], last: Carried | None) -> Move:
         return next_move(
@@ -230,10 +259,12 @@ def _starts(runs: list[Run]) -> tuple[Because, ...]:
     return tuple(run.record.because for run in runs if run.record is not None)
 
 
-def _concluded(reading: Reading, end: ExitRecord, rung: Rung | None, starts: int) -> Carried:
+def _concluded(reading: Reading, end: ExitRecord, rung: Rung | None, ours: list[Run]) -> Carried:
     outcome = reading.outcome(end)
     note_spent(reading.run, outcome)
-    return Carried(outcome, reading.run, rung, starts, reading.epoch)
+    others = (run for run in ours if run.folder != reading.run.folder)
+    usage = spent_in(others).plus(outcome.usage)
+    return Carried(outcome, reading.run, rung, len(ours), reading.epoch, usage)
 
 
 def _lay_to_rest(run: Run) -> None:

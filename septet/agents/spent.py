@@ -1,6 +1,8 @@
 """What a run used, noted beside it: figures of a resumed session add up, and each run is to show its own."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from functools import reduce
 from typing import Final
 
 from pydantic import ValidationError
@@ -29,12 +31,19 @@ def note_spent(run: Run, outcome: Outcome) -> None:
 
 def spent_before(runs: Iterable[Run], session_id: str | None) -> Usage:
     """Return what a session used in these runs; one that nobody concluded counts as nothing."""
-    total = NO_USAGE
-    for run in runs if session_id is not None else ():
-        try:
-            note = Spent.model_validate_json((run.folder / _FILE).read_bytes())
-        except (FileNotFoundError, ValidationError):
-            continue
-        if note.session_id == session_id:
-            total = total.plus(note.usage)
-    return total
+    return _sum(note.usage for note in _notes(runs) if note.session_id == session_id)
+
+
+def spent_in(runs: Iterable[Run]) -> Usage:
+    """Return what these runs used together, whatever their sessions."""
+    return _sum(note.usage for note in _notes(runs))
+
+
+def _notes(runs: Iterable[Run]) -> Iterator[Spent]:
+    for run in runs:
+        with suppress(FileNotFoundError, ValidationError):
+            yield Spent.model_validate_json((run.folder / _FILE).read_bytes())
+
+
+def _sum(usages: Iterable[Usage]) -> Usage:
+    return reduce(Usage.plus, usages, NO_USAGE)

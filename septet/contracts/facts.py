@@ -39,7 +39,7 @@ class Usage(Wire):
 
 
 class FileChange(Wire):
-    """One file that differs from where the step began."""
+    """One file that differs from the base commit."""
 
     path: str
     """Relative to the worktree's root, with `/`; bytes that are not UTF-8 are shown as `\\xNN`."""
@@ -61,11 +61,3 @@ class Rescue(Wire):
     """The id of the host whose vault holds it."""
     taken_at: str = ""
     """ISO 8601, UTC."""
-
-
-class FailureFacts(Wire):
-    """What an activity's error carries beside its message."""
-
-    remedy: str = ""
-    """How to go on."""
-    rescue: Rescue | None = None

@@ -83,5 +83,7 @@ class Verdict(StrEnum):
     """The answer was read, but what it claims is not so."""
     REFUSED = "refused"
     """The agent said itself that the work failed."""
+    FAILED = "failed"
+    """The agent ended with an error, which says why."""
     CANCELLED = "cancelled"
     """A person cancelled the work order; what was done is in a rescue."""

@@ -10,7 +10,8 @@ TEXT_LIMIT_BYTES = 64 * 1024
 """The most that a title and a description may hold together."""
 
 Score = Annotated[int, Field(ge=1, le=5)]
-Name = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f]+$")]
+Name = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f-][^\x00-\x1f]*$")]
+"""One line that no program takes for an option."""
 Id = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]{1,64}$")]
 
 

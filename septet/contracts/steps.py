@@ -109,7 +109,7 @@ class StepResult(Wire):
     parsed_by: str | None = None
     """The rung of the answer ladder that read it."""
     recovered_by: str | None = None
-    """The rung of the retry ladder that this result needed: `adopt`, `read`, `resume`, `rerun`."""
+    """What this result needed: a rung of the retry ladder (`adopt`, `read`, `resume`, `rerun`), or `finalizer`."""
     agent_starts: int = 1
     exit_code: int | None = None
     duration_seconds: float = 0.0
@@ -122,10 +122,20 @@ class StepResult(Wire):
     warnings: tuple[str, ...] = ()
     checkpoint: str | None = None
     """The snapshot taken when the step was done."""
-    rescue: Rescue | None = None
+    rescues: tuple[Rescue, ...] = ()
+    """What was kept of the worktree since the step began, oldest first."""
     commit_sha: str | None = None
     run: str = ""
     """The run's folder, relative to the state directory: prompt, stream and record."""
+
+
+class FailureFacts(Wire):
+    """What an activity's error carries beside its message."""
+
+    remedy: str = ""
+    """How to go on."""
+    result: StepResult | None = None
+    """What is known of the step."""
 
 
 FinalizeCall.model_rebuild()

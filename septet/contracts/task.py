@@ -27,7 +27,8 @@ class TaskStep(Wire):
     warnings: tuple[str, ...] = ()
     usage: Usage = Usage()
     files_changed: tuple[FileChange, ...] = ()
-    rescue: str | None = None
+    rescue: Rescue | None = None
+    """The last one that was taken in the step."""
 
 
 class TaskError(Wire):

@@ -5,6 +5,7 @@ from typing import Final
 from septet.errors import EvidenceError
 from septet.git.dot_git import clear_locks, read_head, refuse_links, switch_head
 from septet.git.engine import Git
+from septet.git.own_pushes import is_own_push
 from septet.git.place import Place
 from septet.git.record import record_of
 from septet.git.remote import Remote
@@ -17,7 +18,8 @@ _LONGEST_BYTES: Final = 200
 def branch_refusal(place: Place, name: str, *, token: str | None = None) -> str | None:
     """Return why `name` cannot be this work order's branch, in words that the agent can act on; else `None`.
 
-    A branch that the remote has at the worktree's own HEAD is this work order's: the agent has pushed it.
+    A branch that the remote has at the worktree's own HEAD is this work order's: the agent has pushed it. So is
+    one at a commit that the engine pushed for it.
 
     Raises:
         GitUnavailableError: The origin was not reached.
@@ -31,7 +33,8 @@ def branch_refusal(place: Place, name: str, *, token: str | None = None) -> str 
     taken = Remote(place.origin, place.env, token).refs(place.mirror, *patterns).shas
     own = f"refs/heads/{name}"
     if own in taken:
-        ours = taken[own] == read_head(place.worktree / ".git").sha
+        sha = taken[own]
+        ours = sha == read_head(place.worktree / ".git").sha or is_own_push(place, name, sha)
         return None if ours else f"the remote already has a branch {name} with other commits: choose another name"
     for above_or_below in taken:
         if own.startswith(f"{above_or_below}/") or above_or_below.startswith(f"{own}/"):

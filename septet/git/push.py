@@ -6,6 +6,7 @@ from septet.errors import GitError, InvalidInputError
 from septet.git.branches import protected
 from septet.git.dot_git import refuse_links
 from septet.git.evidence import contains
+from septet.git.own_pushes import is_own_push, note_push
 from septet.git.place import Place
 from septet.git.remote import Remote
 from septet.git.remote_failures import failure_of, printable
@@ -36,7 +37,8 @@ def push(place: Place, branch: str, sha: str, *, expected: str | None = None, to
         place: The work order's place.
         branch: Never the base or the default branch.
         sha: A commit of the worktree.
-        expected: Where the origin's branch is now, which `sha` must hold; `None` where it must not be there yet.
+        expected: Where the origin's branch is now, which `sha` must hold unless this work order has pushed it;
+            `None` where it must not be there yet.
         token: The worker's key for an https origin.
 
     Raises:
@@ -48,9 +50,11 @@ def push(place: Place, branch: str, sha: str, *, expected: str | None = None, to
     if branch in protected(place):
         raise InvalidInputError(f"{branch} is where the work starts from, and is never pushed to.")
     refuse_links(place.worktree / ".git")
-    if expected is not None and not contains(place, sha, expected):
+    replaces = expected is not None and is_own_push(place, branch, expected)
+    if expected is not None and not replaces and not contains(place, sha, expected):
         message = f"{place.origin} has commits in {branch} that {sha[:12]} does not hold."
         raise GitError(message, remedy=_SOMEBODY_ELSE)
+    note_push(place, branch, sha)
     ref = f"refs/heads/{branch}"
     completed = Remote(place.origin, place.env, token).run(
         view_folder(place),

@@ -93,7 +93,7 @@ async def test_the_finalizer_asks_twice_and_then_the_step_runs_once_more(client:
     doubles.steps[Step.IMPLEMENT_PLAN] = [lambda call: ended(call, Verdict.UNPARSED, "prose"), done]
     doubles.finalizer = [
         lambda asked: ended(asked.call, Verdict.UNPARSED, "prose again"),
-        lambda asked: ended(asked.call, Verdict.UNPARSED, "and again", rescue=rescue),
+        lambda asked: ended(asked.call, Verdict.UNPARSED, "and again", rescues=(rescue,)),
     ]
     async with work_order(client, doubles, ORDER) as handle:
         task = await asyncio.wait_for(handle.result(), 30)

@@ -108,6 +108,11 @@ def load_scenario(name: str) -> Scenario:
     return Scenario(name, content)
 
 
+def built_in_scenarios() -> list[str]:
+    """Return the names of the scenarios that come along."""
+    return sorted(path.stem for path in (Path(__file__).parent / "scenarios").glob("*.json"))
+
+
 def _check_script(place: str, script: object) -> None:
     if not isinstance(script, dict):
         raise Refusal(f"Error: scenario {place}: a script is a JSON object.")

@@ -8,7 +8,7 @@ from fakes.repositories import Origin, git
 
 from septet.errors import GitError, InvalidInputError, NotFoundError
 from septet.git.address import parse_address
-from septet.git.branches import create_branch
+from septet.git.branches import branch_refusal, create_branch
 from septet.git.commit import commit_all
 from septet.git.place import Place
 from septet.git.push import push, remote_branch
@@ -65,6 +65,20 @@ def test_somebody_elses_branch_is_never_overwritten(
         assert "Somebody else" in refused.value.remedy
 
     assert theirs == origin.sha(BRANCH)
+
+
+def test_work_that_begins_again_replaces_its_own_push(
+    place: Place, origin: Origin, commit: Callable[[], str]
+) -> None:
+    """After a return to an earlier step the branch that this work order pushed gets the new commits."""
+    first = push(place, BRANCH, commit())
+    git(place.worktree, "reset", "--hard", place.base_sha)
+    (place.worktree / "other.py").write_text("y = 2\n")
+    second = commit()
+
+    assert branch_refusal(place, BRANCH) is None
+    assert second == push(place, BRANCH, second, expected=first)
+    assert second == origin.sha(BRANCH)
 
 
 def test_a_branch_that_vanished_is_not_made_again(place: Place, origin: Origin, commit: Callable[[], str]) -> None:

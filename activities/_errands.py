@@ -1,0 +1,107 @@
+"""One call, prepared: what the agent is asked, where, and from which checkpoint."""
+
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from temporalio import activity
+
+from activities._room import Host, read_papers
+from septet.agents.adapter import Turn
+from septet.agents.launch import Request
+from septet.agents.registry import adapter_for
+from septet.agents.runs import RunKey
+from septet.answers.finalizer import finalizer_prompt
+from septet.answers.steps import request_schema_of
+from septet.commands.loader import load
+from septet.commands.prompt import prompt, retry_note
+from septet.commands.values import values
+from septet.contracts.steps import FinalizeCall, StepCall
+from septet.git.evidence import Evidence
+from septet.git.place import Place
+from septet.repository_settings import RepositorySettings, load_repository_settings
+
+A = TypeVar("A")
+
+
+@dataclass(frozen=True, slots=True)
+class Errand:
+    """One call, prepared."""
+
+    call: StepCall
+    place: Place
+    settings: RepositorySettings
+    request: Request
+    starts_from: str
+    """The checkpoint to return to, before an agent begins anew; empty where the history names none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim(Generic[A]):
+    """What an agent says it has done, beside what git says."""
+
+    call: StepCall
+    place: Place
+    answer: A
+    evidence: Evidence
+    settings: RepositorySettings
+
+
+def step_errand(host: Host, call: StepCall) -> Errand:
+    """Find the place, read the papers, and fill the command.
+
+    Raises:
+        NotFoundError, WorkspaceError: The workspace is not on this host, or was not opened to the end.
+        CommandError, RepositorySettingsError: What the repository gives cannot be used.
+    """
+    place = host.place(call.workspace.work_order_id)
+    papers = read_papers(place)
+    wishes = load_repository_settings(papers.read)
+    command = load(call.step, call.progress.issue_class, papers.read)
+    filled = values(call.step, call.workspace, call.progress, papers.issue)
+    note = retry_note(call.reasons) if call.reasons else ""
+    turn = Turn(
+        prompt=prompt(command, filled, note),
+        worktree=place.worktree,
+        schema=request_schema_of(call.step),
+        model=wishes.model_for(call.step, call.model or host.settings.model),
+    )
+    request = _request(host, call, wishes, turn, call.step.value)
+    return Errand(call, place, wishes, request, call.starts_from)
+
+
+def finalizer_errand(host: Host, asked: FinalizeCall) -> Errand:
+    """Ask for the answer alone: the same session, no tools, and what was wrong.
+
+    Raises:
+        NotFoundError, WorkspaceError: The workspace is not on this host, or was not opened to the end.
+    """
+    call = asked.call
+    place = host.place(call.workspace.work_order_id)
+    wishes = load_repository_settings(read_papers(place).read)
+    turn = Turn(
+        prompt=finalizer_prompt(call.step, asked.reasons, asked.attempt),
+        worktree=place.worktree,
+        resume_id=asked.session_id,
+        schema=request_schema_of(call.step),
+        tools="none",
+        model=wishes.model_for(call.step, call.model or host.settings.model),
+    )
+    request = _request(host, call, wishes, turn, f"{call.step.value}-finalizer")
+    return Errand(call, place, wishes, request, asked.result.checkpoint or "")
+
+
+def _request(host: Host, call: StepCall, wishes: RepositorySettings, turn: Turn, name: str) -> Request:
+    info = activity.info()
+    return Request(
+        key=RunKey(info.workflow_id or "", info.workflow_run_id or "", info.activity_id),
+        order_id=call.workspace.work_order_id,
+        number=call.step.number,
+        step=name,
+        adapter=adapter_for(call.workspace.agent),
+        turn=turn,
+        limits=wishes.limits_for(call.step, call.limits),
+        means=host.means,
+    )
+
+
+AnyClaim = Claim[Any]

@@ -1,0 +1,30 @@
+"""What a work order itself has pushed: that it may replace, after a person sent it back to an earlier step."""
+
+import json
+from typing import Final
+
+from septet.git.place import Place
+from septet.git.snapshots.durable import write_durably
+
+_FILE: Final = "pushed.json"
+
+
+def note_push(place: Place, branch: str, sha: str) -> None:
+    """Write down, on disk, that `sha` is about to be pushed to `branch`."""
+    pushed = _read(place)
+    if sha not in pushed.get(branch, []):
+        pushed.setdefault(branch, []).append(sha)
+        write_durably(place.books / _FILE, json.dumps(pushed).encode())
+
+
+def is_own_push(place: Place, branch: str, sha: str) -> bool:
+    """Say whether `sha` came to the origin's `branch` from this work order."""
+    return sha in _read(place).get(branch, [])
+
+
+def _read(place: Place) -> dict[str, list[str]]:
+    try:
+        pushed: dict[str, list[str]] = json.loads((place.books / _FILE).read_bytes())
+    except FileNotFoundError:
+        return {}
+    return pushed
