@@ -24,7 +24,7 @@ from septet.answers.steps import read_step_answer
 from septet.contracts.facts import FileChange, Rescue
 from septet.contracts.names import Verdict
 from septet.contracts.steps import FinalizeCall, StepCall, StepResult
-from septet.errors import AgentError, AgentGaveUpError, AgentLimitError, EvidenceError, SeptetError, SnapshotError
+from septet.errors import AgentGaveUpError, AgentLimitError, EvidenceError, SeptetError, SnapshotError
 from septet.git.evidence import gather
 
 Prove = Callable[[AnyClaim], Proof]
@@ -84,13 +84,12 @@ class Way:
                 except SeptetError as error:
                     if error.retryable:
                         raise
-                    carried = error.carried if isinstance(error, AgentError) else None
-                    result = await unhurried(self._over, errand, carried, Verdict.FAILED, error.message)
+                    result = await unhurried(self._over, errand, Verdict.FAILED, error.message)
                     raise failure(error, result) from error
 
     async def _carried(self, errand: Errand, pulse: Pulse) -> Carried:
         """Carry the turn out; an agent that has to begin anew finds the worktree as the step found it."""
-        reason = "an agent left it unfinished, and another begins anew"
+        reason = "the step begins anew from its checkpoint"
         keep = partial(self.host.rescue, errand.place, reason, errand.call.step)
         if errand.starts_from:
             keep = partial(self.host.return_to, errand.place, errand.starts_from, reason, errand.call.step)
@@ -101,17 +100,16 @@ class Way:
         living = await unhurried(errand.request.means.runs.living, errand.request.order_id)
         if living is not None:
             await end_agent(living, CANCELLED)
-        carried = await unhurried(last_carried, errand.request)
-        return await unhurried(self._over, errand, carried, Verdict.CANCELLED, "The work order was cancelled.")
+        return await unhurried(self._over, errand, Verdict.CANCELLED, "The work order was cancelled.")
 
-    def _over(self, errand: Errand, carried: Carried | None, verdict: Verdict, reason: str) -> StepResult:
+    def _over(self, errand: Errand, verdict: Verdict, reason: str) -> StepResult:
         """Keep what was done, and tell what is known; neither hides the other, nor the reason."""
         reasons = [reason]
         try:
             self.host.rescue(errand.place, reason[:200], errand.call.step)
         except SnapshotError as error:
             reasons.append(str(error))
-        facts = facts_of(errand.call, carried, _changes(errand))
+        facts = facts_of(errand.call, last_carried(errand.request), _changes(errand))
         return StepResult(**facts, verdict=verdict, reasons=bounded(tuple(reasons)), rescues=self._rescues(errand))
 
     def _settled(self, errand: Errand, carried: Carried, prove: Prove) -> StepResult:
