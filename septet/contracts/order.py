@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
 from septet.contracts.wire import Wire
 
@@ -10,7 +10,20 @@ TEXT_LIMIT_BYTES = 64 * 1024
 """The most that a title and a description may hold together."""
 
 Score = Annotated[int, Field(ge=1, le=5)]
-Name = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f-][^\x00-\x1f]*$")]
+
+
+def _no_option(name: str) -> str:
+    if name.startswith("-"):
+        message = "a name does not begin with a hyphen: programs would take it for an option"
+        raise ValueError(message)
+    return name
+
+
+Name = Annotated[
+    str,
+    StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f]+$"),
+    AfterValidator(_no_option),
+]
 """One line that no program takes for an option."""
 Id = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]{1,64}$")]
 
