@@ -40,14 +40,5 @@ wrong. Then answer as described above. There is no third try.
 """
 
 
-def resumed_note() -> str:
-    """Return what a session is told that was cut off in the middle and goes on."""
-    return """\
-You were interrupted in the middle of this task; nobody but you has worked here since. What you changed so far is
-still in the working tree. The last thing you did may have happened or not: look before you do it again. Go on to
-the end, and answer as the task asks.
-"""
-
-
 def _indented(reason: str) -> str:
     return reason.replace("\n", "\n  ")

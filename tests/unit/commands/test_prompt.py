@@ -3,7 +3,7 @@
 import pytest
 
 from septet.commands.loader import Command
-from septet.commands.prompt import prompt, resumed_note, retry_note
+from septet.commands.prompt import prompt, retry_note
 from septet.commands.values import Values
 from septet.contracts.names import Step
 
@@ -46,8 +46,3 @@ def test_a_second_try_is_told_every_reason() -> None:
 def test_a_second_try_without_a_reason_still_says_why() -> None:
     """There is always something to go on."""
     assert "It gave no answer that could be used." in retry_note([])
-
-
-def test_a_resumed_session_is_told_to_look_first() -> None:
-    """The last action before a crash may or may not have happened."""
-    assert "may have happened or not" in " ".join(resumed_note().split())
