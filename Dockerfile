@@ -25,12 +25,15 @@ RUN /opt/build/bin/pip wheel --no-deps --no-build-isolation --no-index --wheel-d
 FROM python:3.12-slim AS agents
 ARG AGENTS=""
 COPY docker/agents /build
+# Debian's packages are not pinned: its mirrors keep only the newest version of each.
+# hadolint ignore=DL3008
 RUN mkdir -p /opt/agents/bin \
     && if [ -n "$AGENTS" ]; then \
         apt-get update && apt-get install --yes --no-install-recommends npm && /build/install /opt/agents $AGENTS; \
     fi
 
 FROM python:3.12-slim
+# hadolint ignore=DL3008
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends ca-certificates git openssh-client tini \
     && rm -rf /var/lib/apt/lists/* \

@@ -5,7 +5,7 @@ BIN := .venv/bin
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup ready demo test test-long lint types contracts bench lock container-trial clean
+.PHONY: help setup ready demo test test-long test-agents histories lint types contracts bench lock container-trial clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
@@ -25,6 +25,13 @@ test: ready ## All tests, with the branch coverage of septet/
 test-long: ready ## The property tests with many more examples
 	@HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest -m hypothesis --timeout=1800 $(ARGS)
 
+test-agents: ready ## Real agent CLIs from a cache, against a model on loopback; AGENTS="claude codex" ARGS="-k …"
+	@scripts/agents install $(AGENTS)
+	@scripts/agents run $(BIN)/python -m pytest tests/agents $(ARGS)
+
+histories: ready ## Record the histories for tests/replay that are missing
+	@$(BIN)/python scripts/record_histories.py
+
 lint: ready ## Style and form of the code, and what no committed file may name
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
@@ -42,7 +49,7 @@ bench: ready ## The figures: a table, and JSON under bench/results/
 lock: ## Make the lock files again from pyproject.toml; ARGS=--upgrade takes the newest versions
 	@scripts/lock $(ARGS)
 
-container-trial: ## Work orders through containers built from the Dockerfile, one of them killed (Linux, root)
+container-trial: ## Work orders through containers built from the Dockerfile, two of them killed (Linux, root)
 	@scripts/container-trial $(ARGS)
 
 clean: ## Remove .venv and everything that tools left behind

@@ -63,6 +63,7 @@ def step_errand(host: Host, call: StepCall) -> Errand:
         prompt=prompt(command, filled, note),
         worktree=place.worktree,
         schema=request_schema_of(call.step),
+        tools=wishes.tools_for(call.step),
         model=wishes.model_for(call.step, call.model or host.settings.model),
     )
     request = _request(host, call, wishes, turn, call.step.value)

@@ -70,7 +70,8 @@ class Host:
     def agents(self) -> AgentHost:
         """What adapters are told of this machine."""
         settings = self.settings
-        return AgentHost(settings.environ, settings.agent_programs, sandboxed=settings.sandboxed)
+        environ = {"SEPTET_SCRIPTED_HOME": str(self.state.agent_homes), **settings.environ}
+        return AgentHost(environ, settings.agent_programs, sandboxed=settings.sandboxed)
 
     def place(self, order_id: str) -> Place:
         """Return the place of a work order that was opened here.

@@ -25,7 +25,7 @@ from septet.contracts.facts import FileChange, Rescue
 from septet.contracts.names import Verdict
 from septet.contracts.steps import FinalizeCall, StepCall, StepResult
 from septet.errors import AgentGaveUpError, AgentLimitError, EvidenceError, SeptetError, SnapshotError
-from septet.git.evidence import gather
+from septet.git.evidence import Evidence, gather
 
 Prove = Callable[[AnyClaim], Proof]
 Work = Callable[[Errand, Pulse], Coroutine[Any, Any, StepResult]]
@@ -114,7 +114,8 @@ class Way:
 
     def _settled(self, errand: Errand, carried: Carried, prove: Prove) -> StepResult:
         call = errand.call
-        facts = facts_of(call, carried, gather(errand.place).files_changed)
+        evidence = gather(errand.place)
+        facts = facts_of(call, carried, evidence.files_changed)
         try:
             answer = _read(call, carried)
         except AnswerError as error:
@@ -128,7 +129,7 @@ class Way:
                 checkpoint=checkpoint.name if checkpoint else None,
                 rescues=self._rescues(errand),
             )
-        return self._proven(errand, facts, answer, prove)
+        return self._proven(errand, facts, answer, partial(prove, _claim(errand, answer, evidence)))
 
     def _finalized(self, errand: Errand, asked: FinalizeCall, carried: Carried, prove: Prove) -> StepResult:
         try:
@@ -136,7 +137,8 @@ class Way:
         except AnswerError as error:
             return self._not_finalized(errand, asked, carried, error.reasons)
         facts = self._facts_with(errand, asked, carried) | {"recovered_by": "finalizer"}
-        return self._proven(errand, facts, answer, prove)
+        claim = _claim(errand, answer, gather(errand.place))
+        return self._proven(errand, facts, answer, partial(prove, claim))
 
     def _not_finalized(
         self, errand: Errand, asked: FinalizeCall, carried: Carried | None, reasons: tuple[str, ...]
@@ -172,13 +174,14 @@ class Way:
         rescue = self.host.return_to(errand.place, errand.starts_from, "what the finalizer changed", step)
         return (_UNDONE.format(rescue.snapshot if rescue else "no snapshot, for nothing was left of it"),)
 
-    def _proven(self, errand: Errand, facts: dict[str, Any], answer: Answer[Any], prove: Prove) -> StepResult:
+    def _proven(
+        self, errand: Errand, facts: dict[str, Any], answer: Answer[Any], prove: Callable[[], Proof]
+    ) -> StepResult:
         """Hold an answer against the evidence: done and a checkpoint, or not done and a rescue with the reason."""
         call, place = errand.call, errand.place
-        claim = Claim(call, place, answer.value, gather(place), errand.settings)
         facts |= {"parsed_by": answer.parsed_by, "result_json": answer_json(answer)}
         try:
-            proof = prove(claim)
+            proof = prove()
         except EvidenceError as error:
             verdict = Verdict.REFUSED if isinstance(error, RefusedError) else Verdict.UNPROVEN
             return self._not_done(errand, facts, verdict, (str(error),))
@@ -216,6 +219,10 @@ def _read(call: StepCall, carried: Carried) -> Answer[Any]:
         preview=preview(answer.value.result_text),
     )
     return answer
+
+
+def _claim(errand: Errand, answer: Answer[Any], evidence: Evidence) -> AnyClaim:
+    return Claim(errand.call, errand.place, answer.value, evidence, errand.settings)
 
 
 def _changes(errand: Errand) -> tuple[FileChange, ...]:

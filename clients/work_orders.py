@@ -1,11 +1,12 @@
 """The typed client: every face asks for work orders here, and gets the same objects."""
 
 import asyncio
+import re
 import secrets
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Final
+from typing import Any, Final
 
 from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.enums.v1 import EventType, ResetReapplyExcludeType
@@ -28,11 +29,11 @@ from septet.contracts.order import WorkOrderInput
 from septet.contracts.task import Move, Task
 from septet.errors import (
     AlreadyRunningError,
+    InvalidInputError,
     NotFoundError,
     RefusedTransitionError,
     ServerNotReachedError,
 )
-from workflows.work_order import WorkOrder
 
 _NOT_REAPPLIED: Final = (
     ResetReapplyExcludeType.RESET_REAPPLY_EXCLUDE_TYPE_SIGNAL,
@@ -40,10 +41,12 @@ _NOT_REAPPLIED: Final = (
     ResetReapplyExcludeType.RESET_REAPPLY_EXCLUDE_TYPE_CANCEL_REQUEST,
 )
 """What was decided about the work that a reset takes back does not count for the work that follows."""
+_ID: Final = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._-]{1,64}")
 _QUERY_TIMEOUT: Final = timedelta(seconds=5)
 _CANCEL_WITHIN_SECONDS: Final = 20.0
 
-Handle = WorkflowHandle[WorkOrder, Task]
+Handle = WorkflowHandle[Any, Task]
+"""Type and queries are asked for by name: what a worker runs takes a second to import."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +61,12 @@ class WorkOrders:
 
         Raises:
             AlreadyRunningError: The id was used before.
+            InvalidInputError: It is no id.
         """
-        order_id = order_id or f"wo-{secrets.token_hex(4)}"
+        order_id = order_id if order_id is not None else f"wo-{secrets.token_hex(4)}"
+        if not _ID.fullmatch(order_id):
+            remedy = "Use up to 64 letters, digits, dots, hyphens and underscores."
+            raise InvalidInputError(f"{order_id!r} is no id of a work order.", remedy=remedy)
         try:
             handle = await self.client.start_workflow(
                 "WorkOrder",
@@ -84,7 +91,9 @@ class WorkOrders:
         if description.status in (WorkflowExecutionStatus.COMPLETED, WorkflowExecutionStatus.FAILED):
             return await self._told_at_its_end(order_id, description)
         try:
-            task = await self._handle(order_id).query(WorkOrder.work_order, rpc_timeout=_QUERY_TIMEOUT)
+            task: Task = await self._handle(order_id).query(
+                "work_order", result_type=Task, rpc_timeout=_QUERY_TIMEOUT
+            )
         except (RPCError, WorkflowQueryFailedError):
             return task_of_row(description)
         return task_of_closed(task, description)
@@ -92,16 +101,22 @@ class WorkOrders:
     async def running_step(self, order_id: str) -> str:
         """Return the step that is under way, or an empty string."""
         try:
-            return await self._handle(order_id).query(WorkOrder.running_step, rpc_timeout=_QUERY_TIMEOUT)
+            step: str = await self._handle(order_id).query(
+                "running_step", result_type=str, rpc_timeout=_QUERY_TIMEOUT
+            )
         except (RPCError, WorkflowQueryFailedError):
             return ""
+        return step
 
     async def history(self, order_id: str) -> tuple[Move, ...]:
         """Return the stages that a work order went through; none where no worker can be asked."""
         try:
-            return await self._handle(order_id).query(WorkOrder.history, rpc_timeout=_QUERY_TIMEOUT)
+            moves: tuple[Move, ...] = await self._handle(order_id).query(
+                "history", result_type=tuple[Move, ...], rpc_timeout=_QUERY_TIMEOUT
+            )
         except (RPCError, WorkflowQueryFailedError):
             return ()
+        return moves
 
     async def tasks(self, limit: int = 100) -> AsyncIterator[Task]:
         """Return the newest work orders, as far as search attributes tell."""
@@ -206,7 +221,7 @@ class WorkOrders:
         return description
 
     def _handle(self, order_id: str, run_id: str | None = None) -> Handle:
-        return self.client.get_workflow_handle_for(WorkOrder.run, order_id, run_id=run_id)
+        return self.client.get_workflow_handle(order_id, run_id=run_id, result_type=Task)
 
 
 def _step_to_retry(task: Task) -> str:

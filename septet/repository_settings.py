@@ -16,6 +16,9 @@ check_seconds = 600         # for each of the checks
 [steps.implement_plan]      # any of the seven: model and limits of that step alone
 model = "sonnet"
 turns = 400
+
+[steps.create_commit]
+tools = "read"              # `all`, `read` or `none`: less than the step has, never more
 ```
 """
 
@@ -30,6 +33,7 @@ from typing import Annotated, Final
 from pydantic import Field, StringConstraints, ValidationError
 from pydantic_core import ErrorDetails
 
+from septet.agents.adapter import Tools
 from septet.contracts.names import Step
 from septet.contracts.order import Timeouts
 from septet.contracts.wire import Wire
@@ -62,6 +66,7 @@ _Word = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:/@+\
 """The name of an agent or a model: never something that a command line would take for an option."""
 _Seconds = Annotated[float, Field(gt=0, le=86_400)]
 _Turns = Annotated[int, Field(ge=1, le=10_000)]
+_FEWER_FIRST: Final[tuple[Tools, ...]] = ("none", "read", "all")
 
 
 class LowerLimits(Wire):
@@ -82,9 +87,29 @@ class _Limits(LowerLimits):
 
 
 class StepSettings(LowerLimits):
-    """Model and limits of one step."""
+    """Tools, model and limits of one step."""
 
+    tools: Tools | None = None
     model: _Word | None = None
+
+
+_NAMING: Final = StepSettings(tools="read", wall_seconds=900.0, turns=60)
+_WORKING: Final = StepSettings(tools="all")
+STEP_TABLE: Final[Mapping[Step, StepSettings]] = MappingProxyType(
+    {
+        Step.CLASSIFY_ISSUE: _NAMING,
+        Step.BUILD_PLAN: _WORKING,
+        Step.FIND_PLAN_FILE: _NAMING,
+        Step.GENERATE_BRANCH: _NAMING,
+        Step.IMPLEMENT_PLAN: _WORKING,
+        Step.CREATE_COMMIT: _WORKING,
+        Step.CREATE_PULL_REQUEST: _WORKING,
+    }
+)
+"""What each step's agent has where nobody says otherwise: what classifies and names needs no write access.
+
+The work order's model and limits and the repository's settings come on top: the fewest tools and the lowest limits
+count."""
 
 
 class _Steps(Wire):
@@ -125,13 +150,18 @@ class RepositorySettings:
         return asked or self._own(step).model or self.model
 
     def limits_for(self, step: Step, allowed: Timeouts) -> Timeouts:
-        """Return the limits for `step`: the lowest of the work order's, the repository's and the step's."""
-        every, own = self.limits, self._own(step)
+        """Return the limits for `step`: the lowest of the work order's, the repository's and the table's."""
+        lower = (self.limits, self._own(step), STEP_TABLE[step])
         return Timeouts(
-            wall_seconds=min(filter(None, (allowed.wall_seconds, every.wall_seconds, own.wall_seconds))),
-            idle_seconds=min(filter(None, (allowed.idle_seconds, every.idle_seconds, own.idle_seconds))),
-            turns=min(filter(None, (allowed.turns, every.turns, own.turns))),
+            wall_seconds=min(filter(None, (allowed.wall_seconds, *(limits.wall_seconds for limits in lower)))),
+            idle_seconds=min(filter(None, (allowed.idle_seconds, *(limits.idle_seconds for limits in lower)))),
+            turns=min(filter(None, (allowed.turns, *(limits.turns for limits in lower)))),
         )
+
+    def tools_for(self, step: Step) -> Tools:
+        """Return what the agent of `step` may use: the fewer of the step's table and the repository's wish."""
+        wished = (STEP_TABLE[step].tools, self._own(step).tools)
+        return min((tools for tools in wished if tools is not None), key=_FEWER_FIRST.index)
 
     def _own(self, step: Step) -> StepSettings:
         return self.steps.get(step, StepSettings())

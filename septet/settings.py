@@ -50,7 +50,7 @@ class Settings(BaseSettings):
     """The queue of work orders; every host's own queue takes its name from it."""
     github_token: SecretStr | None = Field(
         default=None,
-        validation_alias=AliasChoices("github_token", "SEPTET_GITHUB_TOKEN", "GITHUB_TOKEN", "GH_TOKEN"),
+        validation_alias=AliasChoices("SEPTET_GITHUB_TOKEN", "GITHUB_TOKEN", "GH_TOKEN", "github_token"),
     )
     """The worker's key to GitHub, also read from `GITHUB_TOKEN` and `GH_TOKEN`; agents never see it."""
     github_hosts: Annotated[tuple[str, ...], NoDecode] = ("github.com",)

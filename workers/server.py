@@ -9,6 +9,7 @@ import shutil
 import socket
 import subprocess
 import sysconfig
+import time
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ from workflows.search_attributes import ALL
 
 READY_WITHIN_SECONDS: Final = 30.0
 STOP_WITHIN_SECONDS: Final = 10.0
+_LOOK_SECONDS: Final = 0.02
 RETENTION: Final = "30d"
 """The development server forgets closed work orders after a day unless told otherwise."""
 
@@ -230,8 +232,16 @@ def _end(pid: int) -> None:
     with contextlib.suppress(psutil.NoSuchProcess):
         process = psutil.Process(pid)
         process.terminate()
-        with contextlib.suppress(psutil.TimeoutExpired):
-            process.wait(STOP_WITHIN_SECONDS)
-            return
-        process.kill()
-        process.wait(STOP_WITHIN_SECONDS)
+        if not _ended(process):
+            process.kill()
+            _ended(process)
+
+
+def _ended(process: psutil.Process) -> bool:
+    """Wait for a process's end. A zombie without threads has ended; an orphan is reaped when init has time."""
+    bound = time.monotonic() + STOP_WITHIN_SECONDS
+    while time.monotonic() < bound:
+        if process.status() == psutil.STATUS_ZOMBIE and process.num_threads() <= 1:
+            return True
+        time.sleep(_LOOK_SECONDS)
+    return False

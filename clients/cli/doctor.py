@@ -1,8 +1,9 @@
 """`septet doctor`: what is missing on this machine or in a repository, and the remedy."""
 
+import asyncio
 import platform
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Final, Literal
 
 from rich.text import Text
@@ -11,7 +12,8 @@ from clients.cli import tables
 from clients.cli.reply import Reply, reply
 from clients.repository_check import repository_findings
 from septet import processes
-from septet.agents.adapter import Host, Turn
+from septet.agents.adapter import Adapter, Host
+from septet.agents.probe import Probe, probe
 from septet.agents.registry import ADAPTERS
 from septet.errors import NotFoundError, SeptetError, ServerNotReachedError
 from septet.settings import Settings, load_settings
@@ -47,7 +49,7 @@ def doctor(repo: str | None, *, address: str | None, as_json: bool) -> None:
             _system(),
             _git(settings),
             await _server(settings, address),
-            *_agents(settings),
+            *await _agents(settings),
         ]
         if repo is not None:
             checks += [Check("repository", *finding) for finding in repository_findings(repo, settings)]
@@ -96,19 +98,43 @@ async def _server(settings: Settings, address: str | None) -> Check:
     return Check("server", "ok", f"A server answers at {where}, namespace {client.namespace!r}.")
 
 
-def _agents(settings: Settings) -> Iterator[Check]:
+async def _agents(settings: Settings) -> list[Check]:
+    """Look at every agent at once: some take seconds to tell their version."""
     host = Host(settings.environ, settings.agent_programs, sandboxed=settings.sandboxed)
-    found = []
-    for name, adapter in ADAPTERS.items():
-        try:
-            program = adapter.invocation(Turn(prompt="", worktree=settings.state_dir), host).argv[0]
-        except SeptetError as error:
-            yield Check(f"agent {name}", "warning", error.message, error.remedy)
-        else:
-            found.append(name)
-            yield Check(f"agent {name}", "ok", program)
-    if not found:
-        yield Check("agents", "failed", "No agent was found.", "Install one, such as claude.")
+    looks = [asyncio.to_thread(_agent, adapter, host, settings.state_dir) for adapter in ADAPTERS.values()]
+    found = await asyncio.gather(*looks)
+    checks = [check for check, _ in found]
+    if not any(there for _, there in found):
+        checks.append(Check("agents", "failed", "No agent was found.", "Install one, such as claude."))
+    return checks
+
+
+def _agent(adapter: Adapter, host: Host, worktree: Path) -> tuple[Check, bool]:
+    """Return what there is to say of an agent, and whether it is there."""
+    name = f"agent {adapter.name}"
+    try:
+        seen = probe(adapter, host, worktree)
+    except SeptetError as error:
+        return Check(name, "warning", error.message, error.remedy), False
+    said = [seen.program, *_told_version(seen)]
+    remedies = [f"Install {adapter.name} {seen.tested}, or see that it works."] * (not seen.in_range)
+    remedies = remedies if seen.tested else []
+    if adapter.capabilities.needs_login:
+        said.append(f"login seen: {seen.login}" if seen.login else "no login seen")
+        ways = ", ".join(adapter.capabilities.login_variables)
+        remedies += [f"Log in with `{Path(seen.program).name}`, or set one of {ways}."] * (seen.login is None)
+    if seen.unfit is not None:
+        said.append(seen.unfit.message.rstrip("."))
+        remedies.append(seen.unfit.remedy)
+    return Check(name, "warning" if remedies else "ok", "; ".join(said), " ".join(remedies)), True
+
+
+def _told_version(seen: Probe) -> list[str]:
+    if not seen.tested:
+        return []
+    if seen.version is None:
+        return [f"it tells no version (tested: {seen.tested})"]
+    return [f"version {seen.version} ({'tested' if seen.in_range else f'untested; tested: {seen.tested}'})"]
 
 
 def _show(checks: list[Check]) -> None:

@@ -4,12 +4,17 @@ import asyncio
 import json
 import sys
 from collections.abc import Iterator
-from pathlib import Path
+from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 from clients.cli.reply import Reply, reply
-from clients.runs_on_disk import runs_of
+from clients.runs_on_disk import started_runs
 from clients.work_orders import WorkOrders
+from septet.agents.outcome import ExitRecord
+from septet.agents.preview import scrub
+from septet.agents.registry import ADAPTERS
+from septet.agents.runs import Run
+from septet.agents.transcript import Entry, Transcript
 from septet.contracts.names import Status
 from septet.errors import NotFoundError
 from septet.settings import Settings, load_settings
@@ -18,6 +23,9 @@ from workers.connection import connect
 
 _LOOK_SECONDS: Final = 0.3
 _TEXT_SHOWN: Final = 2000
+_CHUNK_BYTES: Final = 1024 * 1024
+_STDERR_SHOWN: Final = 600
+_OPEN: Final = frozenset({Status.RUNNING, Status.PENDING, Status.WAITING})
 
 
 def logs(order_id: str, *, follow: bool, raw: bool, address: str | None, as_json: bool) -> None:
@@ -26,84 +34,105 @@ def logs(order_id: str, *, follow: bool, raw: bool, address: str | None, as_json
     async def work() -> Reply:
         settings = load_settings()
         state = StateDir(settings.state_dir)
-        shown: dict[Path, int] = {}
+        views: dict[str, _View] = {}
         entries: list[dict[str, Any]] = []
         while True:
-            ended = not follow or await _is_closed(settings, order_id, address)
-            for run in runs_of(state, order_id):
-                path = Path(run["folder"]) / "stdout.jsonl"
-                new = _new_bytes(path, shown)
+            over = not follow or await _is_closed(settings, order_id, address)
+            for run in started_runs(state, order_id):
+                view = views.setdefault(run.folder.name, _View(run))
                 if raw:
-                    sys.stdout.buffer.write(new)
-                    continue
-                found = list(_entries(run["run"], new))
-                entries += found
-                if follow or not as_json:
-                    _print(found, as_json=as_json)
+                    _print_bytes(view)
+                elif follow or not as_json:
+                    _print(view.new_entries(), as_json=as_json)
+                else:
+                    entries += view.new_entries()
             sys.stdout.flush()
-            if ended:
+            if over:
                 break
             await asyncio.sleep(_LOOK_SECONDS)
-        if not shown:
+        if not views:
             raise NotFoundError(
                 f"This host has no runs of {order_id}.", remedy="Ask the host that runs its steps."
             )
-        return Reply({"log_entries": [] if follow else entries})
+        return Reply({"log_entries": entries})
 
     reply(work, as_json=as_json and not raw and not follow)
 
 
 async def _is_closed(settings: Settings, order_id: str, address: str | None) -> bool:
     task = await WorkOrders(await connect(settings, address=address), settings.task_queue).task(order_id)
-    return task.status not in {Status.RUNNING, Status.PENDING, Status.WAITING}
+    return task.status not in _OPEN
 
 
-def _new_bytes(path: Path, shown: dict[Path, int]) -> bytes:
-    """Return what a stream has got since the last look, up to its last whole line."""
-    try:
-        with path.open("rb") as stream:
-            stream.seek(shown.get(path, 0))
-            whole, newline, _ = stream.read().rpartition(b"\n")
-    except FileNotFoundError:
-        return b""
-    new = whole + newline
-    shown[path] = shown.get(path, 0) + len(new)
-    return new
+@dataclass(slots=True)
+class _View:
+    """One run's files, as far as they were shown."""
 
+    run: Run
+    _position: int = 0
+    _over: bool = False
+    _transcript: Transcript | None = field(init=False)
 
-def _entries(run: str, stream: bytes) -> Iterator[dict[str, Any]]:
-    for line in stream.splitlines():
+    def __post_init__(self) -> None:
+        adapter = ADAPTERS.get(self.run.record.agent) if self.run.record is not None else None
+        self._transcript = adapter.transcript() if adapter is not None else None
+
+    def new_bytes(self) -> Iterator[bytes]:
+        """Yield what the stream has got since the last look."""
         try:
-            event = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(event, dict):
-            for kind, text in _said(event):
-                yield {"run": run, "kind": kind, "text": text[:_TEXT_SHOWN]}
+            with self.run.stdout.open("rb", buffering=0) as stream:
+                stream.seek(self._position)
+                while chunk := stream.read(_CHUNK_BYTES):
+                    self._position += len(chunk)
+                    yield chunk
+        except FileNotFoundError:
+            return
+
+    def new_entries(self) -> Iterator[dict[str, Any]]:
+        """Yield what was said and done since the last look; a run that has ended is told to its end, once."""
+        transcript, record = self._transcript, self.run.record
+        if self._over or transcript is None or record is None:
+            return
+        end = self.run.exit()
+        about = {"run": self.run.folder.name, "step": record.step, "agent": record.agent}
+        for chunk in self.new_bytes():
+            yield from (about | _bounded(entry) for entry in transcript.feed(chunk))
+        if end is not None:
+            self._over = True
+            yield from (about | _bounded(entry) for entry in (*transcript.finish(), *self._trouble(end)))
+
+    def _trouble(self, end: ExitRecord) -> Iterator[Entry]:
+        """Yield why the process ended, where that is no good end, and the last words of its stderr."""
+        if end.cause == "exited" and end.exit_code == 0:
+            return
+        code = f", exit code {end.exit_code}" if end.exit_code is not None else ""
+        number = f", signal {end.signal}" if end.signal is not None else ""
+        words = f"The agent's process ended: {end.why or end.cause}{code}{number}. {self._stderr()}"
+        yield Entry("error", words.strip())
+
+    def _stderr(self) -> str:
+        try:
+            return self.run.stderr.read_bytes()[-_STDERR_SHOWN:].decode("utf-8", errors="replace").strip()
+        except FileNotFoundError:
+            return ""
 
 
-def _said(event: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    message = event.get("message")
-    content = message.get("content") if isinstance(message, dict) else None
-    for block in content if isinstance(content, list) else []:
-        match block.get("type"):
-            case "text":
-                yield "text", str(block.get("text", ""))
-            case "tool_use":
-                yield "tool_call", f"{block.get('name')} {json.dumps(block.get('input'), ensure_ascii=False)}"
-            case "tool_result":
-                yield "tool_result", str(block.get("content", ""))
-            case _:
-                pass
-    if event.get("type") == "result":
-        yield "result", str(event.get("result") or event.get("errors") or "")
+def _bounded(entry: Entry) -> dict[str, str]:
+    """Return an entry without keys in it, and short; `--raw` has it all."""
+    return asdict(entry) | {"text": scrub(entry.text[: 2 * _TEXT_SHOWN])[:_TEXT_SHOWN]}
 
 
-def _print(entries: list[dict[str, Any]], *, as_json: bool) -> None:
+def _print_bytes(view: _View) -> None:
+    for chunk in view.new_bytes():
+        sys.stdout.buffer.write(chunk)
+
+
+def _print(entries: Iterator[dict[str, Any]], *, as_json: bool) -> None:
     for entry in entries:
-        line = (
-            json.dumps(entry, ensure_ascii=False)
-            if as_json
-            else f"{entry['run']}  {entry['kind']}: {entry['text']}"
-        )
+        if as_json:
+            line = json.dumps(entry, ensure_ascii=False)
+        else:
+            tool = f" {entry['tool']}" if entry["tool"] else ""
+            text = entry["text"].rstrip().replace("\n", "\n    ")
+            line = f"{entry['run']}  {entry['kind']}{tool}: {text}"
         sys.stdout.write(line + "\n")

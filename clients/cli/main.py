@@ -1,8 +1,10 @@
 """The `septet` command: what there is to say on a command line. What it does stands in the modules beside it."""
 
+import os
 import sys
+from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, NoReturn
 
 import typer
 
@@ -265,7 +267,18 @@ def main() -> None:
         code = _usage(error, as_json=as_json)
     except (typer.Abort, KeyboardInterrupt):
         code = ExitCode.INTERRUPTED
-    sys.exit(code)
+    _end(int(code or ExitCode.OK))
+
+
+def _end(code: int) -> NoReturn:
+    """End this process without Python's finalization: a thread of the SDK that wakes up in it aborts the process.
+
+    All work is over by now; https://github.com/temporalio/sdk-python/issues/300 is the abort.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError):
+            stream.flush()
+    os._exit(code)
 
 
 def _usage(error: typer.TyperException, *, as_json: bool) -> int:

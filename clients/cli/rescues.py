@@ -10,7 +10,7 @@ from septet.errors import NotFoundError
 from septet.git.engine import Git
 from septet.git.snapshots.restore import restore as restore_snapshot
 from septet.git.snapshots.snapshot import Snapshot
-from septet.git.snapshots.vault import find, list_snapshots
+from septet.git.snapshots.vault import find, list_snapshots, vaults_in
 from septet.settings import Settings, load_settings
 from septet.state import StateDir
 
@@ -52,8 +52,7 @@ def _find(settings: Settings, name: str) -> tuple[Git, Snapshot]:
 
 
 def _vaults(settings: Settings) -> list[Git]:
-    folder = StateDir(settings.state_dir).vaults
-    return [Git(path, env=settings.git_env) for path in sorted(folder.glob("*.git"))]
+    return vaults_in(StateDir(settings.state_dir).vaults, settings.git_env)
 
 
 def _row(snapshot: Snapshot) -> dict[str, object]:

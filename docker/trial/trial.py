@@ -1,28 +1,21 @@
-"""Put two work orders through worker containers; the container of the second one is killed in the middle.
+"""Put work orders through worker containers; two of the containers are killed in the middle of an agent's work.
 
-Needs a Docker daemon that has the image `septet:latest`, and docker-compose: `COMPOSE` names another command, such
-as `docker compose`. It leaves no container and no volume behind. `scripts/container-trial` brings all of that.
+Needs a Docker daemon that has the image `septet:latest`, and Compose. It prints a table of what it saw, ends with
+0 when all of it was as it should be and with 1 otherwise, and leaves no container and no volume behind.
+`scripts/container-trial` brings the daemon and the image.
 """
 
 import json
-import os
-import shlex
+import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
-from typing import Any, TypeVar
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
 
-Found = TypeVar("Found")
+import stack
 
-ROOT = Path(__file__).resolve().parents[2]
-COMPOSE = [
-    *shlex.split(os.environ.get("COMPOSE", "docker-compose")),
-    *("--project-name", "septet-trial", "--file", "docker-compose.yml", "--file", "docker/trial/compose.yml"),
-]
-REPLICAS = 3
 ORIGIN = "/srv/git/sample.git"
 MAKE_ORIGIN = f"""set -eu
 git init --quiet --bare --initial-branch main {ORIGIN}
@@ -35,189 +28,214 @@ chown -R 10001:10001 /srv/git
 """
 BUILD_TOOLS = ("cc", "gcc", "make", "npm", "node", "pip")
 STEPS = 7
-WAIT_SECONDS = 180.0
+HALF_DONE = "half-done.txt"
+MEGABYTE = 1_000_000
+
+
+class NotSoError(Exception):
+    """Something was not seen that should be."""
 
 
 def main() -> int:
     """Run the trial and return the exit code."""
-    with containers():
-        workers = wait_for("healthy workers", healthy_workers)
-        check_image(workers[0])
-        check_slots(workers)
-        compose("run", "--rm", "--no-deps", "--user", "0", "--entrypoint", "sh", "worker", "-c", MAKE_ORIGIN)
-        check_first(workers[0])
-        check_killed(workers[0], "wo-killed")
-        check_stop(healthy_workers()[-1])
-    say(f"the container trial passed with {compose('version', '--short').strip()}")
+    for stop in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(stop, lambda number, _: sys.exit(128 + number))
+    started = time.monotonic()
+    try:
+        note("Compose", stack.compose("version", "--short").strip())
+        check_files()
+        with stack.containers():
+            check_everything(started)
+    except (NotSoError, TimeoutError, subprocess.CalledProcessError) as error:
+        print(f"container-trial: {error}", file=sys.stderr)
+        return 1
+    note("the trial passed, in seconds", f"{time.monotonic() - started:.0f}")
     return 0
 
 
-@contextmanager
-def containers() -> Iterator[None]:
-    """Start everything; at the end remove it, after its logs were shown where something failed."""
-    try:
-        compose("up", "--detach", "--no-build", "--scale", f"worker={REPLICAS}")
-        yield
-    except BaseException:
-        print(compose("logs", "--tail", "40"), file=sys.stderr)
-        raise
-    finally:
-        compose("down", "--volumes", "--timeout", "5")
+def check_everything(started: float) -> None:
+    """Look at the image, the replicas, the work orders and the ends of containers."""
+    workers = stack.wait_for("healthy workers", stack.healthy_workers)
+    note("healthy replicas, in seconds from nothing", f"{len(workers)} in {time.monotonic() - started:.0f}")
+    check_image(workers[0])
+    check_slots(workers)
+    stack.compose("run", "--rm", "--no-deps", "--user", "0", "--entrypoint", "sh", "worker", "-c", MAKE_ORIGIN)
+    undisturbed = check_first(workers[0])
+    check_killed("wo-replaced", replace, undisturbed)
+    check_killed("wo-restarted", lambda victim: stack.docker("start", victim), undisturbed)
+    check_stop(stack.wait_for("healthy workers", stack.healthy_workers)[-1])
+    check_health()
+
+
+def check_files() -> None:
+    """Compose takes its files."""
+    services = sorted(stack.compose("config", "--services").split())
+    expect("services of the valid docker-compose.yml", ", ".join(services), holds="worker" in services)
 
 
 def check_image(worker: str) -> None:
     """No root, an init, no build tools."""
-    expect(execute(worker, "id", "-u").strip() == "10001", "the worker is not root")
-    expect(execute(worker, "cat", "/proc/1/comm").strip() == "tini", "its first process is an init")
-    found = execute(worker, "sh", "-c", f"for tool in {' '.join(BUILD_TOOLS)}; do command -v $tool || true; done")
+    size = int(stack.docker("image", "inspect", "--format", "{{.Size}}", "septet:latest"))
+    note("the image, in MB", f"{size / MEGABYTE:.0f}")
+    user = stack.execute(worker, "id", "-u").strip()
+    expect("the workers' user id", user, holds=user == "10001")
+    init = stack.execute(worker, "cat", "/proc/1/comm").strip()
+    expect("their first process", init, holds=init == "tini")
+    found = stack.shell(worker, f"for tool in {' '.join(BUILD_TOOLS)}; do command -v $tool || true; done").split()
     # The public Python image brings a pip of its own, outside of the application.
-    expect(set(found.split()) <= {"/usr/local/bin/pip"}, "the last stage has no build tools")
+    expect("build tools in the image", ", ".join(found) or "none", holds=set(found) <= {"/usr/local/bin/pip"})
 
 
 def check_slots(workers: list[str]) -> None:
-    """Each replica has a state directory and a host id of its own."""
-    expect(len(workers) == REPLICAS, f"{REPLICAS} workers are healthy")
-    expect(len({slot_of(worker) for worker in workers}) == REPLICAS, "each has a slot of its own")
-    hosts = {execute(worker, "cat", "/home/septet/state/host-id") for worker in workers}
-    expect(len(hosts) == REPLICAS, "each has a host id of its own")
+    """Each replica has a state directory and a host id of its own, under a lease that names it."""
+    slots = {stack.slot_of(worker) for worker in workers}
+    expect("a slot for each replica", ", ".join(sorted(slots)), holds=len(slots) == stack.REPLICAS)
+    hosts = {stack.host_of(worker) for worker in workers}
+    expect("a host id for each replica", ", ".join(sorted(hosts)), holds=len(hosts) == stack.REPLICAS)
+    leases = [json.loads(stack.execute(workers[0], "cat", f"{slot}.lease")) for slot in slots]
+    namespaces = {lease["pid_namespace"] for lease in leases}
+    expect("pid namespaces on their leases", len(namespaces), holds=len(namespaces) == stack.REPLICAS)
 
 
-def check_first(worker: str) -> None:
-    """A work order ends in a pull request."""
-    order = ("--repo", ORIGIN, "--title", "Totals leave out the first price", "--agent", "scripted")
-    task = septet(worker, "run", *order, "--id", "wo-first", "--wait")["task"]
-    expect(task["status"] == "completed", "the first work order is completed")
-    expect([step["success"] for step in task["steps"]] == [True] * STEPS, "by all seven steps")
+def check_first(worker: str) -> float:
+    """A work order ends in a pull request; return its seconds."""
+    task = stack.septet(worker, "run", *order("Totals leave out the first price"), "--id", "wo-first", "--wait")[
+        "task"
+    ]
     expect_pull_request(worker, task)
+    note("wo-first: seconds", f"{seconds_of(task):.1f}")
+    return seconds_of(task)
 
 
-def check_killed(worker: str, order_id: str) -> None:
-    """A work order whose container is killed is taken up by the slot's next container, and ends the same way."""
-    order = ("--repo", ORIGIN, "--title", "Totals fail without prices", "--agent", "scripted")
-    septet(worker, "run", *order, "--id", order_id)
-    victim = wait_for("a worker that implements the plan", lambda: implementing(order_id))
-    slot = slot_of(victim)
-    docker("kill", victim)
-    docker("rm", victim)
-    killed = time.monotonic()
-    compose("up", "--detach", "--no-build", "--no-recreate", "--scale", f"worker={REPLICAS}", "worker")
-    (successor,) = wait_for("its successor", lambda: [each for each in running_workers() if slot_of(each) == slot])
-    expect(successor != victim, f"another container has taken up slot {slot.rsplit('/', 1)[-1]}")
-    task = wait_for("the end of the work order", lambda: closed(successor, order_id))
-    say(f"it ended {time.monotonic() - killed:.0f} s after the kill: {summary(task)}")
-    expect(task["status"] == "completed", "the work order whose container was killed is completed")
+def check_killed(order_id: str, again: Callable[[str], object], undisturbed: float) -> None:
+    """A work order goes on where its container was killed, on the same host and in the same session.
+
+    Args:
+        order_id: The work order.
+        again: Brings a worker back in place of the killed one, whose id it gets.
+        undisturbed: Seconds of a work order whose container lives.
+    """
+    stack.septet(
+        stack.running_workers()[0], "run", *order(f"Totals fail without prices: {order_id}"), "--id", order_id
+    )
+    victim = stack.wait_for("a worker that implements the plan", lambda: implementing(order_id))
+    place = (stack.slot_of(victim), stack.host_of(victim))
+    stack.shell(victim, f"echo half > {stack.STATE_DIR}/workspaces/{order_id}/{HALF_DONE}")
+    stack.docker("kill", victim)
+    killed = time.time()
+    again(victim)
+    successor = stack.wait_for("its successor", lambda: holder_of(place[0]))
+    came_back = time.time() - killed
+    task = stack.wait_for("the end of the work order", lambda: closed(successor, order_id))
     expect_pull_request(successor, task)
+    expect(f"{order_id}: same slot and host id", " ".join(place), holds=place[1] == stack.host_of(successor))
+    kept = stack.execute(successor, "git", "-C", ORIGIN, "show", f"{task['branch_name']}:{HALF_DONE}")
+    expect(f"{order_id}: written before the kill, in the branch", kept.strip(), holds=kept == "half\n")
+    resumed = expect_resumed(successor, task)
+    note(f"{order_id}: seconds from kill to container, agent", f"{came_back:.1f}, {resumed - killed:.1f}")
+    note(f"{order_id}: seconds lost", f"{seconds_of(task) - undisturbed:.1f} of {seconds_of(task):.1f}")
+
+
+def expect_resumed(worker: str, task: dict[str, Any]) -> float:
+    """One more agent was started, in the session of the killed one; return when, in seconds since 1970."""
+    records = runs_of(worker, task["id"])
+    expect(f"{task['id']}: agents started", len(records), holds=len(records) == STEPS + 1)
+    first, second = (record for record in records if record["step"] == "implement_plan")
+    step = next(step for step in task["steps"] if step["step"] == "implement_plan")
+    how = f"{step['recovered_by']}, session {second['resumed_from']}"
+    same = second["resumed_from"] == first["session_id"] == step["session_id"]
+    expect(f"{task['id']}: recovered by", how, holds=same and step["recovered_by"] == "resume")
+    return datetime.fromisoformat(second["started_at"]).timestamp()
 
 
 def check_stop(worker: str) -> None:
     """A worker that is asked to stop does so at once and by itself."""
     asked = time.monotonic()
-    docker("stop", "--time", "30", worker)
-    code = docker("inspect", "--format", "{{.State.ExitCode}}", worker).strip()
-    expect(code == "0", f"an idle worker stops by itself in {time.monotonic() - asked:.1f} s")
+    stack.docker("stop", "--time", "30", worker)
+    took = time.monotonic() - asked
+    code = stack.docker("inspect", "--format", "{{.State.ExitCode}}", worker).strip()
+    expect("an idle worker asked to stop: seconds, exit code", f"{took:.1f}, {code}", holds=code == "0")
+
+
+def check_health() -> None:
+    """Workers that no longer reach the server are told from healthy ones."""
+    (worker, *_) = stack.running_workers()
+    stack.compose("stop", "--timeout", "5", "temporal")
+    stopped = time.monotonic()
+    stack.wait_for("an unhealthy worker", lambda: stack.health_of(worker) == "unhealthy")
+    note("seconds to unhealthy without a server", f"{time.monotonic() - stopped:.0f}")
+
+
+def replace(victim: str) -> None:
+    """Remove a container and let Compose make another."""
+    stack.docker("rm", victim)
+    stack.start_workers()
+
+
+def order(title: str) -> tuple[str, ...]:
+    """Return the arguments of a work order."""
+    return ("--repo", ORIGIN, "--title", title, "--agent", "scripted")
 
 
 def expect_pull_request(worker: str, task: dict[str, Any]) -> None:
-    """The origin has the branch at the recorded commit, and one pull request for it."""
-    branch = execute(worker, "git", "-C", ORIGIN, "rev-parse", f"refs/heads/{task['branch_name']}").strip()
-    expect(branch == task["commit_sha"], f"its branch {task['branch_name']} is on the origin at its commit")
-    expect(task["pr_url"].startswith("file://"), f"its pull request is {task['pr_url']}")
+    """All steps succeeded, and the origin has the branch at the recorded commit, and a pull request for it."""
+    done = [step["step"] for step in task["steps"] if step["success"]]
+    how = f"{task['status']}, {len(done)} steps"
+    expect(f"{task['id']}: end", how, holds=task["status"] == "completed" and len(done) == STEPS)
+    branch = stack.execute(worker, "git", "-C", ORIGIN, "rev-parse", f"refs/heads/{task['branch_name']}").strip()
+    where = f"{task['branch_name']} at {branch[:12]}"
+    expect(f"{task['id']}: branch on the origin", where, holds=branch == task["commit_sha"])
+    expect(f"{task['id']}: pull request", task["pr_url"], holds=task["pr_url"].startswith("file://"))
 
 
 def implementing(order_id: str) -> str | None:
     """Return the worker whose agent is at work on the plan's implementation, when there is one."""
-    for worker in running_workers():
-        runs = execute(
-            worker, "sh", "-c", f"cat /home/septet/state/runs/{order_id}/*-implement_plan-*/stdout.jsonl || true"
-        )
-        if "tool_use" in runs:
+    streams = f"{stack.STATE_DIR}/runs/{order_id}/*-implement_plan-*/stdout.jsonl"
+    for worker in stack.running_workers():
+        if "tool_use" in stack.shell(worker, f"cat {streams} 2> /dev/null || true"):
             return worker
     return None
 
 
+def runs_of(worker: str, order_id: str) -> list[dict[str, Any]]:
+    """Return the records of a work order's agent runs, in their order."""
+    slurp = "import json, sys; print(json.dumps([json.load(open(path)) for path in sys.argv[1:]]))"
+    found = stack.shell(worker, f"python3 -c '{slurp}' {stack.STATE_DIR}/runs/{order_id}/*/run.json")
+    records: list[dict[str, Any]] = json.loads(found)
+    return sorted(records, key=lambda record: record["serial"])
+
+
+def holder_of(slot: str) -> str | None:
+    """Return the running worker that has leased a slot."""
+    return next((worker for worker in stack.running_workers() if stack.slot_of(worker) == slot), None)
+
+
 def closed(worker: str, order_id: str) -> dict[str, Any] | None:
     """Return the work order when it has come to its end."""
-    task: dict[str, Any] = septet(worker, "show", order_id)["task"]
+    task: dict[str, Any] = stack.septet(worker, "show", order_id)["task"]
     return task if task["status"] in {"completed", "failed", "cancelled"} else None
 
 
-def summary(task: dict[str, Any]) -> str:
-    """Say how each step came to its end."""
-    return ", ".join(
-        f"{step['step']} {step['attempts']}x {step['recovered_by'] or ''}".strip() for step in task["steps"]
-    )
+def seconds_of(task: dict[str, Any]) -> float:
+    """Return how long a closed work order took."""
+    created, updated = (datetime.fromisoformat(task[key]) for key in ("created_at", "updated_at"))
+    return (updated - created).total_seconds()
 
 
-def slot_of(worker: str) -> str:
-    """Return the folder that a worker has leased, or nothing while it has none."""
-    return execute(worker, "sh", "-c", "readlink /home/septet/state || true").strip()
+def expect(what: str, seen: object, *, holds: bool) -> None:
+    """Note what was seen and go on when it is as it should be.
 
-
-def running_workers() -> list[str]:
-    """Return the ids of the worker containers that run."""
-    project = "label=com.docker.compose.project=septet-trial"
-    return docker(
-        "ps", "--quiet", "--filter", project, "--filter", "label=com.docker.compose.service=worker"
-    ).split()
-
-
-def healthy_workers() -> list[str]:
-    """Return the running workers once their health checks have passed, and nothing before."""
-    workers = running_workers()
-    states = [docker("inspect", "--format", "{{.State.Health.Status}}", worker).strip() for worker in workers]
-    return workers if len(workers) == REPLICAS and set(states) == {"healthy"} else []
-
-
-def septet(worker: str, *arguments: str) -> dict[str, Any]:
-    """Run `septet` in a worker's container and return its answer."""
-    answer: dict[str, Any] = json.loads(execute(worker, "septet", *arguments, "--json"))
-    return answer
-
-
-def execute(worker: str, *argv: str) -> str:
-    """Run a program in a container and return what it printed."""
-    return docker("exec", worker, *argv)
-
-
-def compose(*arguments: str) -> str:
-    """Run docker-compose."""
-    return run(*COMPOSE, *arguments)
-
-
-def docker(*arguments: str) -> str:
-    """Run Docker's client."""
-    return run("docker", *arguments)
-
-
-def run(*argv: str) -> str:
-    """Run a program to its end and return what it printed; what it complained of is shown when it fails."""
-    done = subprocess.run(argv, cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        print(done.stdout, done.stderr, sep="\n", file=sys.stderr)
-        raise subprocess.CalledProcessError(done.returncode, argv)
-    return done.stdout
-
-
-def wait_for(what: str, look: Callable[[], Found | None]) -> Found:
-    """Look until something is found."""
-    deadline = time.monotonic() + WAIT_SECONDS
-    while time.monotonic() < deadline:
-        if found := look():
-            return found
-        time.sleep(0.3)
-    raise TimeoutError(f"waited {WAIT_SECONDS:.0f} s for {what}")
-
-
-def expect(holds: bool, what: str) -> None:
-    """Go on when it holds; say so."""
+    Raises:
+        NotSoError: It is not.
+    """
+    note(what, seen, mark="ok" if holds else "NOT SO")
     if not holds:
-        raise AssertionError(f"not so: {what}")
-    say(what)
+        raise NotSoError(f"not as it should be: {what}: {seen}")
 
 
-def say(what: str) -> None:
-    """Report."""
-    print(f"trial: {what}", flush=True)
+def note(what: str, seen: object, mark: str = "") -> None:
+    """Print one line of the table."""
+    print(f"{mark:6} | {what:52} | {seen}", flush=True)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from typing import Any, Final, Literal, Protocol
 
 from septet.agents.capabilities import Capabilities
 from septet.agents.outcome import NO_USAGE, ExitRecord, Outcome, Seen
+from septet.agents.transcript import Transcript
 from septet.contracts.facts import Usage
 from septet.errors import AgentMissingError
 
@@ -102,6 +103,9 @@ class Adapter(Protocol):
 
     def dialect(self, before: Usage = NO_USAGE) -> Dialect:
         """Return the reader of a new stream; `before` is what its session used in the runs before this one."""
+
+    def transcript(self) -> Transcript:
+        """Return a reader of a stream for people."""
 
 
 def find_program(agent: str, program: str, host: Host) -> str:

@@ -5,10 +5,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """Facts about one CLI, measured with the version that is named."""
+    """Facts about one CLI, measured with the versions that are named."""
 
     tested_version: str
-    """Empty for a program that is configured."""
+    """The newest that was tested; empty for a program that is configured."""
+    tested_since: str = ""
+    """The oldest that was tested; the newest itself when empty."""
     own_session_id: bool = False
     """It takes the id of a new session, which is then known before its first event."""
     resumes: bool = True
@@ -21,6 +23,12 @@ class Capabilities:
     """It can be started with no tools at all; else with its most restricted mode."""
     turn_limit: bool = False
     """It holds a limit of turns itself."""
+    needs_login: bool = True
+    """It works only with a login or a key."""
     login_files: tuple[str, ...] = ()
-    """What it logs in with, beside variables; `~` is the user's home. Bound or linked, never copied: what
-    refreshes a copy breaks the user's own login."""
+    """What it logs in with, beside variables, the login itself first; `~` is the user's home. Bound or linked,
+    never copied: what refreshes a copy breaks the user's own login."""
+    login_variables: tuple[str, ...] = ()
+    """Variables of which any one is a login."""
+    home: tuple[str, str] = ("", "")
+    """The variable that moves its folder, and where that is without it."""

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from septet.agents.adapter import FOR_EVERY_AGENT, Dialect, Host, Invocation, Tools, Turn, allowed, find_program
@@ -10,6 +10,8 @@ from septet.agents.capabilities import Capabilities
 from septet.agents.claude_stream import ClaudeStream
 from septet.agents.outcome import NO_USAGE
 from septet.agents.stdin import stdin_of
+from septet.agents.transcript import Transcript
+from septet.agents.transcript_claude import ClaudeTranscript
 from septet.contracts.facts import Usage
 from septet.errors import AgentError
 
@@ -34,11 +36,14 @@ _TOOLS: Final[Mapping[Tools, tuple[str, ...]]] = {
 }
 _CAPABILITIES: Final = Capabilities(
     tested_version="2.1.329",
+    tested_since="2.1.197",
     own_session_id=True,
     schema=True,
     without_tools=True,
     turn_limit=True,
     login_files=("~/.claude/.credentials.json", "~/.claude.json"),
+    login_variables=("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"),
+    home=("CLAUDE_CONFIG_DIR", "~/.claude"),
 )
 
 
@@ -82,10 +87,20 @@ class Claude:
         del before
         return ClaudeStream()
 
+    def transcript(self) -> Transcript:
+        """Return a reader of a stream for people."""
+        return ClaudeTranscript()
+
 
 CLAUDE: Final = Claude()
 SCRIPTED: Final = Claude(
-    name="scripted", program="septet-scripted-agent", login=("SEPTET_SCRIPTED_*",), minds_root=False
+    name="scripted",
+    program="septet-scripted-agent",
+    login=("SEPTET_SCRIPTED_*",),
+    minds_root=False,
+    capabilities=replace(
+        _CAPABILITIES, tested_version="", tested_since="", needs_login=False, login_files=(), login_variables=()
+    ),
 )
 
 

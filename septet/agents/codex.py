@@ -17,6 +17,8 @@ from septet.agents.endings import Ending
 from septet.agents.line_stream import LineEvent, LineStream, api_error, count, lines_of, text_of
 from septet.agents.outcome import NO_USAGE, ExitRecord
 from septet.agents.stdin import stdin_of
+from septet.agents.transcript import Transcript
+from septet.agents.transcript_codex import CodexTranscript
 from septet.contracts.facts import Usage
 
 _LOGIN: Final = ("OPENAI_*", "AZURE_OPENAI_*", "CODEX_*")
@@ -28,7 +30,11 @@ _QUIET: Final = (
 """Its tools see none of its keys. Its retries are settings of a provider that only the user names: they are few,
 but at a refused connection it waits for ever. A limit ends that, and the outcome is an error of the API."""
 _CAPABILITIES: Final = Capabilities(
-    tested_version="0.169.0", schema=True, login_files=("~/.codex/auth.json", "~/.codex/config.toml")
+    tested_version="0.169.0",
+    schema=True,
+    login_files=("~/.codex/auth.json", "~/.codex/config.toml"),
+    login_variables=("CODEX_API_KEY", "OPENAI_API_KEY"),
+    home=("CODEX_HOME", "~/.codex"),
 )
 _STATUS: Final = re.compile(r"(?:unexpected status|last status:) (\d{3})")
 _STATUS_OF_WORDS: Final = (
@@ -39,7 +45,8 @@ _STATUS_OF_WORDS: Final = (
 _RETRY: Final = "Reconnecting"
 _WARNING: Final = re.compile(r"^WARNING:|\b(WARN|ERROR)\b")
 _REJECTED: Final = re.compile(r"ERROR codex_core::tools\S*: error=(patch|.*?) ?rejected")
-_SPEECH: Final = frozenset({"agent_message", "reasoning"})
+_SPEECH: Final = frozenset({"agent_message", "reasoning", "error"})
+"""Items that are no tool's; an `error` among them is a warning, such as of a model that the CLI does not know."""
 _NOT_DONE: Final = frozenset({"failed", "declined"})
 
 
@@ -77,6 +84,10 @@ class Codex:
         """Return the reader of a new stream; its figures are those of the thread, without `before`."""
         return CodexStream(before)
 
+    def transcript(self) -> Transcript:
+        """Return a reader of a stream for people."""
+        return CodexTranscript()
+
 
 CODEX: Final = Codex()
 
@@ -107,6 +118,7 @@ class _Item(msgspec.Struct, gc=False):
     id: Any = None
     type: Any = None
     text: Any = None
+    message: Any = None
     status: Any = None
 
 
@@ -177,6 +189,9 @@ class CodexStream(LineStream[_Event]):
             self._running.add(str(item.id))
 
     def _take_completed(self, item: _Item) -> None:
+        if item.type == "error":
+            self.facts.warn(str(item.message))
+            return
         self.facts.trying_again = None
         if item.type == "agent_message":
             self._in_turn = self._in_turn and not self._spoken_in_turn

@@ -20,6 +20,8 @@ from septet.agents.claude_stream import ClaudeStream
 from septet.agents.endings import Ending
 from septet.agents.outcome import NO_USAGE, ExitRecord, Outcome, Seen
 from septet.agents.stdin import stdin_of
+from septet.agents.transcript import Transcript
+from septet.agents.transcript_command import CommandTranscript
 from septet.contracts.facts import Usage
 from septet.errors import AgentError
 
@@ -28,7 +30,7 @@ COMMAND_ENV: Final = "SEPTET_COMMAND_ENV"
 TEXT_LIMIT_BYTES: Final = 4 * 1024 * 1024
 """Of a longer text the end is kept."""
 
-_CAPABILITIES: Final = Capabilities(tested_version="", resumes=False, resumes_after_kill=False)
+_CAPABILITIES: Final = Capabilities(tested_version="", resumes=False, resumes_after_kill=False, needs_login=False)
 _TOKENS: Final = re.compile(r"\b(input|output) tokens:\s*([\d,]+)", re.IGNORECASE)
 _WARNINGS: Final = 5
 _WARNING_LIMIT: Final = 300
@@ -69,6 +71,10 @@ class Command:
         """Return the reader of a new stream; its figures are those of the run alone."""
         del before
         return CommandStream()
+
+    def transcript(self) -> Transcript:
+        """Return a reader of a stream for people."""
+        return CommandTranscript()
 
 
 COMMAND: Final = Command()

@@ -13,6 +13,8 @@ from septet.agents.endings import Ending
 from septet.agents.line_stream import NOBODY_ANSWERED, LineEvent, LineStream, api_error, text_of
 from septet.agents.outcome import NO_USAGE
 from septet.agents.stdin import stdin_of
+from septet.agents.transcript import Transcript
+from septet.agents.transcript_copilot import CopilotTranscript
 from septet.contracts.facts import Usage
 
 _LOGIN: Final = ("COPILOT_*",)
@@ -23,6 +25,8 @@ _CAPABILITIES: Final = Capabilities(
     own_session_id=True,
     resumes_after_kill=False,
     login_files=("~/.copilot/config.json",),
+    login_variables=("COPILOT_GITHUB_TOKEN", "COPILOT_PROVIDER_API_KEY"),
+    home=("COPILOT_HOME", "~/.copilot"),
 )
 _CHANGING_TOOLS: Final = ("write", "shell")
 _EMPTY: Final = "No response was returned"
@@ -60,6 +64,10 @@ class Copilot:
         """Return the reader of a new stream; its figures are those of the run alone."""
         del before
         return CopilotStream()
+
+    def transcript(self) -> Transcript:
+        """Return a reader of a stream for people."""
+        return CopilotTranscript()
 
 
 COPILOT: Final = Copilot()

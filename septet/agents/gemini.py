@@ -14,6 +14,8 @@ from septet.agents.endings import Ending
 from septet.agents.line_stream import NOBODY_ANSWERED, LineEvent, LineStream, api_error, count, text_of
 from septet.agents.outcome import NO_USAGE, ExitRecord
 from septet.agents.stdin import stdin_of
+from septet.agents.transcript import Transcript
+from septet.agents.transcript_gemini import GeminiTranscript
 from septet.contracts.facts import Usage
 
 _LOGIN: Final = ("GEMINI_*", "GOOGLE_*")
@@ -26,6 +28,7 @@ _CAPABILITIES: Final = Capabilities(
     tested_version="0.61.0",
     own_session_id=True,
     login_files=("~/.gemini/oauth_creds.json", "~/.gemini/google_accounts.json", "~/.gemini/settings.json"),
+    login_variables=("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_APPLICATION_CREDENTIALS"),
 )
 _ATTEMPT: Final = re.compile(r"^Attempt \d+ failed(?: with status (\d{3}))?.*$", re.MULTILINE)
 _CODE_IN_WORDS: Final = re.compile(r'"code":\s*(\d{3})')
@@ -81,6 +84,10 @@ class Gemini:
         """Return the reader of a new stream; its figures are those of the run alone."""
         del before
         return GeminiStream()
+
+    def transcript(self) -> Transcript:
+        """Return a reader of a stream for people."""
+        return GeminiTranscript()
 
 
 GEMINI: Final = Gemini()

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import socket
+import sys
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
@@ -20,11 +21,14 @@ from septet.agents.runs import Run
 from septet.agents.spent import note_spent, spent_before, spent_in
 from septet.agents.sweep import sweep_leftovers
 from septet.contracts.facts import Usage
-from septet.errors import AgentError, WorkspaceError
+from septet.errors import AgentCrashedError, AgentError, WorkspaceError
 
 _LOOK_SECONDS: Final = 0.02
 _RECORD_SECONDS: Final = 10.0
 """For a supervisor whose agent has ended to write its record; a disk may be slow."""
+
+_UNSTARTED_BORNE: Final = 3
+_UNSTARTED_WAIT_SECONDS: Final = 30.0
 
 T = TypeVar("T")
 
@@ -72,6 +76,7 @@ async def carry_out(
         AgentApiError: The model API refused.
         AgentLimitError: A limit was reached, also by the resumed session.
         AgentGaveUpError: It crashed on every rung.
+        AgentCrashedError: The machine is short of something, or its supervisors end before they start an agent.
         AgentMissingError, AgentRefusedError, AgentError: It could not be started, or not be ended.
         WorkspaceError: The writer's lock is held, and nobody lives who would hold it.
         OSError: The disk or the machine refused.
@@ -116,6 +121,7 @@ class _Attempt:
         self._followed: dict[str, Carried] = {}
         """By run: what this attempt saw to its end."""
         self._ended_another = False
+        self._unstarted = 0
         self._patience_ends = time.monotonic() + request.means.patience_seconds
 
     @classmethod
@@ -193,10 +199,23 @@ class _Attempt:
         finally:
             attachment.close()
         if end is None:
+            self._count_unstarted(run)
             return None
         carried = await asyncio.to_thread(_concluded, reading, end, rung, ours)
         self._followed[run.name] = carried
         return carried if isinstance(self._next_move(_starts(ours), carried), Accept) else None
+
+    def _count_unstarted(self, run: Run) -> None:
+        """Give up where supervisors end one after the other before they have started an agent."""
+        if run.started:
+            return
+        self._unstarted += 1
+        if self._unstarted >= _UNSTARTED_BORNE:
+            raise AgentCrashedError(
+                f"The supervisor of {run.folder} ended before it started the agent, {self._unstarted} times now.",
+                remedy=f"See that {sys.executable} starts here, and that the disk has room.",
+                retry_after_seconds=_UNSTARTED_WAIT_SECONDS,
+            )
 
     def _look(self) -> _Found:
         """Lay to rest what died unseen, and decide by the runs on disk."""

@@ -14,6 +14,8 @@ from septet.agents.endings import Ending
 from septet.agents.line_stream import LineEvent, LineStream, api_error, count, text_of
 from septet.agents.outcome import NO_USAGE
 from septet.agents.stdin import stdin_of
+from septet.agents.transcript import Transcript
+from septet.agents.transcript_opencode import OpenCodeTranscript
 from septet.contracts.facts import Usage
 from septet.errors import AgentError
 
@@ -27,12 +29,14 @@ _QUIET: Final[Mapping[str, str]] = {
     "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
 }
 """No setting bounds its retries, of which its stream says nothing: the idle limit ends them."""
+_CONFIG: Final = "OPENCODE_CONFIG_CONTENT"
 _CAPABILITIES: Final = Capabilities(
     tested_version="1.18.33",
     without_tools=True,
     login_files=("~/.local/share/opencode/auth.json", "~/.config/opencode/opencode.json"),
+    login_variables=("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY", _CONFIG),
+    home=("XDG_DATA_HOME", "~/.local/share"),
 )
-_CONFIG: Final = "OPENCODE_CONFIG_CONTENT"
 _PERMISSION: Final[Mapping[Tools, Mapping[str, str]]] = {
     "all": {},
     "read": {"*": "deny", "read": "allow", "grep": "allow", "glob": "allow", "list": "allow"},
@@ -78,6 +82,10 @@ class OpenCode:
         """Return the reader of a new stream; its figures are those of the run alone."""
         del before
         return OpenCodeStream()
+
+    def transcript(self) -> Transcript:
+        """Return a reader of a stream for people."""
+        return OpenCodeTranscript()
 
 
 OPENCODE: Final = OpenCode()

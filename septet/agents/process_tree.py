@@ -5,8 +5,13 @@ Part of the supervisor's program: it imports only small modules of the standard 
 
 import ctypes
 import os
-import signal
 import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import signal
+else:
+    import _signal as signal  # without the enums, which take long to import
 
 LINUX = sys.platform == "linux"
 PR_SET_PDEATHSIG = 1

@@ -11,7 +11,7 @@ import msgspec
 LINE_LIMIT_BYTES: Final = 16 * 1024 * 1024
 """A longer line is skipped to its newline and counted; a whole document is read up to this size."""
 
-E = TypeVar("E", bound=msgspec.Struct)
+E = TypeVar("E")
 
 _PIECE_BYTES: Final = 64 * 1024
 """What fits into a processor's cache is read twice as fast as a megabyte."""

@@ -1,7 +1,7 @@
 r"""The supervisor of one agent run: a small program of its own, which outlives the worker that started it.
 
-It is run as `python -I -S supervisor.py` with a socket as stdin and waits there for an order, so that it can be
-started ahead of need; it ends by itself when its worker dies first. Then it starts the agent in a session of its
+`supervise.py` runs it, with a socket as stdin, and it waits there for an order, so that it can be started ahead of
+need; it ends by itself when its worker dies first. Then it starts the agent in a session of its
 own, holds the limits, ends and sweeps, tells everyone who is attached, and leaves `exit.json`. It and the two
 modules of ours that it uses import only small modules of the standard library: it must be up in milliseconds, and
 there is one for every agent.
@@ -16,16 +16,19 @@ The agent gets neither. On the socket `control.sock` an attempt attaches; it may
 import errno
 import os
 import select
-import signal
-import socket
-import sys
 import time
-
-if __name__ == "__main__":  # -I leaves the project off the path
-    sys.path.append(__file__.rsplit("/", 3)[0])
 
 from septet.agents.exit_file import as_json, leave, moment
 from septet.agents.process_tree import die_with_parent, identity, kill_below, lead_orphans
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import signal
+    import socket
+else:
+    # What `signal` and `socket` add to these, enums above all, takes longer to import than all else here.
+    import _signal as signal
+    import _socket as socket
 
 NEVER = float("inf")
 TICKS_PER_IDLE_LIMIT = 20
@@ -35,6 +38,7 @@ SWEEP_SECONDS = 2.0
 UNKILLABLE_SECONDS = 2.0
 """How long a killed agent is waited for."""
 WHY_LIMIT = 60
+DESCRIPTOR_BYTES = 4
 
 
 class Order:
@@ -149,9 +153,10 @@ class Supervisor:
     def attach(self) -> None:
         """Let an attempt attach."""
         try:
-            client, _ = self.listener.accept()
+            descriptor, _ = self.listener._accept()  # type: ignore[attr-defined] # noqa: SLF001 -- what `accept` calls
         except OSError:
             return
+        client = socket.socket(fileno=descriptor)
         client.setblocking(False)  # noqa: FBT003 -- the socket's own signature
         self.clients[client.fileno()] = (client, b"")
         self.poller.register(client.fileno(), select.POLLIN)
@@ -279,7 +284,8 @@ def become_agent(order: Order, files: tuple[int, ...], report: int, supervisor: 
 
 def receive(worker: socket.socket) -> Order | None:
     """Wait for the order; `None` when the worker is gone."""
-    data, locks, _, _ = socket.recv_fds(worker, 65536, 2)
+    data, messages, _, _ = worker.recvmsg(65536, socket.CMSG_SPACE(2 * DESCRIPTOR_BYTES))
+    locks = [lock for _, _, descriptors in messages for lock in memoryview(descriptors).cast("i")]
     while not complete(data):
         more = worker.recv(1 << 20)
         if not more:
@@ -307,7 +313,3 @@ def main() -> None:
         worker.setblocking(False)  # noqa: FBT003 -- the socket's own signature
         os.chdir(order.folder)
         Supervisor(order, worker).run()
-
-
-if __name__ == "__main__":
-    main()

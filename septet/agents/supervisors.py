@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-_PROGRAM: Final = Path(__file__).with_name("supervisor.py")
+_PROGRAM: Final = Path(__file__).with_name("supervise.py")
 _SEPARATOR: Final = b"\0"
 
 

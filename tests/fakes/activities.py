@@ -1,6 +1,7 @@
 """The seven steps, the finalizer and the workspace as doubles that are registered by name."""
 
-from collections.abc import Callable, Sequence
+import inspect
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,7 +20,7 @@ ANSWERS = {
     Step.CREATE_PULL_REQUEST: "file:///origin.git/pull/1",
 }
 
-Behaviour = Callable[[StepCall], StepResult]
+Behaviour = Callable[[StepCall], StepResult | Awaitable[StepResult]]
 
 
 def done(call: StepCall, text: str | None = None, **facts: Any) -> StepResult:
@@ -102,6 +103,7 @@ class Doubles:
             self.calls.append((step.value, call))
             behaviours = self.steps.get(step, [done])
             count = sum(name == step.value for name, _ in self.calls)
-            return behaviours[min(count, len(behaviours)) - 1](call)
+            result = behaviours[min(count, len(behaviours)) - 1](call)
+            return await result if inspect.isawaitable(result) else result
 
         return run

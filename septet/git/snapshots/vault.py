@@ -1,6 +1,7 @@
 """The vault: the bare repository of a repository's snapshots, which no agent can reach."""
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -52,6 +53,11 @@ def prepare(place: Place) -> None:
 def vault_at(place: Place) -> Git:
     """Return the vault as a repository without a worktree."""
     return Git(place.vault, env=place.env)
+
+
+def vaults_in(folder: Path, env: Mapping[str, str]) -> list[Git]:
+    """Return the vaults of a host; one that was never made to the end holds nothing."""
+    return [Git(path, env=env) for path in sorted(folder.glob("*.git")) if (path / _WRITTEN_LAST).exists()]
 
 
 def compact(vault: Git) -> None:

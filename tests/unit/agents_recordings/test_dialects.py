@@ -147,6 +147,15 @@ def test_codex_command_that_its_sandbox_rejected_is_a_denial() -> None:
     assert outcome.denials == ("exec_command",)
 
 
+def test_codex_error_item_is_a_warning_and_no_tool() -> None:
+    """An item of the type `error` tells of something odd, such as a model without metadata; the run goes on."""
+    stream = adapter_for("codex").dialect()
+    odd = {"type": "item.completed", "item": {"id": "0", "type": "error", "message": "no metadata"}}
+    stream.feed(json.dumps(odd).encode() + b"\n")
+    outcome = stream.outcome(ExitRecord(cause="exited", exit_code=0), "")
+    assert (outcome.warnings, outcome.tool_calls, outcome.turns) == (("no metadata",), 0, 0)
+
+
 def test_codex_turn_that_failed_and_was_taken_up_again_counts() -> None:
     """A later turn that is completed makes good for an error before it."""
     failed = {"type": "error", "message": "stream error"}

@@ -47,13 +47,13 @@ def test_a_work_orders_own_model_comes_first() -> None:
 @pytest.mark.parametrize(
     ("allowed", "step", "expected"),
     [
-        (Timeouts(wall_seconds=3600, idle_seconds=600, turns=500), Step.CLASSIFY_ISSUE, (1800, 300, 100)),
+        (Timeouts(wall_seconds=3600, idle_seconds=600, turns=500), Step.CLASSIFY_ISSUE, (900, 300, 60)),
         (Timeouts(wall_seconds=3600, idle_seconds=600, turns=500), Step.IMPLEMENT_PLAN, (1800, 200, 100)),
         (Timeouts(wall_seconds=10, idle_seconds=5, turns=1), Step.IMPLEMENT_PLAN, (10, 5, 1)),
     ],
 )
 def test_limits_can_only_be_lowered(allowed: Timeouts, step: Step, expected: tuple[int, int, int]) -> None:
-    """The lowest of work order, repository and step counts."""
+    """The lowest of work order, repository, step and the step's table counts."""
     settings = load(
         "[limits]\nwall_seconds = 1800\nidle_seconds = 300\nturns = 100\n"
         "[steps.implement_plan]\nwall_seconds = 86400\nidle_seconds = 200\nturns = 10000\n"
@@ -131,3 +131,26 @@ def test_a_file_that_is_no_settings_file_is_refused(content: bytes, words: str) 
         load(content)
     assert words in str(caught.value)
     assert caught.value.remedy
+
+
+def test_what_classifies_and_names_has_no_write_access() -> None:
+    """Without a word from anybody three steps only read, within limits of their own, and the others may write."""
+    settings = load_repository_settings(lambda _: None)
+    tools = {step: settings.tools_for(step) for step in Step}
+    assert [step for step in Step if tools[step] == "read"] == [
+        Step.CLASSIFY_ISSUE,
+        Step.FIND_PLAN_FILE,
+        Step.GENERATE_BRANCH,
+    ]
+    assert {tools[step] for step in Step} == {"read", "all"}
+    assert settings.limits_for(Step.CLASSIFY_ISSUE, Timeouts()).turns == 60
+
+
+def test_a_repository_takes_tools_away_and_gives_none() -> None:
+    """A step gets the fewer tools of the table and the repository; another word is refused with its line."""
+    wishes = '[steps.create_commit]\ntools = "read"\n[steps.classify_issue]\ntools = "all"\n'
+    settings = load(wishes)
+    assert settings.tools_for(Step.CREATE_COMMIT) == "read"
+    assert settings.tools_for(Step.CLASSIFY_ISSUE) == "read"
+    with pytest.raises(RepositorySettingsError, match="line 2"):
+        load('[steps.create_commit]\ntools = "more"\n')

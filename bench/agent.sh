@@ -1,0 +1,28 @@
+#!/bin/sh
+# An agent that does almost nothing: claude's stream, a plan, an edit, and the answer that the schema asks for.
+# It starts in a millisecond or two, so that what is measured around it is Septet's.
+cat > /dev/null
+session=00000000-0000-4000-8000-000000000000
+case "$*" in
+*'"ClassifyIssueAnswer"'*)
+    sleep "${SEPTET_SCRIPTED_SECONDS:-0}"
+    answer='{"issue_class":"/chore"}'
+    ;;
+*'"BuildPlanAnswer"'*)
+    mkdir -p specs && echo "Write done.txt." > specs/plan.md
+    answer='{"plan_path":"specs/plan.md","summary":"One step."}'
+    ;;
+*'"FindPlanFileAnswer"'*) answer='{"plan_path":"specs/plan.md"}' ;;
+*'"GenerateBranchAnswer"'*) answer='{"branch_name":"chore-'${PWD##*/}'-bench"}' ;;
+*'"ImplementPlanAnswer"'*)
+    echo "It is done." > done.txt
+    answer='{"success":true,"summary":"It is done.","key_changes_made":["done.txt"],"key_learnings":[]}'
+    ;;
+*'"CreateCommitAnswer"'*) answer='{"commit_message":"Tell that it is done"}' ;;
+*) answer='{"title":"It is done","body":"A file tells so."}' ;;
+esac
+cat <<EVENTS
+{"type":"system","subtype":"init","cwd":"$PWD","session_id":"$session","model":"none"}
+{"type":"assistant","message":{"id":"m1","role":"assistant","content":[{"type":"text","text":"I begin."}],"usage":{"input_tokens":1,"output_tokens":1}},"parent_tool_use_id":null,"session_id":"$session"}
+{"type":"result","subtype":"success","is_error":false,"num_turns":1,"result":"Done.","structured_output":$answer,"session_id":"$session","total_cost_usd":0,"usage":{"input_tokens":1,"output_tokens":1}}
+EVENTS

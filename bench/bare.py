@@ -1,0 +1,55 @@
+"""A bare workflow to compare with: seven activities that each start `/bin/true`, and nothing else.
+
+`python -m bench.bare ADDRESS` is its worker; it says one line when it is ready and ends with SIGTERM.
+"""
+
+import asyncio
+import signal
+import sys
+import time
+from datetime import timedelta
+
+from temporalio import activity, workflow
+from temporalio.client import Client
+from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.worker import Worker
+
+QUEUE = "bench-bare"
+STEPS = 7
+
+Moments = tuple[float, float]
+"""When `/bin/true` started and when it had ended, in seconds of the wall clock."""
+
+
+@activity.defn(name="start_true")
+async def start_true() -> Moments:
+    """Start `/bin/true` and wait for its end."""
+    started = time.time()
+    process = await asyncio.create_subprocess_exec("/bin/true")
+    await process.wait()
+    return started, time.time()
+
+
+@workflow.defn(name="Bare")
+class Bare:
+    """Seven activities, one after the other."""
+
+    @workflow.run
+    async def run(self) -> list[Moments]:
+        """Return when each of them started and ended."""
+        limit = timedelta(seconds=30)
+        return [await workflow.execute_activity(start_true, start_to_close_timeout=limit) for _ in range(STEPS)]
+
+
+async def serve(address: str) -> None:
+    """Serve bare workflows until SIGTERM."""
+    client = await Client.connect(address, data_converter=pydantic_data_converter)
+    stop = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
+    async with Worker(client, task_queue=QUEUE, workflows=[Bare], activities=[start_true]):
+        print("ready", flush=True)
+        await stop.wait()
+
+
+if __name__ == "__main__":
+    asyncio.run(serve(sys.argv[1]))

@@ -1,0 +1,62 @@
+"""The answer ladder on hostile prose: megabytes a second of CPU time, and whether twice the size takes twice."""
+
+import json
+import random
+import time
+from contextlib import suppress
+
+from bench.figure import Figure
+from bench.pace import Pace
+from septet.answers.ladder import AnswerError
+from septet.answers.steps import read_step_answer
+from septet.contracts.names import Step
+
+MB = 1_000_000
+SIZE = 1_000_000
+"""Characters, twice of which are below what the ladder looks at."""
+SPEED_TARGET = 2.0
+LINEAR_TARGET = 2.3
+"""Twice the size may take so many times as long: twice, and what a machine adds."""
+_ANSWER = json.dumps({"success": True, "summary": "Done.", "key_changes_made": [], "key_learnings": []})
+
+
+def measure(pace: Pace) -> list[Figure]:
+    """Measure each kind of hostile text; the slowest is what counts."""
+    figures: list[Figure] = []
+    for kind, unit in hostile(pace.seed).items():
+        once = min(_seconds(_text(unit, SIZE)) for _ in range(pace.times(5, 2)))
+        twice = min(_seconds(_text(unit, 2 * SIZE)) for _ in range(pace.times(5, 2)))
+        figures += [
+            Figure(kind, SIZE / MB / once, "MB/s", SPEED_TARGET, "at least"),
+            Figure(f"{kind}, twice the size", twice / once, "times", LINEAR_TARGET),
+        ]
+    return figures
+
+
+def hostile(seed: int) -> dict[str, str]:
+    """Return, by kind, what a hostile text repeats."""
+    chance = random.Random(seed)  # noqa: S311 -- the same text each time is the point
+    noise = "".join(chance.choices("{}[]\"'`:,\\/\n #abc01", k=4096))
+    return {
+        "opening braces": "{ ",
+        "opening brackets": "[",
+        "unclosed objects": '{"summary": "',
+        "unclosed fences": "```json\n{\n",
+        "backticks": "``` ` ```` ",
+        "escapes": '"\\\\\\"',
+        "comments": "{ // /* ",
+        "noise": noise,
+        "prose": "The step is done, and `shop/pricing.py` says so (see {braces} and [brackets]).\n",
+    }
+
+
+def _text(unit: str, size: int) -> str:
+    """Return hostile text of this size with an answer at its end."""
+    return f"{(unit * (size // len(unit) + 1))[:size]}\n\n{_ANSWER}"
+
+
+def _seconds(text: str) -> float:
+    begin = time.process_time()
+    with suppress(AnswerError):  # refusing it is an answer too; what counts is the time
+        read_step_answer(Step.IMPLEMENT_PLAN, text)
+    return time.process_time() - begin

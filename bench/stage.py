@@ -1,0 +1,104 @@
+"""What a figure is measured on: a state directory, the embedded server, and a worker in a process of its own."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+from temporalio.client import Client
+
+from bench.machine import ROOT
+from septet.settings import Settings
+from septet.state import StateDir
+from workers.connection import connect
+from workers.server import Ports, embedded_server, free_port
+
+AGENT = Path(__file__).with_name("agent.sh")
+SEPTET = Path(sys.executable).with_name("septet")
+"""The command, of the environment that the bench runs in."""
+_STOP_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A server, and who asks it."""
+
+    settings: Settings
+    client: Client
+    server: psutil.Process
+
+    @property
+    def environ(self) -> dict[str, str]:
+        """The environment of Septet's own programs here."""
+        own = {
+            "SEPTET_STATE_DIR": str(self.settings.state_dir),
+            "SEPTET_LOG_LEVEL": "error",
+            "SEPTET_SCRIPTED_PATH": str(AGENT),
+            "TEMPORAL_ADDRESS": self.client.service_client.config.target_host,
+        }
+        return {**self.settings.environ, **own}
+
+
+@asynccontextmanager
+async def stage(*, tuned: bool = True) -> AsyncIterator[Stage]:
+    """Run the embedded server on a state directory that lasts as long as the block."""
+    with scratch() as folder:
+        settings = Settings(state_dir=folder / "state", agent="scripted", log_level="error")
+        state = StateDir(settings.state_dir)
+        state.prepare()
+        ports = Ports(free_port(), free_port())
+        async with embedded_server(state, ports, settings.git_env, tuned=tuned) as told:
+            client = await connect(settings, address=told.address)
+            yield Stage(settings, client, psutil.Process(told.server_pid))
+
+
+@contextmanager
+def scratch() -> Iterator[Path]:
+    """Give a folder for as long as the block lasts."""
+    with tempfile.TemporaryDirectory(prefix="septet-bench-", ignore_cleanup_errors=True) as folder:
+        yield Path(folder)
+
+
+@asynccontextmanager
+async def program(argv: Sequence[str], env: dict[str, str]) -> AsyncIterator[psutil.Process]:
+    """Run a program of ours until it has said its first line, then give its process; it ends with the block.
+
+    Raises:
+        RuntimeError: It ended before it said anything.
+    """
+    process = subprocess.Popen(  # noqa: ASYNC220 -- it starts in a millisecond, and nothing else waits
+        list(argv), cwd=ROOT, env=env, stdout=subprocess.PIPE, start_new_session=True
+    )
+    try:
+        if process.stdout is None or not await asyncio.to_thread(process.stdout.readline):
+            raise RuntimeError(f"{argv} said nothing and ended.")
+        yield psutil.Process(process.pid)
+    finally:
+        process.send_signal(signal.SIGTERM)
+        try:
+            await asyncio.to_thread(process.wait, _STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        if process.stdout is not None:
+            process.stdout.close()
+
+
+@asynccontextmanager
+async def worker(on: Stage, environ: dict[str, str] | None = None) -> AsyncIterator[psutil.Process]:
+    """Run `septet worker` for as long as the block lasts."""
+    async with program([str(SEPTET), "worker", "--json"], environ or on.environ) as process:
+        yield process
+
+
+def cpu_seconds(process: psutil.Process) -> float:
+    """Return the CPU time of a process and of all its children that have ended."""
+    times = process.cpu_times()
+    return times.user + times.system + times.children_user + times.children_system

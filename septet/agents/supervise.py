@@ -1,0 +1,9 @@
+"""The start of a supervisor. It is short because Python compiles the file that it is given anew each time."""
+
+import sys
+
+sys.path.append(__file__.rsplit("/", 3)[0])  # -I leaves the project off the path
+
+from septet.agents.supervisor import main
+
+main()

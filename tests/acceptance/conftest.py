@@ -1,0 +1,47 @@
+"""One `septet up` that most tests share, and a machine of its own for those that stop it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fakes.repositories import Origin, make_origin
+from fakes.septet_command import Septet
+
+FILES = {"README.md": "# app\n", "app.py": "print('hello')\n", "CHANGELOG.md": "# Changelog\n\n## Unreleased\n\n"}
+
+
+@pytest.fixture(scope="session")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Septet]:
+    """A machine on which `septet up` runs for the whole session."""
+    septet = Septet(tmp_path_factory.mktemp("served"))
+    with septet.up():
+        yield septet
+
+
+@pytest.fixture(scope="session")
+def done(served: Septet) -> dict[str, Any]:
+    """A work order that is completed; tests look at it and leave it as it is."""
+    origin = make_origin(served.root / "done", "app.git")
+    origin.push(FILES)
+    answer = served(
+        "run", "--repo", origin.bare, "--title", "Say goodbye too", "--body", "The app greets only.",
+        "--id", "wo-done", "--wait", "--json",
+    )  # fmt: skip
+    assert answer.code == 0, answer
+    task: dict[str, Any] = answer.json["task"]
+    return task
+
+
+@pytest.fixture
+def septet(tmp_path: Path) -> Septet:
+    """A machine on which nothing runs yet."""
+    return Septet(tmp_path / "machine")
+
+
+@pytest.fixture
+def origin(tmp_path: Path) -> Origin:
+    """A repository with a little code."""
+    repository = make_origin(tmp_path, "app.git")
+    repository.push(FILES)
+    return repository

@@ -1,0 +1,100 @@
+from pathlib import Path
+
+import pytest
+from fakes.repositories import Origin, git
+from fakes.septet_command import Septet
+
+
+@pytest.mark.parametrize("command", [("up",), ("demo",), ("worker",)])
+def test_a_state_directory_that_cannot_be_made_is_named(tmp_path: Path, command: tuple[str, ...]) -> None:
+    """Where the state directory cannot be, the message names it and the remedy says what to look at."""
+    (tmp_path / "file").write_text("in the way", encoding="utf-8")
+    septet = Septet(tmp_path / "machine", {"SEPTET_STATE_DIR": str(tmp_path / "file" / "state")})
+    ended = septet(*command, "--json")
+    assert ended.code == 1
+    assert str(tmp_path / "file") in ended.error["message"]
+    assert ended.error["remedy"]
+    assert "Traceback" not in ended.err
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("SEPTET_MAX_AGENTS", "many"), ("SEPTET_MAX_AGENTS", "0"), ("SEPTET_ORPHAN_LIMIT_SECONDS", "-1")],
+)
+def test_a_setting_that_is_not_valid_is_named(tmp_path: Path, name: str, value: str) -> None:
+    """A variable with a value that it cannot have is a usage error that names the variable."""
+    ended = Septet(tmp_path, {name: value})("board", "--json")
+    assert ended.code == 2
+    assert name in ended.error["message"]
+    assert "Traceback" not in ended.err
+
+
+def test_an_issue_file_that_is_a_folder_is_named(served: Septet, tmp_path: Path) -> None:
+    """A file that cannot be read is named, with the option and the reason."""
+    ended = served("run", "--repo", tmp_path, "--issue-file", tmp_path, "--json")
+    assert ended.code == 3
+    assert ended.error["message"] == f"--issue-file {tmp_path}: Is a directory."
+
+
+def test_an_agent_that_is_not_installed_fails_before_any_agent_starts(served: Septet, origin: Origin) -> None:
+    """The work order names the missing program and how to say where it is."""
+    run = ("run", "--repo", origin.bare, "--title", "T", "--wait", "--json")
+    ended = served(*run, "--agent", "opencode", "--id", "wo-no-agent")
+    assert ended.code == 1
+    assert "opencode" in ended.json["error"]["message"]
+    assert "SEPTET_OPENCODE_PATH" in ended.json["error"]["remedy"]
+    ended = served(*run, "--agent", "no-such-agent", "--id", "wo-unknown-agent")
+    assert ended.code == 1
+    assert "no-such-agent" in ended.json["error"]["message"]
+    assert not (served.state / "runs" / "wo-no-agent").exists()
+    assert served("rescue", "list", "--json").json["ok"]
+
+
+def test_a_demo_with_an_agent_that_is_not_installed_is_refused(septet: Septet) -> None:
+    """`demo --agent` says what is missing before it starts anything."""
+    ended = septet("demo", "--agent", "opencode", "--json")
+    assert ended.code == 1
+    assert "opencode" in ended.error["message"]
+    assert septet.processes() == []
+
+
+def test_doctor_says_of_each_part_whether_it_is_there(served: Septet) -> None:
+    """`doctor` is ok where git, a server and one agent are there; what is missing has a remedy."""
+    ended = served("doctor", "--json")
+    assert ended.code == 0, ended
+    checks = {check["name"]: check for check in ended.json["checks"]}
+    assert checks["git"]["status"] == checks["server"]["status"] == checks["agent scripted"]["status"] == "ok"
+    assert all(check["remedy"] for check in checks.values() if check["status"] != "ok")
+
+
+def test_doctor_fails_where_git_is_missing(tmp_path: Path) -> None:
+    """Without git on PATH `doctor` fails and says what to install."""
+    ended = Septet(tmp_path, {"PATH": str(tmp_path)})("doctor", "--json")
+    assert ended.code == 1
+    (git_check,) = [check for check in ended.json["checks"] if check["name"] == "git"]
+    assert git_check["status"] == "failed"
+    assert "Install git" in git_check["remedy"]
+
+
+def test_doctor_warns_of_a_command_that_lacks_what_its_step_needs(served: Septet, origin: Origin) -> None:
+    """`doctor --repo` reads a repository's own commands and names the file that leaves something out."""
+    origin.push({".septet/commands/implement_plan.md": "# implement_plan\n\nDo something.\n"})
+    ended = served("doctor", "--repo", origin.bare, "--json")
+    assert ended.code == 0, ended
+    found = [check for check in ended.json["checks"] if check["name"] == "repository"]
+    assert any(check["status"] == "warning" and "implement_plan.md" in check["remedy"] for check in found)
+    assert any(check["status"] == "ok" for check in found)
+    gone = served("doctor", "--repo", origin.bare.parent / "nowhere", "--json")
+    assert any("nowhere" in check["message"] for check in gone.json["checks"])
+
+
+def test_a_command_that_no_value_fits_stops_before_any_agent(served: Septet, origin: Origin) -> None:
+    """A placeholder that the step has no value for fails the work order with file, line and placeholder."""
+    origin.push({".septet/commands/classify_issue.md": "# classify_issue\n\n$ARGUMENTS and $7\n"})
+    run = ("run", "--repo", origin.bare, "--title", "T", "--id", "wo-placeholder", "--wait", "--json")
+    ended = served(*run)
+    assert ended.code == 1
+    assert "classify_issue.md" in ended.json["error"]["message"]
+    assert "$7" in ended.json["error"]["message"]
+    assert not (served.state / "runs" / "wo-placeholder").exists()
+    assert git(origin.bare, "for-each-ref", "--format=%(refname)", "refs/heads") == "refs/heads/main"

@@ -1,0 +1,114 @@
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fakes.git_http import GitHttp, serving_git
+from fakes.github import FakeGitHub
+from fakes.github import serving as serving_github
+from fakes.repositories import Origin, git, make_origin
+from fakes.septet_command import Septet
+
+POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:" + "ab" * 32 + "\nsize 1234\n"
+
+
+def test_a_file_url_with_dots_in_its_name_and_a_trunk_becomes_a_pull_request(
+    served: Septet, tmp_path: Path
+) -> None:
+    """A `file://` address, a name with dots and a default branch that is not main are like any other."""
+    origin = make_origin(tmp_path, "my.app.v1.2.git", "trunk")
+    origin.push({"main.py": "print(1)\n"})
+    ended = served("run", "--repo", f"file://{origin.bare}", "--title", "Add two", "--wait", "--json")
+    assert ended.code == 0, ended
+    task = ended.json["task"]
+    assert task["project"] == "my.app.v1.2"
+    assert task["pr_url"] == f"file://{origin.bare}/pull/1"
+    assert git(origin.bare, "merge-base", "trunk", task["branch_name"]) == origin.sha("trunk")
+    assert '"base": "trunk"' in git(origin.bare, "grep", "-h", "base", "refs/septet/forge")
+
+
+def test_two_work_orders_on_one_repository_run_side_by_side(served: Septet, origin: Origin) -> None:
+    """Each has a workspace, a branch and a pull request of its own, and neither sees the other's files."""
+    titles = {"wo-left": "Add the left door", "wo-right": "Add the right door"}
+    for order, title in titles.items():
+        assert served("run", "--repo", origin.bare, "--title", title, "--id", order, "--json").code == 0
+    tasks = [served.closed(order) for order in titles]
+    assert [task["status"] for task in tasks] == ["completed", "completed"]
+    assert {task["pr_url"] for task in tasks} == {f"file://{origin.bare}/pull/{number}" for number in (1, 2)}
+    for task in tasks:
+        changed = git(origin.bare, "diff", "--name-only", "main", task["branch_name"]).split("\n")
+        assert task["plan_path"] in changed
+        assert all("wo-" not in path or task["id"] in path for path in changed)
+
+
+def test_submodules_and_lfs_pointers_are_left_as_they_are(served: Septet, tmp_path: Path) -> None:
+    """The gitlink and the pointer file have the same object ids on the new branch as on the base."""
+    origin, inner = make_origin(tmp_path, "outer.git"), make_origin(tmp_path, "inner.git")
+    inner.push({"lib.py": "VALUE = 1\n"})
+    origin.push({".gitattributes": "*.bin filter=lfs diff=lfs merge=lfs -text\n", "big.bin": POINTER})
+    git(
+        origin.checkout,
+        "-c",
+        "protocol.file.allow=always",
+        "submodule",
+        "add",
+        "-q",
+        str(inner.bare),
+        "vendor/inner",
+    )
+    origin.push({"README.md": "# outer\n"})
+    before = git(origin.bare, "ls-tree", "-r", "main", "--", "vendor/inner", "big.bin", ".gitmodules")
+    assert "160000 commit" in before
+    ended = served("run", "--repo", origin.bare, "--title", "Add a door", "--wait", "--json")
+    assert ended.code == 0, ended
+    branch = ended.json["task"]["branch_name"]
+    assert git(origin.bare, "ls-tree", "-r", branch, "--", "vendor/inner", "big.bin", ".gitmodules") == before
+    assert git(origin.bare, "cat-file", "blob", f"{branch}:big.bin") + "\n" == POINTER
+
+
+@pytest.fixture
+def hosted(tmp_path: Path) -> Iterator[tuple[GitHttp, FakeGitHub, Origin]]:
+    """A GitHub of its own: `o/foo.js` over smart HTTP, and its API."""
+    origin = make_origin(tmp_path / "o", "foo.js")
+    origin.push({"index.js": "module.exports = 1\n"})
+    git(origin.bare, "config", "http.receivepack", "true")
+    github = FakeGitHub(tokens=frozenset({"good-token"}), heads={}, sha_of=origin.sha)
+    server = GitHttp(tmp_path, "good-token")
+    with serving_git(server), serving_github(github):
+        yield server, github, origin
+
+
+def test_an_issue_on_github_becomes_a_branch_and_a_pull_request_there(
+    hosted: tuple[GitHttp, FakeGitHub, Origin], septet: Septet
+) -> None:
+    """The issue and its comments are read, the branch pushed, one pull request opened; no file has the token."""
+    server, github, origin = hosted
+    number = github.add_issue("The export is wrong", "It should be 2.", ("bug",))
+    github.add_comment(number, "Indeed: a remark that a person made.")
+    repository = f"{server.url}/o/foo.js"
+    with septet.up(
+        SEPTET_GITHUB_HOSTS=server.url.removeprefix("http://"),
+        SEPTET_GITHUB_API_URL=github.url,
+        SEPTET_GITHUB_TOKEN="good-token",
+    ):
+        ended = septet("run", "--repo", repository, "--issue", str(number), "--wait", "--json")
+    assert ended.code == 0, ended
+    task = ended.json["task"]
+    assert (task["source"], task["project"], task["issue_number"]) == ("github", "o/foo.js", str(number))
+    ((pull_number, pull),) = github.pulls.items()
+    assert task["pr_url"] == f"https://github.com/o/foo.js/pull/{pull_number}"
+    assert (pull["base"]["ref"], pull["head"]["ref"]) == ("main", task["branch_name"])
+    assert origin.sha(task["branch_name"]) == task["commit_sha"] == pull["head"]["sha"]
+    kept = [path.read_bytes() for path in (septet.state / "runs").rglob("*") if path.is_file()]
+    assert any(b"a remark that a person made" in content for content in kept)
+    assert not any(b"good-token" in content for content in kept)
+    told = subprocess.run(["grep", "-rl", "good-token", septet.state], capture_output=True, check=False).stdout
+    assert told == b""
+
+
+def test_a_repository_that_is_not_there_is_named_with_its_remedy(served: Septet, tmp_path: Path) -> None:
+    """A path without a repository fails the work order within seconds, without an agent and without a traceback."""
+    ended = served("run", "--repo", tmp_path / "nowhere", "--title", "T", "--id", "wo-gone", "--wait", "--json")
+    assert ended.code == 1
+    assert str(tmp_path / "nowhere") in ended.json["error"]["message"]
+    assert not (served.state / "runs" / "wo-gone").exists()

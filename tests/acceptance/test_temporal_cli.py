@@ -1,0 +1,100 @@
+import json
+from typing import Any
+
+import pytest
+from fakes.repositories import Origin
+from fakes.septet_command import Ended, Septet, until
+
+from septet.contracts.names import Step
+
+
+def start(served: Septet, order: str, *inputs: str) -> Ended:
+    """Start a work order as Temporal's own documentation shows it."""
+    named = ("--task-queue", "septet", "--type", "WorkOrder", "--workflow-id", order)
+    return served.temporal("workflow", "start", *named, *(part for text in inputs for part in ("--input", text)))
+
+
+def described(served: Septet, order: str) -> dict[str, Any]:
+    """Return what the server tells of a workflow, once it is closed."""
+
+    def closed() -> dict[str, Any] | None:
+        found = json.loads(served.temporal("workflow", "describe", "-w", order, "-o", "json").out)
+        return None if found["workflowExecutionInfo"]["status"].endswith("RUNNING") else found
+
+    return until(closed)
+
+
+def test_temporals_own_command_line_starts_the_same_work_order(served: Septet, origin: Origin) -> None:
+    """`temporal workflow start` needs nothing but a JSON object; the server then tells the whole story."""
+    served("issue", "add", "--repo", origin.bare, "--title", "The greeting is wrong", "--json")
+    assert start(served, "wo-42", json.dumps({"repository": str(origin.bare), "issue": 1})).code == 0
+    info = described(served, "wo-42")["workflowExecutionInfo"]
+    assert info["status"] == "WORKFLOW_EXECUTION_STATUS_COMPLETED"
+
+    task = served("show", "wo-42", "--json").json["task"]
+    assert (task["status"], task["issue_number"]) == ("completed", "1")
+    assert origin.sha(task["branch_name"]) == task["commit_sha"]
+
+    fields = info["searchAttributes"]["indexedFields"]
+    found = {name: value for name, value in fields.items() if name.startswith("Septet")}
+    assert {name: _plain(value) for name, value in found.items()} == {
+        "SeptetStatus": "completed",
+        "SeptetStage": "review",
+        "SeptetProject": "app",
+        "SeptetRepository": str(origin.bare),
+        "SeptetIssue": "1",
+        "SeptetPriority": 3,
+        "SeptetAgent": "scripted",
+        "SeptetPullRequest": task["pr_url"],
+    }
+    query = f'SeptetStage="review" AND SeptetRepository="{origin.bare}"'
+    until(lambda: "wo-42" in served.temporal("workflow", "list", "--query", query).out)
+
+    details = served.temporal("workflow", "metadata", "-w", "wo-42", "-o", "json").out
+    assert all(step.value in details for step in Step)
+    assert task["pr_url"] in details
+    history = served.temporal("workflow", "show", "-w", "wo-42", "-o", "json").out
+    assert "classifier · scripted" in _summaries(history)
+
+
+@pytest.mark.parametrize(
+    ("order", "inputs", "named"),
+    [
+        ("wo-none", (), "repository: Field required"),
+        ("wo-missing", ('{"title": "T"}',), "repository: Field required"),
+        ("wo-type", ('{"repository": "/app", "issue": "42"}',), "issue: Input should be a valid integer"),
+        ("wo-unknown-field", ('{"repository": "/app", "issue": 1, "colour": "red"}',), "colour: Extra inputs"),
+        ("wo-two", ('{"repository": "/app", "issue": 1}', '{"repository": "/app", "issue": 2}'), "2 inputs"),
+        ("wo-nowhere", ('{"repository": "/no/such/folder", "issue": 1}',), "/no/such/folder"),
+    ],
+)
+def test_wrong_input_fails_within_seconds_and_names_the_field(
+    served: Septet, order: str, inputs: tuple[str, ...], named: str
+) -> None:
+    """Input that is absent, wrong, unknown or doubled never leaves a workflow running."""
+    assert start(served, order, *inputs).code == 0
+    assert described(served, order)["workflowExecutionInfo"]["status"] == "WORKFLOW_EXECUTION_STATUS_FAILED"
+    assert named in served("show", order, "--json").json["task"]["error"]["message"]
+
+
+def test_input_that_is_no_json_fails_within_seconds(served: Septet) -> None:
+    """Bytes that claim to be anything but JSON are refused as input, not decoded for ever."""
+    named = ("--task-queue", "septet", "--type", "WorkOrder", "--workflow-id", "wo-bytes")
+    raw = ("--input", "no json", "--input-meta", "encoding=binary/plain")
+    assert served.temporal("workflow", "start", *named, *raw).code == 0
+    assert described(served, "wo-bytes")["workflowExecutionInfo"]["status"] == "WORKFLOW_EXECUTION_STATUS_FAILED"
+    assert "Invalid JSON" in served("show", "wo-bytes", "--json").json["task"]["error"]["message"]
+
+
+def _plain(payload: Any) -> Any:
+    """Return a search attribute's value from either of the forms in which it is printed."""
+    import base64
+
+    return json.loads(base64.b64decode(payload["data"])) if isinstance(payload, dict) else payload
+
+
+def _summaries(history: str) -> set[str]:
+    """Return the summaries of the activities of a history."""
+    events = json.loads(history)["events"]
+    found = [event["userMetadata"]["summary"] for event in events if "summary" in event.get("userMetadata", {})]
+    return {_plain(summary) for summary in found}

@@ -1,0 +1,65 @@
+import json
+import signal
+
+import psutil
+from fakes.repositories import Origin
+from fakes.septet_command import Septet, until
+
+from septet.contracts.names import Step
+
+ONCE = [f"{step.number}-{step.value}-1" for step in Step]
+SLOW = {"steps": {"implement_plan": {"delay_seconds": 5}}}
+
+
+def start(septet: Septet, origin: Origin, order: str) -> None:
+    """Start a work order and wait until its slow agent works."""
+    assert septet("run", "--repo", origin.bare, "--title", "Take your time", "--id", order, "--json").code == 0
+    until((septet.state / "runs" / order / "5-implement_plan-1" / "run.json").exists)
+
+
+def test_a_killed_up_goes_on_where_it_was_and_starts_no_agent_twice(septet: Septet, origin: Origin) -> None:
+    """`up` killed in the middle of an agent and started again adopts the agent, and the work order completes."""
+    order = septet.scenario("wo-killed", SLOW)
+    with septet.up() as first:
+        start(septet, origin, order)
+        first.kill()
+        with septet.up():
+            task = septet.closed(order)
+    assert task["status"] == "completed"
+    recovered = {row["step"]: row["recovered_by"] for row in task["steps"]}
+    assert recovered["implement_plan"] in {"adopt", "read"}
+    assert septet.runs(order) == ONCE
+
+
+def test_one_state_directory_has_one_up_and_ctrl_c_leaves_its_agents_alive(septet: Septet, origin: Origin) -> None:
+    """A second `up` is refused and names the first; SIGINT ends server and worker and names the agents that live on."""
+    order = septet.scenario("wo-lives", SLOW)
+    with septet.up() as first:
+        told = json.loads((septet.state / "server.json").read_text(encoding="utf-8"))
+        assert (told["address"], told["pid"]) == (first.address, first.process.pid)
+        second = septet("up", "--port", "1", "--ui-port", "2", "--json")
+        assert second.code == 6
+        assert str(first.process.pid) in second.error["message"]
+        assert first.address in second.error["message"]
+
+        start(septet, origin, order)
+        stopped = first.end(signal.SIGINT)
+        assert (first.process.returncode, stopped["ok"], stopped["stopped"]) == (0, True, True)
+        (living,) = stopped["living_agents"]
+        assert "5-implement_plan-1" in living
+        assert len(first.lines) == 2
+        assert any("result_text_extracted" in line for line in first.errors)
+        assert not psutil.pid_exists(told["server_pid"])
+        assert not (septet.state / "server.json").exists()
+        assert any(process.cwd().endswith(order) for process in septet.processes())
+        with septet.up():
+            assert septet.closed(order)["status"] == "completed"
+    assert septet.runs(order) == ONCE
+
+
+def test_a_taken_port_is_refused_with_the_option_that_names_another(served: Septet, septet: Septet) -> None:
+    """A port that somebody listens on is a usage error whose remedy is --port."""
+    address = json.loads((served.state / "server.json").read_text(encoding="utf-8"))["address"]
+    ended = septet("up", "--port", address.rpartition(":")[2], "--json")
+    assert ended.code == 2
+    assert "--port" in ended.error["remedy"]

@@ -1,0 +1,182 @@
+import json
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fakes.repositories import Origin
+from fakes.septet_command import Ended, Septet, until
+
+from septet.contracts.names import Stage, Step
+
+Task = dict[str, Any]
+
+
+def test_run_waits_for_the_pull_request(done: Task) -> None:
+    """`run --wait --json` answers the completed work order, and exits with 0."""
+    assert (done["id"], done["status"], done["stage"]) == ("wo-done", "completed", "review")
+    assert done["branch_name"] == "feat-wo-done-say-goodbye-too"
+    assert done["plan_path"] == "specs/wo-done-planner-say-goodbye-too.md"
+    assert done["issue_number"] == ""
+    assert done["pr_url"].endswith("/app.git/pull/1")
+
+
+def test_show_answers_task_runs_and_history(served: Septet, done: Task) -> None:
+    """`show` tells the whole work order, each start of an agent, and the stages it went through."""
+    answer = served("show", "wo-done", "--json").json
+    assert set(answer) == {"ok", "task", "runs", "history"}
+    assert answer["task"] == done
+    assert [run["run"] for run in answer["runs"]] == [f"{step.number}-{step.value}-1" for step in Step]
+    assert {run["exit_code"] for run in answer["runs"]} == {0}
+    assert [(move["from"], move["to"]) for move in answer["history"]] == [
+        ("", "executing"),
+        ("executing", "review"),
+    ]
+    assert all(move["when"].endswith("Z") for move in answer["history"])
+
+
+def test_steps_answers_the_seven_steps_in_their_order(served: Septet, done: Task) -> None:
+    """`steps` gives the steps of the work order object, and nothing else."""
+    assert served("steps", "wo-done", "--json").json == {"ok": True, "steps": done["steps"]}
+    assert [row["step"] for row in done["steps"]] == [step.value for step in Step]
+
+
+def test_the_board_shows_the_work_order_in_its_stage(served: Septet, done: Task) -> None:
+    """`board` has every stage, the work order in its own, and counts that match."""
+    answer = served("board", "--project", "app", "--json").json
+    assert list(answer["stages"]) == [stage.value for stage in Stage]
+    assert done["id"] in {task["id"] for task in answer["stages"]["review"]}
+    assert answer["summary"]["total"] == sum(len(tasks) for tasks in answer["stages"].values())
+    assert served("board", "--project", "no-such-project", "--json").json["summary"]["total"] == 0
+
+
+def test_logs_tell_what_the_agents_said_and_raw_gives_their_bytes(served: Septet, done: Task) -> None:
+    """`logs --json` is one object; `logs --raw` is the stream, byte by byte; without them it is text."""
+    entries = served("logs", done["id"], "--json").json["log_entries"]
+    assert {entry["run"] for entry in entries} == {f"{step.number}-{step.value}-1" for step in Step}
+    assert {"text", "tool_call", "result"} <= {entry["kind"] for entry in entries}
+    streams = [served.state / "runs" / "wo-done" / f"{step.number}-{step.value}-1" for step in Step]
+    raw = served("logs", done["id"], "--raw").out
+    assert raw == "".join((folder / "stdout.jsonl").read_text(encoding="utf-8") for folder in streams)
+    assert "7-create_pull_request-1  result: " in served("logs", done["id"]).out
+
+
+def test_logs_follow_prints_one_object_a_line(served: Septet, done: Task) -> None:
+    """`logs --follow --json` ends with the work order, and each of its lines is one JSON object."""
+    ended = served("logs", done["id"], "--follow", "--json")
+    assert ended.code == 0
+    assert {json.loads(line)["kind"] for line in ended.out.splitlines()} >= {"text", "result"}
+
+
+def test_an_issue_of_the_local_forge_becomes_a_pull_request(served: Septet, origin: Origin) -> None:
+    """`issue add` gives the number that `run --issue` takes; branch and plan carry it."""
+    added = served("issue", "add", "--repo", origin.checkout, "--title", "A typo", "--json").json["issue"]
+    assert added["number"] == 1
+    number = served(
+        "issue", "add", "--repo", origin.bare, "--title", "The greeting is wrong", "--body", "Fix it.", "--json"
+    ).json["issue"]["number"]
+    ended = served("run", "--repo", origin.bare, "--issue", str(number), "--id", "wo-issue", "--wait", "--json")
+    task = ended.json["task"]
+    assert (ended.code, task["status"], task["source"]) == (0, "completed", "local")
+    assert (task["issue_number"], task["issue_class"], task["title"]) == ("1", "/bug", "The greeting is wrong")
+    assert task["branch_name"] == "bug-issue-1-wo-issue-the-greeting-is-wrong"
+    assert origin.sha(task["branch_name"]) == task["commit_sha"]
+
+
+def test_an_issue_is_read_from_a_file(served: Septet, origin: Origin, tmp_path: Path) -> None:
+    """The first line of `--issue-file` is the title; without --wait the answer comes at once."""
+    (tmp_path / "issue.md").write_text("# Say goodbye\n\nAt the end.\n", encoding="utf-8")
+    ended = served("run", "--repo", origin.bare, "--issue-file", tmp_path / "issue.md", "--json")
+    assert ended.code == 0
+    task = ended.json["task"]
+    assert (task["title"], task["description"]) == ("Say goodbye", "At the end.")
+    assert task["status"] == "running"
+    assert served.closed(task["id"])["status"] == "completed"
+
+
+def test_a_path_is_relative_to_where_the_command_is_run(served: Septet, origin: Origin) -> None:
+    """`--repo .` names the checkout in which a person stands."""
+    ended = served("run", "--repo", ".", "--title", "Say more", "--wait", "--json", cwd=origin.checkout)
+    assert ended.code == 0, ended
+    assert ended.json["task"]["repository_url"] == str(origin.checkout)
+
+
+def test_a_work_order_that_fails_is_exit_1_with_its_task(served: Septet, origin: Origin) -> None:
+    """`--wait` on a failed work order answers the error, the remedy and the work order with its rescue."""
+    order = served.scenario(
+        "wo-refused", {"steps": {"implement_plan": {"refuse": "The plan contradicts itself."}}}
+    )
+    ended = served("run", "--repo", origin.bare, "--title", "Do it", "--id", order, "--wait", "--json")
+    answer = ended.json
+    assert (ended.code, answer["ok"]) == (1, False)
+    assert "The plan contradicts itself" in answer["error"]["message"]
+    assert "septet retry" in answer["error"]["remedy"]
+    assert (answer["task"]["status"], answer["task"]["stage"]) == ("failed", "blocked")
+    assert answer["task"]["error"]["message"] == answer["error"]["message"]
+    assert answer["task"]["rescues"]
+    assert served.runs(order)[-2:] == ["5-implement_plan-1", "5-implement_plan-2"]
+
+
+def test_an_interrupted_wait_is_exit_130_and_leaves_the_work_order_running(served: Septet, origin: Origin) -> None:
+    """Ctrl-C ends the command that waits, with one JSON object, and not the work order."""
+    order = served.scenario("wo-waited", {"steps": {"classify_issue": {"delay_seconds": 40}}})
+    run = ("run", "--repo", str(origin.bare), "--title", "Wait", "--id", order, "--wait")
+    with served.started(*run, "--json") as waiting:
+        until((served.state / "runs" / order / "1-classify_issue-1" / "run.json").exists)
+        waiting.send_signal(signal.SIGINT)
+        out, err = waiting.communicate(timeout=30)
+    assert (waiting.returncode, json.loads(out)["error"]["type"]) == (130, "Interrupted"), err
+    assert served("show", order, "--json").json["task"]["status"] == "running"
+    assert served("cancel", order, "--json").json["task"]["status"] == "cancelled"
+
+
+@pytest.mark.parametrize(
+    ("argv", "code", "named"),
+    [
+        (("show", "wo-unknown"), 3, "wo-unknown"),
+        (("steps", "wo-unknown"), 3, "wo-unknown"),
+        (("logs", "wo-unknown"), 3, "wo-unknown"),
+        (("cancel", "wo-unknown"), 3, "wo-unknown"),
+        (("retry", "wo-unknown"), 3, "wo-unknown"),
+        (("rescue", "restore", "wo-unknown/0001-rescue", "--to", "/nowhere/at/all"), 3, "wo-unknown/0001-rescue"),
+        (("run", "--repo", "/app", "--issue-file", "/nowhere/issue.md"), 3, "/nowhere/issue.md"),
+        (("cancel", "wo-done"), 5, "completed"),
+        (("retry", "wo-done"), 5, "completed"),
+        (("run", "--repo", "/app", "--title", "T", "--id", "wo-done"), 6, "wo-done"),
+        (("run", "--repo", "/app"), 2, "issue"),
+        (("run", "--repo", "/app", "--issue", "1", "--title", "T"), 2, "issue"),
+        (("run", "--repo", "/app", "--issue", "0"), 2, "--issue"),
+        (("run", "--repo", "/app", "--title", "T", "--id", "a b"), 2, "a b"),
+        (("run", "--title", "T"), 2, "--repo"),
+        (("retry", "wo-done", "--from", "no_such_step"), 2, "no_such_step"),
+        (("show",), 2, "ID"),
+        (("no-such-command",), 2, "no-such-command"),
+    ],
+)
+def test_each_refusal_has_its_exit_code_and_names_what_was_wrong(
+    served: Septet, done: Task, argv: tuple[str, ...], code: int, named: str
+) -> None:
+    """2 usage, 3 not found, 5 refused, 6 used before: one JSON object with type, message and remedy."""
+    ended = served(*argv, "--json")
+    assert ended.code == code, ended
+    assert named in ended.error["message"]
+    assert_no_traceback(ended)
+
+
+def test_without_a_server_the_exit_code_is_4_and_the_remedy_is_up(septet: Septet) -> None:
+    """A client that reaches nobody says where it looked and how a server is started."""
+    ended = septet("show", "wo-1", "--address", "127.0.0.1:1", "--json")
+    assert ended.code == 4
+    assert "127.0.0.1:1" in ended.error["message"]
+    assert "septet up" in ended.error["remedy"]
+
+
+def test_as_text_an_error_is_two_lines_on_stderr(served: Septet) -> None:
+    """Without --json stdout stays empty and stderr says what was wrong and what to do."""
+    ended = served("show", "wo-unknown")
+    assert (ended.code, ended.out) == (3, "")
+    assert ended.err.splitlines()[0] == "Error: There is no work order wo-unknown."
+
+
+def assert_no_traceback(ended: Ended) -> None:
+    assert "Traceback" not in ended.err + ended.out

@@ -1,0 +1,30 @@
+"""A host as workers put it together, and one work order on a repository with a small bug."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from fakes.repositories import Origin, make_origin
+from fakes.step_lab import StepLab, settings_of
+
+from septet.agents.attachment import end_agent
+from workers.registry import parts_of
+
+
+@pytest.fixture
+def origin(tmp_path: Path) -> Origin:
+    """Return an origin whose one program has a small bug."""
+    origin = make_origin(tmp_path / "origins")
+    origin.push({"src/app.py": "def total(prices):\n    return 0\n", ".gitignore": "*.log\n"})
+    return origin
+
+
+@pytest_asyncio.fixture
+async def lab(tmp_path: Path, origin: Origin) -> AsyncIterator[StepLab]:
+    """Return the host; every agent that a test leaves is ended."""
+    async with parts_of(settings_of(tmp_path)) as parts:
+        made = StepLab(tmp_path, origin, parts)
+        yield made
+        for run in made.runs:
+            await end_agent(run, "cancelled")

@@ -1,0 +1,64 @@
+from pathlib import Path
+
+import pytest
+from fakes.step_lab import PLAN, StepLab
+
+from septet.contracts.names import Step, Verdict
+from septet.contracts.steps import StepResult
+
+
+async def _planned(lab: StepLab, plan_path: str, **edits: str | None) -> StepResult:
+    await lab.open_to(Step.BUILD_PLAN)
+    lab.scenario(build_plan={"edits": edits, "answer": {"plan_path": plan_path, "summary": "One step."}})
+    return await lab.run(Step.BUILD_PLAN)
+
+
+async def test_the_plan_is_a_file_of_the_worktree(lab: StepLab) -> None:
+    """A plan that was written is proven, and it is the one file that changed."""
+    done = await _planned(lab, PLAN, **{PLAN: "# Bug: totals\n"})
+    assert (done.verdict, done.result_text) == (Verdict.DONE, PLAN)
+    assert [(change.path, change.operation) for change in done.files_changed] == [(PLAN, "create")]
+
+
+async def test_an_absolute_path_inside_becomes_relative(lab: StepLab) -> None:
+    """The plan's path is relative to the worktree's root, however the agent gives it."""
+    done = await _planned(lab, str(lab.worktree / PLAN), **{PLAN: "# Bug: totals\n"})
+    assert (done.verdict, done.result_text) == (Verdict.DONE, PLAN)
+
+
+@pytest.mark.parametrize(
+    ("plan_path", "edits", "reason"),
+    [
+        ("specs/none.md", {}, "no file"),
+        ("specs/empty.md", {"specs/empty.md": ""}, "empty"),
+        ("../outside.md", {}, "outside the worktree"),
+    ],
+)
+async def test_a_plan_that_is_not_there_is_refused(
+    lab: StepLab, plan_path: str, edits: dict[str, str], reason: str
+) -> None:
+    """A plan that is missing, empty or outside the worktree is not proven, and the reason says so."""
+    refused = await _planned(lab, plan_path, **edits)
+    assert (refused.verdict, refused.result_text) == (Verdict.UNPROVEN, None)
+    assert reason in refused.reasons[0]
+
+
+async def test_a_plan_behind_a_symlink_out_of_the_worktree_is_refused(lab: StepLab, tmp_path: Path) -> None:
+    """A symlink that leads out of the worktree is no plan, though it leads to a text; it is in the rescue."""
+    (tmp_path / "secret.md").write_text("not a plan\n", encoding="utf-8")
+    lab.agent(
+        f"os.symlink({str(tmp_path / 'secret.md')!r}, 'plan.md'); answer({{'plan_path': 'plan.md', 'summary': 'x'}})"
+    )
+    await lab.open_to(Step.BUILD_PLAN)
+    refused = await lab.run(Step.BUILD_PLAN)
+    assert refused.verdict is Verdict.UNPROVEN
+    assert refused.reasons[0]
+    assert [rescue.snapshot for rescue in refused.rescues] == lab.snapshots("rescue")
+
+
+async def test_the_agent_reads_why_it_was_refused(lab: StepLab) -> None:
+    """The second try of a step has the first one's reasons in its prompt."""
+    await lab.open_to(Step.BUILD_PLAN)
+    lab.scenario()
+    await lab.run(Step.BUILD_PLAN, attempt=2, reasons=("There is no file 'plan.md' in the worktree.",))
+    assert "There is no file 'plan.md' in the worktree." in (lab.runs[0].folder / "prompt.md").read_text()

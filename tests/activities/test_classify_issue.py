@@ -1,0 +1,71 @@
+import pytest
+from fakes.step_lab import StepLab
+
+from septet.contracts.names import Step, Verdict
+
+
+@pytest.mark.parametrize(
+    ("said", "issue_class"),
+    [
+        ("Feature", "/feature"),
+        ("`/bug`.", "/bug"),
+        ("The issue is a feature: /feature", "/feature"),
+        ({"issue_class": "/chore"}, "/chore"),
+    ],
+)
+async def test_a_class_is_read_however_it_is_put(lab: StepLab, said: object, issue_class: str) -> None:
+    """A class in JSON, a bare word or a sentence that can mean only one class becomes the command's name."""
+    await lab.open()
+    lab.scenario(classify_issue={"answer": said})
+    done = await lab.run(Step.CLASSIFY_ISSUE)
+    assert (done.verdict, done.result_text) == (Verdict.DONE, issue_class)
+
+
+async def test_an_ambiguous_class_is_no_answer(lab: StepLab) -> None:
+    """A text that names two classes is not read as either of them."""
+    await lab.open()
+    lab.scenario(classify_issue={"answer": "It may be a /bug, or rather a /feature."})
+    unread = await lab.run(Step.CLASSIFY_ISSUE)
+    assert (unread.verdict, unread.result_text) == (Verdict.UNPARSED, None)
+    assert "more than one class" in " ".join(unread.reasons)
+
+
+async def test_a_step_tells_what_it_used(lab: StepLab) -> None:
+    """A result holds session, model, tokens, cost, duration, exit code and checkpoint, and is far below 8 KB."""
+    await lab.open()
+    lab.scenario()
+    done = await lab.run(Step.CLASSIFY_ISSUE)
+    assert (done.usage.input_tokens, done.usage.output_tokens, done.usage.cost_usd) == (18, 2, 0.02)
+    assert (done.agent, done.model, done.exit_code) == ("scripted", "scripted-1", 0)
+    assert done.session_id == lab.runs[0].record.session_id  # type: ignore[union-attr]
+    assert done.duration_seconds > 0
+    assert done.checkpoint == lab.snapshots("checkpoint")[-1]
+    assert done.run == "runs/wo-1/1-classify_issue-1"
+    assert len(done.model_dump_json()) < 8192
+
+
+async def test_a_finished_run_is_read_again(lab: StepLab) -> None:
+    """The attempt after a lost result reads the outcome on disk: no second agent is paid."""
+    await lab.open()
+    lab.scenario()
+    call = lab.call(Step.CLASSIFY_ISSUE)
+    first = await lab.running(call)
+    again = await lab.running(call)
+    assert (again.result_text, again.recovered_by) == (first.result_text, "read")
+    assert len(lab.runs) == 1
+
+
+async def test_heartbeats_name_run_and_session(lab: StepLab) -> None:
+    """While an agent works, the heartbeats say which run and which session it is."""
+    await lab.open()
+    lab.scenario(classify_issue={"delay_seconds": 1.2})
+    done = await lab.run(Step.CLASSIFY_ISSUE)
+    told = [details for details in lab.heartbeats if details]
+    assert told[-1][:2] == ("runs/wo-1/1-classify_issue-1", done.session_id)
+
+
+async def test_no_agent_sees_the_forges_key(lab: StepLab) -> None:
+    """The worker's key to the forge is not in an agent's environment."""
+    lab.agent("answer({'issue_class': '/bug'}) if 'GITHUB_TOKEN' not in os.environ else sys.exit(1)")
+    await lab.open()
+    assert (await lab.run(Step.CLASSIFY_ISSUE)).verdict is Verdict.DONE

@@ -1,0 +1,114 @@
+from pathlib import Path
+
+import pytest
+from fakes.repositories import git
+from fakes.step_lab import BRANCH, FIXED, PLAN, StepLab
+
+from septet.contracts.names import Step, Verdict
+from septet.contracts.steps import StepResult
+
+MESSAGE = "committer: bug: sum the prices\n\nThis is issue 7."
+
+
+async def _committed(lab: StepLab, checks: str = "[]") -> StepResult:
+    lab.origin.push({".septet/septet.toml": f"checks = {checks}\n"})
+    await lab.open_to(Step.CREATE_COMMIT)
+    lab.scenario(create_commit={"answer": {"commit_message": MESSAGE}})
+    return await lab.run(Step.CREATE_COMMIT)
+
+
+async def test_the_engine_commits_with_the_agents_message(lab: StepLab) -> None:
+    """What the agent has not committed is committed: HEAD moved, the tree is clean, the SHA is recorded."""
+    done = await _committed(lab)
+    assert (done.verdict, done.result_text) == (Verdict.DONE, MESSAGE)
+    assert done.commit_sha == git(lab.worktree, "rev-parse", f"refs/heads/{BRANCH}")
+    assert git(lab.worktree, "log", "-1", "--format=%B") == MESSAGE
+    assert git(lab.worktree, "status", "--porcelain") == ""
+    assert git(lab.worktree, "diff", "--name-only", lab.place.base_sha, "HEAD").split() == [PLAN, "src/app.py"]
+
+
+async def test_the_agents_own_commit_stays(lab: StepLab) -> None:
+    """An agent that has committed everything itself is not committed over."""
+    lab.agent(
+        "git('add', '-A'); git('commit', '-q', '-m', 'mine'); answer({'commit_message': 'bug: another message'})"
+    )
+    await lab.open_to(Step.CREATE_COMMIT)
+    done = await lab.run(Step.CREATE_COMMIT)
+    assert done.verdict is Verdict.DONE
+    assert done.commit_sha == git(lab.worktree, "rev-parse", "HEAD")
+    assert git(lab.worktree, "log", "-1", "--format=%s") == "mine"
+
+
+async def test_a_second_attempt_commits_nothing_more(lab: StepLab) -> None:
+    """The attempt after a lost result finds the commit and leaves it as it is."""
+    done = await _committed(lab)
+    again = await lab.run(Step.CREATE_COMMIT)
+    assert (again.verdict, again.commit_sha) == (Verdict.DONE, done.commit_sha)
+
+
+async def test_nothing_to_commit_is_refused(lab: StepLab) -> None:
+    """A HEAD that stands where the work began proves no commit."""
+    await lab.open()
+    lab.scenario(create_commit={"answer": {"commit_message": MESSAGE}})
+    refused = await lab.run(Step.CREATE_COMMIT)
+    assert refused.verdict is Verdict.UNPROVEN
+    assert "nothing to commit" in refused.reasons[0]
+
+
+async def test_hooks_never_run(lab: StepLab, tmp_path: Path) -> None:
+    """No hook in the worktree's repository runs for the engine's commit, and none can stop it."""
+    await lab.open_to(Step.CREATE_COMMIT)
+    lab.scenario(create_commit={"answer": {"commit_message": MESSAGE}})
+    for name in ("pre-commit", "commit-msg", "post-commit", "reference-transaction", "post-index-change"):
+        hook = lab.write(f".git/hooks/{name}", f"#!/bin/sh\ntouch {tmp_path}/hook-ran\nexit 1\n")
+        hook.chmod(0o755)
+    done = await lab.run(Step.CREATE_COMMIT)
+    assert done.verdict is Verdict.DONE
+    assert not (tmp_path / "hook-ran").exists()
+
+
+async def test_the_repositorys_checks_run_before_the_commit(lab: StepLab) -> None:
+    """Each check of `.septet/septet.toml` runs in the worktree, over the work that is to be committed."""
+    done = await _committed(lab, """["grep sum src/app.py", ["test", "-f", ".septet/septet.toml"]]""")
+    assert done.verdict is Verdict.DONE
+
+
+async def test_a_failing_checks_output_is_the_reason(lab: StepLab) -> None:
+    """A check that fails stops the commit, and what it printed goes back to the agent."""
+    refused = await _committed(lab, """["true", "grep --count return src/app.py missing.py"]""")
+    assert refused.verdict is Verdict.UNPROVEN
+    assert "`grep --count return src/app.py missing.py` ended with 2" in refused.reasons[0]
+    assert "src/app.py:1" in refused.reasons[0]
+    assert git(lab.worktree, "rev-parse", "HEAD") == lab.place.base_sha
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        ("""["no-such-program --now"]""", "could not be started"),
+        ("""["sleep 30"]\n[limits]\ncheck_seconds = 0.2""", "took longer than"),
+    ],
+)
+async def test_a_check_that_does_not_end_is_a_failing_one(lab: StepLab, settings: str, reason: str) -> None:
+    """A check whose program is missing, or that takes too long, stops the commit too."""
+    refused = await _committed(lab, settings)
+    assert refused.verdict is Verdict.UNPROVEN
+    assert reason in refused.reasons[0]
+
+
+async def test_checks_run_in_the_agents_environment(lab: StepLab) -> None:
+    """A check sees what an agent sees, and no key of the worker's."""
+    refused = await _committed(lab, """["sh -c 'env; false'"]""")
+    assert "HOME=" in refused.reasons[0]
+    assert "a-key-that-no-agent-sees" not in refused.reasons[0]
+
+
+async def test_checks_are_those_of_the_base_commit(lab: StepLab) -> None:
+    """An agent that rewrites the repository's settings does not change the checks of its own work."""
+    lab.origin.push({".septet/septet.toml": 'checks = ["false"]\n'})
+    await lab.open_to(Step.CREATE_COMMIT)
+    lab.write(".septet/septet.toml", "checks = []\n")
+    lab.write("src/app.py", FIXED)
+    lab.scenario(create_commit={"answer": {"commit_message": MESSAGE}})
+    refused = await lab.run(Step.CREATE_COMMIT)
+    assert "`false` ended with 1" in refused.reasons[0]

@@ -1,0 +1,68 @@
+import pytest
+from fakes.repositories import git
+from fakes.step_lab import BRANCH, TITLE, StepLab
+from temporalio.exceptions import ApplicationError
+
+from septet.contracts.names import Step, Verdict
+from septet.forges.local import REF
+
+WORDS = {"title": "bug: sum the prices", "body": "Totals were always 0."}
+
+
+def _pull_requests(lab: StepLab) -> list[str]:
+    names = git(lab.origin.bare, "ls-tree", "--name-only", REF, check=False).split()
+    return [git(lab.origin.bare, "show", f"{REF}:{name}") for name in names if name.startswith("pull-")]
+
+
+async def test_the_branch_is_pushed_and_one_pull_request_opened(lab: StepLab) -> None:
+    """The branch stands on the origin at the commit, and its one pull request has the agent's words."""
+    await lab.open_to(Step.CREATE_PULL_REQUEST)
+    lab.scenario(create_pull_request={"answer": WORDS})
+    done = await lab.run(Step.CREATE_PULL_REQUEST)
+    assert (done.verdict, done.result_text) == (Verdict.DONE, f"{lab.origin.bare.as_uri()}/pull/1")
+    assert lab.origin.sha(BRANCH) == lab.progress.commit_sha == done.commit_sha
+    (pull_request,) = _pull_requests(lab)
+    assert all(words in pull_request for words in (BRANCH, WORDS["title"], WORDS["body"], "wo-1"))
+
+
+async def test_a_second_run_opens_no_second_one(lab: StepLab) -> None:
+    """Neither another attempt nor another workflow run opens a second pull request for the branch."""
+    await lab.open_to(Step.CREATE_PULL_REQUEST)
+    lab.scenario(create_pull_request={"answer": WORDS})
+    call = lab.call(Step.CREATE_PULL_REQUEST)
+    first = await lab.running(call)
+    second = await lab.running(call)
+    lab.run_id = "run-2"
+    third = await lab.running(call)
+    assert first.result_text == second.result_text == third.result_text
+    assert len(_pull_requests(lab)) == 1
+
+
+async def test_an_address_alone_takes_its_words_from_the_issue(lab: StepLab) -> None:
+    """An agent's claim to have opened one itself is looked up; where there is none, the engine opens it."""
+    await lab.open_to(Step.CREATE_PULL_REQUEST)
+    lab.scenario(create_pull_request={"answer": "https://forge.example/o/r/pull/12"})
+    done = await lab.run(Step.CREATE_PULL_REQUEST)
+    assert done.result_text == f"{lab.origin.bare.as_uri()}/pull/1"
+    assert TITLE in _pull_requests(lab)[0]
+
+
+async def test_without_a_commit_there_is_none(lab: StepLab) -> None:
+    """A pull request needs a branch and a commit that the steps before have proven."""
+    await lab.open_to(Step.CREATE_COMMIT)
+    lab.scenario(create_pull_request={"answer": WORDS})
+    refused = await lab.run(Step.CREATE_PULL_REQUEST)
+    assert refused.verdict is Verdict.UNPROVEN
+    assert _pull_requests(lab) == []
+
+
+async def test_what_others_pushed_is_not_replaced(lab: StepLab) -> None:
+    """A branch to which somebody else has written is left as it is, and the step fails with a remedy."""
+    await lab.open_to(Step.CREATE_PULL_REQUEST)
+    others = lab.origin.push({"others.txt": "mine\n"}, branch=BRANCH)
+    lab.scenario(create_pull_request={"answer": WORDS})
+    with pytest.raises(ApplicationError, match="has commits") as failed:
+        await lab.run(Step.CREATE_PULL_REQUEST)
+    assert failed.value.non_retryable
+    assert failed.value.details[0].remedy
+    assert lab.origin.sha(BRANCH) == others

@@ -1,0 +1,156 @@
+"""How an agent can end without an answer: a crash, a limit, a cancel, a worker's stop, a reset."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from fakes.agent_lab import carriers, mark_of, wait_until
+from fakes.repositories import git
+from fakes.step_lab import FIXED, IMPLEMENTED, StepLab
+from temporalio.activity import ActivityCancellationDetails
+from temporalio.exceptions import ApplicationError
+from temporalio.testing import ActivityEnvironment
+
+from septet.contracts.names import Step, Verdict
+from septet.contracts.order import Timeouts
+from septet.contracts.steps import StepResult
+
+_HALF = {"src/half.py": "half\n"}
+_WHOLE = {"edits": {"src/app.py": FIXED}, "answer": IMPLEMENTED}
+
+
+def _applies(patch: str | None, origin: Path, folder: Path) -> bool:
+    """Return whether a patch applies to the base commit."""
+    assert patch is not None
+    git(folder, "clone", "-q", str(origin), "base")
+    git(folder / "base", "apply", "--check", patch)
+    return True
+
+
+async def _hanging(lab: StepLab) -> tuple[asyncio.Task[StepResult], ActivityEnvironment]:
+    """Return a step whose agent has edited and does not end."""
+    await lab.open_to(Step.IMPLEMENT_PLAN)
+    lab.scenario(implement_plan=[{"edits": _HALF, "hang": True}, _WHOLE])
+    environment = ActivityEnvironment()
+    running = asyncio.ensure_future(lab.running(lab.call(Step.IMPLEMENT_PLAN), environment))
+    await wait_until((lab.worktree / "src/half.py").exists)
+    return running, environment
+
+
+async def test_a_crash_costs_no_work(lab: StepLab, tmp_path: Path) -> None:
+    """An agent that crashes twice begins anew from the checkpoint; what it had done is in a rescue that applies."""
+    await lab.open_to(Step.IMPLEMENT_PLAN)
+    crash = {"edits": _HALF, "crash_after_edits": 1}
+    lab.scenario(implement_plan=[crash, crash, _WHOLE])
+    done = await lab.run(Step.IMPLEMENT_PLAN)
+    assert (done.verdict, done.recovered_by, done.agent_starts) == (Verdict.DONE, "rerun", 3)
+    assert not (lab.worktree / "src/half.py").exists()
+    (rescue,) = done.rescues
+    assert _applies(rescue.patch, lab.origin.bare, tmp_path)
+    assert "half.py" in Path(rescue.patch or "").read_text(encoding="utf-8")
+
+
+async def test_an_agent_that_only_crashes_fails_the_step_with_a_rescue(lab: StepLab, tmp_path: Path) -> None:
+    """When every rung has crashed, the error's details hold what was used, and the rescues of what was done."""
+    await lab.open_to(Step.IMPLEMENT_PLAN)
+    lab.scenario(implement_plan={"edits": _HALF, "crash_after_edits": 1})
+    with pytest.raises(ApplicationError) as failed:
+        await lab.run(Step.IMPLEMENT_PLAN)
+    assert (failed.value.type, failed.value.non_retryable) == ("AgentGaveUp", True)
+    result = failed.value.details[0].result
+    assert (result.verdict, result.agent_starts) == (Verdict.FAILED, 3)
+    assert result.session_id is not None
+    assert [rescue.snapshot for rescue in result.rescues] == lab.snapshots("rescue")
+    assert _applies(result.rescues[-1].patch, lab.origin.bare, tmp_path)
+
+
+async def test_a_person_s_cancel_ends_the_agent_with_a_rescue(lab: StepLab) -> None:
+    """A cancelled work order ends its agent and everything below it, and keeps what was done."""
+    running, environment = await _hanging(lab)
+    environment.cancel(ActivityCancellationDetails(cancel_requested=True))
+    cancelled = await running
+    assert cancelled.verdict is Verdict.CANCELLED
+    assert [rescue.snapshot for rescue in cancelled.rescues] == lab.snapshots("rescue")
+    assert cancelled.session_id is not None
+    assert carriers(mark_of(lab.runs[0])) == []
+
+
+async def test_a_worker_s_stop_leaves_the_agent_alive(lab: StepLab) -> None:
+    """A worker that stops leaves its agent to the next one, which adopts it; nothing is paid twice."""
+    running, environment = await _hanging(lab)
+    environment.cancel(ActivityCancellationDetails(worker_shutdown=True))
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert lab.runs[0].lives()
+    assert lab.snapshots("rescue") == []
+
+    environment = ActivityEnvironment()
+    call = lab.call(Step.IMPLEMENT_PLAN)
+    adopting = asyncio.ensure_future(lab.running(call, environment))
+    await wait_until(lambda: lab.runs[0].epoch() == 2)
+    environment.cancel(ActivityCancellationDetails(cancel_requested=True))
+    assert (await adopting).verdict is Verdict.CANCELLED
+    assert len(lab.runs) == 1
+
+
+async def test_the_wall_limit_ends_the_agent_and_its_children(lab: StepLab) -> None:
+    """A limit of time ends everything below the agent; output, session, usage and work are kept and told."""
+    lab.agent("""
+init()
+turn('m1')
+write('src/half.py', 'half')
+detached(lambda: time.sleep(60))
+time.sleep(60)
+""")
+    await lab.open_to(Step.IMPLEMENT_PLAN)
+    with pytest.raises(ApplicationError) as failed:
+        await lab.run(Step.IMPLEMENT_PLAN, limits=Timeouts(wall_seconds=0.7))
+    run = lab.runs[0]
+    assert failed.value.type == "AgentLimit"
+    assert carriers(mark_of(run)) == []
+    assert b'"m1"' in run.stdout.read_bytes()
+    facts = failed.value.details[0]
+    assert facts.remedy
+    assert facts.result.session_id == run.record.session_id  # type: ignore[union-attr]
+    assert facts.result.usage.input_tokens == 5
+    assert [rescue.snapshot for rescue in facts.result.rescues] == lab.snapshots("rescue")
+    assert (lab.worktree / "src/half.py").exists()
+
+
+async def test_a_reset_returns_to_where_the_step_began(lab: StepLab) -> None:
+    """Another workflow run ends the agent that it finds, rescues what it did, and begins from the checkpoint."""
+    running, environment = await _hanging(lab)
+    call = lab.call(Step.IMPLEMENT_PLAN)
+    environment.cancel(ActivityCancellationDetails(worker_shutdown=True))
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    lab.run_id = "run-2"
+    done = await lab.running(call)
+    assert (done.verdict, done.agent_starts) == (Verdict.DONE, 1)
+    assert not (lab.worktree / "src/half.py").exists()
+    assert carriers(mark_of(lab.runs[0])) == []
+    (rescue,) = done.rescues
+    assert "begins anew" in rescue.reason
+
+
+async def test_a_busy_model_is_waited_for_without_a_rescue(lab: StepLab) -> None:
+    """What passes by itself is for Temporal to try again: nothing is rescued, nothing is lost."""
+    await lab.open_to(Step.IMPLEMENT_PLAN)
+    lab.scenario(implement_plan={"api_error": 529})
+    with pytest.raises(ApplicationError) as failed:
+        await lab.run(Step.IMPLEMENT_PLAN)
+    assert (failed.value.type, failed.value.non_retryable) == ("AgentApiUnavailable", False)
+    assert failed.value.next_retry_delay is not None
+    assert lab.snapshots("rescue") == []
+
+
+async def test_a_workspace_that_is_not_here_says_so(lab: StepLab) -> None:
+    """A step whose workspace is on another host fails at once, with the place in its message."""
+    await lab.open()
+    call = lab.call(Step.CLASSIFY_ISSUE)
+    assert lab.workspace is not None
+    elsewhere = lab.workspace.model_copy(update={"work_order_id": "wo-2"})
+    with pytest.raises(ApplicationError) as failed:
+        await lab.running(call.model_copy(update={"workspace": elsewhere}))
+    assert (failed.value.type, failed.value.non_retryable) == ("NotFound", True)
+    assert "wo-2" in failed.value.message

@@ -1,0 +1,112 @@
+import pytest
+from fakes.pictures import picture
+from fakes.step_lab import FIXED, IMPLEMENTED, StepLab
+from temporalio.exceptions import ApplicationError
+
+from septet.contracts.names import Step, Verdict
+from septet.contracts.steps import StepCall, StepResult
+
+_SPOILED = {"edits": {"src/app.py": FIXED}, "malformed": "prose"}
+
+
+async def _unread(lab: StepLab) -> tuple[StepCall, StepResult]:
+    """Return a step whose answer could not be read."""
+    await lab.open_to(Step.IMPLEMENT_PLAN)
+    call = lab.call(Step.IMPLEMENT_PLAN)
+    return call, await lab.running(call)
+
+
+def _agent(lab: StepLab, when_asked_again: str) -> None:
+    """Let the agent do its work without an answer, and then something of its own."""
+    lab.agent(f"""
+if not resumed:
+    write('src/app.py', {FIXED!r})
+    init(); turn('m1'); result('All done, it looks fine.')
+else:
+{when_asked_again}
+""")
+
+
+async def test_what_the_finalizer_used_is_added(lab: StepLab) -> None:
+    """The step's usage and duration are those of the work and of the question together; its facts stay."""
+    lab.scenario(implement_plan=_SPOILED)
+    call, unread = await _unread(lab)
+    done = await lab.finalize(call, unread)
+    asked = lab.runs[-1]
+    assert (done.verdict, done.parsed_by) == (Verdict.DONE, "structured")
+    assert done.usage.input_tokens > unread.usage.input_tokens > 0
+    assert (done.usage.cost_usd or 0) > (unread.usage.cost_usd or 0) > 0
+    assert done.duration_seconds > unread.duration_seconds
+    assert (done.files_changed, done.run) == (unread.files_changed, unread.run)
+    assert asked.folder.name == "5-implement_plan-finalizer-1"
+
+
+async def test_the_finalizer_has_no_tools_and_reads_what_was_wrong(lab: StepLab) -> None:
+    """The question goes to the same session, without tools, and names the reasons and the schema."""
+    lab.scenario(implement_plan=_SPOILED)
+    call, unread = await _unread(lab)
+    await lab.finalize(call, unread)
+    record = lab.runs[-1].record
+    assert record is not None
+    assert record.resumed_from == unread.session_id
+    assert record.argv[record.argv.index("--tools") + 1] == ""
+    prompt = (lab.runs[-1].folder / "prompt.md").read_text(encoding="utf-8")
+    assert all(words in prompt for words in (*unread.reasons, "key_changes_made", "Do not edit files"))
+
+
+async def test_a_second_question_has_other_words_and_is_the_last(lab: StepLab) -> None:
+    """A first failure leaves the step for another question; after the second one the work is in a rescue."""
+    lab.scenario(implement_plan=_SPOILED | {"finalizer": {"malformed": "prose"}})
+    call, unread = await _unread(lab)
+    first = await lab.finalize(call, unread)
+    assert (first.verdict, first.checkpoint, first.rescues) == (Verdict.UNPARSED, unread.checkpoint, ())
+    second = await lab.finalize(call, first, attempt=2)
+    assert (second.verdict, second.result_text) == (Verdict.UNPARSED, None)
+    assert [rescue.snapshot for rescue in second.rescues] == lab.snapshots("rescue")
+    prompts = {(run.folder / "prompt.md").read_bytes() for run in lab.runs}
+    assert len(prompts) == 3
+    assert (lab.worktree / "src/app.py").read_text(encoding="utf-8") == FIXED
+
+
+async def test_what_a_finalizer_does_to_the_worktree_is_undone(lab: StepLab) -> None:
+    """A finalizer that edits, though told not to, changes nothing: its edits are in a rescue, with a warning."""
+    _agent(lab, f"    write('src/app.py', 'broken'); write('new.txt', 'x'); answer({IMPLEMENTED!r})")
+    call, unread = await _unread(lab)
+    work = picture(lab.worktree)
+    done = await lab.finalize(call, unread)
+    assert done.verdict is Verdict.DONE
+    assert picture(lab.worktree) == work
+    (rescue,) = lab.snapshots("rescue")
+    assert any("changed the worktree" in warning and rescue in warning for warning in done.warnings)
+    assert [kept.snapshot for kept in done.rescues] == [rescue]
+
+
+async def test_a_finalizer_that_crashes_is_no_answer(lab: StepLab) -> None:
+    """A finalizer that crashes on every rung counts as one that gave no answer; the work stays."""
+    _agent(lab, "    write('src/app.py', 'broken'); os.kill(os.getpid(), 9)")
+    call, unread = await _unread(lab)
+    asked = await lab.finalize(call, unread)
+    assert (asked.verdict, asked.checkpoint) == (Verdict.UNPARSED, unread.checkpoint)
+    assert "crash" in asked.reasons[0] or "without a result" in asked.reasons[0]
+    assert (lab.worktree / "src/app.py").read_text(encoding="utf-8") == FIXED
+
+
+async def test_a_finalizer_whose_answer_does_not_hold_is_refused(lab: StepLab) -> None:
+    """The finalizer's answer is held against the evidence as the step's own would have been."""
+    lab.scenario(implement_plan={"edits": {}, "malformed": "prose"})
+    call, unread = await _unread(lab)
+    refused = await lab.finalize(call, unread)
+    assert refused.verdict is Verdict.UNPROVEN
+    assert "Nothing changed beyond the plan" in refused.reasons[0]
+
+
+async def test_a_model_that_refuses_the_finalizer_fails_it(lab: StepLab) -> None:
+    """A refusal of the model's API is no malformed answer: it is told with its remedy, and nothing is lost."""
+    lab.scenario(implement_plan=_SPOILED | {"finalizer": {"api_error": 401}})
+    call, unread = await _unread(lab)
+    with pytest.raises(ApplicationError) as failed:
+        await lab.finalize(call, unread)
+    assert failed.value.type == "AgentApi"
+    assert failed.value.non_retryable
+    assert failed.value.details[0].remedy
+    assert (lab.worktree / "src/app.py").read_text(encoding="utf-8") == FIXED

@@ -1,0 +1,80 @@
+from fakes.repositories import git
+from fakes.step_lab import BRANCH, FIXED, IMPLEMENTED, PLAN, StepLab
+
+from septet.contracts.names import Step, Verdict
+
+
+async def test_changes_beyond_the_plan_are_the_work(lab: StepLab) -> None:
+    """A file that changed beside the plan proves the work, and the summary is the step's text."""
+    await lab.open_to(Step.IMPLEMENT_PLAN)
+    lab.scenario(implement_plan={"edits": {"src/app.py": FIXED}, "answer": IMPLEMENTED})
+    done = await lab.run(Step.IMPLEMENT_PLAN)
+    assert (done.verdict, done.result_text) == (Verdict.DONE, "Totals are right.")
+    assert {change.path: change.operation for change in done.files_changed} == {
+        PLAN: "create",
+        "src/app.py": "modify",
+    }
+
+
+async def test_a_plan_alone_is_no_work(lab: StepLab) -> None:
+    """When only the plan's file changed, the claim of success is not proven."""
+    await lab.open_to(Step.IMPLEMENT_PLAN)
+    lab.scenario(implement_plan={"edits": {PLAN: "# Bug: another plan\n"}, "answer": IMPLEMENTED})
+    refused = await lab.run(Step.IMPLEMENT_PLAN)
+    assert refused.verdict is Verdict.UNPROVEN
+    assert "Nothing changed beyond the plan" in refused.reasons[0]
+
+
+async def test_the_agents_own_commits_are_kept(lab: StepLab) -> None:
+    """An agent that commits its work has done no wrong: HEAD stays at its commit."""
+    lab.agent(f"""
+write('src/app.py', {FIXED!r})
+git('add', '-A')
+git('commit', '-q', '-m', 'the agent commits')
+answer({IMPLEMENTED!r})
+""")
+    await lab.open_to(Step.IMPLEMENT_PLAN)
+    done = await lab.run(Step.IMPLEMENT_PLAN)
+    assert done.verdict is Verdict.DONE
+    assert git(lab.worktree, "log", "-1", "--format=%s") == "the agent commits"
+    assert {change.path for change in done.files_changed} == {PLAN, "src/app.py"}
+
+
+async def test_an_agent_that_says_it_failed_is_believed(lab: StepLab) -> None:
+    """`success: false` is neither a success nor a parse error: the work is in a rescue, with the agent's words."""
+    await lab.open_to(Step.IMPLEMENT_PLAN)
+    lab.scenario(implement_plan={"edits": {"src/half.py": "half\n"}, "refuse": "The plan contradicts itself."})
+    refused = await lab.run(Step.IMPLEMENT_PLAN)
+    assert (refused.verdict, refused.result_text) == (Verdict.REFUSED, None)
+    assert "The plan contradicts itself." in refused.reasons[0]
+    assert [rescue.snapshot for rescue in refused.rescues] == lab.snapshots("rescue")
+    assert (lab.worktree / "src/half.py").exists()
+
+
+async def test_work_on_another_branch_is_refused(lab: StepLab) -> None:
+    """The work belongs on the work order's branch."""
+    lab.agent(f"""
+git('checkout', '-q', '-b', 'elsewhere')
+write('src/app.py', {FIXED!r})
+answer({IMPLEMENTED!r})
+""")
+    await lab.open_to(Step.IMPLEMENT_PLAN)
+    refused = await lab.run(Step.IMPLEMENT_PLAN)
+    assert refused.verdict is Verdict.UNPROVEN
+    assert f"HEAD is on elsewhere: go back to {BRANCH}." in refused.reasons[0]
+
+
+async def test_a_branch_without_the_base_commit_is_refused(lab: StepLab) -> None:
+    """History that no longer holds the commit where the work began is not proven."""
+    lab.agent(f"""
+git('checkout', '-q', '--orphan', 'fresh')
+write('src/app.py', {FIXED!r})
+git('add', '-A')
+git('commit', '-q', '-m', 'a new history')
+git('branch', '-q', '-M', {BRANCH!r})
+answer({IMPLEMENTED!r})
+""")
+    await lab.open_to(Step.IMPLEMENT_PLAN)
+    refused = await lab.run(Step.IMPLEMENT_PLAN)
+    assert refused.verdict is Verdict.UNPROVEN
+    assert lab.place.base_sha in refused.reasons[0]

@@ -1,0 +1,101 @@
+import json
+
+import pytest
+from fakes.repositories import git
+from fakes.step_lab import TITLE, StepLab
+from temporalio.exceptions import ApplicationError
+
+from septet.contracts.names import Step, Verdict
+from septet.forges.choose import forge_for
+from septet.forges.local import LocalForge
+from septet.git.address import parse_address
+
+
+async def test_a_workspace_is_a_clone_of_its_own(lab: StepLab) -> None:
+    """A workspace stands at the base commit, with a first snapshot, on the host's own queue."""
+    opened = await lab.open()
+    assert opened.path == str(lab.worktree)
+    assert opened.task_queue == lab.parts.host_queue
+    assert opened.base_sha == git(lab.worktree, "rev-parse", "HEAD") == lab.origin.sha("main")
+    assert (opened.agent, opened.forge, opened.base_branch) == ("scripted", "local", "main")
+    assert (opened.issue_number, opened.issue_title, opened.issue_url) == ("", TITLE, None)
+    assert [opened.checkpoint] == lab.snapshots("base")
+
+
+async def test_opening_again_changes_nothing(lab: StepLab) -> None:
+    """The attempt after a lost result finds the workspace, and takes no second first snapshot."""
+    opened = await lab.open()
+    lab.origin.push({"later.txt": "x"})
+    assert await lab.open() == opened
+    assert lab.snapshots() == [opened.checkpoint]
+
+
+async def test_a_used_id_is_refused(lab: StepLab) -> None:
+    """Another work order of the same id cannot have the workspace."""
+    await lab.open()
+    lab.run_id = "run-2"
+    with pytest.raises(ApplicationError) as failed:
+        await lab.open()
+    assert (failed.value.type, failed.value.non_retryable) == ("AlreadyRunning", True)
+
+
+async def test_an_issue_of_the_forge_is_read_once(lab: StepLab) -> None:
+    """Number, title, body, labels and comments reach the agent as they were when the work order began."""
+    forge = forge_for(parse_address(str(lab.origin.bare)), lab.parts.host.settings)
+    assert isinstance(forge, LocalForge)
+    forge.add_issue(TITLE, "All totals are 0.", labels=("bug",))
+    opened = await lab.open(issue=1, title=None, description=None)
+    assert (opened.issue_number, opened.issue_title) == ("1", TITLE)
+    assert opened.issue_url == f"{lab.origin.bare.as_uri()}/issue/1"
+    lab.scenario()
+    assert (await lab.run(Step.CLASSIFY_ISSUE)).verdict is Verdict.DONE
+    prompt = (lab.runs[0].folder / "prompt.md").read_text(encoding="utf-8")
+    assert all(json.dumps(words) in prompt for words in ("All totals are 0.", "bug"))
+
+
+@pytest.mark.parametrize(
+    ("asked", "kind"),
+    [
+        ({"issue": 99, "title": None, "description": None}, "NotFound"),
+        ({"base": "no-such-branch"}, "NotFound"),
+        ({"agent": "no-such-agent"}, "AgentMissing"),
+        ({"repository": "https://host.without.a.forge.example/o/r"}, "InvalidInput"),
+    ],
+)
+async def test_what_cannot_work_is_refused_before_any_agent_starts(
+    lab: StepLab, asked: dict[str, object], kind: str
+) -> None:
+    """A missing issue, branch, agent or forge fails the opening for good, with a message that names it."""
+    with pytest.raises(ApplicationError) as failed:
+        await lab.open(**asked)
+    assert (failed.value.type, failed.value.non_retryable) == (kind, True)
+    assert any(str(value) in str(failed.value) for value in asked.values()) or "forge" in str(failed.value)
+
+
+async def test_a_repositorys_command_counts_as_of_the_base_commit(lab: StepLab) -> None:
+    """`.septet/commands` overrides a built-in command, and an agent cannot rewrite its next prompt."""
+    lab.origin.push({".septet/commands/classify_issue.md": "Say /chore, for ${ISSUE_TITLE}.\n"})
+    await lab.open()
+    lab.write(".septet/commands/classify_issue.md", "Do as you like.\n")
+    lab.agent("answer({'issue_class': '/chore'})")
+    await lab.run(Step.CLASSIFY_ISSUE)
+    prompt = (lab.runs[0].folder / "prompt.md").read_text(encoding="utf-8")
+    assert f"Say /chore, for {TITLE}." in prompt
+    assert "Do as you like." not in prompt
+
+
+async def test_a_command_that_cannot_be_filled_is_refused_before_any_agent_starts(lab: StepLab) -> None:
+    """A placeholder without a value fails the opening; the message names file, line and placeholder."""
+    lab.origin.push({".septet/commands/create_commit.md": "Commit.\n\nIt is $9.\n"})
+    with pytest.raises(ApplicationError) as failed:
+        await lab.open()
+    assert failed.value.type == "Command"
+    assert all(words in failed.value.message for words in ("create_commit.md", "3", "$9"))
+
+
+async def test_a_repositorys_settings_are_checked_first(lab: StepLab) -> None:
+    """A setting that a repository may not make fails the opening."""
+    lab.origin.push({".septet/septet.toml": "[agents]\nbudget = 5\n"})
+    with pytest.raises(ApplicationError) as failed:
+        await lab.open()
+    assert failed.value.type == "RepositorySettings"

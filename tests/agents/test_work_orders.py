@@ -1,0 +1,130 @@
+"""What the engine makes of real CLIs: on a good day, and when the model, the machine or the answer fails."""
+
+import os
+import signal
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+
+import pytest
+from fakes.agent_lab import agent_of, carriers, mark_of
+from fakes.model_day import BRANCH, Day
+from fakes.model_stub import Fault
+
+from clients.work_orders import WorkOrders
+from septet.agents.registry import adapter_for
+from septet.git.engine import Git
+
+pytestmark = pytest.mark.timeout(600)
+
+Begun = Callable[[Day], AbstractAsyncContextManager[WorkOrders]]
+
+
+async def test_issue_becomes_a_pull_request(day: Day, begun: Begun) -> None:
+    """All seven steps are done by the CLI, and the branch on the origin holds the change."""
+    async with begun(day) as orders:
+        await day.start(orders)
+        task = await orders.wait(day.order_id)
+    assert (task.status, task.error) == ("completed", None)
+    assert [step.success for step in task.steps] == [True] * 7
+    assert task.branch_name == BRANCH
+    git = Git(day.sample.origin, env={"PATH": os.environ["PATH"]})
+    assert b"quantity >= BULK_QUANTITY" in git.run("show", f"{BRANCH}:shop/pricing.py")
+    assert all(step.session_id for step in task.steps)
+    assert all(len(day.runs_of(step.step)) == 1 for step in task.steps)
+    if day.cli != "copilot":
+        assert task.usage.input_tokens >= 7 * 800
+
+
+async def test_answer_that_is_prose_is_mended_by_the_finalizer(day: Day, begun: Begun) -> None:
+    """The same session is asked for its answer alone, and gives it."""
+    day.goes_wrong(Fault("classify_issue", "prose", times=5))
+    async with begun(day) as orders:
+        await day.start(orders)
+        step = await day.done(orders, "classify_issue")
+        finalizers = day.runs_of("classify_issue-finalizer")
+    assert (step.output, step.recovered_by) == ("/bug", "finalizer")
+    assert [run.record.resumed_from for run in finalizers if run.record] == [step.session_id]
+
+
+async def test_overload_that_passes_soon_is_waited_for(day: Day, begun: Begun) -> None:
+    """A CLI that asks again by itself may do so, a few times; one that does not is started again."""
+    day.goes_wrong(Fault("classify_issue", 529 if day.cli == "claude" else 503, times=1))
+    async with begun(day) as orders:
+        await day.start(orders)
+        step = await day.done(orders, "classify_issue")
+    assert step.output == "/bug"
+
+
+@pytest.mark.parametrize(("cli", "times"), [("claude", 4), ("codex", 5)], indirect=["cli"])
+async def test_overload_that_lasts_is_waited_for_without_an_agent(day: Day, times: int, begun: Begun) -> None:
+    """Once the CLI has given up, the engine waits as long as is wise, and starts it again."""
+    day.goes_wrong(Fault("classify_issue", 529 if day.cli == "claude" else 503, times=times))
+    async with begun(day) as orders:
+        await day.start(orders)
+        step = await day.done(orders, "classify_issue")
+        runs = day.runs_of("classify_issue")
+    assert step.output == "/bug"
+    assert [run.record.because for run in runs if run.record] == ["first", "waited"]
+
+
+async def test_refused_key_stops_at_once(day: Day, begun: Begun) -> None:
+    """One agent, no retry, and an error that says how to go on."""
+    day.goes_wrong(Fault("classify_issue", 401, times=1000))
+    async with begun(day) as orders:
+        await day.start(orders)
+        task = await orders.wait(day.order_id)
+        runs = day.runs_of("classify_issue")
+    assert task.status == "failed"
+    assert task.error is not None
+    assert "Log the agent's CLI in" in task.error.remedy
+    assert len(runs) == 1
+
+
+async def test_agent_killed_in_a_tool_call_is_taken_up_again(day: Day, begun: Begun, tmp_path: Path) -> None:
+    """After SIGKILL nothing of it lives on, and its session, or else a new one, finishes the step."""
+    mark = tmp_path / "in-the-tool"
+    slow = f"test -e {mark} || {{ touch {mark}; exec sleep 600; }}"
+    day.does("build_plan", slow, *day.model.parts["build_plan"].commands)
+    async with begun(day) as orders:
+        await day.start(orders)
+        await day.until(orders, lambda _: mark.exists())
+        first = day.runs_of("build_plan")[0]
+        os.kill(agent_of(first), signal.SIGKILL)
+        await day.until(orders, lambda _: first.exit() is not None)
+        assert carriers(mark_of(first)) == []
+        step = await day.done(orders, "build_plan")
+        second = day.runs_of("build_plan")[1].record
+    assert step.success
+    assert second is not None
+    if adapter_for(day.cli).capabilities.resumes_after_kill:
+        assert (second.because, second.resumed_from) == ("crashed", step.session_id)
+    else:
+        assert second.because == "rerun"
+
+
+async def test_model_that_hangs_costs_no_session(day: Day, begun: Begun) -> None:
+    """A stream that opens and is then silent ends at the idle limit; its session is resumed and finishes."""
+    day.goes_wrong(Fault("build_plan", "hang", results=1))
+    async with begun(day) as orders:
+        await day.start(orders)
+        step = await day.done(orders, "build_plan")
+        first, second = day.runs_of("build_plan")
+    end = first.exit()
+    assert end is not None
+    assert end.cause == "idle_limit"
+    assert second.record is not None
+    assert (second.record.because, second.record.resumed_from) == ("limit", step.session_id)
+
+
+async def test_process_that_a_tool_leaves_ends_with_its_step(day: Day, begun: Begun, tmp_path: Path) -> None:
+    """What a tool starts in the background, in a session of its own, is gone when the step is done."""
+    told = tmp_path / "pid"
+    leave = f"setsid nohup sleep 600 >/dev/null 2>&1 & echo $! > {told}; sleep 0.2"
+    day.does("build_plan", leave, *day.model.parts["build_plan"].commands)
+    async with begun(day) as orders:
+        await day.start(orders)
+        await day.done(orders, "build_plan")
+        run = day.runs_of("build_plan")[0]
+    assert told.exists()
+    assert carriers(mark_of(run)) == []

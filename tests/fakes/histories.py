@@ -1,0 +1,136 @@
+"""Work orders whose histories are recorded, each with the doubles that make it go its way."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any, Final
+
+from fakes.activities import Behaviour, Doubles, done, ended
+from temporalio import activity
+from temporalio.client import Client, WorkflowFailureError, WorkflowHandle, WorkflowHistory
+from temporalio.worker import Worker
+
+from activities._failures import failure
+from clients.work_orders import WorkOrders
+from septet.contracts.facts import Rescue
+from septet.contracts.names import Step, Verdict
+from septet.contracts.steps import FinalizeCall, StepCall, StepResult
+from septet.errors import AgentMissingError
+from workflows.work_order import WorkOrder
+
+QUEUE: Final = "histories"
+_WITHIN_SECONDS: Final = 60.0
+_ORDER: Final = {"repository": "/app", "issue": 1}
+_RESCUE: Final = Rescue(
+    snapshot="wo/0005-rescue", reason="no answer", step="implement_plan", patch="/rescue.patch"
+)
+
+Handle = WorkflowHandle[Any, Any]
+Event = Callable[[Client, Handle], Awaitable[None]]
+
+
+async def _nothing(client: Client, handle: Handle) -> None:
+    """Let it run to its end."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """One work order: what it is given, how its steps end, and what happens to it meanwhile."""
+
+    steps: dict[Step, Sequence[Behaviour]] = field(default_factory=dict)
+    finalizer: Sequence[Callable[[FinalizeCall], StepResult]] = ()
+    order: Any = field(default_factory=lambda: _ORDER)
+    event: Event = _nothing
+
+
+def _unparsed(call: StepCall) -> StepResult:
+    return ended(call, Verdict.UNPARSED, "no JSON was found")
+
+
+def _refused(call: StepCall) -> StepResult:
+    return ended(call, Verdict.REFUSED, "The plan contradicts itself.", rescues=(_RESCUE,))
+
+
+def _no_plan(call: StepCall) -> StepResult:
+    return done(call, "0")
+
+
+def _no_agent(_call: StepCall) -> StepResult:
+    raise failure(AgentMissingError("claude was not found.", remedy="Install it."))
+
+
+async def _until_cancelled(call: StepCall) -> StepResult:
+    try:
+        while True:
+            activity.heartbeat("works")
+            await asyncio.sleep(0.05)
+    except asyncio.CancelledError:
+        return ended(call, Verdict.CANCELLED, "cancelled", rescues=(_RESCUE,))
+
+
+async def _cancel(_client: Client, handle: Handle) -> None:
+    """Cancel it while its agent works."""
+    async with asyncio.timeout(_WITHIN_SECONDS):
+        while await handle.query(WorkOrder.running_step) != Step.IMPLEMENT_PLAN:  # noqa: ASYNC110 -- it can only be asked
+            await asyncio.sleep(0.02)
+    await handle.cancel()
+
+
+async def _retry(client: Client, handle: Handle) -> None:
+    """Wait until it has failed, and reset it to the step that failed."""
+    await _end_of(handle)
+    await WorkOrders(client, QUEUE).retry(handle.id)
+
+
+TOLD: Final = {
+    "completed": Told(),
+    "text": Told(
+        order={"repository": "/app", "title": "Totals are wrong", "description": "Ten items.", "priority": 5}
+    ),
+    "finalizer": Told({Step.IMPLEMENT_PLAN: [_unparsed]}, [lambda asked: done(asked.call)]),
+    "finalizer-exhausted": Told(
+        {Step.IMPLEMENT_PLAN: [_unparsed, done]},
+        [
+            lambda asked: ended(asked.call, Verdict.UNPARSED, "prose again"),
+            lambda asked: ended(asked.call, Verdict.UNPARSED, "and again", rescues=(_RESCUE,)),
+        ],
+    ),
+    "refused": Told({Step.IMPLEMENT_PLAN: [_refused]}),
+    "agent-missing": Told({Step.CLASSIFY_ISSUE: [_no_agent]}),
+    "cancelled": Told({Step.IMPLEMENT_PLAN: [_until_cancelled]}, event=_cancel),
+    "invalid-input": Told(order={"repository": "/app", "issue": "42"}),
+    "second-plan": Told({Step.FIND_PLAN_FILE: [_no_plan, done]}),
+    "no-plan": Told({Step.FIND_PLAN_FILE: [_no_plan]}),
+    "retried": Told({Step.IMPLEMENT_PLAN: [_refused, _refused, done]}, event=_retry),
+}
+"""By name: the work order's id is `wo-<name>`."""
+
+
+async def history_of(client: Client, name: str) -> WorkflowHistory:
+    """Let the work order of that name run to its end on a real server, and return the history of its last run."""
+    told = TOLD[name]
+    doubles = Doubles(QUEUE, told.steps, told.finalizer)
+    worker = Worker(
+        client,
+        task_queue=QUEUE,
+        workflows=[WorkOrder],
+        activities=doubles.activities(),
+        identity="recorder",
+        max_heartbeat_throttle_interval=timedelta(seconds=0.1),
+        default_heartbeat_throttle_interval=timedelta(seconds=0.1),
+    )
+    async with worker:
+        handle = await client.start_workflow("WorkOrder", told.order, id=f"wo-{name}", task_queue=QUEUE)
+        await told.event(client, handle)
+        last = client.get_workflow_handle(handle.id)
+        await _end_of(last)
+        return await last.fetch_history()
+
+
+async def _end_of(handle: Handle) -> None:
+    async with asyncio.timeout(_WITHIN_SECONDS):
+        try:
+            await handle.result()
+        except WorkflowFailureError:
+            return

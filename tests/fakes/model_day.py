@@ -1,0 +1,201 @@
+"""A day of work for a real CLI: how it is pointed at the model, what the model does, and what can be seen of it."""
+
+import asyncio
+import json
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from fakes.model_stub import Fault, Model, Part
+
+from clients.work_orders import WorkOrders
+from septet.agents.runs import Run, Runs
+from septet.contracts.order import Timeouts, WorkOrderInput
+from septet.contracts.task import Task, TaskStep
+from septet.sample.sample import Sample
+
+ORDER_ID: Final = "wo-real"
+PLAN: Final = "specs/issue-1-plan.md"
+BRANCH: Final = f"bug-issue-1-{ORDER_ID}-discount-from-ten"
+_MODELS: Final = {"gemini": "gemini-2.5-pro", "codex": "gpt-5.4"}
+_IDLE_SECONDS: Final = {"claude": 8.0, "codex": 8.0, "copilot": 20.0, "gemini": 20.0, "opencode": 45.0}
+"""Longer than the silence of each CLI's start on a busy machine."""
+_PATIENCE_SECONDS: Final = 240.0
+_CODEX: Final = """\
+model_provider = "stub"
+model = "gpt-5.4"
+check_for_update_on_startup = false
+[analytics]
+enabled = false
+[model_providers.stub]
+name = "stub"
+base_url = "{address}/v1"
+env_key = "CODEX_API_KEY"
+wire_api = "responses"
+request_max_retries = 1
+stream_max_retries = 1
+"""
+
+
+@dataclass
+class Day:
+    """One work order with one CLI."""
+
+    cli: str
+    root: Path
+    home: Path
+    programs: Mapping[str, str]
+    model: Model
+    order_id: str = ORDER_ID
+    _seen: tuple[Sample, Runs] | None = None
+    began: float = field(default_factory=time.monotonic)
+
+    def goes_wrong(self, fault: Fault) -> None:
+        """Let something go wrong in a step."""
+        self.model.faults.append(fault)
+
+    def does(self, step: str, *commands: str) -> None:
+        """Let the model run these commands in a step before it answers."""
+        self.model.parts[step] = Part(self.model.parts[step].answer, commands)
+
+    def opened(self, sample: Sample, runs: Runs) -> None:
+        """Note what was made for it."""
+        self._seen = sample, runs
+
+    @property
+    def sample(self) -> Sample:
+        """The repository."""
+        assert self._seen is not None
+        return self._seen[0]
+
+    @property
+    def runs(self) -> Runs:
+        """The agent runs."""
+        assert self._seen is not None
+        return self._seen[1]
+
+    def runs_of(self, step: str) -> list[Run]:
+        """Return the runs of a step, its finalizer's not among them."""
+        runs = self.runs.of(self.order_id)
+        return [run for run in runs if run.record is not None and run.record.step == step]
+
+    async def start(self, orders: WorkOrders) -> None:
+        """Start the work order."""
+        timeouts = Timeouts(wall_seconds=300, idle_seconds=_IDLE_SECONDS[self.cli], turns=50)
+        order = WorkOrderInput(
+            repository=str(self.sample.origin),
+            issue=self.sample.issue,
+            agent=self.cli,
+            model=_MODELS.get(self.cli),
+            timeouts=timeouts,
+        )
+        self.began = time.monotonic()
+        await orders.start(order, self.order_id)
+
+    async def done(self, orders: WorkOrders, step: str) -> TaskStep:
+        """Wait until a step is done and return it; the work order is cancelled then."""
+        task = await self.until(
+            orders, lambda task: any(told.step == step and told.success for told in task.steps)
+        )
+        await orders.cancel(self.order_id)
+        return next(told for told in task.steps if told.step == step)
+
+    async def until(self, orders: WorkOrders, holds: Callable[[Task], bool]) -> Task:
+        """Wait until something holds of the work order; fail when it is over and it does not."""
+        end = time.monotonic() + _PATIENCE_SECONDS
+        while time.monotonic() < end:
+            task = await orders.task(self.order_id)
+            if holds(task):
+                return task
+            if task.status in {"completed", "failed", "cancelled"}:
+                pytest.fail(f"it ended otherwise: {task.status}: {task.error}")
+            await asyncio.sleep(0.1)
+        pytest.fail(f"what is waited for did not come: {await orders.task(self.order_id)}")
+
+    def environment(self, address: str) -> dict[str, str]:
+        """Return the worker's environment: a home of its own, made-up keys, the model's address."""
+        env = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(self.home),
+            "TMPDIR": str(self.root),
+            "LANG": "C.UTF-8",
+            **self.programs,
+        }
+        return env | _POINTED[self.cli](address, self.home)
+
+
+def day_of(cli: str, programs: Mapping[str, str], home: Path, root: Path) -> Day:
+    """Return a day on which all goes well."""
+    return Day(cli, root, home, programs, Model(_parts()))
+
+
+def _parts() -> dict[str, Part]:
+    """Return what the model does in each step."""
+    plan = f"mkdir -p specs && printf '# Plan\\n\\nThe discount begins at ten items.\\n' > {PLAN}"
+    edit = "sed -i 's/quantity > BULK_QUANTITY/quantity >= BULK_QUANTITY/' shop/pricing.py"
+    summary = {"summary": "Ten items get the discount.", "key_changes_made": ["shop/pricing.py"]}
+    return {
+        "classify_issue": Part({"issue_class": "/bug"}),
+        "build_plan": Part({"plan_path": PLAN, "summary": "One comparison is wrong."}, (plan,)),
+        "find_plan_file": Part({"plan_path": PLAN}),
+        "generate_branch": Part({"branch_name": BRANCH}),
+        "implement_plan": Part({"success": True, **summary, "key_learnings": []}, (edit,)),
+        "create_commit": Part({"commit_message": "fix: give the discount from ten items on"}),
+        "create_pull_request": Part({"title": "Give the discount from ten items on", "body": "Fixes issue 1."}),
+    }
+
+
+def _claude(address: str, home: Path) -> dict[str, str]:
+    del home
+    return {"ANTHROPIC_BASE_URL": address, "ANTHROPIC_API_KEY": "made-up"}
+
+
+def _codex(address: str, home: Path) -> dict[str, str]:
+    folder = home / ".codex"
+    folder.mkdir(exist_ok=True)
+    (folder / "config.toml").write_text(_CODEX.format(address=address), encoding="utf-8")
+    return {"CODEX_HOME": str(folder), "CODEX_API_KEY": "made-up"}
+
+
+def _gemini(address: str, home: Path) -> dict[str, str]:
+    """Choose the way of logging in: by the address alone the CLI takes one that it then refuses."""
+    folder = home / ".gemini"
+    folder.mkdir(exist_ok=True)
+    chosen = {"security": {"auth": {"selectedType": "gemini-api-key"}}}
+    (folder / "settings.json").write_text(json.dumps(chosen), encoding="utf-8")
+    return {"GOOGLE_GEMINI_BASE_URL": address, "GEMINI_API_KEY": "made-up"}
+
+
+def _copilot(address: str, home: Path) -> dict[str, str]:
+    del home
+    return {
+        "COPILOT_OFFLINE": "true",
+        "COPILOT_PROVIDER_BASE_URL": f"{address}/v1",
+        "COPILOT_PROVIDER_API_KEY": "made-up",
+        "COPILOT_MODEL": "gpt-5.4",
+    }
+
+
+def _opencode(address: str, home: Path) -> dict[str, str]:
+    del home
+    provider: dict[str, Any] = {
+        "npm": "@ai-sdk/openai-compatible",
+        "name": "stub",
+        "options": {"baseURL": f"{address}/v1", "apiKey": "made-up"},
+        "models": {"stub-model": {"name": "stub", "limit": {"context": 200_000, "output": 8_000}}},
+    }
+    models = {"model": "stub/stub-model", "small_model": "stub/stub-model", "enabled_providers": ["stub"]}
+    return {"OPENCODE_CONFIG_CONTENT": json.dumps({**models, "provider": {"stub": provider}})}
+
+
+_POINTED: Final[Mapping[str, Callable[[str, Path], dict[str, str]]]] = {
+    "claude": _claude,
+    "codex": _codex,
+    "gemini": _gemini,
+    "copilot": _copilot,
+    "opencode": _opencode,
+}

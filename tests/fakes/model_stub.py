@@ -1,0 +1,204 @@
+"""A model that answers on loopback: what it says follows from the conversation alone, so that a resume fits in."""
+
+import gzip
+import json
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Final, Literal
+from urllib.parse import urlsplit
+
+from fakes.model_wires import RESULT, Call, Event, Said, Wire, model_in, wire_of
+
+_HEADING: Final = re.compile(r"^# (build_plan|[a-z_]+?)(?:_bug|_feature|_chore)?$", re.MULTILINE)
+_FINALIZER: Final = re.compile(r"answer for the step `([a-z_]+)`")
+_SHELLS: Final = ("Bash", "bash", "exec_command", "shell_command", "run_shell_command", "shell")
+_STRUCTURED: Final = "StructuredOutput"
+_HANG_SECONDS: Final = 300.0
+_MESSAGES: Final = {401: "invalid x-api-key", 500: "Internal server error", 503: "overloaded", 529: "Overloaded"}
+
+
+@dataclass(frozen=True)
+class Part:
+    """What the model does in one step: commands for the shell, and then its answer."""
+
+    answer: dict[str, Any]
+    commands: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a request asks for."""
+
+    step: str
+    finalizing: bool
+    results: int
+    """Tools that have answered since the step's prompt."""
+    tools: list[str]
+
+
+@dataclass
+class Fault:
+    """What goes wrong, in which step, how often: a status, a stream that hangs, or an answer that is prose."""
+
+    step: str
+    what: int | Literal["hang", "prose"]
+    times: int = 1
+    results: int = 0
+    """How many tools have answered by then."""
+
+    def meets(self, asked: Asked) -> bool:
+        """Say whether it is this request that goes wrong."""
+        return (self.step, self.results) == (asked.step, asked.results) and not asked.finalizing
+
+
+@dataclass
+class Model:
+    """The model's mind, and what it was asked."""
+
+    parts: dict[str, Part]
+    faults: list[Fault] = field(default_factory=list)
+    asked: list[Asked] = field(default_factory=list)
+    gone: threading.Event = field(default_factory=threading.Event)
+    """Set when the stub closes: nothing hangs on."""
+    _guard: threading.Lock = field(default_factory=threading.Lock)
+
+    def fault(self, asked: Asked) -> int | str | None:
+        """Note what is asked, and return what goes wrong with it; requests beside the work are spared."""
+        with self._guard:
+            self.asked.append(asked)
+            for fault in self.faults:
+                if fault.times and asked.tools and fault.meets(asked):
+                    fault.times -= 1
+                    return fault.what
+        return None
+
+    def says(self, asked: Asked) -> Said:
+        """Return what the model says next."""
+        part = self.parts.get(asked.step)
+        if part is None:
+            return Said("ok")
+        if asked.results < len(part.commands) and not asked.finalizing:
+            shell = next((name for name in _SHELLS if name in asked.tools), None)
+            if shell is not None:
+                return Said(call=Call(shell, _arguments(shell, part.commands[asked.results])))
+        structured = asked.finalizing or asked.results == len(part.commands)
+        if structured and _STRUCTURED in asked.tools:
+            return Said(call=Call(_STRUCTURED, part.answer))
+        return Said(json.dumps(part.answer))
+
+
+@contextmanager
+def serving(model: Model) -> Iterator[str]:
+    """Serve the model on a port of its own, and give its address."""
+    server = _Server(model)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        model.gone.set()
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def asked_in(wire: Wire, body: dict[str, Any]) -> Asked:
+    """Return what a request asks for, read from its conversation."""
+    step, finalizing, results = "", False, 0
+    for words in wire.heard(body):
+        headings = _HEADING.findall(words)
+        finalizer = _FINALIZER.search(words)
+        if words == RESULT:
+            results += 1
+        elif finalizer is not None:
+            step, finalizing = finalizer[1], True
+        elif headings:
+            step, finalizing, results = headings[0], False, 0
+    return Asked(step, finalizing, results, wire.tools(body))
+
+
+def _arguments(shell: str, command: str) -> dict[str, Any]:
+    if shell == "exec_command":
+        return {"cmd": command}
+    if shell == "shell":
+        return {"command": ["bash", "-lc", command]}
+    return {"command": command} if shell == "shell_command" else {"command": command, "description": "work"}
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    block_on_close = False
+
+    def __init__(self, model: Model) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.model = model
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing: a CLI that is killed leaves its connections as they are."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: _Server
+    protocol_version = "HTTP/1.1"
+
+    def do_HEAD(self) -> None:
+        self._send(200, {})
+
+    def do_GET(self) -> None:
+        found = self.path.partition("?")[0].endswith("/models")
+        self._send(200 if found else 404, {"object": "list", "data": [{"id": "stub", "object": "model"}]})
+
+    def do_POST(self) -> None:
+        body, path = self._body(), urlsplit(self.path).path
+        wire = wire_of(path)
+        if wire is None:
+            self._send(200, {"input_tokens": 10, "totalTokens": 10})
+            return
+        model, asked, name = self.server.model, asked_in(wire, body), model_in(path, body)
+        fault = model.fault(asked)
+        if isinstance(fault, int):
+            self._send(fault, wire.error(fault, _MESSAGES[fault]))
+            return
+        said = Said("I think that it is done.") if fault == "prose" else model.says(asked)
+        if body.get("stream") or "streamGenerate" in path:
+            self._stream(wire.stream(said, name), hang=fault == "hang")
+        else:
+            self._send(200, wire.whole(said, name))
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 -- the base class's own name
+        """Say nothing."""
+
+    def _body(self) -> dict[str, Any]:
+        content = self.rfile.read(int(self.headers.get("content-length") or 0))
+        if self.headers.get("content-encoding") == "gzip":
+            content = gzip.decompress(content)
+        found: dict[str, Any] = json.loads(content or b"{}")
+        return found
+
+    def _send(self, status: int, answer: dict[str, Any]) -> None:
+        content = json.dumps(answer).encode()
+        self.send_response(status)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(content)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(content)
+
+    def _stream(self, events: list[Event], *, hang: bool) -> None:
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream")
+        self.send_header("connection", "close")
+        self.end_headers()
+        self.close_connection = True
+        with suppress(OSError):
+            for event, data in events[:1] if hang else events:
+                named = f"event: {event}\n" if event else ""
+                text = data if isinstance(data, str) else json.dumps(data)
+                self.wfile.write(f"{named}data: {text}\n\n".encode())
+            self.wfile.flush()
+            if hang:
+                self.server.model.gone.wait(_HANG_SECONDS)

@@ -1,0 +1,259 @@
+"""The real `septet` and `temporal` commands as subprocesses, with a state directory, a home and ports of their own."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+import psutil
+
+Found = TypeVar("Found")
+
+WITHIN_SECONDS = 60.0
+_LOOK_EVERY_SECONDS = 0.05
+_PROGRAMS = Path(sys.executable).parent
+_SCENARIO_BY_ORDER = f"""\
+#!/bin/sh
+# The scripted agent with the scenario of its work order, where there is one: a workspace is named after its order.
+if [ -f "{{scenarios}}/$(basename "$PWD").json" ]; then
+    SEPTET_SCRIPTED_SCENARIO="{{scenarios}}/$(basename "$PWD").json"
+    export SEPTET_SCRIPTED_SCENARIO
+fi
+exec "{_PROGRAMS}/septet-scripted-agent" "$@"
+"""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> dict[str, Any]:
+        """The one JSON object that stdout must be."""
+        assert self.out.count("\n") == 1, f"stdout is not one line: {self.out!r}; stderr: {self.err}"
+        answer = json.loads(self.out)
+        assert isinstance(answer, dict)
+        return answer
+
+    @property
+    def error(self) -> dict[str, str]:
+        """The error of an answer that is not ok."""
+        answer = self.json
+        assert answer["ok"] is False
+        told: dict[str, str] = answer["error"]
+        assert set(told) == {"type", "message", "remedy"}
+        return told
+
+
+@dataclass
+class Running:
+    """A command that serves until it is ended."""
+
+    process: "subprocess.Popen[str]"
+    ready: dict[str, Any]
+    lines: list[str]
+    errors: list[str]
+
+    @property
+    def address(self) -> str:
+        """Where its Temporal server answers."""
+        return str(self.ready["address"])
+
+    def end(self, number: signal.Signals = signal.SIGINT) -> dict[str, Any]:
+        """Send a signal, wait for the end, and return the last object that it printed."""
+        self.process.send_signal(number)
+        self.process.wait(WITHIN_SECONDS)
+        last: dict[str, Any] = json.loads(until(lambda: self.lines[-1] if len(self.lines) > 1 else None))
+        return last
+
+    def kill(self) -> None:
+        """Kill it, and nothing else."""
+        self.process.kill()
+        self.process.wait(WITHIN_SECONDS)
+
+
+@dataclass
+class Septet:
+    """One person's machine: `septet` with a state directory and a home below `root`."""
+
+    root: Path
+    extra: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def state(self) -> Path:
+        """The state directory."""
+        return self.root / "state"
+
+    @property
+    def env(self) -> dict[str, str]:
+        """The whole environment of the commands."""
+        home = self.root / "home"
+        home.mkdir(parents=True, exist_ok=True)
+        return {
+            "PATH": os.environ["PATH"],
+            "HOME": str(home),
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "NO_COLOR": "1",
+            "COLUMNS": "120",
+            "SEPTET_STATE_DIR": str(self.state),
+            "SEPTET_AGENT": "scripted",
+            "SEPTET_SCRIPTED_PATH": str(self._agent(home)),
+            **self.extra,
+        }
+
+    def scenario(self, order_id: str, content: Mapping[str, Any]) -> str:
+        """Say what goes wrong in a work order, and return its id."""
+        folder = self.root / "scenarios"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{order_id}.json").write_text(json.dumps(content), encoding="utf-8")
+        return order_id
+
+    def __call__(self, *args: str | Path, cwd: Path | None = None) -> Ended:
+        """Run `septet` to its end."""
+        return self._run("septet", *args, cwd=cwd)
+
+    def temporal(self, *args: str) -> Ended:
+        """Run Temporal's own command line to its end, on the server of this state directory."""
+        address = json.loads((self.state / "server.json").read_text(encoding="utf-8"))["address"]
+        return self._run("temporal", *args, "--address", address)
+
+    @contextmanager
+    def up(self, **extra: str) -> Iterator[Running]:
+        """Run `septet up` on free ports for as long as the block lasts; what it leaves behind is ended then."""
+        ports = ("--port", str(free_port()), "--ui-port", str(free_port()))
+        with self.serving("up", *ports, **extra) as running:
+            yield running
+
+    @contextmanager
+    def serving(self, *args: str, **extra: str) -> Iterator[Running]:
+        """Run a command that says when it is ready."""
+        process = self._popen(*args, "--json", **extra)
+        lines: list[str] = []
+        errors: list[str] = []
+        readers = [
+            threading.Thread(target=_collect, args=pair)
+            for pair in ((process.stdout, lines), (process.stderr, errors))
+        ]
+        for reader in readers:
+            reader.start()
+        try:
+            until(lambda: lines or process.poll() is not None)
+            assert process.poll() is None, f"it ended: {lines} {errors}"
+            yield Running(process, json.loads(lines[0]), lines, errors)
+        finally:
+            if process.poll() is None:
+                process.send_signal(signal.SIGINT)
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(WITHIN_SECONDS)
+            self.end_all()
+            for reader in readers:
+                reader.join(WITHIN_SECONDS)
+
+    @contextmanager
+    def started(self, *args: str) -> Iterator["subprocess.Popen[str]"]:
+        """Start a command that ends by itself, or by a signal."""
+        with self._popen(*args) as process:
+            try:
+                yield process
+            finally:
+                process.kill()
+
+    def processes(self) -> list[psutil.Process]:
+        """Return the processes that work for this state directory."""
+        return [process for process in psutil.process_iter() if self._is_own(process)]
+
+    def end_all(self) -> None:
+        """End every process that works for this state directory."""
+        for process in self.processes():
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
+        until(lambda: not self.processes())
+
+    def closed(self, order_id: str) -> dict[str, Any]:
+        """Wait for the end of a work order and return it."""
+        return until(lambda: _if_closed(self("show", order_id, "--json").json["task"]))
+
+    def runs(self, order_id: str) -> list[str]:
+        """Return the names of the agent runs of a work order: one for each start of an agent."""
+        return sorted(path.name for path in (self.state / "runs" / order_id).iterdir() if path.is_dir())
+
+    def _agent(self, home: Path) -> Path:
+        path = home / "scripted-agent"
+        if not path.exists():
+            draft = home / "scripted-agent.draft"
+            draft.write_text(_SCENARIO_BY_ORDER.format(scenarios=self.root / "scenarios"), encoding="utf-8")
+            draft.chmod(0o755)
+            draft.rename(path)
+        return path
+
+    def _popen(self, *args: str, **extra: str) -> "subprocess.Popen[str]":
+        return subprocess.Popen(
+            [_PROGRAMS / "septet", *args],
+            env={**self.env, **extra},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def _run(self, program: str, *args: str | Path, cwd: Path | None = None) -> Ended:
+        completed = subprocess.run(
+            [_PROGRAMS / program, *args],
+            env=self.env,
+            cwd=cwd,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=WITHIN_SECONDS,
+            check=False,
+        )
+        return Ended(completed.returncode, completed.stdout, completed.stderr)
+
+    def _is_own(self, process: psutil.Process) -> bool:
+        """Whether a process names this state directory: in its environment, its arguments, or as its folder."""
+        try:
+            if process.pid == os.getpid() or process.status() == psutil.STATUS_ZOMBIE:
+                return False
+            told = (*process.environ().values(), *process.cmdline(), process.cwd())
+        except (psutil.Error, OSError):
+            return False
+        return any(str(self.state) in text for text in told)
+
+
+def until(found: Callable[[], Found | None], seconds: float = WITHIN_SECONDS) -> Found:
+    """Wait until `found` returns something true, and return it."""
+    deadline = time.monotonic() + seconds
+    while not (value := found()):
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(_LOOK_EVERY_SECONDS)
+    return value
+
+
+def free_port() -> int:
+    """Return a port of loopback that nobody listens on at this moment."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _collect(stream: Any, lines: list[str]) -> None:
+    with stream:
+        while line := stream.readline():
+            lines.append(line)
+
+
+def _if_closed(task: dict[str, Any]) -> dict[str, Any] | None:
+    return task if task["status"] in {"completed", "failed", "cancelled"} else None

@@ -1,0 +1,193 @@
+"""One work order on a real host: its steps run one by one as activities, over real git, with the scripted agent."""
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Coroutine
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from fakes.agent_programs import agent_program
+from fakes.repositories import Origin, git
+from temporalio.testing import ActivityEnvironment
+
+from septet.agents.runs import Run, Runs
+from septet.contracts.names import IssueClass, Step
+from septet.contracts.steps import FinalizeCall, OpenWorkspace, Progress, StepCall, StepResult, Workspace
+from septet.git.place import Place
+from septet.git.snapshots.vault import list_snapshots, vault_at
+from septet.settings import Settings
+from workers.registry import Parts
+
+TITLE = "Totals are wrong"
+PLAN = "specs/issue-7-wo-1-planner-totals.md"
+BRANCH = "bug-issue-7-wo-1-totals"
+FIXED = "def total(prices):\n    return sum(prices)\n"
+IMPLEMENTED = {"success": True, "summary": "Totals are right.", "key_changes_made": [], "key_learnings": []}
+
+
+def settings_of(root: Path) -> Settings:
+    """Return a worker's settings with everything below `root`; the agent's program is `root/agent`."""
+    environ = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(root / "home"),
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GITHUB_TOKEN": "a-key-that-no-agent-sees",
+        "SEPTET_SCRIPTED_PATH": str(root / "agent"),
+        "SEPTET_SCRIPTED_HOME": str(root / "memory"),
+        "SEPTET_SCRIPTED_SCENARIO": str(root / "scenario.json"),
+    }
+    (root / "home").mkdir()
+    (root / "scenario.json").write_text("{}", encoding="utf-8")
+    (root / "agent").symlink_to(Path(sys.executable).parent / "septet-scripted-agent")
+    return Settings(state_dir=root / "state", agent="scripted", environ=environ)
+
+
+@dataclass
+class StepLab:
+    """A host, an origin, and the one work order `wo-1`."""
+
+    root: Path
+    origin: Origin
+    parts: Parts
+    heartbeats: list[tuple[Any, ...]] = field(default_factory=list)
+    workspace: Workspace | None = None
+    progress: Progress = field(default_factory=Progress)
+    run_id: str = "run-1"
+    """The workflow's run; another one is a reset."""
+
+    def scenario(self, **steps: Any) -> None:
+        """Say what goes wrong in which step: see `septet.agents.scripted`. Each turn costs a cent."""
+        scenario = {"cost_usd": 0.01, "tokens": {"input_tokens": 9, "output_tokens": 1}, "steps": steps}
+        (self.root / "scenario.json").write_text(json.dumps(scenario), encoding="utf-8")
+
+    def agent(self, body: str) -> None:
+        """Put another program in the scripted agent's place: see `agent_program`; `answer(value)` ends it well."""
+        (self.root / "agent").unlink()
+        agent_program(self.root / "agent", _ANSWER + body)
+
+    async def open(self, **asked: Any) -> Workspace:
+        """Open the workspace for an issue that is given as text."""
+        request = {"title": TITLE, "description": "In `src/app.py`, `0` should be `sum(prices)`."} | asked
+        opened: Workspace = await self._activity(
+            "open", self.parts.shared_activities[0], OpenWorkspace(**self._named | request)
+        )
+        self.workspace = opened
+        return opened
+
+    async def open_to(self, step: Step) -> None:
+        """Open the workspace and let it be as the steps before this one leave it, each in its plainest way."""
+        await self.open()
+        self.progress = Progress(issue_class=IssueClass.BUG)
+        if step.number > Step.BUILD_PLAN.number:
+            self.write(PLAN, "# Bug: totals\n")
+            self.progress = self.progress.model_copy(update={"planner_answer": PLAN, "plan_path": PLAN})
+        if step.number > Step.GENERATE_BRANCH.number:
+            git(self.worktree, "checkout", "-q", "-b", BRANCH)
+            self.progress = self.progress.model_copy(update={"branch_name": BRANCH})
+        if step.number > Step.IMPLEMENT_PLAN.number:
+            self.write("src/app.py", FIXED)
+        if step.number > Step.CREATE_COMMIT.number:
+            git(self.worktree, "add", "-A")
+            git(self.worktree, "commit", "-q", "-m", "bug: totals")
+            sha = git(self.worktree, "rev-parse", "HEAD")
+            self.progress = self.progress.model_copy(update={"commit_sha": sha})
+        self.parts.host.snapshot(self.place, "checkpoint", "what the steps before this one leave")
+
+    def call(self, step: Step, **facts: Any) -> StepCall:
+        """Return the input of a step; it starts from the latest checkpoint."""
+        assert self.workspace is not None
+        given = {"starts_from": self.snapshots()[-1], "progress": self.progress} | facts
+        return StepCall(step=step, workspace=self.workspace, **given)
+
+    async def run(self, step: Step, **facts: Any) -> StepResult:
+        """Run a step."""
+        return await self.running(self.call(step, **facts))
+
+    def running(
+        self, call: StepCall, within: ActivityEnvironment | None = None
+    ) -> Coroutine[Any, Any, StepResult]:
+        """Return the run of a step, to be awaited; by its environment it can be cancelled."""
+        work = dict(zip(Step, self.parts.host_activities[1:], strict=True))[call.step]
+        return self._activity(call.step.value, work, call, within)
+
+    async def finalize(self, call: StepCall, result: StepResult, attempt: int = 1) -> StepResult:
+        """Ask the step's session for its answer alone."""
+        assert result.session_id is not None
+        asked = FinalizeCall(
+            call=call, session_id=result.session_id, reasons=result.reasons, attempt=attempt, result=result
+        )
+        work = self.parts.host_activities[0]
+        answered: StepResult = await self._activity(f"finalize-{attempt}", work, asked)
+        return answered
+
+    def write(self, path: str, content: str) -> Path:
+        """Write a file of the worktree."""
+        file = self.worktree / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(content, encoding="utf-8")
+        return file
+
+    @property
+    def place(self) -> Place:
+        """Where the work order's bytes lie."""
+        return self.parts.host.place("wo-1")
+
+    @property
+    def worktree(self) -> Path:
+        """Where the agent works."""
+        return self.parts.host.state.workspaces / "wo-1"
+
+    @property
+    def runs(self) -> list[Run]:
+        """The agent runs so far."""
+        return Runs(self.parts.host.state.runs).of("wo-1")
+
+    @property
+    def journal(self) -> list[str]:
+        """The starts of a program that `agent` wrote."""
+        path = self.root / "journal"
+        return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+
+    def snapshots(self, *kinds: str) -> list[str]:
+        """Return the names of the snapshots, oldest first."""
+        found = list_snapshots(vault_at(self.place), "wo-1")
+        return [snapshot.name for snapshot in found if not kinds or snapshot.kind in kinds]
+
+    @property
+    def _named(self) -> dict[str, str]:
+        return {"work_order_id": "wo-1", "repository": str(self.origin.bare)}
+
+    async def _activity(
+        self, activity_id: str, work: Any, given: Any, within: ActivityEnvironment | None = None
+    ) -> Any:
+        environment = within or ActivityEnvironment()
+        environment.info = replace(
+            ActivityEnvironment.default_info(),
+            workflow_id="wo-1",
+            workflow_run_id=self.run_id,
+            activity_id=activity_id,
+            activity_type=activity_id,
+        )
+        environment.on_heartbeat = lambda *details: self.heartbeats.append(details)
+        return await asyncio.wait_for(environment.run(work, given), 60)
+
+
+_ANSWER = """\
+import json, subprocess
+
+def answer(value):
+    init()
+    result(json.dumps(value).replace('\\\\', '\\\\\\\\').replace('"', '\\\\"'))
+
+def git(*args):
+    subprocess.run(["git", *args], check=True, stdout=2)
+
+def write(path, content):
+    os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+    with open(path, "w") as file:
+        file.write(content)
+
+"""

@@ -1,0 +1,102 @@
+"""`septet logs` on the files of any agent: one form, while a run goes on and after it, without a server."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+from septet.agents.runs import Run, RunKey, RunRecord, Runs
+
+RECORDINGS: Final = Path(__file__).parents[2] / "data" / "recordings"
+SEPTET: Final = Path(sys.executable).with_name("septet")
+EDITED: Final = {
+    "claude": "edit_bypass",
+    "codex": "edit_bypass",
+    "copilot": "edit",
+    "gemini": "edit",
+    "opencode": "edit",
+}
+
+
+def run_of(agent: str, state: Path, *, serial: int = 1) -> Run:
+    """Make a run's folder as a worker does."""
+    record = RunRecord(
+        key=RunKey("wo-1", "run", "5"),
+        serial=serial,
+        step="implement_plan",
+        agent=agent,
+        because="first",
+        mark="mark",
+        argv=(agent,),
+        env_names=(),
+        worktree="/workspace/repo",
+        limits={},
+        started_at="2026-01-01T00:00:00Z",
+    )
+    run, lock = Runs(state / "runs").create("wo-1", 5, record, b"Work.")
+    os.close(lock)
+    return run
+
+
+def logs(state: Path, *arguments: str) -> bytes:
+    """Return what the command prints."""
+    env = {"PATH": os.environ["PATH"], "HOME": str(state), "SEPTET_STATE_DIR": str(state)}
+    argv = [str(SEPTET), "logs", "wo-1", *arguments]
+    return subprocess.run(argv, env=env, capture_output=True, check=True, timeout=60).stdout
+
+
+def entries(state: Path) -> list[dict[str, Any]]:
+    """Return the entries that programs get."""
+    found: list[dict[str, Any]] = json.loads(logs(state, "--json"))["log_entries"]
+    return found
+
+
+def test_runs_of_all_clis_read_the_same_while_they_go_on_and_after(tmp_path: Path) -> None:
+    """A half-written line is not told yet; a whole stream is calls, results and a final text; --raw is its bytes."""
+    printed = [(RECORDINGS / agent / f"{case}.stdout").read_bytes() for agent, case in EDITED.items()]
+    runs = [run_of(agent, tmp_path, serial=number) for number, agent in enumerate(EDITED, 1)]
+    for run, stream in zip(runs, printed, strict=True):
+        run.stdout.write_bytes(stream[:-30])
+    before = entries(tmp_path)
+    for run, stream in zip(runs, printed, strict=True):
+        run.stdout.write_bytes(stream)
+        run.put("exit.json", b'{"cause": "exited", "exit_code": 0}')
+    after = entries(tmp_path)
+    for agent in EDITED:
+        first = [entry for entry in before if entry["agent"] == agent]
+        whole = [entry for entry in after if entry["agent"] == agent]
+        assert {"tool_call", "tool_result"} <= {entry["kind"] for entry in first}
+        assert whole[: len(first)] == first
+        assert whole[-1]["kind"] == "result"
+    assert logs(tmp_path, "--raw") == b"".join(printed)
+    assert f"5-implement_plan-5  result: {after[-1]['text']}".encode() in logs(tmp_path)
+
+
+def test_end_without_a_result_is_told_with_the_last_words_of_stderr(tmp_path: Path) -> None:
+    """What a CLI printed beside its stream is shown, without keys; a stream without a last newline is told whole."""
+    first, second = run_of("codex", tmp_path), run_of("claude", tmp_path, serial=2)
+    first.stdout.write_bytes(b"")
+    first.stderr.write_text("error: unexpected argument, key sk-ant-made-up-key-0123456789\n", encoding="utf-8")
+    first.put("exit.json", b'{"cause": "exited", "exit_code": 2}')
+    second.stdout.write_bytes(b'{"type":"result","result":"/bug"}')
+    second.put("exit.json", b'{"cause": "ended", "why": "cancelled", "signal": 15}')
+    told = [(entry["run"], entry["kind"], entry["text"]) for entry in entries(tmp_path)]
+    assert told == [
+        (
+            "5-implement_plan-1",
+            "error",
+            "The agent's process ended: exited, exit code 2. error: unexpected argument, key ***",
+        ),
+        ("5-implement_plan-2", "result", "/bug"),
+        ("5-implement_plan-2", "error", "The agent's process ended: cancelled, signal 15."),
+    ]
+
+
+def test_agent_that_is_no_more_is_still_raw(tmp_path: Path) -> None:
+    """A run of an agent that this version does not know has no readable form, and its bytes all the same."""
+    run = run_of("of-old", tmp_path)
+    run.stdout.write_bytes(b"words")
+    assert entries(tmp_path) == []
+    assert logs(tmp_path, "--raw") == b"words"

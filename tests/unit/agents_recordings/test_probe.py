@@ -1,0 +1,91 @@
+"""What is told of an agent's program without a call to its model."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from septet.agents.adapter import Host
+from septet.agents.probe import Probe, probe
+from septet.agents.registry import ADAPTERS, adapter_for
+from septet.errors import AgentError, AgentMissingError
+
+NEEDING_LOGIN = sorted(name for name, adapter in ADAPTERS.items() if adapter.capabilities.needs_login)
+
+
+def shell_program(path: Path, body: str) -> str:
+    """Write a shell script and return its path."""
+    path.write_text(f"#!/bin/sh\n{body}\n", encoding="utf-8")
+    path.chmod(0o755)
+    return str(path)
+
+
+def look(name: str, tmp_path: Path, body: str, **env: str) -> Probe:
+    """Probe an agent whose program is `body`, for a user who is not root."""
+    program = shell_program(tmp_path / name, body)
+    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), **env}
+    return probe(adapter_for(name), Host(environment, {name: program}, uid=1000), tmp_path)
+
+
+@pytest.mark.parametrize("name", NEEDING_LOGIN)
+def test_tested_version_is_known(name: str, tmp_path: Path) -> None:
+    """The newest tested version is in range, one after it is not, whatever words stand around it."""
+    newest = adapter_for(name).capabilities.tested_version
+    seen = look(name, tmp_path, f"echo '{name} cli {newest} (build)'")
+    assert (seen.version, seen.in_range, seen.unfit) == (newest, True, None)
+    assert newest in seen.tested
+    assert not look(name, tmp_path, "echo 9999.0.1").in_range
+
+
+@pytest.mark.parametrize("body", ["exit 3", "echo none", "echo 1.2.3; exit 1"])
+def test_program_that_tells_no_version_is_not_tested(body: str, tmp_path: Path) -> None:
+    """Only a version that is told in good order counts."""
+    seen = look("codex", tmp_path, body)
+    assert (seen.version, seen.in_range) == (None, False)
+
+
+def test_version_between_the_oldest_and_the_newest_is_tested(tmp_path: Path) -> None:
+    """A range counts, by numbers and not by letters."""
+    assert look("claude", tmp_path, "echo 2.1.200").in_range
+    assert not look("claude", tmp_path, "echo 2.1.99").in_range
+
+
+@pytest.mark.parametrize("name", NEEDING_LOGIN)
+def test_login_is_seen_by_variable_or_file(name: str, tmp_path: Path) -> None:
+    """A variable is a login, and so is the first of the login files; without either none is seen."""
+    facts = adapter_for(name).capabilities
+    assert look(name, tmp_path, "true").login is None
+    variable = facts.login_variables[0]
+    assert look(name, tmp_path, "true", **{variable: "made-up"}).login == variable
+    path = tmp_path / facts.login_files[0].removeprefix("~/")
+    path.parent.mkdir(parents=True)
+    path.touch()
+    assert look(name, tmp_path, "true").login == facts.login_files[0]
+
+
+def test_login_is_looked_for_where_its_folder_was_moved(tmp_path: Path) -> None:
+    """The variable that moves a CLI's folder moves its login too."""
+    moved = tmp_path / "elsewhere"
+    moved.mkdir()
+    assert look("codex", tmp_path, "true", CODEX_HOME=str(moved)).login is None
+    (moved / "auth.json").touch()
+    assert look("codex", tmp_path, "true", CODEX_HOME=str(moved)).login == str(moved / "auth.json")
+
+
+def test_root_outside_a_sandbox_is_told_with_the_remedy(tmp_path: Path) -> None:
+    """What claude refuses at its start is known before, and its version all the same."""
+    program = shell_program(tmp_path / "claude", "echo 2.1.329")
+    seen = probe(adapter_for("claude"), Host({"PATH": os.environ["PATH"]}, {"claude": program}, uid=0), tmp_path)
+    assert isinstance(seen.unfit, AgentError)
+    assert "SEPTET_SANDBOXED" in seen.unfit.remedy
+    assert seen.in_range
+
+
+def test_program_that_is_nowhere_or_not_configured_is_an_error(tmp_path: Path) -> None:
+    """What is not there cannot be looked at."""
+    with pytest.raises(AgentMissingError):
+        probe(adapter_for("gemini"), Host({"PATH": str(tmp_path)}), tmp_path)
+    with pytest.raises(AgentError, match="No program is configured"):
+        probe(adapter_for("command"), Host({}), tmp_path)
+    seen = probe(adapter_for("command"), Host({"SEPTET_COMMAND": "cat", "PATH": os.environ["PATH"]}), tmp_path)
+    assert (seen.tested, seen.version, seen.in_range) == ("", None, False)

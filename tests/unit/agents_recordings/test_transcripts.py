@@ -1,0 +1,184 @@
+"""What people read of the recordings of five real CLIs: one form, whatever the dialect."""
+
+import json
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from septet.agents.registry import ADAPTERS, adapter_for
+from septet.agents.transcript import Entry
+from septet.agents.transcript_command import CommandTranscript
+
+RECORDINGS: Final = Path(__file__).parents[2] / "data" / "recordings"
+CLIS: Final = ("claude", "codex", "copilot", "gemini", "opencode")
+EVERY: Final = [
+    pytest.param(cli, path.stem, id=f"{cli}/{path.stem}")
+    for cli in CLIS
+    for path in sorted((RECORDINGS / cli).glob("*.stdout"))
+]
+EDITED: Final = {
+    "claude": "edit_bypass",
+    "codex": "edit_bypass",
+    "copilot": "edit",
+    "gemini": "edit",
+    "opencode": "edit",
+}
+
+
+def told(cli: str, case: str, *, chunk_bytes: int = 1 << 20) -> list[Entry]:
+    """Return the entries of a recording, fed in chunks."""
+    transcript = adapter_for(cli).transcript()
+    printed = (RECORDINGS / cli / f"{case}.stdout").read_bytes()
+    entries = []
+    for start in range(0, len(printed), chunk_bytes):
+        entries += transcript.feed(printed[start : start + chunk_bytes])
+    return entries + transcript.finish()
+
+
+def lines(*events: Any) -> bytes:
+    """Return events as a stream."""
+    return b"".join(json.dumps(event).encode() + b"\n" for event in events)
+
+
+@pytest.mark.parametrize("cli", CLIS)
+def test_work_of_any_cli_reads_as_calls_results_and_a_final_text(cli: str) -> None:
+    """A run that wrote a file and committed tells each call before its result, and the answer at the end."""
+    entries = told(cli, EDITED[cli])
+    kinds = [entry.kind for entry in entries]
+    calls = [entry for entry in entries if entry.kind == "tool_call"]
+    assert kinds.count("tool_call") == kinds.count("tool_result") >= 2
+    assert kinds.index("tool_call") < kinds.index("tool_result")
+    assert all(entry.tool for entry in entries if entry.kind in {"tool_call", "tool_result"})
+    assert any("hello.txt" in call.text for call in calls)
+    assert any("git" in call.text and "commit" in call.text for call in calls)
+    assert entries[-1].kind == "result"
+    assert [entry.text for entry in entries if entry.kind == "text"][-1] == entries[-1].text != ""
+
+
+@pytest.mark.parametrize("cli", CLIS)
+def test_authentication_error_reads_as_an_error(cli: str) -> None:
+    """What the API refused stands in the transcript of every CLI that prints it on its stream."""
+    entries = told(cli, "auth_error")
+    assert any(entry.kind == "error" for entry in entries)
+    assert not any(entry.kind == "result" for entry in entries)
+
+
+@pytest.mark.parametrize(("cli", "case"), EVERY)
+def test_cuts_change_nothing(cli: str, case: str) -> None:
+    """A recording reads the same whether it comes in one piece or in odd ones, and no entry is empty."""
+    whole = told(cli, case)
+    assert told(cli, case, chunk_bytes=613) == whole
+    assert all(entry.text or entry.tool for entry in whole)
+
+
+@pytest.mark.parametrize("cli", CLIS)
+def test_text_is_told_while_the_run_goes_on(cli: str) -> None:
+    """A call is told before the stream has ended."""
+    transcript = adapter_for(cli).transcript()
+    printed = (RECORDINGS / cli / f"{EDITED[cli]}.stdout").read_bytes()
+    assert any(entry.kind == "tool_call" for entry in transcript.feed(printed))
+
+
+def test_claude_words_of_the_user_are_not_the_models() -> None:
+    """What the CLI tells the model by itself is left out; a tool's result names its tool."""
+    call = {"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "ls"}}
+    result = {"type": "tool_result", "tool_use_id": "t1", "content": [{"type": "text", "text": "a"}]}
+    stream = lines(
+        {"type": "assistant", "message": {"content": [call, {"type": "text", "text": "Done."}]}},
+        {"type": "user", "message": {"content": [result, {"type": "text", "text": "nudge"}]}},
+        {"type": "user", "message": "words"},
+        {"type": "system", "subtype": "permission_denied", "tool_name": "Write"},
+        {"type": "system", "subtype": "api_retry", "error": "overloaded", "error_status": 529},
+        {"type": "result", "is_error": True, "subtype": "error_max_turns", "errors": ["too many"]},
+    )
+    assert adapter_for("claude").transcript().feed(stream) == [
+        Entry("tool_call", '{"command": "ls"}', "Bash"),
+        Entry("text", "Done."),
+        Entry("tool_result", "a", "Bash"),
+        Entry("error", "Denied: Write"),
+        Entry("error", "The model API: overloaded 529; it is asked again."),
+        Entry("error", "too many"),
+    ]
+
+
+def test_codex_items_of_kinds_to_come_are_told_too() -> None:
+    """An item without a start is told as call and result; a failed command shows its output and exit code."""
+    stream = lines(
+        {"type": "item.completed", "item": {"id": "1", "type": "web_search", "query": "q", "status": "completed"}},
+        {
+            "type": "item.completed",
+            "item": {
+                "id": "2",
+                "type": "command_execution",
+                "command": "make",
+                "aggregated_output": "no\n",
+                "exit_code": 2,
+            },
+        },
+        {"type": "item.completed", "item": {"id": "3", "type": "reasoning", "text": "hm"}},
+        {"type": "item.completed", "item": {"id": "4", "type": "error", "message": "odd"}},
+        {"type": "turn.failed"},
+    )
+    assert adapter_for("codex").transcript().feed(stream) == [
+        Entry("tool_call", '{"query": "q"}', "web_search"),
+        Entry("tool_result", "completed", "web_search"),
+        Entry("tool_call", "make", "command_execution"),
+        Entry("tool_result", "no\nexit code 2", "command_execution"),
+        Entry("error", "odd"),
+        Entry("error", "The agent says that it failed, and not why."),
+    ]
+
+
+def test_gemini_pieces_are_joined() -> None:
+    """Pieces of one message are one text, told when something follows or the stream ends."""
+    transcript = adapter_for("gemini").transcript()
+    piece = {"type": "message", "role": "assistant", "delta": True}
+    assert transcript.feed(lines(piece | {"content": "/fea"}, piece | {"content": "ture"})) == []
+    assert transcript.finish() == [Entry("text", "/feature")]
+
+
+def test_opencode_error_keeps_headers_and_body_to_itself() -> None:
+    """An error is its message: the event also holds what the server sent."""
+    data = {"message": "no", "responseHeaders": {"x-key": "value"}, "responseBody": "body"}
+    stream = lines({"type": "error", "error": {"name": "APIError", "data": data}}, {"type": "error"})
+    assert adapter_for("opencode").transcript().feed(stream) == [Entry("error", "no")]
+
+
+@pytest.mark.parametrize("agent", sorted(ADAPTERS))
+@pytest.mark.parametrize("event", [42, None, [], {"type": 1}, {"type": "result"}, {"message": {"content": [1]}}])
+def test_no_json_breaks_a_transcript(agent: str, event: Any) -> None:
+    """Whatever the JSON is, and whatever its fields hold, the reader goes on."""
+    transcript = adapter_for(agent).transcript()
+    transcript.feed(lines(event, event))
+    names = (
+        "assistant",
+        "user",
+        "item.completed",
+        "message",
+        "tool_use",
+        "tool_result",
+        "error",
+        "text",
+        "result",
+    )
+    for name in names:
+        transcript.feed(lines({"type": name, "message": 1, "item": [], "part": "x", "content": {}, "data": 0}))
+    assert isinstance(transcript.finish(), list)
+
+
+def test_command_prints_text_or_events() -> None:
+    """Text comes by the line, a last line without its newline at the end; events are read as events."""
+    text = CommandTranscript()
+    assert text.feed(b"one") == []
+    assert text.feed(b"\ntwo") == [Entry("text", "one")]
+    assert text.finish() == [Entry("text", "two")]
+    events = CommandTranscript()
+    stream = lines({"type": "text", "text": "hello"}, {"type": "result", "result": "/bug"})
+    assert events.feed(stream[:20]) == []
+    assert events.feed(stream[20:]) == [Entry("text", "hello"), Entry("result", "/bug")]
+    assert events.finish() == []
+    single = CommandTranscript()
+    assert single.feed(stream.split(b"\n")[1]) == []
+    assert single.finish() == [Entry("result", "/bug")]
+    assert CommandTranscript().finish() == []

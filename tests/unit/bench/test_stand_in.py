@@ -1,0 +1,27 @@
+"""The agent that the bench starts in the place of a real one."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from bench.stage import AGENT
+from septet.agents.claude import SCRIPTED
+from septet.agents.outcome import ExitRecord
+from septet.answers.steps import read_step_answer, request_schema_of
+from septet.contracts.names import Step
+
+
+@pytest.mark.parametrize("step", Step)
+def test_the_stand_in_answers_each_step(step: Step, tmp_path: Path) -> None:
+    """It knows the step by its schema, and its answer meets the step's contract."""
+    schema = json.dumps(request_schema_of(step), separators=(",", ":"))
+    done = subprocess.run(
+        [AGENT, "--json-schema", schema], cwd=tmp_path, input=b"x", capture_output=True, check=True
+    )
+    stream = SCRIPTED.dialect()
+    stream.feed(done.stdout)
+    outcome = stream.outcome(ExitRecord(cause="exited", exit_code=0), "")
+    answer = read_step_answer(step, outcome.text, structured=outcome.structured)
+    assert answer.parsed_by == "structured"

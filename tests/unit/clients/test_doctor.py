@@ -1,0 +1,61 @@
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+_SEPTET = "from clients.cli.main import main; main()"
+
+
+def _doctor(home: Path, **environ: str) -> tuple[int, dict[str, Any]]:
+    """Return exit code and answer of the real command on a machine with nothing but this environment."""
+    done = subprocess.run(
+        [sys.executable, "-c", _SEPTET, "doctor", "--json", "--address", "127.0.0.1:1"],
+        env={"HOME": str(home), "SEPTET_STATE_DIR": str(home / "state"), **environ},
+        cwd=Path(__file__).parents[3],
+        capture_output=True,
+        check=False,
+    )
+    return done.returncode, json.loads(done.stdout)
+
+
+@pytest.fixture(scope="module")
+def fit(tmp_path_factory: pytest.TempPathFactory) -> tuple[int, dict[str, Any]]:
+    """Return what is said of a machine with git and the scripted agent."""
+    return _doctor(tmp_path_factory.mktemp("fit"), PATH=os.path.dirname(shutil.which("git") or ""))
+
+
+def _named(answer: dict[str, Any]) -> dict[str, dict[str, str]]:
+    return {check["name"]: check for check in answer["checks"]}
+
+
+def test_a_machine_that_has_what_is_needed_is_fit(fit: tuple[int, dict[str, Any]]) -> None:
+    """With git, an agent and a server that can be started, the command succeeds."""
+    code, answer = fit
+    checks = _named(answer)
+    assert (code, answer["ok"]) == (0, True)
+    assert (checks["git"]["status"], checks["agent scripted"]["status"]) == ("ok", "ok")
+
+
+def test_a_server_that_can_be_started_is_a_warning(fit: tuple[int, dict[str, Any]]) -> None:
+    """A server that does not answer is told with `septet up` as its remedy."""
+    server = _named(fit[1])["server"]
+    assert server["status"] == "warning"
+    assert "septet up" in server["remedy"]
+
+
+def test_each_finding_has_its_remedy(fit: tuple[int, dict[str, Any]]) -> None:
+    """Whatever is not as it should be says how to mend it."""
+    assert all(check["remedy"] for check in fit[1]["checks"] if check["status"] != "ok")
+
+
+def test_without_git_the_machine_is_unfit(tmp_path: Path) -> None:
+    """A missing git fails the command by name, with exit code 1."""
+    code, answer = _doctor(tmp_path, PATH=str(tmp_path))
+    assert (code, answer["ok"]) == (1, False)
+    assert _named(answer)["git"]["status"] == "failed"
+    assert "git" in answer["error"]["message"]

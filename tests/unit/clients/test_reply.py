@@ -1,0 +1,109 @@
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+
+from clients.cli.reply import ExitCode, Reply, exit_code_of, reply
+from septet.errors import (
+    AlreadyRunningError,
+    ForgeError,
+    InvalidInputError,
+    NotFoundError,
+    RefusedTransitionError,
+    SeptetError,
+    ServerNotReachedError,
+    UsageError,
+)
+
+
+def _end(answer: Reply | BaseException, *, as_json: bool) -> int:
+    """Return the exit code with which a command ends that answers or raises this."""
+
+    async def work() -> Reply:
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer
+
+    with pytest.raises(typer.Exit) as ended:
+        reply(work, as_json=as_json)
+    return ended.value.exit_code
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (ForgeError("x"), 1),
+        (UsageError("x"), 2),
+        (InvalidInputError("x"), 2),
+        (NotFoundError("x"), 3),
+        (ServerNotReachedError("x"), 4),
+        (RefusedTransitionError("x"), 5),
+        (AlreadyRunningError("x"), 6),
+    ],
+)
+def test_an_error_has_its_exit_code(error: SeptetError, code: int, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each kind of error ends the command with the code that the shell knows, and one JSON object tells the rest."""
+    assert exit_code_of(error) == code
+    assert _end(error, as_json=True) == code
+    told = json.loads(capsys.readouterr().out)
+    kind = type(error).__name__.removesuffix("Error")
+    assert told == {"ok": False, "error": {"type": kind, "message": "x", "remedy": error.remedy}}
+
+
+def test_a_success_is_one_json_object(capsys: pytest.CaptureFixture[str]) -> None:
+    """For programs, stdout is exactly one object that begins with `ok`; people's text is not printed."""
+    assert _end(Reply({"task": {"id": "wo-1", "title": "Ü"}}, lambda: print("for people")), as_json=True) == 0  # noqa: T201 -- it shows something
+    assert capsys.readouterr().out == '{"ok": true, "task": {"id": "wo-1", "title": "Ü"}}\n'
+
+
+def test_people_read_a_text(capsys: pytest.CaptureFixture[str]) -> None:
+    """Without --json the text for people is on stdout, and an error with its remedy on stderr."""
+    assert _end(Reply({"a": 1}, lambda: print("for people")), as_json=False) == 0  # noqa: T201 -- it shows something
+    assert _end(NotFoundError("There is none.", remedy="Make one."), as_json=False) == ExitCode.NOT_FOUND
+    out, err = capsys.readouterr()
+    assert out == "for people\n"
+    assert err == "Error: There is none.\nMake one.\n"
+
+
+def test_a_work_that_was_done_can_still_fail(capsys: pytest.CaptureFixture[str]) -> None:
+    """A failed work order is told as a whole, with `ok` false and exit code 1."""
+    failed = Reply({"task": {"id": "wo-1"}}, failed=SeptetError("It failed.", remedy="Retry."))
+    assert _end(failed, as_json=True) == ExitCode.FAILED
+    told = json.loads(capsys.readouterr().out)
+    assert (told["ok"], told["task"], told["error"]["remedy"]) == (False, {"id": "wo-1"}, "Retry.")
+    assert _end(failed, as_json=False) == ExitCode.FAILED
+    assert capsys.readouterr().err == "Error: It failed.\nRetry.\n"
+
+
+def test_what_the_machine_refuses_names_the_file(capsys: pytest.CaptureFixture[str]) -> None:
+    """A full disk or a forbidden file is no traceback: the path is named, and a remedy."""
+    assert _end(PermissionError(13, "Permission denied", "/root/x"), as_json=True) == ExitCode.FAILED
+    told = json.loads(capsys.readouterr().out)["error"]
+    assert (told["type"], told["message"]) == ("MachineFailed", "/root/x: Permission denied.")
+    assert told["remedy"]
+
+
+def test_an_interrupt_is_130(capsys: pytest.CaptureFixture[str]) -> None:
+    """Ctrl-C ends a command with the code that shells expect."""
+    assert _end(KeyboardInterrupt(), as_json=True) == ExitCode.INTERRUPTED
+    assert json.loads(capsys.readouterr().out)["error"]["type"] == "Interrupted"
+
+
+def test_a_reader_that_has_seen_enough_is_no_error() -> None:
+    """When stdout's reader is gone, such as `head`, the command ends quietly and well."""
+    code = "from clients.cli.reply import *\nasync def work():\n    return Reply({'much': 'x' * 10**6})\nreply(work, as_json=True)"
+    read, write = os.pipe()
+    os.close(read)
+    with os.fdopen(write, "wb") as nobody:
+        ended = subprocess.run(
+            [sys.executable, "-c", f"import typer\ntry:\n    exec({code!r})\nexcept typer.Exit as e:\n    raise SystemExit(e.exit_code)"],
+            stdout=nobody,
+            stderr=subprocess.PIPE,
+            cwd=Path(__file__).parents[3],
+            check=False,
+        )  # fmt: skip
+    assert (ended.returncode, ended.stderr) == (0, b"")

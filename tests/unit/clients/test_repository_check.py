@@ -1,0 +1,61 @@
+from pathlib import Path
+
+import pytest
+from fakes.repositories import Origin, git_env, make_origin
+
+from clients.repository_check import repository_findings
+from septet.settings import Settings
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    """Return a worker's settings."""
+    return Settings(state_dir=tmp_path / "state", environ=git_env(tmp_path / "home"))
+
+
+@pytest.fixture
+def origin(tmp_path: Path) -> Origin:
+    """Return a repository."""
+    return make_origin(tmp_path / "origins")
+
+
+def test_a_repository_without_wishes_is_fine(settings: Settings, origin: Origin) -> None:
+    """Without commands and settings of its own there is nothing to say, and nothing is left on disk."""
+    origin.push({"README.md": "# app\n"})
+    ((status, message, _),) = repository_findings(str(origin.bare), settings)
+    assert status == "ok"
+    assert "own commands: none" in message
+    assert not settings.state_dir.exists()
+
+
+def test_a_command_that_lacks_what_its_step_gives_is_warned_of(settings: Settings, origin: Origin) -> None:
+    """An override without the step's own placeholder gets a warning that names the file."""
+    origin.push({".septet/commands/implement_plan.md": "Do what you like.\n"})
+    found = list(repository_findings(str(origin.bare), settings))
+    assert found[0][0] == "warning"
+    assert "implement_plan" in found[0][1] + found[0][2]
+    assert "implement_plan" in found[-1][1]
+
+
+@pytest.mark.parametrize(
+    ("files", "named"),
+    [
+        ({".septet/septet.toml": "chekcs = []\n"}, "chekcs"),
+        ({".septet/commands/create_commit.md": "It is $9.\n"}, "$9"),
+    ],
+)
+def test_what_would_stop_a_work_order_is_found(
+    settings: Settings, origin: Origin, files: dict[str, str], named: str
+) -> None:
+    """A setting or a command that cannot be used is a warning with the remedy, before any work order meets it."""
+    origin.push(dict(files))
+    found = list(repository_findings(str(origin.bare), settings))
+    assert found[-1][0] == "warning"
+    assert named in found[-1][1]
+
+
+def test_a_repository_that_is_not_there_is_a_finding(settings: Settings, tmp_path: Path) -> None:
+    """A path that leads nowhere is told, and is no traceback."""
+    ((status, message, _),) = repository_findings(str(tmp_path / "nowhere"), settings)
+    assert status == "warning"
+    assert "nowhere" in message

@@ -1,0 +1,58 @@
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from clients.runs_on_disk import runs_of
+from septet.agents.runs import RunKey, RunRecord, Runs
+from septet.errors import InvalidInputError
+from septet.state import StateDir
+
+RECORD = RunRecord(
+    key=RunKey("wo-1", "run-1", "5"), serial=1, step="implement_plan", agent="claude", because="first", mark="m",
+    argv=("claude",), env_names=(), worktree="/w", limits={}, started_at="2025-01-01T00:00:00.000Z", session_id="s",
+)  # fmt: skip
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> StateDir:
+    """Return a state directory with two runs of `wo-1`, of which the first has ended."""
+    state = StateDir(tmp_path / "state")
+    state.prepare()
+    for serial in (1, 2):
+        run, lock = Runs(state.runs).create("wo-1", 5, replace(RECORD, serial=serial), b"Work.\n")
+        os.close(lock)
+        if serial == 1:
+            run.close_as_lost()
+    return state
+
+
+def test_the_runs_of_a_work_order_are_told_in_order(state: StateDir) -> None:
+    """Each run is told with step, agent, session and folder; how it ended is known once it has."""
+    first, second = runs_of(state, "wo-1")
+    assert (first["run"], first["step"], first["agent"], first["session_id"]) == (
+        "5-implement_plan-1",
+        "implement_plan",
+        "claude",
+        "s",
+    )
+    assert first["folder"] == str(state.runs / "wo-1/5-implement_plan-1")
+    assert (first["cause"], second["cause"]) == ("lost", None)
+
+
+def test_another_hosts_work_order_has_no_runs_here(state: StateDir) -> None:
+    """A work order that ran elsewhere has none."""
+    assert runs_of(state, "wo-2") == []
+
+
+def test_a_run_that_cannot_be_read_is_passed_over(state: StateDir) -> None:
+    """A record that a full disk cut short does not hide the other runs."""
+    (state.runs / "wo-1/5-implement_plan-1/run.json").write_text("{")
+    assert [run["run"] for run in runs_of(state, "wo-1")] == ["5-implement_plan-2"]
+
+
+def test_an_id_that_leaves_the_folder_is_refused(state: StateDir) -> None:
+    """No id leads out of the folder of runs."""
+    with pytest.raises(InvalidInputError):
+        runs_of(state, "../wo-1")

@@ -1,0 +1,69 @@
+import pytest
+from rich.console import Console
+
+from clients.cli import tables
+from septet.contracts.facts import Rescue, Usage
+from septet.contracts.names import Stage, Status
+from septet.contracts.task import Task, TaskError, TaskStep
+
+LONG_URL = f"https://github.com/{'o' * 100}/r/pull/1"
+STEPS = (
+    TaskStep(
+        step="build_plan", agent_name="planner", agent="claude", success=True, output="specs/[bold]plan.md\nmore",
+        duration_seconds=1.25, usage=Usage(input_tokens=1200, output_tokens=34), parsed_by="fenced",
+        recovered_by="finalizer", attempts=2,
+    ),
+    TaskStep(step="implement_plan", agent_name="implementor", agent="claude", success=False, error_message="It broke."),
+)  # fmt: skip
+TASK = Task(
+    id="wo-1",
+    project="o/r",
+    title="Totals",
+    status=Status.FAILED,
+    issue_number="7",
+    pr_url=LONG_URL,
+    commit_sha="c0ffee" * 7,
+    branch_name="bug-7",
+    rescues=(Rescue(snapshot="wo-1/0003-rescue", reason="a crash", patch="/state/rescue.patch"),),
+    error=TaskError(type="AgentGaveUp", message="It crashed.", remedy="septet retry wo-1"),
+    steps=STEPS,
+)
+
+
+def test_a_work_order_is_shown_whole(capsys: pytest.CaptureFixture[str]) -> None:
+    """Status, steps, pull request, commit, rescue with its patch, error and remedy are printed."""
+    tables.show_task(TASK)
+    printed = capsys.readouterr().out
+    for words in ("wo-1", "o/r #7", "failed", "build_plan", "1,234", "1.2 s", "fenced finalizer", "It broke.",
+                  "c0ffeec0ffee on bug-7", "wo-1/0003-rescue: a crash", "/state/rescue.patch",
+                  "AgentGaveUp: It crashed.", "septet retry wo-1"):  # fmt: skip
+        assert words in printed
+
+
+def test_what_is_to_be_copied_is_on_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    """An address is never wrapped, however narrow the terminal."""
+    tables.show_task(TASK)
+    assert f"pull request  {LONG_URL}" in capsys.readouterr().out.splitlines()
+
+
+def test_an_agents_text_is_no_markup(capsys: pytest.CaptureFixture[str]) -> None:
+    """Brackets in a result are shown as they are, on one line."""
+    tables.show_steps(TASK)
+    assert "specs/[bold]" in capsys.readouterr().out
+
+
+def test_the_step_that_runs_is_the_last_row() -> None:
+    """A live table ends with the step under way."""
+    out = Console(width=120)
+    with out.capture() as shown:
+        out.print(tables.task_view(TASK, running="create_commit"))
+    assert shown.get().splitlines()[-1].split() == ["…", "create_commit", "running"]
+
+
+def test_the_board_counts_its_stages(capsys: pytest.CaptureFixture[str]) -> None:
+    """Each stage is shown with its number of work orders, also an empty one."""
+    tables.show_board({Stage.EXECUTING: [TASK], Stage.DONE: []})
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "executing (1)"
+    assert lines[1].startswith("  wo-1  o/r #7  failed")
+    assert lines[-1] == "done (0)"

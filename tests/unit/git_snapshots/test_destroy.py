@@ -1,0 +1,242 @@
+"""The choke point: whatever is taken away was secured first, and nothing is taken that could not be."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from fakes.pictures import picture, restored_picture
+from fakes.repositories import git
+
+from septet.errors import SnapshotError
+from septet.git.destroy import Why, remove_workspace, return_to
+from septet.git.place import Place
+from septet.git.snapshots.restore import restore
+from septet.git.snapshots.snapshot import Snapshot
+from septet.git.snapshots.take import take
+from septet.git.snapshots.vault import list_snapshots, vault_at
+
+LIMIT_BYTES = 1 << 20
+WHY = Why("a test", LIMIT_BYTES, "implement_plan")
+
+
+def _work(tree: Path) -> None:
+    """Leave a bit of everything: staged, changed again, deleted, renamed, modes, links, folders, commits."""
+    (tree / "src/app.py").write_text("staged\n")
+    git(tree, "add", "src/app.py")
+    (tree / "src/app.py").write_text("changed again\n")
+    (tree / "windows.txt").write_bytes(b"a\nb\r\n")
+    (tree / "logo.bin").unlink()
+    git(tree, "mv", "run.sh", "moved.sh")
+    (tree / "README.md").chmod(0o600)
+    (tree / "link").unlink()
+    (tree / "link").symlink_to("/etc/passwd")
+    (tree / "new/empty").mkdir(parents=True)
+    (tree / "debug.log").write_text("ignored\n")
+
+
+def _commits(tree: Path) -> None:
+    git(tree, "checkout", "-q", "-b", "agent")
+    (tree / "src/app.py").write_text("committed\n")
+    git(tree, "commit", "-q", "-am", "agent")
+
+
+def _conflict(tree: Path) -> None:
+    _commits(tree)
+    git(tree, "checkout", "-q", "main")
+    (tree / "src/app.py").write_text("ours\n")
+    git(tree, "commit", "-q", "-am", "ours")
+    git(tree, "merge", "agent", check=False)
+
+
+def _nested(tree: Path) -> None:
+    git(tree, "init", "-q", "vendor/lib")
+    (tree / "vendor/lib/inner").write_text("nested\n")
+
+
+def _no_repository(tree: Path) -> None:
+    (tree / ".git").rename(tree / "was-git")
+
+
+def _closed_folder(tree: Path) -> None:
+    (tree / "closed/in").mkdir(parents=True)
+    (tree / "closed/in/file").write_text("x")
+    (tree / "closed").chmod(0o500)
+
+
+def _swapped(tree: Path) -> None:
+    (tree / "README.md").unlink()
+    (tree / "README.md").mkdir()
+    (tree / "README.md/inside").write_text("x")
+    (tree / "src/deep/er/one.txt").unlink()
+    (tree / "src/deep/er").rmdir()
+    (tree / "src/deep/er").write_text("a file now")
+
+
+MESSES: list[Callable[[Path], object]] = [
+    _work, _commits, _conflict, _nested, _no_repository, _closed_folder, _swapped,
+]  # fmt: skip
+
+
+def _base(place: Place) -> Snapshot:
+    return list_snapshots(vault_at(place))[0]
+
+
+def _checkpoint(place: Place) -> Snapshot:
+    snapshot = take(place, "checkpoint", "a test", ignored_limit_bytes=LIMIT_BYTES)
+    assert snapshot is not None
+    return snapshot
+
+
+def _corrupt(place: Place) -> None:
+    """Take an object away that the first snapshot needs."""
+    for pack in (place.vault / "objects/pack").glob("*.pack"):
+        pack.unlink()
+
+
+@pytest.mark.parametrize("mess", MESSES)
+def test_a_return_is_bit_for_bit_and_loses_nothing(
+    place: Place, tmp_path: Path, mess: Callable[[Path], object]
+) -> None:
+    """The workspace is as it was at the snapshot, and the rescue gives back what it was until now."""
+    before = picture(place.worktree)
+    mess(place.worktree)
+    messy = picture(place.worktree)
+    rescue = return_to(place, _base(place), WHY)
+    assert picture(place.worktree) == before
+    assert rescue is not None
+    assert (rescue.kind, rescue.reason, rescue.step) == ("rescue", "a test", "implement_plan")
+    restore(vault_at(place), rescue, tmp_path / "restored")
+    assert restored_picture(tmp_path / "restored", messy) == messy
+
+
+def test_a_return_goes_forward_as_well(place: Place) -> None:
+    """A later snapshot can be returned to from an earlier state, and the workspace needs not be clean for it."""
+    _work(place.worktree)
+    work, checkpoint = picture(place.worktree), _checkpoint(place)
+    return_to(place, _base(place), WHY)
+    (place.worktree / "README.md").write_text("something else\n")
+    return_to(place, checkpoint, WHY)
+    assert picture(place.worktree) == work
+
+
+def test_a_return_to_what_is_there_does_nothing(place: Place) -> None:
+    """No rescue is written and no file touched when the workspace is as it was at the snapshot."""
+    _work(place.worktree)
+    checkpoint = _checkpoint(place)
+    told = (place.worktree / "src/app.py").stat()
+    assert return_to(place, checkpoint, WHY) is None
+    assert (place.worktree / "src/app.py").stat() == told
+    assert list_snapshots(vault_at(place))[-1] == checkpoint
+
+
+def test_a_return_from_the_base_writes_no_rescue(place: Place) -> None:
+    """Nothing that the base commit holds needs a rescue."""
+    (place.worktree / "new.txt").write_text("x")
+    checkpoint = _checkpoint(place)
+    return_to(place, _base(place), WHY)
+    assert return_to(place, checkpoint, WHY) is None
+    assert (place.worktree / "new.txt").read_text() == "x"
+
+
+def test_what_was_left_out_stays_where_it_is(place: Place) -> None:
+    """An ignored file over the limit and a FIFO are in no snapshot, and a return does not touch them."""
+    (place.worktree / "dist").mkdir()
+    (place.worktree / "dist/large.bin").write_bytes(os.urandom(LIMIT_BYTES + 1))
+    os.mkfifo(place.worktree / "fifo")
+    (place.worktree / "src/app.py").write_text("changed\n")
+    rescue = return_to(place, _base(place), WHY)
+    assert rescue is not None
+    assert len(rescue.left_out) == 2
+    assert (place.worktree / "dist/large.bin").stat().st_size == LIMIT_BYTES + 1
+    assert (place.worktree / "fifo").is_fifo()
+    assert (place.worktree / "src/app.py").read_text().startswith("print")
+
+
+def test_what_is_in_the_way_and_in_no_snapshot_stops_a_return(place: Place) -> None:
+    """Where something that was left out lies on a path that is wanted, nothing is changed until a person says so."""
+    (place.worktree / "README.md").unlink()
+    os.mkfifo(place.worktree / "README.md")
+    (place.worktree / "src/app.py").write_text("changed\n")
+    with pytest.raises(SnapshotError, match="README.md") as refused:
+        return_to(place, _base(place), WHY)
+    assert "may be lost" in refused.value.remedy
+    assert (place.worktree / "README.md").is_fifo()
+    assert (place.worktree / "src/app.py").read_text() == "changed\n"
+
+
+def test_a_person_may_accept_the_loss(place: Place) -> None:
+    """When a person says so, what is in the way goes, and everything else is secured all the same."""
+    before = picture(place.worktree)
+    (place.worktree / "README.md").unlink()
+    os.mkfifo(place.worktree / "README.md")
+    (place.worktree / "src/app.py").write_text("changed\n")
+    assert return_to(place, _base(place), WHY, accept_loss=True) is not None
+    assert picture(place.worktree) == before
+    assert sorted(path.name for path in place.worktree.parent.glob("*~removed")) == []
+
+
+def test_a_snapshot_that_is_not_whole_is_not_returned_to(place: Place) -> None:
+    """Before anything is removed, the snapshot is verified: with a damaged vault nothing is touched."""
+    (place.worktree / "src/app.py").write_text("changed\n")
+    base = _base(place)
+    _corrupt(place)
+    with pytest.raises(SnapshotError):
+        return_to(place, base, WHY)
+    assert (place.worktree / "src/app.py").read_text() == "changed\n"
+
+
+@pytest.mark.parametrize("mess", MESSES)
+def test_a_removed_workspace_comes_back_from_its_rescue(
+    place: Place, tmp_path: Path, mess: Callable[[Path], object]
+) -> None:
+    """Removing a workspace leaves a rescue that holds all of it."""
+    mess(place.worktree)
+    messy = picture(place.worktree)
+    rescue = remove_workspace(place, WHY)
+    assert not place.worktree.exists()
+    assert rescue is not None
+    restore(vault_at(place), rescue, tmp_path / "restored")
+    assert restored_picture(tmp_path / "restored", messy) == messy
+
+
+def test_a_removal_is_idempotent(place: Place) -> None:
+    """A workspace that is gone is no error, and what a removal left half done is cleared."""
+    assert remove_workspace(place, WHY) is None
+    half_removed = place.worktree.with_name("wo-1~removed")
+    (half_removed / "rest").mkdir(parents=True)
+    assert remove_workspace(place, WHY) is None
+    assert not half_removed.exists()
+
+
+def test_a_removal_refuses_what_no_snapshot_holds(place: Place) -> None:
+    """A workspace with something that was left out stays whole until a person says that it may be lost."""
+    for number in range(7):
+        os.mkfifo(place.worktree / f"fifo-{number}")
+    before = picture(place.worktree)
+    with pytest.raises(SnapshotError, match=r"fifo-0, .* and 2 more"):
+        remove_workspace(place, WHY)
+    assert picture(place.worktree) == before
+    assert remove_workspace(place, WHY, accept_loss=True) is not None
+    assert not place.worktree.exists()
+
+
+def test_a_removal_that_cannot_be_secured_removes_nothing(place: Place) -> None:
+    """When no snapshot can be taken, the workspace stays as it is."""
+    (place.worktree / "src/app.py").write_text("changed\n")
+    before = picture(place.worktree)
+    place.vault.rename(place.vault.with_name("elsewhere"))
+    with pytest.raises(SnapshotError):
+        remove_workspace(place, WHY)
+    assert picture(place.worktree) == before
+
+
+def test_a_disk_that_fails_on_the_way_is_told_with_the_rescue(place: Place) -> None:
+    """What stops a removal half way is named, with the snapshot that holds everything."""
+    (place.worktree / "src/app.py").write_text("changed\n")
+    in_the_way = place.worktree.with_name("wo-1~removed")
+    in_the_way.write_text("a file where a folder is expected")
+    with pytest.raises(SnapshotError) as failed:
+        remove_workspace(place, WHY)
+    assert list_snapshots(vault_at(place))[-1].name in failed.value.remedy
+    assert (place.worktree / "src/app.py").exists()

@@ -1,0 +1,151 @@
+import json
+from typing import Any
+
+import pytest
+from pydantic import TypeAdapter, ValidationError
+
+from septet.contracts.answers import (
+    BuildPlanAnswer,
+    ClassifyIssueAnswer,
+    CreateCommitAnswer,
+    CreatePullRequestAnswer,
+    FindPlanFileAnswer,
+    GenerateBranchAnswer,
+    ImplementPlanAnswer,
+    PullRequestText,
+    PullRequestUrl,
+)
+from septet.contracts.facts import Usage
+from septet.contracts.names import AGENT_NAMES, IssueClass, Step, Verdict
+from septet.contracts.order import TEXT_LIMIT_BYTES, WorkOrderInput
+from septet.contracts.steps import StepResult
+from septet.contracts.task import Move, Task
+
+
+def test_the_steps_have_their_order_and_their_agents() -> None:
+    """Seven steps, branch before implementation, each with the role that its agent plays."""
+    assert [step.value for step in Step] == [
+        "classify_issue", "build_plan", "find_plan_file", "generate_branch", "implement_plan", "create_commit",
+        "create_pull_request",
+    ]  # fmt: skip
+    assert [step.number for step in Step] == [1, 2, 3, 4, 5, 6, 7]
+    assert set(AGENT_NAMES) == set(Step)
+    assert {kind.value: kind.branch_type for kind in IssueClass} == {
+        "/bug": "bug",
+        "/feature": "feat",
+        "/chore": "chore",
+    }
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ({}, "repository"),
+        ({"repository": ""}, "repository"),
+        ({"repository": "/r"}, "issue or title is missing"),
+        ({"repository": "/r", "title": "  "}, "issue or title is missing"),
+        ({"repository": "/r", "issue": 1, "title": "t"}, "both given"),
+        ({"repository": "/r", "issue": 0}, "issue"),
+        ({"repository": "/r", "issue": "1"}, "issue"),
+        ({"repository": "/r", "issue": 1, "surprise": 1}, "surprise"),
+        ({"repository": "/r", "issue": 1, "priority": 6}, "priority"),
+        ({"repository": "/r", "issue": 1, "agent": "--help"}, "agent"),
+        ({"repository": "/r", "issue": 1, "base": "a\nb"}, "base"),
+        ({"repository": "/r", "issue": 1, "after": ["no id!"]}, "after"),
+        ({"repository": "/r", "issue": 1, "timeouts": {"wall_seconds": 0}}, "wall_seconds"),
+        ({"repository": "/r", "title": "t", "description": "x" * TEXT_LIMIT_BYTES}, "65537 bytes"),
+    ],
+)
+def test_input_that_is_wrong_names_its_field(given: dict[str, Any], named: str) -> None:
+    """A missing field, a wrong type or value, an unknown field and too much text are each refused by name."""
+    with pytest.raises(ValidationError) as refused:
+        WorkOrderInput.model_validate_json(json.dumps(given))
+    assert named in str(refused.value)
+
+
+def test_input_needs_little() -> None:
+    """A repository and an issue are enough; everything else has its default."""
+    order = WorkOrderInput.model_validate_json('{"repository": "https://github.com/o/r", "issue": 42}')
+    assert (order.priority, order.impact, order.effort, order.approve_plan, order.after) == (3, 3, 3, False, ())
+    assert WorkOrderInput(repository="/r", title="t" * TEXT_LIMIT_BYTES).issue is None
+
+
+@pytest.mark.parametrize(
+    ("contract", "answer", "result_text"),
+    [
+        (ClassifyIssueAnswer, {"issue_class": "/bug"}, "/bug"),
+        (BuildPlanAnswer, {"plan_path": "specs/a.md", "summary": ""}, "specs/a.md"),
+        (FindPlanFileAnswer, {"plan_path": "0"}, "0"),
+        (GenerateBranchAnswer, {"branch_name": "bug-1-x"}, "bug-1-x"),
+        (
+            ImplementPlanAnswer,
+            {"success": True, "summary": "Done.", "key_changes_made": ["a"], "key_learnings": []},
+            "Done.",
+        ),
+        (CreateCommitAnswer, {"commit_message": "bug: x\n\nBody"}, "bug: x\n\nBody"),
+        (PullRequestText, {"title": "A title", "body": ""}, "A title"),
+        (PullRequestUrl, {"url": "https://github.com/o/r/pull/1"}, "https://github.com/o/r/pull/1"),
+    ],
+)
+def test_a_valid_answer_has_its_plain_form(contract: Any, answer: dict[str, Any], result_text: str) -> None:
+    """Each step's answer is read strictly, and its `result_text` is its plain form."""
+    adapter = TypeAdapter(contract)
+    assert adapter.validate_json(json.dumps(answer)).result_text == result_text
+    for key in answer:
+        with pytest.raises(ValidationError):
+            adapter.validate_json(json.dumps({name: value for name, value in answer.items() if name != key}))
+        with pytest.raises(ValidationError):
+            adapter.validate_json(json.dumps(answer | {key: None}))
+    with pytest.raises(ValidationError):
+        adapter.validate_json(json.dumps(answer | {"confidence": 1}))
+
+
+@pytest.mark.parametrize(
+    ("contract", "answer"),
+    [
+        (ImplementPlanAnswer, {"success": "false", "summary": "x", "key_changes_made": [], "key_learnings": []}),
+        (ClassifyIssueAnswer, {"issue_class": "/epic"}),
+        (GenerateBranchAnswer, {"branch_name": "two\nlines"}),
+        (CreateCommitAnswer, {"commit_message": " \n "}),
+        (PullRequestUrl, {"url": "javascript:alert(1)"}),
+        (CreatePullRequestAnswer, {"title": "A title", "body": "", "url": "https://x.example/pull/1"}),
+    ],
+)
+def test_an_answer_of_another_type_or_meaning_is_refused(contract: Any, answer: dict[str, Any]) -> None:
+    """A text is no boolean, a blank message is none, and two forms of an answer at once are neither."""
+    with pytest.raises(ValidationError):
+        TypeAdapter(contract).validate_json(json.dumps(answer))
+
+
+def test_usage_adds_up() -> None:
+    """Sums are made field by field; a cost that nobody names stays unknown, and an estimate makes the sum one."""
+    one = Usage(input_tokens=1, output_tokens=2, cache_read_tokens=3, cache_write_tokens=4, reasoning_tokens=5)
+    priced = one.model_copy(update={"cost_usd": 0.5, "estimated": True})
+    assert one.plus(one) == Usage(
+        input_tokens=2, output_tokens=4, cache_read_tokens=6, cache_write_tokens=8, reasoning_tokens=10
+    )
+    assert one.plus(priced).cost_usd == priced.plus(one).cost_usd == 0.5
+    assert priced.plus(priced).cost_usd == 1.0
+    assert one.plus(priced).estimated
+
+
+def test_values_cross_the_wire_unchanged() -> None:
+    """A result that was written as JSON is read as the same value, and it cannot be changed."""
+    result = StepResult(
+        step=Step.BUILD_PLAN, verdict=Verdict.DONE, result_json={"plan_path": "a.md"}, warnings=("w",)
+    )
+    assert StepResult.model_validate_json(result.model_dump_json()) == result
+    with pytest.raises(ValidationError, match="frozen"):
+        result.result_text = "another"  # type: ignore[misc]
+
+
+def test_a_result_is_read_without_what_was_added_later() -> None:
+    """A result of an older release, with the required fields alone, is readable: the others have defaults."""
+    assert StepResult.model_validate_json('{"step": "build_plan", "verdict": "done"}').usage == Usage()
+    assert Task.model_validate_json('{"id": "wo-1"}').steps == ()
+
+
+def test_a_move_says_from_and_to() -> None:
+    """In JSON, an entry of the history calls its fields as people do."""
+    move = Move(when="2025-01-01T00:00:00.000Z", **{"from": "triaged"}, to="executing")  # type: ignore[arg-type]
+    assert json.loads(move.model_dump_json())["from"] == "triaged"

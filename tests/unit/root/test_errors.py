@@ -1,0 +1,29 @@
+import pytest
+
+from septet import errors
+from septet.errors import SeptetError, ServerNotReachedError
+
+KINDS = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, SeptetError)]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_errors_docstring_is_its_default_message(kind: type[SeptetError]) -> None:
+    """Without a message of its own, an error says what its class stands for."""
+    assert kind().message == (kind.__doc__ or "").strip() != ""
+
+
+def test_an_error_is_its_message_and_its_remedy() -> None:
+    """As one text, an error says what happened and how to go on."""
+    assert str(SeptetError("The disk is full.", remedy="Make room.")) == "The disk is full. Make room."
+    assert str(SeptetError("The disk is full.")) == "The disk is full."
+    assert "septet up" in str(ServerNotReachedError())
+
+
+def test_only_what_passes_by_itself_is_tried_again() -> None:
+    """A retry can help where the remote, the forge, the model or a crash is to blame, and nowhere else."""
+    assert {kind.__name__ for kind in KINDS if kind.retryable} == {
+        "GitUnavailableError",
+        "ForgeUnavailableError",
+        "AgentApiUnavailableError",
+        "AgentCrashedError",
+    }

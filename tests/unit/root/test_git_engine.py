@@ -1,0 +1,104 @@
+from pathlib import Path
+
+import pytest
+from fakes.repositories import git, git_env, make_origin
+
+from septet.errors import GitError
+from septet.git.engine import Git
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Git:
+    """Return a repository with a commit, as the engine sees it."""
+    origin = make_origin(tmp_path / "origins")
+    origin.push({"a.txt": "a\n"})
+    return Git(origin.checkout / ".git", origin.checkout, git_env(tmp_path / "home"))
+
+
+def test_a_failure_names_command_place_and_reason(tree: Git) -> None:
+    """An exit code that is not expected becomes an error with git's own words."""
+    with pytest.raises(GitError) as failed:
+        tree.run("rev-parse", "--verify", "no-such-thing")
+    assert "git rev-parse" in failed.value.message
+    assert str(tree.git_dir) in failed.value.message
+    assert "fatal" in failed.value.message
+
+
+def test_an_expected_exit_code_is_no_error(tree: Git) -> None:
+    """A caller says which exit codes are answers."""
+    assert tree.run("diff", "--quiet", "--no-index", "a.txt", "/dev/null", ok=(0, 1)) == b""
+
+
+def test_a_worktree_without_its_repository_is_not_the_enclosing_one(tree: Git, tmp_path: Path) -> None:
+    """Where `.git` is gone, git fails instead of acting on the repository around it."""
+    git(tmp_path, "init", "-q")
+    tree.git_dir.rename(tmp_path / "gone")
+    with pytest.raises(GitError, match="not a git repository"):
+        tree.run("status")
+
+
+def test_hooks_and_monitors_of_the_repository_never_run(tree: Git, tmp_path: Path) -> None:
+    """No program that an agent has set up in the repository's own config or hooks is started."""
+    assert tree.work_tree is not None
+    hook = tmp_path / "hook"
+    hook.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
+    hook.chmod(0o755)
+    (tree.git_dir / "hooks").mkdir(exist_ok=True)
+    (tree.git_dir / "hooks/reference-transaction").symlink_to(hook)
+    (tree.git_dir / "hooks/post-index-change").symlink_to(hook)
+    for key in ("core.fsmonitor", "diff.external", "core.pager"):
+        git(tree.work_tree, "config", key, str(hook))
+    (tmp_path / "ran").unlink(missing_ok=True)
+    (tree.work_tree / "a.txt").write_text("b\n")
+    tree.run("status")
+    tree.run("diff", "--no-ext-diff")
+    tree.run("add", "-A")
+    tree.run("update-ref", "refs/heads/other", "HEAD")
+    assert not (tmp_path / "ran").exists()
+
+
+def test_nobody_is_asked_at_a_prompt(tree: Git) -> None:
+    """Neither git nor ssh waits for a person; a worker's own ssh command is kept."""
+    env = tree.run("-c", "alias.e=!env", "e").decode()
+    assert "GIT_TERMINAL_PROMPT=0" in env
+    assert "GIT_SSH_COMMAND=ssh -oBatchMode=yes" in env
+    assert "GIT_SSH_COMMAND=mine" in tree.with_env(GIT_SSH_COMMAND="mine").run("-c", "alias.e=!env", "e").decode()
+
+
+def test_a_path_is_no_pattern(tree: Git) -> None:
+    """A file name with a star or a colon names that file alone."""
+    assert tree.work_tree is not None
+    (tree.work_tree / "*").write_text("star\n")
+    (tree.work_tree / "b.txt").write_text("b\n")
+    tree.run("add", "--", "*")
+    assert tree.text("diff", "--cached", "--name-only") == "*"
+
+
+def test_an_index_of_the_engines_own_leaves_the_agents_alone(tree: Git, tmp_path: Path) -> None:
+    """What is staged in another index is not staged in the repository's own."""
+    assert tree.work_tree is not None
+    (tree.work_tree / "b.txt").write_text("b\n")
+    own = tree.using_index(tmp_path / "index")
+    own.run("add", "b.txt")
+    assert own.text("ls-files") == "b.txt"
+    assert tree.text("ls-files") == "a.txt"
+
+
+def test_a_setting_can_be_given_with_a_call(tree: Git) -> None:
+    """`core__bare` is `core.bare` for this one call."""
+    assert tree.run("config", "some.key", some__key="of this call").strip() == b"of this call"
+
+
+def test_a_command_that_hangs_is_killed(tree: Git) -> None:
+    """A command that takes too long is killed, and the error says how to go on."""
+    with pytest.raises(GitError, match="took longer") as failed:
+        tree.run("-c", "alias.hang=!sleep 60", "hang", timeout_seconds=0.2)
+    assert "septet retry" in failed.value.remedy
+
+
+def test_without_git_the_remedy_is_to_install_it(tree: Git) -> None:
+    """A git that cannot be started is told with its remedy."""
+    assert tree.work_tree is not None
+    with pytest.raises(GitError, match="could not be started") as failed:
+        Git(tree.git_dir, tree.work_tree / "no folder", tree.env).run("status")
+    assert "Install git" in failed.value.remedy

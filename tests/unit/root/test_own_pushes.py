@@ -1,0 +1,33 @@
+from pathlib import Path
+
+import pytest
+
+from septet.git.own_pushes import is_own_push, note_push
+from septet.git.place import Place
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    """Return a place with books."""
+    place = Place("wo-1", tmp_path / "tree", tmp_path / "mirror", tmp_path / "vault", "origin", "main", "0" * 40)
+    place.books.mkdir(parents=True)
+    return place
+
+
+def test_only_what_was_noted_is_ours(place: Place) -> None:
+    """A commit counts as this work order's own on the very branch for which it was noted."""
+    assert not is_own_push(place, "feat-1", "a" * 40)
+    note_push(place, "feat-1", "a" * 40)
+    note_push(place, "feat-1", "b" * 40)
+    note_push(place, "feat-2", "c" * 40)
+    assert is_own_push(place, "feat-1", "a" * 40)
+    assert is_own_push(place, "feat-1", "b" * 40)
+    assert not is_own_push(place, "feat-2", "a" * 40)
+
+
+def test_noting_a_push_again_changes_nothing(place: Place) -> None:
+    """An attempt that pushes the same commit again leaves the note as it is."""
+    note_push(place, "feat-1", "a" * 40)
+    noted = (place.books / "pushed.json").read_bytes()
+    note_push(place, "feat-1", "a" * 40)
+    assert (place.books / "pushed.json").read_bytes() == noted

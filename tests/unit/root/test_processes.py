@@ -1,0 +1,104 @@
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from septet import processes
+
+ENV = {"PATH": os.environ["PATH"]}
+
+
+def test_a_process_is_run_to_its_end() -> None:
+    """Output, error output and exit code are told, and stdin is what was given."""
+    done = processes.run(["sh", "-c", "cat; echo oops >&2; exit 3"], env=ENV, stdin=b"\0in")
+    assert (done.stdout, done.stderr, done.exit_code, done.timed_out) == (b"\0in", b"oops\n", 3, False)
+    assert done.argv == ("sh", "-c", "cat; echo oops >&2; exit 3")
+
+
+def test_no_shell_reads_an_argument() -> None:
+    """An argument arrives as it is, whatever a shell would make of it."""
+    hostile = "$(touch hacked); `id` && * 'x' \"y\""
+    assert processes.run(["printf", "%s", hostile], env=ENV).stdout.decode() == hostile
+
+
+def test_nothing_is_inherited(tmp_path: Path) -> None:
+    """The environment is the given one alone, the folder is the given one, and without stdin there is none."""
+    done = processes.run(["sh", "-c", "env; pwd; cat"], env={**ENV, "ONLY": "this"}, cwd=tmp_path)
+    lines = done.stdout.decode().splitlines()
+    assert "ONLY=this" in lines
+    assert not any(line.startswith("HOME=") for line in lines)
+    assert lines[-1] == str(tmp_path)
+
+
+def test_a_signal_is_a_negative_exit_code() -> None:
+    """A process that a signal ended has the signal's number, negative."""
+    assert processes.run(["sh", "-c", "kill -TERM $$"], env=ENV).exit_code == -signal.SIGTERM
+
+
+def test_a_time_limit_kills_the_whole_group(tmp_path: Path) -> None:
+    """After the limit the process and its children are dead, and what was printed until then is kept."""
+    script = f"sleep 60 & echo $! > {tmp_path}/child; echo begun; wait"
+    begun = time.monotonic()
+    done = processes.run(["sh", "-c", script], env=ENV, timeout_seconds=0.3)
+    assert (done.timed_out, done.exit_code, done.stdout) == (True, -signal.SIGKILL, b"begun\n")
+    assert time.monotonic() - begun < 5
+    assert not _lives(int((tmp_path / "child").read_text()))
+
+
+def test_a_program_that_is_not_there_says_so() -> None:
+    """A program that cannot be started is an error of the machine."""
+    with pytest.raises(FileNotFoundError):
+        processes.run(["/no/such/program"], env=ENV)
+
+
+def test_an_interrupt_leaves_nobody_behind(tmp_path: Path) -> None:
+    """Ctrl-C during a run kills what it started."""
+    code = f"""
+        from septet import processes
+        processes.run(["sh", "-c", "echo $$ > {tmp_path}/new; mv {tmp_path}/new {tmp_path}/pid; sleep 60"],
+                      env={ENV!r})
+    """
+    own = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(code)], cwd=Path(__file__).parents[3], stderr=subprocess.DEVNULL
+    )
+    try:
+        bound = time.monotonic() + 20
+        while not (tmp_path / "pid").exists():
+            assert time.monotonic() < bound
+            time.sleep(0.01)
+        own.send_signal(signal.SIGINT)
+        own.wait(20)
+        assert not _lives(int((tmp_path / "pid").read_text()))
+    finally:
+        own.kill()
+        own.wait()
+
+
+def test_a_detached_process_has_a_session_of_its_own_and_a_log(tmp_path: Path) -> None:
+    """What it prints is added to the log, and a signal to our group does not reach it."""
+    log = tmp_path / "log"
+    log.write_text("before\n")
+    started = processes.start_detached(["sh", "-c", "echo out; echo err >&2; sleep 60"], env=ENV, log=log)
+    try:
+        assert os.getsid(started.pid) == started.pid
+        bound = time.monotonic() + 20
+        while log.read_text() != "before\nout\nerr\n":
+            assert time.monotonic() < bound
+            time.sleep(0.01)
+    finally:
+        processes.kill_group(started.pid)
+        started.wait()
+    processes.kill_group(started.pid)
+
+
+def _lives(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False

@@ -1,0 +1,68 @@
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from septet.settings import Settings
+
+CASES = [
+    ({"SEPTET_STATE_DIR": "~/septet"}, "str(settings.state_dir)", "/home/ada/septet"),
+    ({"SEPTET_AGENT": ""}, "settings.agent", "claude"),
+    ({"SEPTET_GITHUB_HOSTS": "github.com, GHE.example"}, "list(settings.github_hosts)", ["github.com", "ghe.example"]),
+    ({"GITHUB_TOKEN": "t1"}, "settings.github_token.get_secret_value()", "t1"),
+    ({"GH_TOKEN": "t2", "GITHUB_TOKEN": "t1"}, "settings.github_token.get_secret_value()", "t1"),
+    ({"SEPTET_GITHUB_TOKEN": "t3", "GITHUB_TOKEN": "t1"}, "settings.github_token.get_secret_value()", "t3"),
+    ({"SEPTET_MY_AGENT_PATH": "/opt/mine"}, "settings.agent_programs", {"my-agent": "/opt/mine"}),
+    ({"SEPTET_SANDBOXED": "true"}, "settings.sandboxed", True),
+    ({"GITHUB_TOKEN": "a-key", "OPENAI_API_KEY": "a-key"}, "'a-key' in repr(settings) + str(settings)", False),
+    ({"SEPTET_MAX_AGENTS": "none"}, "settings.max_agents", "SEPTET_MAX_AGENTS is not valid"),
+    ({"SEPTET_GITHUB_HOSTS": "", "SEPTET_TASK_QUEUE": "mine"}, "settings.task_queue", "mine"),
+]  # fmt: skip
+_READER = """
+import json, os, sys
+from septet.errors import InvalidInputError
+from septet.settings import load_settings
+
+for environ, expression in json.loads(sys.stdin.read()):
+    os.environ.clear()
+    os.environ.update(environ, HOME="/home/ada")
+    try:
+        settings = load_settings()
+        print(json.dumps(eval(expression)))
+    except InvalidInputError as error:
+        print(json.dumps(error.message))
+"""
+
+
+@pytest.fixture(scope="module")
+def read() -> list[object]:
+    """Return what a process of its own reads from the environment of each case."""
+    done = subprocess.run(
+        [sys.executable, "-c", _READER],
+        input=json.dumps([case[:2] for case in CASES]),
+        env={"PATH": os.environ["PATH"], "HOME": "/home/ada"},
+        cwd=Path(__file__).parents[3],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+@pytest.mark.parametrize("number", range(len(CASES)), ids=[", ".join(case[0]) for case in CASES])
+def test_a_variable_is_read(read: list[object], number: int) -> None:
+    """Each setting has its variable, the worker's own key goes first, no key is printed, an error names its variable."""
+    expected = CASES[number][2]
+    if isinstance(expected, str):
+        assert str(read[number]).startswith(expected)
+    else:
+        assert read[number] == expected
+
+
+def test_git_gets_what_it_needs_and_no_key() -> None:
+    """The environment of engine git holds PATH, proxies and ssh's agent, and no key of a forge or a model."""
+    needed = {"PATH": "/bin", "https_proxy": "http://proxy", "SSH_AUTH_SOCK": "/s"}
+    assert Settings(environ={**needed, "GITHUB_TOKEN": "k", "OPENAI_API_KEY": "k"}).git_env == needed

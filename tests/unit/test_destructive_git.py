@@ -1,0 +1,237 @@
+"""The source holds the project's rules on what can lose work, start a process or read the environment.
+
+A rule is broken by code, never by a comment or a docstring: the syntax tree is walked. To lose work on purpose, go
+through `septet/git/destroy.py`, which takes a verified snapshot first.
+"""
+
+import ast
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+Rule = Callable[[ast.Module], Iterator[ast.AST]]
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("septet", "activities", "workflows", "workers", "clients")
+
+DESTRUCTIVE: dict[str, tuple[str, ...]] = {
+    "reset": ("--hard", "--merge", "--keep"),
+    "read-tree": ("-u", "--reset"),
+    "worktree": ("remove", "prune"),
+    "branch": ("-D", "-d", "-M", "-f", "--delete", "--force"),
+    "update-ref": ("-d",),
+    "push": ("--force", "-f", "--delete", "--mirror", "--prune"),
+    "reflog": ("expire", "delete"),
+    "checkout-index": ("-f", "--force"),
+    **dict.fromkeys(("clean", "checkout", "switch", "restore", "rm", "stash", "gc", "prune", "filter-branch"), ()),
+}
+"""By git command: the words that make it destructive; none where it is so by itself."""
+
+REMOVALS = {"rmtree", "removedirs", "remove_folder"}
+RUNNERS = {"run", "completed", "text", "start_detached", "Popen", "call", "check_call", "check_output"}
+
+MAY_DESTROY = {
+    # The one choke point, and what it alone uses.
+    "septet/git/destroy.py": ("remove_folder(aside)",),
+    # Into a new folder that no agent has seen, under a name that is no workspace's.
+    "septet/git/workspace.py": (
+        "shutil.rmtree(clone, ignore_errors=True)",
+        "mirror.run('read-tree', '-m', '-u', place.base_sha, timeout_seconds=_CHECKOUT_SECONDS)",
+    ),
+    # The engine's own: an unfinished mirror, and a view that is made again.
+    "septet/git/mirror.py": ("shutil.rmtree(unfinished, ignore_errors=True)",),
+    "septet/git/view.py": ("shutil.rmtree(folder, ignore_errors=True)",),
+}
+"""By module: the very calls that may stay. Whoever adds one takes a snapshot first, or says here why none is needed."""
+
+MAY_REMOVE_AND_LAY = {
+    "septet.git.snapshots.removal": {"septet/git/destroy.py"},
+    "septet.git.snapshots.lay": {
+        "septet/git/destroy.py",
+        "septet/git/snapshots/restore.py",  # into a new or empty folder
+        "septet/git/snapshots/patch.py",  # into a temporary one
+    },
+}
+MAY_START_PROCESSES = {
+    "septet/processes.py",
+    "septet/agents/supervisors.py",
+    "septet/agents/supervisor.py",
+    "septet/agents/scripted/run.py",  # a program of its own, which plays a careless agent
+}
+MAY_READ_THE_ENVIRONMENT = {
+    "septet/settings.py",
+    "septet/agents/scripted/program.py",  # a program of its own
+}
+
+
+def destroys(module: ast.Module) -> Iterator[ast.AST]:
+    """Give each call of a destructive git command, each list of its words, and each removal of a folder."""
+    for node in ast.walk(module):
+        match node:
+            case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
+                if name in REMOVALS or _is_destructive(_words(node.args), named=name in RUNNERS):
+                    yield node
+            case ast.Tuple() | ast.List() if _is_destructive(_words([node]), named=False):
+                yield node
+            case ast.Constant(value=str(text)) if text.startswith("git "):
+                if _is_destructive(text.split(), named=True):
+                    yield node
+
+
+def starts_processes(module: ast.Module) -> Iterator[ast.AST]:
+    """Give each start of a process, each import that hides one, and each `shell=True`."""
+    for node in ast.walk(module):
+        match node:
+            case ast.Call(func=ast.Attribute(value=ast.Name(id="subprocess"))):
+                yield node
+            case ast.keyword(arg="shell"):
+                yield node
+            case ast.Attribute(value=ast.Name(id="os"), attr=name) if name.startswith(
+                ("system", "popen", "exec", "spawn", "posix_spawn", "fork")
+            ):
+                yield node
+            case ast.Attribute(attr="create_subprocess_exec" | "create_subprocess_shell"):
+                yield node
+            case ast.ImportFrom(module="subprocess" | "pty" | "multiprocessing" | "concurrent.futures.process"):
+                yield node
+            case ast.Import(names=names) if any(_hides_processes(alias) for alias in names):
+                yield node
+
+
+def reads_environment(module: ast.Module) -> Iterator[ast.AST]:
+    """Give each look at the environment of this process."""
+    words = {"environ", "environb", "getenv", "getenvb", "putenv", "unsetenv"}
+    for node in ast.walk(module):
+        match node:
+            case ast.Attribute(value=ast.Name(id="os"), attr=name) if name in words:
+                yield node
+            case ast.ImportFrom(module="os", names=names) if any(alias.name in words for alias in names):
+                yield node
+
+
+def _is_destructive(words: list[str], *, named: bool) -> bool:
+    """Say whether words are a destructive git command.
+
+    Behind the word `git` and its options any word may be the command; else the first one is, and `named` says that
+    it can be nothing but a git command.
+    """
+    with_git = words[:1] == ["git"]
+    for place in range(1, len(words)) if with_git else range(len(words[:1])):
+        marks, rest = DESTRUCTIVE.get(words[place]), words[place + 1 :]
+        if marks == () and (named or with_git or any(word.startswith("-") for word in rest)):
+            return True
+        if marks and set(marks).intersection(word.partition("=")[0] for word in rest):
+            return True
+    return False
+
+
+def _words(nodes: list[ast.expr]) -> list[str]:
+    """Return the words that are written out, in order, also those in lists and behind a star."""
+    found: list[str] = []
+    for node in nodes:
+        match node:
+            case ast.Constant(value=str(word)):
+                found.append(word)
+            case ast.Tuple(elts=inner) | ast.List(elts=inner):
+                found += _words(inner)
+            case ast.Starred(value=inner):
+                found += _words([inner])
+    return found
+
+
+def _hides_processes(alias: ast.alias) -> bool:
+    return alias.name in {"pty", "multiprocessing"} or (alias.name == "subprocess" and alias.asname is not None)
+
+
+@cache
+def _sources() -> dict[str, ast.Module]:
+    paths = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
+    return {path.relative_to(ROOT).as_posix(): ast.parse(path.read_text(encoding="utf-8")) for path in paths}
+
+
+def _broken(rule: Rule) -> dict[str, list[str]]:
+    found = {path: [ast.unparse(node) for node in rule(module)] for path, module in _sources().items()}
+    return {path: nodes for path, nodes in found.items() if nodes}
+
+
+def test_only_the_choke_point_destroys() -> None:
+    """No module but `destroy.py` runs destructive git or removes a folder that an agent may have written to."""
+    assert {path: tuple(calls) for path, calls in _broken(destroys).items()} == MAY_DESTROY
+
+
+@pytest.mark.parametrize(("imported", "allowed"), MAY_REMOVE_AND_LAY.items())
+def test_only_the_choke_point_has_its_tools(imported: str, allowed: set[str]) -> None:
+    """What removes and overwrites files of a workspace is imported where it is known to do no harm."""
+    importers = {
+        path
+        for path, module in _sources().items()
+        for node in ast.walk(module)
+        if (isinstance(node, ast.ImportFrom) and node.module == imported)
+        or (isinstance(node, ast.Import) and any(alias.name == imported for alias in node.names))
+    }
+    assert importers == allowed
+
+
+def test_only_two_modules_and_the_supervisor_start_processes() -> None:
+    """Processes start in the process module and for the supervisor, and nothing anywhere asks for a shell."""
+    assert set(_broken(starts_processes)) == MAY_START_PROCESSES
+
+
+def test_only_the_settings_read_the_environment() -> None:
+    """All else gets the environment as an argument."""
+    assert set(_broken(reads_environment)) == MAY_READ_THE_ENVIRONMENT
+
+
+BREAKING: list[tuple[Rule, str]] = [
+    (destroys, "git.run('reset', '--hard', sha)"),
+    (destroys, "git.run(*('clean', '-fdx'), timeout_seconds=9.0)"),
+    (destroys, "git.completed('worktree', 'remove', '--force', path)"),
+    (destroys, "git.text('branch', '-D', name)"),
+    (destroys, "place.git.run('checkout', '--force', branch)"),
+    (destroys, "git.run('stash')"),
+    (destroys, "git.run('push', '--force', url)"),
+    (destroys, "processes.run(['git', '-C', str(folder), '-c', 'a.b=c', 'reset', '--hard'], env=env)"),
+    (destroys, "argv = ('clean', '-fd')"),
+    (destroys, "argv = 'git reset --hard'.split()"),
+    (destroys, "shutil.rmtree(place.worktree)"),
+    (destroys, "rmtree(place.worktree, ignore_errors=True)"),
+    (destroys, "remove_folder(place.worktree)"),
+    (starts_processes, "subprocess.run(argv)"),
+    (starts_processes, "from subprocess import Popen"),
+    (starts_processes, "import subprocess as sp"),
+    (starts_processes, "import multiprocessing"),
+    (starts_processes, "processes.run(argv, shell=True)"),
+    (starts_processes, "os.system('true')"),
+    (starts_processes, "os.execvp('true', [])"),
+    (starts_processes, "await asyncio.create_subprocess_exec('true')"),
+    (reads_environment, "home = os.environ['HOME']"),
+    (reads_environment, "home = os.getenv('HOME')"),
+    (reads_environment, "from os import environ"),
+]
+
+
+@pytest.mark.parametrize(("rule", "source"), BREAKING, ids=[source for _, source in BREAKING])
+def test_a_module_that_breaks_a_rule_is_found(rule: Rule, source: str) -> None:
+    """Each rule sees what it forbids, however it is written."""
+    assert list(rule(ast.parse(f"async def somewhere():\n    {source}\n")))
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "git.run('reset', '--soft', 'HEAD~1')",
+        "git.run('branch', '--list')",
+        "git.run('push', '--force-with-lease=refs/heads/x:abc', url)",
+        "@app.command('restore')\ndef restore(): ...",
+        "words = ['clean', 'tidy', 'typo']",
+        "'''Never does what `git reset --hard` would do.'''",
+        "process: subprocess.Popen[bytes]",
+        "settings.environ['HOME']",
+    ],
+)
+def test_what_breaks_no_rule_is_let_be(source: str) -> None:
+    """A harmless form of the same words is no find."""
+    module = ast.parse(source)
+    assert [*destroys(module), *starts_processes(module), *reads_environment(module)] == []

@@ -1,0 +1,182 @@
+"""The embedded server: one for each state directory, on ports that are free, with a database that stays."""
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+from temporalio.api.operatorservice.v1 import RemoveSearchAttributesRequest
+from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
+from temporalio.client import Client
+from temporalio.testing import WorkflowEnvironment
+
+from septet.errors import AlreadyRunningError, ServerNotReachedError, UsageError
+from septet.settings import Settings
+from septet.state import StateDir
+from workers.connection import connect
+from workers.preflight import PreflightError, register_search_attributes
+from workers.server import Ports, embedded_server, free_port, read_server_file, temporal_program
+from workflows.search_attributes import ALL
+
+ENV = {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> StateDir:
+    """Return a state directory."""
+    state = StateDir(tmp_path / "state")
+    state.prepare()
+    return state
+
+
+@pytest.fixture
+def taken() -> Iterator[int]:
+    """Return a port on which somebody listens."""
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
+        yield listening.getsockname()[1]
+
+
+def _write_server_file(state: StateDir, **facts: object) -> None:
+    own = psutil.Process()
+    told = {
+        "address": "127.0.0.1:7233", "ui": "http://127.0.0.1:8233", "pid": own.pid, "start_time": own.create_time(),
+        "server_pid": own.pid, "server_start_time": 0.0,
+    }  # fmt: skip
+    state.server_file.write_text(json.dumps(told | facts), encoding="utf-8")
+
+
+async def test_a_server_serves_its_state_directory(state: StateDir) -> None:
+    """It tells where it is, knows our search attributes, keeps closed work orders 30 days, and ends with its block."""
+    ports = Ports(free_port(), free_port())
+    async with embedded_server(state, ports, ENV) as server:
+        assert read_server_file(state) == server
+        assert server.held
+        assert server.address == f"127.0.0.1:{ports.server}"
+
+        client = await connect(Settings(state_dir=state.root, environ={}))
+        assert client.service_client.config.target_host == server.address
+        assert await register_search_attributes(client) == ()
+        namespace = await client.workflow_service.describe_namespace(DescribeNamespaceRequest(namespace="default"))
+        assert namespace.config.workflow_execution_retention_ttl.ToTimedelta().days == 30
+
+        with pytest.raises(AlreadyRunningError, match=f"process {os.getpid()} at {server.address}") as refused:
+            async with embedded_server(state, Ports(free_port(), free_port()), ENV):
+                pytest.fail("a second server has started")
+        assert "SEPTET_STATE_DIR" in refused.value.remedy
+    assert not _lives(server.server_pid)
+    assert read_server_file(state) is None
+    assert state.database.exists()
+
+
+_KILLED = """
+import asyncio, os, sys
+from pathlib import Path
+from temporalio.client import Client
+from septet.state import StateDir
+from workers.server import Ports, embedded_server, free_port
+
+async def main():
+    ports = Ports(free_port(), free_port())
+    async with embedded_server(StateDir(Path(sys.argv[1])), ports, dict(os.environ), tuned=False) as server:
+        client = await Client.connect(server.address)
+        await client.start_workflow("NobodyRuns", id="wo-1", task_queue="nobody")
+        os.kill(os.getpid(), 9)
+
+asyncio.run(main())
+"""
+
+
+async def test_a_server_ends_the_one_that_a_killed_process_left(state: StateDir) -> None:
+    """The server of a process that was killed is ended first, and its database is gone on with."""
+    argv = [sys.executable, "-c", _KILLED, str(state.root)]
+    killed = await asyncio.create_subprocess_exec(*argv, env=ENV, cwd=Path(__file__).parents[3])
+    assert await killed.wait() == -signal.SIGKILL
+    left = read_server_file(state)
+    assert left is not None
+    assert _lives(left.server_pid)
+    async with embedded_server(state, Ports(free_port(), free_port()), ENV, tuned=False) as server:
+        assert not _lives(left.server_pid)
+        client = await Client.connect(server.address)
+        assert (await client.get_workflow_handle("wo-1").describe()).id == "wo-1"
+
+
+@pytest.mark.parametrize("option", ["--port", "--ui-port"])
+async def test_a_taken_port_names_the_option(state: StateDir, taken: int, option: str) -> None:
+    """A port that somebody has is an error before anything starts; the remedy names the option for another one."""
+    ports = Ports(taken, free_port()) if option == "--port" else Ports(free_port(), taken)
+    with pytest.raises(UsageError, match=f"Port {taken} of 127.0.0.1 is taken") as refused:
+        async with embedded_server(state, ports, ENV):
+            pytest.fail("the server has started")
+    assert refused.value.remedy == f"Name another one with {option}."
+    assert not state.database.exists()
+
+
+async def test_a_server_that_does_not_start_shows_its_log(state: StateDir) -> None:
+    """When the server ends instead of answering, the error holds what it printed and where the log is."""
+    state.database.mkdir()
+    with pytest.raises(ServerNotReachedError) as failed:
+        async with embedded_server(state, Ports(free_port(), free_port()), ENV):
+            pytest.fail("the server has started")
+    assert str(state.server_log) in failed.value.remedy
+    assert "it printed nothing" not in failed.value.message
+    assert not state.server_file.exists()
+
+
+@pytest.mark.parametrize("content", ["", "no json", "[]", '{"address": "x"}', '{"surprise": 1}'])
+def test_a_server_file_that_cannot_be_read_is_none(state: StateDir, content: str) -> None:
+    """Whatever else is in the file counts as no server."""
+    state.server_file.write_text(content, encoding="utf-8")
+    assert read_server_file(state) is None
+
+
+def test_a_server_file_counts_while_its_process_lives(state: StateDir) -> None:
+    """A pid counts only with its start time: another process that has it now holds nothing."""
+    assert read_server_file(state) is None
+    _write_server_file(state)
+    told = read_server_file(state)
+    assert told is not None
+    assert told.held
+    _write_server_file(state, start_time=1.0)
+    told = read_server_file(state)
+    assert told is not None
+    assert not told.held
+
+
+async def test_nobody_answers_says_where_it_looked(state: StateDir) -> None:
+    """The error names the address and why it was that one."""
+    settings = Settings(state_dir=state.root, environ={})
+    port = free_port()
+    with pytest.raises(ServerNotReachedError, match=rf"127\.0\.0\.1:{port} \(--address\)") as failed:
+        await connect(settings, address=f"127.0.0.1:{port}")
+    assert "septet up" in failed.value.remedy
+    _write_server_file(state, address=f"127.0.0.1:{port}")
+    with pytest.raises(ServerNotReachedError, match=rf"127\.0\.0\.1:{port} \(server.json in "):
+        await connect(settings)
+
+
+async def test_the_preflight_registers_what_is_missing() -> None:
+    """A server learns our search attributes once; one of another type is refused by name, with the way to mend it."""
+    async with await WorkflowEnvironment.start_local(
+        dev_server_existing_path=str(temporal_program()),
+        dev_server_extra_args=["--search-attribute", "SeptetPriority=Keyword"],
+    ) as environment:
+        client = environment.client
+        with pytest.raises(PreflightError, match="SeptetPriority") as refused:
+            await register_search_attributes(client)
+        assert "--name SeptetPriority --type Int" in refused.value.remedy
+        wrong = RemoveSearchAttributesRequest(namespace=client.namespace, search_attributes=["SeptetPriority"])
+        await client.operator_service.remove_search_attributes(wrong)
+        assert set(await register_search_attributes(client)) == {key.name for key in ALL}
+        assert await register_search_attributes(client) == ()
+
+
+def _lives(pid: int) -> bool:
+    return psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
