@@ -1,4 +1,7 @@
-"""The start of a supervisor. It is short because Python compiles the file that it is given anew each time."""
+"""The start of the process that forks supervisors.
+
+It is short because Python compiles the file that it is given anew each time.
+"""
 
 import sys
 

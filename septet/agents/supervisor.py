@@ -1,10 +1,10 @@
 r"""The supervisor of one agent run: a small program of its own, which outlives the worker that started it.
 
-`supervise.py` runs it, with a socket as stdin, and it waits there for an order, so that it can be started ahead of
-need; it ends by itself when its worker dies first. Then it starts the agent in a session of its
-own, holds the limits, ends and sweeps, tells everyone who is attached, and leaves `exit.json`. It and the two
-modules of ours that it uses import only small modules of the standard library: it must be up in milliseconds, and
-there is one for every agent.
+`supervise.py` runs the nursery: with a socket as stdin it waits there for further sockets, and forks a supervisor
+for each of them; it ends by itself when its worker dies. The supervisor waits on its socket for an order. Then it
+starts the agent in a session of its own, holds the limits, ends and sweeps, tells everyone who is attached, and
+leaves `exit.json`. It and the two modules of ours that it uses import only small modules of the standard library,
+and there is no thread before a fork.
 
 An order is `<length>\n` and fields with a NUL between them, as a program's arguments have them: run folder,
 working directory, wall, idle, grace and orphan limits in seconds, number of arguments, arguments, environment.
@@ -302,14 +302,44 @@ def complete(data: bytes) -> bool:
     return bool(newline) and len(payload) >= int(length)
 
 
+def born(worker: socket.socket) -> socket.socket | None:
+    """Fork a supervisor for each socket that the worker sends.
+
+    Returns:
+        In the supervisor, its socket; in this process `None`, when the worker is gone.
+    """
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for supervisors
+    while True:
+        births, messages, _, _ = worker.recvmsg(1, socket.CMSG_SPACE(DESCRIPTOR_BYTES))
+        sockets = [found for _, _, descriptors in messages for found in memoryview(descriptors).cast("i")]
+        if not births or not sockets:
+            return None
+        if fork_or_refuse() == 0:
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            os.setsid()
+            worker.close()  # it was 0, which stays taken: what an agent gets as 0 to 2 is opened above them
+            os.dup2(sockets[0], 0, inheritable=False)
+            os.close(sockets[0])
+            return socket.socket(fileno=0)
+        os.close(sockets[0])
+
+
+def fork_or_refuse() -> int:
+    """Return what `fork` does, and -1 where the machine refuses: the worker sees its socket closed."""
+    try:
+        return os.fork()
+    except OSError:
+        return -1
+
+
 def main() -> None:
-    """Wait for an order and carry it out."""
+    """Wait for a birth, then for an order, and carry it out."""
     for number in (signal.SIGHUP, signal.SIGINT):
         signal.signal(number, signal.SIG_IGN)
-    lead_orphans()
-    worker = socket.socket(fileno=0)
-    order = receive(worker)
-    if order is not None:
-        worker.setblocking(False)  # noqa: FBT003 -- the socket's own signature
+    starter = born(socket.socket(fileno=0))
+    order = receive(starter) if starter is not None else None
+    if starter is not None and order is not None:
+        lead_orphans()
+        starter.setblocking(False)  # noqa: FBT003 -- the socket's own signature
         os.chdir(order.folder)
-        Supervisor(order, worker).run()
+        Supervisor(order, starter).run()

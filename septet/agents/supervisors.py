@@ -1,4 +1,4 @@
-"""The supervisors that a worker starts, and one that waits, so that the next agent starts at once."""
+"""The supervisors that a worker starts, one for each agent."""
 
 import os
 import socket
@@ -6,12 +6,14 @@ import subprocess
 import sys
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 _PROGRAM: Final = Path(__file__).with_name("supervise.py")
 _SEPARATOR: Final = b"\0"
+_BIRTH: Final = b"+"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,27 +50,25 @@ class Order:
 
 
 class Supervisors:
-    """Starts supervisors. They live on when this process ends; one that still waits for an order ends with it."""
+    """Starts supervisors, all of them forked by one small process: a Python of its own for each would cost 20 ms.
+
+    Supervisors live on when this process ends; the one that forks them ends with it.
+    """
 
     def __init__(self, *, python: str = sys.executable, env: Mapping[str, str] | None = None) -> None:
         """Use this Python; `env` is the supervisors' own environment, which agents do not see."""
         self._python = python
         self._env = dict(env or {})
         self._guard = threading.Lock()
-        self._spare: _Waiting | None = None
-        self._closed = False
+        self._nursery: socket.socket | None = None
 
     def prepare(self) -> None:
-        """Start a supervisor that waits, unless there is one. A machine that refuses is asked again in need."""
-        with self._guard:
-            if self._spare is None and not self._closed:
-                try:
-                    self._spare = _Waiting(self._python, self._env)
-                except OSError:
-                    return
+        """Start the process that forks supervisors. A machine that refuses is asked again in need."""
+        with self._guard, suppress(OSError):
+            self._nursery = self._nursery or self._new_nursery()
 
     def start(self, order: Order, locks: Sequence[int]) -> socket.socket:
-        """Hand the order to a supervisor and return the socket by which the caller is attached to it.
+        """Hand the order to a new supervisor and return the socket by which the caller is attached to it.
 
         Args:
             order: What to run.
@@ -77,54 +77,48 @@ class Supervisors:
         Raises:
             OSError: No supervisor could be started.
         """
-        with self._guard:
-            spare, self._spare = self._spare, None
-        packed = order.packed()
-        attached = spare.take(packed, locks) if spare is not None else None
-        if attached is None:
-            attached = _Waiting(self._python, self._env).take(packed, locks)
-        if attached is None:
-            raise ChildProcessError(f"The supervisor {_PROGRAM} ended before it took its order.")
-        threading.Thread(target=self.prepare, name="spare-supervisor", daemon=True).start()
+        attached, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            with theirs:
+                self._bear(theirs)
+            packed = order.packed()
+            sent = socket.send_fds(attached, [packed], list(locks))
+            attached.sendall(packed[sent:])
+        except OSError:
+            attached.close()
+            raise
         return attached
 
     def close(self) -> None:
-        """Let the waiting supervisor go; those with an agent stay."""
+        """Let the process go that forks supervisors; the supervisors stay."""
         with self._guard:
-            self._closed = True
-            spare, self._spare = self._spare, None
-        if spare is not None:
-            spare.dismiss()
+            if self._nursery is not None:
+                self._nursery.close()
+                self._nursery = None
 
+    def _bear(self, theirs: socket.socket) -> None:
+        """Have a supervisor forked that listens on this socket; a nursery that was killed is replaced."""
+        with self._guard:
+            if self._nursery is not None:
+                with suppress(OSError):
+                    socket.send_fds(self._nursery, [_BIRTH], [theirs.fileno()])
+                    return
+                self._nursery.close()
+            self._nursery = self._new_nursery()
+            socket.send_fds(self._nursery, [_BIRTH], [theirs.fileno()])
 
-class _Waiting:
-    """A supervisor that waits for its order."""
-
-    def __init__(self, python: str, env: Mapping[str, str]) -> None:
-        self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+    def _new_nursery(self) -> socket.socket:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         with theirs:
-            self._process = subprocess.Popen(  # noqa: S603 -- our own program
-                [python, "-I", "-S", str(_PROGRAM)],
+            process = subprocess.Popen(  # noqa: S603 -- our own program
+                [self._python, "-I", "-S", str(_PROGRAM)],
                 stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
-                env=dict(env),
+                env=self._env,
                 cwd="/",
                 start_new_session=True,
             )
         # A thread that does nothing but wait leaves no zombie, whoever goes or is cancelled meanwhile.
-        threading.Thread(target=self._process.wait, name="supervisor-reaper", daemon=True).start()
-
-    def take(self, packed: bytes, locks: Sequence[int]) -> socket.socket | None:
-        """Hand over the order; `None` when the supervisor is gone."""
-        try:
-            sent = socket.send_fds(self._socket, [packed], list(locks))
-            self._socket.sendall(packed[sent:])
-        except OSError:
-            self._socket.close()
-            return None
-        return self._socket
-
-    def dismiss(self) -> None:
-        """Let it end without an order."""
-        self._socket.close()
+        threading.Thread(target=process.wait, name="nursery-reaper", daemon=True).start()
+        return ours

@@ -1,7 +1,9 @@
 """A host on which supervisors do not come up."""
 
+import asyncio
 from dataclasses import replace
 
+import psutil
 import pytest
 from fakes.agent_lab import Lab
 
@@ -25,3 +27,17 @@ async def test_supervisors_that_end_at_once_are_not_started_for_ever(lab: Lab) -
     assert (caught.value.retryable, caught.value.retry_after_seconds) == (True, 30.0)
     assert len(lab.means.runs.of("wo-1")) == 3
     assert lab.journal == []
+
+
+async def test_the_process_that_forks_supervisors_is_replaced_when_it_was_killed(lab: Lab) -> None:
+    """Its end ends no supervisor that it has forked, and the next agent gets another."""
+    lab.agent("init(); wait_for('../go'); result('done')")
+    attempt = asyncio.ensure_future(lab.carry_out())
+    await lab.said("system/init")
+    (nursery,) = [child for child in psutil.Process().children() if "supervise.py" in " ".join(child.cmdline())]
+    nursery.kill()
+    nursery.wait()
+    lab.let_go()
+    assert (await attempt).outcome.text == "done"
+    assert (await lab.carry_out(lab.request(activity_id="6"))).outcome.text == "done"
+    assert lab.journal == ["start new", "start new"]
