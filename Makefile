@@ -20,7 +20,7 @@ demo: ready ## From an issue to a pull request on a sample repository, in second
 	@$(BIN)/septet demo $(ARGS)
 
 test: ready ## All tests, with the branch coverage of septet/
-	@$(BIN)/python -m pytest --cov=septet --cov-branch --cov-report=term-missing:skip-covered --cov-fail-under=90 $(ARGS)
+	@$(BIN)/python -m pytest --numprocesses=auto --maxprocesses=4 --cov=septet --cov-branch --cov-report=term-missing:skip-covered --cov-fail-under=90 $(ARGS)
 
 test-long: ready ## The property tests with many more examples
 	@HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest -m hypothesis --timeout=1800 $(ARGS)
