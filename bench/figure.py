@@ -13,7 +13,8 @@ class Figure:
 
     name: str
     """What was measured, in a few words."""
-    value: float
+    value: float | None
+    """`None` where there was nothing to measure; the note says why."""
     unit: str
     target: float | None = None
     """What it must reach; a figure without one is there to compare with."""
@@ -27,15 +28,15 @@ class Figure:
 
     @property
     def passed(self) -> bool | None:
-        """Whether it reaches its target; `None` without one."""
-        if self.target is None:
+        """Whether it reaches its target; `None` without one, or without a value."""
+        if self.target is None or self.value is None:
             return None
         return self.value <= self.target if self.bound == "at most" else self.value >= self.target
 
     @property
     def ratio(self) -> float | None:
-        """How many times the baseline it is; `None` without one."""
-        return self.value / self.baseline if self.baseline else None
+        """How many times the baseline it is; `None` without one, or without a value."""
+        return self.value / self.baseline if self.baseline and self.value is not None else None
 
     def as_json(self) -> dict[str, Any]:
         """Return its facts and what follows from them."""

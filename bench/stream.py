@@ -6,6 +6,7 @@ import resource
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 from bench.figure import Figure
 from bench.machine import ROOT
@@ -57,8 +58,13 @@ def grown(recorded: bytes, total: int, chunk: int = CHUNK_BYTES) -> Iterator[byt
         given += chunk
 
 
+def recording(agent: str) -> Path:
+    """Return what an agent printed in a whole run that edits a file."""
+    return RECORDINGS / agent / f"{_TURNS[agent]}.stdout"
+
+
 def _recorded(agent: str) -> bytes:
-    return (RECORDINGS / agent / f"{_TURNS[agent]}.stdout").read_bytes()
+    return recording(agent).read_bytes()
 
 
 def _in_new_process(agent: str, total: int, *, memory: bool = False) -> float:

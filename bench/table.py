@@ -31,7 +31,7 @@ def _row(group: str, figure: Figure) -> tuple[Text | str, ...]:
     beside = "" if figure.baseline is None else f"{_number(figure.baseline)} {figure.unit}: {figure.beside}"
     return (
         Text(f"{group}: {figure.name}").append(f"\n  {figure.note}" if figure.note else "", style="dim"),
-        f"{_number(figure.value)} {figure.unit}",
+        "" if figure.value is None else f"{_number(figure.value)} {figure.unit}",
         target,
         _VERDICTS[figure.passed],
         beside,

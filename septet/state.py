@@ -38,6 +38,11 @@ class StateDir:
         return self.root / "agents"
 
     @property
+    def tokens(self) -> Path:
+        """The task tokens of the activities that run here."""
+        return self.root / "tokens"
+
+    @property
     def server_file(self) -> Path:
         """Where the embedded server is: read by clients on this machine."""
         return self.root / "server.json"
@@ -54,7 +59,15 @@ class StateDir:
 
     def prepare(self) -> None:
         """Make the folders, for this user only."""
-        for folder in (self.root, self.mirrors, self.workspaces, self.vaults, self.runs, self.agent_homes):
+        for folder in (
+            self.root,
+            self.mirrors,
+            self.workspaces,
+            self.vaults,
+            self.runs,
+            self.agent_homes,
+            self.tokens,
+        ):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def host_id(self) -> str:

@@ -10,6 +10,7 @@ from temporalio.worker import Worker
 
 from septet.settings import Settings
 from workers.registry import Parts, parts_of
+from workers.takeover import Tokens, take_over
 from workflows.work_order import WorkOrder
 
 HEARTBEAT_THROTTLE: Final = timedelta(seconds=2)
@@ -24,12 +25,15 @@ async def running_worker(client: Client, settings: Settings) -> AsyncIterator[Pa
     """Serve work orders for as long as the block lasts; agents that run at its end live on."""
     async with AsyncExitStack() as stack:
         parts = await stack.enter_async_context(parts_of(settings))
+        tokens = Tokens(parts.host.state.tokens)
+        await take_over(client, tokens.folder)
         await stack.enter_async_context(
             Worker(
                 client,
                 task_queue=settings.task_queue,
                 workflows=[WorkOrder],
                 activities=parts.shared_activities,
+                interceptors=[tokens],
                 graceful_shutdown_timeout=_GRACE,
                 max_heartbeat_throttle_interval=HEARTBEAT_THROTTLE,
                 default_heartbeat_throttle_interval=HEARTBEAT_THROTTLE,
@@ -40,6 +44,7 @@ async def running_worker(client: Client, settings: Settings) -> AsyncIterator[Pa
                 client,
                 task_queue=parts.host_queue,
                 activities=parts.host_activities,
+                interceptors=[tokens],
                 max_concurrent_activities=settings.max_agents,
                 graceful_shutdown_timeout=_GRACE,
                 max_heartbeat_throttle_interval=HEARTBEAT_THROTTLE,

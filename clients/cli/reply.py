@@ -56,6 +56,8 @@ class Reply:
     """For people."""
     failed: SeptetError | None = None
     """Set where the command did its work and the answer is still no success, such as a failed work order."""
+    told: bool = False
+    """Set where programs got their one object before, such as that of `up` when it is ready."""
 
 
 def reply(work: Callable[[], Awaitable[Reply]], *, as_json: bool) -> None:
@@ -82,7 +84,8 @@ def reply(work: Callable[[], Awaitable[Reply]], *, as_json: bool) -> None:
 
 def _tell(answer: Reply, *, as_json: bool) -> None:
     if as_json:
-        print_json({**_outcome(answer), **answer.payload})
+        if not answer.told:
+            print_json({**_outcome(answer), **answer.payload})
         return
     answer.show()
     sys.stdout.flush()

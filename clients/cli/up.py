@@ -3,7 +3,7 @@
 import typer
 
 from clients.cli.reply import Reply, print_json, reply
-from clients.cli.worker import say_living, stop_asked
+from clients.cli.worker import stop_asked, stopped
 from septet.settings import load_settings
 from septet.state import StateDir
 from workers.connection import connect
@@ -26,7 +26,7 @@ def up(*, port: int, ui_port: int, as_json: bool) -> None:
                 _say_ready(server, state, as_json=as_json)
                 await stop_asked()
                 living = parts.living_agents()
-        return Reply({"stopped": True, "living_agents": living}, lambda: say_living(living))
+        return stopped(living)
 
     reply(work, as_json=as_json)
 

@@ -45,7 +45,7 @@ async def _serve(client: Client, settings: Settings, payload: dict[str, Any], *,
             typer.echo(f"Worker {parts.host_id} serves queue {settings.task_queue!r} at {where}.")
         await stop_asked()
         living = parts.living_agents()
-    return Reply({"stopped": True, "living_agents": living}, lambda: say_living(living))
+    return stopped(living)
 
 
 async def stop_asked() -> None:
@@ -57,10 +57,11 @@ async def stop_asked() -> None:
     await asked.wait()
 
 
-def say_living(living: list[str]) -> None:
-    """Name the agents that live on under their supervisors."""
+def stopped(living: list[str]) -> Reply:
+    """Name the agents that live on under their supervisors, on stderr: stdout has had its answer."""
     for run in living:
-        typer.echo(f"Agent {run} lives on; the next worker of this host takes it over.")
+        typer.echo(f"Agent {run} lives on; the next worker of this host takes it over.", err=True)
+    return Reply(told=True)
 
 
 def _say_registered(names: tuple[str, ...]) -> None:

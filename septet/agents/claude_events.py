@@ -1,10 +1,11 @@
 """claude's events: the fields that matter, and what they add up to."""
 
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import msgspec
 
+from septet.agents.stream import read
 from septet.contracts.facts import Usage
 
 _NOTHING: Final = msgspec.Raw()
@@ -15,7 +16,6 @@ _DETAIL_LIMIT: Final = 160
 _SYNTHETIC_MODEL: Final = "<synthetic>"
 """The model of messages that the CLI writes itself, such as the words of an API error."""
 
-T = TypeVar("T")
 Counts = tuple[int, int, int, int]
 """Tokens: input, output, cache read, cache written."""
 
@@ -240,14 +240,6 @@ _tokens: Final = msgspec.json.Decoder(_Tokens)
 ANYTHING: Final = msgspec.json.Decoder(object)
 TEXT: Final = msgspec.json.Decoder(str)
 ITEMS: Final = msgspec.json.Decoder(list[object])
-
-
-def read(raw: msgspec.Raw, decoder: msgspec.json.Decoder[T]) -> T | None:
-    """Return a field's value; `None` when it is absent or of another type."""
-    try:
-        return decoder.decode(raw)
-    except (ValueError, RecursionError):
-        return None
 
 
 def text_of(value: object) -> str | None:

@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from typing import Final
 
 from septet.agents import api_errors, endings
-from septet.agents.claude_events import ANYTHING, ITEMS, TEXT, Event, Told, denials_of, read, usage_told
+from septet.agents.claude_events import ANYTHING, ITEMS, TEXT, Event, Told, denials_of, usage_told
 from septet.agents.endings import Ending
 from septet.agents.outcome import Ended, ExitRecord, Outcome, Seen
-from septet.agents.stream import EventReader
+from septet.agents.stream import EventReader, read
 from septet.contracts.facts import Usage
 
 _STDERR_WARNINGS: Final = 5

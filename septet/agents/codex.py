@@ -17,6 +17,7 @@ from septet.agents.endings import Ending
 from septet.agents.line_stream import LineEvent, LineStream, api_error, count, lines_of, text_of
 from septet.agents.outcome import NO_USAGE, ExitRecord
 from septet.agents.stdin import stdin_of
+from septet.agents.stream import read
 from septet.agents.transcript import Transcript
 from septet.agents.transcript_codex import CodexTranscript
 from septet.contracts.facts import Usage
@@ -137,9 +138,12 @@ class _Error(msgspec.Struct, gc=False):
 class _Event(LineEvent, gc=False):
     thread_id: Any = None
     item: _Item | None = None
-    usage: _Tokens | None = None
+    usage: msgspec.Raw = msgspec.Raw()
     message: Any = None
     error: _Error | None = None
+
+
+_tokens: Final = msgspec.json.Decoder(_Tokens)
 
 
 class CodexStream(LineStream[_Event]):
@@ -151,25 +155,35 @@ class CodexStream(LineStream[_Event]):
         """Take what earlier runs of the thread used."""
         super().__init__(_Event)
         self._before = before
+
+    def begin(self) -> None:
+        """Forget what was said."""
+        super().begin()
         self._running: set[str] = set()
         self._in_turn = False
         self._spoken_in_turn = False
+        self._used = msgspec.Raw()
+
+    @property
+    def usage(self) -> Usage:
+        """What this run used; the last turn tells what the thread did."""
+        return _difference(read(self._used, _tokens) or _Tokens(), self._before)
 
     def take(self, event: _Event) -> None:
         """Add one event to the facts."""
         facts, kind = self.facts, event.type
-        if kind == "thread.started":
-            facts.session_id = text_of(event.thread_id)
+        if kind == "item.completed" and event.item is not None:
+            self._take_completed(event.item)
         elif kind == "item.started" and event.item is not None:
             self._take_started(event.item)
-        elif kind == "item.completed" and event.item is not None:
-            self._take_completed(event.item)
+        elif kind == "thread.started":
+            facts.session_id = text_of(event.thread_id)
         elif kind == "error":
             self._take_error(str(event.message))
         elif kind == "turn.completed":
             facts.finished, facts.failure = True, None
             facts.results += 1
-            facts.usage = _difference(event.usage or _Tokens(), self._before)
+            self._used = event.usage
         elif kind == "turn.failed":
             facts.failure = _failure(str(event.error.message if event.error is not None else None))
 

@@ -14,6 +14,7 @@ from septet.agents.endings import Ending
 from septet.agents.line_stream import NOBODY_ANSWERED, LineEvent, LineStream, api_error, count, text_of
 from septet.agents.outcome import NO_USAGE, ExitRecord
 from septet.agents.stdin import stdin_of
+from septet.agents.stream import read
 from septet.agents.transcript import Transcript
 from septet.agents.transcript_gemini import GeminiTranscript
 from septet.contracts.facts import Usage
@@ -157,9 +158,20 @@ class GeminiStream(LineStream[_Event]):
     def __init__(self) -> None:
         """Begin with nothing said."""
         super().__init__(_Event)
+
+    def begin(self) -> None:
+        """Forget what was said."""
+        super().begin()
         self._tools: dict[str, str] = {}
         self._in_turn = False
         self._said_wrong = ""
+        self._used = msgspec.Raw()
+        self._used_by_models = NO_USAGE
+
+    @property
+    def usage(self) -> Usage:
+        """What the run used: the statistics of its result, or those of each model."""
+        return self._used_by_models.plus(_usage(read(self._used, _stats) or _Stats()))
 
     def take(self, event: _Event) -> None:
         """Add one event to the facts."""
@@ -194,7 +206,7 @@ class GeminiStream(LineStream[_Event]):
             facts.trying_again = api_error(int(attempt[1]) if attempt[1] else NOBODY_ANSWERED, attempt[0])
         start = stderr.rfind("\n{\n")
         if not self.spoke and start >= 0:
-            whole = _decoded(stderr[start:].encode(errors="replace"), _event)
+            whole = read(msgspec.Raw(stderr[start:].encode(errors="replace")), _event)
             if whole is not None:
                 self._take_whole(whole)
         if facts.failure is None and not facts.finished and end.cause == "exited":
@@ -219,7 +231,7 @@ class GeminiStream(LineStream[_Event]):
     def _take_result(self, event: _Event) -> None:
         facts = self.facts
         facts.results += 1
-        facts.usage = _usage(_decoded(bytes(event.stats), _stats) or _Stats())
+        self._used = event.stats
         if event.status == "success":
             facts.finished = True
         elif event.error is not None:
@@ -238,14 +250,14 @@ class GeminiStream(LineStream[_Event]):
             return
         facts.finished = True
         facts.say(event.response)
-        stats = _decoded(bytes(event.stats), _whole_stats) or _WholeStats()
+        stats = read(event.stats, _whole_stats) or _WholeStats()
         facts.tool_calls = count(stats.tools.total)
         for name, model in stats.models.items():
             facts.model = facts.model or name
             facts.turns += count(model.api.requests)
             tokens = model.tokens
             figures = _Stats(tokens.total, tokens.prompt, tokens.candidates, tokens.cached)
-            facts.usage = facts.usage.plus(_usage(figures))
+            self._used_by_models = self._used_by_models.plus(_usage(figures))
 
     def _take_exit_code(self, code: int, stderr: str) -> None:
         words = stderr.strip()[-600:]
@@ -263,13 +275,6 @@ class GeminiStream(LineStream[_Event]):
 _event: Final = msgspec.json.Decoder(_Event)
 _stats: Final = msgspec.json.Decoder(_Stats)
 _whole_stats: Final = msgspec.json.Decoder(_WholeStats)
-
-
-def _decoded(content: bytes, decoder: msgspec.json.Decoder[Any]) -> Any:  # noqa: ANN401 -- of the decoder's type
-    try:
-        return decoder.decode(content)
-    except (ValueError, RecursionError):
-        return None
 
 
 def _failure(error: _Error) -> Ending:

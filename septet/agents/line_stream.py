@@ -45,7 +45,6 @@ class Facts:
     tool_calls: int = 0
     api_retries: int = 0
     results: int = 0
-    usage: Usage = NO_USAGE
     finished: bool = False
     """The CLI says that it came to its end: the text is its answer."""
     failure: Ending | None = None
@@ -98,9 +97,17 @@ class LineStream(ABC, Generic[E]):
 
     def __init__(self, event_type: type[E]) -> None:
         """Take the partial type of an event."""
+        self._reader = EventReader(event_type, self.take)
+        self.begin()
+
+    def begin(self) -> None:
+        """Forget what was said: the stream is read from its start."""
         self.facts = Facts()
-        self._last: E | None = None
-        self._reader = EventReader(event_type, self._take)
+
+    @property
+    def usage(self) -> Usage:
+        """What the run used, as far as it was told; a sum is made when it is asked for, not with each event."""
+        return NO_USAGE
 
     @abstractmethod
     def take(self, event: E) -> None:
@@ -108,7 +115,7 @@ class LineStream(ABC, Generic[E]):
 
     def take_stderr(self, stderr: str, end: ExitRecord) -> None:  # noqa: ARG002 -- an exit code says much in some dialects
         """Add what stderr says, once the process has ended: warnings, where there was an event at all."""
-        if self._last is not None:
+        if self.spoke:
             for line in lines_of(stderr)[-_WARNINGS_OF_STDERR:]:
                 self.facts.warn(line)
 
@@ -119,15 +126,15 @@ class LineStream(ABC, Generic[E]):
     @property
     def spoke(self) -> bool:
         """Whether there was any event."""
-        return self._last is not None
+        return self._reader.last is not None
 
     @property
     def seen(self) -> Seen:
         """What the stream has said so far."""
-        facts, usage = self.facts, self.facts.usage
+        facts, usage, last = self.facts, self.usage, self._reader.last
         return Seen(
             session_id=facts.session_id,
-            last_event=self._last.type if self._last is not None and isinstance(self._last.type, str) else "",
+            last_event=last.type if last is not None and isinstance(last.type, str) else "",
             turns=facts.turns,
             tokens=usage.input_tokens + usage.output_tokens + usage.cache_read_tokens + usage.cache_write_tokens,
             results=facts.results,
@@ -146,7 +153,7 @@ class LineStream(ABC, Generic[E]):
             text=facts.text if answered else None,
             session_id=facts.session_id,
             model=facts.model,
-            usage=facts.usage,
+            usage=self.usage,
             turns=facts.turns,
             tool_calls=facts.tool_calls,
             api_retries=facts.api_retries,
@@ -162,18 +169,14 @@ class LineStream(ABC, Generic[E]):
             skipped_lines=self._reader.skipped_lines,
         )
 
-    def _take(self, event: E) -> None:
-        self._last = event
-        self.take(event)
-
     def _finish(self) -> None:
         """Read the last line; a stream that was one document is read anew, as that document."""
         self._reader.finish()
         document = self._reader.document()
         if document is not None:
-            self.facts = Facts()
+            self.begin()
             for event in document:
-                self._take(event)
+                self.take(event)
 
     def _ending(self, end: ExitRecord, stderr: str) -> Ending:
         told = None if endings.cancelled(end) else self.facts.failure or _told(self.facts, end)
@@ -195,7 +198,9 @@ def api_error(status: int | None, words: str) -> Ending:
 
 def count(value: object) -> int:
     """Return a count as it is, and 0 for what is none."""
-    return int(value) if isinstance(value, int | float) and not isinstance(value, bool) and value > 0 else 0
+    if type(value) is int and value > 0:  # a bool is of another type
+        return value
+    return int(value) if isinstance(value, float) and value > 0 else 0
 
 
 def text_of(value: object) -> str | None:

@@ -3,8 +3,8 @@
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any, Final
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
@@ -45,6 +45,7 @@ _PERMISSION: Final[Mapping[Tools, Mapping[str, str]]] = {
 _DENIED: Final = re.compile(r"rejected permission|rule which prevents")
 _STATUS_BY_NAME: Final = {"ProviderAuthError": 401, "ContextOverflowError": 413, "ProviderModelNotFoundError": 404}
 _DETAIL_LIMIT: Final = 160
+_Number: TypeAlias = int | float
 _CUT: Final = Ending(
     "limit",
     "output_tokens",
@@ -148,6 +149,29 @@ class _Event(LineEvent, gc=False):
     error: _Error | None = None
 
 
+@dataclass(slots=True)
+class _Spent:
+    """What the steps used up to now."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+    reasoning_tokens: int = 0
+    cost_usd: float | None = None
+
+    def add(self, step: _Part) -> None:
+        """Add a step's tokens, in the project's words: opencode's output holds no reasoning."""
+        tokens, reasoning = step.tokens, count(step.tokens.reasoning)
+        self.input_tokens += count(tokens.input)
+        self.output_tokens += count(tokens.output) + reasoning
+        self.cache_read_tokens += count(tokens.cache.read)
+        self.cache_write_tokens += count(tokens.cache.write)
+        self.reasoning_tokens += reasoning
+        if isinstance(step.cost, _Number):
+            self.cost_usd = (self.cost_usd or 0.0) + step.cost
+
+
 class OpenCodeStream(LineStream[_Event]):
     """opencode's dialect: no last event; the answer is the last text of a last step that asks for no tool."""
 
@@ -156,6 +180,16 @@ class OpenCodeStream(LineStream[_Event]):
     def __init__(self) -> None:
         """Begin with nothing said."""
         super().__init__(_Event)
+
+    def begin(self) -> None:
+        """Forget what was said."""
+        super().begin()
+        self._spent = _Spent()
+
+    @property
+    def usage(self) -> Usage:
+        """What the steps used up to now."""
+        return Usage(**asdict(self._spent))
 
     def take(self, event: _Event) -> None:
         """Add one event to the facts."""
@@ -174,14 +208,15 @@ class OpenCodeStream(LineStream[_Event]):
             facts.say(event.part.text, anew=True)
         elif kind == "tool_use":
             facts.tool_calls += 1
-            if _DENIED.search(str(event.part.state.error)):
+            error = event.part.state.error
+            if error is not None and _DENIED.search(str(error)):
                 facts.deny(_call(event.part))
         elif kind == "step_finish":
             self._take_step_end(event.part)
 
     def _take_step_end(self, part: _Part) -> None:
         facts = self.facts
-        facts.usage = facts.usage.plus(_usage(part))
+        self._spent.add(part)
         facts.finished = part.reason != "tool-calls"
         facts.results += facts.finished
         if part.reason == "length":
@@ -214,16 +249,3 @@ def _call(part: _Part) -> str:
     words = next((value for value in given.values() if isinstance(value, str)), "")
     detail = " ".join(words.split())[:_DETAIL_LIMIT]
     return f"{part.tool}({detail})" if detail else str(part.tool)
-
-
-def _usage(part: _Part) -> Usage:
-    """Return a step's tokens in the project's words: its output holds no reasoning."""
-    tokens, reasoning = part.tokens, count(part.tokens.reasoning)
-    return Usage(
-        input_tokens=count(tokens.input),
-        output_tokens=count(tokens.output) + reasoning,
-        cache_read_tokens=count(tokens.cache.read),
-        cache_write_tokens=count(tokens.cache.write),
-        reasoning_tokens=reasoning,
-        cost_usd=float(part.cost) if isinstance(part.cost, int | float) else None,
-    )

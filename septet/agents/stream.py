@@ -12,6 +12,7 @@ LINE_LIMIT_BYTES: Final = 16 * 1024 * 1024
 """A longer line is skipped to its newline and counted; a whole document is read up to this size."""
 
 E = TypeVar("E")
+T = TypeVar("T")
 
 _PIECE_BYTES: Final = 64 * 1024
 """What fits into a processor's cache is read twice as fast as a megabyte."""
@@ -36,6 +37,8 @@ class EventReader(Generic[E]):
         """Lines over 16 MiB."""
         self.words = ""
         """The end of what was printed that is no event."""
+        self.last: E | None = None
+        """The last event."""
         self._decoder = msgspec.json.Decoder(event_type)
         self._take = take
         self._held: list[bytes] = []
@@ -65,10 +68,13 @@ class EventReader(Generic[E]):
         try:
             if self._first_line.startswith(b"["):
                 elements = msgspec.json.decode(self._document, type=list[msgspec.Raw])
-                return [event for element in elements for event in self._objects(bytes(element))]
-            return [self._decoder.decode(self._document)]
+                events = [event for element in elements for event in self._objects(bytes(element))]
+            else:
+                events = [self._decoder.decode(self._document)]
         except _NO_EVENT:
             return None
+        self.last = events[-1] if events else self.last
+        return events
 
     def _feed_piece(self, piece: bytes) -> None:
         if self._document is not None:
@@ -105,8 +111,7 @@ class EventReader(Generic[E]):
         except _NO_EVENT:
             events = []
         if len(events) == block.count(b"\n"):
-            for event in events:
-                self._take(event)
+            self._hand_out(events)
         else:
             for line in block.split(b"\n"):
                 self._read_line(line)
@@ -117,16 +122,22 @@ class EventReader(Generic[E]):
         except _NO_EVENT:
             self._mend(line)
         else:
-            self._take(event)
+            self._hand_out([event])
 
     def _mend(self, line: bytes) -> None:
         """Take what there is in a line that does not decode as it stands."""
         events = self._objects(line)
-        for event in events:
-            self._take(event)
+        self._hand_out(events)
         words = line[-_WORDS_KEPT:].decode("utf-8", errors="replace").strip()
         if words and not events:
             self.words = f"{self.words}\n{words}"[-_WORDS_KEPT:].strip()
+
+    def _hand_out(self, events: list[E]) -> None:
+        take = self._take
+        for event in events:
+            take(event)
+        if events:
+            self.last = events[-1]
 
     def _objects(self, line: bytes) -> list[E]:
         """Return the objects at the head of a line.
@@ -163,6 +174,14 @@ class EventReader(Generic[E]):
                 if not first.startswith((b"{", b"[")) or self._objects(first):
                     self._document = None
                 return
+
+
+def read(raw: msgspec.Raw, decoder: msgspec.json.Decoder[T]) -> T | None:
+    """Return a field's value; `None` when it is absent or of another type."""
+    try:
+        return decoder.decode(raw)
+    except _NO_EVENT:
+        return None
 
 
 def _end_of_blanks(text: str, position: int) -> int:

@@ -21,7 +21,7 @@ from septet.sample.sample import Sample
 ORDER_ID: Final = "wo-real"
 PLAN: Final = "specs/issue-1-plan.md"
 BRANCH: Final = f"bug-issue-1-{ORDER_ID}-discount-from-ten"
-_MODELS: Final = {"gemini": "gemini-2.5-pro", "codex": "gpt-5.4"}
+MODELS: Final = {"gemini": "gemini-2.5-pro", "codex": "gpt-5.4"}
 _IDLE_SECONDS: Final = {"claude": 8.0, "codex": 8.0, "copilot": 20.0, "gemini": 20.0, "opencode": 45.0}
 """Longer than the silence of each CLI's start on a busy machine."""
 _PATIENCE_SECONDS: Final = 240.0
@@ -90,7 +90,7 @@ class Day:
             repository=str(self.sample.origin),
             issue=self.sample.issue,
             agent=self.cli,
-            model=_MODELS.get(self.cli),
+            model=MODELS.get(self.cli),
             timeouts=timeouts,
         )
         self.began = time.monotonic()

@@ -72,12 +72,10 @@ class Running:
         """Where its Temporal server answers."""
         return str(self.ready["address"])
 
-    def end(self, number: signal.Signals = signal.SIGINT) -> dict[str, Any]:
-        """Send a signal, wait for the end, and return the last object that it printed."""
+    def end(self, number: signal.Signals = signal.SIGINT) -> int:
+        """Send a signal, wait for the end, and return the exit code."""
         self.process.send_signal(number)
-        self.process.wait(WITHIN_SECONDS)
-        last: dict[str, Any] = json.loads(until(lambda: self.lines[-1] if len(self.lines) > 1 else None))
-        return last
+        return self.process.wait(WITHIN_SECONDS)
 
     def kill(self) -> None:
         """Kill it, and nothing else."""

@@ -410,3 +410,22 @@ def test_of_a_long_answer_the_end_is_kept() -> None:
     assert text is not None
     assert len(text) == 4 * MEBI
     assert text.endswith("athe end")
+
+
+def test_document_counts_once_where_one_of_its_lines_is_an_event_too() -> None:
+    """An array over several lines is read as a whole; what its last line alone said before is forgotten."""
+    step = {"type": "step_finish", "part": {"reason": "stop", "tokens": {"input": 7}, "cost": 0.5}}
+    answer = {"type": "text", "sessionID": "ses_1", "part": {"text": "Done."}}
+    dialect = adapter_for("opencode").dialect()
+    dialect.feed(f"[\n{json.dumps(answer)},\n{json.dumps(step)}\n]\n".encode())
+    outcome = dialect.outcome(GOOD, "")
+    assert (outcome.ended, outcome.text) == ("ok", "Done.")
+    assert (outcome.usage.input_tokens, outcome.usage.cost_usd) == (7, 0.5)
+    assert dialect.seen.last_event == "step_finish"
+
+
+@pytest.mark.parametrize("usage", [None, [], "3000", {"input_tokens": "many"}])
+def test_codex_usage_of_another_shape_is_none(usage: object) -> None:
+    """A turn is completed whatever its usage looks like."""
+    outcome = read("codex", item("agent_message", text="Done."), {"type": "turn.completed", "usage": usage})
+    assert (outcome.ended, outcome.usage) == ("ok", Usage())

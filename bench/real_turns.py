@@ -1,0 +1,133 @@
+"""No-op turns of the real CLIs as the engine carries them out, and of programs that only print a recorded stream.
+
+`python -m bench.real_turns TIMES` prints their seconds as JSON. The CLIs are those that `scripts/agents`
+installed, each with a home of its own; the model that answers them on loopback is the tests'.
+"""
+
+import asyncio
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from itertools import count
+from pathlib import Path
+
+from fakes.model_day import MODELS, day_of
+from fakes.model_stub import Model, serving
+
+from bench.machine import ROOT
+from bench.stage import scratch
+from bench.stream import TARGETS, recording
+from septet.agents.adapter import Host, Turn
+from septet.agents.ladder import carry_out
+from septet.agents.launch import Means, Request
+from septet.agents.registry import adapter_for
+from septet.agents.runs import RunKey, Runs
+from septet.agents.supervisors import Supervisors
+from septet.contracts.order import Timeouts
+from septet.git.engine import Git
+from septet.settings import Settings
+
+AGENTS = ROOT / "scripts" / "agents"
+_PROMPT = "Say that all is well, and do nothing.\n"
+_LIMITS = Timeouts(wall_seconds=120, idle_seconds=60, turns=5)
+_ORPHAN_SECONDS = 20.0
+"""A bench that is killed leaves no agent for longer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turns:
+    """How long the turns of one CLI took, in seconds."""
+
+    real: list[float] = field(default_factory=list)
+    """Empty where it is not installed."""
+    printed: list[float] = field(default_factory=list)
+    """Of a program that prints what the CLI printed: next to nothing but the engine's share."""
+
+
+@dataclass(slots=True)
+class Bench:
+    """Where turns are carried out."""
+
+    folder: Path
+    supervisors: Supervisors
+    worktree: Path
+    _numbers: Iterator[int] = field(default_factory=lambda: count(1))
+
+    def seconds(self, cli: str, host: Host) -> float:
+        """Carry out one turn of a new work order, from the request to the outcome."""
+        order_id = f"turn-{next(self._numbers)}"
+        request = Request(
+            key=RunKey(order_id, "run", "1"),
+            order_id=order_id,
+            number=1,
+            step="classify_issue",
+            adapter=adapter_for(cli),
+            turn=Turn(prompt=_PROMPT, worktree=self.worktree, tools="read", model=MODELS.get(cli)),
+            limits=_LIMITS,
+            means=Means(Runs(self.folder / "runs"), self.supervisors, host, _ORPHAN_SECONDS),
+        )
+        begin = time.perf_counter()
+        asyncio.run(_carried_out(request))
+        return time.perf_counter() - begin
+
+
+def measure_turns(times: int) -> dict[str, Turns]:
+    """Return, by CLI, how long so many turns took; one more comes before them, for the first in a home is slow."""
+    programs = _installed()
+    with _bench() as bench, serving(Model({})) as address:
+        return {cli: _turns(bench, cli, programs, address, times) for cli in TARGETS}
+
+
+def _turns(bench: Bench, cli: str, programs: dict[str, str], address: str, times: int) -> Turns:
+    home = bench.folder / cli
+    home.mkdir()
+    environ = day_of(cli, programs, home, bench.folder).environment(address)
+    found = Settings(state_dir=bench.folder, environ=environ).agent_programs
+    printing = Host(environ, {cli: str(_printing(cli, home))}, sandboxed=True)
+    turns = Turns(printed=[bench.seconds(cli, printing) for _ in range(times + 1)][1:])
+    if cli in found:
+        real = Host(environ, found, sandboxed=True)
+        turns.real.extend([bench.seconds(cli, real) for _ in range(times + 1)][1:])
+    return turns
+
+
+async def _carried_out(request: Request) -> None:
+    async def nothing() -> None:
+        """Leave the worktree as it is: nobody works in it."""
+
+    await carry_out(request, on_progress=lambda _: None, before_rerun=nothing)
+
+
+@contextmanager
+def _bench() -> Iterator[Bench]:
+    with scratch() as folder:
+        worktree = folder / "worktree"
+        worktree.mkdir()
+        Git(worktree / ".git", worktree, env=Settings(state_dir=folder).git_env).run("init", "--quiet")
+        supervisors = Supervisors()
+        supervisors.prepare()
+        try:
+            yield Bench(folder, supervisors, worktree)
+        finally:
+            supervisors.close()
+
+
+def _printing(cli: str, folder: Path) -> Path:
+    """Write a program that reads its prompt and prints what the CLI printed in a recorded run."""
+    program = folder / "printing"
+    program.write_text(f"#!/bin/sh\ncat >/dev/null\nexec cat '{recording(cli)}'\n", encoding="utf-8")
+    program.chmod(0o755)
+    return program
+
+
+def _installed() -> dict[str, str]:
+    told = subprocess.run([sys.executable, str(AGENTS), "env"], capture_output=True, text=True, check=True)
+    return dict(line.split("=", 1) for line in told.stdout.splitlines())
+
+
+if __name__ == "__main__":
+    print(json.dumps({cli: asdict(turns) for cli, turns in measure_turns(int(sys.argv[1])).items()}))
