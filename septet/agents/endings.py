@@ -9,6 +9,7 @@ from septet.agents.outcome import Ended, ExitRecord
 CANCELLED: Final = "cancelled"
 SUPERSEDED: Final = "superseded"
 TURN_LIMIT: Final = "turn_limit"
+RESTARTED: Final = "restarted"
 AFTER_RESULT: Final = "after_result"
 """Reasons for which an agent is asked to end; callers may have others, in one word."""
 
@@ -74,12 +75,18 @@ def _by_others(end: ExitRecord) -> Ending | None:
     if end.cause == "terminated":
         return Ending("crashed", "terminated", "The agent's supervisor was told to end, and ended the agent.")
     if end.cause == "lost":
-        return Ending("crashed", "lost", "The agent's supervisor was killed, and the agent with it.")
+        return _lost(end)
     if end.cause == "not_started":
         passing = end.why.startswith(_PASSING)
         message = f"The agent's program did not start: {end.why}."
         return Ending("crashed", "not_started", message, retryable=passing, retry_after_seconds=5.0)
     return None
+
+
+def _lost(end: ExitRecord) -> Ending:
+    if end.why == RESTARTED:
+        return Ending("cancelled", RESTARTED, "The machine or the container that the agent ran in ended.")
+    return Ending("crashed", "lost", "The agent's supervisor was killed, and the agent with it.")
 
 
 def _by_itself(end: ExitRecord, stderr: str, *, spoke: bool) -> Ending:

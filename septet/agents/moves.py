@@ -15,6 +15,8 @@ Rung = Literal["adopt", "read", "resume", "rerun"]
 """The rung of the ladder of a retry that gave the outcome."""
 
 _RESUMED_LIMITS: Final = frozenset({"turns", "budget", "output_tokens", "idle"})
+_INTERRUPTIONS_BORNE: Final = 10
+"""An agent that takes its machine down with it must not do so for ever."""
 _NEVER_RAN: Final = frozenset({"refused", "not_started"})
 """Crashes that neither a resume nor a rerun changes."""
 
@@ -66,10 +68,10 @@ def next_move(
     """
     if last is None:
         return Start("first")
-    if last.answered:
+    if last.answered or (last.ended, last.kind) == ("cancelled", CANCELLED):
         return Accept()
-    if last.ended == "cancelled":
-        return Accept() if seen_now or last.kind == CANCELLED else Start("interrupted", last.session_id)
+    if last.ended == "cancelled" and starts.count("interrupted") < _INTERRUPTIONS_BORNE:
+        return Accept() if seen_now else Start("interrupted", last.session_id)
     if last.ended == "api_error":
         return _after_api_error(starts, last, seen_now=seen_now)
     if last.ended == "limit":

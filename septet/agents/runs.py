@@ -12,8 +12,10 @@ from typing import Final
 
 import msgspec
 
+from septet.agents.endings import RESTARTED
 from septet.agents.moves import Because
 from septet.agents.outcome import ExitRecord
+from septet.agents.process_tree import identity
 from septet.errors import InvalidInputError
 
 RUN_VARIABLE: Final = "SEPTET_RUN"
@@ -56,6 +58,13 @@ class RunRecord:
     resumed_from: str | None = None
 
 
+class _Home(msgspec.Struct):
+    """Where a run's supervisor lives, by its own account."""
+
+    boot_id: str
+    pid_namespace: str
+
+
 @dataclass(frozen=True, slots=True)
 class Run:
     """One run's folder."""
@@ -96,8 +105,18 @@ class Run:
             return None
 
     def close_as_lost(self) -> None:
-        """Record that nobody saw it end."""
-        self.put("exit.json", msgspec.json.encode(ExitRecord(cause="lost")))
+        """Record that nobody saw it end, and whether the machine or container ended with it."""
+        why = RESTARTED if self._was_elsewhere() else ""
+        self.put("exit.json", msgspec.json.encode(ExitRecord(cause="lost", why=why)))
+
+    def _was_elsewhere(self) -> bool:
+        """Say whether it ran before the machine's last start, or in a container that is gone."""
+        try:
+            ran = msgspec.json.decode((self.folder / "lock").read_bytes(), type=_Home)
+        except (OSError, msgspec.MsgspecError):
+            return False
+        here = identity(os.getpid())
+        return (ran.boot_id, ran.pid_namespace) != (here["boot_id"], here["pid_namespace"])
 
     def put(self, name: str, content: bytes) -> None:
         """Put a file beside the run's own, whole or not at all."""

@@ -80,6 +80,11 @@ class Lab:
         """Let an agent go on that waits for `../go`."""
         (self.root / "go").touch()
 
+    async def said_anew(self, event: str) -> Run:
+        """Forget what was said before, wait until an agent says an event of this name, and return its run."""
+        self.progress.clear()
+        return await self.said(event)
+
     async def said(self, event: str) -> Run:
         """Wait until an agent has said an event of this name, and return its run."""
         told = await wait_until(lambda: [told for told in self.progress if told.last_event == event])

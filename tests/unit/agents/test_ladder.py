@@ -1,6 +1,7 @@
 import asyncio
 import contextlib
 import os
+import re
 import signal
 import sys
 import time
@@ -223,6 +224,26 @@ async def test_a_killed_supervisor_takes_its_agent_along_and_its_leftovers_are_s
     record = run.exit()
     assert record is not None
     assert record.cause == "lost"
+
+
+async def test_an_agent_whose_container_ended_is_resumed_however_often_that_happens(lab: Lab) -> None:
+    """The end of the machine or container is no crash of the agent: it costs none of its tries."""
+    lab.agent("init(); turn('m1'); wait_for('../go'); result('done')")
+    for _ in range(4):
+        attempt = asyncio.ensure_future(lab.carry_out())
+        run = await lab.said_anew("assistant")
+        attempt.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await attempt
+        supervisor = psutil.Process(supervisor_of(run))
+        supervisor.kill()
+        await wait_until(lambda run=run: not run.lives())
+        lock = run.folder / "lock"
+        lock.write_text(re.sub('"pid_namespace": "[^"]*"', '"pid_namespace": "pid:[1]"', lock.read_text()))
+    lab.let_go()
+    carried = await lab.carry_out()
+    assert (carried.outcome.text, carried.recovered_by, carried.agent_starts) == ("done", "resume", 5)
+    assert lab.returned == []
 
 
 async def test_a_result_on_disk_outlives_a_killed_supervisor(lab: Lab) -> None:
