@@ -1,5 +1,6 @@
 """Logs: short constant events with keys, on stderr, with Temporal's context."""
 
+import asyncio
 import logging
 import sys
 from collections.abc import MutableMapping
@@ -7,9 +8,12 @@ from typing import Any, Final
 
 import structlog
 from temporalio import activity
+from temporalio.exceptions import TemporalError
 
 from septet.settings import Settings
 
+_EXPECTED: Final = (TemporalError, asyncio.CancelledError)
+"""What activities raise on purpose."""
 _LEVELS: Final = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 
 
@@ -31,8 +35,9 @@ def set_up_logs(settings: Settings) -> None:
         cache_logger_on_first_use=False,
     )
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(structlog.stdlib.ProcessorFormatter(processor=renderer, foreign_pre_chain=shared))
-    handler.addFilter(_without_traceback)
+    foreign = [*shared, structlog.processors.format_exc_info]
+    handler.setFormatter(structlog.stdlib.ProcessorFormatter(processor=renderer, foreign_pre_chain=foreign))
+    handler.addFilter(_with_the_cause)
     logging.basicConfig(level=max(level, logging.WARNING), handlers=[handler], force=True)
 
 
@@ -47,9 +52,11 @@ def _temporal_context(logger: object, method: str, event: MutableMapping[str, An
     return event
 
 
-def _without_traceback(record: logging.LogRecord) -> bool:
-    """Keep Temporal's own warnings to a line: a cancelled or timed-out activity is no news of a defect."""
-    if record.name.startswith("temporalio.") and record.levelno <= logging.WARNING:
-        record.exc_info = None
-        record.exc_text = None
+def _with_the_cause(record: logging.LogRecord) -> bool:
+    """Let Temporal's own warnings name their cause in a line; only of a defect the traceback is told too."""
+    error = record.exc_info[1] if record.exc_info else None
+    if error is not None and record.name.startswith("temporalio.") and record.levelno <= logging.WARNING:
+        record.msg, record.args = f"{record.getMessage()}: {type(error).__name__}: {error}", ()
+        if isinstance(error, _EXPECTED):
+            record.exc_info = record.exc_text = None
     return True

@@ -1,0 +1,43 @@
+"""What a worker logs, in a process of its own: logging is set up once for each process."""
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+from temporalio.exceptions import ApplicationError
+
+_PROGRAM = """
+import logging, pathlib
+from temporalio.exceptions import ApplicationError
+from septet.settings import Settings
+from workers.logs import set_up_logs
+set_up_logs(Settings(state_dir=pathlib.Path("."), log_format="json"))
+try:
+    raise {error}
+except Exception:
+    logging.getLogger("temporalio.activity").warning("Completing activity as failed", exc_info=True)
+"""
+
+
+def logged(error: str) -> dict[str, Any]:
+    """Return what is logged when an activity fails with an error."""
+    ended = subprocess.run(
+        [sys.executable, "-c", _PROGRAM.format(error=error)], capture_output=True, check=True, timeout=60
+    )
+    event: dict[str, Any] = json.loads(ended.stderr)
+    return event
+
+
+def test_a_failure_that_was_told_is_one_line_with_its_cause() -> None:
+    """An error that an activity raises on purpose is named, and no traceback hides it."""
+    event = logged("ApplicationError('the disk is full')")
+    assert event["event"] == f"Completing activity as failed: {ApplicationError.__name__}: the disk is full"
+    assert "exception" not in event
+
+
+def test_a_defect_is_logged_with_its_traceback() -> None:
+    """Of an error that nobody foresaw the log says where it was raised."""
+    event = logged("KeyError('x')")
+    assert event["event"] == "Completing activity as failed: KeyError: 'x'"
+    assert "Traceback" in event["exception"]
