@@ -10,7 +10,7 @@ from bench.machine import ROOT
 from bench.pace import Pace
 
 _AGENTS = ROOT / "scripts" / "agents"
-_BESIDE = "the same turn of a program that prints a recorded stream"
+_BESIDE = "a program that prints a recorded stream"
 
 
 def measure(pace: Pace) -> list[Figure]:
@@ -29,5 +29,5 @@ def figure_of(cli: str, real: list[float], printed: list[float]) -> Figure:
         return Figure(
             cli, None, "ms", baseline=share, beside=_BESIDE, note=f"not installed: scripts/agents install {cli}"
         )
-    note = f"p50 of {len(real)}, from the request to the outcome, with a model on loopback"
+    note = f"p50 of {len(real)}, with a model on loopback"
     return Figure(cli, median(real) * 1000, "ms", baseline=share, beside=_BESIDE, note=note)

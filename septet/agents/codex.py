@@ -208,14 +208,16 @@ class CodexStream(LineStream[_Event]):
             return
         self.facts.trying_again = None
         if item.type == "agent_message":
-            self._in_turn = self._in_turn and not self._spoken_in_turn
+            if self._spoken_in_turn:
+                self._in_turn = False
             self._open_turn()
             self._spoken_in_turn = True
             self.facts.say(item.text, anew=True)
         elif item.type != "reasoning":
-            if str(item.id) not in self._running:
+            item_id = str(item.id)
+            if item_id not in self._running:
                 self._take_started(item)
-            self._running.discard(str(item.id))
+            self._running.discard(item_id)
             self._in_turn = False
             if item.type == "file_change" and item.status in _NOT_DONE:
                 self.facts.deny("apply_patch")

@@ -1,0 +1,34 @@
+"""The figures of the real CLIs' turns."""
+
+import io
+import json
+
+from rich.console import Console
+
+from bench.figure import Figure
+from bench.table import table
+from bench.turn import figure_of
+
+
+def test_a_turn_stands_beside_the_engines_share() -> None:
+    """The figure is the median of the real turns, in milliseconds, and its baseline that of the printed ones."""
+    figure = figure_of("codex", [0.3, 0.2, 0.9], [0.02, 0.01, 0.015])
+    assert (figure.value, figure.baseline, figure.ratio) == (300.0, 15.0, 20.0)
+    assert figure.passed is None
+
+
+def test_a_cli_that_is_not_installed_is_named_in_the_table() -> None:
+    """Its line says that it is not installed and how it would be; it has no value, no ratio and no verdict."""
+    figure = figure_of("codex", [], [0.02])
+    out = io.StringIO()
+    Console(file=out, width=160).print(table({"turn": [figure]}, "A title"))
+    assert "turn: codex" in out.getvalue()
+    assert "not installed: scripts/agents install codex" in out.getvalue()
+    assert "20 ms: a program that prints" in out.getvalue()
+    told = json.loads(json.dumps(figure.as_json(), allow_nan=False))
+    assert (told["value"], told["ratio"], told["passed"]) == (None, None, None)
+
+
+def test_what_was_not_measured_does_not_miss_its_target() -> None:
+    """A figure without a value has no verdict, whatever its target."""
+    assert Figure("x", None, "ms", 60.0).passed is None
