@@ -16,6 +16,10 @@ from workflows.work_order import WorkOrder
 HEARTBEAT_THROTTLE: Final = timedelta(seconds=2)
 """A cancel comes with the answer to a heartbeat: the default of 24 s would keep an agent alive for as long."""
 
+_STICKY: Final = timedelta(seconds=2)
+"""How long a work order waits for the worker that has it in memory, which may be dead, before another one replays it.
+The default is 10 s."""
+
 _GRACE: Final = timedelta(seconds=3)
 """What is about to end may end; agents live on under their supervisors and are adopted."""
 
@@ -34,6 +38,7 @@ async def running_worker(client: Client, settings: Settings) -> AsyncIterator[Pa
                 workflows=[WorkOrder],
                 activities=parts.shared_activities,
                 interceptors=[tokens],
+                sticky_queue_schedule_to_start_timeout=_STICKY,
                 graceful_shutdown_timeout=_GRACE,
                 max_heartbeat_throttle_interval=HEARTBEAT_THROTTLE,
                 default_heartbeat_throttle_interval=HEARTBEAT_THROTTLE,
