@@ -17,7 +17,7 @@ HEARTBEAT_THROTTLE: Final = timedelta(seconds=2)
 """A cancel comes with the answer to a heartbeat: the default of 24 s would keep an agent alive for as long."""
 
 _STICKY: Final = timedelta(seconds=2)
-"""How long a work order waits for the worker that has it in memory, which may be dead, before another one replays it.
+"""How long a work order waits for the worker that has it in memory, which may be dead, before another replays it.
 The default is 10 s."""
 
 _GRACE: Final = timedelta(seconds=3)
