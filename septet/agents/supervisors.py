@@ -84,6 +84,8 @@ class Supervisors:
             packed = order.packed()
             sent = socket.send_fds(attached, [packed], list(locks))
             attached.sendall(packed[sent:])
+        except ConnectionError:  # it ended before it took its order, as the end of the socket will say
+            return attached
         except OSError:
             attached.close()
             raise
