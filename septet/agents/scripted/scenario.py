@@ -101,6 +101,8 @@ def load_scenario(name: str) -> Scenario:
     path = Path(__file__).parent / "scenarios" / f"{name}.json" if name.isidentifier() else Path(name)
     try:
         content = json.loads(path.read_bytes())
+    except FileNotFoundError as error:
+        raise Refusal(f"Error: there is no scenario {name}") from error
     except (OSError, ValueError) as error:
         raise Refusal(f"Error: scenario {name} cannot be read: {error}") from error
     if not isinstance(content, dict):

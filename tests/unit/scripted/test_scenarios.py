@@ -62,7 +62,7 @@ def test_a_scenario_that_is_wrong_is_refused(agent: ScriptedAgent, content: obje
 @pytest.mark.parametrize("name", ["no_such_scenario", "/no/such/file.json"])
 def test_a_scenario_that_is_not_there_is_refused(name: str) -> None:
     """Neither a name nor a path is guessed."""
-    with pytest.raises(Refusal, match="cannot be read"):
+    with pytest.raises(Refusal, match="there is no scenario"):
         load_scenario(name)
 
 
