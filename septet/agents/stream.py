@@ -107,7 +107,7 @@ class EventReader(Generic[E]):
         if self._first_line is None:
             self._look_at_first(block.split(b"\n"))
         try:
-            events = self._decoder.decode_lines(block)
+            events = self._decoder.decode_lines(block) if _breaks_between_objects(block) else []
         except _NO_EVENT:
             events = []
         if len(events) == block.count(b"\n"):
@@ -174,6 +174,14 @@ class EventReader(Generic[E]):
                 if not first.startswith((b"{", b"[")) or self._objects(first):
                     self._document = None
                 return
+
+
+def _breaks_between_objects(block: bytes) -> bool:
+    """Say whether no line break is inside an object: there, `}` is never followed by `{`."""
+    lines = block.count(b"\n")
+    return (block.endswith(b"}\n") and block.count(b"}\n{") == lines - 1) or (
+        block.endswith(b"}\r\n") and block.count(b"}\r\n{") == lines - 1
+    )
 
 
 def read(raw: msgspec.Raw, decoder: msgspec.json.Decoder[T]) -> T | None:

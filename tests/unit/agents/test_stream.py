@@ -3,7 +3,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from septet.agents.stream import LINE_LIMIT_BYTES, EventReader
@@ -134,6 +134,8 @@ _LINES = st.one_of(
 
 
 @given(st.lists(_LINES, max_size=12), st.integers(min_value=1, max_value=40))
+@example([b'{"type":"a"}{"type":"b"}', b"{", b"}"], 1)
+@example([b'{"type":"a"}{"type":"b"}', b'{"x":{}', b"}"], 40)
 def test_the_cut_of_the_bytes_does_not_matter(lines: list[bytes], size: int) -> None:
     """Any chunking of any stream gives the same events, and they are those of its lines one by one."""
     stream = b"\n".join([RESULT, *lines, RESULT])
