@@ -65,7 +65,8 @@ class Way:
             try:
                 carried = await self._carried(errand, pulse)
             except (AgentGaveUpError, AgentLimitError) as error:
-                return await unhurried(self._not_finalized, errand, asked, error.carried, (error.message,))
+                last = await unhurried(last_carried, errand.request)
+                return await unhurried(self._not_finalized, errand, asked, last, (error.message,))
             return await unhurried(self._finalized, errand, asked, carried, prove)
 
         return await self._guarded(partial(finalizer_errand, self.host, asked), work)

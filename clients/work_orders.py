@@ -1,7 +1,6 @@
 """The typed client: every face asks for work orders here, and gets the same objects."""
 
 import asyncio
-import re
 import secrets
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -24,7 +23,7 @@ from temporalio.exceptions import ApplicationError, WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 
 from clients._closed import task_of_closed, task_of_row
-from septet.contracts.names import Status, Step
+from septet.contracts.names import ORDER_ID, Status, Step
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.task import Move, Task
 from septet.errors import (
@@ -41,7 +40,6 @@ _NOT_REAPPLIED: Final = (
     ResetReapplyExcludeType.RESET_REAPPLY_EXCLUDE_TYPE_CANCEL_REQUEST,
 )
 """What was decided about the work that a reset takes back does not count for the work that follows."""
-_ID: Final = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._-]{1,64}")
 _QUERY_TIMEOUT: Final = timedelta(seconds=5)
 _CANCEL_WITHIN_SECONDS: Final = 20.0
 
@@ -64,7 +62,7 @@ class WorkOrders:
             InvalidInputError: It is no id.
         """
         order_id = order_id if order_id is not None else f"wo-{secrets.token_hex(4)}"
-        if not _ID.fullmatch(order_id):
+        if not ORDER_ID.fullmatch(order_id):
             remedy = "Use up to 64 letters, digits, dots, hyphens and underscores."
             raise InvalidInputError(f"{order_id!r} is no id of a work order.", remedy=remedy)
         try:

@@ -1,9 +1,6 @@
 """One tree of errors: a class's docstring is its default message, and it says whether a retry can help."""
 
-from typing import TYPE_CHECKING, ClassVar
-
-if TYPE_CHECKING:
-    from septet.agents.ladder import Carried
+from typing import ClassVar
 
 
 class SeptetError(Exception):
@@ -93,9 +90,6 @@ class ForgeUnavailableError(ForgeError):
 
 class AgentError(SeptetError):
     """The agent could not do its work."""
-
-    carried: "Carried | None" = None
-    """What the agent run came to, where one was started: its facts belong on the record of a failed step too."""
 
 
 class AgentMissingError(AgentError):

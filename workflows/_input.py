@@ -1,19 +1,17 @@
 """Wrong input fails the work order at once and names the field."""
 
 import inspect
-import re
 from collections.abc import Callable
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 from temporalio.common import RawValue
 from temporalio.exceptions import ApplicationError
 
+from septet.contracts.names import ORDER_ID
 from septet.contracts.order import WorkOrderInput
 
 Run = TypeVar("Run", bound=Callable[..., Any])
-
-_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
 def takes_raw_input(run: Run) -> Run:
@@ -34,7 +32,7 @@ def checked_input(workflow_id: str, order: RawValue | None, rest: tuple[object, 
     Raises:
         ApplicationError: Of type `InvalidInput`, non-retryable: location and message, never the value.
     """
-    if not _ID.fullmatch(workflow_id):
+    if not ORDER_ID.fullmatch(workflow_id):
         raise _invalid("the workflow id must match [A-Za-z0-9._-]{1,64}")
     if order is None:
         raise _invalid('repository: Field required. Give one JSON object, such as {"repository": "…", "issue": 1}')

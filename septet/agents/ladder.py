@@ -265,9 +265,7 @@ class _Attempt:
             raise AgentError("There is no run to read.")
         if isinstance(found.move, GiveUp):
             crashed_again = found.move.crashed_again
-            error = failure_of(last.outcome, last.run, found.starts, crashed_again=crashed_again)
-            error.carried = last
-            raise error
+            raise failure_of(last.outcome, last.run, found.starts, crashed_again=crashed_again)
         return last
 
     def _is_ours(self, run: Run) -> bool:

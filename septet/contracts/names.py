@@ -1,9 +1,13 @@
 """The words of the project as enumerations: steps, statuses, stages, verdicts."""
 
+import re
 from collections.abc import Mapping
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Final
+
+ORDER_ID: Final = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._-]{1,64}")
+"""The whole of a work order's id, which is also a folder's name."""
 
 
 class Step(StrEnum):
@@ -43,11 +47,6 @@ class IssueClass(StrEnum):
     BUG = "/bug"
     FEATURE = "/feature"
     CHORE = "/chore"
-
-    @property
-    def branch_type(self) -> str:
-        """The first part of the branch name: `bug`, `feat` or `chore`."""
-        return {"/bug": "bug", "/feature": "feat", "/chore": "chore"}[self.value]
 
 
 class Status(StrEnum):

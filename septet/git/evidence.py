@@ -130,16 +130,6 @@ def read_base_file(place: Place, path: str) -> bytes | None:
             return None
 
 
-def committed_changes(place: Place, since: str, until: str) -> tuple[FileChange, ...]:
-    """Return what commits from `since` to `until` changed.
-
-    Raises:
-        GitError: One of the commits cannot be read.
-    """
-    output = view_git(place).run("diff-tree", "-r", "--find-renames", "--name-status", "-z", since, until)
-    return file_changes(read_name_status(output))
-
-
 def _files_changed(place: Place, dirt: Dirt, since: str) -> tuple[FileChange, ...]:
     if dirt.head.sha == since and not _may_hold_renames(dirt.entries):
         return file_changes(entry.change for entry in dirt.entries if entry.change is not None)

@@ -34,8 +34,3 @@ class Place:
     def git(self) -> Git:
         """The worktree's repository, as the agent left it. Its config is not to be trusted."""
         return Git(self.worktree / ".git", self.worktree, self.env)
-
-    @property
-    def vault_git(self) -> Git:
-        """The vault, over the worktree's files, with the engine's own index."""
-        return Git(self.vault, self.worktree, self.env, index=self.books / "index")

@@ -1,12 +1,12 @@
 """What is written down about a work order's workspace, in the engine's books on its host."""
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, Literal
 
 from pydantic import ValidationError
 
+from septet.contracts.names import ORDER_ID
 from septet.contracts.wire import Wire
 from septet.errors import InvalidInputError, NotFoundError, WorkspaceError
 from septet.git.address import Address
@@ -15,7 +15,6 @@ from septet.git.place import Place
 from septet.git.snapshots.durable import write_durably
 from septet.state import StateDir
 
-_ORDER_ID: Final = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._-]{1,64}")
 _FILE: Final = "workspace.json"
 
 
@@ -112,7 +111,7 @@ def check_order_id(order_id: str) -> None:
     Raises:
         InvalidInputError: It is not 1 to 64 of `A-Za-z0-9._-`, or is `.` or `..`.
     """
-    if not _ORDER_ID.fullmatch(order_id):
+    if not ORDER_ID.fullmatch(order_id):
         raise InvalidInputError(
             f"{order_id!r} is no id of a work order.", remedy="Use 1 to 64 of A-Z a-z 0-9 . _ -"
         )

@@ -60,14 +60,14 @@ def test_a_remote_address_is_taken_apart(repository: str, url: str, host: str, p
         ("file://localhost/srv/a%20b/r.git", "/srv/a b/r.git", "r"),
         ("~/code/r", "/home/ada/code/r", "r"),
         ("~", "/home/ada", "ada"),
-        ("code/r", "/work/code/r", "r"),
-        ("./r", "/work/r", "r"),
-        (".", "/work", "work"),
+        ("code/r", "/srv/here/code/r", "r"),
+        ("./r", "/srv/here/r", "r"),
+        (".", "/srv/here", "here"),
     ],
 )
 def test_a_path_is_made_absolute(repository: str, path: str, project: str) -> None:
     """A path and a file:// address name the same local repository; `~` and relative paths expand."""
-    address = parse_address(repository, home=HOME, cwd=Path("/work"))
+    address = parse_address(repository, home=HOME, cwd=Path("/srv/here"))
 
     assert ("local", path, Path(path), "", project) == (
         address.kind,

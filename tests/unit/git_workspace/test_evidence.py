@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 from fakes.repositories import Origin, git, make_origin
 
-from septet.contracts.facts import FileChange
 from septet.errors import EvidenceError, GitError, WorkspaceError
-from septet.git.evidence import committed_changes, contains, gather, keeps, plan_file, read_base_file
+from septet.git.evidence import contains, gather, keeps, plan_file, read_base_file
 from septet.git.place import Place
 
 Open = Callable[..., Place]
@@ -162,9 +161,6 @@ def test_commits_of_the_agent_count_since_the_base(place: Place, write: Write) -
 
     assert changes(place) == {"one.py": "create", "two.py": "create"}
     assert changes(place, middle) == {"gone.py": "delete", "two.py": "create"}
-    assert (FileChange(path="gone.py", operation="create"), FileChange(path="one.py", operation="create")) == (
-        committed_changes(place, place.base_sha, middle)
-    )
 
 
 def test_a_commit_that_was_taken_back_is_seen(place: Place) -> None:

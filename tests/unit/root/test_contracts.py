@@ -16,7 +16,7 @@ from septet.contracts.answers import (
     PullRequestUrl,
 )
 from septet.contracts.facts import Usage
-from septet.contracts.names import AGENT_NAMES, IssueClass, Step, Verdict
+from septet.contracts.names import AGENT_NAMES, Step, Verdict
 from septet.contracts.order import TEXT_LIMIT_BYTES, WorkOrderInput
 from septet.contracts.steps import StepResult
 from septet.contracts.task import Move, Task
@@ -30,11 +30,6 @@ def test_the_steps_have_their_order_and_their_agents() -> None:
     ]  # fmt: skip
     assert [step.number for step in Step] == [1, 2, 3, 4, 5, 6, 7]
     assert set(AGENT_NAMES) == set(Step)
-    assert {kind.value: kind.branch_type for kind in IssueClass} == {
-        "/bug": "bug",
-        "/feature": "feat",
-        "/chore": "chore",
-    }
 
 
 @pytest.mark.parametrize(
