@@ -4,6 +4,7 @@ import json
 import math
 import re
 from collections.abc import Callable
+from operator import itemgetter
 from typing import Final, Generic, TypeVar
 
 import msgspec
@@ -20,6 +21,8 @@ _WORDS_KEPT: Final = 600
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _NO_EVENT: Final = (ValueError, RecursionError)
 """What msgspec and json raise for bytes that are no JSON, no UTF-8, no object, or nested too deep."""
+_FIRST: Final = itemgetter(0)
+_LAST: Final = itemgetter(-1)
 _BLANKS: Final = re.compile(r"\s*")
 
 
@@ -178,10 +181,11 @@ class EventReader(Generic[E]):
 
 def _breaks_between_objects(block: bytes) -> bool:
     """Say whether no line break is inside an object: there, `}` is never followed by `{`."""
-    lines = block.count(b"\n")
-    return (block.endswith(b"}\n") and block.count(b"}\n{") == lines - 1) or (
-        block.endswith(b"}\r\n") and block.count(b"}\r\n{") == lines - 1
-    )
+    lines = block.split(b"\n")[:-1]
+    if not all(lines):
+        return False
+    firsts, lasts = bytes(map(_FIRST, lines)), bytes(map(_LAST, lines))
+    return firsts.count(b"{") == lasts.count(b"}") == len(lines)
 
 
 def read(raw: msgspec.Raw, decoder: msgspec.json.Decoder[T]) -> T | None:
