@@ -18,6 +18,7 @@ from septet.commands.values import values
 from septet.contracts.steps import FinalizeCall, StepCall
 from septet.git.evidence import Evidence
 from septet.git.place import Place
+from septet.git.snapshots.tour import Tour
 from septet.repository_settings import RepositorySettings, load_repository_settings
 
 A = TypeVar("A")
@@ -44,6 +45,8 @@ class Claim(Generic[A]):
     answer: A
     evidence: Evidence
     settings: RepositorySettings
+    toured: Tour | None = None
+    """The walk over the worktree that the evidence is from."""
 
 
 def step_errand(host: Host, call: StepCall) -> Errand:

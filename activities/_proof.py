@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from septet.errors import EvidenceError
+from septet.git.standing import Standing
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,6 +13,8 @@ class Proof:
     result_text: str
     commit_sha: str | None = None
     warnings: tuple[str, ...] = ()
+    standing: Standing | None = None
+    """How the worktree stands against the HEAD that the proof has made, where it made one."""
 
 
 class RefusedError(EvidenceError):

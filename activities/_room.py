@@ -25,6 +25,7 @@ from septet.git.snapshots.durable import write_durably
 from septet.git.snapshots.patch import write_patch
 from septet.git.snapshots.snapshot import Snapshot
 from septet.git.snapshots.take import take
+from septet.git.snapshots.tour import Tour, tour
 from septet.git.snapshots.vault import find, vault_at
 from septet.settings import MIB, Settings
 from septet.state import StateDir
@@ -99,12 +100,21 @@ class Host:
         """Return the worker's key for a repository."""
         return self.token(parse_address(repository, home=Path.home()))
 
+    def tour(self, place: Place) -> Tour:
+        """Walk over a worktree in which nobody writes any more, for the evidence and the snapshot after it."""
+        return tour(place, ignored_limit_bytes=self.settings.ignored_limit_mib * MIB)
+
     def snapshot(
-        self, place: Place, kind: Literal["checkpoint", "rescue"], reason: str, step: str | None = None
+        self,
+        place: Place,
+        kind: Literal["checkpoint", "rescue"],
+        reason: str,
+        step: str | None = None,
+        toured: Tour | None = None,
     ) -> Snapshot | None:
         """Take a snapshot within this worker's limit on ignored files."""
         limit = self.settings.ignored_limit_mib * MIB
-        return take(place, kind, reason, ignored_limit_bytes=limit, step=step)
+        return take(place, kind, reason, ignored_limit_bytes=limit, step=step, toured=toured)
 
     def rescue(self, place: Place, reason: str, step: str) -> Rescue | None:
         """Take a rescue; `None` when there is nothing to lose."""

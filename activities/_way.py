@@ -22,10 +22,12 @@ from septet.agents.preview import preview
 from septet.answers.ladder import Answer, AnswerError
 from septet.answers.steps import read_step_answer
 from septet.contracts.facts import FileChange, Rescue
-from septet.contracts.names import Verdict
+from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import FinalizeCall, StepCall, StepResult
 from septet.errors import AgentGaveUpError, AgentLimitError, EvidenceError, SeptetError, SnapshotError
 from septet.git.evidence import Evidence, gather
+from septet.git.snapshots.tour import Tour
+from septet.git.standing import remember_standing
 
 Prove = Callable[[AnyClaim], Proof]
 Work = Callable[[Errand, Pulse], Coroutine[Any, Any, StepResult]]
@@ -115,7 +117,8 @@ class Way:
 
     def _settled(self, errand: Errand, carried: Carried, prove: Prove) -> StepResult:
         call = errand.call
-        evidence = gather(errand.place)
+        toured = self._toured(errand)
+        evidence = gather(errand.place, toured=toured)
         facts = facts_of(call, carried, evidence.files_changed)
         try:
             answer = _read(call, carried)
@@ -130,7 +133,12 @@ class Way:
                 checkpoint=checkpoint.name if checkpoint else None,
                 rescues=self._rescues(errand),
             )
-        return self._proven(errand, facts, answer, partial(prove, _claim(errand, answer, evidence)))
+        return self._proven(errand, facts, answer, prove, evidence, toured)
+
+    def _toured(self, errand: Errand) -> Tour | None:
+        """Walk over the worktree once for all; not where the repository's own checks may write into it later."""
+        checked = errand.call.step is Step.CREATE_COMMIT and errand.settings.checks
+        return None if checked else self.host.tour(errand.place)
 
     def _finalized(self, errand: Errand, asked: FinalizeCall, carried: Carried, prove: Prove) -> StepResult:
         try:
@@ -138,8 +146,7 @@ class Way:
         except AnswerError as error:
             return self._not_finalized(errand, asked, carried, error.reasons)
         facts = self._facts_with(errand, asked, carried) | {"recovered_by": "finalizer"}
-        claim = _claim(errand, answer, gather(errand.place))
-        return self._proven(errand, facts, answer, partial(prove, claim))
+        return self._proven(errand, facts, answer, prove, gather(errand.place))
 
     def _not_finalized(
         self, errand: Errand, asked: FinalizeCall, carried: Carried | None, reasons: tuple[str, ...]
@@ -175,18 +182,27 @@ class Way:
         rescue = self.host.return_to(errand.place, errand.starts_from, "what the finalizer changed", step)
         return (_UNDONE.format(rescue.snapshot if rescue else "no snapshot, for nothing was left of it"),)
 
-    def _proven(
-        self, errand: Errand, facts: dict[str, Any], answer: Answer[Any], prove: Callable[[], Proof]
+    def _proven(  # noqa: PLR0913, PLR0917 -- each is a part of what is held against what
+        self,
+        errand: Errand,
+        facts: dict[str, Any],
+        answer: Answer[Any],
+        prove: Prove,
+        evidence: Evidence,
+        toured: Tour | None = None,
     ) -> StepResult:
         """Hold an answer against the evidence: done and a checkpoint, or not done and a rescue with the reason."""
         call, place = errand.call, errand.place
         facts |= {"parsed_by": answer.parsed_by, "result_json": answer_json(answer)}
         try:
-            proof = prove()
+            proof = prove(Claim(call, place, answer.value, evidence, errand.settings, toured))
         except EvidenceError as error:
             verdict = Verdict.REFUSED if isinstance(error, RefusedError) else Verdict.UNPROVEN
             return self._not_done(errand, facts, verdict, (str(error),))
-        checkpoint = self.host.snapshot(place, "checkpoint", f"{call.step} is done", call.step)
+        checkpoint = self.host.snapshot(place, "checkpoint", f"{call.step} is done", call.step, toured)
+        standing = proof.standing or evidence.standing
+        if checkpoint is not None and standing is not None and toured is not None:
+            remember_standing(place, checkpoint.commit, standing)
         return StepResult(
             **facts | {"warnings": bounded((*facts["warnings"], *answer.warnings, *proof.warnings))},
             verdict=Verdict.DONE,
@@ -220,10 +236,6 @@ def _read(call: StepCall, carried: Carried) -> Answer[Any]:
         preview=preview(answer.value.result_text),
     )
     return answer
-
-
-def _claim(errand: Errand, answer: Answer[Any], evidence: Evidence) -> AnyClaim:
-    return Claim(errand.call, errand.place, answer.value, evidence, errand.settings)
 
 
 def _changes(errand: Errand) -> tuple[FileChange, ...]:

@@ -14,6 +14,7 @@ from septet.contracts.names import Step
 from septet.contracts.steps import StepCall, StepResult
 from septet.errors import EvidenceError
 from septet.git.commit import commit_all
+from septet.git.standing import Standing
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,8 @@ class CreateCommit:
         """Run the repository's own checks, commit what the agent has not, and see that HEAD moved."""
         if failed := failed_check(claim.place, claim.settings, self.way.host.agents):
             raise EvidenceError(failed)
-        sha = commit_all(claim.place, claim.answer.commit_message, sign=self.way.host.settings.sign_commits)
+        message, sign = claim.answer.commit_message, self.way.host.settings.sign_commits
+        sha = commit_all(claim.place, message, sign=sign, toured=claim.toured)
         if sha == claim.place.base_sha:
             raise EvidenceError("HEAD is where the work began: there is nothing to commit.")
-        return Proof(claim.answer.commit_message, commit_sha=sha)
+        return Proof(message, commit_sha=sha, standing=Standing(sha, ()))

@@ -16,10 +16,11 @@ from septet.commands.loader import load_all
 from septet.contracts.steps import OpenWorkspace, Workspace
 from septet.forges.forge import Forge
 from septet.git.address import Address
-from septet.git.evidence import read_base_file
+from septet.git.evidence import gather, read_base_file
 from septet.git.place import Place
 from septet.git.snapshots.take import seed
 from septet.git.snapshots.vault import list_snapshots, prepare, vault_at
+from septet.git.standing import remember_standing
 from septet.git.workspace import open_workspace
 from septet.repository_settings import load_repository_settings
 from septet.settings import MIB
@@ -108,7 +109,10 @@ class Workspaces:
         prepare(place)
         if known := list_snapshots(vault_at(place), place.order_id):
             return known[0].name
-        return seed(place, ignored_limit_bytes=self.host.settings.ignored_limit_mib * MIB).name
+        base = seed(place, ignored_limit_bytes=self.host.settings.ignored_limit_mib * MIB)
+        if (standing := gather(place).standing) is not None:
+            remember_standing(place, base.commit, standing)
+        return base.name
 
 
 def _issue(asked: OpenWorkspace, forge: Forge) -> dict[str, JsonValue]:

@@ -7,13 +7,14 @@ from septet.git.dot_git import clear_locks, refuse_links
 from septet.git.engine import Git
 from septet.git.identity import identity
 from septet.git.place import Place
+from septet.git.snapshots.tour import Tour
 from septet.git.staging import look, stage, staging_index
 from septet.git.view import give_index, take_index
 
 _MESSAGE_LIMIT: Final = 65_536
 
 
-def commit_all(place: Place, message: str, *, sign: bool = False) -> str:
+def commit_all(place: Place, message: str, *, sign: bool = False, toured: Tour | None = None) -> str:
     """Commit what HEAD does not hold yet, and return HEAD's commit; a clean worktree stays as it is.
 
     Commits of the agent stay below it. No hook runs. The agent's index is brought up to date: afterwards
@@ -23,6 +24,7 @@ def commit_all(place: Place, message: str, *, sign: bool = False) -> str:
         place: The work order's place.
         message: The whole message, untrusted text.
         sign: Sign with the worker's own git settings.
+        toured: A walk over the worktree as it is now, which spares git another one.
 
     Raises:
         EvidenceError: HEAD is detached, a merge or rebase was not ended, or the message is blank.
@@ -30,7 +32,7 @@ def commit_all(place: Place, message: str, *, sign: bool = False) -> str:
         GitError: git failed, or the branch moved meanwhile.
     """
     clear_locks(place.worktree / ".git")
-    dirt = look(place)
+    dirt = look(place, toured)
     if dirt.unfinished:
         raise EvidenceError(f"There can be no commit: {dirt.unfinished}.")
     if not dirt.entries:

@@ -10,7 +10,9 @@ from septet.git.changes import Entry, file_changes, read_name_status, shown_path
 from septet.git.dot_git import Head, read_head
 from septet.git.engine import Git
 from septet.git.place import Place
+from septet.git.snapshots.tour import Tour
 from septet.git.staging import Dirt, look, stage
+from septet.git.standing import Standing
 from septet.git.view import view_git
 
 
@@ -27,24 +29,28 @@ class Evidence:
     """Untracked repositories inside the worktree, which a commit cannot hold."""
     unfinished: str
     """What the agent has begun and not ended, such as a merge; else the empty string."""
+    standing: Standing | None = None
+    """What may be remembered of it, once there is a snapshot of this moment."""
 
 
-def gather(place: Place, since: str | None = None) -> Evidence:
+def gather(place: Place, since: str | None = None, *, toured: Tour | None = None) -> Evidence:
     """Return what differs from commit `since` (the base, when absent), and how HEAD stands.
 
-    One git process for a tree that the agent touched without git; up to five for renames and commits.
+    One git process for a tree that the agent touched without git, and none where a walk over it (`toured`) met
+    nothing new; up to five for renames and commits.
 
     Raises:
         WorkspaceError: `.git` is gone, or HEAD leads to no commit.
         GitError: git could not read the worktree, or does not know `since`.
     """
-    dirt = look(place)
+    dirt = look(place, toured)
     return Evidence(
         head=dirt.head,
         files_changed=_files_changed(place, dirt, since or place.base_sha),
         clean=not dirt.entries,
         left_out=tuple(shown_path(path.rstrip(b"/")) for path in dirt.nested),
         unfinished=dirt.unfinished,
+        standing=dirt.standing,
     )
 
 

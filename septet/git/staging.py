@@ -1,6 +1,8 @@
 """What a commit would hold, made in an index of the engine's own; the agent's is read as data and never used."""
 
+import os
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -9,9 +11,13 @@ from septet.git.changes import Entry, read_status, shown_path
 from septet.git.dot_git import Head, unfinished_operation
 from septet.git.engine import Git
 from septet.git.place import Place
+from septet.git.snapshots.tour import Tour
+from septet.git.standing import Standing, recall_standing
 from septet.git.view import hold_head, touched_index, view_folder, view_git
 
 _SHOWN_PATHS: Final = 5
+_LISTED_PATHS: Final = 500
+"""git compares every file with every path that it is given: with more of them it looks at everything faster."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +33,17 @@ class Dirt:
     """Untracked repositories inside the worktree, which a commit cannot hold."""
     unfinished: str
     """What the agent has begun and not ended, such as a merge; else the empty string."""
+    standing: Standing | None
+    """What may be remembered of it; `None` where the agent has staged something."""
 
 
-def look(place: Place) -> Dirt:
+def look(place: Place, toured: Tour | None = None) -> Dirt:
     """Compare the worktree with its HEAD: one process, two where the agent has used git.
+
+    Args:
+        place: The work order's place.
+        toured: A walk over the worktree as it is now: git then looks only at what changed since the last snapshot,
+            and not at all where nothing did.
 
     Raises:
         WorkspaceError: `.git` is gone, or HEAD leads to no commit.
@@ -38,16 +51,33 @@ def look(place: Place) -> Dirt:
     """
     head = hold_head(place)
     git, unmerged = _with_staged(place, head)
-    # Inside a submodule git would start another git, which reads the submodule's own config: its HEAD is enough.
-    output = git.run("status", "--porcelain=v2", "-z", "--untracked-files=all", "--ignore-submodules=dirty")
-    entries = tuple(read_status(output))
+    staged = git.index == staging_index(place) or bool(unmerged)
+    known = recall_standing(place, toured.since, head.sha) if toured is not None and not staged else None
+    entries = _entries(git, known, toured.changed if known is not None and toured is not None else None)
     return Dirt(
         git,
         head,
         entries=tuple(entry for entry in entries if not entry.nested_repository),
         nested=tuple(entry.path for entry in entries if entry.nested_repository),
         unfinished=_unfinished(place, unmerged),
+        standing=None if staged else Standing(head.sha, entries),
     )
+
+
+def _entries(git: Git, known: Standing | None, changed: frozenset[bytes] | None) -> tuple[Entry, ...]:
+    """Return what differs, by what is known of a moment ago and what has changed since then."""
+    if known is None or changed is None or any(entry.nested_repository for entry in known.entries):
+        return _status(git)
+    if not changed:
+        return known.entries
+    paths = changed | {path for entry in known.entries for path in (entry.path, entry.origin) if path}
+    return _status(git, sorted(paths)) if len(paths) <= _LISTED_PATHS else _status(git)
+
+
+def _status(git: Git, paths: Sequence[bytes] = ()) -> tuple[Entry, ...]:
+    # Inside a submodule git would start another git, which reads the submodule's own config: its HEAD is enough.
+    options = ("--porcelain=v2", "-z", "--untracked-files=all", "--ignore-submodules=dirty")
+    return tuple(read_status(git.run("status", *options, "--", *map(os.fsdecode, paths))))
 
 
 def stage(place: Place, dirt: Dirt) -> Git:

@@ -24,6 +24,8 @@ class Past:
     """git's mode → permission bits, as the ledger counts on them."""
     last: str | None = None
     """The latest snapshot's name."""
+    commit: str = ""
+    """That snapshot's commit, where `known` is what it holds."""
     base: Mark | None = None
     """How the workspace was right after checkout."""
     objects: set[bytes] = field(default_factory=set)
@@ -46,7 +48,7 @@ def recall(place: Place) -> Past:
     ledger = load(place.books / LEDGER)
     if ledger is None or points_to(place, ledger.last) != ledger.commit:
         return begin(place)
-    return Past(ledger.folders, ledger.usual, ledger.last, ledger.base)
+    return Past(ledger.folders, ledger.usual, ledger.last, ledger.commit, ledger.base)
 
 
 def begin(place: Place) -> Past:

@@ -100,6 +100,26 @@ def look_at(root: int, heavy: Collection[bytes] = (), limit_bytes: int = 0) -> S
     return survey
 
 
+def look_below(survey: Survey, root: int, path: bytes) -> Survey:
+    """Return the survey with the folder `path`, directly below the root, looked at once more.
+
+    Raises:
+        OSError: It is gone or is no folder.
+    """
+    below = path + b"/"
+    looks = {
+        folder: look for folder, look in survey.looks.items() if folder != path and not folder.startswith(below)
+    }
+    closed = {name: why for name, why in survey.closed.items() if not name.startswith(below)}
+    again = Survey(looks, closed)
+    folder = open_below(root, path)
+    try:
+        _Walk(again, (), 0).enter(folder, path, 1)
+    finally:
+        os.close(folder)
+    return again
+
+
 def open_below(root: int, path: bytes) -> int:
     """Open the folder `path` below `root`, following no link, and return its descriptor.
 

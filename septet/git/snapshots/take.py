@@ -27,6 +27,7 @@ from septet.git.snapshots.pack import Pack
 from septet.git.snapshots.past import LEDGER, Past, begin, recall
 from septet.git.snapshots.snapshot import Kind, LeftOut, Snapshot, shorten
 from septet.git.snapshots.survey import OPEN_FOLDER, OVER_LIMIT, join, look_at
+from septet.git.snapshots.tour import Tour, differing, survey_after
 from septet.git.snapshots.vault import next_name, publish
 
 _SIGNATURE: Final = "Septet <septet@localhost>"
@@ -42,6 +43,7 @@ class _Request:
     step: str | None
     ignored_limit_bytes: int
     unless_equal_to: Snapshot | None = None
+    toured: Tour | None = None
 
 
 def seed(place: Place, *, ignored_limit_bytes: int) -> Snapshot:
@@ -68,6 +70,7 @@ def take(  # noqa: PLR0913 -- each is a fact of the snapshot, all by name
     ignored_limit_bytes: int,
     step: str | None = None,
     unless_equal_to: Snapshot | None = None,
+    toured: Tour | None = None,
 ) -> Snapshot | None:
     """Take a snapshot of the work order's workspace and return it when it is on disk.
 
@@ -78,11 +81,12 @@ def take(  # noqa: PLR0913 -- each is a fact of the snapshot, all by name
         ignored_limit_bytes: What all ignored files together may take on disk; the largest beyond it are left out.
         step: The step under way.
         unless_equal_to: A snapshot that serves as well when it holds the very same; then none is recorded.
+        toured: What the worktree looks like, where nobody but the engine, in `.git`, has written in it since.
 
     Raises:
         SnapshotError: It could not be taken; the workspace and the earlier snapshots are as they were.
     """
-    return _guarded(place, _Request(kind, reason, step, ignored_limit_bytes, unless_equal_to))
+    return _guarded(place, _Request(kind, reason, step, ignored_limit_bytes, unless_equal_to, toured))
 
 
 def _guarded(place: Place, request: _Request) -> Snapshot | None:
@@ -136,16 +140,14 @@ def _snapshot(place: Place, request: _Request, root: int) -> Snapshot | None:
 
 def _look(place: Place, request: _Request, past: Past, root: int) -> tuple[Scene, Sorting]:
     """Look at the worktree; once more, and at large folders too, when one of them is not ignored any more."""
-    limit = request.ignored_limit_bytes
+    limit, toured = request.ignored_limit_bytes, request.toured
     vault = Git(place.vault, place.worktree, place.env)
     for heavy in (past.heavy(), frozenset[bytes]()):
-        survey = look_at(root, heavy, limit)
-        fresh = {
-            path: look.entries()
-            for path, look in survey.looks.items()
-            if (record := past.known.get(path)) is None or record.look != look
-        }
-        scene = Scene(survey, past.known, fresh, past.tracked)
+        if toured is not None and toured.since == past.commit:
+            survey, toured = survey_after(toured, root), None
+        else:
+            survey = look_at(root, heavy, limit)
+        scene = Scene(survey, past.known, differing(survey, past.known), past.tracked)
         sorting = sort(scene, vault, limit)
         if all(path in sorting.left for path, reason in survey.closed.items() if reason == OVER_LIMIT):
             break

@@ -1,0 +1,91 @@
+"""One walk over a worktree that serves both the evidence and the snapshot after it."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from septet.errors import GitError, SnapshotError
+from septet.git.locks import locked
+from septet.git.place import Place
+from septet.git.snapshots.ledger import Record
+from septet.git.snapshots.mark import GIT_FOLDER
+from septet.git.snapshots.past import Past, recall
+from septet.git.snapshots.survey import OPEN_FOLDER, OVER_LIMIT, Figures, Survey, join, look_at, look_below
+
+_RULES: Final = frozenset({b".gitignore", b".gitattributes", b".gitmodules"})
+"""Files that say what git makes of other files."""
+_EXCLUDES: Final = b".git/info"
+
+
+@dataclass(frozen=True, slots=True)
+class Tour:
+    """What a worktree looked like on one walk, between an agent's end and whatever the engine does to `.git`."""
+
+    survey: Survey
+    since: str
+    """The commit of the snapshot that `changed` is told against; empty where none is known."""
+    changed: frozenset[bytes] | None
+    """What looks otherwise than that snapshot has it, outside `.git`: a folder stands for all below it. `None`
+    where that does not say all that git may see otherwise."""
+
+
+def tour(place: Place, *, ignored_limit_bytes: int) -> Tour:
+    """Walk over the worktree once.
+
+    Args:
+        place: Where the workspace and its vault are.
+        ignored_limit_bytes: What all ignored files together may take on disk, as for the snapshot that follows.
+
+    Raises:
+        SnapshotError: The worktree or the ledger cannot be read.
+    """
+    try:
+        root = os.open(place.worktree, OPEN_FOLDER)
+        try:
+            with locked(place.books / "snapshot.lock"):
+                past = recall(place)
+            survey = look_at(root, past.heavy(), ignored_limit_bytes)
+        finally:
+            os.close(root)
+    except (OSError, GitError) as error:
+        raise SnapshotError(
+            f"{place.worktree} cannot be looked at: {error}.",
+            remedy=f"Nothing was removed. See that it and {place.vault} are there, then try again.",
+        ) from error
+    return Tour(survey, past.commit, _changed(survey, past))
+
+
+def survey_after(tour_taken: Tour, root: int) -> Survey:
+    """Return the survey of a tour with `.git` looked at once more: the engine has written in it since.
+
+    Raises:
+        OSError: `.git` is gone or is no folder.
+    """
+    return look_below(tour_taken.survey, root, GIT_FOLDER)
+
+
+def differing(survey: Survey, known: Mapping[bytes, Record]) -> dict[bytes, dict[bytes, Figures]]:
+    """Return the folders that look otherwise than their records have them, unpacked."""
+    return {
+        path: look.entries()
+        for path, look in survey.looks.items()
+        if (record := known.get(path)) is None or record.look != look
+    }
+
+
+def _changed(survey: Survey, past: Past) -> frozenset[bytes] | None:
+    if not past.commit or any(reason != OVER_LIMIT for reason in survey.closed.values()):
+        return None
+    if any(path.endswith(b"/" + GIT_FOLDER) for path in survey.looks):
+        return None  # what is in a repository of its own tells git something about the folder that holds it
+    changed: set[bytes] = set()
+    for path, now in differing(survey, past.known).items():
+        record = past.known.get(path)
+        before = record.look.entries() if record is not None else {}
+        names = {name for name in now.keys() | before.keys() if now.get(name) != before.get(name)}
+        if path == _EXCLUDES or names & _RULES:
+            return None
+        if path != GIT_FOLDER and not path.startswith(GIT_FOLDER + b"/"):
+            changed.update(join(path, name) for name in names)
+    return frozenset(changed - {GIT_FOLDER})

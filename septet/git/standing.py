@@ -1,0 +1,52 @@
+"""How a worktree stood against its HEAD at a snapshot: what git said then need not be asked again."""
+
+import os
+import tempfile
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from septet.git.changes import Entry
+from septet.git.place import Place
+
+_FILE: Final = "standing"
+
+
+class Standing(msgspec.Struct, array_like=True, frozen=True):
+    """What `git status` says, with nothing staged by the agent."""
+
+    head_sha: str
+    entries: tuple[Entry, ...]
+    """Everything that differs from that commit, nested repositories too."""
+
+
+class _Note(msgspec.Struct, array_like=True, frozen=True):
+    """A standing, and the snapshot of the same moment."""
+
+    snapshot: str
+    standing: Standing
+
+
+_DECODER: Final = msgspec.msgpack.Decoder(_Note)
+_ENCODER: Final = msgspec.msgpack.Encoder()
+
+
+def remember_standing(place: Place, snapshot: str, standing: Standing) -> None:
+    """Note how the worktree stood when the snapshot with commit `snapshot` was taken."""
+    descriptor, name = tempfile.mkstemp(dir=place.books, prefix=f".{_FILE}-")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(_ENCODER.encode(_Note(snapshot, standing)))
+        Path(name).replace(place.books / _FILE)
+    finally:
+        Path(name).unlink(missing_ok=True)
+
+
+def recall_standing(place: Place, snapshot: str, head_sha: str) -> Standing | None:
+    """Return how the worktree stood at a snapshot; `None` where that is not known, or HEAD was another."""
+    try:
+        note = _DECODER.decode((place.books / _FILE).read_bytes())
+    except (FileNotFoundError, msgspec.DecodeError):
+        return None
+    return note.standing if note.snapshot == snapshot and note.standing.head_sha == head_sha else None

@@ -1,0 +1,204 @@
+"""What git said of a worktree at a snapshot, and what changed since, is what git says now."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from fakes.repositories import git, git_env, make_origin
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from septet.git.address import parse_address
+from septet.git.commit import commit_all
+from septet.git.evidence import gather
+from septet.git.place import Place
+from septet.git.snapshots.snapshot import Snapshot
+from septet.git.snapshots.take import seed, take
+from septet.git.snapshots.tour import tour
+from septet.git.snapshots.vault import prepare
+from septet.git.standing import Standing, recall_standing, remember_standing
+from septet.git.workspace import open_workspace
+from septet.state import StateDir
+
+LIMIT_BYTES = 1 << 20
+Edit = Callable[[Path], object]
+
+
+def _snapshot(place: Place, **options: object) -> Snapshot:
+    snapshot = take(place, "checkpoint", "a test", ignored_limit_bytes=LIMIT_BYTES, **options)  # type: ignore[arg-type]
+    assert snapshot is not None
+    return snapshot
+
+
+def _settle(place: Place) -> None:
+    """Look by what is known, see that git says the same on its own, and remember it, as a step does."""
+    toured = tour(place, ignored_limit_bytes=LIMIT_BYTES)
+    evidence, whole = gather(place, toured=toured), gather(place)
+    assert evidence == whole
+    snapshot = _snapshot(place, toured=toured)
+    assert take(place, "checkpoint", "again", ignored_limit_bytes=LIMIT_BYTES, unless_equal_to=snapshot) is None
+    if evidence.standing is not None:
+        remember_standing(place, snapshot.commit, evidence.standing)
+
+
+def _begin(place: Place) -> None:
+    prepare(place)
+    base = seed(place, ignored_limit_bytes=LIMIT_BYTES)
+    standing = gather(place).standing
+    assert standing is not None
+    remember_standing(place, base.commit, standing)
+
+
+def _write(name: str, content: str) -> Edit:
+    def write(tree: Path) -> None:
+        path = tree / name
+        if path.is_dir():
+            shutil.rmtree(path)
+        for above in reversed(path.relative_to(tree).parents):
+            if (tree / above).is_file() or (tree / above).is_symlink():
+                (tree / above).unlink()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+
+    return write
+
+
+def _remove(name: str) -> Edit:
+    def remove(tree: Path) -> None:
+        path = tree / name
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+
+    return remove
+
+
+def _move(old: str, new: str) -> Edit:
+    def move(tree: Path) -> None:
+        if (tree / old).exists() and not (tree / new).exists() and (tree / new).parent.is_dir():
+            (tree / old).rename(tree / new)
+
+    return move
+
+
+def _mode(name: str, bits: int) -> Edit:
+    def change(tree: Path) -> None:
+        if (tree / name).exists():
+            (tree / name).chmod(bits)
+
+    return change
+
+
+def _git(*arguments: str) -> Edit:
+    return lambda tree: git(tree, *arguments, check=False)
+
+
+def _nested(tree: Path) -> None:
+    (tree / "inner").mkdir(exist_ok=True)
+    git(tree / "inner", "init", "-q")
+    (tree / "inner" / "file").write_text("nested\n")
+
+
+NAMES = ("README.md", "src/app.py", "src/b", "src", "new", "new/a b*", "dist/x", "x.log", ":(top)odd", "é")
+RULES = (".gitignore", ".gitattributes", "src/.gitignore")
+
+EDITS = st.one_of(
+    st.builds(_write, st.sampled_from(NAMES), st.sampled_from(["", "one\n", "two\r\n"])),
+    st.builds(_write, st.sampled_from(RULES), st.sampled_from(["", "*.log\n", "new\n", "*.md text eol=crlf\n"])),
+    st.builds(_remove, st.sampled_from((*NAMES, *RULES))),
+    st.builds(_move, st.sampled_from(NAMES), st.sampled_from(NAMES)),
+    st.builds(_mode, st.sampled_from(NAMES[:4]), st.sampled_from([0o700, 0o755])),
+    st.sampled_from(
+        [
+            _git("status"),
+            _git("add", "-A"),
+            _git("add", "-f", "x.log"),
+            _git("reset", "-q"),
+            _git("rm", "-q", "--cached", "README.md"),
+            _git("commit", "-q", "-m", "work"),
+            _git("checkout", "-q", "--", "."),
+            _git("stash", "-q", "-u"),
+            _write(".git/info/exclude", "new\n"),
+            _nested,
+        ]
+    ),
+)
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Place]:
+    """Return a function that opens one more workspace."""
+    root = tmp_path_factory.mktemp("standing")
+    origin = make_origin(root / "origins")
+    origin.push({"README.md": "# Sample\n", "src/app.py": "print('hello')\n", ".gitignore": "*.log\ndist/\n"})
+    state, address, numbers = StateDir(root / "state"), parse_address(str(origin.bare)), iter(range(10_000))
+    state.prepare()
+
+    def open_it() -> Place:
+        name = f"wo-{next(numbers)}"
+        place = open_workspace(state, address, name, first_run_id=name, env=git_env(root / "home"))
+        _begin(place)
+        return place
+
+    return open_it
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(steps=st.lists(st.lists(EDITS, max_size=4), min_size=1, max_size=4))
+def test_looking_at_what_changed_tells_what_looking_at_everything_tells(
+    opened: Callable[[], Place], steps: list[list[Edit]]
+) -> None:
+    """Whatever agents do in step after step: evidence by the walk is git's own, and so is the snapshot."""
+    place = opened()
+    for edits in steps:
+        for edit in edits:
+            edit(place.worktree)
+        _settle(place)
+
+
+def test_a_worktree_in_which_nothing_changed_needs_no_git(opened: Callable[[], Place]) -> None:
+    """Where the walk met nothing new, the evidence is what it was, and git is not asked."""
+    place = opened()
+    (place.worktree / "new.py").write_text("new\n")
+    _settle(place)
+    _settle(place)  # a file may be too young for its figures to be trusted: now they are
+    toured = tour(place, ignored_limit_bytes=LIMIT_BYTES)
+    assert toured.changed == frozenset()
+    (place.books / "view" / "index").rename(place.books / "view" / "index.away")  # with it git could tell nothing
+    assert [change.path for change in gather(place, toured=toured).files_changed] == ["new.py"]
+
+
+def test_after_the_commit_of_the_engine_the_worktree_is_known_to_be_clean(opened: Callable[[], Place]) -> None:
+    """What was committed is remembered as clean, and what comes after is seen."""
+    place = opened()
+    git(place.worktree, "checkout", "-q", "-b", "feat-1")
+    (place.worktree / "new.py").write_text("new\n")
+    _settle(place)
+    toured = tour(place, ignored_limit_bytes=LIMIT_BYTES)
+    sha = commit_all(place, "feat: new", toured=toured)
+    remember_standing(place, _snapshot(place, toured=toured).commit, Standing(sha, ()))
+    _settle(place)
+    (place.worktree / "new.py").write_text("newer\n")
+    assert not gather(place, toured=tour(place, ignored_limit_bytes=LIMIT_BYTES)).clean
+    _settle(place)
+
+
+@pytest.mark.parametrize("content", [b"", b"\x93", b"not a note"])
+def test_a_torn_note_is_no_note(opened: Callable[[], Place], content: bytes) -> None:
+    """A note that cannot be read is as one that was never written: git is asked."""
+    place = opened()
+    (place.books / "standing").write_bytes(content)
+    (place.worktree / "new.py").write_text("new\n")
+    _settle(place)
+
+
+def test_a_standing_counts_for_its_snapshot_and_its_head_alone(opened: Callable[[], Place]) -> None:
+    """Another snapshot or another HEAD is another moment."""
+    place = opened()
+    known = Standing(place.base_sha, ())
+    remember_standing(place, "a" * 40, known)
+    assert recall_standing(place, "a" * 40, place.base_sha) == known
+    assert recall_standing(place, "b" * 40, place.base_sha) is None
+    assert recall_standing(place, "a" * 40, "c" * 40) is None
