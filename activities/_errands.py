@@ -66,8 +66,8 @@ def step_errand(host: Host, call: StepCall) -> Errand:
         prompt=prompt(command, filled, note),
         worktree=place.worktree,
         schema=request_schema_of(call.step),
-        tools=wishes.tools_for(call.step),
-        model=wishes.model_for(call.step, call.model or host.settings.model),
+        tools=wishes.tools_for(call.step, call.settings),
+        model=wishes.model_for(call.step, call.model or host.settings.model, call.settings),
     )
     request = _request(host, call, wishes, turn, call.step.value)
     return Errand(call, place, wishes, request, call.starts_from)
@@ -88,7 +88,7 @@ def finalizer_errand(host: Host, asked: FinalizeCall) -> Errand:
         resume_id=asked.session_id,
         schema=request_schema_of(call.step),
         tools="none",
-        model=wishes.model_for(call.step, call.model or host.settings.model),
+        model=wishes.model_for(call.step, call.model or host.settings.model, call.settings),
     )
     request = _request(host, call, wishes, turn, f"{call.step.value}-finalizer")
     return Errand(call, place, wishes, request, asked.result.checkpoint or "")
@@ -103,7 +103,7 @@ def _request(host: Host, call: StepCall, wishes: RepositorySettings, turn: Turn,
         step=name,
         adapter=adapter_for(call.workspace.agent),
         turn=turn,
-        limits=wishes.limits_for(call.step, call.limits),
+        limits=wishes.limits_for(call.step, call.limits, call.settings),
         means=host.means,
     )
 

@@ -27,7 +27,7 @@ from septet.agents.launch import Means, Request
 from septet.agents.registry import adapter_for
 from septet.agents.runs import RunKey, Runs
 from septet.agents.supervisors import Supervisors
-from septet.contracts.order import Timeouts
+from septet.contracts.limits import Timeouts
 from septet.git.engine import Git
 from septet.settings import Settings
 

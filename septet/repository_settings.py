@@ -28,14 +28,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from types import MappingProxyType
-from typing import Annotated, Final
+from typing import Final
 
-from pydantic import Field, StringConstraints, ValidationError
+from pydantic import Field, ValidationError
 from pydantic_core import ErrorDetails
 
-from septet.agents.adapter import Tools
+from septet.contracts.limits import Seconds, SomeLimits, StepSettings, Timeouts, Tools, Word
 from septet.contracts.names import Step
-from septet.contracts.order import Timeouts
 from septet.contracts.wire import Wire
 from septet.errors import RepositorySettingsError
 from septet.toml_lines import line_of
@@ -62,37 +61,19 @@ _MEANING: Final[Mapping[str, str]] = MappingProxyType(
 """What pydantic says in words of its own, in ours."""
 _SHELL_WORDS: Final = frozenset({"&&", "||", "|", ";", "&", ">", ">>", "<", "2>&1"})
 
-_Word = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:/@+\[\]-]{0,199}$")]
-"""The name of an agent or a model: never something that a command line would take for an option."""
-_Seconds = Annotated[float, Field(gt=0, le=86_400)]
-_Turns = Annotated[int, Field(ge=1, le=10_000)]
 _FEWER_FIRST: Final[tuple[Tools, ...]] = ("none", "read", "all")
 
 
-class LowerLimits(Wire):
-    """Limits that count where they are lower than the work order's."""
-
-    wall_seconds: _Seconds | None = None
-    idle_seconds: _Seconds | None = None
-    turns: _Turns | None = None
-
-
 class _Agents(Wire):
-    default: _Word | None = None
-    model: _Word | None = None
+    default: Word | None = None
+    model: Word | None = None
 
 
-class _Limits(LowerLimits):
-    check_seconds: _Seconds = CHECK_SECONDS
+class _Limits(SomeLimits):
+    check_seconds: Seconds = CHECK_SECONDS
 
 
-class StepSettings(LowerLimits):
-    """Tools, model and limits of one step."""
-
-    tools: Tools | None = None
-    model: _Word | None = None
-
-
+_NOTHING: Final = StepSettings()
 _NAMING: Final = StepSettings(tools="read", wall_seconds=900.0, turns=60)
 _WORKING: Final = StepSettings(tools="all")
 STEP_TABLE: Final[Mapping[Step, StepSettings]] = MappingProxyType(
@@ -108,8 +89,8 @@ STEP_TABLE: Final[Mapping[Step, StepSettings]] = MappingProxyType(
 )
 """What each step's agent has where nobody says otherwise: what classifies and names needs no write access.
 
-The work order's model and limits and the repository's settings come on top: the fewest tools and the lowest limits
-count."""
+The repository's settings and what the work order says for all steps come on top: the fewest tools and the lowest
+limits count. What the work order says for a step counts before all of them."""
 
 
 class _Steps(Wire):
@@ -137,7 +118,7 @@ class RepositorySettings:
     """The agent for work orders that name none."""
     model: str | None = None
     """The model for work orders that name none, in steps that have none of their own."""
-    limits: LowerLimits = field(default_factory=LowerLimits)
+    limits: SomeLimits = field(default_factory=SomeLimits)
     """For every step."""
     steps: Mapping[Step, StepSettings] = field(default_factory=dict)
     checks: tuple[tuple[str, ...], ...] = ()
@@ -145,12 +126,20 @@ class RepositorySettings:
     check_seconds: float = CHECK_SECONDS
     """The time that each of them has."""
 
-    def model_for(self, step: Step, asked: str | None = None) -> str | None:
+    def model_for(self, step: Step, asked: str | None = None, by_order: StepSettings = _NOTHING) -> str | None:
         """Return the model for `step`: what the work order asked for, else the step's, else the repository's."""
-        return asked or self._own(step).model or self.model
+        return by_order.model or asked or self._own(step).model or self.model
 
-    def limits_for(self, step: Step, allowed: Timeouts) -> Timeouts:
-        """Return the limits for `step`: the lowest of the work order's, the repository's and the table's."""
+    def limits_for(self, step: Step, allowed: Timeouts, by_order: StepSettings = _NOTHING) -> Timeouts:
+        """Return the limits for `step`: those that the work order names for it, else the lowest of all."""
+        return by_order.over(self._lowest(step, allowed))
+
+    def tools_for(self, step: Step, by_order: StepSettings = _NOTHING) -> Tools:
+        """Return what the agent of `step` may use: what the work order names for it, else the fewest."""
+        wished = (by_order.tools,) if by_order.tools else (STEP_TABLE[step].tools, self._own(step).tools)
+        return min((tools for tools in wished if tools is not None), key=_FEWER_FIRST.index)
+
+    def _lowest(self, step: Step, allowed: Timeouts) -> Timeouts:
         lower = (self.limits, self._own(step), STEP_TABLE[step])
         return Timeouts(
             wall_seconds=min(filter(None, (allowed.wall_seconds, *(limits.wall_seconds for limits in lower)))),
@@ -158,13 +147,8 @@ class RepositorySettings:
             turns=min(filter(None, (allowed.turns, *(limits.turns for limits in lower)))),
         )
 
-    def tools_for(self, step: Step) -> Tools:
-        """Return what the agent of `step` may use: the fewer of the step's table and the repository's wish."""
-        wished = (STEP_TABLE[step].tools, self._own(step).tools)
-        return min((tools for tools in wished if tools is not None), key=_FEWER_FIRST.index)
-
     def _own(self, step: Step) -> StepSettings:
-        return self.steps.get(step, StepSettings())
+        return self.steps.get(step, _NOTHING)
 
 
 def load_repository_settings(read: Callable[[str], bytes | None]) -> RepositorySettings:

@@ -6,7 +6,7 @@ from typing import Final, TypedDict
 from temporalio.common import RetryPolicy
 from temporalio.workflow import ActivityCancellationType
 
-from septet.contracts.order import Timeouts
+from septet.contracts.limits import Timeouts
 
 HEARTBEAT_TIMEOUT: Final = timedelta(seconds=30)
 """Three times a server outage of ten seconds: shorter ones discard results that a living worker still holds."""

@@ -18,6 +18,7 @@ with workflow.unsafe.imports_passed_through():
     from activities.generate_branch import GenerateBranch
     from activities.implement_plan import ImplementPlan
     from activities.workspaces import Workspaces
+    from septet.contracts.limits import StepSettings
     from septet.contracts.names import Stage, Status, Verdict
     from septet.contracts.order import WorkOrderInput
     from septet.contracts.steps import OpenWorkspace, StepCall, StepResult, Workspace
@@ -132,6 +133,7 @@ class WorkOrder:
         return result
 
     def _call(self, activity: type[StepActivity], attempt: int, reasons: tuple[str, ...]) -> StepCall:
+        settings = self._order.steps.get(activity.step, StepSettings())
         return StepCall(
             step=activity.step,
             workspace=self._workspace,
@@ -140,7 +142,8 @@ class WorkOrder:
             reasons=reasons,
             starts_from=self._checkpoint,
             model=self._order.model,
-            limits=self._order.timeouts,
+            limits=settings.over(self._order.timeouts),
+            settings=settings,
             draft=self._order.draft,
             labels=self._order.labels,
         )

@@ -83,18 +83,24 @@ def run(
     base: Annotated[str | None, typer.Option(help="The branch to start from.")] = None,
     order_id: Annotated[str | None, typer.Option("--id", help="The work order's id.")] = None,
     draft: Annotated[bool, typer.Option(help="Open the pull request as a draft.")] = False,
+    step: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="STEP.KEY=VALUE", help="tools, model, wall_seconds, idle_seconds or turns of one step."
+        ),
+    ] = None,
     wait: Annotated[bool, typer.Option(help="Wait for its end.")] = False,
     address: Address = None,
     as_json: Json = False,
 ) -> None:
     """Start a work order.
 
-    Example: septet run --repo https://github.com/o/r --issue 42 --wait
+    Example: septet run --repo https://github.com/o/r --issue 42 --wait --step implement_plan.model=opus
     """
     from clients.cli import orders
 
     issue_text = orders.IssueText(issue_number, issue_file, title, body)
-    choice = {"agent": agent, "model": model, "base": base, "draft": draft}
+    choice = {"agent": agent, "model": model, "base": base, "draft": draft, "steps": step}
     orders.run(repo, issue_text, choice, order_id=order_id, wait=wait, address=address, as_json=as_json)
 
 

@@ -1,6 +1,8 @@
 """Commands about work orders: start, look, cancel, go on."""
 
-from collections.abc import Awaitable, Callable, Mapping
+import json
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -19,6 +21,7 @@ from septet.settings import load_settings
 from septet.state import StateDir
 from workers.connection import connect
 
+_NUMBER: Final = re.compile(r"(0|[1-9][0-9]*)(\.[0-9]+)?")
 _OPTION_OF: Final = {"repository": "--repo", "issue": "--issue", "description": "--body", "order_id": "--id"}
 
 
@@ -65,7 +68,8 @@ def run(  # noqa: PLR0913 -- the options of the command, by name
     """Start a work order, and wait for its end where that is asked."""
 
     async def work(orders: WorkOrders) -> Reply:
-        order = _checked({"repository": _whole_path(repo), **issue.fields(), **choice})
+        steps = _step_settings(choice.get("steps") or ())
+        order = _checked({"repository": _whole_path(repo), **issue.fields(), **choice, "steps": steps})
         task = await orders.start(order, order_id)
         return _answer(await orders.wait(task.id) if wait else task, waited=wait)
 
@@ -158,13 +162,33 @@ def _plain(task: Task) -> dict[str, Any]:
     return task.model_dump(mode="json")
 
 
+def _step_settings(given: Sequence[str]) -> dict[str, dict[str, object]]:
+    """Read `STEP.KEY=VALUE`; whether there is such a step and key, the work order's input says.
+
+    Raises:
+        UsageError: One of them has another form.
+    """
+    steps: dict[str, dict[str, object]] = {}
+    for setting in given:
+        where, equals, value = setting.partition("=")
+        step, dot, key = where.partition(".")
+        if not (equals and dot and step and key and value):
+            remedy = "Write it as --step STEP.KEY=VALUE, such as --step implement_plan.model=opus."
+            raise UsageError(f"--step {setting} is not understood.", remedy=remedy)
+        steps.setdefault(step, {})[key] = json.loads(value) if _NUMBER.fullmatch(value) else value
+    return steps
+
+
 def _checked(fields: Mapping[str, Any]) -> WorkOrderInput:
     try:
-        return WorkOrderInput.model_validate({key: value for key, value in fields.items() if value is not None})
+        given = {key: value for key, value in fields.items() if value is not None}
+        return WorkOrderInput.model_validate_json(json.dumps(given))
     except ValidationError as error:
         first = error.errors()[0]
         name = str(first["loc"][0]) if first["loc"] else ""
         option = _OPTION_OF.get(name, f"--{name}" if name else "the input")
+        if name == "steps":
+            option = f"--step {'.'.join(str(part) for part in first['loc'][1:] if part != '[key]')}"
         raise InvalidInputError(f"{option}: {first['msg']}.") from error
 
 

@@ -6,15 +6,15 @@ import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Literal, Protocol
+from typing import Any, Final, Protocol
 
 from septet.agents.capabilities import Capabilities
 from septet.agents.outcome import NO_USAGE, ExitRecord, Outcome, Seen
 from septet.agents.transcript import Transcript
 from septet.contracts.facts import Usage
+from septet.contracts.limits import Tools
 from septet.errors import AgentMissingError
 
-Tools = Literal["all", "read", "none"]
 """What the agent may use: everything, only what reads, or nothing."""
 
 FOR_EVERY_AGENT: Final = (

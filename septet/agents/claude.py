@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from septet.agents.adapter import FOR_EVERY_AGENT, Dialect, Host, Invocation, Tools, Turn, allowed, find_program
+from septet.agents.adapter import FOR_EVERY_AGENT, Dialect, Host, Invocation, Turn, allowed, find_program
 from septet.agents.capabilities import Capabilities
 from septet.agents.claude_stream import ClaudeStream
 from septet.agents.outcome import NO_USAGE
@@ -13,6 +13,7 @@ from septet.agents.stdin import stdin_of
 from septet.agents.transcript import Transcript
 from septet.agents.transcript_claude import ClaudeTranscript
 from septet.contracts.facts import Usage
+from septet.contracts.limits import Tools
 from septet.errors import AgentError
 
 _LOGIN: Final = (

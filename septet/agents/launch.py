@@ -12,7 +12,7 @@ from septet.agents.moves import Start
 from septet.agents.notes import prompt_for
 from septet.agents.runs import RUN_VARIABLE, Run, RunKey, RunRecord, Runs
 from septet.agents.supervisors import Order, Supervisors
-from septet.contracts.order import Timeouts
+from septet.contracts.limits import Timeouts
 from septet.timestamps import timestamp
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from septet.agents.adapter import FOR_EVERY_AGENT, Dialect, Host, Invocation, Tools, Turn, allowed, find_program
+from septet.agents.adapter import FOR_EVERY_AGENT, Dialect, Host, Invocation, Turn, allowed, find_program
 from septet.agents.capabilities import Capabilities
 from septet.agents.endings import Ending
 from septet.agents.line_stream import LineEvent, LineStream, api_error, count, text_of
@@ -17,6 +17,7 @@ from septet.agents.stdin import stdin_of
 from septet.agents.transcript import Transcript
 from septet.agents.transcript_opencode import OpenCodeTranscript
 from septet.contracts.facts import Usage
+from septet.contracts.limits import Tools
 from septet.errors import AgentError
 
 _LOGIN: Final = (

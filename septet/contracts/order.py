@@ -1,9 +1,12 @@
 """The input of a work order, as people and programs give it."""
 
+from collections.abc import Mapping
 from typing import Annotated
 
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
+from septet.contracts.limits import StepSettings, Timeouts
+from septet.contracts.names import Step
 from septet.contracts.wire import Wire
 
 TEXT_LIMIT_BYTES = 64 * 1024
@@ -26,17 +29,6 @@ Name = Annotated[
 ]
 """One line that no program takes for an option."""
 Id = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]{1,64}$")]
-
-
-class Timeouts(Wire):
-    """Limits of one agent run."""
-
-    wall_seconds: Annotated[float, Field(gt=0, le=86_400)] = 3600.0
-    """From start to end."""
-    idle_seconds: Annotated[float, Field(gt=0, le=86_400)] = 600.0
-    """Without a byte on the stream."""
-    turns: Annotated[int, Field(ge=1, le=10_000)] = 500
-    """Assistant turns on the stream."""
 
 
 class WorkOrderInput(Wire):
@@ -70,6 +62,9 @@ class WorkOrderInput(Wire):
     draft: bool = False
     """Open the pull request as a draft."""
     timeouts: Timeouts = Timeouts()
+    """For every step."""
+    steps: Mapping[Step, StepSettings] = Field(default_factory=dict)
+    """By step: its tools, model and limits, before everything that is said for all steps or by the repository."""
     labels: Annotated[tuple[Name, ...], Field(max_length=100)] = ()
     """Labels for the pull request."""
 

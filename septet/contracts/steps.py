@@ -5,8 +5,8 @@ from typing import Annotated
 from pydantic import Field, JsonValue
 
 from septet.contracts.facts import FileChange, Rescue, Usage
+from septet.contracts.limits import StepSettings, Timeouts
 from septet.contracts.names import IssueClass, Step, Verdict
-from septet.contracts.order import Timeouts
 from septet.contracts.wire import Wire
 
 
@@ -75,6 +75,8 @@ class StepCall(Wire):
     """The checkpoint that the step begins with; a reset returns to it."""
     model: str | None = None
     limits: Timeouts = Timeouts()
+    settings: StepSettings = StepSettings()
+    """What the work order says for this step alone."""
     draft: bool = False
     labels: tuple[str, ...] = ()
 

@@ -98,3 +98,24 @@ def test_a_command_that_no_value_fits_stops_before_any_agent(served: Septet, ori
     assert "$7" in ended.json["error"]["message"]
     assert not (served.state / "runs" / "wo-placeholder").exists()
     assert git(origin.bare, "for-each-ref", "--format=%(refname)", "refs/heads") == "refs/heads/main"
+
+
+@pytest.mark.parametrize(
+    ("setting", "code", "named"),
+    [
+        ("implement_plan", 2, "--step implement_plan is not understood"),
+        ("implement_plan.model=", 2, "is not understood"),
+        ("bild_plan.model=opus", 2, "--step bild_plan"),
+        ("implement_plan.colour=red", 2, "--step implement_plan.colour"),
+        ("implement_plan.turns=many", 2, "--step implement_plan.turns"),
+        ("implement_plan.tools=some", 2, "--step implement_plan.tools"),
+        ("implement_plan.model=--yolo", 2, "--step implement_plan.model"),
+    ],
+)
+def test_a_setting_of_a_step_that_is_wrong_is_named(
+    served: Septet, origin: Origin, setting: str, code: int, named: str
+) -> None:
+    """A step, a key or a value that is not known is refused before anything starts, and named."""
+    ended = served("run", "--repo", origin.bare, "--title", "T", "--step", setting, "--json")
+    assert ended.code == code
+    assert named in ended.error["message"]

@@ -180,3 +180,18 @@ def test_as_text_an_error_is_two_lines_on_stderr(served: Septet) -> None:
 
 def assert_no_traceback(ended: Ended) -> None:
     assert "Traceback" not in ended.err + ended.out
+
+
+def test_a_step_runs_with_the_model_that_the_work_order_names_for_it(served: Septet, origin: Origin) -> None:
+    """`--step STEP.KEY=VALUE` counts for that step alone, and before what is said for all steps."""
+    told = ("--model", "small-1", "--step", "implement_plan.model=big-1", "--step", "implement_plan.turns=400")
+    ended = served("run", "--repo", origin.bare, "--title", "Say so", "--id", "wo-step", "--wait", "--json", *told)
+    assert ended.code == 0, ended.err
+    records = {
+        step: json.loads(
+            (served.state / "runs" / "wo-step" / f"{step.number}-{step.value}-1" / "run.json").read_text()
+        )
+        for step in Step
+    }
+    models = {step: record["argv"][record["argv"].index("--model") + 1] for step, record in records.items()}
+    assert models == {step: "big-1" if step is Step.IMPLEMENT_PLAN else "small-1" for step in Step}

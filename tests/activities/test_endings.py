@@ -11,8 +11,8 @@ from temporalio.activity import ActivityCancellationDetails
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
+from septet.contracts.limits import Timeouts
 from septet.contracts.names import Step, Verdict
-from septet.contracts.order import Timeouts
 from septet.contracts.steps import StepResult
 
 _HALF = {"src/half.py": "half\n"}

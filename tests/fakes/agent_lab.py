@@ -16,7 +16,7 @@ from septet.agents.ladder import Carried, carry_out
 from septet.agents.launch import Means, Request
 from septet.agents.registry import adapter_for
 from septet.agents.runs import RUN_VARIABLE, Run, RunKey
-from septet.contracts.order import Timeouts
+from septet.contracts.limits import Timeouts
 
 T = TypeVar("T")
 

@@ -14,7 +14,8 @@ from fakes.model_stub import Fault, Model, Part
 
 from clients.work_orders import WorkOrders
 from septet.agents.runs import Run, Runs
-from septet.contracts.order import Timeouts, WorkOrderInput
+from septet.contracts.limits import Timeouts
+from septet.contracts.order import WorkOrderInput
 from septet.contracts.task import Task, TaskStep
 from septet.sample.sample import Sample
 

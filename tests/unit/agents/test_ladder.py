@@ -17,7 +17,7 @@ from septet.agents.adapter import Turn
 from septet.agents.attachment import end_agent
 from septet.agents.follow import Pace
 from septet.agents.ladder import Carried, last_carried
-from septet.contracts.order import Timeouts
+from septet.contracts.limits import Timeouts
 from septet.errors import (
     AgentApiError,
     AgentApiUnavailableError,

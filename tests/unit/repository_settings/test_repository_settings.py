@@ -2,8 +2,8 @@
 
 import pytest
 
+from septet.contracts.limits import StepSettings, Timeouts
 from septet.contracts.names import Step
-from septet.contracts.order import Timeouts
 from septet.errors import RepositorySettingsError
 from septet.repository_settings import SIZE_LIMIT_BYTES, RepositorySettings, load_repository_settings
 
@@ -154,3 +154,14 @@ def test_a_repository_takes_tools_away_and_gives_none() -> None:
     assert settings.tools_for(Step.CLASSIFY_ISSUE) == "read"
     with pytest.raises(RepositorySettingsError, match="line 2"):
         load('[steps.create_commit]\ntools = "more"\n')
+
+
+def test_what_a_work_order_says_for_a_step_counts_before_all_else() -> None:
+    """Model, limits and tools that a person names for one step are taken as they are, and only they."""
+    settings = load("[limits]\nturns = 5\n[steps.classify_issue]\nmodel = 'm-1'\ntools = 'none'\n")
+    own = StepSettings(model="m-2", tools="all", turns=90)
+    step, allowed = Step.CLASSIFY_ISSUE, Timeouts()
+    assert settings.model_for(step, "asked", own) == "m-2"
+    assert settings.tools_for(step, own) == "all"
+    limits = settings.limits_for(step, own.over(allowed), own)
+    assert (limits.turns, limits.wall_seconds, limits.idle_seconds) == (90, 900.0, 600.0)

@@ -1,0 +1,45 @@
+"""What an agent may use and take: its tools, its model and its limits."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints
+
+from septet.contracts.wire import Wire
+
+Tools = Literal["all", "read", "none"]
+
+Word = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:/@+\[\]-]{0,199}$")]
+"""The name of an agent or a model: never something that a command line would take for an option."""
+Seconds = Annotated[float, Field(gt=0, le=86_400)]
+Turns = Annotated[int, Field(ge=1, le=10_000)]
+
+
+class Timeouts(Wire):
+    """Limits of one agent run."""
+
+    wall_seconds: Seconds = 3600.0
+    """From start to end."""
+    idle_seconds: Seconds = 600.0
+    """Without a byte on the stream."""
+    turns: Turns = 500
+    """Assistant turns on the stream."""
+
+
+class SomeLimits(Wire):
+    """Some of the limits of an agent run, those that somebody cares about."""
+
+    wall_seconds: Seconds | None = None
+    idle_seconds: Seconds | None = None
+    turns: Turns | None = None
+
+
+class StepSettings(SomeLimits):
+    """Tools, model and limits of one step, as far as somebody cares."""
+
+    tools: Tools | None = None
+    model: Word | None = None
+
+    def over(self, limits: Timeouts) -> Timeouts:
+        """Return the limits with these put over them."""
+        own = self.model_dump(include=set(Timeouts.model_fields), exclude_none=True)
+        return limits.model_copy(update=own)
