@@ -1,5 +1,6 @@
 """Where one work order's bytes lie on this host."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,3 +35,8 @@ class Place:
     def git(self) -> Git:
         """The worktree's repository, as the agent left it. Its config is not to be trusted."""
         return Git(self.worktree / ".git", self.worktree, self.env)
+
+
+def borrowed_from(mirror: Path) -> bytes:
+    """Return the mirror's objects as a worktree names them: relative to its own, `workspaces/<id>/.git/objects`."""
+    return b"../../../../" + os.fsencode(Path(mirror.parent.name, mirror.name, "objects"))

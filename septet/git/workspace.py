@@ -11,7 +11,7 @@ from septet.git.engine import Git
 from septet.git.identity import identity
 from septet.git.locks import locked
 from septet.git.mirror import refresh_mirror
-from septet.git.place import Place
+from septet.git.place import Place, borrowed_from
 from septet.git.record import WorkspaceRecord, check_order_id, find_record, record_for, write_record
 from septet.git.remote import Remote
 from septet.git.view import give_index, make_view, view_folder
@@ -137,7 +137,8 @@ def _write_refs(dot_git: Path, place: Place, default_branch: str) -> None:
     (dot_git / "packed-refs").write_bytes(base + listing)
     alternates = dot_git / "objects" / "info" / "alternates"
     alternates.parent.mkdir(exist_ok=True)
-    alternates.write_text(f"{place.mirror / 'objects'}\n", encoding="utf-8", errors="surrogateescape")
+    # Relative, so that a snapshot of it is at home under any state directory, on any host.
+    alternates.write_bytes(borrowed_from(place.mirror) + b"\n")
     if default_branch:
         origin_head = dot_git / "refs" / "remotes" / "origin" / "HEAD"
         origin_head.parent.mkdir(parents=True)

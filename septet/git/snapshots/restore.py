@@ -3,7 +3,7 @@
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -11,6 +11,7 @@ from typing import Final
 from septet.errors import GitError, SnapshotError
 from septet.git.dot_git import read_file
 from septet.git.engine import Git
+from septet.git.place import borrowed_from
 from septet.git.snapshots.contents import FOLDER
 from septet.git.snapshots.lay import lay
 from septet.git.snapshots.layout import Item, read
@@ -34,17 +35,38 @@ def restore(vault: Git, snapshot: Snapshot, to: Path) -> None:
     Raises:
         SnapshotError: `to` is not empty, or the snapshot cannot be read or written.
     """
-    try:
-        want = read(vault, snapshot.commit)
-        to.mkdir(parents=True, exist_ok=True)
-        root = os.open(to, OPEN_FOLDER)
-        try:
-            if any(to.iterdir()):
-                raise SnapshotError(f"{to} is not empty.", remedy="Name a new folder.")
-            lay(root, {b"": _NEW_ROOT}, want, partial(read_blobs, vault))
-        finally:
-            os.close(root)
+    with _naming(snapshot, to):
+        _lay_out(vault, snapshot, to)
         _own_objects(vault, to / ".git" / "objects")
+
+
+def restore_as_it_was(vault: Git, snapshot: Snapshot, to: Path) -> None:
+    """Write what a snapshot holds to the new or empty folder `to`, which borrows its objects as it did.
+
+    Raises:
+        SnapshotError: `to` is not empty, or the snapshot cannot be read or written.
+    """
+    with _naming(snapshot, to):
+        _lay_out(vault, snapshot, to)
+
+
+def _lay_out(vault: Git, snapshot: Snapshot, to: Path) -> None:
+    want = read(vault, snapshot.commit)
+    to.mkdir(parents=True, exist_ok=True)
+    root = os.open(to, OPEN_FOLDER)
+    try:
+        if any(to.iterdir()):
+            raise SnapshotError(f"{to} is not empty.", remedy="Name a new folder.")
+        lay(root, {b"": _NEW_ROOT}, want, partial(read_blobs, vault))
+    finally:
+        os.close(root)
+
+
+@contextmanager
+def _naming(snapshot: Snapshot, to: Path) -> Iterator[None]:
+    """Name place and remedy where the disk or git fails on the way."""
+    try:
+        yield
     except (OSError, GitError) as error:
         message = f"Snapshot {snapshot.name} could not be restored to {to}: {error}."
         raise SnapshotError(
@@ -63,7 +85,7 @@ def _own_objects(vault: Git, objects: Path) -> None:
     for lender in lenders:
         for source in _object_files(lender):
             _link(source, objects / source.relative_to(lender))
-    names = {os.fsencode(lender) for lender in lenders}
+    names = {borrowed_from(lender.parent) for lender in lenders}
     others = [line for line in borrowed.splitlines() if line not in names]
     if others:
         (objects / _ALTERNATES).write_bytes(b"\n".join([*others, b""]))

@@ -23,7 +23,10 @@ _CONFIG: Final = """\
 	auto = 0
 [maintenance]
 	auto = false
+[pack]
+	useSparse = false
 """
+# useSparse: a snapshot holds the files of the base commit in another folder, and a push must find them there.
 _RAW_ATTRIBUTES: Final = b"* -text -filter -ident -working-tree-encoding -eol\n"
 """No byte of a worktree is converted by a command that runs in the vault, whatever a `.gitattributes` says."""
 _WRITTEN_LAST: Final = Path("info") / "attributes"
