@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import structlog
 from pydantic import JsonValue
@@ -60,6 +60,11 @@ class Host:
     def task_queue(self) -> str:
         """The queue that only this host's workers serve."""
         return f"{self.settings.task_queue}-host-{self.id}"
+
+    @property
+    def control_queue(self) -> str:
+        """The queue on which this host answers however busy it is."""
+        return f"{self.task_queue}-control"
 
     @property
     def means(self) -> Means:
@@ -165,6 +170,19 @@ class Host:
         except (SnapshotError, OSError) as error:
             _log.warning("rescue_patch_failed", snapshot=snapshot.name, error=str(error))
             return None
+
+
+def whereabouts(host: Host) -> dict[str, Any]:
+    """Return the fields of a workspace that say where it is and how its host is asked."""
+    settings = host.settings
+    return {
+        "host": host.id,
+        "task_queue": host.task_queue,
+        "control_queue": host.control_queue,
+        "probe_seconds": settings.probe_seconds,
+        "orphan_limit_seconds": settings.orphan_limit_seconds,
+        "kept": settings.checkpoint_remote is not None,
+    }
 
 
 def write_papers(place: Place, papers: Papers) -> None:

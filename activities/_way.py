@@ -10,6 +10,7 @@ import structlog
 
 from activities._errands import AnyClaim, Claim, Errand, finalizer_errand, step_errand
 from activities._failures import failure, failures_told
+from activities._keeping import keep
 from activities._proof import Proof, RefusedError
 from activities._pulse import Pulse, beating, cancelled_by_a_person, unhurried
 from activities._rescues import rescues_since
@@ -126,8 +127,9 @@ class Way:
             if carried.outcome.session_id is None:
                 return self._not_done(errand, facts, Verdict.UNPARSED, error.reasons)
             checkpoint = self.host.snapshot(errand.place, "checkpoint", "the answer was not read", call.step)
+            warnings = bounded((*facts["warnings"], *keep(self.host, errand.place)))
             return StepResult(
-                **facts,
+                **facts | {"warnings": warnings},
                 verdict=Verdict.UNPARSED,
                 reasons=bounded(error.reasons),
                 checkpoint=checkpoint.name if checkpoint else None,
@@ -203,8 +205,9 @@ class Way:
         standing = proof.standing or evidence.standing
         if checkpoint is not None and standing is not None and toured is not None:
             remember_standing(place, checkpoint.commit, standing)
+        warnings = (*facts["warnings"], *answer.warnings, *proof.warnings, *keep(self.host, place))
         return StepResult(
-            **facts | {"warnings": bounded((*facts["warnings"], *answer.warnings, *proof.warnings))},
+            **facts | {"warnings": bounded(warnings)},
             verdict=Verdict.DONE,
             result_text=bounded_text(proof.result_text),
             commit_sha=proof.commit_sha,

@@ -6,6 +6,7 @@ from typing import ClassVar
 from temporalio import activity
 
 from activities._errands import Claim
+from activities._keeping import expect_hold
 from activities._proof import Proof
 from activities._way import Way
 from septet.contracts.answers import CreatePullRequestAnswer, PullRequestText
@@ -29,10 +30,16 @@ class CreatePullRequest:
         return await self.way.walk(call, self.prove)
 
     def prove(self, claim: Claim[CreatePullRequestAnswer]) -> Proof:
-        """Push the commit, find or open the one pull request of the branch, and hold it against the commit."""
+        """Push the commit, find or open the one pull request of the branch, and hold it against the commit.
+
+        Raises:
+            EvidenceError: There is no commit, or the pull request stands at another one.
+            MovedError: The work order goes on on another host: nothing is pushed from here.
+        """
         call, progress = claim.call, claim.call.progress
         if progress.branch_name is None or progress.commit_sha is None:
             raise EvidenceError("There is no commit to open a pull request for.")
+        expect_hold(self.way.host, claim.place)
         address, forge = self.way.host.forge(call.workspace.repository)
         token = self.way.host.token(address)
         there = remote_branch(claim.place, progress.branch_name, token=token)

@@ -7,8 +7,9 @@ from pydantic import JsonValue
 from temporalio import activity
 
 from activities._failures import failures_told
+from activities._keeping import keep
 from activities._pulse import beating, unhurried
-from activities._room import Host, Papers, write_papers
+from activities._room import Host, Papers, whereabouts, write_papers
 from septet.agents.adapter import Turn
 from septet.agents.registry import adapter_for
 from septet.commands.filler import check
@@ -18,6 +19,7 @@ from septet.forges.forge import Forge
 from septet.git.address import Address
 from septet.git.evidence import gather, read_base_file
 from septet.git.place import Place
+from septet.git.record import record_of
 from septet.git.snapshots.take import seed
 from septet.git.snapshots.vault import list_snapshots, prepare, vault_at
 from septet.git.standing import remember_standing
@@ -88,10 +90,10 @@ class Workspaces:
         issue: dict[str, JsonValue],
         agent: str,
     ) -> Workspace:
+        checkpoint = self._first_snapshot(place)
+        keep(self.host, place)
         return Workspace(
             work_order_id=asked.work_order_id,
-            host=self.host.id,
-            task_queue=self.host.task_queue,
             repository=address.url,
             forge=forge.name,
             project=address.project,
@@ -102,7 +104,9 @@ class Workspaces:
             issue_number=str(issue["number"]),
             issue_title=str(issue["title"]),
             issue_url=str(issue["url"]) if issue["url"] else None,
-            checkpoint=self._first_snapshot(place),
+            checkpoint=checkpoint,
+            opened_by=record_of(place).first_run_id,
+            **whereabouts(self.host),
         )
 
     def _first_snapshot(self, place: Place) -> str:

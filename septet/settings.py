@@ -61,6 +61,11 @@ class Settings(BaseSettings):
     """Ignored files up to this size in all go into a snapshot."""
     orphan_limit_seconds: Annotated[float, Field(gt=0)] = 1800.0
     """An agent that no worker follows for so long is ended, with a rescue."""
+    checkpoint_remote: str | None = None
+    """Where snapshots are kept for when this host is gone: a folder that hosts share, a repository's address, or
+    `origin` for hidden refs on the work order's own repository. Without it a host that is gone is waited for."""
+    probe_seconds: Annotated[float, Field(gt=0)] = 60.0
+    """How long a step runs or waits before its host is asked whether it is there; then ever more rarely."""
     max_agents: Annotated[int, Field(ge=1)] = 20
     """Agents that one worker runs at a time."""
     sign_commits: bool = False

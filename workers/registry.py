@@ -14,6 +14,7 @@ from activities.create_pull_request import CreatePullRequest
 from activities.finalize_json import FinalizeJson
 from activities.find_plan_file import FindPlanFile
 from activities.generate_branch import GenerateBranch
+from activities.hosts import Hosts
 from activities.implement_plan import ImplementPlan
 from activities.workspaces import Workspaces
 from septet.agents.runs import Runs
@@ -33,6 +34,8 @@ class Parts:
     """On the queue of work orders: any host may open a workspace."""
     host_activities: list[Activity]
     """On the host's own queue: steps run where the workspace is."""
+    control_activities: list[Activity]
+    """On the host's control queue: it answers however busy the host is."""
 
     @property
     def host_id(self) -> str:
@@ -71,6 +74,12 @@ async def parts_of(settings: Settings) -> AsyncIterator[Parts]:
     )
     finalizer = FinalizeJson(way, {step.step: step.prove for step in steps})
     try:
-        yield Parts(host, [Workspaces(host).open_workspace], [finalizer.run, *(step.run for step in steps)])
+        hosts = Hosts(host)
+        yield Parts(
+            host,
+            [Workspaces(host).open_workspace, hosts.move_workspace],
+            [finalizer.run, *(step.run for step in steps)],
+            [hosts.probe_host],
+        )
     finally:
         supervisors.close()

@@ -1,4 +1,4 @@
-"""A worker: the queue of work orders, and the queue of its host."""
+"""A worker: the queue of work orders, the queue of its host, and the one on which the host always answers."""
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -19,6 +19,9 @@ HEARTBEAT_THROTTLE: Final = timedelta(seconds=2)
 _STICKY: Final = timedelta(seconds=2)
 """How long a work order waits for the worker that has it in memory, which may be dead, before another replays it.
 The default is 10 s."""
+
+_ANSWERS: Final = 10
+"""Probes at a time: slots of their own, so that a busy host is not taken for one that is gone."""
 
 _GRACE: Final = timedelta(seconds=3)
 """What is about to end may end; agents live on under their supervisors and are adopted."""
@@ -54,6 +57,15 @@ async def running_worker(client: Client, settings: Settings) -> AsyncIterator[Pa
                 graceful_shutdown_timeout=_GRACE,
                 max_heartbeat_throttle_interval=HEARTBEAT_THROTTLE,
                 default_heartbeat_throttle_interval=HEARTBEAT_THROTTLE,
+            )
+        )
+        await stack.enter_async_context(
+            Worker(
+                client,
+                task_queue=parts.host.control_queue,
+                activities=parts.control_activities,
+                max_concurrent_activities=_ANSWERS,
+                graceful_shutdown_timeout=_GRACE,
             )
         )
         yield parts

@@ -38,6 +38,7 @@ _STEP_IN_ALL: Final = timedelta(days=7)
 class ActivityOptions(TypedDict, total=False):
     """What `execute_activity` takes."""
 
+    schedule_to_start_timeout: timedelta
     start_to_close_timeout: timedelta
     schedule_to_close_timeout: timedelta
     heartbeat_timeout: timedelta
@@ -56,6 +57,16 @@ def step_options(limits: Timeouts) -> ActivityOptions:
         heartbeat_timeout=HEARTBEAT_TIMEOUT,
         retry_policy=_STEP_RETRIES,
         cancellation_type=ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+    )
+
+
+def probe_options(probe_seconds: float) -> ActivityOptions:
+    """Return the options of the question whether a host is there: asked once, and answered soon or not at all."""
+    soon = min(timedelta(seconds=probe_seconds), timedelta(seconds=10))
+    return ActivityOptions(
+        schedule_to_start_timeout=soon,
+        start_to_close_timeout=soon,
+        retry_policy=RetryPolicy(maximum_attempts=1),
     )
 
 

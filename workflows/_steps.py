@@ -7,6 +7,7 @@ from temporalio import workflow
 from activities.finalize_json import FinalizeJson
 from septet.contracts.names import AGENT_NAMES, Step, Verdict
 from septet.contracts.steps import FinalizeCall, StepCall, StepResult
+from workflows._hosts import Hosts, Running
 from workflows._policies import step_options
 
 
@@ -20,30 +21,36 @@ class StepActivity(Protocol):
         ...
 
 
-async def take_step(activity: type[StepActivity], call: StepCall) -> StepResult:
+async def take_step(activity: type[StepActivity], call: StepCall, hosts: Hosts) -> StepResult:
     """Run one step on the host of its workspace, and the finalizer where it is needed: once, and once more."""
     again = f" (try {call.attempt})" if call.attempt > 1 else ""
-    result = await workflow.execute_activity_method(
-        activity.run,
-        call,
-        task_queue=call.workspace.task_queue,
-        summary=f"{AGENT_NAMES[call.step]}{again} · {call.workspace.agent}",
-        **step_options(call.limits),
-    )
+
+    def start(call: StepCall) -> Running:
+        return workflow.start_activity_method(
+            activity.run,
+            call,
+            task_queue=call.workspace.task_queue,
+            summary=f"{AGENT_NAMES[call.step]}{again} · {call.workspace.agent}",
+            **step_options(call.limits),
+        )
+
+    result = await hosts.carry_out(call, start)
     for attempt in (1, 2):
         if result.verdict is not Verdict.UNPARSED or result.session_id is None:
             break
-        result = await workflow.execute_activity_method(
-            FinalizeJson.run,
-            FinalizeCall(
-                call=call,
-                session_id=result.session_id,
-                reasons=result.reasons,
-                attempt=attempt,
-                result=result,
-            ),
-            task_queue=call.workspace.task_queue,
-            summary=f"{call.step.value}: the answer alone, as JSON (try {attempt})",
-            **step_options(call.limits),
+        asked = FinalizeCall(
+            call=call, session_id=result.session_id, reasons=result.reasons, attempt=attempt, result=result
         )
+        result = await hosts.carry_out(asked, _ask)
     return result
+
+
+def _ask(asked: FinalizeCall) -> Running:
+    """Start the finalizer."""
+    return workflow.start_activity_method(
+        FinalizeJson.run,
+        asked,
+        task_queue=asked.call.workspace.task_queue,
+        summary=f"{asked.call.step.value}: the answer alone, as JSON (try {asked.attempt})",
+        **step_options(asked.call.limits),
+    )

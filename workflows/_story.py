@@ -75,6 +75,31 @@ class Story:
         if result.verdict is Verdict.DONE:
             self._learn(result, now)
 
+    def host_missing(self, error: TaskError, now: datetime) -> bool:
+        """Wait for a host that is gone, and say why; return whether that is news."""
+        if self.task.error == error:
+            return False
+        before = self.task.stage
+        self._change(now, status=Status.WAITING, stage=Stage.BLOCKED, error=error)
+        if before is not Stage.BLOCKED:
+            self._moved(before.value, now, error.message)
+        return True
+
+    def host_answers(self, now: datetime) -> bool:
+        """Go on after a wait for a host; return whether there was one."""
+        if self.task.status is not Status.WAITING or self.task.stage is not Stage.BLOCKED:
+            return False
+        self._change(now, status=Status.RUNNING, stage=Stage.EXECUTING, error=None)
+        self._moved(Stage.BLOCKED.value, now, "the host answers again")
+        return True
+
+    def moved(self, left: str, host: str, now: datetime) -> bool:
+        """Go on on another host."""
+        before = self.task.stage.value
+        self._change(now, status=Status.RUNNING, stage=Stage.EXECUTING, error=None)
+        self._moved(before, now, f"host {left} is gone: the work order goes on on host {host}")
+        return True
+
     def ended(self, status: Status, stage: Stage, now: datetime, error: TaskError | None = None) -> None:
         """Close the work order."""
         self.running = None

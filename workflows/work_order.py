@@ -21,9 +21,10 @@ with workflow.unsafe.imports_passed_through():
     from septet.contracts.limits import StepSettings
     from septet.contracts.names import Stage, Status, Verdict
     from septet.contracts.order import WorkOrderInput
-    from septet.contracts.steps import OpenWorkspace, StepCall, StepResult, Workspace
+    from septet.contracts.steps import OpenWorkspace, StepCall, StepResult
     from septet.contracts.task import Move, Task, TaskError, TaskStep
     from workflows._failures import StepFailed, explained
+    from workflows._hosts import Hosts
     from workflows._input import checked_input, takes_raw_input
     from workflows._policies import WORKSPACE_OPTIONS
     from workflows._steps import StepActivity, take_step
@@ -39,7 +40,7 @@ class WorkOrder:
         """Begin with nothing known; the input is read in `run`, where a wrong one can be refused."""
         self._story = Story()
         self._order: WorkOrderInput
-        self._workspace: Workspace
+        self._hosts = Hosts(self._story, self._tell)
         self._checkpoint = ""
         self._attempt = 1
         self._found_by: list[SearchAttributeUpdate[Any]] = []
@@ -80,6 +81,18 @@ class WorkOrder:
         """Return the history, oldest first."""
         return self._story.history
 
+    @workflow.update(description="A person says that a host is dead: go on elsewhere now. It may pay twice.")
+    def host_gone(self, host: str) -> None:
+        """Give up a host before its agents must have ended."""
+        self._hosts.give_up(host)
+
+    @host_gone.validator
+    def _is_on(self, host: str) -> None:
+        """Refuse the word on a host that does not have the workspace; a refused update leaves no trace."""
+        if not self._hosts.holds(host):
+            message = f"host {host} does not have the workspace"
+            raise ValueError(message)
+
     def _accept(self, order: RawValue | None, rest: tuple[object, ...]) -> None:
         self._order = checked_input(workflow.info().workflow_id, order, rest)
         self._story.begin(workflow.info().workflow_id, self._order, workflow.info().start_time)
@@ -87,7 +100,7 @@ class WorkOrder:
 
     async def _open_workspace(self) -> None:
         order = self._order
-        self._workspace = await workflow.execute_activity_method(
+        self._hosts.workspace = workspace = await workflow.execute_activity_method(
             Workspaces.open_workspace,
             OpenWorkspace(
                 work_order_id=workflow.info().workflow_id,
@@ -101,8 +114,8 @@ class WorkOrder:
             summary=f"workspace for {order.repository}",
             **WORKSPACE_OPTIONS,
         )
-        self._checkpoint = self._workspace.checkpoint
-        self._story.opened(self._workspace, workflow.now())
+        self._checkpoint = workspace.checkpoint
+        self._story.opened(workspace, workflow.now())
         self._tell()
 
     async def _find_the_plan(self) -> None:
@@ -119,7 +132,7 @@ class WorkOrder:
             self._attempt = attempt
             self._story.step_begins(activity.step, workflow.now())
             self._tell()
-            result = await take_step(activity, self._call(activity, attempt, reasons))
+            result = await take_step(activity, self._call(activity, attempt, reasons), self._hosts)
             self._story.step_ended(result, attempt, workflow.now())
             self._tell()
             if result.verdict is Verdict.DONE:
@@ -136,7 +149,7 @@ class WorkOrder:
         settings = self._order.steps.get(activity.step, StepSettings())
         return StepCall(
             step=activity.step,
-            workspace=self._workspace,
+            workspace=self._hosts.here,
             progress=self._story.progress,
             attempt=attempt,
             reasons=reasons,

@@ -48,6 +48,24 @@ class Workspace(Wire):
     issue_url: str | None = None
     checkpoint: str = ""
     """The snapshot of the fresh workspace."""
+    control_queue: str = ""
+    """Where the host answers however busy it is; empty where an older version opened the workspace."""
+    probe_seconds: float = 60.0
+    """How long a step may take before its host is asked whether it is there."""
+    orphan_limit_seconds: float = 1800.0
+    """After that the host's agents have ended, also where nobody can see it."""
+    kept: bool = False
+    """Whether the host keeps its snapshots on a checkpoint remote."""
+    opened_by: str = ""
+    """The Temporal run that opened it first."""
+
+
+class MoveWorkspace(Wire):
+    """Ask another host to open the workspace of one that is gone."""
+
+    workspace: Workspace
+    checkpoint: str
+    """The snapshot to go on from."""
 
 
 class Progress(Wire):

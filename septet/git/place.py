@@ -38,5 +38,5 @@ class Place:
 
 
 def borrowed_from(mirror: Path) -> bytes:
-    """Return the mirror's objects as a worktree names them: relative to its own, `workspaces/<id>/.git/objects`."""
+    """Return the mirror's objects as a worktree names them: relative to `workspaces/<id>/.git/objects`."""
     return b"../../../../" + os.fsencode(Path(mirror.parent.name, mirror.name, "objects"))

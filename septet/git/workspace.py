@@ -89,15 +89,21 @@ def _begin(  # noqa: PLR0913, PLR0917 -- as above
 def _clone(place: Place, record: WorkspaceRecord, clone: Path) -> None:
     """Do what `git clone --shared` does, with settings of our own and without running a filter."""
     shutil.rmtree(clone, ignore_errors=True)  # of an attempt that died; no agent has seen it
-    clone.mkdir(mode=0o700)
+    make_view(place, fresh_config(place, clone))
     dot_git = clone / ".git"
-    Git(dot_git, clone, place.env).run("init", "--quiet", "--template=", f"--initial-branch={place.base_branch}")
-    make_view(place, (dot_git / "config").read_text(encoding="utf-8"))
     _write_config(dot_git, place)
     _write_refs(dot_git, place, record.default_branch)
     _check_out(clone, place)
     give_index(place, dot_git)
     clone.rename(place.worktree)
+
+
+def fresh_config(place: Place, folder: Path) -> str:
+    """Make `folder` an empty repository, and return what git found out about the file system it lies on."""
+    folder.mkdir(mode=0o700)
+    dot_git = folder / ".git"
+    Git(dot_git, folder, place.env).run("init", "--quiet", "--template=", f"--initial-branch={place.base_branch}")
+    return (dot_git / "config").read_text(encoding="utf-8")
 
 
 def _check_out(clone: Path, place: Place) -> None:

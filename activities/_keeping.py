@@ -1,0 +1,85 @@
+"""What a host does for the day it is gone: its snapshots go to the checkpoint remote."""
+
+from pathlib import Path
+from typing import Final
+
+import structlog
+
+from activities._room import Host
+from septet.errors import GitUnavailableError, SeptetError
+from septet.git import keep as chain
+from septet.git.address import parse_address
+from septet.git.checkpoint_remote import ORIGIN, Shelf, shelf_at, shelf_in
+from septet.git.keep import is_kept_elsewhere
+from septet.git.place import Place
+from septet.git.record import record_of
+from septet.git.remote import Remote
+from septet.git.snapshots.snapshot import Snapshot
+
+_SHOWN: Final = 150
+
+_log = structlog.get_logger()
+
+
+def keep(host: Host, place: Place) -> tuple[str, ...]:
+    """Bring what is new to the checkpoint remote, where there is one; a failure is a warning, never a step's end.
+
+    What could not be brought goes along with the next call.
+    """
+    if host.settings.checkpoint_remote is None:
+        return ()
+    try:
+        chain.keep(place, shelf_of(host, place), host.id)
+    except (SeptetError, OSError) as error:
+        _log.warning("checkpoint_not_kept", error=str(error))
+        return (f"the checkpoint was not kept elsewhere: {str(error)[:_SHOWN]}",)
+    return ()
+
+
+def expect_hold(host: Host, place: Place) -> None:
+    """See that the work order has not moved to another host, where that can be known.
+
+    Raises:
+        MovedError: It has: what is done here must not be pushed.
+    """
+    if host.settings.checkpoint_remote is None:
+        return
+    try:
+        chain.expect_hold(place, shelf_of(host, place), host.id)
+    except GitUnavailableError as error:
+        # Nobody can have moved it while the remote is out of reach, and each push has its own lease.
+        _log.warning("checkpoint_remote_not_reached", error=str(error))
+
+
+def is_safe_elsewhere(host: Host, place: Place, snapshot: Snapshot) -> bool:
+    """Say whether the checkpoint remote has a snapshot, asked of the remote now; never where there is none.
+
+    Raises:
+        GitError: It was not reached, or refused.
+    """
+    if host.settings.checkpoint_remote is None:
+        return False
+    return is_kept_elsewhere(place, shelf_of(host, place), snapshot)
+
+
+def shelf_of(host: Host, place: Place, opened_by: str | None = None) -> Shelf:
+    """Return a work order's shelf on the checkpoint remote.
+
+    Args:
+        host: This host; its settings name the remote.
+        place: The work order's place.
+        opened_by: The run that opened the workspace first; the place's own record says it when absent.
+
+    Raises:
+        InvalidInputError: `SEPTET_CHECKPOINT_REMOTE` is no address.
+        WorkspaceError: The record cannot be read.
+    """
+    wanted = host.settings.checkpoint_remote or ""
+    run_id = opened_by if opened_by is not None else record_of(place).first_run_id
+    if wanted == ORIGIN:
+        return shelf_at(Remote(place.origin, place.env, host.token_for(place.origin)), place, run_id)
+    address = parse_address(wanted, home=Path.home())
+    if address.path is not None:
+        return shelf_in(address.path, place, run_id)
+    token = host.token(address) if address.host in host.settings.github_hosts else None
+    return shelf_at(Remote(address.url, place.env, token), place, run_id)

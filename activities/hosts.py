@@ -1,0 +1,85 @@
+"""Hosts: whether one is there, and the move of a workspace from one that is gone."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from temporalio import activity
+
+from activities._failures import failures_told
+from activities._keeping import shelf_of
+from activities._pulse import beating, unhurried
+from activities._room import Host, whereabouts
+from septet.agents.adapter import Turn
+from septet.agents.attachment import end_agent
+from septet.agents.endings import SUPERSEDED
+from septet.agents.registry import adapter_for
+from septet.contracts.steps import MoveWorkspace, Workspace
+from septet.errors import WorkspaceError
+from septet.git.address import parse_address
+from septet.git.destroy import Why
+from septet.git.move import Move, is_here, move_here
+from septet.git.record import place_for
+from septet.git.remote import Remote
+from septet.settings import MIB
+
+
+@dataclass(frozen=True, slots=True)
+class Hosts:
+    """What one host says of itself, and takes over from others."""
+
+    host: Host
+
+    @activity.defn(name="probe_host")
+    async def probe_host(self) -> str:
+        """Return the host's id, read from its state directory: a worker without one is no host. Leaves nothing.
+
+        Raises:
+            ApplicationError: The state directory is gone.
+        """
+        with failures_told():
+            path = self.host.state.root / "host-id"
+            if not path.exists() or path.read_text(encoding="ascii").strip() != self.host.id:
+                message = f"{path.parent} is not the state directory of host {self.host.id} any more."
+                raise WorkspaceError(message, remedy="Start the worker again.")
+            return self.host.id
+
+    @activity.defn(name="move_workspace")
+    async def move_workspace(self, asked: MoveWorkspace) -> Workspace:
+        """Open the workspace of a host that is gone here, as it was at a checkpoint.
+
+        Idempotent: what an earlier attempt has made is used, and the host that holds the work order keeps it as it
+        is. Leaves mirror, vault and workspace on disk, and this host's name on the checkpoint remote.
+
+        Raises:
+            ApplicationError: The checkpoint, the repository or the agent is not to be had here.
+        """
+        with failures_told():
+            async with beating():
+                move = await unhurried(self._prepared, asked)
+                if not await unhurried(is_here, move):
+                    living = await unhurried(self.host.means.runs.living, move.place.order_id)
+                    if living is not None:  # of an earlier time on this host
+                        await end_agent(living, SUPERSEDED)
+                    limit = self.host.settings.ignored_limit_mib * MIB
+                    await unhurried(move_here, move, Why("the work order comes back to this host", limit))
+                here = {**whereabouts(self.host), "path": str(move.place.worktree)}
+                return asked.workspace.model_copy(update=here)
+
+    def _prepared(self, asked: MoveWorkspace) -> Move:
+        """Find where everything will lie, and see that the agent is here."""
+        host, workspace = self.host, asked.workspace
+        if host.settings.checkpoint_remote is None:
+            message = f"Host {host.id} has no checkpoint remote, so it cannot take over from {workspace.host}."
+            raise WorkspaceError(message, remedy="Set SEPTET_CHECKPOINT_REMOTE for all hosts alike.")
+        address = parse_address(workspace.repository, home=Path.home())
+        place = place_for(
+            host.state,
+            workspace.work_order_id,
+            address,
+            base_branch=workspace.base_branch,
+            base_sha=workspace.base_sha,
+            env=host.settings.git_env,
+        )
+        adapter_for(workspace.agent).invocation(Turn(prompt="", worktree=place.worktree), host.agents)
+        shelf = shelf_of(host, place, workspace.opened_by)
+        return Move(place, shelf, Remote(address.url, place.env, host.token(address)), asked.checkpoint, host.id)

@@ -1,0 +1,126 @@
+"""Open a work order's workspace on this host from what another one has kept on the checkpoint remote."""
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from septet.errors import NotFoundError, WorkspaceError
+from septet.git.checkpoint_remote import Shelf
+from septet.git.destroy import Why, return_to
+from septet.git.engine import Git
+from septet.git.keep import BOOKS, Kept, read_book, read_kept, take_hold
+from septet.git.locks import locked
+from septet.git.mirror import refresh_mirror
+from septet.git.place import Place
+from septet.git.remote import Remote
+from septet.git.snapshots.durable import write_durably
+from septet.git.snapshots.restore import restore_as_it_was
+from septet.git.snapshots.vault import find, next_name, points_to, prepare, publish, vault_at
+from septet.git.view import make_view, view_folder
+from septet.git.workspace import fresh_config
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """What a host needs to take a work order over."""
+
+    place: Place
+    """Where it will lie here."""
+    shelf: Shelf
+    origin: Remote
+    checkpoint: str
+    """The snapshot to go on from."""
+    host: str
+    """This host's id."""
+
+
+def is_here(move: Move) -> bool:
+    """Say whether this host holds the work order already and has its workspace.
+
+    Raises:
+        NotFoundError: The checkpoint remote keeps nothing of it.
+        GitUnavailableError: It was not reached.
+        GitError: It refused.
+    """
+    prepare_vault(move)
+    vault = vault_at(move.place)
+    return move.place.worktree.exists() and read_kept(vault, move.shelf.fetch(vault)).host == move.host
+
+
+def prepare_vault(move: Move) -> None:
+    """Fetch the origin into the mirror and make the vault, where they are not here yet.
+
+    Raises:
+        NotFoundError: This host has no such repository, or it lost the branch or the base commit.
+        GitUnavailableError: The origin was not reached.
+        GitError: It refused.
+    """
+    place = move.place
+    refresh_mirror(place.mirror, move.origin, place.base_branch)
+    if Git(place.mirror, env=place.env).completed("cat-file", "-e", f"{place.base_sha}^{{commit}}").exit_code != 0:
+        raise NotFoundError(f"{place.origin} has the base commit {place.base_sha} no more.")
+    prepare(place)
+
+
+def move_here(move: Move, why: Why) -> None:
+    """Make the workspace as it was at the checkpoint and this host the holder of the work order.
+
+    Idempotent: an attempt that comes after a dead one goes on from what is there. A worktree that this host has
+    from an earlier time is returned to the checkpoint, after a rescue.
+
+    Raises:
+        NotFoundError: The checkpoint is not on the remote, or the repository is not to be had here.
+        SnapshotError: The workspace could not be written.
+        GitUnavailableError: A remote was not reached.
+        GitError: It refused, or somebody else was faster.
+    """
+    place, vault = move.place, vault_at(move.place)
+    with locked(place.worktree.with_name(f"{place.order_id}~lock")):
+        kept = read_kept(vault, move.shelf.fetch(vault))
+        _take_over(move, kept)
+        snapshot = find(vault, move.checkpoint)
+        if place.worktree.exists():
+            return_to(place, snapshot, why)
+        else:
+            fresh = place.worktree.with_name(f"{place.order_id}~new")
+            _make_view(place, fresh)
+            restore_as_it_was(vault, snapshot, fresh)
+            fresh.rename(place.worktree)
+        take_hold(place, move.shelf, move.host, kept.commit)
+
+
+def _take_over(move: Move, kept: Kept) -> None:
+    """Take the snapshots' names and the engine's books over.
+
+    Raises:
+        NotFoundError: The checkpoint is not among them.
+        WorkspaceError: The record is missing.
+    """
+    place, vault = move.place, vault_at(move.place)
+    if move.checkpoint not in kept.snapshots:
+        latest = list(kept.snapshots)[-1]
+        message = (
+            f"Checkpoint {move.checkpoint} never came to {move.shelf.remote.url}; the last one there is {latest}."
+        )
+        raise NotFoundError(message, remedy="Start a worker on the state directory that has it.")
+    with locked(place.books / "snapshot.lock"):
+        displaced = [(name, old) for name in kept.snapshots if (old := points_to(place, name))]
+        for name, commit in kept.snapshots.items():
+            publish(place, name, commit)
+        for name, old in displaced:
+            if old != kept.snapshots[name]:  # taken here, after the other host had gone on
+                publish(place, next_name(place, name.rpartition("-")[2], None), old)
+    for name in BOOKS:
+        content = read_book(vault, kept, name)
+        if content is not None:
+            write_durably(place.books / name, content)
+        elif name == BOOKS[-1]:
+            raise WorkspaceError(f"{move.shelf.ref} of {move.shelf.remote.url} holds no record of a workspace.")
+
+
+def _make_view(place: Place, fresh: Path) -> None:
+    """Make the engine's view with an index of the base commit, and leave `fresh` as a folder that is not there."""
+    shutil.rmtree(fresh, ignore_errors=True)  # of an attempt that died; no agent has seen it
+    make_view(place, fresh_config(place, fresh))
+    shutil.rmtree(fresh)
+    Git(place.mirror, env=place.env, index=view_folder(place) / "index").run("read-tree", place.base_sha)

@@ -1,0 +1,139 @@
+"""Two hosts on one server: one is gone in the middle of a step, for good or for a while, or is only busy."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fakes.repositories import Origin, git
+from fakes.septet_command import Running, Septet, until
+
+pytestmark = pytest.mark.timeout(300)
+
+GONE_WITHIN_SECONDS = 240.0
+"""A host is given up after its orphan limit and the heartbeat time-out of 30 s."""
+BEFORE = ["classify_issue", "build_plan", "find_plan_file", "generate_branch"]
+AFTER = ["implement_plan", "create_commit", "create_pull_request"]
+Host = Callable[..., Septet]
+
+
+@pytest.fixture
+def host(served: Septet, tmp_path: Path) -> Host:
+    """Return a function that gives a host with a queue of this test's own, on the server that all share."""
+
+    def make(name: str, **extra: str) -> Septet:
+        limits = {"SEPTET_ORPHAN_LIMIT_SECONDS": "1", "SEPTET_PROBE_SECONDS": "1"}
+        queue = {"SEPTET_TASK_QUEUE": tmp_path.name, "TEMPORAL_ADDRESS": address_of(served)}
+        return Septet(tmp_path / name, {**limits, **queue, **extra})
+
+    return make
+
+
+def address_of(served: Septet) -> str:
+    return str(json.loads((served.state / "server.json").read_text(encoding="utf-8"))["address"])
+
+
+def steps_of(septet: Septet, order_id: str) -> list[str]:
+    """Return the steps that agents were started for on a host, in order."""
+    return [name.split("-")[1] for name in septet.runs(order_id)]
+
+
+def started(septet: Septet, origin: Origin, order_id: str) -> str:
+    """Start a work order and wait until its agent implements."""
+    answer = septet("run", "--repo", origin.bare, "--title", "Say goodbye too", "--id", order_id, "--json")
+    assert answer.code == 0, answer
+    until(lambda: (septet.state / "runs" / order_id).is_dir() and "implement_plan" in steps_of(septet, order_id))
+    return order_id
+
+
+def show(septet: Septet, order_id: str) -> dict[str, Any]:
+    """Return the work order object."""
+    task: dict[str, Any] = septet("show", order_id, "--json").json["task"]
+    return task
+
+
+def lose(septet: Septet, worker: Running) -> None:
+    """Let a host be gone: worker, supervisors, agents and the state directory."""
+    worker.kill()
+    septet.end_all()
+    shutil.rmtree(septet.state)
+
+
+def test_a_host_that_is_gone_costs_one_step_and_nothing_that_was_finished(
+    host: Host, origin: Origin, tmp_path: Path
+) -> None:
+    """The work order goes on elsewhere from the last checkpoint: finished steps stay, and the pull request is one."""
+    kept = {"SEPTET_CHECKPOINT_REMOTE": str(tmp_path / "checkpoints")}
+    first, second = host("first", **kept), host("second", **kept)
+    order_id = first.scenario("wo-lost", {"steps": {"implement_plan": {"hang": True}}})
+    with first.serving("worker") as worker:
+        started(first, origin, order_id)
+        assert steps_of(first, order_id) == [*BEFORE, "implement_plan"]
+        with second.serving("worker") as other:
+            lose(first, worker)
+            task = until(lambda: closed(second, order_id), GONE_WITHIN_SECONDS)
+            assert task["status"] == "completed", task
+            assert steps_of(second, order_id) == AFTER
+            row = next(row for row in task["steps"] if row["step"] == "implement_plan")
+            assert row["recovered_by"] == "rerun"
+            assert f"host {other.ready['host']}" in row["warnings"][-1]
+            history = second("show", order_id, "--json").json["history"]
+            assert [move["why"] for move in history if "is gone" in move["why"]]
+    pulls = git(origin.bare, "ls-tree", "-r", "--name-only", "refs/septet/forge").splitlines()
+    assert len([name for name in pulls if "pull" in name]) == 1
+    assert origin.sha(task["branch_name"]) == task["commit_sha"]
+
+
+def closed(septet: Septet, order_id: str) -> dict[str, Any] | None:
+    """Return the work order once it is closed."""
+    task = show(septet, order_id)
+    return task if task["status"] in {"completed", "failed", "cancelled"} else None
+
+
+def test_without_a_checkpoint_remote_it_waits_says_why_and_goes_on_when_the_host_is_back(
+    host: Host, origin: Origin
+) -> None:
+    """A work order whose host is gone is blocked with the remedy; the host's next worker takes it up again."""
+    first, second = host("first"), host("second")
+    order_id = first.scenario("wo-waits", {"steps": {"implement_plan": [{"hang": True}, {}]}})
+    with second.serving("worker"):
+        with first.serving("worker") as worker:
+            gone = worker.ready["host"]
+            started(first, origin, order_id)
+            worker.kill()
+            first.end_all()
+            task = until(lambda: blocked(second, order_id), GONE_WITHIN_SECONDS)
+            assert (task["status"], task["error"]["type"]) == ("waiting", "HostGone")
+            assert f"Host {gone}" in task["error"]["message"]
+            assert "Start a worker on its state directory" in task["error"]["remedy"]
+            assert not (second.state / "runs" / order_id).exists()
+        with first.serving("worker"):
+            task = until(lambda: closed(second, order_id), GONE_WITHIN_SECONDS)
+        moves = [(move["from"], move["to"]) for move in second("show", order_id, "--json").json["history"]]
+    assert (task["status"], task["error"]) == ("completed", None)
+    assert moves == [("", "executing"), ("executing", "blocked"), ("blocked", "executing"), ("executing", "review")]
+
+
+def test_a_busy_host_is_not_gone(host: Host, origin: Origin, tmp_path: Path) -> None:
+    """A work order whose host has no slot free waits for it, longer than a silent host is waited for."""
+    kept = {"SEPTET_CHECKPOINT_REMOTE": str(tmp_path / "checkpoints"), "SEPTET_MAX_AGENTS": "1"}
+    first, second = host("first", **kept), host("second", **kept)
+    busy = first.scenario("wo-busy", {"steps": {"implement_plan": {"idle_seconds": 45}}})
+    with first.serving("worker"):
+        started(first, origin, busy)
+        first("run", "--repo", origin.bare, "--title", "Wait for me", "--id", "wo-next", "--json")
+        until(lambda: (first.state / "workspaces" / "wo-next").is_dir())
+        with second.serving("worker"):
+            task = until(lambda: closed(first, "wo-next"), GONE_WITHIN_SECONDS)
+            assert task["status"] == "completed"
+            assert closed(first, busy) or until(lambda: closed(first, busy))
+    assert not (second.state / "workspaces" / "wo-next").exists()
+    assert not (second.state / "workspaces" / busy).exists()
+
+
+def blocked(septet: Septet, order_id: str) -> dict[str, Any] | None:
+    """Return the work order once it is blocked."""
+    task = show(septet, order_id)
+    return task if task["stage"] == "blocked" else None

@@ -1,0 +1,194 @@
+"""Where a work order's activities run: on the host of its workspace, or on another one when that host is gone.
+
+Gone is not busy: each host answers probes on a queue of its own. It is gone when it has not answered for as long
+as its agents may live unseen, or when a person says so.
+"""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import datetime, timedelta
+from typing import Final, TypeVar
+
+from temporalio import workflow
+from temporalio.exceptions import ActivityError, is_cancelled_exception
+
+from activities.hosts import Hosts as HostActivities
+from septet.contracts.steps import FinalizeCall, MoveWorkspace, StepCall, StepResult, Workspace
+from septet.contracts.task import TaskError
+from septet.timestamps import timestamp
+from workflows._failures import explained
+from workflows._policies import HEARTBEAT_TIMEOUT, WORKSPACE_OPTIONS, probe_options
+from workflows._story import Story
+
+_RAREST: Final = 10
+"""A host that answers is asked ever more rarely, up to so many times the first pause: a history is no log."""
+
+_WAIT: Final = (
+    "Start a worker on its state directory: the work order goes on by itself as soon as the host answers."
+)
+
+Asked = TypeVar("Asked", StepCall, FinalizeCall)
+Running = workflow.ActivityHandle[StepResult]
+
+
+class Hosts:
+    """The hosts of one work order."""
+
+    def __init__(self, story: Story, tell: Callable[[], None]) -> None:
+        """Begin without a workspace; `tell` shows the story where people look."""
+        self.workspace: Workspace | None = None
+        self._story = story
+        self._tell = tell
+        self._given_up = ""
+        """The host that a person says is dead."""
+
+    @property
+    def here(self) -> Workspace:
+        """The workspace where it is now."""
+        if self.workspace is None:
+            message = "the workspace is not open yet"
+            raise RuntimeError(message)
+        return self.workspace
+
+    def holds(self, host: str) -> bool:
+        """Say whether a host has the workspace."""
+        return self.workspace is not None and self.workspace.host == host
+
+    def give_up(self, host: str) -> None:
+        """Take a person's word that a host is dead."""
+        self._given_up = host
+
+    async def carry_out(self, asked: Asked, start: Callable[[Asked], Running]) -> StepResult:
+        """Carry an activity out where the workspace is; when that host is gone, once more on another one."""
+        moves: list[str] = []
+        while True:
+            asked = placed(asked, self.here)
+            running = start(asked)
+            try:
+                if not self.here.control_queue or not await self._is_left(running, checkpoint_of(asked)):
+                    return _with_moves(await running, moves)
+            except (asyncio.CancelledError, ActivityError) as error:
+                if running.done() or not is_cancelled_exception(error):
+                    raise
+                running.cancel()
+                return _with_moves(await running, moves)
+            moves.append(f"taken again on host {self.here.host}: what an agent did on the gone host is paid twice")
+            await _let_go(running)
+
+    async def _is_left(self, running: Running, checkpoint: str) -> bool:
+        """Wait until the activity has ended, or its workspace has moved: then a late result does not count."""
+        first = pause = timedelta(seconds=self.here.probe_seconds)
+        silent_since: datetime | None = None
+        while not await self._ends_within(running, pause):
+            given_up, self._given_up = self._given_up == self.here.host, ""
+            if not given_up and await self._answers():
+                self._show(self._story.host_answers(workflow.now()))
+                pause = min(2 * pause, _RAREST * first) if silent_since is None else first
+                silent_since = None
+                continue
+            silent_since = silent_since or workflow.now()
+            if not given_up and workflow.now() - silent_since < self._patience():
+                pause = first
+            elif await self._move(checkpoint, silent_since):
+                return True
+            else:
+                pause = min(2 * pause, _RAREST * first)
+        self._show(self._story.host_answers(workflow.now()))
+        return False
+
+    async def _ends_within(self, running: Running, pause: timedelta) -> bool:
+        """Wait for the activity's end, a person's word, or the time to ask."""
+        with suppress(TimeoutError):
+            await workflow.wait_condition(
+                lambda: running.done() or self._given_up == self.here.host,
+                timeout=pause,
+                timeout_summary="is the host there?",
+            )
+        return running.done()
+
+    async def _answers(self) -> bool:
+        """Ask the host whether it is there."""
+        try:
+            await workflow.execute_activity_method(
+                HostActivities.probe_host,
+                task_queue=self.here.control_queue,
+                summary=f"is host {self.here.host} there?",
+                **probe_options(self.here.probe_seconds),
+            )
+        except ActivityError as error:
+            if is_cancelled_exception(error):
+                raise
+            return False
+        return True
+
+    def _patience(self) -> timedelta:
+        """Return how long a silent host may still have a living agent."""
+        return timedelta(seconds=self.here.orphan_limit_seconds) + HEARTBEAT_TIMEOUT
+
+    async def _move(self, checkpoint: str, silent_since: datetime) -> bool:
+        """Have the workspace opened elsewhere; where that cannot be, tell why and return `False`."""
+        left = self.here
+        silence = f"Host {left.host}, which has the workspace, has not answered since {timestamp(silent_since)}"
+        if not left.kept:
+            error = TaskError(
+                type="HostGone", message=f"{silence}; it keeps no checkpoints elsewhere.", remedy=_WAIT
+            )
+            self._show(self._story.host_missing(error, workflow.now()))
+            return False
+        try:
+            self.workspace = await workflow.execute_activity_method(
+                HostActivities.move_workspace,
+                MoveWorkspace(workspace=left, checkpoint=checkpoint),
+                summary=f"host {left.host} is gone: its workspace opens elsewhere",
+                **WORKSPACE_OPTIONS,
+            )
+        except ActivityError as error:
+            if is_cancelled_exception(error):
+                raise
+            why, _ = explained(error)
+            remedy = f"{why.remedy} {_WAIT}".strip()
+            told = TaskError(
+                type="HostGone", message=f"{silence}, and no other could go on: {why.message}", remedy=remedy
+            )
+            self._show(self._story.host_missing(told, workflow.now()))
+            return False
+        if self.here.host == left.host:
+            return False
+        self._show(self._story.moved(left.host, self.here.host, workflow.now()))
+        return True
+
+    def _show(self, changed: bool) -> None:
+        if changed:
+            self._tell()
+
+
+def placed(asked: Asked, workspace: Workspace) -> Asked:
+    """Return what is asked, for the workspace where it is now."""
+    if isinstance(asked, FinalizeCall):
+        return asked.model_copy(update={"call": placed(asked.call, workspace)})
+    return asked.model_copy(update={"workspace": workspace})
+
+
+def checkpoint_of(asked: StepCall | FinalizeCall) -> str:
+    """Return the snapshot that an activity goes on from."""
+    if isinstance(asked, FinalizeCall):
+        return asked.result.checkpoint or asked.call.starts_from
+    return asked.starts_from
+
+
+def _with_moves(result: StepResult, moves: list[str]) -> StepResult:
+    """Return a result that says that it was come by on another host."""
+    if not moves:
+        return result
+    told = {"recovered_by": result.recovered_by or "rerun", "warnings": (*result.warnings, *moves)}
+    return result.model_copy(update=told)
+
+
+async def _let_go(running: Running) -> None:
+    """Cancel an activity of a host that was left, and wait until it has ended: its result does not count."""
+    running.cancel()
+    with suppress(ActivityError):
+        await running
+    if workflow.cancellation_reason() is not None:  # the wait for one activity swallows a cancel of all
+        raise asyncio.CancelledError
