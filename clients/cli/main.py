@@ -186,6 +186,21 @@ def retry(
     orders.retry(order_id, from_step, wait=wait, address=address, as_json=as_json)
 
 
+@app.command("host-gone")
+def host_gone(
+    host: Annotated[str, typer.Argument(metavar="HOST", help="The host's id, as `septet worker` says it.")],
+    address: Address = None,
+    as_json: Json = False,
+) -> None:
+    """Say that a host is dead: its work orders go on elsewhere now. What its agents did since may be paid twice.
+
+    Example: septet host-gone 3f9a2c71d0be
+    """
+    from clients.cli import hosts
+
+    hosts.gone(host, address=address, as_json=as_json)
+
+
 @app.command()
 def worker(
     register: Annotated[bool, typer.Option("--register", help="Only create the search attributes.")] = False,

@@ -92,16 +92,33 @@ def closed(septet: Septet, order_id: str) -> dict[str, Any] | None:
     return task if task["status"] in {"completed", "failed", "cancelled"} else None
 
 
+def test_a_person_can_say_that_a_host_is_dead(host: Host, origin: Origin, tmp_path: Path) -> None:
+    """`host-gone` moves the work orders of that host at once, which would be waited for otherwise; of no other."""
+    kept = {"SEPTET_CHECKPOINT_REMOTE": str(tmp_path / "checkpoints"), "SEPTET_ORPHAN_LIMIT_SECONDS": "1000"}
+    first, second = host("first", **kept), host("second", **kept)
+    order_id = first.scenario("wo-said", {"steps": {"implement_plan": {"hang": True}}})
+    with first.serving("worker") as worker:
+        started(first, origin, order_id)
+        with second.serving("worker") as other:
+            lose(first, worker)
+            assert second("host-gone", other.ready["host"], "--json").code == 3
+            answer = second("host-gone", worker.ready["host"], "--json")
+            assert answer.json == {"ok": True, "host": worker.ready["host"], "work_orders": [order_id]}
+            task = until(lambda: closed(second, order_id), GONE_WITHIN_SECONDS)
+    assert task["status"] == "completed", task
+    assert steps_of(second, order_id) == AFTER
+
+
 def test_without_a_checkpoint_remote_it_waits_says_why_and_goes_on_when_the_host_is_back(
     host: Host, origin: Origin
 ) -> None:
     """A work order whose host is gone is blocked with the remedy; the host's next worker takes it up again."""
     first, second = host("first"), host("second")
     order_id = first.scenario("wo-waits", {"steps": {"implement_plan": [{"hang": True}, {}]}})
-    with second.serving("worker"):
-        with first.serving("worker") as worker:
-            gone = worker.ready["host"]
-            started(first, origin, order_id)
+    with first.serving("worker") as worker:
+        gone = worker.ready["host"]
+        started(first, origin, order_id)
+        with second.serving("worker"):
             worker.kill()
             first.end_all()
             task = until(lambda: blocked(second, order_id), GONE_WITHIN_SECONDS)
@@ -109,11 +126,16 @@ def test_without_a_checkpoint_remote_it_waits_says_why_and_goes_on_when_the_host
             assert f"Host {gone}" in task["error"]["message"]
             assert "Start a worker on its state directory" in task["error"]["remedy"]
             assert not (second.state / "runs" / order_id).exists()
-        with first.serving("worker"):
-            task = until(lambda: closed(second, order_id), GONE_WITHIN_SECONDS)
-        moves = [(move["from"], move["to"]) for move in second("show", order_id, "--json").json["history"]]
+            with first.serving("worker"):
+                task = until(lambda: closed(second, order_id), GONE_WITHIN_SECONDS)
+            moves = [(move["from"], move["to"]) for move in second("show", order_id, "--json").json["history"]]
     assert (task["status"], task["error"]) == ("completed", None)
-    assert moves == [("", "executing"), ("executing", "blocked"), ("blocked", "executing"), ("executing", "review")]
+    assert moves == [
+        ("", "executing"),
+        ("executing", "blocked"),
+        ("blocked", "executing"),
+        ("executing", "review"),
+    ]
 
 
 def test_a_busy_host_is_not_gone(host: Host, origin: Origin, tmp_path: Path) -> None:
@@ -124,7 +146,7 @@ def test_a_busy_host_is_not_gone(host: Host, origin: Origin, tmp_path: Path) -> 
     with first.serving("worker"):
         started(first, origin, busy)
         first("run", "--repo", origin.bare, "--title", "Wait for me", "--id", "wo-next", "--json")
-        until(lambda: (first.state / "workspaces" / "wo-next").is_dir())
+        until((first.state / "workspaces" / "wo-next").is_dir)
         with second.serving("worker"):
             task = until(lambda: closed(first, "wo-next"), GONE_WITHIN_SECONDS)
             assert task["status"] == "completed"

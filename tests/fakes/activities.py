@@ -8,7 +8,7 @@ from typing import Any
 from temporalio import activity
 
 from septet.contracts.names import Step, Verdict
-from septet.contracts.steps import FinalizeCall, OpenWorkspace, StepCall, StepResult, Workspace
+from septet.contracts.steps import FinalizeCall, MoveWorkspace, OpenWorkspace, StepCall, StepResult, Workspace
 
 ANSWERS = {
     Step.CLASSIFY_ISSUE: "/bug",
@@ -53,6 +53,7 @@ class Doubles:
     steps: dict[Step, Sequence[Behaviour]] = field(default_factory=dict)
     finalizer: Sequence[Callable[[FinalizeCall], StepResult]] = ()
     open_workspace: Callable[[OpenWorkspace], Workspace] | None = None
+    move_workspace: Callable[[MoveWorkspace], Workspace] = lambda asked: asked.workspace
     calls: list[tuple[str, Any]] = field(default_factory=list)
 
     def activities(self) -> list[Callable[..., Any]]:
@@ -69,7 +70,12 @@ class Doubles:
             count = sum(name == "finalize_json" for name, _ in self.calls)
             return self.finalizer[min(count, len(self.finalizer)) - 1](asked)
 
-        return [open_workspace, finalize_json, *(self._step(step) for step in Step)]
+        @activity.defn(name="move_workspace")
+        async def move_workspace(asked: MoveWorkspace) -> Workspace:
+            self.calls.append(("move_workspace", asked))
+            return self.move_workspace(asked)
+
+        return [open_workspace, move_workspace, finalize_json, *(self._step(step) for step in Step)]
 
     def workspace(self, asked: OpenWorkspace) -> Workspace:
         """Return a workspace on this test's own queue."""

@@ -14,8 +14,8 @@ from temporalio.worker import Worker
 from activities._failures import failure
 from clients.work_orders import WorkOrders
 from septet.contracts.facts import Rescue
-from septet.contracts.names import Step, Verdict
-from septet.contracts.steps import FinalizeCall, StepCall, StepResult
+from septet.contracts.names import Stage, Step, Verdict
+from septet.contracts.steps import FinalizeCall, MoveWorkspace, OpenWorkspace, StepCall, StepResult, Workspace
 from septet.errors import AgentMissingError
 from workflows.work_order import WorkOrder
 
@@ -42,6 +42,8 @@ class Told:
     finalizer: Sequence[Callable[[FinalizeCall], StepResult]] = ()
     order: Any = field(default_factory=lambda: _ORDER)
     event: Event = _nothing
+    open_workspace: Callable[[OpenWorkspace], Workspace] | None = None
+    move_workspace: Callable[[MoveWorkspace], Workspace] = lambda asked: asked.workspace
 
 
 def _unparsed(call: StepCall) -> StepResult:
@@ -77,6 +79,35 @@ async def _cancel(_client: Client, handle: Handle) -> None:
     await handle.cancel()
 
 
+def on_a_dead_host(asked: OpenWorkspace, *, kept: bool = True) -> Workspace:
+    """Return a workspace on a host that never answers."""
+    nowhere = {"host": "dead", "task_queue": "nobody", "control_queue": "nobody-control", "opened_by": "run"}
+    return Doubles(QUEUE).workspace(asked).model_copy(update={**nowhere, "probe_seconds": 0.5, "kept": kept})
+
+
+def to_a_living_host(asked: MoveWorkspace) -> Workspace:
+    """Return the workspace on the host that all doubles are on."""
+    here = {"host": "host", "task_queue": QUEUE, "control_queue": ""}
+    return asked.workspace.model_copy(update=here)
+
+
+async def _give_up(_client: Client, handle: Handle) -> None:
+    """Say that the host is dead, while its first step waits for it."""
+    async with asyncio.timeout(_WITHIN_SECONDS):
+        while await handle.query(WorkOrder.running_step) != Step.CLASSIFY_ISSUE:  # noqa: ASYNC110 -- it can only be asked
+            await asyncio.sleep(0.02)
+    await handle.execute_update(WorkOrder.host_gone, "dead")
+
+
+async def _give_up_and_cancel(client: Client, handle: Handle) -> None:
+    """Say that the host is dead and keeps nothing elsewhere; then cancel what waits for it."""
+    await _give_up(client, handle)
+    async with asyncio.timeout(_WITHIN_SECONDS):
+        while (await handle.query(WorkOrder.work_order)).stage is not Stage.BLOCKED:  # noqa: ASYNC110 -- as above
+            await asyncio.sleep(0.02)
+    await handle.cancel()
+
+
 async def _retry(client: Client, handle: Handle) -> None:
     """Wait until it has failed, and reset it to the step that failed."""
     await _end_of(handle)
@@ -102,6 +133,10 @@ TOLD: Final = {
     "invalid-input": Told(order={"repository": "/app", "issue": "42"}),
     "second-plan": Told({Step.FIND_PLAN_FILE: [_no_plan, done]}),
     "no-plan": Told({Step.FIND_PLAN_FILE: [_no_plan]}),
+    "moved": Told(event=_give_up, open_workspace=on_a_dead_host, move_workspace=to_a_living_host),
+    "waits-for-host": Told(
+        event=_give_up_and_cancel, open_workspace=lambda asked: on_a_dead_host(asked, kept=False)
+    ),
     "retried": Told({Step.IMPLEMENT_PLAN: [_refused, _refused, done]}, event=_retry),
 }
 """By name: the work order's id is `wo-<name>`."""
@@ -110,7 +145,7 @@ TOLD: Final = {
 async def history_of(client: Client, name: str) -> WorkflowHistory:
     """Let the work order of that name run to its end on a real server, and return the history of its last run."""
     told = TOLD[name]
-    doubles = Doubles(QUEUE, told.steps, told.finalizer)
+    doubles = Doubles(QUEUE, told.steps, told.finalizer, told.open_workspace, told.move_workspace)
     worker = Worker(
         client,
         task_queue=QUEUE,

@@ -18,6 +18,7 @@ ENDS = {
     "invalid-input": "FAILED",
     "no-plan": "FAILED",
     "refused": "FAILED",
+    "waits-for-host": "CANCELED",
 }
 """How the work orders end that are not completed."""
 

@@ -1,0 +1,152 @@
+"""The workflow's side of hosts that are gone, with doubled activities; the real ones are in tests/acceptance."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from typing import Any
+
+import pytest
+from fakes.activities import Doubles, done, ended
+from fakes.histories import QUEUE, on_a_dead_host, to_a_living_host
+from temporalio.client import Client, WorkflowHandle, WorkflowUpdateFailedError
+from temporalio.common import WorkflowIDReusePolicy
+from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.worker import Replayer, Worker
+
+from septet.contracts.names import Step, Verdict
+from septet.contracts.steps import MoveWorkspace, StepCall, StepResult, Workspace
+from septet.contracts.task import Task
+from workflows.work_order import WorkOrder
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+STEPS = [step.value for step in Step]
+
+
+async def running(client: Client) -> WorkflowHandle[Any, Task]:
+    """Start a work order and wait until its first step is under way."""
+    handle = await client.start_workflow(
+        "WorkOrder",
+        {"repository": "/app", "title": "Totals are wrong"},
+        id=f"wo-{uuid.uuid4().hex[:8]}",
+        task_queue=QUEUE,
+        id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
+        result_type=Task,
+    )
+    async with asyncio.timeout(30):
+        while await handle.query(WorkOrder.running_step) != Step.CLASSIFY_ISSUE:  # noqa: ASYNC110 -- it can only be asked
+            await asyncio.sleep(0.02)
+    return handle
+
+
+def worker_of(client: Client, doubles: Doubles) -> Worker:
+    return Worker(client, task_queue=QUEUE, workflows=[WorkOrder], activities=doubles.activities())
+
+
+async def replayed(handle: WorkflowHandle[Any, Any]) -> None:
+    history = await handle.fetch_history()
+    await Replayer(workflows=[WorkOrder], data_converter=pydantic_data_converter).replay_workflow(history)
+
+
+async def test_a_step_goes_on_elsewhere_from_the_checkpoint_that_it_began_with(client: Client) -> None:
+    """The workspace moves from its checkpoint; the step and all after it run there, and the row tells it."""
+    doubles = Doubles(QUEUE, open_workspace=on_a_dead_host, move_workspace=to_a_living_host)
+    async with worker_of(client, doubles):
+        handle = await running(client)
+        await handle.execute_update(WorkOrder.host_gone, "dead")
+        task = await asyncio.wait_for(handle.result(), 60)
+        await replayed(handle)
+    assert doubles.names() == ["open_workspace", "move_workspace", *STEPS]
+    assert {call.workspace.host for step in Step for call in doubles.calls_of(step)} == {"host"}
+    moved = next(asked for name, asked in doubles.calls if name == "move_workspace")
+    assert (moved.workspace.host, moved.checkpoint) == ("dead", "fresh")
+    first, *rest = task.steps
+    assert first.recovered_by == "rerun"
+    assert "taken again on host host" in first.warnings[-1]
+    assert {row.recovered_by for row in rest} == {None}
+
+
+async def test_a_word_on_another_host_is_refused_and_leaves_no_trace(client: Client) -> None:
+    """Only the host that has the workspace can be given up."""
+    doubles = Doubles(QUEUE, open_workspace=on_a_dead_host)
+    async with worker_of(client, doubles):
+        handle = await running(client)
+        with pytest.raises(WorkflowUpdateFailedError):
+            await handle.execute_update(WorkOrder.host_gone, "another")
+        events = [event.event_type async for event in handle.fetch_history_events()]
+        await handle.terminate()
+    assert not any("UPDATE" in repr(event) for event in events)
+
+
+async def test_a_move_that_fails_leaves_the_work_order_waiting_with_the_reason(client: Client) -> None:
+    """A checkpoint that is not to be had blocks the work order; the next try may find it."""
+    from activities._failures import failure
+    from septet.errors import NotFoundError
+
+    tries = []
+
+    def second_time(asked: MoveWorkspace) -> Workspace:
+        tries.append(asked)
+        if len(tries) == 1:
+            raise failure(NotFoundError("Checkpoint fresh never came to the remote."))
+        return to_a_living_host(asked)
+
+    doubles = Doubles(QUEUE, open_workspace=on_a_dead_host, move_workspace=second_time)
+    async with worker_of(client, doubles):
+        handle = await running(client)
+        await handle.execute_update(WorkOrder.host_gone, "dead")
+        async with asyncio.timeout(30):
+            while (task := await handle.query(WorkOrder.work_order)).stage != "blocked":  # noqa: ASYNC110 -- as above
+                await asyncio.sleep(0.02)
+        assert task.status == "waiting"
+        assert task.error is not None
+        assert "Checkpoint fresh never came to the remote." in task.error.message
+        await handle.execute_update(WorkOrder.host_gone, "dead")
+        task = await asyncio.wait_for(handle.result(), 60)
+        await replayed(handle)
+    assert (task.status, task.error) == ("completed", None)
+
+
+async def test_a_finalizer_goes_on_from_the_checkpoint_of_the_answer_that_was_not_read(client: Client) -> None:
+    """The step's work is in that checkpoint: the session's new host has it too."""
+    moved: list[MoveWorkspace] = []
+
+    def unparsed(call: StepCall) -> StepResult:
+        return ended(call, Verdict.UNPARSED, "no JSON was found", checkpoint="not-read")
+
+    def dies_with(call: Any) -> Workspace:
+        moved.append(call)
+        return to_a_living_host(call)
+
+    doubles = Doubles(
+        QUEUE, {Step.CLASSIFY_ISSUE: [unparsed]}, open_workspace=on_a_dead_host, move_workspace=dies_with
+    )
+    doubles.finalizer = [lambda asked: done(asked.call)]
+    steps = Worker(client, task_queue="nobody", activities=[doubles.activities()[3]])
+    async with worker_of(client, doubles):
+        async with steps:
+            handle = await running(client)
+            async with asyncio.timeout(30):
+                while "classify_issue" not in doubles.names():  # noqa: ASYNC110 -- as above
+                    await asyncio.sleep(0.02)
+        await handle.execute_update(WorkOrder.host_gone, "dead")
+        task = await asyncio.wait_for(handle.result(), 60)
+        await replayed(handle)
+    assert task.status == "completed"
+    assert moved[0].checkpoint == "not-read"
+
+
+async def test_a_cancel_while_a_host_is_waited_for_ends_the_work_order(client: Client) -> None:
+    """Nothing of a host that is gone keeps a work order from its end."""
+    doubles = Doubles(QUEUE, open_workspace=lambda asked: on_a_dead_host(asked, kept=False))
+    async with worker_of(client, doubles):
+        handle = await running(client)
+        await handle.execute_update(WorkOrder.host_gone, "dead")
+        await handle.cancel()
+        async with asyncio.timeout(30):
+            while (await handle.describe()).close_time is None:  # noqa: ASYNC110 -- as above
+                await asyncio.sleep(0.02)
+        task = await handle.query(WorkOrder.work_order)
+        await replayed(handle)
+    assert task.status == "cancelled"
