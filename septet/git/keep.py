@@ -1,11 +1,11 @@
 """Keep a work order's snapshots on the checkpoint remote, with what is needed to open its workspace elsewhere."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from septet.errors import GitError, NotFoundError, WorkspaceError
+from septet.errors import NotFoundError, WorkspaceError
 from septet.git.checkpoint_remote import Shelf, StaleError
 from septet.git.engine import Git
 from septet.git.locks import locked
@@ -52,13 +52,15 @@ def keep(place: Place, shelf: Shelf, host: str) -> None:
     with locked(place.books / "kept.lock"):
         vault = vault_at(place)
         known = _known(vault, shelf)
-        if known is not None and not _new(vault, place, known):
+        snapshots = list_snapshots(vault, place.order_id)
+        new = _new(vault, snapshots, known)
+        if not new:
             return
         try:
-            shelf.push(vault, _compose(place, host, known), known)
+            shelf.push(vault, _compose(place, host, known, snapshots, new), known)
         except StaleError:
             known = _after_another_push(vault, shelf, host)
-            shelf.push(vault, _compose(place, host, known), known)
+            shelf.push(vault, _compose(place, host, known, snapshots, _new(vault, snapshots, known)), known)
 
 
 def take_hold(place: Place, shelf: Shelf, host: str, tip: str) -> None:
@@ -69,7 +71,9 @@ def take_hold(place: Place, shelf: Shelf, host: str, tip: str) -> None:
         GitError: The remote refused.
     """
     with locked(place.books / "kept.lock"):
-        shelf.push(vault_at(place), _compose(place, host, tip), tip)
+        vault = vault_at(place)
+        snapshots = list_snapshots(vault, place.order_id)
+        shelf.push(vault, _compose(place, host, tip, snapshots, _new(vault, snapshots, tip)), tip)
 
 
 def expect_hold(place: Place, shelf: Shelf, host: str) -> None:
@@ -148,24 +152,22 @@ def _expect_host(kept: Kept, host: str) -> None:
         raise MovedError(message, remedy="`septet rescue list` shows what this host still has of it.")
 
 
-def _new(vault: Git, place: Place, known: str | None) -> list[str]:
+def _new(vault: Git, snapshots: Sequence[Snapshot], known: str | None) -> list[str]:
     """Return the commits of the snapshots that are not in the chain; a snapshot's commit has no parent."""
-    commits = [snapshot.commit for snapshot in list_snapshots(vault, place.order_id)]
+    commits = [snapshot.commit for snapshot in snapshots]
     if known is None or not commits:
         return commits
     return vault.run("rev-list", "--reverse", *commits, f"^{known}").decode().split()
 
 
-def _compose(place: Place, host: str, before: str | None) -> str:
+def _compose(
+    place: Place, host: str, before: str | None, snapshots: Sequence[Snapshot], new: Sequence[str]
+) -> str:
     """Make the next commit of the chain. Its parents are the one before it, or the base, and the new snapshots.
 
     Its tree holds the latest snapshot's, so that a push finds in the tree before it, or in the base's, what the
     remote has already: a snapshot's own commit stands alone.
     """
-    vault = vault_at(place)
-    snapshots = list_snapshots(vault, place.order_id)
-    if not snapshots:
-        raise GitError(f"{place.order_id} has no snapshot to keep.")
     names = "".join(f"{snapshot.commit} {snapshot.name}\n" for snapshot in snapshots)
     files = {_HOST: host.encode(), _NAMES: names.encode()}
     files |= {name: (place.books / name).read_bytes() for name in BOOKS if (place.books / name).exists()}
@@ -176,7 +178,7 @@ def _compose(place: Place, host: str, before: str | None) -> str:
         latest = snapshots[-1]
         entries[_LATEST.encode()] = Entry(FOLDER, bytes.fromhex(latest.content), Kind.TRACKED)
         tree = pack.add("tree", tree_content(entries)).hex()
-        parents = [before or place.base_sha, *_new(vault, place, before)]
+        parents = [before or place.base_sha, *new]
         commit = pack.add("commit", _commit(tree, parents, f"{latest.name} on host {host}"))
         pack.publish()
     return commit.hex()
