@@ -5,9 +5,11 @@ from typing import Any, Generic, TypeVar
 
 from temporalio import activity
 
+from activities._gate import Gate
 from activities._room import Host, read_papers
 from septet.agents.adapter import Turn
 from septet.agents.launch import Request
+from septet.agents.lease import Lease
 from septet.agents.registry import adapter_for
 from septet.agents.runs import RunKey
 from septet.answers.finalizer import finalizer_prompt
@@ -34,6 +36,7 @@ class Errand:
     request: Request
     starts_from: str
     """The checkpoint to return to, before an agent begins anew; empty where the history names none."""
+    gate: Gate
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +48,17 @@ class Claim(Generic[A]):
     answer: A
     evidence: Evidence
     settings: RepositorySettings
+    gate: Gate
+    """To be checked right before each effect."""
     toured: Tour | None = None
     """The walk over the worktree that the evidence is from."""
 
 
 def step_errand(host: Host, call: StepCall) -> Errand:
-    """Find the place, read the papers, and fill the command.
+    """Find the place, read the papers, fill the command, and be the last attempt from here on.
 
     Raises:
+        SupersededError: A later attempt has begun.
         NotFoundError, WorkspaceError: The workspace is not on this host, or was not opened to the end.
         CommandError, RepositorySettingsError: What the repository gives cannot be used.
     """
@@ -70,7 +76,7 @@ def step_errand(host: Host, call: StepCall) -> Errand:
         model=wishes.model_for(call.step, call.model or host.settings.model, call.settings),
     )
     request = _request(host, call, wishes, turn, call.step.value)
-    return Errand(call, place, wishes, request, call.starts_from)
+    return Errand(call, place, wishes, request, call.starts_from, _gate(request))
 
 
 def finalizer_errand(host: Host, asked: FinalizeCall) -> Errand:
@@ -91,7 +97,7 @@ def finalizer_errand(host: Host, asked: FinalizeCall) -> Errand:
         model=wishes.model_for(call.step, call.model or host.settings.model, call.settings),
     )
     request = _request(host, call, wishes, turn, f"{call.step.value}-finalizer")
-    return Errand(call, place, wishes, request, asked.result.checkpoint or "")
+    return Errand(call, place, wishes, request, asked.result.checkpoint or "", _gate(request))
 
 
 def _request(host: Host, call: StepCall, wishes: RepositorySettings, turn: Turn, name: str) -> Request:
@@ -106,6 +112,14 @@ def _request(host: Host, call: StepCall, wishes: RepositorySettings, turn: Turn,
         limits=wishes.limits_for(call.step, call.limits, call.settings),
         means=host.means,
     )
+
+
+def _gate(request: Request) -> Gate:
+    info = activity.info()
+    lease = Lease.take(
+        request.means.runs, request.key, number=info.attempt, started_at=info.started_time.timestamp()
+    )
+    return Gate(lease)
 
 
 AnyClaim = Claim[Any]

@@ -53,7 +53,7 @@ class Way:
 
         async def work(errand: Errand, pulse: Pulse) -> StepResult:
             carried = await self._carried(errand, pulse)
-            return await unhurried(self._settled, errand, carried, prove)
+            return await errand.gate.as_writer(partial(self._settled, errand, carried, prove))
 
         return await self._guarded(partial(step_errand, self.host, call), work)
 
@@ -69,8 +69,9 @@ class Way:
                 carried = await self._carried(errand, pulse)
             except (AgentGaveUpError, AgentLimitError) as error:
                 last = await unhurried(last_carried, errand.request)
-                return await unhurried(self._not_finalized, errand, asked, last, (error.message,))
-            return await unhurried(self._finalized, errand, asked, carried, prove)
+                kept = partial(self._not_finalized, errand, asked, last, (error.message,))
+                return await errand.gate.as_writer(kept)
+            return await errand.gate.as_writer(partial(self._finalized, errand, asked, carried, prove))
 
         return await self._guarded(partial(finalizer_errand, self.host, asked), work)
 
@@ -97,7 +98,10 @@ class Way:
         keep = partial(self.host.rescue, errand.place, reason, errand.call.step)
         if errand.starts_from:
             keep = partial(self.host.return_to, errand.place, errand.starts_from, reason, errand.call.step)
-        return await carry_out(errand.request, on_progress=pulse.follow, before_rerun=partial(unhurried, keep))
+        lease = errand.gate.lease
+        return await carry_out(
+            errand.request, lease=lease, on_progress=pulse.follow, before_rerun=partial(unhurried, keep)
+        )
 
     async def _cancelled(self, errand: Errand) -> StepResult:
         """End the agent and keep what it did."""
@@ -107,7 +111,12 @@ class Way:
         return await unhurried(self._over, errand, Verdict.CANCELLED, "The work order was cancelled.")
 
     def _over(self, errand: Errand, verdict: Verdict, reason: str) -> StepResult:
-        """Keep what was done, and tell what is known; neither hides the other, nor the reason."""
+        """Keep what was done, and tell what is known; neither hides the other, nor the reason.
+
+        Raises:
+            SupersededError: A later attempt has begun, and what is there is its own.
+        """
+        errand.gate.lease.check()
         reasons = [reason]
         try:
             self.host.rescue(errand.place, reason[:200], errand.call.step)
@@ -197,7 +206,9 @@ class Way:
         call, place = errand.call, errand.place
         facts |= {"parsed_by": answer.parsed_by, "result_json": answer_json(answer)}
         try:
-            proof = prove(Claim(call, place, answer.value, evidence, errand.settings, toured))
+            with errand.gate.halting():
+                claim = Claim(call, place, answer.value, evidence, errand.settings, errand.gate, toured)
+                proof = prove(claim)
         except EvidenceError as error:
             verdict = Verdict.REFUSED if isinstance(error, RefusedError) else Verdict.UNPROVEN
             return self._not_done(errand, facts, verdict, (str(error),))

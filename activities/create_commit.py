@@ -34,6 +34,7 @@ class CreateCommit:
         if failed := failed_check(claim.place, claim.settings, self.way.host.agents):
             raise EvidenceError(failed)
         message, sign = claim.answer.commit_message, self.way.host.settings.sign_commits
+        claim.gate.check()
         sha = commit_all(claim.place, message, sign=sign, toured=claim.toured)
         if sha == claim.place.base_sha:
             raise EvidenceError("HEAD is where the work began: there is nothing to commit.")

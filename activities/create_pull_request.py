@@ -43,7 +43,9 @@ class CreatePullRequest:
         address, forge = self.way.host.forge(call.workspace.repository)
         token = self.way.host.token(address)
         there = remote_branch(claim.place, progress.branch_name, token=token)
+        claim.gate.check()
         sha = push(claim.place, progress.branch_name, progress.commit_sha, expected=there, token=token)
+        claim.gate.check()
         opened = forge.find_pull_request(progress.branch_name) or forge.open_pull_request(_new(claim))
         if opened.head_sha not in {"", sha}:
             raise EvidenceError(f"{opened.url} stands at {opened.head_sha}, and the branch at {sha}.")

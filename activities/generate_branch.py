@@ -34,6 +34,7 @@ class GenerateBranch:
             claim.place, name, token=self.way.host.token_for(claim.call.workspace.repository)
         ):
             raise EvidenceError(refusal)
+        claim.gate.check()
         create_branch(claim.place, name)
         return Proof(name, warnings=_unusual(claim.call, name))
 

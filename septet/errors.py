@@ -70,6 +70,22 @@ class WorkspaceError(SeptetError):
     """The workspace cannot be used."""
 
 
+class WorkspaceBusyError(WorkspaceError):
+    """Somebody else writes in the workspace now."""
+
+    retryable = True
+
+
+class SupersededError(SeptetError):
+    """A later attempt has taken over."""
+
+    retryable = True
+
+
+class HaltedError(SeptetError):
+    """It was ended from outside."""
+
+
 class EvidenceError(SeptetError):
     """What was claimed is not so."""
 

@@ -3,9 +3,14 @@
 import os
 import signal
 import subprocess
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
+
+from septet.errors import HaltedError
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +23,58 @@ class Completed:
     stdout: bytes
     stderr: bytes
     timed_out: bool = False
+
+
+class Halt:
+    """Ends the processes of a piece of work from another thread, and lets it start no more."""
+
+    def __init__(self) -> None:
+        """Begin with no process, and not halted."""
+        self._guard = threading.Lock()
+        self._running: set[int] = set()
+        self._halted = False
+
+    def now(self) -> None:
+        """Kill what runs, and refuse what would be started."""
+        with self._guard:
+            self._halted = True
+            for pid in self._running:
+                kill_group(pid)
+
+    def check(self) -> None:
+        """See that the work may go on.
+
+        Raises:
+            HaltedError: It may not.
+        """
+        if self._halted:
+            raise HaltedError
+
+    @contextmanager
+    def over(self) -> Iterator[None]:
+        """Reach the processes that this thread runs in the block."""
+        token = _HALT.set(self)
+        try:
+            yield
+        finally:
+            _HALT.reset(token)
+
+    @contextmanager
+    def reaching(self, pid: int) -> Iterator[None]:
+        """Kill this process too, if the halt comes before the block's end, and say so then."""
+        with self._guard:
+            self._running.add(pid)
+            if self._halted:
+                kill_group(pid)
+        try:
+            yield
+        finally:
+            with self._guard:
+                self._running.discard(pid)
+        self.check()
+
+
+_HALT: ContextVar[Halt | None] = ContextVar("halt", default=None)
 
 
 def run(  # noqa: PLR0913 -- each is a fact of the process, all by name
@@ -41,7 +98,11 @@ def run(  # noqa: PLR0913 -- each is a fact of the process, all by name
 
     Raises:
         OSError: The program could not be started.
+        HaltedError: The work that it is a part of was halted.
     """
+    halt = _HALT.get()
+    if halt is not None:
+        halt.check()
     process = subprocess.Popen(  # noqa: S603 -- argv comes from the engine
         list(argv),
         env=dict(env),
@@ -53,16 +114,17 @@ def run(  # noqa: PLR0913 -- each is a fact of the process, all by name
         pass_fds=pass_fds,
     )
     timed_out = False
-    try:
-        stdout, stderr = process.communicate(stdin or None, timeout=timeout_seconds)
-    except subprocess.TimeoutExpired:
-        timed_out = True
-        kill_group(process.pid)
-        stdout, stderr = process.communicate()
-    except BaseException:
-        kill_group(process.pid)
-        process.wait()
-        raise
+    with halt.reaching(process.pid) if halt is not None else nullcontext():
+        try:
+            stdout, stderr = process.communicate(stdin or None, timeout=timeout_seconds)
+        except subprocess.TimeoutExpired:
+            timed_out = True
+            kill_group(process.pid)
+            stdout, stderr = process.communicate()
+        except BaseException:
+            kill_group(process.pid)
+            process.wait()
+            raise
     return Completed(tuple(argv), process.returncode, stdout, stderr, timed_out)
 
 

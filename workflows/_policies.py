@@ -8,7 +8,7 @@ from temporalio.workflow import ActivityCancellationType
 
 from septet.contracts.limits import Timeouts
 
-HEARTBEAT_TIMEOUT: Final = timedelta(seconds=30)
+_HEARTBEAT_TIMEOUT: Final = timedelta(seconds=Timeouts().heartbeat_seconds)
 """Three times a server outage of ten seconds: shorter ones discard results that a living worker still holds."""
 
 _STEP_RETRIES: Final = RetryPolicy(
@@ -54,7 +54,7 @@ def step_options(limits: Timeouts) -> ActivityOptions:
     return ActivityOptions(
         start_to_close_timeout=_AGENT_STARTS * timedelta(seconds=limits.wall_seconds) + _AROUND_AN_AGENT,
         schedule_to_close_timeout=_STEP_IN_ALL,
-        heartbeat_timeout=HEARTBEAT_TIMEOUT,
+        heartbeat_timeout=timedelta(seconds=limits.heartbeat_seconds),
         retry_policy=_STEP_RETRIES,
         cancellation_type=ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
     )
@@ -72,7 +72,7 @@ def probe_options(probe_seconds: float) -> ActivityOptions:
 
 WORKSPACE_OPTIONS: Final = ActivityOptions(
     start_to_close_timeout=timedelta(minutes=30),
-    heartbeat_timeout=HEARTBEAT_TIMEOUT,
+    heartbeat_timeout=_HEARTBEAT_TIMEOUT,
     retry_policy=_SHORT_RETRIES,
     cancellation_type=ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
 )

@@ -29,7 +29,7 @@ class Progress:
     tokens: int
     turns: int
     epoch: int
-    """The number of this attempt on the run."""
+    """The number of this attempt: see `Lease`."""
 
 
 @dataclass(slots=True)

@@ -15,13 +15,14 @@ from septet.agents.endings import SUPERSEDED
 from septet.agents.failures import failure_of
 from septet.agents.follow import Progress, Reading, follow
 from septet.agents.launch import Request, launch
+from septet.agents.lease import Lease, busy
 from septet.agents.moves import Accept, Because, GiveUp, Move, Rung, Start, next_move
 from septet.agents.outcome import NO_USAGE, ExitRecord, Outcome
 from septet.agents.runs import Run
 from septet.agents.spent import note_spent, spent_before, spent_in
 from septet.agents.sweep import sweep_leftovers
 from septet.contracts.facts import Usage
-from septet.errors import AgentCrashedError, AgentError, WorkspaceError
+from septet.errors import AgentCrashedError, AgentError
 
 _LOOK_SECONDS: Final = 0.02
 _RECORD_SECONDS: Final = 10.0
@@ -44,8 +45,6 @@ class Carried:
     """The rung that gave the outcome; `None` when nothing had to be recovered."""
     agent_starts: int
     """How often an agent was started for it, over all attempts."""
-    epoch: int
-    """The number of this attempt on the run: effects of one that was superseded must fail."""
     usage: Usage = NO_USAGE
     """What all agents together used that were started for it."""
 
@@ -58,6 +57,7 @@ class Carried:
 async def carry_out(
     request: Request,
     *,
+    lease: Lease,
     on_progress: Callable[[Progress], None],
     before_rerun: Callable[[], Awaitable[object]],
 ) -> Carried:
@@ -67,6 +67,7 @@ async def carry_out(
 
     Args:
         request: What is asked of whom.
+        lease: This attempt's right to start, to end and to write.
         on_progress: Called at the start and every half second; what it raises is raised.
         before_rerun: Awaited before an agent starts anew in a worktree that another one has left as it is: take a
             rescue and return to the step's checkpoint.
@@ -78,10 +79,11 @@ async def carry_out(
         AgentGaveUpError: It crashed on every rung.
         AgentCrashedError: The machine is short of something, or its supervisors end before they start an agent.
         AgentMissingError, AgentRefusedError, AgentError: It could not be started, or not be ended.
-        WorkspaceError: The writer's lock is held, and nobody lives who would hold it.
+        WorkspaceBusyError: The writer's lock is held, and no agent lives that would hold it.
+        SupersededError: A later attempt has begun.
         OSError: The disk or the machine refused.
     """
-    return await _Attempt(request, on_progress, before_rerun).carry_out()
+    return await _Attempt(request, lease, on_progress, before_rerun).carry_out()
 
 
 def last_carried(request: Request) -> Carried | None:
@@ -111,10 +113,12 @@ class _Attempt:
     def __init__(
         self,
         request: Request,
+        lease: Lease | None,
         on_progress: Callable[[Progress], None],
         before_rerun: Callable[[], Awaitable[object]],
     ) -> None:
         self._request = request
+        self._lease = lease
         self._runs = request.means.runs
         self._on_progress = on_progress
         self._before_rerun = before_rerun
@@ -131,7 +135,7 @@ class _Attempt:
         async def nothing() -> None:
             """Do nothing."""
 
-        return cls(request, lambda _: None, nothing)
+        return cls(request, None, lambda _: None, nothing)
 
     def last(self) -> Carried | None:
         """Return what the last run of this key came to."""
@@ -151,6 +155,7 @@ class _Attempt:
 
     async def _join_living(self) -> Carried | None:
         """Adopt the run that lives, or end it if it is not ours; `None`: look again."""
+        self._check_lease()
         living = await asyncio.to_thread(self._runs.living, self._request.order_id)
         if living is not None and not self._is_ours(living):
             await end_agent(living, SUPERSEDED)
@@ -160,10 +165,7 @@ class _Attempt:
         if living is not None and attachment is not None:
             return await self._follow(living, attachment, "adopt")
         if time.monotonic() > self._patience_ends:
-            raise WorkspaceError(
-                f"The writer's lock of {self._request.order_id} is held, and nobody answers who would hold it.",
-                remedy="End the other processes that work on this work order, then `septet retry`.",
-            )
+            raise busy(self._runs, self._request.order_id)
         await asyncio.sleep(_LOOK_SECONDS)
         return None
 
@@ -171,6 +173,7 @@ class _Attempt:
         """Do what follows from what is on disk; nobody lives, and the lock is ours."""
         passed_on = False
         try:
+            self._check_lease()
             found = await asyncio.to_thread(self._look)
             move = found.move
             if not isinstance(move, Start):
@@ -248,7 +251,8 @@ class _Attempt:
         resumed = run.record.resumed_from if run.record is not None else None
         before = spent_before((other for other in runs if other.folder != run.folder), resumed)
         ours = [other for other in runs if self._is_ours(other) and (other.started or other.folder == run.folder)]
-        return Reading(run, self._request.adapter.dialect(before), run.raise_epoch()), ours
+        epoch = self._lease.epoch if self._lease is not None else 0
+        return Reading(run, self._request.adapter.dialect(before), epoch), ours
 
     def _next_move(self, starts: tuple[Because, ...], last: Carried | None) -> Move:
         return next_move(
@@ -268,6 +272,11 @@ class _Attempt:
             raise failure_of(last.outcome, last.run, found.starts, crashed_again=crashed_again)
         return last
 
+    def _check_lease(self) -> None:
+        """See that no later attempt has begun, before anything is started, ended or written."""
+        if self._lease is not None:
+            self._lease.check()
+
     def _is_ours(self, run: Run) -> bool:
         return run.record is not None and run.record.key == self._request.key
 
@@ -281,7 +290,7 @@ def _concluded(reading: Reading, end: ExitRecord, rung: Rung | None, ours: list[
     note_spent(reading.run, outcome)
     others = (run for run in ours if run.folder != reading.run.folder)
     usage = spent_in(others).plus(outcome.usage)
-    return Carried(outcome, reading.run, rung, len(ours), reading.epoch, usage)
+    return Carried(outcome, reading.run, rung, len(ours), usage)
 
 
 def _lay_to_rest(run: Run) -> None:

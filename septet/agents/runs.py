@@ -124,22 +124,6 @@ class Run:
         _write(new, content)
         new.replace(self.folder / name)
 
-    def raise_epoch(self) -> int:
-        """Count one more attempt on this run and return its number; a higher one says that it is superseded."""
-        file = os.open(self.folder / "epoch", os.O_WRONLY | os.O_CREAT | os.O_APPEND, _OWNER_ONLY_FILE)
-        try:
-            os.write(file, b".")
-            return os.lseek(file, 0, os.SEEK_CUR)
-        finally:
-            os.close(file)
-
-    def epoch(self) -> int:
-        """Return the number of the last attempt."""
-        try:
-            return (self.folder / "epoch").stat().st_size
-        except FileNotFoundError:
-            return 0
-
 
 @dataclass(frozen=True, slots=True)
 class Runs:
@@ -150,7 +134,7 @@ class Runs:
 
     def of(self, order_id: str) -> list[Run]:
         """Return a work order's runs in the order of their starts; those that nobody can read come first."""
-        folder = self._folder(order_id)
+        folder = self.folder_of(order_id)
         if not folder.is_dir():
             return []
         runs = [Run(path, _record(path / "run.json")) for path in folder.iterdir() if path.is_dir()]
@@ -170,9 +154,8 @@ class Runs:
         Whoever holds it passes it on to the supervisor of the agent that it starts; it is free when that agent and
         everything below it are dead.
         """
-        folder = self._folder(order_id)
-        folder.mkdir(mode=_OWNER_ONLY_FOLDER, parents=True, exist_ok=True)
-        file = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, _OWNER_ONLY_FILE)
+        self.folder_of(order_id).mkdir(mode=_OWNER_ONLY_FOLDER, parents=True, exist_ok=True)
+        file = os.open(self.lock_of(order_id), os.O_RDWR | os.O_CREAT, _OWNER_ONLY_FILE)
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -194,13 +177,22 @@ class Runs:
         fcntl.flock(lock, fcntl.LOCK_EX)
         return Run(folder, record), lock
 
-    def _folder(self, order_id: str) -> Path:
+    def folder_of(self, order_id: str) -> Path:
+        """Return where a work order's runs lie.
+
+        Raises:
+            InvalidInputError: The id cannot be a folder's name.
+        """
         return self.root / _safe(order_id)
+
+    def lock_of(self, order_id: str) -> Path:
+        """Return the file of the writer's lock."""
+        return self.folder_of(order_id) / "lock"
 
     def _new_folder(self, order_id: str, stem: str) -> Path:
         attempt = 1
         while True:
-            folder = self._folder(order_id) / f"{stem}-{attempt}"
+            folder = self.folder_of(order_id) / f"{stem}-{attempt}"
             with suppress(FileExistsError):
                 folder.mkdir(mode=_OWNER_ONLY_FOLDER, parents=True)
                 return folder

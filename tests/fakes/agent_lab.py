@@ -14,6 +14,7 @@ from septet.agents.adapter import Turn
 from septet.agents.follow import Progress
 from septet.agents.ladder import Carried, carry_out
 from septet.agents.launch import Means, Request
+from septet.agents.lease import Lease
 from septet.agents.registry import adapter_for
 from septet.agents.runs import RUN_VARIABLE, Run, RunKey
 from septet.contracts.limits import Timeouts
@@ -59,11 +60,13 @@ class Lab:
 
     async def carry_out(self, request: Request | None = None) -> Carried:
         """Make one attempt."""
+        request = request or self.request()
+        lease = Lease.take(self.means.runs, request.key)
 
         async def come_back() -> None:
             self.returned.append("returned to the checkpoint")
 
-        return await carry_out(request or self.request(), on_progress=self.progress.append, before_rerun=come_back)
+        return await carry_out(request, lease=lease, on_progress=self.progress.append, before_rerun=come_back)
 
     @property
     def worktree(self) -> Path:

@@ -12,6 +12,7 @@ from septet.agents.adapter import Host, Turn
 from septet.agents.follow import Pace, Progress
 from septet.agents.ladder import carry_out
 from septet.agents.launch import Means, Request
+from septet.agents.lease import Lease
 from septet.agents.registry import adapter_for
 from septet.agents.runs import RunKey, Runs
 from septet.agents.supervisors import Supervisors
@@ -46,7 +47,8 @@ async def attempt(root: Path, program: str, run_id: str, activity_id: str) -> No
     async def no_return() -> None:
         print("returned", flush=True)  # noqa: T201 -- as above
 
-    carried = await carry_out(request, on_progress=follow, before_rerun=no_return)
+    lease = Lease.take(means.runs, request.key)
+    carried = await carry_out(request, lease=lease, on_progress=follow, before_rerun=no_return)
     print("ended", carried.outcome.ended, carried.recovered_by, flush=True)  # noqa: T201 -- as above
 
 

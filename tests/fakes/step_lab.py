@@ -146,6 +146,12 @@ class StepLab:
         return Runs(self.parts.host.state.runs).of("wo-1")
 
     @property
+    def attempts(self) -> list[str]:
+        """The attempts that were written down, one a line."""
+        file = self.parts.host.state.runs / "wo-1" / "attempts.jsonl"
+        return file.read_text(encoding="utf-8").split()
+
+    @property
     def journal(self) -> list[str]:
         """The starts of a program that `agent` wrote."""
         path = self.root / "journal"

@@ -25,6 +25,7 @@ with one for each start of that step in that folder; the last one goes on. Every
             "edits": {"path": "content"},instead of its own edits; `null` deletes
             "crash_after_edits": 1,      SIGKILL to itself after so many edits, or before it answers
             "delay_seconds": 3,          works so long, with events all the time
+            "wait_for": "/a/file",       works until there is such a file, with events all the time
             "idle_seconds": 3,           says nothing for so long
             "hang": true,                never ends
             "ignore_sigterm": true,

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from septet.agents.scripted.sessions import Memory, Session
 
 _TICK_SECONDS = 0.25
+_LOOK_SECONDS = 0.05
 _FOR_EVER_SECONDS = 10.0**8
 _TERMINATED = 143
 """128 + SIGTERM, as claude ends."""
@@ -110,6 +111,7 @@ class Run:
         self._session.answer = self._edit()
         self._session.save()
         self._keep_busy(script.delay_seconds / 2)
+        self._wait_for(script.wait_for)
         time.sleep(_FOR_EVER_SECONDS if script.hang else script.idle_seconds)
         self._hands.crash_before_answering()
 
@@ -166,6 +168,11 @@ class Run:
         while (left := end - time.monotonic()) > 0:
             self._stream.tick()
             time.sleep(min(left, _TICK_SECONDS))
+
+    def _wait_for(self, path: str) -> None:
+        """Be busy until there is such a file."""
+        while path and not Path(path).exists():
+            self._keep_busy(_LOOK_SECONDS)
 
     def _leave_a_process(self, seconds: float) -> None:
         """Start a process in a session of its own that outlives this run and then writes into the folder."""

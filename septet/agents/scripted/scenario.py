@@ -23,6 +23,7 @@ _SCRIPT = {
     "edits": (dict,),
     "crash_after_edits": (int,),
     "delay_seconds": _NUMBER,
+    "wait_for": (str,),
     "idle_seconds": _NUMBER,
     "hang": (bool,),
     "ignore_sigterm": (bool,),
@@ -50,6 +51,7 @@ class Script:
         self.edits: dict[str, str | None] | None = content.get("edits")
         self.crash_after_edits: int | None = content.get("crash_after_edits")
         self.delay_seconds: float = content.get("delay_seconds", 0)
+        self.wait_for: str = content.get("wait_for", "")
         self.idle_seconds: float = content.get("idle_seconds", 0)
         self.hang: bool = content.get("hang", False)
         self.ignore_sigterm: bool = content.get("ignore_sigterm", False)

@@ -16,7 +16,8 @@ from fakes.agent_lab import Lab, carriers, mark_of, supervisor_of, wait_until
 from septet.agents.adapter import Turn
 from septet.agents.attachment import end_agent
 from septet.agents.follow import Pace
-from septet.agents.ladder import Carried, last_carried
+from septet.agents.ladder import Carried, carry_out, last_carried
+from septet.agents.lease import Lease
 from septet.contracts.limits import Timeouts
 from septet.errors import (
     AgentApiError,
@@ -26,7 +27,8 @@ from septet.errors import (
     AgentLimitError,
     AgentMissingError,
     AgentRefusedError,
-    WorkspaceError,
+    SupersededError,
+    WorkspaceBusyError,
 )
 
 ATTEMPTING = Path(__file__).parents[2] / "fakes" / "attempting.py"
@@ -98,7 +100,7 @@ async def test_a_cancelled_attempt_leaves_the_agent_which_the_next_one_adopts(la
     await wait_until(lambda: lab.progress[-1].epoch == 2)
     lab.let_go()
     carried = await second
-    assert (carried.recovered_by, carried.agent_starts, carried.epoch) == ("adopt", 1, 2)
+    assert (carried.recovered_by, carried.agent_starts) == ("adopt", 1)
     assert lab.journal == ["start new"]
 
 
@@ -300,14 +302,34 @@ async def test_a_session_that_had_worked_goes_on_after_a_busy_api(lab: Lab) -> N
 
 
 async def test_two_attempts_at_once_start_one_agent(lab: Lab) -> None:
-    """Two attempts with one key race for the lock: one starts the agent, the other adopts it, both get the outcome."""
+    """Of two attempts with one key the later one carries the turn out, and the earlier one starts no agent beside it."""
     lab.agent("init(); wait_for('../go'); result('done')")
     attempts = [asyncio.ensure_future(lab.carry_out()) for _ in range(2)]
-    await wait_until(lambda: {told.epoch for told in lab.progress} == {1, 2})
+    await wait_until(lambda: 2 in {told.epoch for told in lab.progress})
     lab.let_go()
-    both = await asyncio.gather(*attempts)
-    assert {None, "adopt"} == {carried.recovered_by for carried in both}
+    earlier, later = await asyncio.gather(*attempts, return_exceptions=True)
+    assert isinstance(later, Carried)
+    assert later.outcome.text == "done"
+    assert isinstance(earlier, Carried | SupersededError)
     assert lab.journal == ["start new"]
+
+
+async def test_an_old_attempt_that_wakes_ends_nothing_of_a_later_one(lab: Lab) -> None:
+    """An attempt of an earlier workflow run that looks again finds the later one's agent, and leaves it alone."""
+    lab.agent("init(); wait_for('../go'); result('done')")
+    old = lab.request(run_id="run-1")
+    old_lease = Lease.take(lab.means.runs, old.key)
+    later = asyncio.ensure_future(lab.carry_out(lab.request(run_id="run-2")))
+    await lab.said("system/init")
+    with pytest.raises(SupersededError):
+        await carry_out(old, lease=old_lease, on_progress=lab.progress.append, before_rerun=_never)
+    lab.let_go()
+    assert (await later).outcome.text == "done"
+    assert lab.journal == ["start new"]
+
+
+async def _never() -> None:
+    pytest.fail("a superseded attempt has returned to a checkpoint")
 
 
 async def test_another_workflow_run_ends_what_it_finds_and_starts_anew(lab: Lab) -> None:
@@ -475,15 +497,16 @@ async def test_a_full_context_goes_on_in_a_new_session(lab: Lab) -> None:
     assert lab.returned == []
 
 
-async def test_a_lock_that_nobody_explains_is_an_error(lab: Lab) -> None:
-    """A writer's lock that stays held while no run lives ends the attempt with a remedy, in bounded time."""
+async def test_a_lock_that_no_agent_holds_ends_the_attempt(lab: Lab) -> None:
+    """A writer's lock that stays held while no run lives is named with its holder, and the attempt is tried again."""
     lab.agent("init()")
     lock = lab.means.runs.lock_writer("wo-1")
     assert lock is not None
     try:
         lab.means = replace(lab.means, patience_seconds=0.2)
-        with pytest.raises(WorkspaceError, match="lock"):
+        with pytest.raises(WorkspaceBusyError, match=f"held by process {os.getpid()} ") as busy:
             await lab.carry_out()
+        assert busy.value.remedy
     finally:
         os.close(lock)
 

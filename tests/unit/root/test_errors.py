@@ -20,10 +20,12 @@ def test_an_error_is_its_message_and_its_remedy() -> None:
 
 
 def test_only_what_passes_by_itself_is_tried_again() -> None:
-    """A retry can help where the remote, the forge, the model or a crash is to blame, and nowhere else."""
+    """A retry can help where the remote, the forge, the model, a crash or another writer is to blame."""
     assert {kind.__name__ for kind in KINDS if kind.retryable} == {
         "GitUnavailableError",
         "ForgeUnavailableError",
         "AgentApiUnavailableError",
         "AgentCrashedError",
+        "WorkspaceBusyError",
+        "SupersededError",
     }

@@ -3,6 +3,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import psutil
 import pytest
 
 from septet import processes
+from septet.errors import HaltedError
 
 ENV = {"PATH": os.environ["PATH"]}
 
@@ -102,3 +104,34 @@ def _lives(pid: int) -> bool:
         return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False
+
+
+def test_a_halt_ends_what_runs_and_lets_nothing_more_start() -> None:
+    """A process of halted work is killed with its group; the work learns that it was halted, and starts no other."""
+    halt, began = processes.Halt(), threading.Event()
+    told: list[str] = []
+
+    def work() -> None:
+        with halt.over():
+            began.set()
+            for _ in range(2):
+                try:
+                    processes.run(["/bin/sleep", "60"], env={})
+                except HaltedError as error:
+                    told.append(error.message)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    assert began.wait(10)
+    halt.now()
+    thread.join(10)
+    assert told == ["It was ended from outside."] * 2
+
+
+def test_a_halt_reaches_only_the_work_that_it_is_over() -> None:
+    """Work of another thread, or after the block, goes on."""
+    halt = processes.Halt()
+    with halt.over():
+        assert processes.run(["/bin/true"], env={}).exit_code == 0
+    halt.now()
+    assert processes.run(["/bin/true"], env={}).exit_code == 0

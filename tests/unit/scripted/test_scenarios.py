@@ -171,6 +171,17 @@ def test_delays_talk_and_idleness_is_silent(agent: ScriptedAgent) -> None:
     assert [len(events) for events in ticks] == [4, 0]
 
 
+def test_an_agent_works_until_a_file_is_there(agent: ScriptedAgent, tmp_path: Path) -> None:
+    """With events all the time, and not at all when it is there already."""
+    waiting = agent.start(CLASSIFY, scenario={"steps": {"*": {"wait_for": str(tmp_path / "go")}}})
+    assert waiting.stdout is not None
+    assert any(b'"status"' in line for line in waiting.stdout)
+    (tmp_path / "go").touch()
+    assert waiting.stdout.read().splitlines()
+    assert waiting.wait(30) == 0
+    waiting.communicate()
+
+
 @pytest.mark.parametrize(("argv", "code"), [((), 0), (("--max-turns", "3"), 1)])
 def test_many_turns_reach_the_limit(agent: ScriptedAgent, argv: tuple[str, ...], code: int) -> None:
     """Without `--max-turns` they are only many."""

@@ -1,0 +1,149 @@
+"""Who may write: the work order's latest attempt, with the writer's lock in hand.
+
+Each attempt is written down in the work order's folder before it does anything. One that was stopped for longer
+than its time-out finds a later one there when it wakes, and does nothing more: its commit, push and pull request
+would be the second ones.
+"""
+
+import fcntl
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Self
+
+import msgspec
+
+from septet.agents.lock_holder import holder_of
+from septet.agents.runs import RunKey, Runs
+from septet.errors import SupersededError, WorkspaceBusyError
+
+_FILE: Final = "attempts.jsonl"
+_LOOK_SECONDS: Final = 0.02
+
+
+class Attempt(msgspec.Struct, frozen=True):
+    """An attempt, as the Temporal server numbers it."""
+
+    run_id: str
+    """The workflow's run."""
+    activity_id: str
+    """Counts the activities of a workflow's run."""
+    number: int = 1
+    """Counts the attempts of an activity, and begins anew when a person resets it."""
+    started_at: float = 0.0
+    """When the server handed it out, in seconds by the server's clock."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """One attempt's right to write, which ends when a later attempt begins."""
+
+    runs: Runs
+    order_id: str
+    epoch: int
+    """How many attempts the work order has had on this host, with this one."""
+    _end: int
+    """Where this attempt's line ends: whatever comes behind it is later."""
+
+    @classmethod
+    def take(cls, runs: Runs, key: RunKey, *, number: int = 1, started_at: float = 0.0) -> Self:
+        """Write the attempt down and return its lease.
+
+        Args:
+            runs: The runs of this host.
+            key: Which activity of which work order's run it is.
+            number: Which attempt of that activity.
+            started_at: When the server handed it out, in seconds.
+
+        Raises:
+            SupersededError: A later attempt has begun already: this one was held up between server and host.
+        """
+        order_id = key.workflow_id
+        attempt = Attempt(key.run_id, key.activity_id, number, started_at)
+        with _file(runs, order_id).open("a+b") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            file.seek(0)
+            earlier = [read for line in file.read().splitlines() if (read := _read(line)) is not None]
+            if _is_superseded(attempt, earlier):
+                raise SupersededError(_told(order_id, attempt))
+            # A line that a dying machine left half written ends here; an empty one is passed over.
+            file.write(b"\n" + msgspec.json.encode(attempt))
+            file.flush()
+            return cls(runs, order_id, len(earlier) + 1, os.fstat(file.fileno()).st_size)
+
+    def check(self) -> None:
+        """See that this attempt is still the last one.
+
+        Raises:
+            SupersededError: It is not.
+        """
+        if _file(self.runs, self.order_id).stat().st_size != self._end:
+            raise SupersededError(f"A later attempt at {self.order_id} has begun: this one writes nothing more.")
+
+    @contextmanager
+    def held(self, patience_seconds: float = 30.0) -> Iterator[None]:
+        """Hold the writer's lock for as long as the block lasts; wait for whoever is about to leave it.
+
+        Raises:
+            SupersededError: A later attempt has begun.
+            WorkspaceBusyError: Somebody else keeps it.
+        """
+        bound = time.monotonic() + patience_seconds
+        while (lock := self.runs.lock_writer(self.order_id)) is None:
+            self.check()
+            if time.monotonic() > bound:
+                raise busy(self.runs, self.order_id)
+            time.sleep(_LOOK_SECONDS)
+        try:
+            self.check()
+            yield
+        finally:
+            os.close(lock)
+
+
+def busy(runs: Runs, order_id: str) -> WorkspaceBusyError:
+    """Return the error that says who holds the writer's lock of a work order."""
+    living, holder = runs.living(order_id), holder_of(runs.lock_of(order_id))
+    who = f"the agent of {living.folder}" if living is not None else holder or "a process that nobody names"
+    return WorkspaceBusyError(
+        f"The writer's lock of {order_id} is held by {who}.",
+        remedy="It is free when that one has ended: wait for it, or end it.",
+        retry_after_seconds=5.0,
+    )
+
+
+def _is_superseded(attempt: Attempt, earlier: list[Attempt]) -> bool:
+    """Say whether the last of those that began is a later one, by the server's numbers.
+
+    A run that is not the last one's is a reset when it is new here, and superseded by a reset when it is not. When
+    a person resets an activity, its attempts count from 1 again: the server's clock tells that from an old one.
+    """
+    if not earlier:
+        return False
+    last = earlier[-1]
+    if attempt.run_id != last.run_id:
+        return any(attempt.run_id == other.run_id for other in earlier)
+    ours, theirs = attempt.activity_id, last.activity_id
+    if ours != theirs:
+        return ours.isdecimal() and theirs.isdecimal() and int(ours) < int(theirs)
+    return attempt.number < last.number and attempt.started_at < last.started_at
+
+
+def _told(order_id: str, attempt: Attempt) -> str:
+    return f"Attempt {attempt.number} at activity {attempt.activity_id} of {order_id} comes too late."
+
+
+def _file(runs: Runs, order_id: str) -> Path:
+    folder = runs.folder_of(order_id)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return folder / _FILE
+
+
+def _read(line: bytes) -> Attempt | None:
+    try:
+        return msgspec.json.decode(line, type=Attempt)
+    except msgspec.MsgspecError:
+        return None

@@ -1,0 +1,99 @@
+"""Two attempts at one step, and a cancel in the middle of an effect: one writer, and nothing after the end."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from fakes.agent_lab import wait_until
+from fakes.repositories import Origin, git
+from fakes.step_lab import BRANCH, StepLab
+from temporalio.activity import ActivityCancellationDetails
+from temporalio.exceptions import ApplicationError
+from temporalio.testing import ActivityEnvironment
+
+from septet.contracts.names import Step, Verdict
+from septet.contracts.steps import StepResult
+
+
+def slow_remote(origin: Origin, root: Path) -> Path:
+    """Let each push to the origin begin with a file `pushing` and wait for `go`, which is returned."""
+    hook = origin.bare / "hooks" / "pre-receive"
+    hook.write_text(
+        f"#!/bin/sh\ntouch '{root}/pushing'\nfor n in $(seq 600); do [ -e '{root}/go' ] && exit; sleep 0.05; done\nexit 1\n",
+        encoding="utf-8",
+    )
+    hook.chmod(0o755)
+    return root / "go"
+
+
+def pull_requests(origin: Origin) -> list[str]:
+    """Return the names of the pull requests on the local forge."""
+    tree = git(origin.bare, "ls-tree", "-r", "--name-only", "refs/septet/forge", check=False)
+    return [name for name in tree.splitlines() if "pull" in name]
+
+
+def commits(lab: StepLab) -> int:
+    """Return how many commits the worktree has on top of its base."""
+    return int(git(lab.worktree, "rev-list", "--count", f"{lab.place.base_sha}..HEAD"))
+
+
+async def two_attempts(lab: StepLab, step: Step) -> tuple[asyncio.Task[StepResult], asyncio.Task[StepResult]]:
+    """Return two attempts at one step, whose agent is at its end when both follow it."""
+    await lab.open_to(step)
+    lab.scenario(**{step.value: {"wait_for": str(lab.root / "agent may end")}})
+    call = lab.call(step)
+    earlier = asyncio.ensure_future(lab.running(call))
+    await wait_until(lambda: lab.runs and lab.runs[0].stdout.exists())
+    later = asyncio.ensure_future(lab.running(call))
+    await wait_until(lambda: len(lab.attempts) == 2)
+    (lab.root / "agent may end").touch()
+    return earlier, later
+
+
+@pytest.mark.parametrize("step", [Step.GENERATE_BRANCH, Step.CREATE_COMMIT, Step.CREATE_PULL_REQUEST])
+async def test_a_superseded_attempt_changes_nothing(lab: StepLab, step: Step) -> None:
+    """Of two attempts that see the agent's end only the later one makes branch, commit, push and pull request."""
+    earlier, later = await two_attempts(lab, step)
+    with pytest.raises(ApplicationError) as refused:
+        await earlier
+    assert (refused.value.type, refused.value.non_retryable) == ("Superseded", False)
+    done = await later
+    assert done.verdict is Verdict.DONE
+    assert len(lab.runs) == 1
+    if step is Step.CREATE_COMMIT:
+        assert commits(lab) == 1
+    if step is Step.CREATE_PULL_REQUEST:
+        assert len(pull_requests(lab.origin)) == 1
+
+
+async def test_an_attempt_that_is_superseded_while_it_pushes_opens_no_pull_request(lab: StepLab) -> None:
+    """The later attempt waits for the push to end, finds it done, and opens the one pull request itself."""
+    go = slow_remote(lab.origin, lab.root)
+    await lab.open_to(Step.CREATE_PULL_REQUEST)
+    call = lab.call(Step.CREATE_PULL_REQUEST)
+    earlier = asyncio.ensure_future(lab.running(call))
+    await wait_until((lab.root / "pushing").exists)
+    later = asyncio.ensure_future(lab.running(call))
+    await wait_until(lambda: len(lab.attempts) == 2)
+    go.touch()
+    with pytest.raises(ApplicationError, match="later attempt"):
+        await earlier
+    assert (await later).verdict is Verdict.DONE
+    assert len(pull_requests(lab.origin)) == 1
+    assert len(lab.runs) == 1
+
+
+async def test_a_cancel_ends_a_push_and_no_pull_request_follows(lab: StepLab) -> None:
+    """Cancelled while it pushes, a step ends the push with all its processes: no branch, no pull request, a rescue."""
+    go = slow_remote(lab.origin, lab.root)
+    await lab.open_to(Step.CREATE_PULL_REQUEST)
+    environment = ActivityEnvironment()
+    running = asyncio.ensure_future(lab.running(lab.call(Step.CREATE_PULL_REQUEST), environment))
+    await wait_until((lab.root / "pushing").exists)
+    environment.cancel(ActivityCancellationDetails(cancel_requested=True))
+    cancelled = await asyncio.wait_for(running, 10)
+    go.touch()
+    assert cancelled.verdict is Verdict.CANCELLED
+    assert [rescue.snapshot for rescue in cancelled.rescues] == lab.snapshots("rescue")
+    assert lab.origin.sha(BRANCH) == ""
+    assert pull_requests(lab.origin) == []

@@ -1,0 +1,111 @@
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from septet.agents.lease import Lease
+from septet.agents.runs import RunKey, Runs
+from septet.errors import SupersededError, WorkspaceBusyError
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Runs:
+    """Return the runs of a host that has none."""
+    return Runs(tmp_path / "runs")
+
+
+@pytest.fixture
+def lock(runs: Runs) -> Iterator[int]:
+    """Return the writer's lock, held."""
+    lock = runs.lock_writer("wo-1")
+    assert lock is not None
+    yield lock
+    os.close(lock)
+
+
+def take(runs: Runs, run_id: str = "run-1", activity_id: str = "5", number: int = 1, at: float = 0.0) -> Lease:
+    return Lease.take(runs, RunKey("wo-1", run_id, activity_id), number=number, started_at=at)
+
+
+def test_the_last_attempt_may_write_and_those_before_may_not(runs: Runs) -> None:
+    """Each attempt ends the lease of the one before; epochs count them."""
+    first, second = take(runs), take(runs, number=2)
+    assert (first.epoch, second.epoch) == (1, 2)
+    second.check()
+    with pytest.raises(SupersededError):
+        first.check()
+    with pytest.raises(SupersededError), first.held():
+        pytest.fail("a superseded attempt has the lock")
+    with second.held():
+        assert runs.lock_writer("wo-1") is None
+
+
+@pytest.mark.parametrize(
+    "late",
+    [
+        {"number": 1, "at": 10.0},
+        {"number": 2, "at": 20.0},
+        {"activity_id": "4", "number": 9, "at": 5.0},
+        {"run_id": "run-0", "activity_id": "6"},
+    ],
+)
+def test_an_attempt_that_was_held_up_on_its_way_comes_too_late(runs: Runs, late: dict) -> None:
+    """Lower by the server's numbers, or of a workflow run before the last reset: refused, and nobody's lease ends."""
+    take(runs, "run-0", "3")
+    last = take(runs, number=3, at=30.0)
+    with pytest.raises(SupersededError, match="too late"):
+        take(runs, **late)
+    last.check()
+
+
+@pytest.mark.parametrize(
+    "later",
+    [
+        {"number": 4, "at": 40.0},
+        {"number": 1, "at": 40.0},
+        {"number": 4, "at": 20.0},
+        {"activity_id": "6", "at": 20.0},
+        {"run_id": "run-2", "activity_id": "1", "at": 20.0},
+    ],
+)
+def test_later_attempts_are_let_in(runs: Runs, later: dict) -> None:
+    """So are those that a person lets count from 1 again, those under a clock that was set back, and resets."""
+    last = take(runs, number=3, at=30.0)
+    take(runs, **later).check()
+    with pytest.raises(SupersededError):
+        last.check()
+
+
+def test_half_a_line_is_passed_over(runs: Runs) -> None:
+    """What a machine that lost its power has left does not keep the next attempt out."""
+    take(runs)
+    with (runs.folder_of("wo-1") / "attempts.jsonl").open("ab") as file:
+        file.write(b'\n{"run_id": "ru')
+    assert take(runs).epoch == 2
+
+
+def test_a_lock_that_another_keeps_is_waited_for_and_then_named(runs: Runs, lock: int) -> None:
+    """The error that follows can be tried again, and says who holds the lock."""
+    assert lock
+    with pytest.raises(WorkspaceBusyError, match="held by process") as busy, take(runs).held(0.05):
+        pytest.fail("two have the lock")
+    assert busy.value.retryable
+
+
+def test_who_waits_for_the_lock_learns_that_it_is_superseded(runs: Runs, lock: int) -> None:
+    """An attempt does not wait to the end for a lock that a later one will need."""
+    assert lock
+    waiting, refused = take(runs), threading.Event()
+
+    def wait() -> None:
+        with pytest.raises(SupersededError), waiting.held(30):
+            pytest.fail("two have the lock")
+        refused.set()
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    take(runs, number=2)
+    thread.join(10)
+    assert refused.is_set()
