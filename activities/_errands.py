@@ -1,6 +1,6 @@
 """One call, prepared: what the agent is asked, where, and from which checkpoint."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 from temporalio import activity
@@ -17,6 +17,7 @@ from septet.answers.steps import request_schema_of
 from septet.commands.loader import load
 from septet.commands.prompt import prompt, retry_note
 from septet.commands.values import values
+from septet.contracts.names import Step
 from septet.contracts.steps import FinalizeCall, StepCall
 from septet.git.evidence import Evidence
 from septet.git.place import Place
@@ -96,8 +97,21 @@ def finalizer_errand(host: Host, asked: FinalizeCall) -> Errand:
         tools="none",
         model=wishes.model_for(call.step, call.model or host.settings.model, call.settings),
     )
-    request = _request(host, call, wishes, turn, f"{call.step.value}-finalizer")
+    request = _request(host, call, wishes, turn, _finalizer_of(call.step))
     return Errand(call, place, wishes, request, asked.result.checkpoint or "", _gate(request))
+
+
+def ending_errand(host: Host, call: StepCall) -> Errand:
+    """Look after the last agent of a step that was cancelled, whichever attempt or finalizer started it.
+
+    Raises:
+        SupersededError: A later attempt has begun.
+        NotFoundError, WorkspaceError: The workspace is not on this host, or was not opened to the end.
+    """
+    errand = step_errand(host, call)
+    records = [run.record for run in host.means.runs.of(errand.request.order_id) if run.record is not None]
+    ours = [record for record in records if record.step in {call.step.value, _finalizer_of(call.step)}]
+    return replace(errand, request=replace(errand.request, key=ours[-1].key)) if ours else errand
 
 
 def _request(host: Host, call: StepCall, wishes: RepositorySettings, turn: Turn, name: str) -> Request:
@@ -112,6 +126,10 @@ def _request(host: Host, call: StepCall, wishes: RepositorySettings, turn: Turn,
         limits=wishes.limits_for(call.step, call.limits, call.settings),
         means=host.means,
     )
+
+
+def _finalizer_of(step: Step) -> str:
+    return f"{step.value}-finalizer"
 
 
 def _gate(request: Request) -> Gate:

@@ -59,9 +59,3 @@ async def unhurried(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> 
     except asyncio.CancelledError:
         await asyncio.wait([running])
         raise
-
-
-def cancelled_by_a_person() -> bool:
-    """Whether the work order was cancelled; a stopping worker or a time-out leaves the agent alone."""
-    details = activity.cancellation_details()
-    return details is not None and details.cancel_requested

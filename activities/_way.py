@@ -8,11 +8,13 @@ from typing import Any
 
 import structlog
 
-from activities._errands import AnyClaim, Claim, Errand, finalizer_errand, step_errand
+from activities._ends import CANCELLED as CANCELLED_ORDER
+from activities._ends import end_of_the_work
+from activities._errands import AnyClaim, Claim, Errand, ending_errand, finalizer_errand, step_errand
 from activities._failures import failure, failures_told
 from activities._keeping import keep
 from activities._proof import Proof, RefusedError
-from activities._pulse import Pulse, beating, cancelled_by_a_person, unhurried
+from activities._pulse import Pulse, beating, unhurried
 from activities._rescues import rescues_since
 from activities._results import answer_json, bounded, bounded_text, facts_of
 from activities._room import Host
@@ -25,7 +27,14 @@ from septet.answers.steps import read_step_answer
 from septet.contracts.facts import FileChange, Rescue
 from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import FinalizeCall, StepCall, StepResult
-from septet.errors import AgentGaveUpError, AgentLimitError, EvidenceError, SeptetError, SnapshotError
+from septet.errors import (
+    AgentGaveUpError,
+    AgentLimitError,
+    EvidenceError,
+    SeptetError,
+    SnapshotError,
+    SupersededError,
+)
 from septet.git.evidence import Evidence, gather
 from septet.git.snapshots.tour import Tour
 from septet.git.standing import remember_standing
@@ -75,6 +84,16 @@ class Way:
 
         return await self._guarded(partial(finalizer_errand, self.host, asked), work)
 
+    async def end(self, call: StepCall) -> StepResult:
+        """End what works for a cancelled work order, whose step could not do so itself.
+
+        Raises:
+            ApplicationError: The workspace is not here, or the agent could not be ended.
+        """
+        with failures_told():
+            async with beating():
+                return await self._ended(await unhurried(ending_errand, self.host, call), CANCELLED_ORDER)
+
     async def _guarded(self, prepare: Callable[[], Errand], work: Work) -> StepResult:
         """Do the work; where it fails for good or a person cancels, keep what was done in a rescue."""
         with failures_told():
@@ -83,9 +102,13 @@ class Way:
                 try:
                     return await work(errand, pulse)
                 except asyncio.CancelledError:
-                    if not cancelled_by_a_person():
+                    why = await end_of_the_work()
+                    if why is None:
                         raise
-                    return await self._cancelled(errand)
+                    return await self._ended(errand, why)
+                except SupersededError as error:
+                    _log.warning("attempt_superseded", step=errand.call.step, why=error.message)
+                    raise
                 except SeptetError as error:
                     if error.retryable:
                         raise
@@ -103,12 +126,13 @@ class Way:
             errand.request, lease=lease, on_progress=pulse.follow, before_rerun=partial(unhurried, keep)
         )
 
-    async def _cancelled(self, errand: Errand) -> StepResult:
+    async def _ended(self, errand: Errand, why: str) -> StepResult:
         """End the agent and keep what it did."""
+        errand.gate.lease.check()
         living = await unhurried(errand.request.means.runs.living, errand.request.order_id)
         if living is not None:
             await end_agent(living, CANCELLED)
-        return await unhurried(self._over, errand, Verdict.CANCELLED, "The work order was cancelled.")
+        return await unhurried(self._over, errand, Verdict.CANCELLED, why)
 
     def _over(self, errand: Errand, verdict: Verdict, reason: str) -> StepResult:
         """Keep what was done, and tell what is known; neither hides the other, nor the reason.

@@ -11,6 +11,7 @@ from activities.build_plan import BuildPlan
 from activities.classify_issue import ClassifyIssue
 from activities.create_commit import CreateCommit
 from activities.create_pull_request import CreatePullRequest
+from activities.end_work import EndWork
 from activities.finalize_json import FinalizeJson
 from activities.find_plan_file import FindPlanFile
 from activities.generate_branch import GenerateBranch
@@ -50,8 +51,7 @@ class Parts:
     def living_agents(self) -> list[str]:
         """Return the runs whose agents live, by name."""
         runs = Runs(self.host.state.runs)
-        orders = sorted(path.name for path in self.host.state.runs.iterdir() if path.is_dir())
-        return [run.name for order in orders if (run := runs.living(order)) is not None]
+        return [run.name for order in runs.orders() if (run := runs.living(order)) is not None]
 
 
 @asynccontextmanager
@@ -73,12 +73,13 @@ async def parts_of(settings: Settings) -> AsyncIterator[Parts]:
         CreatePullRequest(way),
     )
     finalizer = FinalizeJson(way, {step.step: step.prove for step in steps})
+    host_activities: list[Activity] = [finalizer.run, *(step.run for step in steps), EndWork(way).run]
     try:
         hosts = Hosts(host)
         yield Parts(
             host,
             [Workspaces(host).open_workspace, hosts.move_workspace],
-            [finalizer.run, *(step.run for step in steps)],
+            host_activities,
             [hosts.probe_host],
         )
     finally:

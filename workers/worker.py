@@ -10,6 +10,7 @@ from temporalio.worker import Worker
 
 from septet.settings import Settings
 from workers.registry import Parts, parts_of
+from workers.strays import looking_after_strays
 from workers.takeover import Tokens, take_over
 from workflows.work_order import WorkOrder
 
@@ -34,6 +35,7 @@ async def running_worker(client: Client, settings: Settings) -> AsyncIterator[Pa
         parts = await stack.enter_async_context(parts_of(settings))
         tokens = Tokens(parts.host.state.tokens)
         await take_over(client, tokens.folder)
+        await stack.enter_async_context(looking_after_strays(client, parts.host))
         await stack.enter_async_context(
             Worker(
                 client,

@@ -1,5 +1,7 @@
 """From what went wrong to what a person reads: type, message, remedy, and what is known of the step."""
 
+import asyncio
+
 from temporalio.exceptions import ActivityError, ApplicationError
 from temporalio.exceptions import TimeoutError as TemporalTimeoutError
 
@@ -23,6 +25,10 @@ class StepFailed(Exception):  # noqa: N818 -- it says what happened to the step
         """Return it as a part of the work order object."""
         said = "; ".join(self.reasons).rstrip(".") or "no reason was given"
         return TaskError(type="StepFailed", message=f"{self.step.value} failed: {said}.", remedy=_GO_ON)
+
+
+class AgentEnded(asyncio.CancelledError):
+    """A cancelled step has ended its agent itself, and its result says what was kept."""
 
 
 def explained(error: BaseException) -> tuple[TaskError, StepResult | None]:

@@ -8,7 +8,7 @@ from temporalio.workflow import ActivityCancellationType
 
 from septet.contracts.limits import Timeouts
 
-_HEARTBEAT_TIMEOUT: Final = timedelta(seconds=Timeouts().heartbeat_seconds)
+HEARTBEAT_TIMEOUT: Final = timedelta(seconds=Timeouts().heartbeat_seconds)
 """Three times a server outage of ten seconds: shorter ones discard results that a living worker still holds."""
 
 _STEP_RETRIES: Final = RetryPolicy(
@@ -31,6 +31,8 @@ _AGENT_STARTS: Final = 3
 """A start, a resume, a rerun: what one activity may take at the most."""
 _AROUND_AN_AGENT: Final = timedelta(minutes=15)
 """Evidence, the repository's own checks, a snapshot, a push."""
+_AGENT_LIVES_ALONE: Final = timedelta(hours=1)
+"""Beyond the orphan limit of 30 minutes, after which a supervisor that nobody follows ends its agent."""
 _STEP_IN_ALL: Final = timedelta(days=7)
 """A usage limit may hold a step back for days; nothing is lost while it waits."""
 
@@ -70,9 +72,22 @@ def probe_options(probe_seconds: float) -> ActivityOptions:
     )
 
 
+def end_options(limits: Timeouts) -> ActivityOptions:
+    """Return the options of the activity that ends a cancelled step's agent.
+
+    A host without a worker is waited for as long as its agent can live there by itself; after that there is none.
+    """
+    return ActivityOptions(
+        schedule_to_close_timeout=_AGENT_LIVES_ALONE,
+        start_to_close_timeout=_AROUND_AN_AGENT,
+        heartbeat_timeout=timedelta(seconds=limits.heartbeat_seconds),
+        retry_policy=_STEP_RETRIES,
+    )
+
+
 WORKSPACE_OPTIONS: Final = ActivityOptions(
     start_to_close_timeout=timedelta(minutes=30),
-    heartbeat_timeout=_HEARTBEAT_TIMEOUT,
+    heartbeat_timeout=HEARTBEAT_TIMEOUT,
     retry_policy=_SHORT_RETRIES,
     cancellation_type=ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
 )

@@ -4,11 +4,12 @@ from typing import ClassVar, Protocol
 
 from temporalio import workflow
 
+from activities.end_work import EndWork
 from activities.finalize_json import FinalizeJson
 from septet.contracts.names import AGENT_NAMES, Step, Verdict
 from septet.contracts.steps import FinalizeCall, StepCall, StepResult
 from workflows._hosts import Hosts, Running
-from workflows._policies import step_options
+from workflows._policies import end_options, step_options
 
 
 class StepActivity(Protocol):
@@ -53,4 +54,15 @@ def _ask(asked: FinalizeCall) -> Running:
         task_queue=asked.call.workspace.task_queue,
         summary=f"{asked.call.step.value}: the answer alone, as JSON (try {asked.attempt})",
         **step_options(asked.call.limits),
+    )
+
+
+async def end_work(call: StepCall) -> StepResult:
+    """End the agent of a cancelled step that could not do so itself, and keep what it did."""
+    return await workflow.execute_activity_method(
+        EndWork.run,
+        call,
+        task_queue=call.workspace.task_queue,
+        summary=f"{AGENT_NAMES[call.step]}: the agent's end and a rescue",
+        **end_options(call.limits),
     )

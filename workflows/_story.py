@@ -100,6 +100,13 @@ class Story:
         self._moved(before, now, f"host {left} is gone: the work order goes on on host {host}")
         return True
 
+    def work_ended(self, result: StepResult, attempt: int, now: datetime) -> None:
+        """Take in what was kept for a cancelled work order, also where no step was under way."""
+        if self.running is not None:
+            self.step_ended(result, attempt, now)
+        kept = (new for new in result.rescues if new not in self.task.rescues)
+        self._change(now, rescues=(*self.task.rescues, *kept))
+
     def ended(self, status: Status, stage: Stage, now: datetime, error: TaskError | None = None) -> None:
         """Close the work order."""
         self.running = None

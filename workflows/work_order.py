@@ -1,8 +1,8 @@
 """The work order: one issue on its way to a pull request."""
 
 import asyncio
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 from temporalio import workflow
@@ -23,11 +23,11 @@ with workflow.unsafe.imports_passed_through():
     from septet.contracts.order import WorkOrderInput
     from septet.contracts.steps import OpenWorkspace, StepCall, StepResult
     from septet.contracts.task import Move, Task, TaskError, TaskStep
-    from workflows._failures import StepFailed, explained
-    from workflows._hosts import Hosts
+    from workflows._failures import AgentEnded, StepFailed, explained
+    from workflows._hosts import Hosts, placed
     from workflows._input import checked_input, takes_raw_input
     from workflows._policies import WORKSPACE_OPTIONS
-    from workflows._steps import StepActivity, take_step
+    from workflows._steps import StepActivity, end_work, take_step
     from workflows._story import Story
     from workflows.search_attributes import values_of
 
@@ -43,6 +43,7 @@ class WorkOrder:
         self._hosts = Hosts(self._story, self._tell)
         self._checkpoint = ""
         self._attempt = 1
+        self._call_under_way: StepCall | None = None
         self._found_by: list[SearchAttributeUpdate[Any]] = []
 
     @workflow.run
@@ -50,7 +51,7 @@ class WorkOrder:
     async def run(self, order: RawValue | None = None, *rest: object) -> Task:
         """Classify, plan, find the plan, branch, implement, commit, open the pull request."""
         self._accept(order, rest)
-        with self._told_to_the_end():
+        async with self._told_to_the_end():
             await self._open_workspace()
             await self._take(ClassifyIssue)
             await self._take(BuildPlan)
@@ -132,13 +133,14 @@ class WorkOrder:
             self._attempt = attempt
             self._story.step_begins(activity.step, workflow.now())
             self._tell()
-            result = await take_step(activity, self._call(activity, attempt, reasons), self._hosts)
+            self._call_under_way = self._call(activity, attempt, reasons)
+            result = await take_step(activity, self._call_under_way, self._hosts)
             self._story.step_ended(result, attempt, workflow.now())
             self._tell()
             if result.verdict is Verdict.DONE:
                 break
             if result.verdict is Verdict.CANCELLED:
-                raise asyncio.CancelledError
+                raise AgentEnded
             reasons = result.reasons
         else:
             raise StepFailed(activity.step, reasons)
@@ -161,14 +163,16 @@ class WorkOrder:
             labels=self._order.labels,
         )
 
-    @contextmanager
-    def _told_to_the_end(self) -> Iterator[None]:
+    @asynccontextmanager
+    async def _told_to_the_end(self) -> AsyncIterator[None]:
         """Let the story end with the truth, however the steps end."""
         try:
             yield
         except StepFailed as failed:
             raise self._failed(failed.error()) from failed
         except (ActivityError, asyncio.CancelledError) as error:
+            if workflow.cancellation_reason() is not None:
+                await self._end_cancelled(error)
             if is_cancelled_exception(error):
                 self._close(Status.CANCELLED, Stage.DONE)
                 raise
@@ -178,6 +182,22 @@ class WorkOrder:
             raise self._failed(task_error) from error
         else:
             self._close(Status.COMPLETED, Stage.REVIEW)
+
+    async def _end_cancelled(self, cause: BaseException) -> None:
+        """See that no agent works for a cancelled work order any more; its step may have seen to it already.
+
+        Raises:
+            asyncio.CancelledError: The work order is closed.
+        """
+        error = None
+        if self._call_under_way is not None and not isinstance(cause, AgentEnded):
+            try:
+                result = await end_work(placed(self._call_under_way, self._hosts.here))
+                self._story.work_ended(result, self._attempt, workflow.now())
+            except ActivityError as failed:
+                error, _ = explained(failed)
+        self._close(Status.CANCELLED, Stage.DONE, error)
+        raise asyncio.CancelledError from cause
 
     def _failed(self, error: TaskError) -> ApplicationError:
         self._close(Status.FAILED, Stage.BLOCKED, error)

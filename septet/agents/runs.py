@@ -140,6 +140,14 @@ class Runs:
         runs = [Run(path, _record(path / "run.json")) for path in folder.iterdir() if path.is_dir()]
         return sorted(runs, key=lambda run: run.record.serial if run.record is not None else 0)
 
+    def orders(self) -> list[str]:
+        """Return the work orders that have runs here."""
+        return sorted(path.name for path in self.root.iterdir() if path.is_dir())
+
+    def is_held(self, order_id: str) -> bool:
+        """Say whether anybody holds a work order's writer's lock: a living agent, or an attempt that writes."""
+        return _is_held(self.lock_of(order_id))
+
     def next_serial(self, order_id: str) -> int:
         """Return the number for a work order's next run; the caller holds the writer's lock."""
         return 1 + max((run.record.serial for run in self.of(order_id) if run.record is not None), default=0)

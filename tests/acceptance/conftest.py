@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from fakes.repositories import Origin, make_origin
 from fakes.septet_command import Septet
+from fakes.shared_server import Host
 
 FILES = {"README.md": "# app\n", "app.py": "print('hello')\n", "CHANGELOG.md": "# Changelog\n\n## Unreleased\n\n"}
 
@@ -45,3 +46,11 @@ def origin(tmp_path: Path) -> Origin:
     repository = make_origin(tmp_path, "app.git")
     repository.push(FILES)
     return repository
+
+
+@pytest.fixture
+def host(served: Septet, tmp_path: Path) -> Iterator[Host]:
+    """A host with a queue of its own on the server that others use too; no worker runs on it yet."""
+    host = Host.beside(served, tmp_path / f"host-{tmp_path.name}")
+    yield host
+    host.septet.end_all()

@@ -7,6 +7,7 @@ from typing import Any
 
 from temporalio import activity
 
+from septet.contracts.facts import Rescue
 from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import FinalizeCall, MoveWorkspace, OpenWorkspace, StepCall, StepResult, Workspace
 
@@ -75,7 +76,17 @@ class Doubles:
             self.calls.append(("move_workspace", asked))
             return self.move_workspace(asked)
 
-        return [open_workspace, move_workspace, finalize_json, *(self._step(step) for step in Step)]
+        @activity.defn(name="end_work")
+        async def end_work(call: StepCall) -> StepResult:
+            self.calls.append(("end_work", call))
+            return ended(
+                call,
+                Verdict.CANCELLED,
+                "cancelled",
+                rescues=(Rescue(snapshot="wo/0009-rescue", reason="cancelled"),),
+            )
+
+        return [open_workspace, move_workspace, finalize_json, end_work, *(self._step(step) for step in Step)]
 
     def workspace(self, asked: OpenWorkspace) -> Workspace:
         """Return a workspace on this test's own queue."""

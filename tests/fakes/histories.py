@@ -9,6 +9,7 @@ from typing import Any, Final
 from fakes.activities import Behaviour, Doubles, done, ended
 from temporalio import activity
 from temporalio.client import Client, WorkflowFailureError, WorkflowHandle, WorkflowHistory
+from temporalio.exceptions import ApplicationError
 from temporalio.worker import Worker
 
 from activities._failures import failure
@@ -71,6 +72,11 @@ async def _until_cancelled(call: StepCall) -> StepResult:
         return ended(call, Verdict.CANCELLED, "cancelled", rescues=(_RESCUE,))
 
 
+async def _until_its_worker_is_gone(call: StepCall) -> StepResult:
+    await _until_cancelled(call)
+    raise ApplicationError("The worker that ran it ended.", type="WorkerGone")
+
+
 async def _cancel(_client: Client, handle: Handle) -> None:
     """Cancel it while its agent works."""
     async with asyncio.timeout(_WITHIN_SECONDS):
@@ -130,6 +136,7 @@ TOLD: Final = {
     "refused": Told({Step.IMPLEMENT_PLAN: [_refused]}),
     "agent-missing": Told({Step.CLASSIFY_ISSUE: [_no_agent]}),
     "cancelled": Told({Step.IMPLEMENT_PLAN: [_until_cancelled]}, event=_cancel),
+    "cancelled-without-worker": Told({Step.IMPLEMENT_PLAN: [_until_its_worker_is_gone]}, event=_cancel),
     "invalid-input": Told(order={"repository": "/app", "issue": "42"}),
     "second-plan": Told({Step.FIND_PLAN_FILE: [_no_plan, done]}),
     "no-plan": Told({Step.FIND_PLAN_FILE: [_no_plan]}),

@@ -121,12 +121,12 @@ class Septet:
 
     def __call__(self, *args: str | Path, cwd: Path | None = None) -> Ended:
         """Run `septet` to its end."""
-        return self._run("septet", *args, cwd=cwd)
+        return self.run_program("septet", *args, cwd=cwd)
 
     def temporal(self, *args: str) -> Ended:
         """Run Temporal's own command line to its end, on the server of this state directory."""
         address = json.loads((self.state / "server.json").read_text(encoding="utf-8"))["address"]
-        return self._run("temporal", *args, "--address", address)
+        return self.run_program("temporal", *args, "--address", address)
 
     @contextmanager
     def up(self, **extra: str) -> Iterator[Running]:
@@ -207,7 +207,8 @@ class Septet:
             text=True,
         )
 
-    def _run(self, program: str, *args: str | Path, cwd: Path | None = None) -> Ended:
+    def run_program(self, program: str, *args: str | Path, cwd: Path | None = None) -> Ended:
+        """Run a program of this environment to its end."""
         completed = subprocess.run(
             [_PROGRAMS / program, *args],
             env=self.env,

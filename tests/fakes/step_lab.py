@@ -110,8 +110,13 @@ class StepLab:
         self, call: StepCall, within: ActivityEnvironment | None = None
     ) -> Coroutine[Any, Any, StepResult]:
         """Return the run of a step, to be awaited; by its environment it can be cancelled."""
-        work = dict(zip(Step, self.parts.host_activities[1:], strict=True))[call.step]
+        work = dict(zip(Step, self.parts.host_activities[1 : 1 + len(Step)], strict=True))[call.step]
         return self._activity(call.step.value, work, call, within)
+
+    async def end_work(self, step: Step) -> StepResult:
+        """End what works in the workspace, as for a cancelled work order."""
+        ended: StepResult = await self._activity("99", self.parts.host_activities[-1], self.call(step))
+        return ended
 
     async def finalize(self, call: StepCall, result: StepResult, attempt: int = 1) -> StepResult:
         """Ask the step's session for its answer alone."""

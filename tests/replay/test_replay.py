@@ -15,6 +15,7 @@ HISTORIES = sorted((Path(__file__).parent / "histories").glob("*.json"))
 ENDS = {
     "agent-missing": "FAILED",
     "cancelled": "CANCELED",
+    "cancelled-without-worker": "CANCELED",
     "invalid-input": "FAILED",
     "no-plan": "FAILED",
     "refused": "FAILED",

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -8,14 +9,16 @@ from typing import Any
 
 import pytest
 from fakes.activities import Doubles, done, ended
+from temporalio import activity
 from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
 from temporalio.common import RawValue
 from temporalio.contrib.pydantic import pydantic_data_converter
-from temporalio.exceptions import ApplicationError
+from temporalio.exceptions import ApplicationError, CancelledError
 from temporalio.worker import Replayer, Worker
 
 from septet.contracts.facts import Rescue
 from septet.contracts.names import Step, Verdict
+from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import Task
 from workflows.work_order import WorkOrder
 
@@ -134,6 +137,33 @@ async def test_a_plan_that_stays_missing_fails_the_work_order(client: Client, do
     async with work_order(client, doubles, ORDER) as handle:
         error = await failure_of(handle)
     assert "find_plan_file failed: there is no plan's file" in error.message
+
+
+async def test_a_cancelled_step_that_could_not_end_its_agent_has_it_ended(
+    client: Client, doubles: Doubles
+) -> None:
+    """When the step's worker was gone, an activity of its own on the host ends the agent and names the rescue."""
+
+    async def gone(call: StepCall) -> StepResult:
+        with contextlib.suppress(asyncio.CancelledError):
+            while True:
+                activity.heartbeat()
+                await asyncio.sleep(0.05)
+        raise ApplicationError("The worker that ran it ended.", type="WorkerGone")
+
+    doubles.steps[Step.BUILD_PLAN] = [gone]
+    async with work_order(client, doubles, {**ORDER, "timeouts": {"heartbeat_seconds": 1}}) as handle:
+        async with asyncio.timeout(30):
+            while not doubles.calls_of(Step.BUILD_PLAN):  # noqa: ASYNC110 -- it can only be looked at
+                await asyncio.sleep(0.02)
+        await handle.cancel()
+        with pytest.raises(WorkflowFailureError) as ended_as:
+            await asyncio.wait_for(handle.result(), 30)
+        task = await handle.query(WorkOrder.work_order)
+    assert isinstance(ended_as.value.cause, CancelledError)
+    assert doubles.names()[-1] == "end_work"
+    assert (task.status, task.stage, task.steps[-1].step) == ("cancelled", "done", "build_plan")
+    assert [rescue.snapshot for rescue in task.rescues] == ["wo/0009-rescue"]
 
 
 @pytest.mark.parametrize(

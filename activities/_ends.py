@@ -1,0 +1,42 @@
+"""Why an activity was cancelled, and whether its agent has to end for it."""
+
+from typing import Final
+
+import structlog
+from temporalio import activity
+from temporalio.client import Client, WorkflowExecutionStatus
+from temporalio.service import RPCError, RPCStatusCode
+
+CLOSED: Final = "The work order was closed from outside."
+CANCELLED: Final = "The work order was cancelled."
+
+_log = structlog.get_logger()
+
+
+async def end_of_the_work() -> str | None:
+    """Return why the agent has to end with its cancelled activity; `None`: it goes on, and others will find it.
+
+    A person's cancel ends it. A worker that stops and an attempt that timed out leave it to the next attempt. When
+    the server does not know the attempt any more, another one has begun, or the work order was reset, or it was
+    terminated: only then is there nobody who would look after the agent.
+    """
+    details = activity.cancellation_details()
+    if details is None:
+        return None
+    if details.cancel_requested:
+        return CANCELLED
+    if details.not_found and await is_closed(activity.client(), activity.info().workflow_id or ""):
+        return CLOSED
+    return None
+
+
+async def is_closed(client: Client, order_id: str) -> bool:
+    """Say whether a work order is closed or forgotten; one that cannot be asked about is not."""
+    try:
+        description = await client.get_workflow_handle(order_id).describe()
+    except RPCError as error:
+        if error.status is RPCStatusCode.NOT_FOUND:
+            return True
+        _log.warning("work_order_not_described", work_order_id=order_id, error=error.message)
+        return False
+    return description.status not in (None, WorkflowExecutionStatus.RUNNING)

@@ -1,0 +1,117 @@
+"""Hosts with workers of their own on a Temporal server that others use too: each has a queue of its own."""
+
+import json
+import signal
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+from fakes.repositories import Origin
+from fakes.septet_command import Running, Septet, until
+
+
+@dataclass
+class Host:
+    """A host on a shared server, and the work orders that its workers take."""
+
+    septet: Septet
+    address: str
+    queue: str
+
+    @classmethod
+    def beside(cls, served: Septet, root: Path) -> "Host":
+        """Return a host with a state directory below `root`, on the server of another machine's `septet up`."""
+        address = json.loads((served.state / "server.json").read_text(encoding="utf-8"))["address"]
+        return cls.at(address, root)
+
+    @classmethod
+    def at(cls, address: str, root: Path) -> "Host":
+        """Return a host with a state directory below `root`, on a server."""
+        queue = f"septet-{root.name}"
+        extra = {"SEPTET_TASK_QUEUE": queue, "TEMPORAL_ADDRESS": address, "SEPTET_MAX_AGENTS": "1"}
+        return cls(Septet(root, extra), address, queue)
+
+    @contextmanager
+    def worker(self, **extra: str) -> Iterator[Running]:
+        """Run a worker, which carries out one step at a time, for as long as the block lasts."""
+        with self.septet.serving("worker", **extra) as running:
+            yield running
+
+    def start(self, origin: Origin, order: str, **fields: Any) -> str:
+        """Start a work order as a person with Temporal's own command line does, and return its id."""
+        asked = {"repository": str(origin.bare), "title": "Do it", "timeouts": {"heartbeat_seconds": 2}, **fields}
+        ended = self.temporal(
+            "workflow", "start", "--task-queue", self.queue, "--type", "WorkOrder", "--workflow-id", order,
+            "--input", json.dumps(asked),
+        )  # fmt: skip
+        assert ended.code == 0, ended
+        return order
+
+    def temporal(self, *args: str) -> Any:
+        """Run Temporal's own command line to its end."""
+        return self.septet.run_program("temporal", *args, "--address", self.address)
+
+    def scenario(self, order: str, **steps: Any) -> Path:
+        """Say what goes wrong in the steps of a work order; return the file that `WAITS` waits for."""
+        go = self.septet.root / f"{order} may go on"
+        told = {step: {"wait_for": str(go), **script} if script.pop("waits", False) else script
+                for step, script in steps.items()}  # fmt: skip
+        self.septet.scenario(order, {"steps": told})
+        return go
+
+    def run_of(self, order: str, name: str) -> Path:
+        """Wait until an agent of a work order works, and return its run's folder."""
+        folder = self.septet.state / "runs" / order / name
+        until(lambda: b'"status"' in _read(folder / "stdout.jsonl"))
+        return folder
+
+    def attempts(self, order: str) -> list[Mapping[str, Any]]:
+        """Return the attempts at a work order that began here."""
+        lines = _read(self.septet.state / "runs" / order / "attempts.jsonl").split()
+        return [json.loads(line) for line in lines]
+
+    def worktree(self, order: str) -> Path:
+        """Return where the agents of a work order work."""
+        return self.septet.state / "workspaces" / order
+
+    def at_work(self, order: str) -> list[psutil.Process]:
+        """Return the processes that work in the worktree of a work order."""
+        return [process for process in self.septet.processes() if _folder(process) == str(self.worktree(order))]
+
+    def rescues(self, order: str) -> list[dict[str, Any]]:
+        """Return what was kept of a work order."""
+        rescues: list[dict[str, Any]] = self.septet("rescue", "list", order, "--json").json["rescues"]
+        return rescues
+
+
+@contextmanager
+def stopped(worker: Running) -> Iterator[None]:
+    """Stop a worker as a partition or a suspended machine does, for as long as the block lasts."""
+    worker.process.send_signal(signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        worker.process.send_signal(signal.SIGCONT)
+
+
+def quiet_for(seconds: float) -> None:
+    """Let a time pass in which something must not happen."""
+    time.sleep(seconds)
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return b""
+
+
+def _folder(process: psutil.Process) -> str:
+    try:
+        return process.cwd()
+    except psutil.Error:
+        return ""

@@ -1,0 +1,84 @@
+"""Agents that nobody will ask for again: their work order was closed unseen, or no worker followed them."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Final
+
+import structlog
+from temporalio.client import Client
+
+from activities._ends import CLOSED, is_closed
+from activities._room import Host
+from septet.agents.attachment import end_agent
+from septet.agents.runs import Run, Runs
+from septet.errors import SeptetError
+
+LOOK_SECONDS: Final = 30.0
+_WHY: Final = "closed"
+_LEFT_ALONE: Final = "orphan_limit"
+
+_log = structlog.get_logger()
+
+
+@asynccontextmanager
+async def looking_after_strays(client: Client, host: Host) -> AsyncIterator[None]:
+    """Look for strays now, and every half minute for as long as the block lasts."""
+
+    async def look() -> None:
+        await asyncio.to_thread(keep_what_was_left_alone, host)
+        while True:
+            await end_strays(client, host)
+            await asyncio.sleep(LOOK_SECONDS)
+
+    task = asyncio.create_task(look())
+    try:
+        yield
+    finally:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
+
+async def end_strays(client: Client, host: Host) -> list[str]:
+    """End the agents whose work orders are closed, keep what they did, and return their runs' names.
+
+    Temporal tells the worker that follows an agent of its work order's termination; where none did, it is asked.
+    """
+    ended = []
+    for run in await asyncio.to_thread(_living, Runs(host.state.runs)):
+        if run.record is None or not await is_closed(client, run.record.key.workflow_id):
+            continue
+        try:
+            await end_agent(run, _WHY)
+        except SeptetError as error:
+            _log.warning("stray_not_ended", run=run.name, error=error.message)
+            continue
+        _log.warning("stray_ended", run=run.name, why=CLOSED)
+        await asyncio.to_thread(_keep, host, run, CLOSED)
+        ended.append(run.name)
+    return ended
+
+
+def keep_what_was_left_alone(host: Host) -> None:
+    """Take a rescue of each worktree whose last agent was ended because no worker followed it any more."""
+    runs = Runs(host.state.runs)
+    for order_id in runs.orders():
+        last = next(reversed(runs.of(order_id)), None)
+        end = last.exit() if last is not None else None
+        if last is not None and end is not None and end.cause == _LEFT_ALONE:
+            _keep(host, last, "no worker had followed the agent for too long, and it was ended")
+
+
+def _living(runs: Runs) -> list[Run]:
+    held = (order_id for order_id in runs.orders() if runs.is_held(order_id))
+    return [run for order_id in held if (run := runs.living(order_id)) is not None]
+
+
+def _keep(host: Host, run: Run, why: str) -> None:
+    """Keep what a run has left; that this fails for one keeps nobody from the others."""
+    try:
+        host.rescue_once(host.place(run.folder.parent.name), why, run.record.step if run.record else "")
+    except (SeptetError, OSError) as error:
+        _log.warning("stray_not_kept", run=run.name, error=str(error))
