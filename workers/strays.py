@@ -11,7 +11,7 @@ from temporalio.client import Client
 
 from activities._ends import CLOSED, is_closed
 from activities._room import Host
-from septet.agents.attachment import end_agent
+from septet.agents.rest import end_all, sweep_order
 from septet.agents.runs import Run, Runs
 from septet.errors import SeptetError
 
@@ -47,11 +47,11 @@ async def end_strays(client: Client, host: Host) -> list[str]:
     Temporal tells the worker that follows an agent of its work order's termination; where none did, it is asked.
     """
     ended = []
-    for run in await asyncio.to_thread(_living, Runs(host.state.runs)):
+    for run in await asyncio.to_thread(_living, host.means.runs):
         if run.record is None or not await is_closed(client, run.record.key.workflow_id):
             continue
         try:
-            await end_agent(run, _WHY)
+            await end_all(host.means.runs, run.folder.parent.name, _WHY)
         except SeptetError as error:
             _log.warning("stray_not_ended", run=run.name, error=error.message)
             continue
@@ -62,12 +62,19 @@ async def end_strays(client: Client, host: Host) -> list[str]:
 
 
 def keep_what_was_left_alone(host: Host) -> None:
-    """Take a rescue of each worktree whose last agent was ended because no worker followed it any more."""
-    runs = Runs(host.state.runs)
+    """Look at what happened while no worker was here: sweep what killed supervisors left, and keep work.
+
+    That is the work of agents that were ended because no worker followed them any more.
+    """
+    runs = host.means.runs
     for order_id in runs.orders():
         last = next(reversed(runs.of(order_id)), None)
-        end = last.exit() if last is not None else None
-        if last is not None and end is not None and end.cause == _LEFT_ALONE:
+        if last is None:
+            continue
+        end = last.exit()
+        if end is None:
+            sweep_order(runs, order_id)
+        elif end.cause == _LEFT_ALONE:
             _keep(host, last, "no worker had followed the agent for too long, and it was ended")
 
 

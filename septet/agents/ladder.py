@@ -18,15 +18,13 @@ from septet.agents.launch import Request, launch
 from septet.agents.lease import Lease, busy
 from septet.agents.moves import Accept, Because, GiveUp, Move, Rung, Start, next_move
 from septet.agents.outcome import NO_USAGE, ExitRecord, Outcome
+from septet.agents.rest import lay_to_rest
 from septet.agents.runs import Run
 from septet.agents.spent import note_spent, spent_before, spent_in
-from septet.agents.sweep import sweep_leftovers
 from septet.contracts.facts import Usage
 from septet.errors import AgentCrashedError, AgentError
 
 _LOOK_SECONDS: Final = 0.02
-_RECORD_SECONDS: Final = 10.0
-"""For a supervisor whose agent has ended to write its record; a disk may be slow."""
 
 _UNSTARTED_BORNE: Final = 3
 _UNSTARTED_WAIT_SECONDS: Final = 30.0
@@ -141,7 +139,7 @@ class _Attempt:
         """Return what the last run of this key came to."""
         ours = [run for run in self._runs.of(self._request.order_id) if run.started and self._is_ours(run)]
         for run in ours:
-            _lay_to_rest(run)
+            lay_to_rest(run)
         last = self._last_of(ours)
         return replace(last, recovered_by=None) if last is not None else None
 
@@ -224,7 +222,7 @@ class _Attempt:
         """Lay to rest what died unseen, and decide by the runs on disk."""
         runs = [run for run in self._runs.of(self._request.order_id) if run.started]
         for run in runs:
-            _lay_to_rest(run)
+            lay_to_rest(run)
         ours = [run for run in runs if self._is_ours(run)]
         last = self._last_of(ours)
         starts = _starts(ours)
@@ -291,17 +289,6 @@ def _concluded(reading: Reading, end: ExitRecord, rung: Rung | None, ours: list[
     others = (run for run in ours if run.folder != reading.run.folder)
     usage = spent_in(others).plus(outcome.usage)
     return Carried(outcome, reading.run, rung, len(ours), usage)
-
-
-def _lay_to_rest(run: Run) -> None:
-    """See to it that a run has its record: one that is only being written is waited for, leftovers are swept."""
-    bound = time.monotonic() + _RECORD_SECONDS
-    while run.exit() is None and run.lives() and time.monotonic() < bound:
-        time.sleep(_LOOK_SECONDS)
-    if run.exit() is None:
-        if run.record is not None:
-            sweep_leftovers(run.record.mark)
-        run.close_as_lost()
 
 
 async def _in_thread(work: Callable[[], T], *, undo: Callable[[T], None]) -> T:

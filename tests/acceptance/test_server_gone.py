@@ -1,0 +1,111 @@
+"""The Temporal server dies while agents work: they go on, and everybody finds each other again."""
+
+import json
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+import pytest
+from fakes.repositories import Origin
+from fakes.septet_command import Septet, free_port, until
+from fakes.shared_server import Host
+
+from septet import processes
+from septet.contracts.names import Step
+from workers.server import temporal_program
+from workflows.search_attributes import ALL
+
+ONCE = [f"{step.number}-{step.value}-1" for step in Step]
+
+
+def server_pid(septet: Septet) -> int:
+    """Return the process of the embedded server, as its state directory tells it."""
+    try:
+        return int(json.loads((septet.state / "server.json").read_text(encoding="utf-8"))["server_pid"])
+    except FileNotFoundError:
+        return 0
+
+
+def test_up_starts_its_killed_server_again_and_work_orders_go_on(septet: Septet, origin: Origin) -> None:
+    """A server killed under two agents is back on the same database; both work orders complete, no agent starts anew."""
+    with septet.up() as up:
+        host = Host(septet, up.address, "septet")
+        waits = host.scenario("wo-waits", implement_plan={"waits": True})
+        ends = host.scenario("wo-ends", implement_plan={"waits": True})
+        for order in ("wo-waits", "wo-ends"):
+            host.start(origin, order, timeouts={})
+        for order in ("wo-waits", "wo-ends"):
+            host.run_of(order, "5-implement_plan-1")
+        before = server_pid(septet)
+        os.kill(before, signal.SIGKILL)
+        ends.touch()
+        until((septet.state / "runs" / "wo-ends" / "5-implement_plan-1" / "exit.json").exists)
+        until(lambda: server_pid(septet) not in {0, before})
+        until(lambda: any("server_started_again" in line for line in up.errors))
+        assert host.at_work("wo-waits")
+        waits.touch()
+        assert [septet.closed(order)["status"] for order in ("wo-waits", "wo-ends")] == ["completed", "completed"]
+        assert [septet.runs(order) for order in ("wo-waits", "wo-ends")] == [ONCE, ONCE]
+        assert up.process.poll() is None
+
+
+def test_up_ends_with_a_message_when_its_server_cannot_be_started_again(septet: Septet) -> None:
+    """A server that is dead for good ends `up` with exit code 4, the end of the server's log, and where that is."""
+    with septet.up() as up:
+        database = septet.state / "temporal.db"
+        database.rename(septet.root / "temporal.db")
+        database.mkdir()
+        os.kill(server_pid(septet), signal.SIGKILL)
+        assert up.process.wait(60) == 4
+        until(lambda: len(up.lines) == 2)
+        told = json.loads(up.lines[1])["error"]
+    assert "did not answer" in told["message"]
+    assert str(septet.state / "server.log") in told["remedy"]
+    assert not (septet.state / "server.json").exists()
+
+
+@contextmanager
+def external_server(folder: Path, port: int) -> Iterator[psutil.Process]:
+    """Run a Temporal server that nobody of ours started, for as long as the block lasts."""
+    kinds = {key.name: key.indexed_value_type.name.capitalize() for key in ALL}
+    argv = [
+        str(temporal_program()),
+        *("server", "start-dev", "--ip", "127.0.0.1", "--port", str(port), "--headless", "--log-level", "error"),
+        *("--db-filename", str(folder / "server.db")),
+        *(part for name, kind in kinds.items() for part in ("--search-attribute", f"{name}={kind}")),
+    ]
+    env = {"PATH": os.environ["PATH"], "HOME": str(folder)}
+    process = processes.start_detached(argv, env=env, log=folder / "server.log")
+    try:
+        yield psutil.Process(process.pid)
+    finally:
+        process.kill()
+        process.wait(30)
+
+
+@pytest.fixture
+def port() -> int:
+    return free_port()
+
+
+def test_workers_find_an_external_server_again(tmp_path: Path, origin: Origin, port: int) -> None:
+    """Results that came while the server was dead arrive when it is back, and the work order completes."""
+    host = Host.at(f"127.0.0.1:{port}", tmp_path / "host")
+    go = host.scenario("wo-external", implement_plan={"waits": True})
+    with external_server(tmp_path, port) as server:
+        until(lambda: host.septet("board", "--json").code == 0)
+        with host.worker() as worker:
+            host.start(origin, "wo-external", timeouts={})
+            host.run_of("wo-external", "5-implement_plan-1")
+            server.kill()
+            go.touch()
+            until((host.septet.state / "runs" / "wo-external" / "5-implement_plan-1" / "exit.json").exists)
+            assert worker.process.poll() is None
+            with external_server(tmp_path, port):
+                until(lambda: host.septet("board", "--json").code == 0)
+                assert host.septet.closed("wo-external")["status"] == "completed"
+                assert host.septet.runs("wo-external") == ONCE
+                assert worker.end(signal.SIGTERM) == 0

@@ -1,0 +1,101 @@
+"""What killed supervisors and absent workers leave: swept, ended and kept before anything else writes."""
+
+import asyncio
+import os
+import signal
+from dataclasses import replace
+
+from fakes.agent_lab import carriers, mark_of, supervisor_of, wait_until
+from fakes.step_lab import StepLab
+from temporalio.activity import ActivityCancellationDetails
+from temporalio.testing import ActivityEnvironment
+
+from septet.agents.runs import Run
+from septet.contracts.names import Step, Verdict
+from septet.contracts.steps import StepResult
+from workers.registry import parts_of
+from workers.strays import keep_what_was_left_alone
+
+_WRITES_ON = """
+def write_on():
+    while True:
+        with open('src/leftover.txt', 'a') as file:
+            file.write('x')
+        time.sleep(0.002)
+
+if not resumed:
+    init()
+    detached(write_on)
+    turn('m1')
+    time.sleep(300)
+before = os.path.getsize('src/leftover.txt')
+time.sleep(0.3)
+alone = os.path.getsize('src/leftover.txt') == before
+write('src/app.py', 'fixed')
+answer({'success': alone, 'summary': 'Alone.' if alone else 'Somebody else writes here.',
+        'key_changes_made': [], 'key_learnings': []})
+"""
+"""An agent whose tool leaves its process group and session, and writes for as long as it lives."""
+
+
+async def _at_work(lab: StepLab) -> tuple[asyncio.Task[StepResult], ActivityEnvironment, Run]:
+    """Return a step whose agent has such a tool."""
+    lab.agent(_WRITES_ON)
+    await lab.open_to(Step.IMPLEMENT_PLAN)
+    environment = ActivityEnvironment()
+    running = asyncio.ensure_future(lab.running(lab.call(Step.IMPLEMENT_PLAN), environment))
+    await wait_until((lab.worktree / "src/leftover.txt").exists)
+    return running, environment, lab.runs[0]
+
+
+async def _left(running: asyncio.Task[StepResult], environment: ActivityEnvironment) -> None:
+    """Let the step's worker stop; its agent goes on."""
+    environment.cancel(ActivityCancellationDetails(worker_shutdown=True))
+    await asyncio.wait([running])
+
+
+async def test_a_tool_that_outlives_its_killed_supervisor_is_swept_before_the_agent_goes_on(lab: StepLab) -> None:
+    """A tool in a session of its own is found by the run's mark, and the resumed agent is alone in the worktree."""
+    running, _, run = await _at_work(lab)
+    assert len(carriers(mark_of(run))) == 2
+    os.kill(supervisor_of(run), signal.SIGKILL)
+    done = await running
+    assert (done.verdict, done.result_text, done.recovered_by) == (Verdict.DONE, "Alone.", "resume")
+    assert carriers(mark_of(run)) == []
+
+
+async def test_the_rescue_of_a_cancelled_work_order_is_taken_when_nothing_writes_any_more(lab: StepLab) -> None:
+    """Agent, tools and what a killed supervisor has left are dead first: no byte is written after the rescue."""
+    running, environment, run = await _at_work(lab)
+    await _left(running, environment)
+    os.kill(supervisor_of(run), signal.SIGKILL)
+    ended = await lab.end_work(Step.IMPLEMENT_PLAN)
+    assert ended.verdict is Verdict.CANCELLED
+    assert carriers(mark_of(run)) == []
+    (rescue,) = ended.rescues
+    assert not lab.parts.host.differs(lab.place, rescue.snapshot)
+
+
+async def test_a_living_agent_of_a_cancelled_work_order_is_ended_by_its_host(lab: StepLab) -> None:
+    """What its step could not do is done by an activity of its own: agent and tool are dead, and the facts are told."""
+    running, environment, run = await _at_work(lab)
+    await _left(running, environment)
+    assert len(carriers(mark_of(run))) == 2
+    ended = await lab.end_work(Step.IMPLEMENT_PLAN)
+    assert (ended.verdict, ended.agent_starts, ended.run) == (Verdict.CANCELLED, 1, run.name)
+    assert carriers(mark_of(run)) == []
+    assert [rescue.snapshot for rescue in ended.rescues] == lab.snapshots("rescue")
+
+
+async def test_what_a_lonely_agent_did_is_kept_by_the_next_worker_once(lab: StepLab) -> None:
+    """An agent that nobody followed ends by itself; a starting worker takes one rescue, however often it starts."""
+    settings = lab.parts.host.settings.model_copy(update={"orphan_limit_seconds": 0.2})
+    async with parts_of(settings) as parts:
+        running, environment, run = await _at_work(replace(lab, parts=parts))
+        await _left(running, environment)
+        end = await wait_until(run.exit)
+        assert end.cause == "orphan_limit"
+        for _ in range(2):
+            keep_what_was_left_alone(parts.host)
+    assert len(lab.snapshots("rescue")) == 1
+    assert carriers(mark_of(run)) == []
