@@ -30,13 +30,19 @@ async def end_of_the_work() -> str | None:
     return None
 
 
-async def is_closed(client: Client, order_id: str) -> bool:
-    """Say whether a work order is closed or forgotten; one that cannot be asked about is not."""
+async def is_closed(client: Client, order_id: str, *, when_unknown: bool = True) -> bool:
+    """Say whether a work order is closed; one that cannot be asked about is not.
+
+    Args:
+        client: The server.
+        order_id: The work order.
+        when_unknown: What to say of one that the server does not know: it was deleted, or is another server's.
+    """
     try:
         description = await client.get_workflow_handle(order_id).describe()
     except RPCError as error:
         if error.status is RPCStatusCode.NOT_FOUND:
-            return True
+            return when_unknown
         _log.warning("work_order_not_described", work_order_id=order_id, error=error.message)
         return False
     return description.status not in (None, WorkflowExecutionStatus.RUNNING)

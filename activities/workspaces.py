@@ -45,7 +45,9 @@ class Workspaces:
         """
         with failures_told():
             async with beating():
-                return await unhurried(self._open, asked, activity.info().workflow_run_id or "")
+                return await unhurried(
+                    self._open, asked, asked.first_run_id or activity.info().workflow_run_id or ""
+                )
 
     def _open(self, asked: OpenWorkspace, run_id: str) -> Workspace:
         host = self.host

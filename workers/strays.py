@@ -45,10 +45,11 @@ async def end_strays(client: Client, host: Host) -> list[str]:
     """End the agents whose work orders are closed, keep what they did, and return their runs' names.
 
     Temporal tells the worker that follows an agent of its work order's termination; where none did, it is asked.
+    Agents of work orders that it does not know, which may be another server's, are left to their orphan limit.
     """
     ended = []
     for run in await asyncio.to_thread(_living, host.means.runs):
-        if run.record is None or not await is_closed(client, run.record.key.workflow_id):
+        if run.record is None or not await is_closed(client, run.record.key.workflow_id, when_unknown=False):
             continue
         try:
             await end_all(host.means.runs, run.folder.parent.name, _WHY)

@@ -111,6 +111,7 @@ class WorkOrder:
                 description=order.description,
                 base=order.base,
                 agent=order.agent,
+                first_run_id=workflow.info().first_execution_run_id,
             ),
             summary=f"workspace for {order.repository}",
             **WORKSPACE_OPTIONS,

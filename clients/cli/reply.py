@@ -19,6 +19,7 @@ from septet.errors import (
     SeptetError,
     ServerNotReachedError,
     UsageError,
+    WorkspaceBusyError,
 )
 
 
@@ -41,6 +42,7 @@ _EXIT_CODES: Final[Mapping[type[SeptetError], ExitCode]] = {
     NotFoundError: ExitCode.NOT_FOUND,
     ServerNotReachedError: ExitCode.SERVER_NOT_REACHED,
     RefusedTransitionError: ExitCode.REFUSED,
+    WorkspaceBusyError: ExitCode.REFUSED,
     AlreadyRunningError: ExitCode.ALREADY_RUNNING,
 }
 _MACHINE: Final = "See that the path is right, may be read and written by you, and that the disk has room."

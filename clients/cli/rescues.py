@@ -1,11 +1,16 @@
 """`septet rescue`: list the snapshots of this host, and restore one."""
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from rich.text import Text
 
 from clients.cli import tables
 from clients.cli.reply import Reply, reply
+from septet.agents.lease import busy
+from septet.agents.runs import Runs
 from septet.errors import NotFoundError
 from septet.git.engine import Git
 from septet.git.snapshots.restore import restore as restore_snapshot
@@ -30,16 +35,39 @@ def list_(order_id: str | None, *, everything: bool, as_json: bool) -> None:
 
 
 def restore(name: str, to: Path, *, as_json: bool) -> None:
-    """Restore a snapshot, bit for bit, into a new or empty folder."""
+    """Restore a snapshot, bit for bit, into a new or empty folder; not where an agent works."""
     target = to.expanduser().absolute()
 
     async def work() -> Reply:
-        vault, snapshot = _find(load_settings(), name)
-        restore_snapshot(vault, snapshot, target)
+        settings = load_settings()
+        vault, snapshot = _find(settings, name)
+        with _writing_in(StateDir(settings.state_dir), target):
+            restore_snapshot(vault, snapshot, target)
         row = {**_row(snapshot), "restored_to": str(target)}
         return Reply({"rescue": row}, lambda: tables.console().print(Text(f"{name} is in {target}.")))
 
     reply(work, as_json=as_json)
+
+
+@contextmanager
+def _writing_in(state: StateDir, target: Path) -> Iterator[None]:
+    """Be the one writer of a work order for as long as the block lasts, where the target lies in its workspace.
+
+    Raises:
+        WorkspaceBusyError: An agent works there, or an attempt of its step writes.
+    """
+    below, inside = target.resolve(), state.workspaces.resolve()
+    if not below.is_relative_to(inside) or below == inside:
+        yield
+        return
+    order_id, runs = below.relative_to(inside).parts[0], Runs(state.runs)
+    lock = runs.lock_writer(order_id)
+    if lock is None:
+        raise busy(runs, order_id)
+    try:
+        yield
+    finally:
+        os.close(lock)
 
 
 def _find(settings: Settings, name: str) -> tuple[Git, Snapshot]:

@@ -20,6 +20,8 @@ class OpenWorkspace(Wire):
     description: str | None = None
     base: str | None = None
     agent: str | None = None
+    first_run_id: str = ""
+    """The work order's first workflow run: resets have others, and are the same work order all the same."""
 
 
 class Workspace(Wire):

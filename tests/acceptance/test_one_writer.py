@@ -1,7 +1,10 @@
 """Partitions, and ends that no worker sees: one writer in a worktree, and none that nobody asked for."""
 
+import json
+import signal
+
 from fakes.repositories import Origin, git
-from fakes.septet_command import until
+from fakes.septet_command import Septet, until
 from fakes.shared_server import Host, stopped
 
 from septet.contracts.names import Step
@@ -50,13 +53,14 @@ def test_a_terminated_work_order_ends_its_agent(host: Host, origin: Origin) -> N
 def test_a_worker_that_starts_ends_the_agent_of_a_work_order_that_was_terminated_meanwhile(
     host: Host, origin: Origin
 ) -> None:
-    """Terminated while no worker lived, a work order has its agent until a worker of its host starts."""
+    """A worker that is told to stop leaves the agent alive and says so; the next one ends it if it is not wanted."""
     host.scenario("wo-stray", classify_issue={"waits": True, "edits": {"half.txt": "half done\n"}})
     with host.worker() as first:
         host.start(origin, "wo-stray")
         host.run_of("wo-stray", "1-classify_issue-1")
         until((host.worktree("wo-stray") / "half.txt").exists)
-        first.kill()
+        assert first.end(signal.SIGTERM) == 0
+        until(lambda: any("1-classify_issue-1 lives on" in line for line in first.errors))
         host.temporal("workflow", "terminate", "--workflow-id", "wo-stray")
         assert host.at_work("wo-stray")
         with host.worker():
@@ -84,3 +88,43 @@ def test_a_work_order_that_was_cancelled_while_no_worker_lived_ends_with_the_nex
     assert [row["snapshot"] for row in shown["rescues"]] == [row["snapshot"] for row in host.rescues("wo-later")]
     assert shown["steps"][-1]["step"] == "classify_issue"
     assert shown["steps"][-1]["rescue"]
+
+
+def test_a_reset_ends_the_agent_that_it_finds_and_begins_at_the_checkpoint(host: Host, origin: Origin) -> None:
+    """Reset while an agent works, a step starts anew from its own checkpoint; what was done is in a rescue."""
+    host.scenario("wo-reset", classify_issue=[{"waits": True, "edits": {"half.txt": "half done\n"}}, {}])
+    with host.worker():
+        host.start(origin, "wo-reset")
+        run = host.run_of("wo-reset", "1-classify_issue-1")
+        until((host.worktree("wo-reset") / "half.txt").exists)
+        reset = host.temporal(
+            "workflow", "reset", "--workflow-id", "wo-reset", "--type", "FirstWorkflowTask", "--reason", "again"
+        )
+        assert reset.code == 0, reset
+        task = host.septet.closed("wo-reset")
+        (rescue,) = host.rescues("wo-reset")
+    assert task["status"] == "completed"
+    assert host.septet.runs("wo-reset") == sorted([*ONCE, "1-classify_issue-2"])
+    assert json.loads((run / "exit.json").read_text(encoding="utf-8"))["why"] == "superseded"
+    assert "half.txt" not in git(origin.bare, "ls-tree", "-r", "--name-only", task["branch_name"])
+    assert "checkpoint" in rescue["reason"]
+
+
+def test_a_person_is_no_second_writer(served: Septet, origin: Origin) -> None:
+    """While an agent works, neither a restore into its workspace nor a retry is let in: exit code 5, and who is there."""
+    order = served.scenario("wo-busy", {"steps": {"classify_issue": {"delay_seconds": 60}}})
+    assert served("run", "--repo", origin.bare, "--title", "Be busy", "--id", order, "--json").code == 0
+    run = served.state / "runs" / order / "1-classify_issue-1"
+    until((run / "stdout.jsonl").exists)
+    base = served("rescue", "list", order, "--all", "--json").json["rescues"][0]["snapshot"]
+    inside = served.state / "workspaces" / order / "back"
+    for refused, named in (
+        (served("rescue", "restore", base, "--to", inside, "--json"), str(run)),
+        (served("retry", order, "--json"), "is running"),
+    ):
+        assert refused.code == 5, refused
+        assert named in refused.error["message"]
+        assert refused.error["remedy"]
+    assert not inside.exists()
+    assert served("cancel", order, "--json").json["task"]["status"] == "cancelled"
+    assert served("rescue", "restore", base, "--to", inside, "--json").code == 0

@@ -232,6 +232,11 @@ class Septet:
         return any(str(self.state) in text for text in told)
 
 
+def at_work(septet: Septet, worktree: Path) -> list[psutil.Process]:
+    """Return the processes that work in a worktree."""
+    return [process for process in septet.processes() if _folder(process) == str(worktree)]
+
+
 def until(found: Callable[[], Found | None], seconds: float = WITHIN_SECONDS) -> Found:
     """Wait until `found` returns something true, and return it."""
     deadline = time.monotonic() + seconds
@@ -246,6 +251,13 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+def _folder(process: psutil.Process) -> str:
+    try:
+        return process.cwd()
+    except (psutil.Error, OSError):
+        return ""
 
 
 def _collect(stream: Any, lines: list[str]) -> None:

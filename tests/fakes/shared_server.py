@@ -2,7 +2,6 @@
 
 import json
 import signal
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from typing import Any
 
 import psutil
 from fakes.repositories import Origin
-from fakes.septet_command import Running, Septet, until
+from fakes.septet_command import Running, Septet, at_work, until
 
 
 @dataclass
@@ -56,10 +55,9 @@ class Host:
         return self.septet.run_program("temporal", *args, "--address", self.address)
 
     def scenario(self, order: str, **steps: Any) -> Path:
-        """Say what goes wrong in the steps of a work order; return the file that `WAITS` waits for."""
+        """Say what goes wrong in the steps of a work order; return the file for which those wait that have `waits`."""
         go = self.septet.root / f"{order} may go on"
-        told = {step: {"wait_for": str(go), **script} if script.pop("waits", False) else script
-                for step, script in steps.items()}  # fmt: skip
+        told = {step: _waiting(script, go) for step, script in steps.items()}
         self.septet.scenario(order, {"steps": told})
         return go
 
@@ -80,7 +78,7 @@ class Host:
 
     def at_work(self, order: str) -> list[psutil.Process]:
         """Return the processes that work in the worktree of a work order."""
-        return [process for process in self.septet.processes() if _folder(process) == str(self.worktree(order))]
+        return at_work(self.septet, self.worktree(order))
 
     def rescues(self, order: str) -> list[dict[str, Any]]:
         """Return what was kept of a work order."""
@@ -98,9 +96,12 @@ def stopped(worker: Running) -> Iterator[None]:
         worker.process.send_signal(signal.SIGCONT)
 
 
-def quiet_for(seconds: float) -> None:
-    """Let a time pass in which something must not happen."""
-    time.sleep(seconds)
+def _waiting(script: Any, go: Path) -> Any:
+    """Return a script, or a list of them, with the file to wait for."""
+    if isinstance(script, list):
+        return [_waiting(one, go) for one in script]
+    rest = {key: value for key, value in script.items() if key != "waits"}
+    return {"wait_for": str(go), **rest} if "waits" in script else rest
 
 
 def _read(path: Path) -> bytes:
@@ -108,10 +109,3 @@ def _read(path: Path) -> bytes:
         return path.read_bytes()
     except FileNotFoundError:
         return b""
-
-
-def _folder(process: psutil.Process) -> str:
-    try:
-        return process.cwd()
-    except psutil.Error:
-        return ""

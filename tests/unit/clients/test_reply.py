@@ -17,6 +17,7 @@ from septet.errors import (
     SeptetError,
     ServerNotReachedError,
     UsageError,
+    WorkspaceBusyError,
 )
 
 
@@ -42,6 +43,7 @@ def _end(answer: Reply | BaseException, *, as_json: bool) -> int:
         (NotFoundError("x"), 3),
         (ServerNotReachedError("x"), 4),
         (RefusedTransitionError("x"), 5),
+        (WorkspaceBusyError("x"), 5),
         (AlreadyRunningError("x"), 6),
     ],
 )
