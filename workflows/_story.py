@@ -75,6 +75,11 @@ class Story:
         if result.verdict is Verdict.DONE:
             self._learn(result, now)
 
+    @property
+    def waits_for_host(self) -> bool:
+        """Whether the host that has the workspace is gone."""
+        return self.task.status is Status.WAITING and self.task.stage is Stage.BLOCKED
+
     def host_missing(self, error: TaskError, now: datetime) -> bool:
         """Wait for a host that is gone, and say why; return whether that is news."""
         if self.task.error == error:
@@ -87,7 +92,7 @@ class Story:
 
     def host_answers(self, now: datetime) -> bool:
         """Go on after a wait for a host; return whether there was one."""
-        if self.task.status is not Status.WAITING or self.task.stage is not Stage.BLOCKED:
+        if not self.waits_for_host:
             return False
         self._change(now, status=Status.RUNNING, stage=Stage.EXECUTING, error=None)
         self._moved(Stage.BLOCKED.value, now, "the host answers again")

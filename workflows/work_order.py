@@ -187,13 +187,16 @@ class WorkOrder:
     async def _end_cancelled(self, cause: BaseException) -> None:
         """See that no agent works for a cancelled work order any more; its step may have seen to it already.
 
+        A host that is gone is not waited for: its next worker ends what it finds there.
+
         Raises:
             asyncio.CancelledError: The work order is closed.
         """
         error = None
-        if self._call_under_way is not None and not isinstance(cause, AgentEnded):
+        call, ended = self._call_under_way, isinstance(cause, AgentEnded)
+        if call is not None and not ended and not self._story.waits_for_host:
             try:
-                result = await end_work(placed(self._call_under_way, self._hosts.here))
+                result = await end_work(placed(call, self._hosts.here))
                 self._story.work_ended(result, self._attempt, workflow.now())
             except ActivityError as failed:
                 error, _ = explained(failed)

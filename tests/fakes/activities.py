@@ -86,7 +86,7 @@ class Doubles:
                 rescues=(Rescue(snapshot="wo/0009-rescue", reason="cancelled"),),
             )
 
-        return [open_workspace, move_workspace, finalize_json, end_work, *(self._step(step) for step in Step)]
+        return [open_workspace, move_workspace, finalize_json, *(self._step(step) for step in Step), end_work]
 
     def workspace(self, asked: OpenWorkspace) -> Workspace:
         """Return a workspace on this test's own queue."""
