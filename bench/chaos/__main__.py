@@ -1,0 +1,92 @@
+"""`python -m bench.chaos [--runs N] [--seed N] [--kinds worker,agent]`: kill, look, print a table, write JSON."""
+
+import argparse
+import asyncio
+import signal
+import sys
+from collections.abc import Sequence
+from typing import cast
+
+from rich.console import Console
+
+from bench.chaos.account import Account
+from bench.chaos.laws import broken
+from bench.chaos.plan import KINDS, ROLLING_STEP_SECONDS, USUAL, Kind, Plan
+from bench.chaos.report import as_json, evidence, table, write
+from bench.chaos.side import Naive, Septet, Side
+from bench.chaos.trial import tried
+from bench.machine import machine, version
+
+_TERMINATED = 143
+"""128 + SIGTERM, as a shell says it."""
+_FILE_COLUMNS = 180
+"""The table's width where no terminal tells one."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Carry the trials out; the exit code is 1 where a law is broken."""
+    asked = _arguments(argv)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(_TERMINATED))  # so that what was started is ended
+    plan = _plan(asked)
+    on, of = machine(), version()
+    console = Console()
+    if not console.is_terminal:
+        console.width = _FILE_COLUMNS
+    sides: list[Side] = [Septet(), Naive()] if asked.naive else [Septet()]
+    accounts: dict[str, Account] = {}
+    for side in sides:
+        with console.status(f"{plan.runs} work orders: {side.name}"):
+            accounts[side.name] = Account(asyncio.run(tried(side, plan)))
+    laws = broken(accounts[sides[0].name])
+    where = f"{on.cores} cores of {on.cpu}, load {on.load_before}"
+    console.print(table(accounts, f"Chaos, seed {plan.seed}. Septet {of}: {where}"))
+    own = accounts[sides[0].name]
+    console.print(f"recovered by: {dict(own.all.recovered_by)}; {own.all.wall_seconds} s")
+    for line in evidence(own):
+        console.print(line, style="red", markup=False)
+    console.print(f"Broken: {', '.join(laws)}" if laws else "Every law holds.")
+    print(write(as_json(accounts, plan, on, of, laws)))
+    return 1 if laws else 0
+
+
+def _plan(asked: argparse.Namespace) -> Plan:
+    rolling = asked.kinds == ("worker-rolling",)
+    return Plan(
+        runs=asked.runs,
+        at_once=asked.at_once or (asked.runs if rolling else Plan.at_once),
+        seed=asked.seed,
+        kinds=asked.kinds,
+        every_seconds=asked.every_seconds,
+        step_seconds=asked.step_seconds or (ROLLING_STEP_SECONDS if rolling else Plan.step_seconds),
+        partition_seconds=asked.partition_seconds,
+        partitions=asked.partitions,
+        minutes=asked.minutes,
+    )
+
+
+def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="chaos", description="Kill at random, and see that nothing is lost.")
+    parser.add_argument("--runs", type=int, default=20, help="work orders (default: 20)")
+    parser.add_argument("--minutes", type=float, help="start no work order after so long")
+    parser.add_argument("--at-once", type=int, help="work orders at once (default: 8; rolling: all)")
+    parser.add_argument("--seed", type=int, default=7, help="of the hand that kills (default: 7)")
+    parser.add_argument("--kinds", type=_kinds, default=USUAL, help=f"some of {','.join(KINDS)}")
+    parser.add_argument("--every-seconds", type=float, default=1.5, help="between two kills, on average")
+    parser.add_argument("--step-seconds", type=float, help="what an agent works in a step (5; rolling: 10)")
+    parser.add_argument("--partition-seconds", type=float, default=35.0, help="how long a worker stands still")
+    parser.add_argument("--partitions", type=int, default=2, help="the most in a trial")
+    parser.add_argument("--naive", action=argparse.BooleanOptionalAction, default=True, help="the baseline too")
+    return parser.parse_args(argv)
+
+
+def _kinds(text: str) -> tuple[Kind, ...]:
+    asked = tuple(text.split(","))
+    if unknown := sorted(set(asked) - set(KINDS)):
+        raise argparse.ArgumentTypeError(f"{', '.join(unknown)} is none of {', '.join(KINDS)}")
+    if "worker-rolling" in asked and len(asked) > 1:
+        raise argparse.ArgumentTypeError("worker-rolling stands alone")
+    return cast("tuple[Kind, ...]", asked)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,235 @@
+"""The agent of the chaos program: claude's command line and stream, real edits, a tool, and a journal of its own.
+
+It works in units, and remembers in its session which ones are done. Started anew it begins at the first one;
+resumed it looks what is there and goes on. What it does is noted outside its tree, in the folder that
+`SEPTET_SCRIPTED_CHAOS` names. A lock there, which its tools hold too, tells it of another writer in its tree.
+`SEPTET_SCRIPTED_STEP_SECONDS` is how long a step takes.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2]))  # started without site-packages: it must be quick
+
+from septet.agents.scripted.arguments import parse
+from septet.agents.scripted.events import Stream
+from septet.agents.scripted.scenario import Scenario
+from septet.agents.scripted.sessions import Memory, UnknownSessionError
+from septet.agents.scripted.task import step_of
+
+UNITS = 6
+BEAT_SECONDS = 0.1
+TOOL_TRIES = 5
+TERMINATED = 143
+
+
+class Journal:
+    """What one agent process did: one line for each event, each in one write."""
+
+    def __init__(self, folder: Path, order: str) -> None:
+        """Open a file of its own, and try the lock of the tree."""
+        place = folder / order
+        place.mkdir(parents=True, exist_ok=True)
+        name = place / f"{time.time_ns()}-{os.getpid()}.jsonl"
+        self._file = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
+        self._lock = os.open(place / "tree.lock", os.O_RDWR | os.O_CREAT, 0o600)
+        self.alone = False
+        self.look_for_another()
+
+    def note(self, event: str, **facts: object) -> None:
+        """Write one event down."""
+        os.write(self._file, json.dumps({"at": time.time(), "event": event, **facts}).encode() + b"\n")
+
+    def look_for_another(self) -> None:
+        """Take the tree's lock; while another agent or its tool holds it, there are two writers."""
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self.alone = True
+        except BlockingIOError:
+            self.alone = False
+
+
+class Hands:
+    """What writes into the tree."""
+
+    def __init__(self, journal: Journal, *, looks_first: bool) -> None:
+        """Work in the current folder; `looks_first`: leave alone what an earlier process has written."""
+        self._journal = journal
+        self._looks_first = looks_first
+
+    def fresh(self, stem: str) -> str:
+        """Return a path to write to: for a resumed agent one where nothing is yet."""
+        number = 1
+        while self._looks_first and Path(f"{stem}-{number}.txt").exists():
+            number += 1
+        return f"{stem}-{number}.txt"
+
+    def write(self, path: str, text: str) -> None:
+        """Write a file whole or not at all, and note it before and after: death may come in between."""
+        content = text.encode()
+        facts = {
+            "path": path,
+            "sha256": hashlib.sha256(content).hexdigest(),
+            "blob": hashlib.sha1(b"blob %d\0%b" % (len(content), content), usedforsecurity=False).hexdigest(),
+            "size": len(content),
+        }
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        new = Path(f".git/chaos-{os.getpid()}")
+        new.write_bytes(content)
+        self._journal.note("writes", **facts)
+        new.replace(path)
+        self._journal.note("wrote", **facts)
+
+    def tool(self, path: str, seconds: float) -> bool:
+        """Let a process in a session of its own work and then write; return whether it came to its end."""
+        child = os.fork()
+        if child == 0:
+            os.setsid()
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            time.sleep(seconds)
+            if path:
+                self.write(path, f"A tool wrote this: {os.urandom(64).hex()}\n" * 4)
+            os._exit(0)
+        self._journal.note("tool", pid=child, born=born(child))
+        return os.waitpid(child, 0)[1] == 0
+
+
+class Work:
+    """One start."""
+
+    def __init__(self, journal: Journal, hands: Hands, stream: Stream, step: str) -> None:
+        """Begin nothing yet."""
+        self._journal, self._hands, self._stream, self._step = journal, hands, stream, step
+        self._order = Path.cwd().name
+
+    def unit(self, number: int, seconds: float) -> None:
+        """Do one unit: think, edit, let a tool work, edit once more."""
+        begin = time.monotonic()
+        self._think(seconds / 3)
+        if self._step == "build_plan":
+            self._plan(number)
+        elif self._step == "implement_plan":
+            self._edit(number, seconds / 3)
+        elif number == UNITS // 2:
+            self._use_tool("", seconds / 3)
+        self._think(max(seconds - (time.monotonic() - begin), 0))
+
+    def _plan(self, number: int) -> None:
+        if number == UNITS:
+            self._hands.write(plan_path(self._order), f"# Chore: {self._order}\n\nWrite the parts.\n")
+        else:
+            self._hands.write(self._hands.fresh(f"specs/{self._order}-note-{number}"), noise())
+
+    def _edit(self, number: int, seconds: float) -> None:
+        path = self._hands.fresh(f"work/{self._order}/part-{number}")
+        call = self._stream.call("Write", file_path=path)
+        self._hands.write(path, f"draft {noise()}")
+        self._stream.returned(call, "written", {"type": "create"})
+        if number % 2 == 0:
+            self._use_tool(self._hands.fresh(f"work/{self._order}/tool-{number}"), seconds)
+        else:
+            self._think(seconds)
+        self._hands.write(path, f"final {noise()}")
+
+    def _use_tool(self, path: str, seconds: float) -> None:
+        for _ in range(TOOL_TRIES):
+            call = self._stream.call("Bash", command="make work")
+            done = self._hands.tool(path, seconds)
+            self._stream.returned(call, "done" if done else "killed", {"stdout": ""}, failed=not done)
+            if done:
+                return
+
+    def _think(self, seconds: float) -> None:
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0:
+            time.sleep(min(left, BEAT_SECONDS))
+            self._stream.tick()
+            self._journal.note("beat")
+            if not self._journal.alone:
+                self._journal.look_for_another()
+
+
+def answer_of(step: str, order: str) -> dict[str, object]:
+    """Return what a step answers."""
+    answers: dict[str, dict[str, object]] = {
+        "classify_issue": {"issue_class": "/chore"},
+        "build_plan": {"plan_path": plan_path(order), "summary": "Write the parts."},
+        "find_plan_file": {"plan_path": plan_path(order)},
+        "generate_branch": {"branch_name": f"chore-{order}-chaos"},
+        "implement_plan": {"success": True, "summary": "Done.", "key_changes_made": ["work"], "key_learnings": []},
+        "create_commit": {"commit_message": f"chore: work of {order}"},
+    }
+    return answers.get(step, {"title": f"chore: {order}", "body": "Parts were written."})
+
+
+def plan_path(order: str) -> str:
+    """Return where the plan is."""
+    return f"specs/{order}-planner-chaos.md"
+
+
+def noise() -> str:
+    """Return a text that nobody wrote before."""
+    return f"{os.urandom(64).hex()}\n" * 8
+
+
+def born(pid: int) -> int:
+    """Return when a process started, in the kernel's ticks: with it, a pid names one process only."""
+    return int(Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(") ")[2].split(" ")[19])
+
+
+def main() -> int:
+    """Do one start and return the exit code."""
+    signal.signal(signal.SIGTERM, lambda *_: os._exit(TERMINATED))
+    arguments = parse(sys.argv[1:])
+    prompt = sys.stdin.read()
+    memory = Memory(Path(os.environ["SEPTET_SCRIPTED_HOME"]))
+    try:
+        session = memory.resume(arguments.resume) if arguments.resume else memory.begin(arguments.session_id)
+    except UnknownSessionError:
+        sys.stderr.write(f"No conversation found with session ID: {arguments.resume}\n")
+        return 1
+    if not arguments.resume:
+        session.step = step_of(prompt, arguments.schema)
+        session.save()
+    stream = Stream(sys.stdout.buffer, arguments, Scenario("chaos", {}), session)
+    stream.init(str(Path.cwd()), prompt)
+    answer = answer_of(session.step, Path.cwd().name)
+    if not arguments.without_tools:
+        play(memory, stream, session.id, session.step, resumed=bool(arguments.resume))
+    stream.call("StructuredOutput", **answer)
+    stream.answer(json.dumps(answer), answer if arguments.schema else None)
+    return 0
+
+
+def play(memory: Memory, stream: Stream, session_id: str, step: str, *, resumed: bool) -> None:
+    """Do the units of a step that are not done yet."""
+    journal = Journal(Path(os.environ["SEPTET_SCRIPTED_CHAOS"]), Path.cwd().name)
+    journal.note(
+        "start",
+        pid=os.getpid(),
+        born=born(os.getpid()),
+        step=step,
+        resumed=resumed,
+        run=os.environ.get("SEPTET_RUN", ""),
+        second=not journal.alone,
+    )
+    work = Work(journal, Hands(journal, looks_first=resumed), stream, step)
+    seconds = float(os.environ["SEPTET_SCRIPTED_STEP_SECONDS"]) / UNITS
+    for number in range(memory.counted(session_id, "unit") + 1, UNITS + 1):
+        begin = time.monotonic()
+        work.unit(number, seconds)
+        memory.count(session_id, "unit")
+        journal.note("unit", number=number, seconds=round(time.monotonic() - begin, 3))
+    journal.note("end")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

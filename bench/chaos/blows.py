@@ -1,0 +1,131 @@
+"""What the hand can do: each blow kills something, brings back what a machine would bring back, and is noted."""
+
+import asyncio
+import random
+import signal
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+
+from bench.chaos.adoptions import Followed, attached_at, followed
+from bench.chaos.ground import Ground, Worker
+from bench.chaos.journal import Life
+from bench.chaos.kills import Adoption, Kill
+from bench.chaos.plan import DEADLY, DEATHS_BORNE, Kind, Plan
+from bench.chaos.processes import NOBODY
+from bench.chaos.side import Side
+
+_SERVER_AWAY_SECONDS = (0.3, 4.0)
+_TOOL_SECONDS = 3.0
+_LOOK_SECONDS = 0.05
+_BOTH_SECONDS = 5.0
+"""How long a woken worker and its successor serve together."""
+
+
+@dataclass
+class Blows:
+    """Kills on one ground. A blow that would hit no living agent is not struck."""
+
+    ground: Ground
+    side: Side
+    plan: Plan
+    chance: random.Random
+    beside: asyncio.TaskGroup
+    """For what takes long."""
+    kills: list[Kill] = field(default_factory=list)
+    adoptions: list[Adoption] = field(default_factory=list)
+    _deaths: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """Of agents, by work order and step."""
+    _partitions: int = 0
+    _parted: list[Followed] = field(default_factory=list)
+    """What a worker followed when it was made to stand still."""
+
+    async def one(self, kind: Kind) -> None:
+        """Kill an agent, its supervisor, or its tool; a tool works for moments only, and is waited for."""
+        deadline = time.monotonic() + (_TOOL_SECONDS if kind == "tool" else 0.0)
+        while not (living := self._bearing(kind)):
+            if time.monotonic() >= deadline:
+                return
+            await asyncio.sleep(_LOOK_SECONDS)
+        life = self.chance.choice(living)
+        aim = {
+            "agent": life.pid,
+            "supervisor": life.pid.parent,
+            "tool": life.tools[-1] if life.tools else NOBODY,
+        }
+        if life.lives and aim[kind].signal(signal.SIGKILL):
+            self._deaths[life.order, life.step] += kind in DEADLY
+            self._note(kind, [life], target=life.name)
+
+    async def worker(self, kind: Kind) -> None:
+        """End the worker, by force or politely, and start its successor at once."""
+        worker = self.ground.workers[-1]
+        hits = self._carried_by(worker)
+        if not worker.ready or not hits:
+            return
+        runs = followed(self.ground.state, hits)
+        self._note(kind, hits)
+        await worker.end(signal.SIGKILL if kind == "worker" else signal.SIGTERM)
+        started = self.beside.create_task(worker.start())
+        for run in runs:
+            self.beside.create_task(self._see_adopted(kind, run, worker, started))
+
+    async def server(self) -> None:
+        """Kill the server and start it again after a while, on the same database."""
+        server, living = self.ground.server, self.ground.journal.living()
+        if not server.up.is_set() or not living:
+            return
+        away = self.chance.uniform(*_SERVER_AWAY_SECONDS)
+        self._note("server", living)
+        await server.kill()
+
+        async def come_back() -> None:
+            await asyncio.sleep(away)
+            await server.start()
+
+        self.beside.create_task(come_back())
+
+    async def partition(self) -> None:
+        """Let the worker stand still for long while a successor serves; then let both serve for a while."""
+        worker = self.ground.workers[-1]
+        hits = self._carried_by(worker)
+        if not worker.ready or not hits or self._partitions >= self.plan.partitions or self._parted:
+            return
+        self._partitions += 1
+        self._parted = followed(self.ground.state, hits)
+        worker.pid.signal(signal.SIGSTOP)
+        self._note("partition", hits)
+        successor = Worker(worker.argv, worker.env, worker.folder, worker.server)
+        self.ground.workers.append(successor)
+        self.beside.create_task(successor.start())
+        self.beside.create_task(self._wake(worker))
+
+    async def _wake(self, worker: Worker) -> None:
+        await asyncio.sleep(self.plan.partition_seconds)
+        worker.pid.signal(signal.SIGCONT)
+        self._parted = []
+        await asyncio.sleep(_BOTH_SECONDS)
+        await worker.end(signal.SIGTERM)
+        self.ground.workers.remove(worker)
+
+    async def _see_adopted(self, kind: Kind, run: Followed, worker: Worker, started: "asyncio.Task[None]") -> None:
+        at = await attached_at(run, lambda: started.done() and not worker.ready)
+        await asyncio.wait([started])
+        if at is not None and worker.ready:
+            self.adoptions.append(Adoption(kind, max(at - worker.ready_at, 0.0)))
+
+    def _bearing(self, kind: Kind) -> list[Life]:
+        """Return the living agents that can be hit and whose work orders bear it."""
+        living = self.ground.journal.living()
+        if kind == "tool":
+            return [life for life in living if any(tool.lives for tool in life.tools[-1:])]
+        return [life for life in living if self._deaths[life.order, life.step] < DEATHS_BORNE]
+
+    def _carried_by(self, worker: Worker) -> list[Life]:
+        """Return the living agents that a worker has attached to: not those of one that stands still."""
+        stalled = {run.life.name for run in self._parted if not run.attached_again}
+        living = [life for life in self.ground.journal.living() if life.name not in stalled]
+        return [life for life in living if self.side.carried_by(worker.pid, life)]
+
+    def _note(self, kind: Kind, lives: list[Life], target: str = "") -> None:
+        self.kills.append(Kill(kind, time.time(), frozenset(life.name for life in lives), target))

@@ -1,0 +1,80 @@
+"""What git and the forge say of a trial. Nothing here asks the engine."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from septet import processes
+
+_FORGE = "refs/septet/forge"
+_MINUTES = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Delivered:
+    """What the origin has of one work order."""
+
+    order: str
+    branches: tuple[str, ...] = ()
+    commits: int = 0
+    """On all its branches, beyond the base."""
+    pushes: int = 0
+    """Updates of its branches."""
+    pull_requests: int = 0
+    """Whose branch is there."""
+
+    @property
+    def completed(self) -> bool:
+        """Whether there is a pull request of a branch with a commit."""
+        return self.pull_requests > 0 and self.commits > 0
+
+
+def delivered(origin: Path, order: str, env: Mapping[str, str]) -> Delivered:
+    """Return what an origin has of a work order: all its branches have the order's id in their names."""
+    refs = _git(origin, env, "for-each-ref", "--format=%(refname)", "refs/heads").split()
+    branches = [ref for ref in refs if f"-{order}-" in ref]
+    if not branches:
+        return Delivered(order)
+    commits = _git(origin, env, "rev-list", "--count", *branches, "--not", "refs/heads/main")
+    logs = [origin / "logs" / ref for ref in branches]
+    pushes = sum(len(log.read_bytes().splitlines()) for log in logs if log.exists())
+    heads = [f"refs/heads/{pull['head']}" for pull in _pull_requests(origin, env)]
+    pull_requests = sum(head in branches for head in heads)
+    return Delivered(order, tuple(branches), int(commits), pushes, pull_requests)
+
+
+def blobs_in(repository: Path, env: Mapping[str, str]) -> set[str]:
+    """Return the ids of all objects that any ref of a repository reaches."""
+    return {
+        line.partition(" ")[0] for line in _git(repository, env, "rev-list", "--objects", "--all").splitlines()
+    }
+
+
+def blobs_in_vaults(folder: Path, env: Mapping[str, str]) -> set[str]:
+    """Return what all snapshots hold that lie below a folder."""
+    return set().union(*(blobs_in(vault, env) for vault in folder.glob("*/vaults/*.git")))
+
+
+def blobs_in_tree(folder: Path, env: Mapping[str, str]) -> set[str]:
+    """Return git's ids of all files that lie below a folder, but for git's own."""
+    files = [path for path in folder.rglob("*") if path.is_file() and ".git" not in path.parts]
+    if not files:
+        return set()
+    names = "".join(f"{path}\n" for path in files).encode()
+    done = processes.run(["git", "hash-object", "--no-filters", "--stdin-paths"], env=env, stdin=names)
+    return set(done.stdout.decode().split())
+
+
+def _pull_requests(origin: Path, env: Mapping[str, str]) -> list[dict[str, str]]:
+    if not _git(origin, env, "for-each-ref", _FORGE):
+        return []
+    names = _git(origin, env, "ls-tree", "--name-only", _FORGE).split()
+    return [json.loads(_git(origin, env, "show", f"{_FORGE}:{name}")) for name in names if name.startswith("pull")]
+
+
+def _git(repository: Path, env: Mapping[str, str], *args: str) -> str:
+    done = processes.run(["git", "--git-dir", str(repository), *args], env=env, timeout_seconds=_MINUTES)
+    if done.exit_code != 0:
+        raise RuntimeError(f"git {args[0]} of {repository}: {done.stderr.decode(errors='replace').strip()}")
+    return done.stdout.decode().strip()

@@ -1,0 +1,211 @@
+"""What a trial stands on: a folder, bare origins, a Temporal server and workers, each of which can be killed."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+from temporalio.client import Client
+from temporalio.contrib.pydantic import pydantic_data_converter
+
+from bench.chaos.journal import Journal
+from bench.chaos.plan import Plan
+from bench.chaos.processes import NOBODY, Pid
+from bench.machine import ROOT
+from bench.repository import make_repository
+from bench.stage import scratch
+from septet import processes
+from septet.errors import ServerNotReachedError
+from septet.state import StateDir
+from workers.server import Ports, embedded_server, free_port
+
+_ORIGINS = 2
+_TRIES = 20
+_STOP_SECONDS = 60.0
+_AGENT = '#!/bin/sh\nexec "{python}" -I -S "{program}" "$@"\n'
+
+
+class Server:
+    """The Temporal server, which loses nothing when it is killed."""
+
+    def __init__(self, state: StateDir, env: Mapping[str, str]) -> None:
+        """Start nothing yet."""
+        self._state, self._env = state, env
+        self._ports = Ports(free_port(), free_port())
+        self._life = AsyncExitStack()
+        self.up = asyncio.Event()
+        self.pid = NOBODY
+
+    @property
+    def address(self) -> str:
+        """Where it answers, before and after a kill."""
+        return f"127.0.0.1:{self._ports.server}"
+
+    async def start(self) -> None:
+        """Start it on its database.
+
+        Raises:
+            ServerNotReachedError: It did not answer, however often it was started.
+        """
+        for left in reversed(range(3)):
+            try:
+                told = await self._life.enter_async_context(embedded_server(self._state, self._ports, self._env))
+                break
+            except ServerNotReachedError:
+                if not left:
+                    raise
+        self.pid = Pid.of(told.server_pid)
+        self.up.set()
+
+    async def kill(self) -> None:
+        """Kill it."""
+        self.up.clear()
+        self.pid.signal(signal.SIGKILL)
+        await self._life.aclose()
+
+    async def stop(self) -> None:
+        """End it politely."""
+        self.up.clear()
+        await self._life.aclose()
+
+
+@dataclass
+class Worker:
+    """One worker process after the other."""
+
+    argv: Sequence[str]
+    env: Mapping[str, str]
+    folder: Path
+    server: Server
+    pid: Pid = NOBODY
+    ready_at: float = 0.0
+    _process: "subprocess.Popen[bytes] | None" = None
+
+    @property
+    def ready(self) -> bool:
+        """Whether it serves."""
+        return self.ready_at > 0 and self.pid.lives
+
+    async def start(self) -> None:
+        """Start one and wait until it serves; one that finds no server is started again.
+
+        Raises:
+            RuntimeError: None of many came to serve.
+        """
+        for _ in range(_TRIES):
+            await self.server.up.wait()
+            with (self.folder / "worker.log").open("ab") as log:
+                self._process = subprocess.Popen(  # noqa: ASYNC220 -- it starts in a millisecond
+                    list(self.argv), cwd=self.folder, env=dict(self.env), stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE, stderr=log, start_new_session=True,
+                )  # fmt: skip
+            self.pid = Pid.of(self._process.pid)
+            if await asyncio.to_thread(_said_something, self._process):
+                self.ready_at = time.time()
+                return
+            await asyncio.to_thread(self._process.wait)
+            await asyncio.sleep(0.5)
+        raise RuntimeError(f"No worker came to serve: see {self.folder / 'worker.log'}.")
+
+    async def end(self, number: signal.Signals) -> None:
+        """End it by a signal and wait for its end."""
+        self.ready_at = 0.0
+        if self._process is None:
+            return
+        self.pid.signal(number)
+        try:
+            await asyncio.to_thread(self._process.wait, _STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.pid.signal(signal.SIGKILL)
+            await asyncio.to_thread(self._process.wait)
+        if self._process.stdout is not None:
+            self._process.stdout.close()
+
+
+def _said_something(process: "subprocess.Popen[bytes]") -> bool:
+    return process.stdout is not None and process.stdout.readline() != b""
+
+
+@dataclass
+class Ground:
+    """Where one trial takes place."""
+
+    folder: Path
+    server: Server
+    client: Client
+    env: dict[str, str]
+    """The environment of all that is started here: `HOME` is in the folder, so that leftovers can be told."""
+    journal: Journal
+    origins: list[Path]
+    workers: list[Worker] = field(default_factory=list)
+
+    @property
+    def state(self) -> Path:
+        """The state directory of the host."""
+        return self.folder / "host"
+
+    def origin_of(self, number: int) -> Path:
+        """Return the repository of the work order of this number."""
+        return self.origins[number % len(self.origins)]
+
+
+@asynccontextmanager
+async def ground(plan: Plan) -> AsyncIterator[Ground]:
+    """Lay the ground, with the server running, for as long as the block lasts."""
+    with scratch() as folder:
+        env = _environ(folder, plan)
+        origins = [_origin(folder / f"origin-{number}.git", number, env) for number in range(_ORIGINS)]
+        server = Server(StateDir(folder / "server"), env)
+        await server.start()
+        client = await Client.connect(server.address, data_converter=pydantic_data_converter)
+        laid = Ground(
+            folder,
+            server,
+            client,
+            {**env, "TEMPORAL_ADDRESS": server.address},
+            Journal(folder / "journal"),
+            origins,
+        )
+        try:
+            yield laid
+        finally:
+            for worker in laid.workers:
+                worker.pid.signal(signal.SIGCONT)
+                await worker.end(signal.SIGTERM)
+            await server.stop()
+
+
+def _environ(folder: Path, plan: Plan) -> dict[str, str]:
+    home, agent = folder / "home", folder / "agent.sh"
+    home.mkdir()
+    (folder / "host").mkdir(mode=0o700)
+    python = Path(psutil.Process().exe())
+    agent.write_text(_AGENT.format(python=python, program=Path(__file__).with_name("agent.py")), encoding="utf-8")
+    agent.chmod(0o755)
+    return {
+        "PATH": os.environ["PATH"],
+        "HOME": str(home),
+        "LANG": "C.UTF-8",
+        "PYTHONPATH": str(ROOT),
+        "SEPTET_STATE_DIR": str(folder / "host"),
+        "SEPTET_LOG_LEVEL": "warning",
+        "SEPTET_LOG_FORMAT": "json",
+        "SEPTET_SCRIPTED_PATH": str(agent),
+        "SEPTET_SCRIPTED_CHAOS": str(folder / "journal"),
+        "SEPTET_SCRIPTED_STEP_SECONDS": str(plan.step_seconds),
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_COUNT": "0",
+    }
+
+
+def _origin(path: Path, seed: int, env: Mapping[str, str]) -> Path:
+    """Make an origin that logs each push."""
+    make_repository(path, 20, seed, env)
+    processes.run(["git", "--git-dir", str(path), "config", "core.logAllRefUpdates", "always"], env=env)
+    return path

@@ -1,0 +1,108 @@
+"""What the agents wrote down of themselves: one file for each agent process, read as it grows."""
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bench.chaos.processes import NOBODY, Pid
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What a file was given."""
+
+    blob: str
+    """git's id of it."""
+    size: int
+
+
+@dataclass(slots=True)
+class Life:
+    """One agent process, from its first note to its last."""
+
+    order: str
+    name: str
+    """The journal's file."""
+    step: str = ""
+    pid: Pid = NOBODY
+    run: str = ""
+    """The run's mark, where a supervisor gave one."""
+    resumed: bool = False
+    second: bool = False
+    """Another writer held the tree when it began."""
+    began: float = 0.0
+    """Seconds of the wall clock, like all moments here."""
+    last: float = 0.0
+    ended: bool = False
+    """It came to its end by itself."""
+    notes: list[float] = field(default_factory=list)
+    """The moment of each note."""
+    units: dict[int, float] = field(default_factory=dict)
+    """The units that it finished, and the seconds each took."""
+    tools: list[Pid] = field(default_factory=list)
+    written: dict[str, Content] = field(default_factory=dict)
+    """By path, what it wrote last."""
+    pending: dict[str, Content] = field(default_factory=dict)
+    """By path, what it was about to write when it was heard last."""
+
+    @property
+    def seconds(self) -> float:
+        """How long it lived, as far as it told."""
+        return self.last - self.began
+
+    @property
+    def lives(self) -> bool:
+        """Whether its process lives and has not finished."""
+        return not self.ended and self.pid.lives
+
+    def hear(self, note: dict[str, Any]) -> None:
+        """Take up one note."""
+        self.last = note["at"]
+        self.notes.append(note["at"])
+        event = note["event"]
+        if event == "start":
+            self.began, self.step, self.run = note["at"], note["step"], note["run"]
+            self.pid = Pid(note["pid"], note["born"])
+            self.resumed, self.second = note["resumed"], note["second"]
+        elif event == "unit":
+            self.units[note["number"]] = note["seconds"]
+        elif event == "tool":
+            self.tools.append(Pid(note["pid"], note["born"]))
+        elif event == "writes":
+            self.pending[note["path"]] = Content(note["blob"], note["size"])
+        elif event == "wrote":
+            self.written[note["path"]] = Content(note["blob"], note["size"])
+            self.pending.pop(note["path"], None)
+        elif event == "end":
+            self.ended = True
+
+
+@dataclass(slots=True)
+class Journal:
+    """All agent processes of one trial."""
+
+    folder: Path
+    _lives: dict[Path, Life] = field(default_factory=dict)
+    _read: dict[Path, int] = field(default_factory=dict)
+
+    def lives(self) -> list[Life]:
+        """Read what is new and return all that have begun, by their beginning."""
+        for path in self.folder.glob("*/*.jsonl"):
+            life = self._lives.setdefault(path, Life(path.parent.name, path.stem))
+            if not life.ended:
+                self._hear(path, life)
+        return sorted((life for life in self._lives.values() if life.began), key=lambda life: life.began)
+
+    def living(self) -> list[Life]:
+        """Return those whose processes live."""
+        return [life for life in self.lives() if life.lives]
+
+    def _hear(self, path: Path, life: Life) -> None:
+        with path.open("rb") as file:
+            file.seek(self._read.get(path, 0))
+            data = file.read()
+        whole = data[: data.rfind(b"\n") + 1]
+        self._read[path] = self._read.get(path, 0) + len(whole)
+        for line in whole.splitlines():
+            life.hear(json.loads(line))

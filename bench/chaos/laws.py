@@ -1,0 +1,26 @@
+"""What must hold of Septet in a trial."""
+
+from bench.chaos.account import Account, Tally
+from bench.chaos.plan import Kind
+
+ADOPTION_SECONDS: dict[Kind, float] = {"worker": 2.0, "restart": 1.0}
+"""p95 from a worker's readiness to the adoption of an agent, where workers alone die."""
+
+
+def broken(account: Account) -> tuple[str, ...]:
+    """Return the laws that do not hold, each in a few words."""
+    found = [*account.all.broken]
+    if not account.seen.kills:
+        found.append("no kill hit a living agent")
+    if account.seen.plan.rolling:
+        found += _rolling(account.all, account.by_kind)
+    return tuple(found)
+
+
+def _rolling(all_kinds: Tally, by_kind: dict[Kind, Tally]) -> list[str]:
+    found = [] if all_kinds.agent_starts == all_kinds.agent_steps else ["agent_starts"]
+    for kind, limit in ADOPTION_SECONDS.items():
+        p95 = by_kind[kind].adoption_seconds.p95 if kind in by_kind else None
+        if p95 is not None and p95 > limit:
+            found.append(f"adoption_seconds of {kind}: {p95} s")
+    return found

@@ -1,0 +1,53 @@
+"""What a trial consists of: how many work orders, and which kills."""
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+Kind = Literal[
+    "worker", "restart", "supervisor", "agent", "tool", "server", "partition", "host", "worker-rolling"
+]  # fmt: skip
+"""SIGKILL of a worker, and SIGTERM; SIGKILL of a supervisor, of an agent, of a process that is an agent's tool, and
+of the Temporal server; a worker that stands still for longer than its heartbeats may be missing; the loss of a state
+directory with all its processes; and a worker that ends every five seconds, by SIGKILL and SIGTERM in turn."""
+KINDS: tuple[Kind, ...] = get_args(Kind)
+USUAL: tuple[Kind, ...] = ("worker", "restart", "supervisor", "agent", "tool", "server", "partition")
+WEIGHTS: dict[Kind, int] = {
+    "worker": 4, "restart": 3, "supervisor": 4, "agent": 4, "tool": 3, "server": 1, "partition": 1, "host": 1,
+}  # fmt: skip
+DEADLY: frozenset[Kind] = frozenset({"agent", "supervisor"})
+"""Kinds that end an agent that they aim at."""
+DEATHS_BORNE = 2
+"""Deaths of one step's agents that a work order bears: after the first it is resumed, after the second run anew;
+after a third the step would fail with a rescue, as it should."""
+ROLLING_SECONDS = 5.0
+"""Between two ends of the worker."""
+ROLLING_STEP_SECONDS = 10.0
+"""An agent that outlives a worker's start is adopted; one that does not is read."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One trial."""
+
+    runs: int = 20
+    """Work orders."""
+    at_once: int = 8
+    seed: int = 7
+    kinds: tuple[Kind, ...] = USUAL
+    every_seconds: float = 1.5
+    """Between two kills, on average."""
+    step_seconds: float = 5.0
+    """What an agent works in a step."""
+    partition_seconds: float = 35.0
+    """Longer than the heartbeat time-out of 30 s."""
+    partitions: int = 2
+    """The most in one trial: each takes so long."""
+    minutes: float | None = None
+    """Start no work order after so long."""
+    patience_seconds: float = 420.0
+    """For a work order, from its start to its close."""
+
+    @property
+    def rolling(self) -> bool:
+        """Whether only the worker dies, and all the time."""
+        return self.kinds == ("worker-rolling",)

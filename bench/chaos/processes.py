@@ -1,0 +1,87 @@
+"""Processes as the system knows them: who lives, whose child, and which belong to a trial."""
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+_PARENT_FIELD, _BORN_FIELD, _STATE_FIELD = 1, 19, 0
+
+
+@dataclass(frozen=True, slots=True)
+class Pid:
+    """A process: its number and when it was born, in the kernel's ticks."""
+
+    number: int
+    born: int
+
+    @classmethod
+    def of(cls, number: int) -> "Pid":
+        """Return the process that has this number now; one that was never born where there is none."""
+        fields = _fields(number)
+        return cls(number, int(fields[_BORN_FIELD]) if fields else 0)
+
+    @property
+    def lives(self) -> bool:
+        """Whether it is there, and no zombie."""
+        fields = _fields(self.number)
+        return bool(fields) and int(fields[_BORN_FIELD]) == self.born and fields[_STATE_FIELD] not in "ZX"
+
+    @property
+    def parent(self) -> "Pid":
+        """Return its parent."""
+        fields = _fields(self.number)
+        return Pid.of(int(fields[_PARENT_FIELD])) if fields else Pid(0, 0)
+
+    def signal(self, number: int) -> bool:
+        """Send it a signal, and say whether it was there to get it."""
+        if not self.lives:
+            return False
+        with suppress(ProcessLookupError):
+            os.kill(self.number, number)
+            return True
+        return False
+
+
+NOBODY = Pid(0, 0)
+
+
+def of_folder(folder: Path) -> list[Pid]:
+    """Return the living processes that name a folder: in environment or arguments, or as where they are."""
+    text = os.fsencode(folder)
+    found = [Pid.of(number) for number in _numbers() if number != os.getpid() and _names(number, text)]
+    return [pid for pid in found if pid.lives]
+
+
+def command_of(pid: Pid) -> str:
+    """Return a process's command line, for people."""
+    try:
+        argv = Path(f"/proc/{pid.number}/cmdline").read_bytes()
+    except OSError:
+        return ""
+    return argv.replace(b"\0", b" ").decode(errors="replace")[:200]
+
+
+def _numbers() -> Iterator[int]:
+    return (int(path.name) for path in Path("/proc").iterdir() if path.name.isdecimal())
+
+
+def _names(number: int, text: bytes) -> bool:
+    for name in ("environ", "cmdline"):
+        with suppress(OSError):
+            if text in Path(f"/proc/{number}/{name}").read_bytes():
+                return True
+    with suppress(OSError):
+        return os.fsencode(Path(f"/proc/{number}/cwd").readlink()).startswith(text)
+    return False
+
+
+def _fields(number: int) -> list[str]:
+    """Return the fields of `/proc/N/stat` from the state on; none where there is no such process."""
+    try:
+        return (
+            Path(f"/proc/{number}/stat").read_text(encoding="utf-8", errors="replace").rpartition(") ")[2].split()
+        )
+    except OSError:
+        return []

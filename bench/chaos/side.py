@@ -1,0 +1,122 @@
+"""The two sides of a trial: Septet, and what a plain Temporal activity does with the same agent."""
+
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Protocol
+
+from temporalio.client import WorkflowExecutionStatus
+from temporalio.exceptions import WorkflowAlreadyStartedError
+from temporalio.service import RPCError
+
+from bench.chaos.evidence import blobs_in_tree, blobs_in_vaults
+from bench.chaos.ground import Ground
+from bench.chaos.journal import Life
+from bench.chaos.plan import Kind
+from bench.chaos.processes import Pid
+from bench.stage import SEPTET
+from clients.work_orders import WorkOrders
+from septet.contracts.order import WorkOrderInput
+from septet.errors import AlreadyRunningError
+
+
+class Side(Protocol):
+    """Who carries work orders out."""
+
+    name: str
+
+    def argv(self, ground: Ground) -> Sequence[str]:
+        """Return the command of a worker."""
+
+    async def start(self, ground: Ground, order: str, origin: Path) -> None:
+        """Start a work order."""
+
+    async def rungs(self, ground: Ground, order: str) -> list[str]:
+        """Return how its steps were recovered, by its own word."""
+
+    def kept(self, ground: Ground) -> set[str]:
+        """Return git's ids of all contents that are kept beside the branches."""
+
+    def carried_by(self, worker: Pid, life: Life) -> bool:
+        """Say whether an agent is carried by this worker process."""
+
+    def aims(self, kinds: Sequence[Kind]) -> tuple[Kind, ...]:
+        """Return the kinds of kill that there are on this side."""
+
+
+class Septet:
+    """Septet."""
+
+    name = "septet"
+
+    def argv(self, ground: Ground) -> Sequence[str]:
+        """Return the command of a worker."""
+        del ground
+        return [str(SEPTET), "worker", "--json"]
+
+    async def start(self, ground: Ground, order: str, origin: Path) -> None:
+        """Start a work order."""
+        given = WorkOrderInput(repository=str(origin), title=f"Work of {order}", agent="scripted")
+        with suppress(AlreadyRunningError):  # the answer to an earlier try was lost
+            await WorkOrders(ground.client).start(given, order)
+
+    async def rungs(self, ground: Ground, order: str) -> list[str]:
+        """Return how its steps were recovered, by its own word."""
+        task = await WorkOrders(ground.client).task(order)
+        return [step.recovered_by for step in task.steps if step.recovered_by]
+
+    def kept(self, ground: Ground) -> set[str]:
+        """Return what the snapshots hold."""
+        return blobs_in_vaults(ground.folder, ground.env)
+
+    def carried_by(self, worker: Pid, life: Life) -> bool:
+        """Say yes: there is one worker, and it has attached to all."""
+        del worker, life
+        return True
+
+    def aims(self, kinds: Sequence[Kind]) -> tuple[Kind, ...]:
+        """Return all."""
+        return tuple(kinds)
+
+
+class Naive:
+    """A plain activity: one asyncio subprocess with a pipe, heartbeat, retry."""
+
+    name = "naive"
+
+    def argv(self, ground: Ground) -> Sequence[str]:
+        """Return the command of a worker."""
+        return [sys.executable, "-m", "bench.chaos.naive", ground.server.address, str(ground.state)]
+
+    async def start(self, ground: Ground, order: str, origin: Path) -> None:
+        """Start a work order."""
+        given = [order, str(origin)]
+        with suppress(WorkflowAlreadyStartedError):
+            await ground.client.start_workflow("NaiveOrder", args=given, id=order, task_queue="naive")
+
+    async def rungs(self, ground: Ground, order: str) -> list[str]:
+        """Return nothing: a retry is all there is."""
+        del ground, order
+        return []
+
+    def kept(self, ground: Ground) -> set[str]:
+        """Return what still lies in the clones: more is not kept."""
+        return blobs_in_tree(ground.state, ground.env)
+
+    def carried_by(self, worker: Pid, life: Life) -> bool:
+        """Say whether the agent is its child."""
+        return life.pid.parent == worker
+
+    def aims(self, kinds: Sequence[Kind]) -> tuple[Kind, ...]:
+        """Return all but the supervisor: there is none."""
+        return tuple(kind for kind in kinds if kind not in {"supervisor", "host"})
+
+
+async def is_closed(ground: Ground, order: str) -> bool:
+    """Say whether a work order is over; while the server is away it is not."""
+    try:
+        description = await ground.client.get_workflow_handle(order).describe()
+    except RPCError:
+        return False
+    return description.status is not WorkflowExecutionStatus.RUNNING

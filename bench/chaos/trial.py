@@ -1,0 +1,177 @@
+"""One trial: work orders on one side under the hand, and everything that can be seen of it afterwards."""
+
+import asyncio
+import random
+import signal
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from temporalio.service import RPCError
+
+from bench.chaos.blows import Blows
+from bench.chaos.evidence import Delivered, blobs_in, delivered
+from bench.chaos.ground import Ground, Worker, ground
+from bench.chaos.journal import Life
+from bench.chaos.kills import Adoption, Kill
+from bench.chaos.plan import ROLLING_SECONDS, WEIGHTS, Plan
+from bench.chaos.processes import Pid, command_of, of_folder
+from bench.chaos.side import Side, is_closed
+from septet.errors import SeptetError
+
+_LOOK_SECONDS = 0.3
+_LAST_SECONDS = 5.0
+"""For processes to end that are about to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What was seen of a trial."""
+
+    plan: Plan
+    orders: tuple[str, ...]
+    wall_seconds: float
+    lives: list[Life]
+    kills: list[Kill]
+    adoptions: list[Adoption]
+    delivered: list[Delivered]
+    kept: frozenset[str]
+    """git's ids of all that is on a branch of the origin or kept beside."""
+    orphans: dict[Pid, str]
+    """What still lived at the end, with its command line."""
+    rungs: list[str]
+
+
+@dataclass
+class Trial:
+    """A side on a ground, as a plan says."""
+
+    ground: Ground
+    side: Side
+    plan: Plan
+    orders: list[str] = field(default_factory=list)
+
+    async def carry_out(self) -> Seen:
+        """Start work orders and kill until all are closed, and look at what there is then."""
+        begin = time.monotonic()
+        worker = Worker(self.side.argv(self.ground), self.ground.env, self.ground.folder, self.ground.server)
+        self.ground.workers.append(worker)
+        await worker.start()
+        closed = asyncio.Event()
+        async with asyncio.TaskGroup() as beside:
+            blows = Blows(self.ground, self.side, self.plan, random.Random(self.plan.seed), beside)  # noqa: S311 -- to be done again
+            beside.create_task(self._strike(blows, closed))
+            await self._all_orders()
+            closed.set()
+        wall_seconds = time.monotonic() - begin
+        rungs = [rung for order in self.orders for rung in await self._rungs(order)]
+        for worker in self.ground.workers:
+            await worker.end(signal.SIGTERM)
+        return Seen(
+            self.plan,
+            tuple(self.orders),
+            wall_seconds,
+            self.ground.journal.lives(),
+            blows.kills,
+            blows.adoptions,
+            [delivered(self._origin(order), order, self.ground.env) for order in self.orders],
+            frozenset(self._kept()),
+            await self._orphans(),
+            rungs,
+        )
+
+    async def _strike(self, blows: Blows, closed: asyncio.Event) -> None:
+        """Strike until all work orders are closed."""
+        if self.plan.rolling:
+            await self._roll(blows, closed)
+        kinds = self.side.aims(self.plan.kinds)
+        weights = [WEIGHTS[kind] for kind in kinds]
+        while not await _within(closed, blows.chance.expovariate(1 / self.plan.every_seconds)):
+            kind = blows.chance.choices(kinds, weights)[0]
+            if kind in {"worker", "restart"}:
+                await blows.worker(kind)
+            elif kind == "server":
+                await blows.server()
+            elif kind == "partition":
+                await blows.partition()
+            else:
+                await blows.one(kind)
+
+    async def _roll(self, blows: Blows, closed: asyncio.Event) -> None:
+        """End the worker every few seconds, by force and politely in turn."""
+        while not closed.is_set():
+            for kind in ("worker", "restart"):
+                if not await _within(closed, ROLLING_SECONDS):
+                    await blows.worker(kind)
+
+    async def _all_orders(self) -> None:
+        places = asyncio.Semaphore(self.plan.at_once)
+        begin = time.monotonic()
+
+        async def one(number: int) -> None:
+            async with places:
+                if self.plan.minutes is None or time.monotonic() < begin + self.plan.minutes * 60:
+                    await self._order(number)
+
+        await asyncio.gather(*map(one, range(self.plan.runs)))
+
+    async def _order(self, number: int) -> None:
+        """Start a work order and wait until it is closed, or patience ends; the server may be away meanwhile."""
+        order = f"wo-{number:03}"
+        deadline = time.monotonic() + self.plan.patience_seconds
+        started = False
+        while time.monotonic() < deadline:
+            await self.ground.server.up.wait()
+            try:
+                if not started:
+                    await self.side.start(self.ground, order, self._origin(order))
+            except (RPCError, SeptetError):
+                await asyncio.sleep(_LOOK_SECONDS)
+                continue
+            if not started:
+                started = True
+                self.orders.append(order)
+            if await is_closed(self.ground, order):
+                return
+            await asyncio.sleep(_LOOK_SECONDS)
+
+    async def _rungs(self, order: str) -> list[str]:
+        try:
+            return await self.side.rungs(self.ground, order)
+        except (RPCError, SeptetError):
+            return []
+
+    def _origin(self, order: str) -> Path:
+        return self.ground.origins[int(order.rpartition("-")[2]) % len(self.ground.origins)]
+
+    def _kept(self) -> set[str]:
+        branches = (blobs_in(origin, self.ground.env) for origin in self.ground.origins)
+        return self.side.kept(self.ground).union(*branches)
+
+    async def _orphans(self) -> dict[Pid, str]:
+        """Return what lives on though all is over; those about to end are waited for, the others are ended."""
+        deadline = time.monotonic() + _LAST_SECONDS
+        while (left := self._left()) and time.monotonic() < deadline:  # noqa: ASYNC110 -- other processes end
+            await asyncio.sleep(_LOOK_SECONDS)
+        found = {pid: command_of(pid) for pid in left}
+        for pid in left:
+            pid.signal(signal.SIGKILL)
+        return found
+
+    def _left(self) -> list[Pid]:
+        return [pid for pid in of_folder(self.ground.folder) if pid != self.ground.server.pid]
+
+
+async def _within(event: asyncio.Event, seconds: float) -> bool:
+    """Wait for an event for so long at the most, and say whether it came."""
+    try:
+        await asyncio.wait_for(event.wait(), seconds)
+    except TimeoutError:
+        return False
+    return True
+
+
+async def tried(side: Side, plan: Plan) -> Seen:
+    """Carry a trial out on a ground of its own."""
+    async with ground(plan) as laid:
+        return await Trial(laid, side, plan).carry_out()
