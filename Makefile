@@ -1,11 +1,13 @@
 # Every target sets up what it needs first; `make` alone lists them.
+# The chaos program: make chaos RUNS=20 SEED=7 KINDS=worker,agent MINUTES=10 (docs/chaos.md).
 # The Python to use: make setup PYTHON=/path/to/python3.12. More arguments: make test ARGS="-k parse".
 
 BIN := .venv/bin
 ARGS ?=
+CHAOS := $(if $(RUNS),--runs $(RUNS)) $(if $(SEED),--seed $(SEED)) $(if $(MINUTES),--minutes $(MINUTES))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup ready demo test test-long test-agents histories lint types contracts bench lock container-trial clean
+.PHONY: help setup ready demo test test-long test-agents histories lint types contracts bench chaos chaos-rolling lock container-trial clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
@@ -45,6 +47,12 @@ contracts: ready ## Imports run one way
 
 bench: ready ## The figures: a table, and JSON under bench/results/
 	@$(BIN)/python -m bench $(ARGS)
+
+chaos: ready ## Kill at random under work orders, and see that nothing is lost: a table, and JSON
+	@$(BIN)/python -m bench.chaos $(CHAOS) $(if $(KINDS),--kinds $(KINDS)) $(ARGS)
+
+chaos-rolling: ready ## The worker ends every five seconds under 20 work orders: no agent starts twice
+	@$(BIN)/python -m bench.chaos $(CHAOS) --kinds worker-rolling $(ARGS)
 
 lock: ## Make the lock files again from pyproject.toml; ARGS=--upgrade takes the newest versions
 	@scripts/lock $(ARGS)

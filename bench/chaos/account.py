@@ -172,7 +172,7 @@ class Account:
         return max(sum(life.seconds for life in lives) - sum(units.values()), 0.0)
 
     def _blamed(self, life: Life) -> Kind | None:
-        """Return the kind of kill that an agent was started for: it ended the one before of the same work order."""
+        """Return the kind of kill that an agent was started for, having ended the one before."""
         before = [other for other in self.seen.lives if other.order == life.order and other.began < life.began]
         return self._last_kind(before[-1], until=life.began) if before else None
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import psutil
 from temporalio.client import Client
 from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.runtime import Runtime, TelemetryConfig
 
 from bench.chaos.journal import Journal
 from bench.chaos.plan import Plan
@@ -163,7 +164,8 @@ async def ground(plan: Plan) -> AsyncIterator[Ground]:
         origins = [_origin(folder / f"origin-{number}.git", number, env) for number in range(_ORIGINS)]
         server = Server(StateDir(folder / "server"), env)
         await server.start()
-        client = await Client.connect(server.address, data_converter=pydantic_data_converter)
+        quiet = Runtime(telemetry=TelemetryConfig(logging=None))  # it would tell of each time the server is away
+        client = await Client.connect(server.address, data_converter=pydantic_data_converter, runtime=quiet)
         laid = Ground(
             folder,
             server,

@@ -6,8 +6,8 @@ from typing import Literal, get_args
 Kind = Literal[
     "worker", "restart", "supervisor", "agent", "tool", "server", "partition", "host", "worker-rolling"
 ]  # fmt: skip
-"""SIGKILL of a worker, and SIGTERM; SIGKILL of a supervisor, of an agent, of a process that is an agent's tool, and
-of the Temporal server; a worker that stands still for longer than its heartbeats may be missing; the loss of a state
+"""SIGKILL of a worker, and SIGTERM; SIGKILL of a supervisor, of an agent, of a process that is an agent's tool, of
+the server; a worker that stands still for longer than its heartbeats may be missing; the loss of a state
 directory with all its processes; and a worker that ends every five seconds, by SIGKILL and SIGTERM in turn."""
 KINDS: tuple[Kind, ...] = get_args(Kind)
 USUAL: tuple[Kind, ...] = ("worker", "restart", "supervisor", "agent", "tool", "server", "partition")
@@ -42,9 +42,11 @@ class Plan:
     """Longer than the heartbeat time-out of 30 s."""
     partitions: int = 2
     """The most in one trial: each takes so long."""
+    kills_at_most: int | None = None
+    """The baseline gets as many as Septet did: under more of them it would never come to an end."""
     minutes: float | None = None
     """Start no work order after so long."""
-    patience_seconds: float = 420.0
+    patience_seconds: float = 300.0
     """For a work order, from its start to its close."""
 
     @property

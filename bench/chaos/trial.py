@@ -14,12 +14,13 @@ from bench.chaos.evidence import Delivered, blobs_in, delivered
 from bench.chaos.ground import Ground, Worker, ground
 from bench.chaos.journal import Life
 from bench.chaos.kills import Adoption, Kill
-from bench.chaos.plan import ROLLING_SECONDS, WEIGHTS, Plan
+from bench.chaos.plan import ROLLING_SECONDS, WEIGHTS, Kind, Plan
 from bench.chaos.processes import Pid, command_of, of_folder
 from bench.chaos.side import Side, is_closed
 from septet.errors import SeptetError
 
 _LOOK_SECONDS = 0.3
+_IN_TURN: tuple[Kind, ...] = ("worker", "restart")
 _LAST_SECONDS = 5.0
 """For processes to end that are about to."""
 
@@ -84,9 +85,12 @@ class Trial:
         """Strike until all work orders are closed."""
         if self.plan.rolling:
             await self._roll(blows, closed)
-        kinds = self.side.aims(self.plan.kinds)
+            return
+        kinds, most = self.side.aims(self.plan.kinds), self.plan.kills_at_most
         weights = [WEIGHTS[kind] for kind in kinds]
         while not await _within(closed, blows.chance.expovariate(1 / self.plan.every_seconds)):
+            if most is not None and len(blows.kills) >= most:
+                return
             kind = blows.chance.choices(kinds, weights)[0]
             if kind in {"worker", "restart"}:
                 await blows.worker(kind)
@@ -100,8 +104,9 @@ class Trial:
     async def _roll(self, blows: Blows, closed: asyncio.Event) -> None:
         """End the worker every few seconds, by force and politely in turn."""
         while not closed.is_set():
-            for kind in ("worker", "restart"):
-                if not await _within(closed, ROLLING_SECONDS):
+            for kind in _IN_TURN:
+                most = self.plan.kills_at_most
+                if not await _within(closed, ROLLING_SECONDS) and (most is None or len(blows.kills) < most):
                     await blows.worker(kind)
 
     async def _all_orders(self) -> None:

@@ -1,0 +1,118 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bench.chaos import agent
+from bench.chaos.journal import Journal, Life
+from bench.chaos.processes import of_folder
+from septet import processes
+
+WITHIN_SECONDS = 30.0
+
+
+class Tree:
+    """A git tree in which agents of the chaos program work."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.folder = root / "wo-000"
+        self.journal = Journal(root / "journal")
+        self.started: list[subprocess.Popen[bytes]] = []
+        processes.run(["git", "init", "--quiet", str(self.folder)], env=os.environ)
+
+    def start(self, step: str, seconds: float, *arguments: str) -> "subprocess.Popen[bytes]":
+        env = {
+            "SEPTET_SCRIPTED_HOME": str(self.root / "home"),
+            "SEPTET_SCRIPTED_CHAOS": str(self.root / "journal"),
+            "SEPTET_SCRIPTED_STEP_SECONDS": str(seconds),
+        }
+        argv = [sys.executable, "-I", "-S", agent.__file__, "-p", "--output-format", "stream-json", "--verbose"]
+        process = subprocess.Popen(
+            [*argv, *arguments], cwd=self.folder, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        self.started.append(process)
+        assert process.stdin is not None
+        process.stdin.write(f"# {step}\n".encode())
+        process.stdin.close()
+        process.stdin = None
+        return process
+
+    def until_lives(self, count: int) -> list[Life]:
+        deadline = time.monotonic() + WITHIN_SECONDS
+        while len(lives := self.journal.lives()) < count:
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        return lives
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Iterator[Tree]:
+    made = Tree(tmp_path)
+    yield made
+    for process in made.started:
+        process.kill()
+        process.communicate()
+    for pid in of_folder(tmp_path):
+        pid.signal(signal.SIGKILL)
+
+
+def test_the_journal_tells_what_the_tree_holds(tree: Tree) -> None:
+    """At an agent's end its journal names each file of the tree with git's id, and all its units."""
+    process = tree.start("implement_plan", 0.6)
+    out, _ = process.communicate(timeout=WITHIN_SECONDS)
+    assert process.returncode == 0
+    assert json.loads(out.splitlines()[-1])["type"] == "result"
+    (life,) = tree.journal.lives()
+    files = [str(path.relative_to(tree.folder)) for path in tree.folder.glob("work/**/*.txt")]
+    hashed = processes.run(["git", "hash-object", *files], env=os.environ, cwd=tree.folder).stdout.decode().split()
+    assert {path: content.blob for path, content in life.written.items()} == dict(zip(files, hashed, strict=True))
+    assert (life.ended, life.step, sorted(life.units)) == (True, "implement_plan", list(range(1, agent.UNITS + 1)))
+
+
+def test_a_second_agent_in_a_tree_says_so(tree: Tree) -> None:
+    """An agent that begins while another one lives in its tree notes that there are two writers."""
+    tree.start("classify_issue", 60)
+    tree.until_lives(1)
+    tree.start("classify_issue", 60)
+    assert [life.second for life in tree.until_lives(2)] == [False, True]
+
+
+def test_the_tool_of_a_dead_agent_is_a_writer_too(tree: Tree) -> None:
+    """A tool that outlives its agent counts as another writer, and is found as a process of the folder."""
+    process = tree.start("implement_plan", 24)
+    deadline = time.monotonic() + WITHIN_SECONDS
+    while not (tools := tree.until_lives(1)[0].tools):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    process.kill()
+    process.wait()
+    assert tools[0].lives
+    assert tools[0] in of_folder(tree.root)
+    tree.start("implement_plan", 60)
+    assert tree.until_lives(2)[1].second
+
+
+def test_a_killed_agent_that_is_resumed_goes_on_and_leaves_alone_what_it_finds(tree: Tree) -> None:
+    """Resumed in its session it does no unit twice and overwrites no file of the process before it."""
+    session = "00000000-0000-4000-8000-000000000001"
+    first = tree.start("implement_plan", 3, "--session-id", session)
+    deadline = time.monotonic() + WITHIN_SECONDS
+    while len(tree.until_lives(1)[0].units) < 2:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    first.kill()
+    first.wait()
+    second = tree.start("implement_plan", 1, "--resume", session)
+    second.communicate(timeout=WITHIN_SECONDS)
+    killed, resumed = tree.journal.lives()
+    assert resumed.resumed
+    assert not set(killed.units) & set(resumed.units)
+    assert set(killed.units) | set(resumed.units) == set(range(1, agent.UNITS + 1))
+    assert not set(killed.written) & set(resumed.written)

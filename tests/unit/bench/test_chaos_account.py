@@ -1,0 +1,128 @@
+"""The arithmetic of the chaos program: from journals and kills to figures."""
+
+from dataclasses import replace
+
+import pytest
+
+from bench.chaos.account import Account
+from bench.chaos.evidence import Delivered
+from bench.chaos.journal import Content, Life
+from bench.chaos.kills import Adoption, Kill
+from bench.chaos.laws import broken
+from bench.chaos.plan import Kind, Plan
+from bench.chaos.processes import Pid
+from bench.chaos.report import evidence
+from bench.chaos.trial import Seen
+
+DONE = Delivered("wo-000", ("refs/heads/chore-wo-000-chaos",), commits=1, pushes=1, pull_requests=1)
+
+
+def life(name: str, began: float, last: float, step: str = "implement_plan", *, ended: bool = True) -> Life:
+    """Return an agent that beat each second."""
+    notes = [began + number for number in range(int(last - began) + 1)]
+    return Life("wo-000", name, step, began=began, last=last, ended=ended, notes=notes)
+
+
+def seen(*lives: Life, kills: tuple[Kill, ...] = (), kept: frozenset[str] = frozenset()) -> Seen:
+    """Return a trial of one work order that was delivered."""
+    return Seen(Plan(), ("wo-000",), 60.0, list(lives), list(kills), [], [DONE], kept, {}, [])
+
+
+def kill(kind: Kind, at: float, *hits: str) -> Kill:
+    """Return a kill; one of an agent is aimed at the first that it hits."""
+    return Kill(kind, at, frozenset(hits), hits[0] if kind in {"agent", "supervisor", "tool"} else "")
+
+
+def test_a_content_that_is_on_no_branch_and_in_no_snapshot_is_lost() -> None:
+    """Lost bytes are the sizes of what was written last and is nowhere any more; they count for the kill before."""
+    killed = life("a", 0, 5, ended=False)
+    killed.written = {"kept.txt": Content("11", 10), "gone.txt": Content("22", 7)}
+    account = Account(seen(killed, life("b", 6, 9), kills=(kill("agent", 5, "a"),), kept=frozenset({"11"})))
+    assert account.all.lost_bytes == 7
+    assert account.by_kind["agent"].lost_bytes == 7
+    assert "lost_bytes" in broken(account)
+    assert any("gone.txt" in line for line in evidence(account))
+
+
+@pytest.mark.parametrize("kept", ["before", "after"])
+def test_a_write_that_death_interrupted_may_have_happened_or_not(kept: str) -> None:
+    """Where an agent died between two contents of a file, either of them is enough."""
+    killed = life("a", 0, 5, ended=False)
+    killed.written = {"part.txt": Content("before", 10)}
+    killed.pending = {"part.txt": Content("after", 20)}
+    assert Account(seen(killed, kept=frozenset({kept}))).all.lost_bytes == 0
+    assert Account(seen(killed)).all.lost_bytes == 10
+
+
+def test_a_second_agent_counts_for_the_kill_that_ended_the_first() -> None:
+    """A worker's death beside an agent's does not make the worker's row start agents."""
+    lives = (life("a", 0, 5, ended=False), life("b", 6, 12))
+    kills = (kill("agent", 5, "a"), kill("worker", 5.5, "a"))
+    account = Account(seen(*lives, kills=kills))
+    assert (account.all.agent_steps, account.all.agent_starts) == (1, 2)
+    assert (account.by_kind["agent"].agent_steps, account.by_kind["agent"].agent_starts) == (1, 2)
+    assert (account.by_kind["worker"].agent_steps, account.by_kind["worker"].agent_starts) == (1, 1)
+
+
+def test_paid_again_is_what_the_agents_of_a_step_worked_beyond_its_units() -> None:
+    """A step with one agent pays nothing twice; one that began anew pays what the first one had done."""
+    first, second = life("a", 0, 5, ended=False), life("b", 10, 16)
+    first.units = {1: 2.0, 2: 2.0}
+    second.units = {1: 2.0, 2: 2.0, 3: 2.0}
+    account = Account(seen(first, second, kills=(kill("agent", 5, "a"),)))
+    assert account.all.agent_seconds_repaid == account.by_kind["agent"].agent_seconds_repaid == 5.0
+    assert Account(seen(first)).all.agent_seconds_repaid == 0
+
+
+def test_recovery_of_an_agent_that_lives_on_is_its_next_sign_of_life() -> None:
+    """A worker's death that does not reach the agent costs no more than a beat."""
+    account = Account(seen(life("a", 0, 9), kills=(kill("worker", 3.5, "a"),)))
+    assert account.all.recovery_seconds.p95 == 0.5
+
+
+@pytest.mark.parametrize("kind", ["agent", "worker"])
+def test_recovery_of_an_agent_that_died_is_the_start_of_the_next_one(kind: Kind) -> None:
+    """An agent that died of a kill, aimed at it or not, recovers with the next agent of its work order."""
+    dead, next_one = life("a", 0, 4, ended=False), life("b", 34, 40)
+    account = Account(seen(dead, next_one, kills=(kill(kind, 3.5, "a"),)))
+    assert account.by_kind[kind].recovery_seconds.p50 == 30.5
+
+
+@pytest.mark.parametrize(
+    ("delivered", "law"),
+    [
+        (replace(DONE, commits=2), "duplicate_commits"),
+        (replace(DONE, pushes=2), "duplicate_pushes"),
+        (replace(DONE, pull_requests=2), "duplicate_pull_requests"),
+        (replace(DONE, pull_requests=0), "not_completed"),
+        (Delivered("wo-000"), "not_completed"),
+    ],
+)
+def test_what_is_delivered_twice_or_not_at_all_breaks_a_law(delivered: Delivered, law: str) -> None:
+    """Each work order has one commit, one push and one pull request of a branch that is there."""
+    trial = replace(seen(life("a", 0, 9), kills=(kill("worker", 3, "a"),)), delivered=[delivered])
+    assert broken(Account(trial)) == (law,)
+
+
+def test_a_second_writer_and_an_orphan_break_a_law_each() -> None:
+    """An agent that found another one in its tree counts, and so does a process that lives on at the end."""
+    first, second = life("a", 0, 5, ended=False), life("b", 4, 9)
+    second.second = True
+    first.tools = [Pid(77, 1)]
+    trial = replace(seen(first, second, kills=(kill("supervisor", 3, "a"),)), orphans={Pid(77, 1): "sleep"})
+    account = Account(trial)
+    assert broken(account) == ("double_writers", "orphans")
+    assert (account.by_kind["supervisor"].double_writers, account.by_kind["supervisor"].orphans) == (1, 1)
+
+
+def test_a_trial_without_a_kill_proves_nothing() -> None:
+    """Where no kill hit a living agent the program fails."""
+    assert broken(Account(seen(life("a", 0, 9)))) == ("no kill hit a living agent",)
+
+
+def test_where_workers_alone_die_no_agent_starts_twice_and_each_is_adopted_soon() -> None:
+    """Rolling restarts hold to one start for each step, and to the limits of an adoption."""
+    rolling = Plan(kinds=("worker-rolling",))
+    trial = replace(seen(life("a", 0, 9), life("b", 10, 12), kills=(kill("worker", 3, "a"),)), plan=rolling)
+    late = replace(trial, adoptions=[Adoption("worker", 2.5)])
+    assert broken(Account(late)) == ("agent_starts", "adoption_seconds of worker: 2.5 s")
