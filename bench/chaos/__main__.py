@@ -17,6 +17,7 @@ from bench.chaos.report import as_json, evidence, table, write
 from bench.chaos.side import Naive, Septet, Side
 from bench.chaos.trial import tried
 from bench.machine import machine, version
+from septet.settings import Settings
 
 _TERMINATED = 143
 """128 + SIGTERM, as a shell says it."""
@@ -86,6 +87,8 @@ def _kinds(text: str) -> tuple[Kind, ...]:
     asked = tuple(text.split(","))
     if unknown := sorted(set(asked) - set(KINDS)):
         raise argparse.ArgumentTypeError(f"{', '.join(unknown)} is none of {', '.join(KINDS)}")
+    if "host" in asked and "checkpoint_remote" not in Settings.model_fields:
+        raise argparse.ArgumentTypeError("host needs a checkpoint remote, which this version does not have")
     if "worker-rolling" in asked and len(asked) > 1:
         raise argparse.ArgumentTypeError("worker-rolling stands alone")
     return cast("tuple[Kind, ...]", asked)

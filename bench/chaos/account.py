@@ -88,10 +88,12 @@ class Account:
         """The contents that are nowhere any more: agent, path and bytes.
 
         What one process wrote over itself counts by what it wrote last; of a write that death interrupted either
-        content will do.
+        content will do. What an agent did that died with its host's disk is not asked for: only checkpoints are.
         """
         found = []
         for life in self.seen.lives:
+            if self._last_kind(life) == "host":
+                continue
             for path, content in life.written.items():
                 either = {content.blob, life.pending.get(path, content).blob}
                 if not either & self.seen.kept:

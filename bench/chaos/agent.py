@@ -98,7 +98,7 @@ class Hands:
             if path:
                 self.write(path, f"A tool wrote this: {os.urandom(64).hex()}\n" * 4)
             os._exit(0)
-        self._journal.note("tool", pid=child, born=born(child))
+        self._journal.note("tool", **identity(child))
         return os.waitpid(child, 0)[1] == 0
 
 
@@ -180,9 +180,11 @@ def noise() -> str:
     return f"{os.urandom(64).hex()}\n" * 8
 
 
-def born(pid: int) -> int:
-    """Return when a process started, in the kernel's ticks: with it, a pid names one process only."""
-    return int(Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(") ")[2].split(" ")[19])
+def identity(pid: int) -> dict[str, object]:
+    """Return a process's number, its start in the kernel's ticks, and where the number counts."""
+    stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
+    namespace = str(Path(f"/proc/{pid}/ns/pid").readlink())
+    return {"pid": pid, "born": int(stat.rpartition(") ")[2].split(" ")[19]), "namespace": namespace}
 
 
 def main() -> int:
@@ -214,8 +216,7 @@ def play(memory: Memory, stream: Stream, session_id: str, step: str, *, resumed:
     journal = Journal(Path(os.environ["SEPTET_SCRIPTED_CHAOS"]), Path.cwd().name)
     journal.note(
         "start",
-        pid=os.getpid(),
-        born=born(os.getpid()),
+        **identity(os.getpid()),
         step=step,
         resumed=resumed,
         run=os.environ.get("SEPTET_RUN", ""),

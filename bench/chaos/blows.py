@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import shutil
 import signal
 import time
 from collections import Counter
@@ -12,7 +13,7 @@ from bench.chaos.ground import Ground, Worker
 from bench.chaos.journal import Life
 from bench.chaos.kills import Adoption, Kill
 from bench.chaos.plan import DEADLY, DEATHS_BORNE, Kind, Plan
-from bench.chaos.processes import NOBODY
+from bench.chaos.processes import NOBODY, Pid, of_folder, supervisor_of
 from bench.chaos.side import Side
 
 _SERVER_AWAY_SECONDS = (0.3, 4.0)
@@ -37,6 +38,7 @@ class Blows:
     _deaths: Counter[tuple[str, str]] = field(default_factory=Counter)
     """Of agents, by work order and step."""
     _partitions: int = 0
+    _hosts_lost: int = 0
     _parted: list[Followed] = field(default_factory=list)
     """What a worker followed when it was made to stand still."""
 
@@ -48,12 +50,7 @@ class Blows:
                 return
             await asyncio.sleep(_LOOK_SECONDS)
         life = self.chance.choice(living)
-        aim = {
-            "agent": life.pid,
-            "supervisor": life.pid.parent,
-            "tool": life.tools[-1] if life.tools else NOBODY,
-        }
-        if life.lives and aim[kind].signal(signal.SIGKILL):
+        if life.lives and _aim(kind, life).signal(signal.SIGKILL):
             self._deaths[life.order, life.step] += kind in DEADLY
             self._note(kind, [life], target=life.name)
 
@@ -100,6 +97,24 @@ class Blows:
         self.beside.create_task(successor.start())
         self.beside.create_task(self._wake(worker))
 
+    async def host(self) -> None:
+        """Kill all that runs on the host and remove its state directory; another host serves from then on."""
+        worker, lost = self.ground.workers[-1], self.ground.state
+        hits = self._carried_by(worker)
+        if not worker.ready or not hits or self._hosts_lost >= self.plan.partitions or self._parted:
+            return
+        self._hosts_lost += 1
+        self._note("host", hits)
+        self.ground.move()
+        await worker.end(signal.SIGKILL)
+        while left := of_folder(lost):
+            for pid in left:
+                pid.signal(signal.SIGKILL)
+            await asyncio.sleep(_LOOK_SECONDS)
+        await asyncio.to_thread(shutil.rmtree, lost)
+        worker.env = self.ground.env
+        self.beside.create_task(worker.start())
+
     async def _wake(self, worker: Worker) -> None:
         await asyncio.sleep(self.plan.partition_seconds)
         worker.pid.signal(signal.SIGCONT)
@@ -129,3 +144,10 @@ class Blows:
 
     def _note(self, kind: Kind, lives: list[Life], target: str = "") -> None:
         self.kills.append(Kill(kind, time.time(), frozenset(life.name for life in lives), target))
+
+
+def _aim(kind: Kind, life: Life) -> Pid:
+    """Return the process that a kind of kill aims at."""
+    if kind == "tool":
+        return life.tools[-1] if life.tools else NOBODY
+    return life.pid if kind == "agent" else supervisor_of(life.pid)

@@ -52,8 +52,9 @@ def blobs_in(repository: Path, env: Mapping[str, str]) -> set[str]:
 
 
 def blobs_in_vaults(folder: Path, env: Mapping[str, str]) -> set[str]:
-    """Return what all snapshots hold that lie below a folder."""
-    return set().union(*(blobs_in(vault, env) for vault in folder.glob("*/vaults/*.git")))
+    """Return what all snapshots below a folder hold: in its hosts' vaults, and on the checkpoint remote."""
+    kept = (*folder.glob("host-*/vaults/*.git"), *(path.parent for path in folder.glob("checkpoints/**/HEAD")))
+    return set().union(*(blobs_in(repository, env) for repository in kept))
 
 
 def blobs_in_tree(folder: Path, env: Mapping[str, str]) -> set[str]:

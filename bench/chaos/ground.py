@@ -146,10 +146,17 @@ class Ground:
     origins: list[Path]
     workers: list[Worker] = field(default_factory=list)
 
+    _host: int = 1
+
     @property
     def state(self) -> Path:
         """The state directory of the host."""
-        return self.folder / "host"
+        return self.folder / f"host-{self._host}"
+
+    def move(self) -> None:
+        """Let another host, of which there is nothing yet, be the one."""
+        self._host += 1
+        self.env = {**self.env, "SEPTET_STATE_DIR": str(self.state)}
 
     def origin_of(self, number: int) -> Path:
         """Return the repository of the work order of this number."""
@@ -186,7 +193,7 @@ async def ground(plan: Plan) -> AsyncIterator[Ground]:
 def _environ(folder: Path, plan: Plan) -> dict[str, str]:
     home, agent = folder / "home", folder / "agent.sh"
     home.mkdir()
-    (folder / "host").mkdir(mode=0o700)
+    (folder / "host-1").mkdir(mode=0o700)
     python = Path(psutil.Process().exe())
     agent.write_text(_AGENT.format(python=python, program=Path(__file__).with_name("agent.py")), encoding="utf-8")
     agent.chmod(0o755)
@@ -195,7 +202,7 @@ def _environ(folder: Path, plan: Plan) -> dict[str, str]:
         "HOME": str(home),
         "LANG": "C.UTF-8",
         "PYTHONPATH": str(ROOT),
-        "SEPTET_STATE_DIR": str(folder / "host"),
+        "SEPTET_STATE_DIR": str(folder / "host-1"),
         "SEPTET_LOG_LEVEL": "warning",
         "SEPTET_LOG_FORMAT": "json",
         "SEPTET_SCRIPTED_PATH": str(agent),
@@ -203,6 +210,16 @@ def _environ(folder: Path, plan: Plan) -> dict[str, str]:
         "SEPTET_SCRIPTED_STEP_SECONDS": str(plan.step_seconds),
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_CONFIG_COUNT": "0",
+        **(_for_lost_hosts(folder) if "host" in plan.kinds else {}),
+    }
+
+
+def _for_lost_hosts(folder: Path) -> dict[str, str]:
+    """Return the settings by which work goes on elsewhere, and soon."""
+    return {
+        "SEPTET_CHECKPOINT_REMOTE": str(folder / "checkpoints"),
+        "SEPTET_PROBE_SECONDS": "3",
+        "SEPTET_ORPHAN_LIMIT_SECONDS": "5",
     }
 
 

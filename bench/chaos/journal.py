@@ -63,12 +63,12 @@ class Life:
         event = note["event"]
         if event == "start":
             self.began, self.step, self.run = note["at"], note["step"], note["run"]
-            self.pid = Pid(note["pid"], note["born"])
+            self.pid = _told(note)
             self.resumed, self.second = note["resumed"], note["second"]
         elif event == "unit":
             self.units[note["number"]] = note["seconds"]
         elif event == "tool":
-            self.tools.append(Pid(note["pid"], note["born"]))
+            self.tools.append(_told(note))
         elif event == "writes":
             self.pending[note["path"]] = Content(note["blob"], note["size"])
         elif event == "wrote":
@@ -106,3 +106,7 @@ class Journal:
         self._read[path] = self._read.get(path, 0) + len(whole)
         for line in whole.splitlines():
             life.hear(json.loads(line))
+
+
+def _told(note: dict[str, Any]) -> Pid:
+    return Pid.found(note["pid"], note["born"], note["namespace"])

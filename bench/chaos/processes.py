@@ -22,6 +22,18 @@ class Pid:
         fields = _fields(number)
         return cls(number, int(fields[_BORN_FIELD]) if fields else 0)
 
+    @classmethod
+    def found(cls, number: int, born: int, namespace: str) -> "Pid":
+        """Return, as it is seen from here, a process that told of itself in its own pid namespace."""
+        if namespace == _namespace("self"):
+            return cls(number, born)
+        for other in _numbers():
+            fields = _fields(other)
+            inside = bool(fields) and int(fields[_BORN_FIELD]) == born and _namespace(str(other)) == namespace
+            if inside and _number_inside(other) == number:
+                return cls(other, born)
+        return NOBODY
+
     @property
     def lives(self) -> bool:
         """Whether it is there, and no zombie."""
@@ -54,6 +66,14 @@ def of_folder(folder: Path) -> list[Pid]:
     return [pid for pid in found if pid.lives]
 
 
+def supervisor_of(agent: Pid) -> Pid:
+    """Return the supervisor above an agent, beyond the sandbox where there is one; nobody where there is none."""
+    above = agent.parent
+    while above.number > 1 and "supervise.py" not in command_of(above):
+        above = above.parent
+    return above if above.number > 1 else NOBODY
+
+
 def command_of(pid: Pid) -> str:
     """Return a process's command line, for people."""
     try:
@@ -75,6 +95,22 @@ def _names(number: int, text: bytes) -> bool:
     with suppress(OSError):
         return os.fsencode(Path(f"/proc/{number}/cwd").readlink()).startswith(text)
     return False
+
+
+def _namespace(name: str) -> str:
+    try:
+        return str(Path(f"/proc/{name}/ns/pid").readlink())
+    except OSError:
+        return ""
+
+
+def _number_inside(number: int) -> int:
+    """Return a process's number in its own, innermost pid namespace."""
+    with suppress(OSError):
+        for line in Path(f"/proc/{number}/status").read_text(encoding="utf-8", errors="replace").splitlines():
+            if line.startswith("NSpid:"):
+                return int(line.split()[-1])
+    return 0
 
 
 def _fields(number: int) -> list[str]:

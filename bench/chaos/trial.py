@@ -98,6 +98,8 @@ class Trial:
                 await blows.server()
             elif kind == "partition":
                 await blows.partition()
+            elif kind == "host":
+                await blows.host()
             else:
                 await blows.one(kind)
 
