@@ -39,18 +39,25 @@ def main(argv: Sequence[str] | None = None) -> int:
     for side in sides:
         with console.status(f"{plan.runs} work orders: {side.name}"):
             seen = asyncio.run(tried(side, plan))
-        accounts[side.name] = Account(seen)
+        account = accounts[side.name] = Account(seen)
+        console.print(_summary(side.name, account))
         plan = replace(plan, kills_at_most=len(seen.kills), runs=len(seen.orders), minutes=None)
-    laws = broken(accounts[sides[0].name])
+    own = accounts[sides[0].name]
+    laws = broken(own)
     where = f"{on.cores} cores of {on.cpu}, load {on.load_before}"
     console.print(table(accounts, f"Chaos, seed {plan.seed}. Septet {of}: {where}"))
-    own = accounts[sides[0].name]
-    console.print(f"recovered by: {dict(own.all.recovered_by)}; {own.all.wall_seconds} s")
     for line in evidence(own):
         console.print(line, style="red", markup=False)
     console.print(f"Broken: {', '.join(laws)}" if laws else "Every law holds.")
     print(write(as_json(accounts, own.seen.plan, on, of, laws)))
     return 1 if laws else 0
+
+
+def _summary(side: str, account: Account) -> str:
+    told = account.all
+    rungs = ", ".join(f"{rung} {count}" for rung, count in sorted(told.recovered_by.items())) or "nothing"
+    line = f"{side}: {told.completed} of {told.runs} completed, {told.kills} kills, {told.wall_seconds:.0f} s"
+    return f"{line}; recovered by {rungs}"
 
 
 def _plan(asked: argparse.Namespace) -> Plan:
@@ -65,6 +72,7 @@ def _plan(asked: argparse.Namespace) -> Plan:
         partition_seconds=asked.partition_seconds,
         partitions=asked.partitions,
         minutes=asked.minutes,
+        keep=asked.keep,
     )
 
 
@@ -79,6 +87,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--step-seconds", type=float, help="what an agent works in a step (5; rolling: 10)")
     parser.add_argument("--partition-seconds", type=float, default=35.0, help="how long a worker stands still")
     parser.add_argument("--partitions", type=int, default=2, help="the most in a trial")
+    parser.add_argument("--keep", action="store_true", help="leave the folder of the trial, to look at")
     parser.add_argument("--naive", action=argparse.BooleanOptionalAction, default=True, help="the baseline too")
     return parser.parse_args(argv)
 

@@ -4,9 +4,10 @@ import asyncio
 import os
 import signal
 import subprocess
+import tempfile
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -166,7 +167,7 @@ class Ground:
 @asynccontextmanager
 async def ground(plan: Plan) -> AsyncIterator[Ground]:
     """Lay the ground, with the server running, for as long as the block lasts."""
-    with scratch() as folder:
+    with _kept() if plan.keep else scratch() as folder:
         env = _environ(folder, plan)
         origins = [_origin(folder / f"origin-{number}.git", number, env) for number in range(_ORIGINS)]
         server = Server(StateDir(folder / "server"), env)
@@ -188,6 +189,14 @@ async def ground(plan: Plan) -> AsyncIterator[Ground]:
                 worker.pid.signal(signal.SIGCONT)
                 await worker.end(signal.SIGTERM)
             await server.stop()
+
+
+@contextmanager
+def _kept() -> Iterator[Path]:
+    """Give a folder that stays, and say where it is."""
+    folder = Path(tempfile.mkdtemp(prefix="septet-chaos-"))
+    print(folder)
+    yield folder
 
 
 def _environ(folder: Path, plan: Plan) -> dict[str, str]:

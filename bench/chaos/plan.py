@@ -46,6 +46,8 @@ class Plan:
     """The baseline gets as many as Septet did: under more of them it would never come to an end."""
     minutes: float | None = None
     """Start no work order after so long."""
+    keep: bool = False
+    """Leave the folder."""
     patience_seconds: float = 300.0
     """For a work order, from its start to its close."""
 
