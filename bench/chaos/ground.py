@@ -170,7 +170,7 @@ async def ground(plan: Plan) -> AsyncIterator[Ground]:
     with _kept() if plan.keep else scratch() as folder:
         env = _environ(folder, plan)
         origins = [_origin(folder / f"origin-{number}.git", number, env) for number in range(_ORIGINS)]
-        server = Server(StateDir(folder / "server"), env)
+        server = Server(StateDir(folder / "server"), {name: env[name] for name in ("PATH", "HOME", "LANG")})
         await server.start()
         quiet = Runtime(telemetry=TelemetryConfig(logging=None))  # it would tell of each time the server is away
         client = await Client.connect(server.address, data_converter=pydantic_data_converter, runtime=quiet)
