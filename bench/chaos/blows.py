@@ -17,6 +17,8 @@ from bench.chaos.processes import NOBODY, Pid, of_folder, supervisor_of
 from bench.chaos.side import Side
 
 _SERVER_AWAY_SECONDS = (0.3, 4.0)
+_SERVED_SECONDS = 1.0
+"""A worker is left to serve so long at least: else a slow machine would only ever start workers."""
 _TOOL_SECONDS = 3.0
 _LOOK_SECONDS = 0.05
 _BOTH_SECONDS = 5.0
@@ -58,7 +60,7 @@ class Blows:
         """End the worker, by force or politely, and start its successor at once."""
         worker = self.ground.workers[-1]
         hits = self._carried_by(worker)
-        if not worker.ready or not hits:
+        if not worker.ready or not hits or time.time() - worker.ready_at < _SERVED_SECONDS:
             return
         runs = followed(self.ground.state, hits)
         self._note(kind, hits)
