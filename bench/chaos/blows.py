@@ -1,12 +1,13 @@
 """What the hand can do: each blow kills something, brings back what a machine would bring back, and is noted."""
 
 import asyncio
+import json
 import random
 import shutil
 import signal
 import time
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
 from bench.chaos.adoptions import Followed, attached_at, followed
 from bench.chaos.ground import Ground, Worker
@@ -145,7 +146,10 @@ class Blows:
         return [life for life in living if self.side.carried_by(worker.pid, life)]
 
     def _note(self, kind: Kind, lives: list[Life], target: str = "") -> None:
-        self.kills.append(Kill(kind, time.time(), frozenset(life.name for life in lives), target))
+        kill = Kill(kind, time.time(), frozenset(life.name for life in lives), target)
+        self.kills.append(kill)
+        with (self.ground.folder / "kills.jsonl").open("a", encoding="utf-8") as log:
+            log.write(json.dumps({**asdict(kill), "hits": sorted(kill.hits)}) + "\n")
 
 
 def _aim(kind: Kind, life: Life) -> Pid:

@@ -29,6 +29,7 @@ from workers.server import Ports, embedded_server, free_port
 
 _ORIGINS = 2
 _TRIES = 20
+_SAID_CHARACTERS = 600
 _STOP_SECONDS = 60.0
 _AGENT = '#!/bin/sh\nexec "{python}" -I -S "{program}" "$@"\n'
 
@@ -93,6 +94,14 @@ class Worker:
     def ready(self) -> bool:
         """Whether it serves."""
         return self.ready_at > 0 and self.pid.lives
+
+    def last_words(self) -> str | None:
+        """Return what it said when it ended by itself; `None` while it serves, or where it was ended."""
+        if not self.ready_at or self._process is None or self._process.poll() is None:
+            return None
+        self.ready_at = 0.0
+        said = self._process.stdout.read() if self._process.stdout is not None else b""
+        return f"exit code {self._process.returncode}, {said.decode(errors='replace').strip()[:_SAID_CHARACTERS]}"
 
     async def start(self) -> None:
         """Start one and wait until it serves; one that finds no server is started again.

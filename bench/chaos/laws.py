@@ -12,6 +12,8 @@ def broken(account: Account) -> tuple[str, ...]:
     found = [*account.all.broken]
     if not account.seen.kills:
         found.append("no kill hit a living agent")
+    if account.seen.worker_ends:
+        found.append("a worker ended by itself")
     if account.seen.plan.rolling:
         found += _rolling(account.all, account.by_kind)
     return tuple(found)

@@ -70,7 +70,8 @@ def evidence(account: Account) -> list[str]:
     missing = [f"not completed: {each.order}" for each in seen.delivered if not each.completed]
     second = [f"two writers: {life.order} {life.step} ({life.name})" for life in seen.lives if life.second]
     orphans = [f"orphan: {pid.number} {command}" for pid, command in seen.orphans.items()]
-    lines = [*missing, *lost, *doubled, *second, *orphans]
+    ends = [f"a worker ended by itself: {said}" for said in seen.worker_ends]
+    lines = [*ends, *missing, *lost, *doubled, *second, *orphans]
     more = [f"and {len(lines) - _SHOWN} more"] if len(lines) > _SHOWN else []
     return lines[:_SHOWN] + more
 

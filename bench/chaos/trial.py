@@ -41,6 +41,8 @@ class Seen:
     orphans: dict[Pid, str]
     """What still lived at the end, with its command line."""
     rungs: list[str]
+    worker_ends: list[str] = field(default_factory=list)
+    """What workers said that ended by themselves."""
 
 
 @dataclass
@@ -51,6 +53,7 @@ class Trial:
     side: Side
     plan: Plan
     orders: list[str] = field(default_factory=list)
+    worker_ends: list[str] = field(default_factory=list)
 
     async def carry_out(self) -> Seen:
         """Start work orders and kill until all are closed, and look at what there is then."""
@@ -62,6 +65,7 @@ class Trial:
         async with asyncio.TaskGroup() as beside:
             blows = Blows(self.ground, self.side, self.plan, random.Random(self.plan.seed), beside)  # noqa: S311 -- to be done again
             beside.create_task(self._strike(blows, closed))
+            beside.create_task(self._see_to_workers(closed))
             await self._all_orders()
             closed.set()
         wall_seconds = time.monotonic() - begin
@@ -79,6 +83,7 @@ class Trial:
             frozenset(self._kept()),
             await self._orphans(),
             rungs,
+            self.worker_ends,
         )
 
     async def _strike(self, blows: Blows, closed: asyncio.Event) -> None:
@@ -102,6 +107,14 @@ class Trial:
                 await blows.host()
             else:
                 await blows.one(kind)
+
+    async def _see_to_workers(self, closed: asyncio.Event) -> None:
+        """Start a worker again that has ended by itself, as a machine would, and note what it said."""
+        while not await _within(closed, _LOOK_SECONDS):
+            worker = self.ground.workers[-1]
+            if (said := worker.last_words()) is not None:
+                self.worker_ends.append(said)
+                await worker.start()
 
     async def _roll(self, blows: Blows, closed: asyncio.Event) -> None:
         """End the worker every few seconds, by force and politely in turn."""

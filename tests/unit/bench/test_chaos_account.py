@@ -115,6 +115,13 @@ def test_a_second_writer_and_an_orphan_break_a_law_each() -> None:
     assert (account.by_kind["supervisor"].double_writers, account.by_kind["supervisor"].orphans) == (1, 1)
 
 
+def test_a_worker_that_ends_by_itself_breaks_a_law() -> None:
+    """Only the hand ends workers; what another one said at its end stands in the evidence."""
+    trial = replace(seen(life("a", 0, 9), kills=(kill("worker", 3, "a"),)), worker_ends=["exit code 1, why"])
+    assert broken(Account(trial)) == ("a worker ended by itself",)
+    assert evidence(Account(trial)) == ["a worker ended by itself: exit code 1, why"]
+
+
 def test_a_trial_without_a_kill_proves_nothing() -> None:
     """Where no kill hit a living agent the program fails."""
     assert broken(Account(seen(life("a", 0, 9)))) == ("no kill hit a living agent",)
