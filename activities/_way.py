@@ -92,6 +92,8 @@ class Way:
         """
         with failures_told():
             async with beating():
+                # First of all, and also where a full disk takes no note of this attempt.
+                await end_all(self.host.means.runs, call.workspace.work_order_id, CANCELLED)
                 return await self._ended(await unhurried(ending_errand, self.host, call), CANCELLED_ORDER)
 
     async def _guarded(self, prepare: Callable[[], Errand], work: Work) -> StepResult:

@@ -2,12 +2,13 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import Final
 
 import structlog
 from temporalio.client import Client
+from temporalio.service import RPCError
 
 from activities._ends import CLOSED, is_closed
 from activities._room import Host
@@ -27,9 +28,11 @@ async def looking_after_strays(client: Client, host: Host) -> AsyncIterator[None
     """Look for strays now, and every half minute for as long as the block lasts."""
 
     async def look() -> None:
-        await asyncio.to_thread(keep_what_was_left_alone, host)
+        with _going_on():
+            await asyncio.to_thread(keep_what_was_left_alone, host)
         while True:
-            await end_strays(client, host)
+            with _going_on():
+                await end_strays(client, host)
             await asyncio.sleep(LOOK_SECONDS)
 
     task = asyncio.create_task(look())
@@ -39,6 +42,15 @@ async def looking_after_strays(client: Client, host: Host) -> AsyncIterator[None
         task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await task
+
+
+@contextmanager
+def _going_on() -> Iterator[None]:
+    """Let a disk or a server that fails now be asked again the next time."""
+    try:
+        yield
+    except (OSError, SeptetError, RPCError) as error:
+        _log.warning("strays_not_looked_after", error=str(error))
 
 
 async def end_strays(client: Client, host: Host) -> list[str]:

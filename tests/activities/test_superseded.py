@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from fakes.agent_lab import wait_until
+from fakes.agent_lab import carriers, mark_of, wait_until
 from fakes.repositories import Origin, git
 from fakes.step_lab import BRANCH, StepLab
 from temporalio.activity import ActivityCancellationDetails
@@ -97,3 +97,28 @@ async def test_a_cancel_ends_a_push_and_no_pull_request_follows(lab: StepLab) ->
     assert [rescue.snapshot for rescue in cancelled.rescues] == lab.snapshots("rescue")
     assert lab.origin.sha(BRANCH) == ""
     assert pull_requests(lab.origin) == []
+
+
+async def test_a_cancel_ends_a_finalizer(lab: StepLab) -> None:
+    """Cancelled while the session is asked for its answer alone, its agent is ended, and the step's work is in a rescue."""
+    lab.agent("""
+init()
+if resumed:
+    turn('m1')
+    write('../finalizing', '')
+    time.sleep(60)
+write('src/app.py', 'half')
+result('no JSON')
+""")
+    await lab.open_to(Step.IMPLEMENT_PLAN)
+    call = lab.call(Step.IMPLEMENT_PLAN)
+    unparsed = await lab.running(call)
+    assert unparsed.verdict is Verdict.UNPARSED
+    environment = ActivityEnvironment()
+    running = asyncio.ensure_future(lab.finalize(call, unparsed, within=environment))
+    await wait_until((lab.worktree / "../finalizing").exists)
+    environment.cancel(ActivityCancellationDetails(cancel_requested=True))
+    cancelled = await asyncio.wait_for(running, 30)
+    assert cancelled.verdict is Verdict.CANCELLED
+    assert carriers(mark_of(lab.runs[-1])) == []
+    assert [rescue.snapshot for rescue in cancelled.rescues] == lab.snapshots("rescue")

@@ -118,14 +118,16 @@ class StepLab:
         ended: StepResult = await self._activity("99", self.parts.host_activities[-1], self.call(step))
         return ended
 
-    async def finalize(self, call: StepCall, result: StepResult, attempt: int = 1) -> StepResult:
-        """Ask the step's session for its answer alone."""
+    async def finalize(
+        self, call: StepCall, result: StepResult, attempt: int = 1, within: ActivityEnvironment | None = None
+    ) -> StepResult:
+        """Ask the step's session for its answer alone; by its environment that can be cancelled."""
         assert result.session_id is not None
         asked = FinalizeCall(
             call=call, session_id=result.session_id, reasons=result.reasons, attempt=attempt, result=result
         )
         work = self.parts.host_activities[0]
-        answered: StepResult = await self._activity(f"finalize-{attempt}", work, asked)
+        answered: StepResult = await self._activity(f"finalize-{attempt}", work, asked, within)
         return answered
 
     def write(self, path: str, content: str) -> Path:
