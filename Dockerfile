@@ -38,7 +38,8 @@ RUN apt-get update \
     && apt-get install --yes --no-install-recommends ca-certificates git openssh-client tini \
     && rm -rf /var/lib/apt/lists/* \
     && useradd --uid 10001 --user-group --create-home --shell /bin/sh septet \
-    && install --directory --owner septet --group septet --mode 0700 /var/lib/septet/slots /var/lib/septet/homes
+    && install --directory --owner septet --group septet --mode 0700 /var/lib/septet/slots /var/lib/septet/homes \
+        /var/lib/septet/checkpoints
 COPY --from=packages /opt/septet /opt/septet
 COPY --from=agents /opt/agents /opt/agents
 COPY docker/entrypoint.py docker/health.py /opt/septet/docker/
