@@ -1,39 +1,83 @@
 """What a host does for the day it is gone: its snapshots go to the checkpoint remote."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import structlog
 
 from activities._room import Host
+from septet.agents.registry import adapter_for
+from septet.agents.sessions import pack_session, unpack_session
 from septet.errors import GitUnavailableError, SeptetError
 from septet.git import keep as chain
 from septet.git.address import parse_address
 from septet.git.checkpoint_remote import ORIGIN, Shelf, shelf_at, shelf_in
-from septet.git.keep import is_kept_elsewhere
+from septet.git.keep import Kept, is_kept_elsewhere, read_file
+from septet.git.move import Move
 from septet.git.place import Place
 from septet.git.record import record_of
 from septet.git.remote import Remote
 from septet.git.snapshots.snapshot import Snapshot
+from septet.git.snapshots.vault import vault_at
+from septet.sealing import seal, unseal
 
 _SHOWN: Final = 150
+_SESSION: Final = "session"
 
 _log = structlog.get_logger()
 
 
-def keep(host: Host, place: Place) -> tuple[str, ...]:
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A session of an agent."""
+
+    agent: str
+    id: str
+
+
+def keep(host: Host, place: Place, session: Session | None = None) -> tuple[str, ...]:
     """Bring what is new to the checkpoint remote, where there is one; a failure is a warning, never a step's end.
 
     What could not be brought goes along with the next call.
+
+    Args:
+        host: This host.
+        place: The work order's place.
+        session: A session that is to be gone on with, also on another host.
     """
     if host.settings.checkpoint_remote is None:
         return ()
     try:
-        chain.keep(place, shelf_of(host, place), host.id)
+        shelf = shelf_of(host, place)
+        chain.keep(place, shelf, host.id, _sealed(host, shelf, session) if session else {})
     except (SeptetError, OSError) as error:
         _log.warning("checkpoint_not_kept", error=str(error))
         return (f"the checkpoint was not kept elsewhere: {str(error)[:_SHOWN]}",)
     return ()
+
+
+def bring_session(host: Host, move: Move, kept: Kept, agent: str) -> None:
+    """Put the session that was kept last where this host's CLI finds it; without it the step begins anew."""
+    key = host.settings.checkpoint_key
+    sealed = read_file(vault_at(move.place), kept, _SESSION)
+    if key is None or sealed is None:
+        return
+    try:
+        packed = unseal(key.get_secret_value(), sealed, f"{move.shelf.ref} {agent}")
+        unpack_session(adapter_for(agent), packed, host.agents)
+    except (SeptetError, OSError) as error:
+        _log.warning("session_not_brought", error=str(error))
+
+
+def _sealed(host: Host, shelf: Shelf, session: Session) -> dict[str, bytes]:
+    """Return a session's files, sealed; none without a key, and none for the origin, which is everybody's."""
+    key = host.settings.checkpoint_key
+    if key is None or host.settings.checkpoint_remote == ORIGIN:
+        return {}
+    packed = pack_session(adapter_for(session.agent), session.id, host.agents)
+    about = f"{shelf.ref} {session.agent}"
+    return {_SESSION: seal(key.get_secret_value(), packed, about)} if packed is not None else {}
 
 
 def expect_hold(host: Host, place: Place) -> None:

@@ -12,7 +12,7 @@ from activities._ends import CANCELLED as CANCELLED_ORDER
 from activities._ends import end_of_the_work
 from activities._errands import AnyClaim, Claim, Errand, ending_errand, finalizer_errand, step_errand
 from activities._failures import failure, failures_told
-from activities._keeping import keep
+from activities._keeping import Session, keep
 from activities._proof import Proof, RefusedError
 from activities._pulse import Pulse, beating, unhurried
 from activities._rescues import rescues_since
@@ -160,7 +160,8 @@ class Way:
             if carried.outcome.session_id is None:
                 return self._not_done(errand, facts, Verdict.UNPARSED, error.reasons)
             checkpoint = self.host.snapshot(errand.place, "checkpoint", "the answer was not read", call.step)
-            warnings = bounded((*facts["warnings"], *keep(self.host, errand.place)))
+            session = Session(call.workspace.agent, carried.outcome.session_id)
+            warnings = bounded((*facts["warnings"], *keep(self.host, errand.place, session)))
             return StepResult(
                 **facts | {"warnings": warnings},
                 verdict=Verdict.UNPARSED,

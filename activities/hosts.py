@@ -6,7 +6,7 @@ from pathlib import Path
 from temporalio import activity
 
 from activities._failures import failures_told
-from activities._keeping import shelf_of
+from activities._keeping import bring_session, shelf_of
 from activities._pulse import beating, unhurried
 from activities._room import Host, whereabouts
 from septet.agents.adapter import Turn
@@ -61,7 +61,9 @@ class Hosts:
                     if living is not None:  # of an earlier time on this host
                         await end_agent(living, SUPERSEDED)
                     limit = self.host.settings.ignored_limit_mib * MIB
-                    await unhurried(move_here, move, Why("the work order comes back to this host", limit))
+                    why = Why("the work order comes back to this host", limit)
+                    kept = await unhurried(move_here, move, why)
+                    await unhurried(bring_session, self.host, move, kept, asked.workspace.agent)
                 here = {**whereabouts(self.host), "path": str(move.place.worktree)}
                 return asked.workspace.model_copy(update=here)
 

@@ -64,6 +64,8 @@ class Settings(BaseSettings):
     checkpoint_remote: str | None = None
     """Where snapshots are kept for when this host is gone: a folder that hosts share, a repository's address, or
     `origin` for hidden refs on the work order's own repository. Without it a host that is gone is waited for."""
+    checkpoint_key: SecretStr | None = None
+    """A passphrase, the same on all hosts, under which agents' session files go to the checkpoint remote too."""
     probe_seconds: Annotated[float, Field(gt=0)] = 60.0
     """How long a step runs or waits before its host is asked whether it is there; then ever more rarely."""
     max_agents: Annotated[int, Field(ge=1)] = 20

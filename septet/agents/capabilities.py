@@ -32,3 +32,5 @@ class Capabilities:
     """Variables of which any one is a login."""
     home: tuple[str, str] = ("", "")
     """The variable that moves its folder, and where that is without it."""
+    session_files: str = ""
+    """Where in that folder a session lies, as a pattern with `{id}`; empty where files do not bring one back."""

@@ -45,6 +45,7 @@ _CAPABILITIES: Final = Capabilities(
     login_files=("~/.claude/.credentials.json", "~/.claude.json"),
     login_variables=("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"),
     home=("CLAUDE_CONFIG_DIR", "~/.claude"),
+    session_files="projects/*/{id}.jsonl",
 )
 
 
@@ -100,7 +101,14 @@ SCRIPTED: Final = Claude(
     login=("SEPTET_SCRIPTED_*",),
     minds_root=False,
     capabilities=replace(
-        _CAPABILITIES, tested_version="", tested_since="", needs_login=False, login_files=(), login_variables=()
+        _CAPABILITIES,
+        tested_version="",
+        tested_since="",
+        needs_login=False,
+        login_files=(),
+        login_variables=(),
+        home=("SEPTET_SCRIPTED_HOME", "~/.septet-scripted"),
+        session_files="sessions/{id}.json",
     ),
 )
 

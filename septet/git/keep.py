@@ -3,6 +3,7 @@
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final
 
 from septet.errors import NotFoundError, WorkspaceError
@@ -20,6 +21,7 @@ BOOKS: Final = ("papers.json", "pushed.json", "rescues.jsonl", "workspace.json")
 """The engine's own files of a work order that go along; the record comes last, for it says that all is there."""
 
 _SIGNATURE: Final = "Septet <septet@localhost>"
+_NOTHING: Final[Mapping[str, bytes]] = MappingProxyType({})
 _HOST, _NAMES, _LATEST = "host", "snapshots", "latest"
 
 
@@ -38,10 +40,16 @@ class Kept:
     """Name → commit of every snapshot so far, oldest first."""
 
 
-def keep(place: Place, shelf: Shelf, host: str) -> None:
+def keep(place: Place, shelf: Shelf, host: str, extra: Mapping[str, bytes] = _NOTHING) -> None:
     """Bring the snapshots that the remote does not have yet to it; one push, of what is new.
 
     What a push before this one could not bring goes along.
+
+    Args:
+        place: The work order's place.
+        shelf: Where its snapshots are kept.
+        host: This host's id.
+        extra: More files for this one commit of the chain.
 
     Raises:
         MovedError: Another host holds the work order.
@@ -52,15 +60,14 @@ def keep(place: Place, shelf: Shelf, host: str) -> None:
     with locked(place.books / "kept.lock"):
         vault = vault_at(place)
         known = _known(vault, shelf)
-        snapshots = list_snapshots(vault, place.order_id)
-        new = _new(vault, snapshots, known)
-        if not new:
+        page = _Page(place, host, list_snapshots(vault, place.order_id), extra)
+        if not page.new_since(known):
             return
         try:
-            shelf.push(vault, _compose(place, host, known, snapshots, new), known)
+            shelf.push(vault, page.after(known), known)
         except StaleError:
             known = _after_another_push(vault, shelf, host)
-            shelf.push(vault, _compose(place, host, known, snapshots, _new(vault, snapshots, known)), known)
+            shelf.push(vault, page.after(known), known)
 
 
 def take_hold(place: Place, shelf: Shelf, host: str, tip: str) -> None:
@@ -72,8 +79,8 @@ def take_hold(place: Place, shelf: Shelf, host: str, tip: str) -> None:
     """
     with locked(place.books / "kept.lock"):
         vault = vault_at(place)
-        snapshots = list_snapshots(vault, place.order_id)
-        shelf.push(vault, _compose(place, host, tip, snapshots, _new(vault, snapshots, tip)), tip)
+        page = _Page(place, host, list_snapshots(vault, place.order_id), _NOTHING)
+        shelf.push(vault, page.after(tip), tip)
 
 
 def expect_hold(place: Place, shelf: Shelf, host: str) -> None:
@@ -121,8 +128,8 @@ def read_kept(vault: Git, commit: str) -> Kept:
     return Kept(commit, host, {name: snapshot for snapshot, name in pairs})
 
 
-def read_book(vault: Git, kept: Kept, name: str) -> bytes | None:
-    """Return one of `BOOKS` as it was when the commit was made; `None` where there was none."""
+def read_file(vault: Git, kept: Kept, name: str) -> bytes | None:
+    """Return one of `BOOKS`, or of what was kept beside them, from a commit of the chain; `None` without it."""
     completed = vault.completed("cat-file", "blob", f"{kept.commit}:{name}")
     return completed.stdout if completed.exit_code == 0 else None
 
@@ -152,36 +159,47 @@ def _expect_host(kept: Kept, host: str) -> None:
         raise MovedError(message, remedy="`septet rescue list` shows what this host still has of it.")
 
 
-def _new(vault: Git, snapshots: Sequence[Snapshot], known: str | None) -> list[str]:
-    """Return the commits of the snapshots that are not in the chain; a snapshot's commit has no parent."""
-    commits = [snapshot.commit for snapshot in snapshots]
-    if known is None or not commits:
-        return commits
-    return vault.run("rev-list", "--reverse", *commits, f"^{known}").decode().split()
+@dataclass(frozen=True, slots=True)
+class _Page:
+    """What the next commit of the chain says."""
 
+    place: Place
+    host: str
+    snapshots: Sequence[Snapshot]
+    """All of the work order, oldest first; there is one at least."""
+    extra: Mapping[str, bytes]
 
-def _compose(
-    place: Place, host: str, before: str | None, snapshots: Sequence[Snapshot], new: Sequence[str]
-) -> str:
-    """Make the next commit of the chain. Its parents are the one before it, or the base, and the new snapshots.
+    def new_since(self, known: str | None) -> list[str]:
+        """Return the commits of the snapshots that are not in the chain; a snapshot's commit has no parent."""
+        commits = [snapshot.commit for snapshot in self.snapshots]
+        if known is None or not commits:
+            return commits
+        return vault_at(self.place).run("rev-list", "--reverse", *commits, f"^{known}").decode().split()
 
-    Its tree holds the latest snapshot's, so that a push finds in the tree before it, or in the base's, what the
-    remote has already: a snapshot's own commit stands alone.
-    """
-    names = "".join(f"{snapshot.commit} {snapshot.name}\n" for snapshot in snapshots)
-    files = {_HOST: host.encode(), _NAMES: names.encode()}
-    files |= {name: (place.books / name).read_bytes() for name in BOOKS if (place.books / name).exists()}
-    with Pack(place.vault) as pack:
-        entries = {
-            name.encode(): Entry(FILE, pack.add("blob", content), Kind.TRACKED) for name, content in files.items()
-        }
-        latest = snapshots[-1]
-        entries[_LATEST.encode()] = Entry(FOLDER, bytes.fromhex(latest.content), Kind.TRACKED)
-        tree = pack.add("tree", tree_content(entries)).hex()
-        parents = [before or place.base_sha, *new]
-        commit = pack.add("commit", _commit(tree, parents, f"{latest.name} on host {host}"))
-        pack.publish()
-    return commit.hex()
+    def after(self, before: str | None) -> str:
+        """Make the commit. Its parents are the one before it, or the base, and the new snapshots.
+
+        Its tree holds the latest snapshot's, so that a push finds in the tree before it, or in the base's, what
+        the remote has already: a snapshot's own commit stands alone.
+        """
+        latest = self.snapshots[-1]
+        with Pack(self.place.vault) as pack:
+            entries = {
+                name.encode(): Entry(FILE, pack.add("blob", content), Kind.TRACKED)
+                for name, content in self._files().items()
+            }
+            entries[_LATEST.encode()] = Entry(FOLDER, bytes.fromhex(latest.content), Kind.TRACKED)
+            tree = pack.add("tree", tree_content(entries)).hex()
+            parents = [before or self.place.base_sha, *self.new_since(before)]
+            commit = pack.add("commit", _commit(tree, parents, f"{latest.name} on host {self.host}"))
+            pack.publish()
+        return commit.hex()
+
+    def _files(self) -> dict[str, bytes]:
+        names = "".join(f"{snapshot.commit} {snapshot.name}\n" for snapshot in self.snapshots)
+        books = ((name, self.place.books / name) for name in BOOKS)
+        kept = {name: path.read_bytes() for name, path in books if path.exists()}
+        return {_HOST: self.host.encode(), _NAMES: names.encode(), **kept, **self.extra}
 
 
 def _commit(tree: str, parents: list[str], subject: str) -> bytes:

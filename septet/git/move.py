@@ -8,7 +8,7 @@ from septet.errors import NotFoundError, WorkspaceError
 from septet.git.checkpoint_remote import Shelf
 from septet.git.destroy import Why, return_to
 from septet.git.engine import Git
-from septet.git.keep import BOOKS, Kept, read_book, read_kept, take_hold
+from septet.git.keep import BOOKS, Kept, read_file, read_kept, take_hold
 from septet.git.locks import locked
 from septet.git.mirror import refresh_mirror
 from septet.git.place import Place
@@ -62,8 +62,10 @@ def prepare_vault(move: Move) -> None:
     prepare(place)
 
 
-def move_here(move: Move, why: Why) -> None:
+def move_here(move: Move, why: Why) -> Kept:
     """Make the workspace as it was at the checkpoint and this host the holder of the work order.
+
+    What the host before it kept last is returned.
 
     Idempotent: an attempt that comes after a dead one goes on from what is there. A worktree that this host has
     from an earlier time is returned to the checkpoint, after a rescue.
@@ -87,6 +89,7 @@ def move_here(move: Move, why: Why) -> None:
             restore_as_it_was(vault, snapshot, fresh)
             fresh.rename(place.worktree)
         take_hold(place, move.shelf, move.host, kept.commit)
+        return kept
 
 
 def _take_over(move: Move, kept: Kept) -> None:
@@ -111,7 +114,7 @@ def _take_over(move: Move, kept: Kept) -> None:
             if old != kept.snapshots[name]:  # taken here, after the other host had gone on
                 publish(place, next_name(place, name.rpartition("-")[2], None), old)
     for name in BOOKS:
-        content = read_book(vault, kept, name)
+        content = read_file(vault, kept, name)
         if content is not None:
             write_durably(place.books / name, content)
         elif name == BOOKS[-1]:

@@ -1,0 +1,181 @@
+"""Two hosts, and the activities by which one takes over from the other."""
+
+import shutil
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from fakes.repositories import Origin, git
+from fakes.step_lab import BRANCH, FIXED, StepLab, settings_of
+from pydantic import SecretStr
+from temporalio.exceptions import ApplicationError
+
+from activities._keeping import is_safe_elsewhere
+from septet.agents.attachment import end_agent
+from septet.contracts.names import Step, Verdict
+from septet.contracts.steps import MoveWorkspace
+from septet.git.snapshots.vault import find, vault_at
+from workers.registry import parts_of
+
+HostOf = Callable[..., Any]
+KEY = SecretStr("a passphrase that both hosts have")
+_SPOILED = {"edits": {"src/app.py": FIXED}, "malformed": "prose"}
+
+
+@pytest_asyncio.fixture
+async def host_of(tmp_path: Path, origin: Origin) -> AsyncIterator[HostOf]:
+    """Return a function that gives a host; every agent that a test leaves is ended."""
+    labs: list[StepLab] = []
+    async with AsyncExitStack() as stack:
+
+        async def make(name: str, **settings: Any) -> StepLab:
+            (tmp_path / name).mkdir()
+            remote = {"checkpoint_remote": str(tmp_path / "checkpoints")}
+            own = settings_of(tmp_path / name).model_copy(update=remote | settings)
+            lab = StepLab(tmp_path / name, origin, await stack.enter_async_context(parts_of(own)))
+            labs.append(lab)
+            return lab
+
+        yield make
+        for lab in labs:
+            for run in lab.runs:
+                await end_agent(run, "cancelled")
+
+
+async def moved(lab: StepLab, to: StepLab, checkpoint: str) -> None:
+    """Let a host take over from another one."""
+    asked = MoveWorkspace(workspace=lab.workspace, checkpoint=checkpoint)
+    to.workspace = await to._activity("move", to.parts.shared_activities[1], asked)
+    to.progress = lab.progress
+
+
+async def test_a_step_is_taken_again_on_the_other_host(host_of: HostOf) -> None:
+    """The other host opens the workspace at the checkpoint, with the issue's papers, and its agent does the work."""
+    first, second = await host_of("a"), await host_of("b")
+    await first.open_to(Step.IMPLEMENT_PLAN)
+    await first.run(Step.FIND_PLAN_FILE)
+    checkpoint = first.snapshots()[-1]
+    first.write("src/half.py", "half done")
+    shutil.rmtree(first.parts.host.state.root)
+
+    await moved(first, second, checkpoint)
+
+    assert git(second.worktree, "branch", "--show-current") == BRANCH
+    assert not (second.worktree / "src" / "half.py").exists()
+    assert second.workspace is not None
+    assert second.workspace.task_queue == second.parts.host_queue
+    second.scenario(implement_plan={"edits": {"src/app.py": FIXED}})
+    result = await second.running(second.call(Step.IMPLEMENT_PLAN, starts_from=checkpoint))
+    assert (result.verdict, result.warnings) == (Verdict.DONE, ())
+    assert (second.worktree / "src" / "app.py").read_text() == FIXED
+    snapshot = find(vault_at(second.place), result.checkpoint or "")
+    assert is_safe_elsewhere(second.parts.host, second.place, snapshot)
+
+
+async def test_the_finalizer_goes_on_with_the_session_on_the_other_host(host_of: HostOf, tmp_path: Path) -> None:
+    """With a key the session's files go along, sealed: the same session answers where it never was."""
+    first, second = await host_of("a", checkpoint_key=KEY), await host_of("b", checkpoint_key=KEY)
+    first.scenario(implement_plan=_SPOILED)
+    await first.open_to(Step.IMPLEMENT_PLAN)
+    call = first.call(Step.IMPLEMENT_PLAN)
+    unread = await first.running(call)
+    assert (unread.verdict, unread.warnings) == (Verdict.UNPARSED, ())
+
+    await moved(first, second, unread.checkpoint or "")
+    there = call.model_copy(update={"workspace": second.workspace})
+    done = await second.finalize(there, unread)
+
+    assert (done.verdict, done.recovered_by) == (Verdict.DONE, "finalizer")
+    assert (second.worktree / "src" / "app.py").read_text() == FIXED
+    (kept,) = (tmp_path / "checkpoints").iterdir()
+    tips = git(kept, "for-each-ref", "--format=%(objectname)").split()
+    files = {
+        name
+        for tip in git(kept, "rev-list", *tips).split()
+        for name in git(kept, "ls-tree", "--name-only", tip).split()
+    }
+    assert "session" in files
+    assert git(kept, "grep", "--text", "-l", str(unread.session_id), *tips, "--", "session", check=False) == ""
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"checkpoint_remote": "origin", "checkpoint_key": KEY}, {"checkpoint_key": None}],
+    ids=["origin", "no key"],
+)
+async def test_no_session_leaves_its_host_without_a_key_or_for_the_origin(
+    host_of: HostOf, origin: Origin, tmp_path: Path, settings: dict[str, Any]
+) -> None:
+    """What an agent was told and said goes to no remote unsealed, and to the origin not at all."""
+    first = await host_of("a", **settings)
+    first.scenario(implement_plan=_SPOILED)
+    await first.open_to(Step.IMPLEMENT_PLAN)
+    await first.run(Step.IMPLEMENT_PLAN)
+    folder = origin.bare if "checkpoint_remote" in settings else next((tmp_path / "checkpoints").iterdir())
+    (ref,) = git(folder, "for-each-ref", "--format=%(refname)", "refs/septet/checkpoints").split()
+    assert "session" not in git(folder, "ls-tree", "--name-only", ref).split()
+
+
+async def test_a_remote_that_cannot_be_written_is_a_warning_on_the_step(host_of: HostOf, tmp_path: Path) -> None:
+    """The step is done and says that its checkpoint is on this host alone."""
+    (tmp_path / "checkpoints").write_text("in the way")
+    first = await host_of("a")
+    await first.open_to(Step.IMPLEMENT_PLAN)
+    result = await first.run(Step.IMPLEMENT_PLAN)
+    assert result.verdict is Verdict.DONE
+    assert "not kept elsewhere" in result.warnings[-1]
+
+
+async def test_a_host_that_was_left_pushes_no_branch_and_opens_no_pull_request(
+    host_of: HostOf, origin: Origin
+) -> None:
+    """The old host's last step is refused before it reaches the forge."""
+    first, second = await host_of("a"), await host_of("b")
+    await first.open_to(Step.CREATE_PULL_REQUEST)
+    await first.run(Step.FIND_PLAN_FILE)
+    await moved(first, second, first.snapshots()[-1])
+    with pytest.raises(ApplicationError, match="has moved to host"):
+        await first.run(Step.CREATE_PULL_REQUEST)
+    assert origin.sha(BRANCH) == ""
+    result = await second.run(Step.CREATE_PULL_REQUEST)
+    assert result.verdict is Verdict.DONE
+    assert origin.sha(BRANCH) == second.progress.commit_sha
+
+
+async def test_the_host_itself_keeps_what_it_has(host_of: HostOf) -> None:
+    """A host that takes its own move changes nothing: it is there after all."""
+    first = await host_of("a")
+    await first.open_to(Step.IMPLEMENT_PLAN)
+    await first.run(Step.FIND_PLAN_FILE)
+    checkpoint = first.snapshots()[-1]
+    first.write("src/half.py", "half done")
+    before = first.workspace
+    await moved(first, first, checkpoint)
+    assert first.workspace == before
+    assert (first.worktree / "src" / "half.py").read_text() == "half done"
+
+
+async def test_a_host_without_a_remote_of_its_own_takes_nothing_over(host_of: HostOf) -> None:
+    """The setting is the same for all hosts, or the work order waits and says so."""
+    first, second = await host_of("a"), await host_of("b", checkpoint_remote=None)
+    await first.open()
+    with pytest.raises(ApplicationError, match="has no checkpoint remote"):
+        await moved(first, second, first.snapshots()[-1])
+
+
+async def test_a_worker_without_its_state_directory_is_no_host(host_of: HostOf) -> None:
+    """A probe answers with the id that lies in the state directory, and fails where it is gone."""
+    first = await host_of("a")
+    (probe,) = first.parts.control_activities
+
+    async def asked(_: None) -> str:
+        answer: str = await probe()
+        return answer
+
+    assert await first._activity("probe", asked, None) == first.parts.host_id
+    shutil.rmtree(first.parts.host.state.root)
+    with pytest.raises(ApplicationError, match="is not the state directory"):
+        await first._activity("probe", asked, None)

@@ -1,0 +1,83 @@
+"""Sessions as files: from one host's folder of the CLI to another's."""
+
+import io
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from septet.agents.adapter import Host
+from septet.agents.claude import CLAUDE, SCRIPTED
+from septet.agents.copilot import COPILOT
+from septet.agents.sessions import pack_session, unpack_session
+from septet.errors import AgentError
+
+ID = "0f0e8a3c-2f4b-4a6e-9d5d-1c2b3a495867"
+
+
+def host(home: Path) -> Host:
+    return Host({"HOME": str(home)})
+
+
+def test_a_session_of_claude_is_found_on_the_other_host(tmp_path: Path) -> None:
+    """Its transcript comes to the same place below the other home, for its user alone; a second time nothing changes."""
+    transcript = tmp_path / "one" / ".claude" / "projects" / "-work-wo-1" / f"{ID}.jsonl"
+    transcript.parent.mkdir(parents=True)
+    transcript.write_text('{"type":"user"}\n')
+    (transcript.parent / "another.jsonl").write_text("not asked for")
+    packed = pack_session(CLAUDE, ID, host(tmp_path / "one"))
+    assert packed is not None
+    unpack_session(CLAUDE, packed, host(tmp_path / "two"))
+    there = tmp_path / "two" / ".claude" / "projects" / "-work-wo-1"
+    assert [path.name for path in there.iterdir()] == [f"{ID}.jsonl"]
+    assert (there / f"{ID}.jsonl").read_text() == '{"type":"user"}\n'
+    assert (there / f"{ID}.jsonl").stat().st_mode & 0o777 == 0o600
+    (there / f"{ID}.jsonl").write_text("went on")
+    unpack_session(CLAUDE, packed, host(tmp_path / "two"))
+    assert (there / f"{ID}.jsonl").read_text() == "went on"
+
+
+def test_the_cli_s_own_variable_says_where_its_folder_is(tmp_path: Path) -> None:
+    """A folder that was moved is read where it is."""
+    session = tmp_path / "memory" / "sessions" / f"{ID}.json"
+    session.parent.mkdir(parents=True)
+    session.write_text("{}")
+    assert pack_session(SCRIPTED, ID, Host({"SEPTET_SCRIPTED_HOME": str(tmp_path / "memory")})) is not None
+    assert pack_session(SCRIPTED, ID, host(tmp_path)) is None
+
+
+@pytest.mark.parametrize("session_id", ["*", "../../secret", "", "a/b"])
+def test_an_id_is_no_pattern_and_no_path(tmp_path: Path, session_id: str) -> None:
+    """What a stream calls its session names no other files."""
+    folder = tmp_path / ".claude" / "projects" / "p"
+    folder.mkdir(parents=True)
+    (folder / f"{ID}.jsonl").write_text("secret")
+    (folder / "b.jsonl").write_text("secret")
+    assert pack_session(CLAUDE, session_id, host(tmp_path)) is None
+
+
+def test_links_do_not_lead_out_of_the_folder(tmp_path: Path) -> None:
+    """A session that is a link is none."""
+    folder = tmp_path / ".claude" / "projects" / "p"
+    folder.mkdir(parents=True)
+    (tmp_path / "secret").write_text("secret")
+    (folder / f"{ID}.jsonl").symlink_to(tmp_path / "secret")
+    assert pack_session(CLAUDE, ID, host(tmp_path)) is None
+
+
+def test_a_cli_whose_sessions_are_no_files_has_none(tmp_path: Path) -> None:
+    """Where files do not bring a session back, none are taken."""
+    assert pack_session(COPILOT, ID, host(tmp_path)) is None
+
+
+@pytest.mark.parametrize("name", ["../evil.jsonl", "/tmp/evil.jsonl", "projects/p/../../x.jsonl", "settings.json"])
+def test_an_archive_writes_sessions_and_nothing_else(tmp_path: Path, name: str) -> None:
+    """Names that leave the folder, or are no session's, are refused."""
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz") as archive:
+        entry = tarfile.TarInfo(name)
+        entry.size = 4
+        archive.addfile(entry, io.BytesIO(b"evil"))
+    with pytest.raises(AgentError, match="no session of claude"):
+        unpack_session(CLAUDE, packed.getvalue(), host(tmp_path / "home"))
+    assert not list(tmp_path.rglob("*.json*"))

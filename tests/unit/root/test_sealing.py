@@ -1,0 +1,37 @@
+import pytest
+
+from septet.sealing import SealError, seal, unseal
+
+
+def test_what_is_sealed_comes_back_under_the_same_key_and_name() -> None:
+    """Bytes come back as they were; neither they nor their name stand in what is sealed."""
+    content = b"a conversation\0 of an agent" * 100
+    sealed = seal("a passphrase", content, "wo-1")
+    assert unseal("a passphrase", sealed, "wo-1") == content
+    assert b"conversation" not in sealed
+    assert b"wo-1" not in sealed
+
+
+def test_the_same_bytes_are_never_sealed_alike() -> None:
+    """Nobody sees that two sessions are the same."""
+    assert seal("key", b"content", "wo-1") != seal("key", b"content", "wo-1")
+
+
+@pytest.mark.parametrize(
+    ("key", "about", "change"),
+    [("other", "wo-1", 0), ("key", "wo-2", 0), ("key", "wo-1", 1), ("key", "wo-1", -30)],
+)
+def test_another_key_another_name_and_changed_bytes_are_refused(key: str, about: str, change: int) -> None:
+    """What was sealed opens under its key, as what it is, unchanged; or not at all."""
+    sealed = bytearray(seal("key", b"content", "wo-1"))
+    if change:
+        sealed[change] ^= 1
+    with pytest.raises(SealError):
+        unseal(key, bytes(sealed), about)
+
+
+def test_bytes_that_were_never_sealed_are_refused() -> None:
+    """Nonsense is an error of its own, and no crash."""
+    for nonsense in (b"", b"short", b"x" * 200):
+        with pytest.raises(SealError):
+            unseal("key", nonsense, "wo-1")
