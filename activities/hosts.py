@@ -17,7 +17,7 @@ from septet.contracts.steps import MoveWorkspace, Workspace
 from septet.errors import WorkspaceError
 from septet.git.address import parse_address
 from septet.git.destroy import Why
-from septet.git.move import Move, is_here, move_here
+from septet.git.move import Move, is_here, move_here, prepare_host
 from septet.git.record import place_for
 from septet.git.remote import Remote
 from septet.settings import MIB
@@ -47,8 +47,9 @@ class Hosts:
     async def move_workspace(self, asked: MoveWorkspace) -> Workspace:
         """Open the workspace of a host that is gone here, as it was at a checkpoint.
 
-        Idempotent: what an earlier attempt has made is used, and the host that holds the work order keeps it as it
-        is. Leaves mirror, vault and workspace on disk, and this host's name on the checkpoint remote.
+        Idempotent: what an earlier attempt has made is used, and the host that was thought to be gone keeps what
+        it has, where it holds the work order. Leaves mirror, vault and workspace on disk, and this host's name on
+        the checkpoint remote.
 
         Raises:
             ApplicationError: The checkpoint, the repository or the agent is not to be had here.
@@ -56,7 +57,8 @@ class Hosts:
         with failures_told():
             async with beating():
                 move = await unhurried(self._prepared, asked)
-                if not await unhurried(is_here, move):
+                await unhurried(prepare_host, move)
+                if asked.workspace.host != self.host.id or not await unhurried(is_here, move):
                     living = await unhurried(self.host.means.runs.living, move.place.order_id)
                     if living is not None:  # of an earlier time on this host
                         await end_agent(living, SUPERSEDED)

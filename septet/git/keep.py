@@ -156,7 +156,8 @@ def _after_another_push(vault: Git, shelf: Shelf, host: str) -> str | None:
 def _expect_host(kept: Kept, host: str) -> None:
     if kept.host != host:
         message = f"The work order has moved to host {kept.host}; what is done here does not count any more."
-        raise MovedError(message, remedy="`septet rescue list` shows what this host still has of it.")
+        remedy = "`septet rescue list` shows what this host has of it. If a retry brought it back here, say"
+        raise MovedError(message, remedy=f"{remedy} `septet host-gone {host}` while it runs: it goes on there.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,20 +34,7 @@ class Move:
     """This host's id."""
 
 
-def is_here(move: Move) -> bool:
-    """Say whether this host holds the work order already and has its workspace.
-
-    Raises:
-        NotFoundError: The checkpoint remote keeps nothing of it.
-        GitUnavailableError: It was not reached.
-        GitError: It refused.
-    """
-    prepare_vault(move)
-    vault = vault_at(move.place)
-    return move.place.worktree.exists() and read_kept(vault, move.shelf.fetch(vault)).host == move.host
-
-
-def prepare_vault(move: Move) -> None:
+def prepare_host(move: Move) -> None:
     """Fetch the origin into the mirror and make the vault, where they are not here yet.
 
     Raises:
@@ -60,6 +47,18 @@ def prepare_vault(move: Move) -> None:
     if Git(place.mirror, env=place.env).completed("cat-file", "-e", f"{place.base_sha}^{{commit}}").exit_code != 0:
         raise NotFoundError(f"{place.origin} has the base commit {place.base_sha} no more.")
     prepare(place)
+
+
+def is_here(move: Move) -> bool:
+    """Say whether this host holds the work order already and has its workspace.
+
+    Raises:
+        NotFoundError: The checkpoint remote keeps nothing of it.
+        GitUnavailableError: It was not reached.
+        GitError: It refused.
+    """
+    vault = vault_at(move.place)
+    return move.place.worktree.exists() and read_kept(vault, move.shelf.fetch(vault)).host == move.host
 
 
 def move_here(move: Move, why: Why) -> Kept:

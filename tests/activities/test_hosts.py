@@ -158,6 +158,18 @@ async def test_the_host_itself_keeps_what_it_has(host_of: HostOf) -> None:
     assert (first.worktree / "src" / "half.py").read_text() == "half done"
 
 
+async def test_a_move_to_an_earlier_checkpoint_takes_the_worktree_there(host_of: HostOf) -> None:
+    """A retry from a step before the move finds the work order on its new host, and the worktree as it was then."""
+    first, second = await host_of("a"), await host_of("b")
+    await first.open_to(Step.IMPLEMENT_PLAN)
+    await first.run(Step.FIND_PLAN_FILE)
+    earlier, later = first.snapshots()[0], first.snapshots()[-1]
+    await moved(first, second, later)
+    assert git(second.worktree, "branch", "--show-current") == BRANCH
+    await moved(first, second, earlier)
+    assert git(second.worktree, "branch", "--show-current") == "main"
+
+
 async def test_a_host_without_a_remote_of_its_own_takes_nothing_over(host_of: HostOf) -> None:
     """The setting is the same for all hosts, or the work order waits and says so."""
     first, second = await host_of("a"), await host_of("b", checkpoint_remote=None)

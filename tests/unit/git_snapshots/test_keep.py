@@ -14,7 +14,7 @@ from septet.git.checkpoint_remote import Shelf, shelf_at, shelf_in
 from septet.git.destroy import Why
 from septet.git.evidence import gather
 from septet.git.keep import MovedError, expect_hold, is_kept_elsewhere, keep
-from septet.git.move import Move, is_here, move_here
+from septet.git.move import Move, is_here, move_here, prepare_host
 from septet.git.place import Place
 from septet.git.record import place_for, record_of
 from septet.git.remote import Remote
@@ -57,6 +57,7 @@ def move_of(place: Place, other: StateDir, shelf: Shelf, name: str, host: str = 
 
 
 def arrive(move: Move) -> Place:
+    prepare_host(move)
     assert not is_here(move)
     move_here(move, WHY)
     return move.place
@@ -169,7 +170,7 @@ def test_a_checkpoint_that_was_never_pushed_is_named(place: Place, shelf: Shelf,
     keep(place, shelf, "A")
     missing = checkpoint(place)
     move = move_of(place, other, shelf, missing.name)
-    assert not is_here(move)
+    prepare_host(move)
     with pytest.raises(NotFoundError, match=f"{missing.name} never came to"):
         move_here(move, WHY)
     expect_hold(place, shelf, "A")
