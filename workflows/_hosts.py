@@ -18,7 +18,7 @@ from septet.contracts.steps import FinalizeCall, MoveWorkspace, StepCall, StepRe
 from septet.contracts.task import TaskError
 from septet.timestamps import timestamp
 from workflows._failures import explained
-from workflows._policies import HEARTBEAT_TIMEOUT, WORKSPACE_OPTIONS, probe_options
+from workflows._policies import WORKSPACE_OPTIONS, probe_options
 from workflows._story import Story
 
 _RAREST: Final = 10
@@ -66,7 +66,7 @@ class Hosts:
             asked = placed(asked, self.here)
             running = start(asked)
             try:
-                if not self.here.control_queue or not await self._is_left(running, checkpoint_of(asked)):
+                if not self.here.control_queue or not await self._is_left(running, asked):
                     return _with_moves(await running, moves)
             except (asyncio.CancelledError, ActivityError) as error:
                 if running.done() or not is_cancelled_exception(error):
@@ -76,7 +76,7 @@ class Hosts:
             moves.append(f"taken again on host {self.here.host}: what an agent did on the gone host is paid twice")
             await _let_go(running)
 
-    async def _is_left(self, running: Running, checkpoint: str) -> bool:
+    async def _is_left(self, running: Running, asked: StepCall | FinalizeCall) -> bool:
         """Wait until the activity has ended, or its workspace has moved: then a late result does not count."""
         first = pause = timedelta(seconds=self.here.probe_seconds)
         silent_since: datetime | None = None
@@ -88,9 +88,9 @@ class Hosts:
                 silent_since = None
                 continue
             silent_since = silent_since or workflow.now()
-            if not given_up and workflow.now() - silent_since < self._patience():
+            if not given_up and workflow.now() - silent_since < self._patience(asked):
                 pause = first
-            elif await self._move(checkpoint, silent_since):
+            elif await self._move(checkpoint_of(asked), silent_since):
                 return True
             else:
                 pause = min(2 * pause, _RAREST * first)
@@ -122,9 +122,10 @@ class Hosts:
             return False
         return True
 
-    def _patience(self) -> timedelta:
+    def _patience(self, asked: StepCall | FinalizeCall) -> timedelta:
         """Return how long a silent host may still have a living agent."""
-        return timedelta(seconds=self.here.orphan_limit_seconds) + HEARTBEAT_TIMEOUT
+        limits = asked.call.limits if isinstance(asked, FinalizeCall) else asked.limits
+        return timedelta(seconds=self.here.orphan_limit_seconds + limits.heartbeat_seconds)
 
     async def _move(self, checkpoint: str, silent_since: datetime) -> bool:
         """Have the workspace opened elsewhere; where that cannot be, tell why and return `False`."""
