@@ -35,7 +35,7 @@ RUN mkdir -p /opt/agents/bin \
 FROM python:3.12-slim
 # hadolint ignore=DL3008
 RUN apt-get update \
-    && apt-get install --yes --no-install-recommends ca-certificates git openssh-client tini \
+    && apt-get install --yes --no-install-recommends bubblewrap ca-certificates git openssh-client tini \
     && rm -rf /var/lib/apt/lists/* \
     && useradd --uid 10001 --user-group --create-home --shell /bin/sh septet \
     && install --directory --owner septet --group septet --mode 0700 /var/lib/septet/slots /var/lib/septet/homes \

@@ -45,6 +45,7 @@ def _facts_of_run(carried: Carried) -> dict[str, Any]:
         "usage": carried.usage,
         "warnings": bounded(outcome.warnings, _WARNINGS_SHOWN, _WARNING_LENGTH),
         "run": carried.run.name,
+        "sandbox": carried.run.record.sandbox if carried.run.record is not None else "",
     }
 
 

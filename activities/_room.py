@@ -1,6 +1,6 @@
 """What an activity works with: the possessions of its host, and the place and papers of one work order."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -11,6 +11,7 @@ from activities._rescues import note_rescue
 from septet.agents.adapter import Host as AgentHost
 from septet.agents.launch import Means
 from septet.agents.runs import Runs
+from septet.agents.sandbox import Sandbox
 from septet.agents.supervisors import Supervisors
 from septet.contracts.facts import Rescue
 from septet.contracts.wire import Wire
@@ -55,6 +56,8 @@ class Host:
     settings: Settings
     state: StateDir
     supervisors: Supervisors
+    sandbox: Sandbox = field(default_factory=Sandbox)
+    """What confines its agents."""
 
     @property
     def task_queue(self) -> str:
@@ -70,7 +73,7 @@ class Host:
     def means(self) -> Means:
         """What this host runs its agents with."""
         orphan_limit = self.settings.orphan_limit_seconds
-        return Means(Runs(self.state.runs), self.supervisors, self.agents, orphan_limit)
+        return Means(Runs(self.state.runs), self.supervisors, self.agents, orphan_limit, sandbox=self.sandbox)
 
     @property
     def agents(self) -> AgentHost:

@@ -136,5 +136,9 @@ class AgentRefusedError(AgentError):
     """The agent's program refused to start."""
 
 
+class SandboxError(AgentError):
+    """There is no sandbox for agents."""
+
+
 class AgentLimitError(AgentError):
     """The agent reached a limit."""

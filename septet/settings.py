@@ -10,6 +10,7 @@ import platformdirs
 from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from septet.contracts.names import SandboxChoice
 from septet.errors import InvalidInputError
 
 _FOR_EVERY_PROCESS: Final = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ", "TMPDIR", "TERM")
@@ -72,6 +73,8 @@ class Settings(BaseSettings):
     """Agents that one worker runs at a time."""
     sign_commits: bool = False
     """Sign the engine's commits with the worker's own git settings."""
+    sandbox: SandboxChoice = "auto"
+    """What confines agents: bubblewrap, nothing, or by itself bubblewrap where it can start."""
     sandboxed: bool = False
     """The worker runs in a container or another sandbox: agents may run as root in it."""
     log_level: str = "info"
@@ -106,14 +109,15 @@ class Settings(BaseSettings):
         return {name: self.environ[name] for name in names if name in self.environ}
 
 
-def load_settings() -> Settings:
-    """Read the environment.
+def load_settings(sandbox: SandboxChoice | None = None) -> Settings:
+    """Read the environment; `sandbox` goes before what it says.
 
     Raises:
         InvalidInputError: A variable is not valid; the message names it.
     """
     try:
-        return Settings()
+        own = Settings()
+        return own if sandbox is None else own.model_copy(update={"sandbox": sandbox})
     except ValidationError as error:
         first = error.errors()[0]
         name = "_".join(str(part) for part in first["loc"]).upper().removeprefix("SEPTET_")

@@ -43,6 +43,11 @@ class StateDir:
         return self.root / "tokens"
 
     @property
+    def hidden(self) -> tuple[Path, ...]:
+        """The folders that no confined agent sees."""
+        return (self.vaults, self.runs, self.tokens)
+
+    @property
     def server_file(self) -> Path:
         """Where the embedded server is: read by clients on this machine."""
         return self.root / "server.json"

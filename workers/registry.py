@@ -3,7 +3,9 @@
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
+
+import structlog
 
 from activities._room import Host
 from activities._way import Way
@@ -19,9 +21,12 @@ from activities.hosts import Hosts
 from activities.implement_plan import ImplementPlan
 from activities.workspaces import Workspaces
 from septet.agents.runs import Runs
+from septet.agents.sandbox import Sandbox, find_sandbox
 from septet.agents.supervisors import Supervisors
 from septet.settings import Settings
 from septet.state import StateDir
+
+_log: Final = structlog.get_logger()
 
 Activity = Callable[..., Any]
 
@@ -56,12 +61,17 @@ class Parts:
 
 @asynccontextmanager
 async def parts_of(settings: Settings) -> AsyncIterator[Parts]:
-    """Put a worker's parts together; a supervisor waits for the first agent for as long as the block lasts."""
+    """Put a worker's parts together; a supervisor waits for the first agent for as long as the block lasts.
+
+    Raises:
+        SandboxError: The sandbox that the settings demand does not start here.
+    """
     state = StateDir(settings.state_dir)
     state.prepare()
+    sandbox = _sandbox(settings, state)
     supervisors = Supervisors()
     supervisors.prepare()
-    host = Host(state.host_id(), settings, state, supervisors)
+    host = Host(state.host_id(), settings, state, supervisors, sandbox)
     way = Way(host)
     steps = (
         ClassifyIssue(way),
@@ -84,3 +94,11 @@ async def parts_of(settings: Settings) -> AsyncIterator[Parts]:
         )
     finally:
         supervisors.close()
+
+
+def _sandbox(settings: Settings, state: StateDir) -> Sandbox:
+    """Return what confines agents here, and say it where nothing does."""
+    sandbox = find_sandbox(settings.sandbox, settings.git_env, read_only=(state.mirrors,), hidden=state.hidden)
+    if not sandbox.confines:
+        _log.warning("unconfined", reason=sandbox.reason, remedy=sandbox.remedy)
+    return sandbox

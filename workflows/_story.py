@@ -11,6 +11,7 @@ from septet.timestamps import timestamp
 
 _CELL_LIMIT: Final = 80
 _FAILURE_LIMIT: Final = 2000
+_UNCONFINED: Final = "*Unconfined*: agents ran without a sandbox. `septet doctor` on their host says why."
 
 
 class Story:
@@ -22,6 +23,8 @@ class Story:
         self.progress = Progress()
         self.running: Step | None = None
         self.history: tuple[Move, ...] = ()
+        self.unconfined = False
+        """Whether an agent ran without a sandbox."""
 
     def begin(self, order_id: str, order: WorkOrderInput, now: datetime) -> None:
         """Take in what was asked for."""
@@ -64,6 +67,7 @@ class Story:
     def step_ended(self, result: StepResult, attempt: int, now: datetime) -> None:
         """Take in how a step ended; a second try replaces the first one's row."""
         self.running = None
+        self.unconfined = self.unconfined or result.sandbox == "none"
         rows = [row for row in self.task.steps if row.step != result.step.value]
         first = next((row for row in self.task.steps if row.step == result.step.value), None)
         self._change(
@@ -131,6 +135,8 @@ class Story:
         lines += [_details_row(row) for row in task.steps]
         if self.running is not None:
             lines.append(f"| … | {self.running.value} | running | | | | |")
+        if self.unconfined:
+            lines += ["", _UNCONFINED]
         if task.pr_url:
             lines += ["", f"Pull request: {task.pr_url}"]
         for rescue in task.rescues:

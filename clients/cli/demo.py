@@ -21,7 +21,7 @@ from septet.agents.adapter import Turn
 from septet.agents.registry import adapter_for
 from septet.agents.scripted.arguments import Refusal
 from septet.agents.scripted.scenario import built_in_scenarios, load_scenario
-from septet.contracts.names import Status
+from septet.contracts.names import SandboxChoice, Status
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.task import Task
 from septet.errors import UsageError
@@ -49,11 +49,11 @@ class _Stage:
     server: ServerFile
 
 
-def demo(*, scenario: str | None, agent: str, as_json: bool) -> None:
+def demo(*, scenario: str | None, agent: str, sandbox: SandboxChoice | None, as_json: bool) -> None:
     """Take one work order through all seven steps and show them as they happen."""
 
     async def work() -> Reply:
-        settings = _settings(scenario, agent)
+        settings = _settings(scenario, agent, sandbox)
         set_up_logs(settings)
         adapter_for(agent).invocation(
             Turn(prompt="", worktree=settings.state_dir),
@@ -72,9 +72,9 @@ def demo(*, scenario: str | None, agent: str, as_json: bool) -> None:
     reply(work, as_json=as_json)
 
 
-def _settings(scenario: str | None, agent: str) -> Settings:
+def _settings(scenario: str | None, agent: str, sandbox: SandboxChoice | None) -> Settings:
     """Return the settings of the demo: a state directory of its own, the scenario, and quiet logs."""
-    own = load_settings()
+    own = load_settings(sandbox)
     environ = dict(own.environ)
     if scenario is not None:
         _check_scenario(scenario)

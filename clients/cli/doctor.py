@@ -15,7 +15,8 @@ from septet import processes
 from septet.agents.adapter import Adapter, Host
 from septet.agents.probe import Probe, probe
 from septet.agents.registry import ADAPTERS
-from septet.errors import NotFoundError, SeptetError, ServerNotReachedError
+from septet.agents.sandbox import find_sandbox
+from septet.errors import NotFoundError, SandboxError, SeptetError, ServerNotReachedError
 from septet.settings import Settings, load_settings
 from workers.connection import connect
 from workers.server import temporal_program
@@ -41,7 +42,7 @@ class UnfitError(SeptetError):
 
 
 def doctor(repo: str | None, *, address: str | None, as_json: bool) -> None:
-    """Look at git, the server, the agents and the system; with a repository, at its commands and settings too."""
+    """Look at the machine and the server; with a repository, at its commands and settings too."""
 
     async def work() -> Reply:
         settings = load_settings()
@@ -49,6 +50,7 @@ def doctor(repo: str | None, *, address: str | None, as_json: bool) -> None:
             _system(),
             _git(settings),
             await _server(settings, address),
+            _sandbox(settings),
             *await _agents(settings),
         ]
         if repo is not None:
@@ -96,6 +98,19 @@ async def _server(settings: Settings, address: str | None) -> Check:
         return Check("server", "warning", f"{error.message} `septet up` can start {program}.", "Run `septet up`.")
     where = client.service_client.config.target_host
     return Check("server", "ok", f"A server answers at {where}, namespace {client.namespace!r}.")
+
+
+def _sandbox(settings: Settings) -> Check:
+    """Try what confines agents; without it they work all the same."""
+    try:
+        sandbox = find_sandbox(settings.sandbox, settings.git_env)
+    except SandboxError as error:
+        return Check("sandbox", "warning", f"No worker starts here: {error.message}", error.remedy)
+    if not sandbox.confines:
+        said = f"Agents run unconfined, and what they start may outlive them. {sandbox.reason}"
+        return Check("sandbox", "warning", said, sandbox.remedy)
+    said = f"{sandbox.version} starts: each agent has a pid namespace of its own; its network is this machine's."
+    return Check("sandbox", "ok", said)
 
 
 async def _agents(settings: Settings) -> list[Check]:

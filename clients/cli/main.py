@@ -9,6 +9,7 @@ from typing import Annotated, Final, NoReturn
 import typer
 
 from clients.cli.reply import ExitCode, end_with_error
+from septet.contracts.names import SandboxChoice
 
 _HELP: Final = "Turn an issue into a pull request with a coding-agent CLI, as a durable Temporal workflow."
 _EXIT_CODES: Final = (
@@ -34,20 +35,23 @@ Json = Annotated[bool, typer.Option("--json", help="Answer with one JSON object 
 Address = Annotated[str | None, typer.Option(help="The Temporal server, as host:port.")]
 Id = Annotated[str, typer.Argument(metavar="ID", help="The work order, such as wo-42.")]
 Repo = Annotated[str, typer.Option("--repo", help="A path, or an address that git takes.")]
+SandboxOption = Annotated[
+    SandboxChoice | None, typer.Option("--sandbox", help="What confines agents; SEPTET_SANDBOX, else auto.")
+]
 Port = Annotated[int, typer.Option(help="The embedded server's port.")]
 UiPort = Annotated[int, typer.Option(help="The web UI's port.")]
 ApiPort = Annotated[int, typer.Option(help="The HTTP API's port.")]
 
 
 @app.command()
-def up(port: Port = 7233, ui_port: UiPort = 8233, as_json: Json = False) -> None:
+def up(port: Port = 7233, ui_port: UiPort = 8233, sandbox: SandboxOption = None, as_json: Json = False) -> None:
     """Run server, web UI and worker in this terminal, until Ctrl-C.
 
     Example: septet up
     """
     from clients.cli import up as implementation
 
-    implementation.up(port=port, ui_port=ui_port, as_json=as_json)
+    implementation.up(port=port, ui_port=ui_port, sandbox=sandbox, as_json=as_json)
 
 
 @app.command()
@@ -56,6 +60,7 @@ def demo(
         str | None, typer.Option(help="What the scripted agent does wrong: malformed, crash, …")
     ] = None,
     agent: Annotated[str, typer.Option(help="The agent; a real one costs money.")] = "scripted",
+    sandbox: SandboxOption = None,
     as_json: Json = False,
 ) -> None:
     """Take one work order through all seven steps on a sample repository.
@@ -64,7 +69,7 @@ def demo(
     """
     from clients.cli import demo as implementation
 
-    implementation.demo(scenario=scenario, agent=agent, as_json=as_json)
+    implementation.demo(scenario=scenario, agent=agent, sandbox=sandbox, as_json=as_json)
 
 
 @app.command()
@@ -204,6 +209,7 @@ def host_gone(
 @app.command()
 def worker(
     register: Annotated[bool, typer.Option("--register", help="Only create the search attributes.")] = False,
+    sandbox: SandboxOption = None,
     address: Address = None,
     as_json: Json = False,
 ) -> None:
@@ -213,7 +219,7 @@ def worker(
     """
     from clients.cli import worker as implementation
 
-    implementation.worker(register=register, address=address, as_json=as_json)
+    implementation.worker(register=register, sandbox=sandbox, address=address, as_json=as_json)
 
 
 @app.command()

@@ -4,6 +4,7 @@ import typer
 
 from clients.cli.reply import Reply, print_json, reply
 from clients.cli.worker import stop_asked, stopped
+from septet.contracts.names import SandboxChoice
 from septet.settings import load_settings
 from septet.state import StateDir
 from workers.connection import connect
@@ -11,13 +12,13 @@ from workers.logs import set_up_logs
 from workers.server import Ports, ServerFile, embedded_server
 
 
-def up(*, port: int, ui_port: int, as_json: bool) -> None:
+def up(*, port: int, ui_port: int, sandbox: SandboxChoice | None, as_json: bool) -> None:
     """Run all of Septet on this machine until Ctrl-C; agents live on."""
 
     async def work() -> Reply:
         from workers.worker import running_worker
 
-        settings = load_settings()
+        settings = load_settings(sandbox)
         set_up_logs(settings)
         state = StateDir(settings.state_dir)
         async with embedded_server(state, Ports(port, ui_port), settings.git_env) as server:

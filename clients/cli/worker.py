@@ -8,6 +8,7 @@ import typer
 from temporalio.client import Client
 
 from clients.cli.reply import Reply, print_json, reply
+from septet.contracts.names import SandboxChoice
 from septet.settings import Settings, load_settings
 from septet.state import StateDir
 from workers.connection import connect
@@ -15,11 +16,11 @@ from workers.logs import set_up_logs
 from workers.preflight import register_search_attributes
 
 
-def worker(*, register: bool, address: str | None, as_json: bool) -> None:
+def worker(*, register: bool, sandbox: SandboxChoice | None, address: str | None, as_json: bool) -> None:
     """Register the search attributes, then serve until SIGTERM or Ctrl-C."""
 
     async def work() -> Reply:
-        settings = load_settings()
+        settings = load_settings(sandbox)
         set_up_logs(settings)
         state = StateDir(settings.state_dir)
         state.prepare()

@@ -11,6 +11,7 @@ from septet.agents.follow import Pace
 from septet.agents.moves import Start
 from septet.agents.notes import prompt_for
 from septet.agents.runs import RUN_VARIABLE, Run, RunKey, RunRecord, Runs
+from septet.agents.sandbox import Sandbox
 from septet.agents.supervisors import Order, Supervisors
 from septet.contracts.limits import Timeouts
 from septet.timestamps import timestamp
@@ -28,6 +29,7 @@ class Means:
     pace: Pace = field(default_factory=Pace)
     patience_seconds: float = 30.0
     """For a lock that is held while no run lives: somebody is about to start one, or to leave."""
+    sandbox: Sandbox = field(default_factory=Sandbox)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +72,12 @@ def launch(request: Request, start: Start, writer_lock: int) -> tuple[Run, socke
             order = Order(
                 folder=run.folder,
                 directory=turn.worktree,
-                argv=invocation.argv,
+                argv=means.sandbox.around(invocation.argv),
                 env={**invocation.env, RUN_VARIABLE: record.mark},
                 wall_seconds=limits.wall_seconds,
                 idle_seconds=limits.idle_seconds,
                 orphan_seconds=means.orphan_limit_seconds,
+                confined=means.sandbox.confines,
             )
             return run, means.supervisors.start(order, (writer_lock, run_lock))
         finally:
@@ -114,4 +117,5 @@ def _record(
         started_at=timestamp(datetime.now(UTC)),
         session_id=turn.session_id or turn.resume_id,
         resumed_from=turn.resume_id,
+        sandbox=request.means.sandbox.kind,
     )

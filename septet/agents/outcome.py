@@ -31,7 +31,7 @@ class ExitRecord:
     ended_at: str = ""
     duration_seconds: float | None = None
     swept: int = 0
-    """Processes of its tools that were still there, and were killed."""
+    """Processes of its tools that were still there, and were killed; 0 in a sandbox, where the kernel does it."""
     pid: int | None = None
     pid_start: int | None = None
     """Field 22 of `/proc/<pid>/stat`: a pid counts only with it, the boot and the namespace."""

@@ -42,6 +42,12 @@ def kill_below(ancestor: int) -> set[int]:
     return set(found)
 
 
+def group_of(leader: int) -> list[int]:
+    """Return the processes of a process group, also those in a pid namespace below ours; Linux only."""
+    names = [name for name in os.listdir("/proc") if name.isdecimal()]  # noqa: PTH208 -- pathlib takes long to import
+    return [int(name) for name in names if stat_fields(name)[2:3] == [b"%d" % leader]]
+
+
 def descendants(ancestor: int) -> list[int]:
     """Return the living processes below `ancestor`, by the parents that /proc names."""
     children: dict[int, list[int]] = {}

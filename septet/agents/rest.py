@@ -21,7 +21,7 @@ def lay_to_rest(run: Run) -> None:
         time.sleep(_LOOK_SECONDS)
     if run.exit() is None:
         if run.record is not None:
-            sweep_leftovers(run.record.mark)
+            sweep_leftovers(run.record.mark, run.folder)
         run.close_as_lost()
 
 

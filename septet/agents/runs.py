@@ -56,6 +56,8 @@ class RunRecord:
     """ISO 8601, UTC."""
     session_id: str | None = None
     resumed_from: str | None = None
+    sandbox: str = "none"
+    """`bwrap`, or `none` for an agent that runs unconfined."""
 
 
 class _Home(msgspec.Struct):

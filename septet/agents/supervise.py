@@ -7,6 +7,6 @@ import sys
 
 sys.path.append(__file__.rsplit("/", 3)[0])  # -I leaves the project off the path
 
-from septet.agents.supervisor import main
+from septet.agents.nursery import main
 
 main()

@@ -1,16 +1,11 @@
 r"""The supervisor of one agent run: a small program of its own, which outlives the worker that started it.
 
-`supervise.py` runs the nursery: with a socket as stdin it waits there for further sockets, and forks a supervisor
-for each of them; it ends by itself when its worker dies. The supervisor waits on its socket for an order. Then it
-starts the agent in a session of its own, holds the limits, ends and sweeps, tells everyone who is attached, and
-leaves `exit.json`. It and the two modules of ours that it uses import only small modules of the standard library,
-and there is no thread before a fork.
+It is forked by a nursery, with an order. It starts the agent in a session of its own, holds the limits, ends and
+sweeps, tells everyone who is attached, and leaves `exit.json`. It and the modules of ours that it uses import only
+small modules of the standard library, and there is no thread before a fork.
 
-An order is `<length>\n` and fields with a NUL between them, as a program's arguments have them: run folder,
-working directory, wall, idle, grace and orphan limits in seconds, number of arguments, arguments, environment.
-With it come two descriptors: the lock of the workspace's one writer, and the lock that says that this run lives.
-The agent gets neither. On the socket `control.sock` an attempt attaches; it may send `end <why>\n`, and gets
-`ended <json>\n`.
+The agent gets neither of the order's locks. On the socket `control.sock` an attempt attaches; it may send
+`end <why>\n`, and gets `ended <json>\n`.
 """
 
 import errno
@@ -18,8 +13,10 @@ import os
 import select
 import time
 
+from septet.agents.confined import REPORT, ended_inside, last_words, reporting
 from septet.agents.exit_file import as_json, leave, moment
-from septet.agents.process_tree import die_with_parent, identity, kill_below, lead_orphans
+from septet.agents.order import Order
+from septet.agents.process_tree import die_with_parent, group_of, identity, kill_below, read_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,21 +35,6 @@ SWEEP_SECONDS = 2.0
 UNKILLABLE_SECONDS = 2.0
 """How long a killed agent is waited for."""
 WHY_LIMIT = 60
-DESCRIPTOR_BYTES = 4
-
-
-class Order:
-    """What to run, where, and within which limits."""
-
-    def __init__(self, payload: bytes, locks: list[int]) -> None:
-        """Read the fields; `locks` are the writer's and the run's."""
-        fields = payload.split(b"\0")
-        self.folder, self.directory = fields[:2]
-        self.wall_seconds, self.idle_seconds, self.grace_seconds, self.orphan_seconds = map(float, fields[2:6])
-        rest = 7 + int(fields[6])
-        self.argv = fields[7:rest]
-        self.env = dict(pair.split(b"=", 1) for pair in fields[rest:])
-        self.writer_lock, self.run_lock = locks
 
 
 class Supervisor:
@@ -117,6 +99,8 @@ class Supervisor:
         for name in ("stdout.jsonl", "stderr.log"):
             self.outputs.append(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600))
         os.dup2(self.outputs[1], 2)
+        if self.order.confined:
+            self.open_report()
         prompt = os.open("prompt.md", os.O_RDONLY)
         answer, report = os.pipe()
         supervisor = os.getpid()
@@ -131,6 +115,12 @@ class Supervisor:
             os.waitpid(agent, 0)
             raise OSError(int(refusal), os.strerror(int(refusal)))
         return agent
+
+    def open_report(self) -> None:
+        """Have the sandbox report on a file; the descriptor is the one that an agent's program inherits."""
+        report = os.open(REPORT, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
+        os.set_inheritable(report, True)  # noqa: FBT003 -- its own signature
+        self.order.argv = reporting(self.order.argv, report)
 
     def wait(self) -> None:
         """Sleep until something happens or is due, and hear it."""
@@ -217,9 +207,17 @@ class Supervisor:
             self.signal_group(signal.SIGCONT)
 
     def signal_group(self, number: int) -> None:
-        """Signal the agent's process group; one that is gone is no error."""
+        """Signal the agent's process group; one that is gone is no error.
+
+        A sandbox that is asked to end would kill what is inside: so those inside are asked, one by one.
+        """
+        inside = self.order.confined and number == signal.SIGTERM
         try:
-            if self.agent:
+            if inside:
+                for pid in group_of(self.agent):
+                    if pid != self.agent:
+                        os.kill(pid, number)
+            elif self.agent:
                 os.killpg(self.agent, number)
         except OSError:
             return
@@ -232,12 +230,22 @@ class Supervisor:
         while self.reap() and time.monotonic() < bound:
             killed |= kill_below(os.getpid())
             time.sleep(0.001)
-        self.swept = len(killed)
+        self.swept = 0 if self.order.confined else len(killed)
+
+    def exit_code(self) -> int | None:
+        """Return how the agent ended, negative for a signal; `None` when it hangs or never started."""
+        code = os.waitstatus_to_exitcode(self.status) if self.status is not None else None
+        if code is None or not self.order.confined:
+            return code
+        inside = ended_inside(code, read_file(REPORT))
+        if inside is None and not self.cause:
+            self.cause, self.why = "not_started", last_words(read_file("stderr.log"))
+        return inside
 
     def finish(self, started_at: float) -> None:
         """Let the next writer in, tell everyone, and then leave the record on disk."""
         os.close(self.order.writer_lock)
-        code = os.waitstatus_to_exitcode(self.status) if self.status is not None else None
+        code = self.exit_code()
         ended_at = time.time()
         record = as_json(
             {
@@ -280,66 +288,3 @@ def become_agent(order: Order, files: tuple[int, ...], report: int, supervisor: 
         os.write(report, str(error.errno).encode())
     finally:
         os._exit(127)
-
-
-def receive(worker: socket.socket) -> Order | None:
-    """Wait for the order; `None` when the worker is gone."""
-    data, messages, _, _ = worker.recvmsg(65536, socket.CMSG_SPACE(2 * DESCRIPTOR_BYTES))
-    locks = [lock for _, _, descriptors in messages for lock in memoryview(descriptors).cast("i")]
-    while not complete(data):
-        more = worker.recv(1 << 20)
-        if not more:
-            return None
-        data += more
-    for lock in locks:
-        os.set_inheritable(lock, False)  # noqa: FBT003 -- its own signature
-    return Order(data.partition(b"\n")[2], locks)
-
-
-def complete(data: bytes) -> bool:
-    """Whether the whole order is there."""
-    length, newline, payload = data.partition(b"\n")
-    return bool(newline) and len(payload) >= int(length)
-
-
-def born(worker: socket.socket) -> socket.socket | None:
-    """Fork a supervisor for each socket that the worker sends.
-
-    Returns:
-        In the supervisor, its socket; in this process `None`, when the worker is gone.
-    """
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for supervisors
-    while True:
-        births, messages, _, _ = worker.recvmsg(1, socket.CMSG_SPACE(DESCRIPTOR_BYTES))
-        sockets = [found for _, _, descriptors in messages for found in memoryview(descriptors).cast("i")]
-        if not births or not sockets:
-            return None
-        if fork_or_refuse() == 0:
-            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            os.setsid()
-            worker.close()  # it was 0, which stays taken: what an agent gets as 0 to 2 is opened above them
-            os.dup2(sockets[0], 0, inheritable=False)
-            os.close(sockets[0])
-            return socket.socket(fileno=0)
-        os.close(sockets[0])
-
-
-def fork_or_refuse() -> int:
-    """Return what `fork` does, and -1 where the machine refuses: the worker sees its socket closed."""
-    try:
-        return os.fork()
-    except OSError:
-        return -1
-
-
-def main() -> None:
-    """Wait for a birth, then for an order, and carry it out."""
-    for number in (signal.SIGHUP, signal.SIGINT):
-        signal.signal(number, signal.SIG_IGN)
-    starter = born(socket.socket(fileno=0))
-    order = receive(starter) if starter is not None else None
-    if starter is not None and order is not None:
-        lead_orphans()
-        starter.setblocking(False)  # noqa: FBT003 -- the socket's own signature
-        os.chdir(order.folder)
-        Supervisor(order, starter).run()

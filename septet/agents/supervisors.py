@@ -34,14 +34,18 @@ class Order:
     """Between the request to end and the kill."""
     orphan_seconds: float = 1800.0
     """Without an attempt that is attached."""
+    confined: bool = False
+    """The program is bubblewrap, and the agent is inside."""
 
     def packed(self) -> bytes:
         """Return the order as the supervisor reads it."""
-        numbers = (self.wall_seconds, self.idle_seconds, self.grace_seconds, self.orphan_seconds, len(self.argv))
+        numbers = (self.wall_seconds, self.idle_seconds, self.grace_seconds, self.orphan_seconds)
         fields = (
             str(self.folder),
             str(self.directory),
             *map(str, numbers),
+            str(int(self.confined)),
+            str(len(self.argv)),
             *self.argv,
             *(f"{name}={value}" for name, value in self.env.items()),
         )

@@ -4,10 +4,12 @@ import re
 from collections.abc import Mapping
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Final
+from typing import Final, Literal
 
 ORDER_ID: Final = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._-]{1,64}")
 """The whole of a work order's id, which is also a folder's name."""
+SandboxChoice = Literal["auto", "bwrap", "none"]
+"""What is to confine agents: bubblewrap, nothing, or bubblewrap where it can start."""
 
 
 class Step(StrEnum):

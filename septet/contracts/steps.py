@@ -149,6 +149,8 @@ class StepResult(Wire):
     commit_sha: str | None = None
     run: str = ""
     """The run's folder, relative to the state directory: prompt, stream and record."""
+    sandbox: str = ""
+    """What confined the agent: `bwrap`, or `none`; empty where no agent was started."""
 
 
 class FailureFacts(Wire):

@@ -1,6 +1,8 @@
 import json
+import os
 import signal
 
+import pytest
 from fakes.septet_command import Septet
 
 from workflows.search_attributes import ALL
@@ -31,3 +33,41 @@ def test_register_creates_the_search_attributes_that_a_namespace_lacks(served: S
     assert shared("worker", "--register", "--address", address, "--json").json["registered"] == []
     listed = served.temporal("operator", "search-attribute", "list", "--namespace", "shared").out
     assert all(key.name in listed for key in ALL)
+
+
+@pytest.mark.parametrize("told", ["flag", "variable"])
+def test_a_worker_does_not_start_without_the_sandbox_that_is_demanded(
+    served: Septet, septet: Septet, told: str
+) -> None:
+    """Where bubblewrap fails, `bwrap` ends the worker with the cause and the remedy; `auto` says so and serves."""
+    path = _with_failing_bubblewrap(septet)
+    address = json.loads((served.state / "server.json").read_text(encoding="utf-8"))["address"]
+    flag = ("--sandbox", "bwrap") if told == "flag" else ()
+    variable = {"SEPTET_SANDBOX": "bwrap"} if told == "variable" else {}
+    ended = Septet(septet.root, {"PATH": path, **variable})("worker", *flag, "--address", address, "--json")
+    assert (ended.code, ended.error["type"]) == (1, "Sandbox"), ended
+    assert "cannot make a sandbox here: bwrap: no" in ended.error["message"]
+    assert ended.error["remedy"]
+
+
+def test_a_worker_without_a_sandbox_says_so_in_its_log(served: Septet, septet: Septet) -> None:
+    """`auto` serves where bubblewrap fails, and the log says that agents run unconfined, and why."""
+    path = _with_failing_bubblewrap(septet)
+    address = json.loads((served.state / "server.json").read_text(encoding="utf-8"))["address"]
+    with septet.serving("worker", "--address", address, PATH=path, SEPTET_LOG_FORMAT="json") as worker:
+        assert worker.ready["ready"] is True
+        assert worker.end(signal.SIGTERM) == 0
+    told = [json.loads(line) for line in worker.errors if '"unconfined"' in line]
+    assert "cannot make a sandbox here: bwrap: no" in told[0]["reason"]
+    doctor = Septet(septet.root, {"PATH": path})("doctor", "--address", address, "--json")
+    check = next(check for check in doctor.json["checks"] if check["name"] == "sandbox")
+    assert (check["status"], "unconfined" in check["message"]) == ("warning", True)
+
+
+def _with_failing_bubblewrap(septet: Septet) -> str:
+    """Return a PATH whose `bwrap` cannot start here."""
+    folder = septet.root / "bin"
+    folder.mkdir(parents=True)
+    (folder / "bwrap").write_text("#!/bin/sh\necho 'bwrap: no' >&2\nexit 1\n", encoding="utf-8")
+    (folder / "bwrap").chmod(0o755)
+    return f"{folder}{os.pathsep}{os.environ['PATH']}"

@@ -235,6 +235,18 @@ async def test_the_story_is_told_in_the_current_details(client: Client, doubles:
     assert "Pull request: file:///origin.git/pull/1" in text
 
 
+@pytest.mark.parametrize(("sandbox", "told"), [("none", True), ("bwrap", False)])
+async def test_agents_that_run_unconfined_are_told_of(
+    client: Client, doubles: Doubles, sandbox: str, told: bool
+) -> None:
+    """The web UI says that an agent of the work order had no sandbox; of one that had, there is nothing to say."""
+    doubles.steps[Step.BUILD_PLAN] = [lambda call: done(call, sandbox=sandbox)]
+    async with work_order(client, doubles, ORDER) as handle:
+        await asyncio.wait_for(handle.result(), 30)
+        details = await handle.query("__temporal_workflow_metadata")
+    assert ("*Unconfined*" in str(details)) is told
+
+
 async def test_work_orders_are_found_by_their_search_attributes(client: Client, doubles: Doubles) -> None:
     """Status, stage, project and the rest are search attributes of the closed work order."""
     async with work_order(client, doubles, {**ORDER, "priority": 5, "agent": "claude"}) as handle:

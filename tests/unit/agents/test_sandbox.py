@@ -1,0 +1,243 @@
+"""Agents in their sandbox; on a machine that has none, the tests say what holds there."""
+
+import asyncio
+import os
+import signal
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+import pytest
+from fakes.agent_lab import Lab, agent_of, carriers, mark_of, supervisor_of, wait_until
+
+from septet.agents.attachment import end_agent
+from septet.agents.runs import Run
+from septet.agents.sandbox import find_sandbox
+from septet.errors import AgentCrashedError, AgentMissingError, SandboxError
+
+ESCAPES = """
+    def scribble():
+        program = "import time\\nwhile True: open('scribbled', 'a').write('x'); time.sleep(0.01)"
+        os.execve(sys.executable, ["python", "-IS", "-c", program, os.path.abspath("escaped")], {})
+
+    def keep_mark():
+        time.sleep(300)
+
+    init()
+    if not resumed:
+        detached(scribble)
+        detached(keep_mark)
+        wait_for("scribbled")
+        turn("m1")
+        time.sleep(300)
+    result("done")
+"""
+"""Its tools make sessions of their own, fork twice, and one of them clears its environment and goes on writing."""
+
+
+@pytest.fixture
+def confined(lab: Lab) -> Iterator[Lab]:
+    """A host whose agents are confined as well as this machine can; what escapes is ended."""
+    mirror, vault = lab.root / "mirror", lab.root / "vault"
+    for folder in (mirror, vault):
+        folder.mkdir()
+        (folder / "kept").write_text("kept", encoding="utf-8")
+    sandbox = find_sandbox("auto", os.environ, read_only=(mirror,), hidden=(vault,))
+    lab.means = replace(lab.means, sandbox=sandbox)
+    yield lab
+    for process in escaped(lab):
+        process.kill()
+
+
+def escaped(lab: Lab) -> list[psutil.Process]:
+    """Return the living tools of the lab's agents that cleared their environment."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if str(lab.worktree / "escaped") in process.cmdline() and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+        except psutil.Error:
+            continue
+    return found
+
+
+async def with_escaped_tools(lab: Lab) -> tuple[Run, "asyncio.Future[object]"]:
+    """Start an agent whose tools have escaped its session."""
+    lab.agent(ESCAPES)
+    attempt: asyncio.Future[object] = asyncio.ensure_future(lab.carry_out())
+    run = await lab.said("assistant")
+    assert len(escaped(lab)) == 1
+    assert carriers(mark_of(run))
+    return run, attempt
+
+
+async def test_nothing_of_an_agent_outlives_its_killed_supervisor(confined: Lab) -> None:
+    """Before the session is resumed every tool is dead, also one without environment; that one only in a sandbox."""
+    run, attempt = await with_escaped_tools(confined)
+    os.kill(supervisor_of(run), signal.SIGKILL)
+    await attempt
+    assert carriers(mark_of(run)) == []
+    assert bool(escaped(confined)) is not confined.means.sandbox.confines
+    assert confined.journal == ["start new", "start resume"]
+
+
+async def test_nothing_of_an_agent_outlives_it_when_it_is_killed(confined: Lab) -> None:
+    """The tools of a killed agent are dead before its session is resumed."""
+    run, attempt = await with_escaped_tools(confined)
+    os.kill(agent_of(run), signal.SIGKILL)
+    await attempt
+    assert (carriers(mark_of(run)), escaped(confined)) == ([], [])
+    record = run.exit()
+    assert record is not None
+    assert (record.cause, record.signal) == ("exited", signal.SIGKILL)
+
+
+async def test_nothing_of_an_agent_outlives_a_cancel(confined: Lab) -> None:
+    """When the end of a cancelled agent is told, its tools are dead."""
+    run, attempt = await with_escaped_tools(confined)
+    await end_agent(run, "cancelled")
+    assert (carriers(mark_of(run)), escaped(confined)) == ([], [])
+    await attempt
+
+
+async def test_an_agent_sees_its_own_processes_alone(confined: Lab) -> None:
+    """Its /proc names no process outside, and its run's record says how it was confined."""
+    confined.agent("init(); result('%d' % len([name for name in os.listdir('/proc') if name.isdecimal()]))")
+    carried = await confined.carry_out()
+    sandbox = confined.means.sandbox
+    assert carried.run.record is not None
+    assert carried.run.record.sandbox == sandbox.kind
+    assert (int(carried.outcome.text or "0") <= 3) is sandbox.confines
+
+
+async def test_mirrors_are_read_only_and_vaults_empty(confined: Lab) -> None:
+    """An agent works where it would work without a sandbox, reads the mirror, and finds nothing in the vault."""
+    confined.agent("""
+        def outcome(path):
+            try:
+                open(path, "a").write("spoilt")
+            except OSError:
+                return "refused"
+            return "written"
+
+        seen = [os.getcwd(), outcome("own"), outcome("../mirror/kept"), str(os.path.exists("../vault/kept"))]
+        init()
+        result(" ".join(seen))
+    """)
+    seen = ((await confined.carry_out()).outcome.text or "").split()
+    confines = confined.means.sandbox.confines
+    assert seen[:2] == [str(confined.worktree), "written"]
+    assert seen[2:] == (["refused", "False"] if confines else ["written", "True"])
+    assert (confined.root / "vault" / "kept").read_text(encoding="utf-8") == "kept"
+
+
+async def test_an_agent_is_asked_to_end_before_it_is_killed(confined: Lab) -> None:
+    """SIGTERM reaches it through the sandbox, and it has time to leave."""
+    confined.agent("""
+        def leave(*_):
+            note("leaves in good order")
+            sys.exit(0)
+
+        signal.signal(signal.SIGTERM, leave)
+        init()
+        turn("m1")
+        time.sleep(300)
+    """)
+    attempt = asyncio.ensure_future(confined.carry_out())
+    run = await confined.said("assistant")
+    record = await end_agent(run, "cancelled")
+    await attempt
+    assert confined.journal == ["start new", "leaves in good order"]
+    assert record is not None
+    assert (record.cause, record.exit_code, record.signal) == ("ended", 0, None)
+
+
+@pytest.mark.parametrize(
+    ("end", "code", "number"), [("sys.exit(3)", 3, None), ("os.kill(os.getpid(), 9)", None, 9)]
+)
+async def test_exit_codes_and_signals_are_known(
+    confined: Lab, end: str, code: int | None, number: int | None
+) -> None:
+    """How the agent itself ended is recorded, not how its sandbox did."""
+    confined.agent(f"init(); {end} if not resumed else result('done')")
+    assert (await confined.carry_out()).recovered_by == "resume"
+    record = confined.means.runs.of("wo-1")[0].exit()
+    assert record is not None
+    assert (record.cause, record.exit_code, record.signal) == ("exited", code, number)
+
+
+async def test_a_program_that_is_busy_is_known_in_a_sandbox_too(confined: Lab) -> None:
+    """What the system answers inside is told as outside: the next attempt starts the agent."""
+    confined.agent("init(); result('done')")
+    busy = os.open(confined.program, os.O_WRONLY)
+    with pytest.raises(AgentCrashedError, match="ETXTBSY") as caught:
+        await confined.carry_out()
+    assert caught.value.retryable
+    os.close(busy)
+    assert (await confined.carry_out()).outcome.text == "done"
+
+
+async def test_a_sandbox_that_fails_says_why(lab: Lab) -> None:
+    """When bubblewrap has been spoilt since the worker started, its own words are the error, and no agent runs."""
+    program = write_bwrap(lab.root / "bin", "echo 'bwrap 9.9'")
+    sandbox = find_sandbox("auto", {"PATH": str(program.parent)})
+    assert (sandbox.confines, sandbox.version) == (True, "bwrap 9.9")
+    write_bwrap(lab.root / "bin", "echo 'bwrap: No permissions to create new namespace' >&2; exit 1")
+    lab.means = replace(lab.means, sandbox=sandbox)
+    lab.agent("init(); result('done')")
+    with pytest.raises(AgentMissingError, match="No permissions"):
+        await lab.carry_out()
+    assert lab.journal == []
+
+
+async def test_an_agent_in_a_sandbox_is_adopted(confined: Lab) -> None:
+    """An attempt that comes after a cancelled one finds the living agent."""
+    confined.agent("init(); turn('m1'); wait_for('../go'); result('done')")
+    attempt = asyncio.ensure_future(confined.carry_out())
+    await confined.said("assistant")
+    attempt.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await attempt
+    attempt = asyncio.ensure_future(confined.carry_out())
+    await wait_until(lambda: [told for told in confined.progress if told.epoch == 2])
+    confined.let_go()
+    carried = await attempt
+    assert (carried.outcome.text, carried.recovered_by, carried.agent_starts) == ("done", "adopt", 1)
+
+
+def write_bwrap(folder: Path, body: str) -> Path:
+    """Put a program in bubblewrap's place."""
+    folder.mkdir(exist_ok=True)
+    path = folder / "bwrap"
+    path.write_text(f"#!/bin/sh\n{body}\n", encoding="utf-8")
+    path.chmod(0o755)
+    return path
+
+
+def test_where_bubblewrap_cannot_start_agents_run_unconfined(tmp_path: Path) -> None:
+    """`auto` goes without it, and says why and how to mend it."""
+    program = write_bwrap(tmp_path, "echo 'bwrap: No permissions to create new namespace' >&2; exit 1")
+    sandbox = find_sandbox("auto", {"PATH": str(tmp_path)})
+    assert (sandbox.confines, sandbox.kind) == (False, "none")
+    assert sandbox.reason.startswith(f"{program} cannot make a sandbox here: bwrap: No permissions")
+    assert "user namespaces" in sandbox.remedy
+    assert sandbox.around(["agent", "-p"]) == ("agent", "-p")
+
+
+@pytest.mark.parametrize("spoilt", ["missing", "no program", "fails"])
+def test_a_sandbox_that_is_demanded_and_not_there_is_an_error(tmp_path: Path, spoilt: str) -> None:
+    """`bwrap` names the cause and the remedy."""
+    if spoilt != "missing":
+        program = write_bwrap(tmp_path, "exit 1")
+        program.write_text("no program" if spoilt == "no program" else "#!/bin/sh\nexit 1\n", encoding="utf-8")
+    with pytest.raises(SandboxError, match="SEPTET_SANDBOX=bwrap: ") as caught:
+        find_sandbox("bwrap", {"PATH": str(tmp_path)})
+    assert caught.value.remedy
+
+
+def test_nothing_is_tried_where_no_sandbox_is_wanted(tmp_path: Path) -> None:
+    """`none` is unconfined, whatever the machine could do."""
+    write_bwrap(tmp_path, f"touch {tmp_path / 'tried'}")
+    assert not find_sandbox("none", {"PATH": str(tmp_path)}).confines
+    assert not (tmp_path / "tried").exists()
