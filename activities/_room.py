@@ -10,6 +10,7 @@ from pydantic import JsonValue
 from activities._rescues import note_rescue
 from septet.agents.adapter import Host as AgentHost
 from septet.agents.launch import Means
+from septet.agents.runner_door import RUNNER_LOCK
 from septet.agents.runs import Runs
 from septet.agents.sandbox import Sandbox
 from septet.agents.supervisors import Supervisors
@@ -73,7 +74,18 @@ class Host:
     def means(self) -> Means:
         """What this host runs its agents with."""
         orphan_limit = self.settings.orphan_limit_seconds
-        return Means(Runs(self.state.runs), self.supervisors, self.agents, orphan_limit, sandbox=self.sandbox)
+        return Means(
+            Runs(self.state.runs, self.runner_lock),
+            self.supervisors,
+            self.agents,
+            orphan_limit,
+            sandbox=self.sandbox,
+        )
+
+    @property
+    def runner_lock(self) -> Path | None:
+        """The lock of the runner that starts this host's agents, where it is not the worker that does."""
+        return self.state.runner / RUNNER_LOCK if self.settings.runner else None
 
     @property
     def agents(self) -> AgentHost:

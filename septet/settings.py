@@ -75,6 +75,8 @@ class Settings(BaseSettings):
     """Sign the engine's commits with the worker's own git settings."""
     sandbox: SandboxChoice = "auto"
     """What confines agents: bubblewrap, nothing, or by itself bubblewrap where it can start."""
+    runner: bool = False
+    """Agents are started by the `septet runner` of this state directory, and outlive this worker's container."""
     sandboxed: bool = False
     """The worker runs in a container or another sandbox: agents may run as root in it."""
     log_level: str = "info"

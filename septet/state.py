@@ -43,9 +43,14 @@ class StateDir:
         return self.root / "tokens"
 
     @property
+    def runner(self) -> Path:
+        """The lock and the socket of the runner."""
+        return self.root / "runner"
+
+    @property
     def hidden(self) -> tuple[Path, ...]:
         """The folders that no confined agent sees."""
-        return (self.vaults, self.runs, self.tokens)
+        return (self.vaults, self.runs, self.tokens, self.runner)
 
     @property
     def server_file(self) -> Path:
@@ -72,6 +77,7 @@ class StateDir:
             self.runs,
             self.agent_homes,
             self.tokens,
+            self.runner,
         ):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 

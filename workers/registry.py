@@ -69,7 +69,7 @@ async def parts_of(settings: Settings) -> AsyncIterator[Parts]:
     state = StateDir(settings.state_dir)
     state.prepare()
     sandbox = _sandbox(settings, state)
-    supervisors = Supervisors()
+    supervisors = Supervisors(runner=state.runner if settings.runner else None)
     supervisors.prepare()
     host = Host(state.host_id(), settings, state, supervisors, sandbox)
     way = Way(host)

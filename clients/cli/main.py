@@ -223,6 +223,17 @@ def worker(
 
 
 @app.command()
+def runner(as_json: Json = False) -> None:
+    """Start agents for the workers of this state directory, until SIGTERM.
+
+    Example: septet runner & SEPTET_RUNNER=true septet worker
+    """
+    from clients.cli import runner as implementation
+
+    implementation.runner(as_json=as_json)
+
+
+@app.command()
 def doctor(
     repo: Annotated[str | None, typer.Option(help="Look at this repository's commands and settings too.")] = None,
     address: Address = None,

@@ -36,7 +36,7 @@ class Attachment(asyncio.Protocol):
         """Attach to the supervisor of a run's folder; `None` when none listens there."""
         loop = asyncio.get_running_loop()
         try:
-            with _short_address(folder) as address:
+            with short_address(folder) as address:
                 _, attachment = await loop.create_unix_connection(cls, address)
         except OSError:
             return None
@@ -119,7 +119,7 @@ async def end_agent(run: Run, why: str, *, within_seconds: float = 15.0) -> Exit
 
 
 @contextmanager
-def _short_address(folder: Path) -> Iterator[str]:
+def short_address(folder: Path) -> Iterator[str]:
     """Give an address of the folder's socket that fits the system's limit, for as long as the block lasts."""
     address = str(folder / _SOCKET_NAME)
     if len(os.fsencode(address)) <= _LONGEST_ADDRESS_BYTES:

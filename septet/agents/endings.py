@@ -73,7 +73,7 @@ def _by_others(end: ExitRecord) -> Ending | None:
     if end.cause == "orphan_limit":
         return Ending("cancelled", "orphan_limit", "The agent was ended: no worker had followed it for too long.")
     if end.cause == "terminated":
-        return Ending("crashed", "terminated", "The agent's supervisor was told to end, and ended the agent.")
+        return Ending("cancelled", "terminated", "The agent's supervisor was told to end, and ended the agent.")
     if end.cause == "lost":
         return _lost(end)
     if end.cause == "not_started":

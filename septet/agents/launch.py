@@ -60,10 +60,12 @@ def launch(request: Request, start: Start, writer_lock: int) -> tuple[Run, socke
     Raises:
         AgentMissingError: The program was not found.
         AgentError: It cannot work on this host.
+        AgentCrashedError: The runner that would start it is not there.
         OSError: The disk or the machine refused.
     """
     means, limits = request.means, request.limits
     try:
+        means.supervisors.check()
         turn = _turn(request, start)
         invocation = request.adapter.invocation(turn, means.host)
         record = _record(request, start, turn, invocation.argv, tuple(sorted((*invocation.env, RUN_VARIABLE))))

@@ -1,14 +1,15 @@
 """The nursery: a small process that forks supervisors.
 
 `supervise.py` runs it. With a socket as stdin it waits there for further sockets, and forks a supervisor for each
-of them; it ends by itself when its worker dies. Part of the supervisor's program: it imports only small modules of
-the standard library.
+of them; it ends by itself when its worker dies. A runner (`runner.py`) does the same for any number of workers.
+Part of the supervisor's program: it imports only small modules of the standard library.
 """
 
 import os
 
 from septet.agents.order import DESCRIPTOR_BYTES, receive
 from septet.agents.process_tree import lead_orphans
+from septet.agents.runner import Runner
 from septet.agents.supervisor import Supervisor
 
 TYPE_CHECKING = False
@@ -50,11 +51,12 @@ def fork_or_refuse() -> int:
         return -1
 
 
-def main() -> None:
-    """Wait for a birth, then for an order, and carry it out."""
+def main(lock: str = "") -> None:
+    """Wait for a birth, then for an order, and carry it out; with a lock, as a runner."""
     for number in (signal.SIGHUP, signal.SIGINT):
         signal.signal(number, signal.SIG_IGN)
-    starter = born(socket.socket(fileno=0))
+    given = socket.socket(fileno=0)
+    starter = Runner(given, int(lock)).serve() if lock else born(given)
     order = receive(starter) if starter is not None else None
     if starter is not None and order is not None:
         lead_orphans()

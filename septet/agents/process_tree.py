@@ -31,9 +31,9 @@ def die_with_parent() -> None:
         PROCESS_CONTROL(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
-def kill_below(ancestor: int) -> set[int]:
-    """Kill the living descendants of a process and return them; none where there is no /proc."""
-    found = descendants(ancestor)
+def kill_below(ancestor: int, *, itself: bool = False) -> set[int]:
+    """Kill the living descendants of a process, and `itself`; return them; none where there is no /proc."""
+    found = [*descendants(ancestor), *((ancestor,) if itself else ())]
     for pid in found:
         try:
             os.kill(pid, signal.SIGKILL)
@@ -50,18 +50,29 @@ def group_of(leader: int) -> list[int]:
 
 def descendants(ancestor: int) -> list[int]:
     """Return the living processes below `ancestor`, by the parents that /proc names."""
-    children: dict[int, list[int]] = {}
-    for name in os.listdir("/proc") if LINUX else ():  # noqa: PTH208 -- pathlib takes long to import
-        fields = stat_fields(name) if name.isdecimal() else []
-        if fields and fields[0] != b"Z":
-            children.setdefault(int(fields[1]), []).append(int(name))
+    families = living_families()
     found: list[int] = []
     pending = [ancestor]
     while pending:
-        below = children.get(pending.pop(), [])
+        below = families.get(pending.pop(), [])
         found += below
         pending += below
     return found
+
+
+def children(parent: int) -> list[int]:
+    """Return the living children of a process."""
+    return living_families().get(parent, [])
+
+
+def living_families() -> dict[int, list[int]]:
+    """Return the living processes by their parents, as /proc names them."""
+    families: dict[int, list[int]] = {}
+    for name in os.listdir("/proc") if LINUX else ():  # noqa: PTH208 -- pathlib takes long to import
+        fields = stat_fields(name) if name.isdecimal() else []
+        if fields and fields[0] != b"Z":
+            families.setdefault(int(fields[1]), []).append(int(name))
+    return families
 
 
 def stat_fields(pid: int | str) -> list[bytes]:

@@ -6,6 +6,7 @@ import time
 from typing import Final
 
 from septet.agents.attachment import end_agent
+from septet.agents.runner_door import settle
 from septet.agents.runs import Run, Runs
 from septet.agents.sweep import sweep_leftovers
 
@@ -20,6 +21,8 @@ def lay_to_rest(run: Run) -> None:
     while run.exit() is None and run.lives() and time.monotonic() < bound:
         time.sleep(_LOOK_SECONDS)
     if run.exit() is None:
+        if run.runner is not None:
+            settle(run.runner.parent)
         if run.record is not None:
             sweep_leftovers(run.record.mark, run.folder)
         run.close_as_lost()

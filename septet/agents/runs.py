@@ -74,6 +74,8 @@ class Run:
     folder: Path
     record: RunRecord | None = field(repr=False)
     """`None` when `run.json` cannot be read: then it is nobody's."""
+    runner: Path | None = None
+    """The lock of this host's runner, where supervisors are its children."""
 
     @property
     def name(self) -> str:
@@ -112,7 +114,9 @@ class Run:
         self.put("exit.json", msgspec.json.encode(ExitRecord(cause="lost", why=why)))
 
     def _was_elsewhere(self) -> bool:
-        """Say whether it ran before the machine's last start, or in a container that is gone."""
+        """Say whether it ran before the machine's or the runner's last start, or in a container that is gone."""
+        if self.runner is not None:
+            return not _is_held(self.runner) or _changed(self.runner) > _changed(self.folder / "lock")
         try:
             ran = msgspec.json.decode((self.folder / "lock").read_bytes(), type=_Home)
         except (OSError, msgspec.MsgspecError):
@@ -133,13 +137,15 @@ class Runs:
 
     root: Path
     """`STATE/runs`."""
+    runner: Path | None = None
+    """The lock of this host's runner, where supervisors are its children."""
 
     def of(self, order_id: str) -> list[Run]:
         """Return a work order's runs in the order of their starts; those that nobody can read come first."""
         folder = self.folder_of(order_id)
         if not folder.is_dir():
             return []
-        runs = [Run(path, _record(path / "run.json")) for path in folder.iterdir() if path.is_dir()]
+        runs = [Run(path, _record(path / "run.json"), self.runner) for path in folder.iterdir() if path.is_dir()]
         return sorted(runs, key=lambda run: run.record.serial if run.record is not None else 0)
 
     def orders(self) -> list[str]:
@@ -185,7 +191,7 @@ class Runs:
         _write(folder / "run.json", msgspec.json.format(msgspec.json.encode(record), indent=2))
         lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_EXCL, _OWNER_ONLY_FILE)
         fcntl.flock(lock, fcntl.LOCK_EX)
-        return Run(folder, record), lock
+        return Run(folder, record, self.runner), lock
 
     def folder_of(self, order_id: str) -> Path:
         """Return where a work order's runs lie.
@@ -243,3 +249,11 @@ def _is_held(path: Path) -> bool:
     finally:
         os.close(file)
     return False
+
+
+def _changed(path: Path) -> int:
+    """Return when a file was written last, in nanoseconds; 0 when it is not there."""
+    try:
+        return path.stat().st_mtime_ns
+    except FileNotFoundError:
+        return 0

@@ -9,4 +9,4 @@ sys.path.append(__file__.rsplit("/", 3)[0])  # -I leaves the project off the pat
 
 from septet.agents.nursery import main
 
-main()
+main(*sys.argv[1:])

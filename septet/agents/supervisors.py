@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from septet.agents.runner_door import knock
+
 _PROGRAM: Final = Path(__file__).with_name("supervise.py")
 _SEPARATOR: Final = b"\0"
 _BIRTH: Final = b"+"
@@ -56,11 +58,15 @@ class Order:
 class Supervisors:
     """Starts supervisors, all of them forked by one small process: a Python of its own for each would cost 20 ms.
 
-    Supervisors live on when this process ends; the one that forks them ends with it.
+    Supervisors live on when this process ends; the one that forks them ends with it. A runner forks them in its
+    place where there is one; its end is theirs.
     """
 
-    def __init__(self, *, python: str = sys.executable, env: Mapping[str, str] | None = None) -> None:
-        """Use this Python; `env` is the supervisors' own environment, which agents do not see."""
+    def __init__(
+        self, *, python: str = sys.executable, env: Mapping[str, str] | None = None, runner: Path | None = None
+    ) -> None:
+        """Use this Python, or this folder's runner; `env` is the supervisors' own, which agents do not see."""
+        self._runner = runner
         self._python = python
         self._env = dict(env or {})
         self._guard = threading.Lock()
@@ -68,8 +74,19 @@ class Supervisors:
 
     def prepare(self) -> None:
         """Start the process that forks supervisors. A machine that refuses is asked again in need."""
+        if self._runner is not None:
+            return
         with self._guard, suppress(OSError):
             self._nursery = self._nursery or self._new_nursery()
+
+    def check(self) -> None:
+        """See that agents can be started, before anything is written for one.
+
+        Raises:
+            AgentCrashedError: There is no runner where there should be one.
+        """
+        if self._runner is not None:
+            knock(self._runner).close()
 
     def start(self, order: Order, locks: Sequence[int]) -> socket.socket:
         """Hand the order to a new supervisor and return the socket by which the caller is attached to it.
@@ -80,11 +97,10 @@ class Supervisors:
 
         Raises:
             OSError: No supervisor could be started.
+            AgentCrashedError: There is no runner where there should be one.
         """
-        attached, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        attached = self._new_supervisor()
         try:
-            with theirs:
-                self._bear(theirs)
             packed = order.packed()
             sent = socket.send_fds(attached, [packed], list(locks))
             attached.sendall(packed[sent:])
@@ -101,6 +117,19 @@ class Supervisors:
             if self._nursery is not None:
                 self._nursery.close()
                 self._nursery = None
+
+    def _new_supervisor(self) -> socket.socket:
+        """Return a socket at whose other end a supervisor waits."""
+        if self._runner is not None:
+            return knock(self._runner)
+        attached, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            with theirs:
+                self._bear(theirs)
+        except OSError:
+            attached.close()
+            raise
+        return attached
 
     def _bear(self, theirs: socket.socket) -> None:
         """Have a supervisor forked that listens on this socket; a nursery that was killed is replaced."""

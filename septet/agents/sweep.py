@@ -15,6 +15,7 @@ _BOUND_SECONDS: Final = 3.0
 _PAUSE_SECONDS: Final = 0.01
 _CLOCK_SECONDS: Final = 2.0
 """By so much the start of a process may seem later than it was."""
+_OWN_NAMESPACE: Final = Path("/proc/self/ns/pid")
 _FIRST_PROCESS: Final = re.compile(rb'"child-pid": (\d+)')
 
 
@@ -45,6 +46,8 @@ def sweep_leftovers(mark: str, folder: Path) -> int:
 def _sandbox_lives(report: Path) -> bool:
     """Whether the first process of a run's sandbox is there: another one that got its number started later."""
     try:
+        if bytes(_OWN_NAMESPACE.readlink()) not in report.with_name("lock").read_bytes():
+            return False  # a runner's: it has seen to it
         told = _FIRST_PROCESS.search(report.read_bytes())
         first = psutil.Process(int(told[1])) if told is not None else None
         return (

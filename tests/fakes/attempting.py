@@ -1,4 +1,4 @@
-"""A worker's process that makes one attempt: `python attempting.py ROOT PROGRAM RUN_ID ACTIVITY_ID [CONTROL]`.
+"""A worker's process that makes one attempt: `python attempting.py ROOT PROGRAM RUN_ID ACTIVITY_ID [RUNNER]`.
 
 It says `living <folder>` when it follows an agent, and `ended <how> <recovered by>` at the end.
 """
@@ -19,11 +19,11 @@ from septet.agents.supervisors import Supervisors
 from septet.contracts.limits import Timeouts
 
 
-async def attempt(root: Path, program: str, run_id: str, activity_id: str) -> None:
+async def attempt(root: Path, program: str, run_id: str, activity_id: str, runner: str = "") -> None:
     """Carry one turn out and say how it went."""
     means = Means(
         runs=Runs(root / "runs"),
-        supervisors=Supervisors(),
+        supervisors=Supervisors(runner=Path(runner) if runner else None),
         host=Host(env=dict(os.environ), programs={"scripted": program}),
         pace=Pace(look_seconds=0.02),
     )
@@ -53,4 +53,4 @@ async def attempt(root: Path, program: str, run_id: str, activity_id: str) -> No
 
 
 if __name__ == "__main__":
-    asyncio.run(attempt(Path(sys.argv[1]), *sys.argv[2:5]))
+    asyncio.run(attempt(Path(sys.argv[1]), *sys.argv[2:6]))

@@ -58,6 +58,9 @@ MAY_START_PROCESSES = {
     "septet/processes.py",
     "septet/agents/supervisors.py",
     "septet/agents/supervisor.py",
+    "septet/agents/nursery.py",
+    "septet/agents/runner.py",
+    "septet/agents/runner_door.py",
     "septet/agents/scripted/run.py",  # a program of its own, which plays a careless agent
 }
 MAY_READ_THE_ENVIRONMENT = {

@@ -1,0 +1,75 @@
+"""A runner beside workers, as in containers, by the real commands."""
+
+import json
+import signal
+from collections.abc import Iterator
+
+import psutil
+import pytest
+from fakes.repositories import Origin
+from fakes.septet_command import Septet, until
+
+SLOW = {"steps": {"implement_plan": {"delay_seconds": 6}}}
+
+
+@pytest.fixture
+def team(served: Septet, septet: Septet) -> Iterator[Septet]:
+    """A host of its own on a server that others use too, with a runner."""
+    address = json.loads((served.state / "server.json").read_text(encoding="utf-8"))["address"]
+    extra = {
+        "TEMPORAL_ADDRESS": address,
+        "SEPTET_TASK_QUEUE": septet.root.name + str(id(septet)),
+        "SEPTET_RUNNER": "true",
+    }
+    made = Septet(septet.root, extra)
+    yield made
+    made.end_all()
+
+
+def begin(team: Septet, origin: Origin, order: str) -> None:
+    """Start a work order."""
+    team.scenario(order, SLOW)
+    answer = team("run", "--repo", origin.bare, "--title", "Take your time", "--id", order, "--json")
+    assert answer.code == 0, answer
+
+
+def test_workers_come_and_go_and_no_agent_is_started_twice(team: Septet, origin: Origin) -> None:
+    """A killed worker's successor adopts the runner's agent, or reads it where it ended first: no other is started."""
+    with team.serving("runner") as runner:
+        with team.serving("worker") as first:
+            begin(team, origin, "wo-runner")
+            stream = team.state / "runs" / "wo-runner" / "5-implement_plan-1" / "stdout.jsonl"
+            until(lambda: stream.exists() and stream.stat().st_size)
+            first.process.kill()
+            first.process.wait(60)
+            assert runner.process.poll() is None
+            with team.started("worker"):
+                task = team.closed("wo-runner")
+        assert (task["status"], len(team.runs("wo-runner"))) == ("completed", 7)
+        adopted = next(step for step in task["steps"] if step["step"] == "implement_plan")
+        assert adopted["recovered_by"] in {"adopt", "read"}
+
+
+def test_a_killed_runner_costs_its_agent_the_seconds_alone(team: Septet, origin: Origin) -> None:
+    """Its agent dies with it; the worker waits for the next runner, and resumes the session there."""
+    with team.serving("runner") as first, team.serving("worker"):
+        begin(team, origin, "wo-resumed")
+        stream = team.state / "runs" / "wo-resumed" / "5-implement_plan-1" / "stdout.jsonl"
+        until(lambda: stream.exists() and stream.stat().st_size)
+        supervisors = psutil.Process(first.process.pid).children(recursive=True)
+        first.process.send_signal(signal.SIGKILL)
+        first.process.wait(60)
+        until(lambda: not any(process.is_running() and process.status() != "zombie" for process in supervisors))
+        with team.started("runner"):
+            task = team.closed("wo-resumed")
+    assert task["status"] == "completed"
+    resumed = next(step for step in task["steps"] if step["step"] == "implement_plan")
+    assert (resumed["recovered_by"], len(team.runs("wo-resumed"))) == ("resume", 8)
+
+
+def test_a_second_runner_is_refused(team: Septet) -> None:
+    """The error names the state directory, and the exit code says that it is running already."""
+    with team.serving("runner"):
+        ended = team("runner", "--json")
+    assert (ended.code, ended.error["type"]) == (6, "AlreadyRunning")
+    assert str(team.state) in ended.error["message"]

@@ -1,0 +1,235 @@
+"""Agents whose supervisors are a runner's children, as in containers: workers come and go."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import psutil
+import pytest
+from fakes.agent_lab import Lab, carriers, mark_of, supervisor_of, wait_until
+
+from septet.agents.endings import RESTARTED
+from septet.agents.runner_door import RUNNER_LOCK, take_lock
+from septet.agents.runs import Runs
+from septet.agents.supervisors import Supervisors
+from septet.errors import AgentCrashedError, AlreadyRunningError
+
+ATTEMPTING = Path(__file__).parents[2] / "fakes" / "attempting.py"
+SEPTET = Path(sys.executable).with_name("septet")
+ENDS_SECONDS = 30.0
+ESCAPES = """
+    def linger():
+        os.execve(sys.executable, ["python", "-IS", "-c", "import time; time.sleep(300)", os.path.abspath("left")], {})
+
+    init()
+    if not resumed:
+        detached(linger)
+        detached(lambda: time.sleep(300))
+        turn("m1")
+        wait_for("../go")
+    result("done")
+"""
+"""Its tools escape its session, and one of them has no environment."""
+
+
+@dataclass
+class Runner:
+    """The runner of one state directory, started and ended by tests."""
+
+    state: Path
+    started: "list[subprocess.Popen[str]]" = field(default_factory=list)
+
+    @property
+    def folder(self) -> Path:
+        """Where its lock and its socket are."""
+        return self.state / "runner"
+
+    def start(self) -> "subprocess.Popen[str]":
+        """Start it and wait until it is ready."""
+        env = {"SEPTET_STATE_DIR": str(self.state), "HOME": str(self.state.parent), "PATH": os.environ["PATH"]}
+        process = subprocess.Popen([SEPTET, "runner", "--json"], env=env, stdout=subprocess.PIPE, text=True)
+        self.started.append(process)
+        assert process.stdout is not None
+        assert '"ready": true' in process.stdout.readline()
+        return process
+
+    def end(self) -> None:
+        """End whatever was started."""
+        for process in self.started:
+            process.kill()
+            process.communicate(timeout=ENDS_SECONDS)
+
+
+@pytest.fixture
+def runner(tmp_path: Path) -> Iterator[Runner]:
+    """A runner that a test starts."""
+    made = Runner(tmp_path / "state")
+    yield made
+    made.end()
+
+
+@pytest.fixture
+def served(lab: Lab, runner: Runner) -> Lab:
+    """A host whose agents the runner starts."""
+    lab.means = replace(
+        lab.means,
+        runs=Runs(lab.means.runs.root, runner.folder / RUNNER_LOCK),
+        supervisors=Supervisors(runner=runner.folder),
+    )
+    return lab
+
+
+def left(lab: Lab) -> list[int]:
+    """Return the living tools that cleared their environment."""
+    found = []
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            if str(lab.worktree / "left") in process.cmdline() and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process.pid)
+    return found
+
+
+async def test_an_agent_of_a_runner_outlives_its_worker_and_is_adopted(served: Lab, runner: Runner) -> None:
+    """SIGKILL of the worker's process leaves the agent to the runner; another one adopts it, and none is started."""
+    process = runner.start()
+    served.agent("init(); turn('m1'); wait_for('../go'); result('done')")
+    worker = await asyncio.create_subprocess_exec(
+        sys.executable,
+        *(str(ATTEMPTING), str(served.root), str(served.program), "run-1", "5", str(runner.folder)),
+        stdout=asyncio.subprocess.PIPE,
+    )
+    try:
+        assert worker.stdout is not None
+        assert (await worker.stdout.readline()).startswith(b"living ")
+    finally:
+        worker.kill()
+        await worker.communicate()
+    (run,) = served.means.runs.of("wo-1")
+    assert psutil.Process(supervisor_of(run)).ppid() == process.pid
+    attempt = asyncio.ensure_future(served.carry_out())
+    await wait_until(lambda: [told for told in served.progress if told.epoch == 2])
+    served.let_go()
+    carried = await attempt
+    assert (carried.outcome.text, carried.recovered_by, carried.agent_starts) == ("done", "adopt", 1)
+    assert served.journal == ["start new"]
+
+
+async def test_a_killed_runner_takes_its_agents_along_and_they_are_resumed(served: Lab, runner: Runner) -> None:
+    """Without a runner nothing starts, and that is told; the next one's agent goes on in the dead one's session."""
+    process = runner.start()
+    served.agent("init(); turn('m1'); wait_for('../go'); result('done')")
+    attempt = asyncio.ensure_future(served.carry_out())
+    run = await served.said("assistant")
+    process.kill()
+    with pytest.raises(AgentCrashedError, match="No runner answers") as caught:
+        await attempt
+    assert (caught.value.retryable, "septet runner" in caught.value.remedy) == (True, True)
+    assert carriers(mark_of(run)) == []
+    record = run.exit()
+    assert record is not None
+    assert (record.cause, record.why) == ("lost", RESTARTED)
+    assert served.means.runs.of("wo-1") == [run]
+    runner.start()
+    served.let_go()
+    carried = await served.carry_out()
+    assert (carried.outcome.text, carried.recovered_by, carried.agent_starts) == ("done", "resume", 2)
+    assert served.returned == []
+
+
+async def test_a_runner_that_was_replaced_unseen_is_known(served: Lab, runner: Runner) -> None:
+    """The end of the runner costs the agent no try, also when another has taken its place before anybody looked."""
+    served.agent("init(); turn('m1'); wait_for('../go'); result('done')")
+    for _ in range(3):
+        process = runner.start()
+        attempt = asyncio.ensure_future(served.carry_out())
+        await served.said_anew("assistant")
+        attempt.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await attempt
+        process.kill()
+        process.wait(ENDS_SECONDS)
+    runner.start()
+    served.let_go()
+    carried = await served.carry_out()
+    assert (carried.outcome.text, carried.recovered_by, carried.agent_starts) == ("done", "resume", 4)
+    assert {run.record.because for run in served.means.runs.of("wo-1")[1:] if run.record} == {"interrupted"}
+
+
+async def test_what_a_killed_supervisor_leaves_is_killed_by_the_runner(served: Lab, runner: Runner) -> None:
+    """Before the session is resumed its tools are dead, sandbox or not: who escaped is the runner's child."""
+    runner.start()
+    served.agent(ESCAPES)
+    attempt = asyncio.ensure_future(served.carry_out())
+    run = await served.said("assistant")
+    await wait_until(lambda: left(served))
+    os.kill(supervisor_of(run), signal.SIGKILL)
+    carried = await attempt
+    assert (carried.outcome.text, carried.recovered_by) == ("done", "resume")
+    assert (carriers(mark_of(run)), left(served)) == ([], [])
+    record = run.exit()
+    assert record is not None
+    assert (record.cause, record.why) == ("lost", "")
+
+
+async def test_a_runner_that_is_told_to_end_lets_its_agents_end_in_good_order(served: Lab, runner: Runner) -> None:
+    """SIGTERM asks its agents to end, leaves their records, and costs none of their tries."""
+    process = runner.start()
+    served.agent("init(); turn('m1'); wait_for('../go'); result('done')")
+    attempt = asyncio.ensure_future(served.carry_out())
+    run = await served.said("assistant")
+    process.terminate()
+    assert await asyncio.to_thread(process.wait, ENDS_SECONDS) == 0
+    assert (await attempt).outcome.kind == "terminated"
+    record = run.exit()
+    assert record is not None
+    assert (record.cause, record.signal) == ("terminated", signal.SIGTERM)
+    runner.start()
+    served.let_go()
+    carried = await served.carry_out()
+    assert (carried.outcome.text, carried.recovered_by) == ("done", "resume")
+
+
+async def test_a_runner_keeps_no_zombie_and_agents_none_of_its_descriptors(served: Lab, runner: Runner) -> None:
+    """What ended is taken leave of; an agent that still ran could not keep the runner's lock."""
+    process = psutil.Process(runner.start().pid)
+    served.agent(
+        "init(); result(' '.join(os.readlink('/proc/self/fd/%s' % name) for name in '0123' "
+        "if os.path.exists('/proc/self/fd/%s' % name)))"
+    )
+    carried = await served.carry_out()
+    assert str(runner.folder) not in (carried.outcome.text or str(runner.folder))
+    await wait_until(lambda: process.children() == [])
+
+
+async def test_a_second_runner_of_a_state_directory_is_refused(served: Lab, runner: Runner) -> None:
+    """One runner holds the lock, and no agent or supervisor holds it after it."""
+    process = runner.start()
+    served.agent("init(); turn('m1'); wait_for('../go'); result('done')")
+    attempt = asyncio.ensure_future(served.carry_out())
+    await served.said("assistant")
+    with pytest.raises(AlreadyRunningError, match="Another runner"):
+        take_lock(runner.folder)
+    process.kill()
+    process.wait(ENDS_SECONDS)
+    os.close(take_lock(runner.folder))
+    with pytest.raises(AgentCrashedError):
+        await attempt
+
+
+async def test_a_long_path_is_no_hindrance_for_a_runner(lab: Lab, tmp_path: Path) -> None:
+    """The state directory may have a longer path than a socket's address."""
+    runner = Runner(tmp_path / ("long-" * 30) / "state")
+    runner.state.parent.mkdir()
+    try:
+        runner.start()
+        lab.means = replace(lab.means, supervisors=Supervisors(runner=runner.folder))
+        lab.agent("init(); result('done')")
+        assert (await lab.carry_out()).outcome.text == "done"
+    finally:
+        runner.end()
