@@ -3,7 +3,9 @@
 Replicas share a volume and never a state directory: each leases a slot of its own, `slots/<n>`, by a lock on
 `slots/<n>.lease` that the kernel gives back when the container ends, however it ends. A replica takes the first
 free slot with all that is in it: the host id, mirrors, workspaces and runs, and so the work of the container that
-had it before. That container's agents are dead; their sessions, which lie in `homes/<n>`, are resumed.
+had it before. A runner leases the same slot once more, by `slots/<n>.runner`: it starts the agents of the slot's
+worker, and so they outlive the worker's container. What a dead runner had started is dead; the sessions, which lie
+in `homes/<n>`, are resumed.
 """
 
 import fcntl
@@ -26,7 +28,7 @@ def main(arguments: Sequence[str]) -> None:
     """Replace this process by `septet` with `arguments`; return never."""
     take_secrets()
     if needs_state(arguments):
-        slot = lease_slot()
+        slot = lease_slot("runner" if arguments[0] == "runner" else "lease")
         point_to(slot)
         print(json.dumps({"event": "slot_leased", "slot": slot.name, "state_dir": str(slot)}), file=sys.stderr)
     os.execvp("septet", ["septet", *arguments])  # noqa: S607 -- the image's PATH
@@ -34,7 +36,10 @@ def main(arguments: Sequence[str]) -> None:
 
 def needs_state(arguments: Sequence[str]) -> bool:
     """Tell whether the command runs agents; the others only talk to the server."""
-    return arguments[:1] in (["worker"], ["up"], ["demo"]) and not {"--register", "--help"}.intersection(arguments)
+    return arguments[:1] in (["worker"], ["runner"], ["up"], ["demo"]) and not {
+        "--register",
+        "--help",
+    }.intersection(arguments)
 
 
 def take_secrets() -> None:
@@ -44,12 +49,12 @@ def take_secrets() -> None:
             os.environ.setdefault(file.name, file.read_text(encoding="utf-8").strip())
 
 
-def lease_slot() -> Path:
+def lease_slot(kind: str) -> Path:
     """Take the first free slot and return its folder. The lease lasts as long as the process that this becomes."""
     slots = VOLUME / "slots"
     for number in range(1, MAX_SLOTS + 1):
         slots.mkdir(mode=0o700, parents=True, exist_ok=True)
-        lease = os.open(slots / f"{number}.lease", os.O_RDWR | os.O_CREAT, 0o600)
+        lease = os.open(slots / f"{number}.{kind}", os.O_RDWR | os.O_CREAT, 0o600)
         try:
             fcntl.flock(lease, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -41,15 +41,21 @@ def containers() -> Iterator[None]:
 
 
 def start_workers() -> None:
-    """Bring up what is not up, with all replicas of the worker."""
-    compose("up", "--detach", "--no-build", "--no-recreate", "--scale", f"worker={REPLICAS}")
+    """Bring up what is not up, with all replicas of worker and runner."""
+    scales = [part for service in ("worker", "runner") for part in ("--scale", f"{service}={REPLICAS}")]
+    compose("up", "--detach", "--no-build", "--no-recreate", *scales)
 
 
 def running_workers() -> list[str]:
     """Return the ids of the worker containers that run."""
+    return running("worker")
+
+
+def running(service: str) -> list[str]:
+    """Return the ids of the containers of a service that run."""
     project = f"label=com.docker.compose.project={PROJECT}"
     return docker(
-        "ps", "--quiet", "--filter", project, "--filter", "label=com.docker.compose.service=worker"
+        "ps", "--quiet", "--filter", project, "--filter", f"label=com.docker.compose.service={service}"
     ).split()
 
 
@@ -65,7 +71,7 @@ def health_of(worker: str) -> str:
 
 
 def slot_of(worker: str) -> str:
-    """Return the folder that a worker has leased, or nothing while it has none."""
+    """Return the folder that a worker or runner has leased, or nothing while it has none."""
     return shell(worker, f"readlink {STATE_DIR} || true").strip()
 
 

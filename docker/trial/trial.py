@@ -61,8 +61,9 @@ def check_everything(started: float) -> None:
     check_slots(workers)
     stack.compose("run", "--rm", "--no-deps", "--user", "0", "--entrypoint", "sh", "worker", "-c", MAKE_ORIGIN)
     undisturbed = check_first(workers[0])
-    check_killed("wo-replaced", replace, undisturbed)
-    check_killed("wo-restarted", lambda victim: stack.docker("start", victim), undisturbed)
+    check_killed("wo-replaced", "worker", replace, undisturbed)
+    check_killed("wo-restarted", "worker", lambda victim: stack.docker("start", victim), undisturbed)
+    check_killed("wo-runner-replaced", "runner", replace, undisturbed)
     check_stop(stack.wait_for("healthy workers", stack.healthy_workers)[-1])
     check_health()
 
@@ -107,33 +108,51 @@ def check_first(worker: str) -> float:
     return seconds_of(task)
 
 
-def check_killed(order_id: str, again: Callable[[str], object], undisturbed: float) -> None:
-    """A work order goes on where its container was killed, on the same host and in the same session.
+def check_killed(order_id: str, service: str, again: Callable[[str], object], undisturbed: float) -> None:
+    """A work order goes on where a container was killed, on the same host and in the same session.
+
+    A worker's successor adopts the agent; a runner's starts one more, which resumes the session.
 
     Args:
         order_id: The work order.
-        again: Brings a worker back in place of the killed one, whose id it gets.
+        service: Whose container is killed: `worker` or `runner`.
+        again: Brings a container back in place of the killed one, whose id it gets.
         undisturbed: Seconds of a work order whose container lives.
     """
     stack.septet(
         stack.running_workers()[0], "run", *order(f"Totals fail without prices: {order_id}"), "--id", order_id
     )
-    victim = stack.wait_for("a worker that implements the plan", lambda: implementing(order_id))
-    place = (stack.slot_of(victim), stack.host_of(victim))
+    busy = stack.wait_for("a worker that implements the plan", lambda: implementing(order_id))
+    place = (stack.slot_of(busy), stack.host_of(busy))
+    victim = stack.wait_for("its container", lambda: holder_of(place[0], service))
     stack.shell(victim, f"echo half > {stack.STATE_DIR}/workspaces/{order_id}/{HALF_DONE}")
     stack.docker("kill", victim)
     killed = time.time()
     again(victim)
-    successor = stack.wait_for("its successor", lambda: holder_of(place[0]))
+    stack.wait_for("its successor", lambda: holder_of(place[0], service))
     came_back = time.time() - killed
+    successor = stack.wait_for("the slot's worker", lambda: holder_of(place[0], "worker"))
     task = stack.wait_for("the end of the work order", lambda: closed(successor, order_id))
     expect_pull_request(successor, task)
     expect(f"{order_id}: same slot and host id", " ".join(place), holds=place[1] == stack.host_of(successor))
     kept = stack.execute(successor, "git", "-C", ORIGIN, "show", f"{task['branch_name']}:{HALF_DONE}")
     expect(f"{order_id}: written before the kill, in the branch", kept.strip(), holds=kept == "half\n")
-    resumed = expect_resumed(successor, task)
-    note(f"{order_id}: seconds from kill to container, agent", f"{came_back:.1f}, {resumed - killed:.1f}")
+    if service == "worker":
+        expect_adopted(successor, task)
+        note(f"{order_id}: seconds from kill to container", f"{came_back:.1f}")
+    else:
+        resumed = expect_resumed(successor, task)
+        note(f"{order_id}: seconds from kill to container, agent", f"{came_back:.1f}, {resumed - killed:.1f}")
     note(f"{order_id}: seconds lost", f"{seconds_of(task) - undisturbed:.1f} of {seconds_of(task):.1f}")
+
+
+def expect_adopted(worker: str, task: dict[str, Any]) -> None:
+    """No agent was started again: the living one was adopted, or read where it had ended."""
+    started = len(runs_of(worker, task["id"]))
+    expect(f"{task['id']}: agents started", started, holds=started == STEPS)
+    step = next(step for step in task["steps"] if step["step"] == "implement_plan")
+    how = step["recovered_by"]
+    expect(f"{task['id']}: recovered by", how, holds=how in {"adopt", "read"})
 
 
 def expect_resumed(worker: str, task: dict[str, Any]) -> float:
@@ -205,9 +224,9 @@ def runs_of(worker: str, order_id: str) -> list[dict[str, Any]]:
     return sorted(records, key=lambda record: record["serial"])
 
 
-def holder_of(slot: str) -> str | None:
-    """Return the running worker that has leased a slot."""
-    return next((worker for worker in stack.running_workers() if stack.slot_of(worker) == slot), None)
+def holder_of(slot: str, service: str) -> str | None:
+    """Return the running container of a service that has leased a slot."""
+    return next((each for each in stack.running(service) if stack.slot_of(each) == slot), None)
 
 
 def closed(worker: str, order_id: str) -> dict[str, Any] | None:

@@ -105,6 +105,15 @@ def test_a_successor_takes_up_the_slot_of_a_killed_container(machine: Machine) -
     assert Path(machine.slot(1), "host-id").read_text(encoding="ascii") == "feedbeef\n"
 
 
+def test_a_runner_shares_the_slot_of_a_worker(machine: Machine) -> None:
+    """The first runner has the first worker's state directory and home, and the next one the next one's."""
+    workers = [told(machine.container("worker")) for _ in range(2)]
+    runners = [told(machine.container("runner")) for _ in range(2)]
+    assert [(each["state"], each["home"]) for each in runners] == [
+        (each["state"], each["home"]) for each in workers
+    ]
+
+
 def test_a_lease_names_its_holder(machine: Machine) -> None:
     """The lease says which boot and which pid namespace hold it: a pid alone says nothing in another container."""
     told(machine.container("worker"))
