@@ -15,9 +15,11 @@ from septet import processes
 from septet.agents.adapter import Adapter, Host
 from septet.agents.probe import Probe, probe
 from septet.agents.registry import ADAPTERS
+from septet.agents.runner_door import knock
 from septet.agents.sandbox import find_sandbox
-from septet.errors import NotFoundError, SandboxError, SeptetError, ServerNotReachedError
+from septet.errors import AgentCrashedError, NotFoundError, SandboxError, SeptetError, ServerNotReachedError
 from septet.settings import Settings, load_settings
+from septet.state import StateDir
 from workers.connection import connect
 from workers.server import temporal_program
 
@@ -51,6 +53,7 @@ def doctor(repo: str | None, *, address: str | None, as_json: bool) -> None:
             _git(settings),
             await _server(settings, address),
             _sandbox(settings),
+            *([_runner(settings)] if settings.runner else []),
             *await _agents(settings),
         ]
         if repo is not None:
@@ -111,6 +114,16 @@ def _sandbox(settings: Settings) -> Check:
         return Check("sandbox", "warning", said, sandbox.remedy)
     said = f"{sandbox.version} starts: each agent has a pid namespace of its own; its network is this machine's."
     return Check("sandbox", "ok", said)
+
+
+def _runner(settings: Settings) -> Check:
+    """Look for the runner that this machine's workers need."""
+    state = StateDir(settings.state_dir)
+    try:
+        knock(state.runner).close()
+    except AgentCrashedError as error:
+        return Check("runner", "warning", f"No agent starts here: {error.message}", error.remedy)
+    return Check("runner", "ok", f"A runner starts the agents of {state.root}.")
 
 
 async def _agents(settings: Settings) -> list[Check]:

@@ -68,8 +68,15 @@ def test_a_killed_runner_costs_its_agent_the_seconds_alone(team: Septet, origin:
 
 
 def test_a_second_runner_is_refused(team: Septet) -> None:
-    """The error names the state directory, and the exit code says that it is running already."""
+    """The error names the state directory, and the exit code says that it is running already; doctor sees one."""
+    assert _runner_check(team)["status"] == "warning"
     with team.serving("runner"):
         ended = team("runner", "--json")
+        assert _runner_check(team)["status"] == "ok"
     assert (ended.code, ended.error["type"]) == (6, "AlreadyRunning")
     assert str(team.state) in ended.error["message"]
+
+
+def _runner_check(team: Septet) -> dict[str, str]:
+    checks: list[dict[str, str]] = team("doctor", "--json").json["checks"]
+    return next(check for check in checks if check["name"] == "runner")
