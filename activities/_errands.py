@@ -125,6 +125,7 @@ def _request(host: Host, call: StepCall, wishes: RepositorySettings, turn: Turn,
         turn=turn,
         limits=wishes.limits_for(call.step, call.limits, call.settings),
         means=host.means,
+        first_attempt=info.attempt == 1,
     )
 
 

@@ -13,6 +13,7 @@ from activities._ends import end_of_the_work
 from activities._errands import AnyClaim, Claim, Errand, ending_errand, finalizer_errand, step_errand
 from activities._failures import failure, failures_told
 from activities._keeping import Session, keep
+from activities._paused import leave_paused_or_reset
 from activities._proof import Proof, RefusedError
 from activities._pulse import Pulse, beating, unhurried
 from activities._rescues import rescues_since
@@ -106,6 +107,7 @@ class Way:
                 except asyncio.CancelledError:
                     why = await end_of_the_work()
                     if why is None:
+                        await leave_paused_or_reset(errand.request)
                         raise
                     return await self._ended(errand, why)
                 except SupersededError as error:

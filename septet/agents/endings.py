@@ -10,6 +10,8 @@ CANCELLED: Final = "cancelled"
 SUPERSEDED: Final = "superseded"
 TURN_LIMIT: Final = "turn_limit"
 RESTARTED: Final = "restarted"
+PAUSED: Final = "paused"
+RESET: Final = "reset"
 AFTER_RESULT: Final = "after_result"
 """Reasons for which an agent is asked to end; callers may have others, in one word."""
 

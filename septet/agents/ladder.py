@@ -102,7 +102,7 @@ class _Found:
     last: Carried | None
     """What the last run of this key came to."""
     after_reset: bool
-    """All runs up to now are of other workflow runs."""
+    """All runs up to now are of other workflow runs, or of before the activity was reset."""
 
 
 class _Attempt:
@@ -145,6 +145,7 @@ class _Attempt:
 
     async def carry_out(self) -> Carried:
         """Go from rung to rung until one gives an outcome that counts."""
+        await asyncio.to_thread(self._heed_a_reset)
         while True:
             lock = await _in_thread(partial(self._runs.lock_writer, self._request.order_id), undo=_release)
             carried = await (self._join_living() if lock is None else self._go_on(lock))
@@ -176,7 +177,7 @@ class _Attempt:
             move = found.move
             if not isinstance(move, Start):
                 return self._settled(found)
-            if move.because == "rerun" or self._ended_another or (move.because == "first" and found.after_reset):
+            if self._ended_another or move.leaves_a_session or (move.because == "first" and found.after_reset):
                 await self._before_rerun()
                 self._ended_another = False
             passed_on = True
@@ -206,6 +207,15 @@ class _Attempt:
         self._followed[run.name] = carried
         return carried if isinstance(self._next_move(_starts(ours), carried), Accept) else None
 
+    def _heed_a_reset(self) -> None:
+        """Begin anew where a first attempt finds a run of a first attempt: somebody has reset the activity."""
+        request = self._request
+        runs = self._runs.of(request.order_id)
+        if request.first_attempt and any(
+            run.record is not None and run.record.first_attempt and self._is_ours(run) for run in runs
+        ):
+            self._runs.set_aside(request.order_id, request.key)
+
     def _count_unstarted(self, run: Run) -> None:
         """Give up where supervisors end one after the other before they have started an agent."""
         if run.started:
@@ -226,12 +236,13 @@ class _Attempt:
         ours = [run for run in runs if self._is_ours(run)]
         last = self._last_of(ours)
         starts = _starts(ours)
-        run_ids = {run.record.key.run_id for run in runs if run.record is not None}
+        keys = {run.record.key for run in runs if run.record is not None}
+        was_reset = self._request.key in keys and not ours
         return _Found(
             move=self._next_move(starts, last),
             starts=starts,
             last=last,
-            after_reset=bool(runs) and self._request.key.run_id not in run_ids,
+            after_reset=was_reset or (bool(runs) and self._request.key.run_id not in {key.run_id for key in keys}),
         )
 
     def _last_of(self, ours: list[Run]) -> Carried | None:
@@ -276,7 +287,7 @@ class _Attempt:
             self._lease.check()
 
     def _is_ours(self, run: Run) -> bool:
-        return run.record is not None and run.record.key == self._request.key
+        return run.record is not None and run.record.key == self._request.key and not run.set_aside
 
 
 def _starts(runs: list[Run]) -> tuple[Because, ...]:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from septet.agents.endings import CANCELLED
+from septet.agents.endings import CANCELLED, PAUSED
 from septet.agents.outcome import Outcome
 
 Because = Literal["first", "crashed", "rerun", "limit", "context", "waited", "interrupted"]
@@ -46,7 +46,12 @@ class Start:
         """The rung of the ladder that this start is."""
         if self.session_id is not None:
             return "resume"
-        return "rerun" if self.because in {"rerun", "context"} else None
+        return "rerun" if self.because in {"rerun", "context", "interrupted"} else None
+
+    @property
+    def leaves_a_session(self) -> bool:
+        """Whether it begins without knowing what another agent has done in the worktree."""
+        return self.session_id is None and self.because in {"rerun", "interrupted"}
 
 
 Move = Accept | GiveUp | Start
@@ -70,7 +75,7 @@ def next_move(
         return Start("first")
     if last.answered or (last.ended, last.kind) == ("cancelled", CANCELLED):
         return Accept()
-    if last.ended == "cancelled" and starts.count("interrupted") < _INTERRUPTIONS_BORNE:
+    if last.ended == "cancelled" and (last.kind == PAUSED or starts.count("interrupted") < _INTERRUPTIONS_BORNE):
         return Accept() if seen_now else Start("interrupted", last.session_id)
     if last.ended == "api_error":
         return _after_api_error(starts, last, seen_now=seen_now)

@@ -22,6 +22,7 @@ RUN_VARIABLE: Final = "SEPTET_RUN"
 """Every process of an agent carries its run's mark in this variable, so that leftovers can be told from others."""
 
 _SAFE_NAME: Final = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._-]{1,64}")
+_SET_ASIDE: Final = "set-aside"
 _OWNER_ONLY_FOLDER: Final = 0o700
 _OWNER_ONLY_FILE: Final = 0o600
 
@@ -58,6 +59,8 @@ class RunRecord:
     resumed_from: str | None = None
     sandbox: str = "none"
     """`bwrap`, or `none` for an agent that runs unconfined."""
+    first_attempt: bool = False
+    """Whether the activity's first attempt started it."""
 
 
 class _Home(msgspec.Struct):
@@ -96,6 +99,11 @@ class Run:
     def started(self) -> bool:
         """Whether a supervisor took it up; else the attempt that made the folder died before that."""
         return self.stdout.exists()
+
+    @property
+    def set_aside(self) -> bool:
+        """Whether its activity was reset since: then it counts no more than one of another workflow run."""
+        return (self.folder / _SET_ASIDE).exists()
 
     def lives(self) -> bool:
         """Whether its supervisor lives."""
@@ -163,6 +171,12 @@ class Runs:
     def living(self, order_id: str) -> Run | None:
         """Return the work order's run whose supervisor lives, if there is one."""
         return next((run for run in reversed(self.of(order_id)) if run.lives()), None)
+
+    def set_aside(self, order_id: str, key: RunKey) -> None:
+        """Let the runs of a key count no more: the next attempt begins anew, from the step's checkpoint."""
+        for run in self.of(order_id):
+            if run.record is not None and run.record.key == key and not run.set_aside:
+                run.put(_SET_ASIDE, b"")
 
     def lock_writer(self, order_id: str) -> int | None:
         """Take the lock of the workspace's one writer and return its descriptor; `None` when another holds it.

@@ -134,6 +134,47 @@ async def test_a_reset_returns_to_where_the_step_began(lab: StepLab) -> None:
     assert "begins anew" in rescue.reason
 
 
+async def test_a_pause_ends_the_agent_and_the_next_attempt_resumes_it(lab: StepLab) -> None:
+    """A paused step keeps session and worktree, and takes no rescue: the next attempt goes on where it was."""
+    running, environment = await _hanging(lab)
+    call = lab.call(Step.IMPLEMENT_PLAN)
+    environment.cancel(ActivityCancellationDetails(paused=True))
+    with pytest.raises(ApplicationError, match="unpause") as paused:
+        await running
+    assert (paused.value.type, paused.value.non_retryable) == ("Paused", False)
+    assert carriers(mark_of(lab.runs[0])) == []
+    done = await lab.running(call)
+    assert (done.verdict, done.recovered_by, done.rescues) == (Verdict.DONE, "resume", ())
+    assert (lab.worktree / "src/half.py").exists()
+
+
+async def test_an_activity_that_is_reset_begins_anew_from_its_checkpoint(lab: StepLab) -> None:
+    """The reset of an activity ends its agent; the next attempt rescues what it did and starts another session."""
+    running, environment = await _hanging(lab)
+    call = lab.call(Step.IMPLEMENT_PLAN)
+    environment.cancel(ActivityCancellationDetails(reset=True))
+    with pytest.raises(ApplicationError, match="anew") as reset:
+        await running
+    assert (reset.value.type, reset.value.non_retryable) == ("Reset", False)
+    assert carriers(mark_of(lab.runs[0])) == []
+    done = await lab.running(call)
+    assert (done.verdict, done.recovered_by, done.agent_starts) == (Verdict.DONE, None, 1)
+    assert len(done.rescues) == 1
+    assert not (lab.worktree / "src/half.py").exists()
+
+
+async def test_a_first_attempt_that_finds_a_finished_run_begins_anew(lab: StepLab) -> None:
+    """An activity that was reset while no worker ran it does not read what its agent had answered."""
+    await lab.open_to(Step.IMPLEMENT_PLAN)
+    call = lab.call(Step.IMPLEMENT_PLAN)
+    await lab.running(call)
+    lab.attempts.clear()
+    again = await lab.running(call)
+    assert (again.recovered_by, again.agent_starts, len(lab.runs)) == (None, 1, 2)
+    read = await lab.running(call)
+    assert (read.recovered_by, len(lab.runs)) == ("read", 2)
+
+
 async def test_a_busy_model_is_waited_for_without_a_rescue(lab: StepLab) -> None:
     """What passes by itself is for Temporal to try again: nothing is rescued, nothing is lost."""
     await lab.open_to(Step.IMPLEMENT_PLAN)

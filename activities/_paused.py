@@ -1,0 +1,68 @@
+"""A step that a person has paused or reset: its agent is ended, and the next attempt resumes it or begins anew."""
+
+import asyncio
+import os
+import time
+from typing import Final
+
+from temporalio import activity
+from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
+
+from septet.agents.attachment import end_agent
+from septet.agents.endings import PAUSED, RESET
+from septet.agents.launch import Request
+from septet.errors import AgentError
+
+_END_WITHIN_SECONDS: Final = 15.0
+_LOOK_SECONDS: Final = 0.02
+
+
+async def leave_paused_or_reset(request: Request) -> None:
+    """End the agent of an attempt that was paused or reset, and do nothing where it was cancelled otherwise.
+
+    Paused: its session and its worktree stay as they are. Reset: its runs count no more, so that the next attempt
+    takes a rescue, returns to the step's checkpoint and begins anew.
+
+    Raises:
+        ApplicationError: It was paused or reset; the failure costs no agent's try.
+        AgentError: The agent could not be ended.
+    """
+    details = activity.cancellation_details()
+    if details is None or not (details.paused or details.reset):
+        return
+    if details.reset:
+        await asyncio.to_thread(request.means.runs.set_aside, request.order_id, request.key)
+    await _end_own_agent(request, RESET if details.reset else PAUSED)
+    if details.reset:
+        message = "Reset: the agent was ended; the step begins anew from its checkpoint."
+    else:
+        message = "Paused: the agent was ended, its session and its worktree are kept; unpause to go on."
+    raise ApplicationError(
+        message, type="Reset" if details.reset else "Paused", category=ApplicationErrorCategory.BENIGN
+    )
+
+
+async def _end_own_agent(request: Request, why: str) -> None:
+    """End the agent that runs for this request, also one that is being started while it is called off."""
+    runs = request.means.runs
+    bound = time.monotonic() + _END_WITHIN_SECONDS
+    while not await asyncio.to_thread(_nobody_writes, request):
+        living = await asyncio.to_thread(runs.living, request.order_id)
+        if living is not None and living.record is not None:
+            if living.record.key != request.key:
+                return
+            await end_agent(living, why)
+        if time.monotonic() > bound:
+            raise AgentError(
+                f"The writer's lock of {request.order_id} is held, and nobody answers who would hold it."
+            )
+        await asyncio.sleep(_LOOK_SECONDS)
+
+
+def _nobody_writes(request: Request) -> bool:
+    """Say whether the writer's lock is free."""
+    lock = request.means.runs.lock_writer(request.order_id)
+    if lock is None:
+        return False
+    os.close(lock)
+    return True
