@@ -1,17 +1,18 @@
-"""Record the histories under tests/replay/histories that are missing, on a real server with doubled activities.
+"""Record the histories that tests/replay/histories/<this version> lacks, on a real server with doubled activities.
 
-A history that is there is kept: it stands for the work orders that an earlier version began, and every later one
-must replay it.
+A history that is there is kept, whatever its version: it stands for the work orders that this version began, and
+every later one must replay it.
 """
 
 import asyncio
 import json
 import sys
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-HISTORIES = ROOT / "tests" / "replay" / "histories"
+HISTORIES = ROOT / "tests" / "replay" / "histories" / version("septet")
 
 
 async def record() -> None:
@@ -29,7 +30,7 @@ async def record() -> None:
         dev_server_existing_path=str(temporal_program()),
         identity="recorder",
     )
-    HISTORIES.mkdir(exist_ok=True)
+    HISTORIES.mkdir(parents=True, exist_ok=True)
     async with server:
         await register_search_attributes(server.client)
         for name in missing:

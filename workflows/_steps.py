@@ -1,5 +1,6 @@
 """One try of one step: run it; where its answer cannot be read, ask the same session for the answer alone."""
 
+from functools import partial
 from typing import ClassVar, Protocol
 
 from temporalio import workflow
@@ -9,6 +10,7 @@ from activities.finalize_json import FinalizeJson
 from septet.contracts.names import AGENT_NAMES, Step, Verdict
 from septet.contracts.steps import FinalizeCall, StepCall, StepResult
 from workflows._hosts import Hosts, Running
+from workflows._ids import ActivityIds
 from workflows._policies import end_options, step_options
 
 
@@ -22,7 +24,7 @@ class StepActivity(Protocol):
         ...
 
 
-async def take_step(activity: type[StepActivity], call: StepCall, hosts: Hosts) -> StepResult:
+async def take_step(activity: type[StepActivity], call: StepCall, hosts: Hosts, ids: ActivityIds) -> StepResult:
     """Run one step on the host of its workspace, and the finalizer where it is needed: once, and once more."""
     again = f" (try {call.attempt})" if call.attempt > 1 else ""
 
@@ -31,6 +33,7 @@ async def take_step(activity: type[StepActivity], call: StepCall, hosts: Hosts) 
             activity.run,
             call,
             task_queue=call.workspace.task_queue,
+            activity_id=ids.of(call.step.value),
             summary=f"{AGENT_NAMES[call.step]}{again} · {call.workspace.agent}",
             **step_options(call.limits),
         )
@@ -42,16 +45,17 @@ async def take_step(activity: type[StepActivity], call: StepCall, hosts: Hosts) 
         asked = FinalizeCall(
             call=call, session_id=result.session_id, reasons=result.reasons, attempt=attempt, result=result
         )
-        result = await hosts.carry_out(asked, _ask)
+        result = await hosts.carry_out(asked, partial(_ask, ids))
     return result
 
 
-def _ask(asked: FinalizeCall) -> Running:
+def _ask(ids: ActivityIds, asked: FinalizeCall) -> Running:
     """Start the finalizer."""
     return workflow.start_activity_method(
         FinalizeJson.run,
         asked,
         task_queue=asked.call.workspace.task_queue,
+        activity_id=ids.of("finalize_json"),
         summary=f"{asked.call.step.value}: the answer alone, as JSON (try {asked.attempt})",
         **step_options(asked.call.limits),
     )

@@ -25,6 +25,7 @@ with workflow.unsafe.imports_passed_through():
     from septet.contracts.task import Move, Task, TaskError, TaskStep
     from workflows._failures import AgentEnded, StepFailed, explained
     from workflows._hosts import Hosts, placed
+    from workflows._ids import ActivityIds
     from workflows._input import checked_input, takes_raw_input
     from workflows._policies import WORKSPACE_OPTIONS
     from workflows._steps import StepActivity, end_work, take_step
@@ -44,6 +45,7 @@ class WorkOrder:
         self._checkpoint = ""
         self._attempt = 1
         self._call_under_way: StepCall | None = None
+        self._ids = ActivityIds()
         self._found_by: list[SearchAttributeUpdate[Any]] = []
 
     @workflow.run
@@ -113,6 +115,7 @@ class WorkOrder:
                 agent=order.agent,
                 first_run_id=workflow.info().first_execution_run_id,
             ),
+            activity_id=self._ids.of("open_workspace"),
             summary=f"workspace for {order.repository}",
             **WORKSPACE_OPTIONS,
         )
@@ -135,7 +138,7 @@ class WorkOrder:
             self._story.step_begins(activity.step, workflow.now())
             self._tell()
             self._call_under_way = self._call(activity, attempt, reasons)
-            result = await take_step(activity, self._call_under_way, self._hosts)
+            result = await take_step(activity, self._call_under_way, self._hosts, self._ids)
             self._story.step_ended(result, attempt, workflow.now())
             self._tell()
             if result.verdict is Verdict.DONE:

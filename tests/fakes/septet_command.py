@@ -24,6 +24,12 @@ _PROGRAMS = Path(sys.executable).parent
 _SCENARIO_BY_ORDER = f"""\
 #!/bin/sh
 # The scripted agent with the scenario of its work order, where there is one: a workspace is named after its order.
+# Where somebody looks, it first writes down how it finds the worktree.
+if [ -d "{{scenarios}}/$(basename "$PWD").seen" ]; then
+    {{{{ git symbolic-ref -q HEAD; git rev-parse HEAD; git status --porcelain --untracked-files=all; }}}} \
+        > "{{scenarios}}/$(basename "$PWD").seen/.$$"
+    mv "{{scenarios}}/$(basename "$PWD").seen/.$$" "{{scenarios}}/$(basename "$PWD").seen/$(date +%s%N)"
+fi
 if [ -f "{{scenarios}}/$(basename "$PWD").json" ]; then
     SEPTET_SCRIPTED_SCENARIO="{{scenarios}}/$(basename "$PWD").json"
     export SEPTET_SCRIPTED_SCENARIO
@@ -118,6 +124,12 @@ class Septet:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"{order_id}.json").write_text(json.dumps(content), encoding="utf-8")
         return order_id
+
+    def look(self, order_id: str) -> Callable[[], list[str]]:
+        """Let the agents of a work order write down how they find the worktree; return what gives that, in order."""
+        seen = self.root / "scenarios" / f"{order_id}.seen"
+        seen.mkdir(parents=True)
+        return lambda: [path.read_text(encoding="utf-8") for path in sorted(seen.glob("[0-9]*"))]
 
     def __call__(self, *args: str | Path, cwd: Path | None = None) -> Ended:
         """Run `septet` to its end."""

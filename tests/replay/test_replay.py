@@ -1,17 +1,13 @@
-import json
 from pathlib import Path
 
 import pytest
 from fakes.histories import TOLD
+from fakes.patched_work_order import PatchedWorkOrder
+from fakes.recorded import PATHS, ROOT, UnpatchedChangeError, events_of, name_of, replay
 from fakes.swapped_work_order import SwappedWorkOrder
-from temporalio.client import WorkflowHistory
-from temporalio.contrib.pydantic import pydantic_data_converter
-from temporalio.worker import Replayer
-from temporalio.workflow import NondeterminismError
 
 from workflows.work_order import WorkOrder
 
-HISTORIES = sorted((Path(__file__).parent / "histories").glob("*.json"))
 ENDS = {
     "agent-missing": "FAILED",
     "cancelled": "CANCELED",
@@ -23,45 +19,53 @@ ENDS = {
 }
 """How the work orders end that are not completed."""
 
+SEVERAL = {"completed", "refused", "retried", "cancelled"}
 
-def history(path: Path) -> WorkflowHistory:
-    return WorkflowHistory.from_json(f"wo-{path.stem}", path.read_text(encoding="utf-8"))
-
-
-def events(path: Path) -> list[dict[str, object]]:
-    found: list[dict[str, object]] = json.loads(path.read_text(encoding="utf-8"))["events"]
-    return found
+each_history = pytest.mark.parametrize("path", PATHS, ids=name_of)
 
 
-@pytest.mark.parametrize("path", HISTORIES, ids=lambda path: path.stem)
+@each_history
 async def test_every_recorded_history_replays(path: Path) -> None:
     """A work order that was begun by an earlier version goes on under this one: the same commands in the same order."""
-    await Replayer(workflows=[WorkOrder], data_converter=pydantic_data_converter).replay_workflow(history(path))
+    await replay(path, [WorkOrder])
 
 
-@pytest.mark.parametrize("path", HISTORIES, ids=lambda path: path.stem)
+@each_history
 def test_every_recorded_history_ends_as_its_name_says(path: Path) -> None:
     """A history is whole: its last event is the end of a work order."""
-    kind = str(events(path)[-1]["eventType"]).removeprefix("EVENT_TYPE_WORKFLOW_EXECUTION_")
+    kind = str(events_of(path)[-1]["eventType"]).removeprefix("EVENT_TYPE_WORKFLOW_EXECUTION_")
     assert kind == ENDS.get(path.stem, "COMPLETED")
+
+
+def test_every_history_lies_in_the_folder_of_the_version_that_recorded_it() -> None:
+    """What lies elsewhere would not be replayed."""
+    assert sorted(ROOT.rglob("*.json")) == PATHS
 
 
 def test_every_way_of_a_work_order_is_recorded() -> None:
     """Each way that a work order can go has its recorded history; `make histories` records those that are missing."""
-    assert set(TOLD) <= {path.stem for path in HISTORIES}
+    assert set(TOLD) <= {path.stem for path in PATHS}
 
 
 def test_the_retried_work_order_was_reset() -> None:
     """The history of the retry holds the steps of the run before it, and the point where it was taken up again."""
-    (path,) = [path for path in HISTORIES if path.stem == "retried"]
-    causes = [event.get("workflowTaskFailedEventAttributes", {}) for event in events(path)]
-    assert "WORKFLOW_TASK_FAILED_CAUSE_RESET_WORKFLOW" in {cause.get("cause") for cause in causes}  # type: ignore[attr-defined]
+    for path in (path for path in PATHS if path.stem == "retried"):
+        causes = [event.get("workflowTaskFailedEventAttributes", {}) for event in events_of(path)]
+        assert "WORKFLOW_TASK_FAILED_CAUSE_RESET_WORKFLOW" in {cause.get("cause") for cause in causes}
 
 
-@pytest.mark.parametrize("name", ["completed", "refused", "retried", "cancelled"])
-async def test_a_change_of_the_order_of_steps_does_not_replay(name: str) -> None:
-    """A work order with two steps swapped is found out: what passes above passes for a reason."""
-    (path,) = [path for path in HISTORIES if path.stem == name]
-    replayer = Replayer(workflows=[SwappedWorkOrder], data_converter=pydantic_data_converter)
-    with pytest.raises(NondeterminismError):
-        await replayer.replay_workflow(history(path))
+@pytest.mark.parametrize("path", [path for path in PATHS if path.stem in SEVERAL], ids=name_of)
+async def test_a_change_of_the_order_of_steps_fails_and_says_what_to_do(path: Path) -> None:
+    """Two steps that are swapped without a patch are found out, and the message names the patch and the recorder."""
+    with pytest.raises(UnpatchedChangeError) as found:
+        await replay(path, [SwappedWorkOrder])
+    told = str(found.value)
+    assert path.parent.name in told
+    assert "workflow.patched(" in told
+    assert "scripts/record_histories.py" in told
+
+
+@each_history
+async def test_the_same_change_behind_a_patch_replays(path: Path) -> None:
+    """Two steps that are swapped behind a patch leave every work order that is under way in its order."""
+    await replay(path, [PatchedWorkOrder])

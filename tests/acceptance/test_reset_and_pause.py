@@ -1,0 +1,180 @@
+"""What a person does with Temporal's own command line to a work order: reset, pause, unpause, other options."""
+
+import json
+from typing import Any
+
+from fakes.repositories import Origin, git
+from fakes.septet_command import Ended, Septet, until
+
+from septet.contracts.names import Step
+
+IMPLEMENTS = "implement_plan-1"
+HALF = {"steps": {"implement_plan": [{"edits": {"half.txt": "half done\n"}, "hang": True}, {}]}}
+SECOND_HANGS = {"steps": {step.value: [{}, {"hang": True}, {}] for step in Step if step.number > 1}}
+
+
+def begun(served: Septet, origin: Origin, order: str) -> str:
+    """Start a work order whose first agent of `implement_plan` does half of it and hangs, and wait for that half."""
+    served.scenario(order, HALF)
+    assert served("run", "--repo", origin.bare, "--title", "Take your time", "--id", order, "--json").code == 0
+    until((served.state / "workspaces" / order / "half.txt").exists)
+    return order
+
+
+def on_activity(served: Septet, act: str, order: str, *options: str) -> Ended:
+    """Do something to the activity of `implement_plan`."""
+    ended = served.temporal("activity", act, "-w", order, "--activity-id", IMPLEMENTS, *options)
+    assert ended.code == 0, ended
+    return ended
+
+
+def pending(served: Septet, order: str) -> dict[str, Any]:
+    """Return what the server tells of the one activity that is under way."""
+    described = json.loads(served.temporal("workflow", "describe", "-w", order, "-o", "json").out)
+    (activity,) = described["pendingActivities"]
+    return dict(activity)
+
+
+def implemented(task: dict[str, Any]) -> dict[str, Any]:
+    """Return the row of `implement_plan` of a completed work order."""
+    assert task["status"] == "completed", task["error"]
+    (row,) = [row for row in task["steps"] if row["step"] == "implement_plan"]
+    return dict(row)
+
+
+def one_pull_request(origin: Origin, task: dict[str, Any]) -> None:
+    """See that the forge has one pull request, and that the branch is at the work order's commit."""
+    branches = git(origin.bare, "for-each-ref", "--format=%(refname:short)", "refs/heads").splitlines()
+    assert branches == sorted([task["branch_name"], "main"])
+    assert task["pr_url"].endswith("/pull/1")
+    assert origin.sha(task["branch_name"]) == task["commit_sha"]
+
+
+def test_a_paused_step_ends_its_agent_and_goes_on_in_its_session(served: Septet, origin: Origin) -> None:
+    """`temporal activity pause` ends the agent and keeps its session and its work; `unpause` resumes it."""
+    order = begun(served, origin, "wo-paused")
+    on_activity(served, "pause", order)
+    until(lambda: pending(served, order)["state"] == "PENDING_ACTIVITY_STATE_PAUSED")
+    told = pending(served, order)["lastFailure"]
+    assert told["applicationFailureInfo"]["type"] == "Paused"
+    worktree = served.state / "workspaces" / order
+    assert [process for process in served.processes() if process.cwd() == str(worktree)] == []
+    assert (worktree / "half.txt").read_text(encoding="utf-8") == "half done\n"
+
+    on_activity(served, "unpause", order)
+    task = served.closed(order)
+    assert (implemented(task)["recovered_by"], task["rescues"]) == ("resume", [])
+    first, second = (
+        run for run in served("show", order, "--json").json["runs"] if run["step"] == "implement_plan"
+    )
+    assert first["session_id"] == second["session_id"]
+    assert "half.txt" in git(origin.bare, "ls-tree", "--name-only", task["branch_name"]).splitlines()
+    one_pull_request(origin, task)
+
+
+def test_a_reset_step_begins_anew_from_its_checkpoint(served: Septet, origin: Origin) -> None:
+    """`temporal activity reset` ends the agent, keeps its work in a rescue, and starts another in a new session."""
+    order = begun(served, origin, "wo-activity-reset")
+    on_activity(served, "reset", order)
+    task = served.closed(order)
+    assert implemented(task)["recovered_by"] is None
+    first, second = (
+        run for run in served("show", order, "--json").json["runs"] if run["step"] == "implement_plan"
+    )
+    assert first["session_id"] != second["session_id"]
+    (rescue,) = task["rescues"]
+    assert "half.txt" in git(origin.bare, "apply", "--numstat", rescue["patch"])
+    assert "half.txt" not in git(origin.bare, "ls-tree", "--name-only", task["branch_name"]).splitlines()
+    one_pull_request(origin, task)
+
+
+def test_a_paused_step_that_is_reset_begins_anew(served: Septet, origin: Origin) -> None:
+    """`temporal activity reset` of a paused step takes the pause away, and the session does not go on."""
+    order = begun(served, origin, "wo-paused-reset")
+    on_activity(served, "pause", order)
+    until(lambda: pending(served, order)["state"] == "PENDING_ACTIVITY_STATE_PAUSED")
+    on_activity(served, "reset", order)
+    task = served.closed(order)
+    assert implemented(task)["recovered_by"] is None
+    assert len(task["rescues"]) == 1
+    one_pull_request(origin, task)
+
+
+def test_other_options_of_a_step_leave_its_agent_alone(served: Septet, origin: Origin) -> None:
+    """`temporal activity update-options` gives a step more time and starts no other agent."""
+    served.scenario("wo-options", {"steps": {"implement_plan": {"delay_seconds": 2}}})
+    assert served("run", "--repo", origin.bare, "--title", "T", "--id", "wo-options", "--json").code == 0
+    until((served.state / "runs" / "wo-options" / "5-implement_plan-1" / "run.json").exists)
+    on_activity(served, "update-options", "wo-options", "--start-to-close-timeout", "9h")
+    task = served.closed("wo-options")
+    assert implemented(task)["recovered_by"] is None
+    assert len(served.runs("wo-options")) == len(Step)
+
+
+def test_a_reset_to_any_step_returns_to_its_checkpoint(served: Septet, origin: Origin) -> None:
+    """`temporal workflow reset` to each step in turn, while an agent works: the next finds what the first one found."""
+    order = served.scenario("wo-reset", SECOND_HANGS)
+    found = served.look(order)
+    done = served("run", "--repo", origin.bare, "--title", "Again", "--id", order, "--wait", "--json").json["task"]
+    first = found()
+    points = reset_points(served, order)
+    (served.state / "workspaces" / order / "a person's.txt").write_text("kept\n", encoding="utf-8")
+    for number, step in reversed([*enumerate(Step)]):
+        before = len(found())
+        ended = served.temporal(
+            "workflow", "reset", "-w", order, "-e", str(points[step]), "--reason", "again", "--yes"
+        )
+        assert ended.code == 0, ended
+        until(lambda before=before: len(found()) > before)
+        assert found()[before] == first[number], step
+    task = served.closed(order)
+    assert (task["status"], task["pr_url"]) == ("completed", done["pr_url"])
+    one_pull_request(origin, task)
+    rescues = served("rescue", "list", order, "--json").json["rescues"]
+    assert "a person's.txt" in git(origin.bare, "apply", "--numstat", patch_of(task, served, order)), rescues
+    assert {run["cause"] for run in served("show", order, "--json").json["runs"]} <= {"exited", "ended"}
+
+
+def test_a_cancelled_work_order_is_reset_to_its_begin(served: Septet, origin: Origin) -> None:
+    """`temporal workflow reset` to the first event opens the same workspace; what was cancelled is not cancelled again.
+
+    Temporal applies signals and cancels to the new run, unless it is told not to.
+    """
+    order = begun(served, origin, "wo-from-the-begin")
+    assert served("cancel", order, "--json").code == 0
+    reset = ("workflow", "reset", "-w", order, "-t", "FirstWorkflowTask", "--reason", "again")
+    assert served.temporal(*reset, "--reapply-exclude", "All").code == 0
+    task = served.closed(order)
+    assert (task["status"], task["error"]) == ("completed", None)
+    one_pull_request(origin, task)
+    rescues = served("rescue", "list", order, "--json").json["rescues"]
+    assert "implement_plan" in {rescue["step"] for rescue in rescues}
+
+
+def test_retry_goes_back_to_the_last_a_middle_and_the_first_step(served: Septet, origin: Origin) -> None:
+    """`retry --from` runs that step and those after it of a completed work order, and keeps its one pull request."""
+    named = ("--repo", origin.bare, "--title", "Again", "--id", "wo-retried")
+    assert served("run", *named, "--wait", "--json").json["task"]["status"] == "completed"
+    for step in (Step.CREATE_PULL_REQUEST, Step.GENERATE_BRANCH, Step.CLASSIFY_ISSUE):
+        before = len(served.runs("wo-retried"))
+        again = served("retry", "wo-retried", "--from", step.value, "--wait", "--json")
+        assert again.code == 0, (step, again)
+        assert len(served.runs("wo-retried")) - before == len(Step) + 1 - step.number
+        one_pull_request(origin, again.json["task"])
+
+
+def reset_points(served: Septet, order: str) -> dict[str, int]:
+    """Return by step the event to which a person resets a work order: the workflow task that began the step."""
+    events = json.loads(served.temporal("workflow", "show", "-w", order, "-o", "json").out)["events"]
+    scheduled = [event.get("activityTaskScheduledEventAttributes") for event in events]
+    return {
+        found["activityType"]["name"]: int(found["workflowTaskCompletedEventId"]) for found in scheduled if found
+    }
+
+
+def patch_of(task: dict[str, Any], served: Septet, order: str) -> str:
+    """Return the path of the first rescue's patch."""
+    patches = sorted(
+        (served.state / "runs" / order).glob("*/rescue*.patch"), key=lambda path: path.stat().st_mtime
+    )
+    return str(patches[0])

@@ -1,0 +1,39 @@
+"""A work order of a later version: two steps are swapped, behind a patch, so that those under way keep their order."""
+
+from temporalio import workflow
+from temporalio.common import RawValue
+
+with workflow.unsafe.imports_passed_through():
+    from activities.build_plan import BuildPlan
+    from activities.classify_issue import ClassifyIssue
+    from activities.create_commit import CreateCommit
+    from activities.create_pull_request import CreatePullRequest
+    from activities.generate_branch import GenerateBranch
+    from activities.implement_plan import ImplementPlan
+    from septet.contracts.task import Task
+    from workflows._input import takes_raw_input
+from workflows.work_order import WorkOrder
+
+
+@workflow.defn(name="WorkOrder")
+class PatchedWorkOrder(WorkOrder):
+    """It plans before it classifies, but for those that have begun otherwise."""
+
+    @workflow.run
+    @takes_raw_input
+    async def run(self, order: RawValue | None = None, *rest: object) -> Task:
+        """Plan, classify, find the plan, branch, implement, commit, open the pull request."""
+        self._accept(order, rest)
+        with self._told_to_the_end():
+            await self._open_workspace()
+            first, second = ClassifyIssue, BuildPlan
+            if workflow.patched("plan-first"):
+                first, second = BuildPlan, ClassifyIssue
+            await self._take(first)
+            await self._take(second)
+            await self._find_the_plan()
+            await self._take(GenerateBranch)
+            await self._take(ImplementPlan)
+            await self._take(CreateCommit)
+            await self._take(CreatePullRequest)
+        return self._story.task
