@@ -49,6 +49,10 @@ class Settings(BaseSettings):
     """The model for work orders that name none; the agent's own default when absent."""
     task_queue: str = "septet"
     """The queue of work orders; every host's own queue takes its name from it."""
+    versioning: bool = True
+    """Tell the server which build of the workflows a worker runs, so that work orders move over to a later one."""
+    build_id: str | None = None
+    """What this build is called; the package's version and a hash of its workflows when absent."""
     github_token: SecretStr | None = Field(
         default=None,
         validation_alias=AliasChoices("SEPTET_GITHUB_TOKEN", "GITHUB_TOKEN", "GH_TOKEN", "github_token"),

@@ -12,6 +12,7 @@ from septet.settings import Settings
 from workers.registry import Parts, parts_of
 from workers.strays import looking_after_strays
 from workers.takeover import Tokens, take_over
+from workers.versions import deployment_config, take_work_orders
 from workflows.work_order import WorkOrder
 
 HEARTBEAT_THROTTLE: Final = timedelta(seconds=2)
@@ -29,8 +30,14 @@ _GRACE: Final = timedelta(seconds=3)
 
 
 @asynccontextmanager
-async def running_worker(client: Client, settings: Settings) -> AsyncIterator[Parts]:
-    """Serve work orders for as long as the block lasts; agents that run at its end live on."""
+async def running_worker(client: Client, settings: Settings, *, sole: bool = False) -> AsyncIterator[Parts]:
+    """Serve work orders for as long as the block lasts; agents that run at its end live on.
+
+    Args:
+        client: Where.
+        settings: The worker's settings.
+        sole: Nobody else decides which build of the workflows this server's work orders run on.
+    """
     async with AsyncExitStack() as stack:
         parts = await stack.enter_async_context(parts_of(settings))
         tokens = Tokens(parts.host.state.tokens)
@@ -43,6 +50,7 @@ async def running_worker(client: Client, settings: Settings) -> AsyncIterator[Pa
                 workflows=[WorkOrder],
                 activities=parts.shared_activities,
                 interceptors=[tokens],
+                deployment_config=deployment_config(settings),
                 sticky_queue_schedule_to_start_timeout=_STICKY,
                 graceful_shutdown_timeout=_GRACE,
                 max_heartbeat_throttle_interval=HEARTBEAT_THROTTLE,
@@ -70,4 +78,5 @@ async def running_worker(client: Client, settings: Settings) -> AsyncIterator[Pa
                 graceful_shutdown_timeout=_GRACE,
             )
         )
+        await take_work_orders(client, settings, sole=sole)
         yield parts

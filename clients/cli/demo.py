@@ -80,7 +80,8 @@ def _settings(scenario: str | None, agent: str, sandbox: SandboxChoice | None) -
         _check_scenario(scenario)
         environ["SEPTET_SCRIPTED_SCENARIO"] = scenario
     folder = own.state_dir / "demos" / datetime.now(UTC).strftime("%Y%m%d-%H%M%S-%f")
-    return own.model_copy(update={"state_dir": folder, "agent": agent, "environ": environ, "log_level": "error"})
+    changed = {"state_dir": folder, "agent": agent, "environ": environ, "log_level": "error", "versioning": False}
+    return own.model_copy(update=changed)
 
 
 def _check_scenario(name: str) -> None:

@@ -23,7 +23,7 @@ def up(*, port: int, ui_port: int, sandbox: SandboxChoice | None, as_json: bool)
         state = StateDir(settings.state_dir)
         async with embedded_server(state, Ports(port, ui_port), settings.git_env) as server:
             client = await connect(settings, address=server.address, identity=f"septet@{state.host_id()}")
-            async with running_worker(client, settings) as parts:
+            async with running_worker(client, settings, sole=True) as parts:
                 _say_ready(server, state, as_json=as_json)
                 await stop_asked()
                 living = parts.living_agents()
