@@ -30,7 +30,7 @@ class Attempt(msgspec.Struct, frozen=True):
     run_id: str
     """The workflow's run."""
     activity_id: str
-    """Counts the activities of a workflow's run."""
+    """Names an activity of a workflow's run; a plain number counts them."""
     number: int = 1
     """Counts the attempts of an activity, and begins anew when a person resets it."""
     started_at: float = 0.0
@@ -118,8 +118,9 @@ def busy(runs: Runs, order_id: str) -> WorkspaceBusyError:
 def _is_superseded(attempt: Attempt, earlier: list[Attempt]) -> bool:
     """Say whether the last of those that began is a later one, by the server's numbers.
 
-    A run that is not the last one's is a reset when it is new here, and superseded by a reset when it is not. When
-    a person resets an activity, its attempts count from 1 again: the server's clock tells that from an old one.
+    A run that is not the last one's is a reset when it is new here, and superseded by a reset when it is not.
+    A run takes its activities one after the other: one with a name that is known here is over.
+    When a person resets an activity, its attempts count from 1 again: the server's clock tells it from an old one.
     """
     if not earlier:
         return False
@@ -128,7 +129,9 @@ def _is_superseded(attempt: Attempt, earlier: list[Attempt]) -> bool:
         return any(attempt.run_id == other.run_id for other in earlier)
     ours, theirs = attempt.activity_id, last.activity_id
     if ours != theirs:
-        return ours.isdecimal() and theirs.isdecimal() and int(ours) < int(theirs)
+        if ours.isdecimal() and theirs.isdecimal():
+            return int(ours) < int(theirs)
+        return any((attempt.run_id, ours) == (other.run_id, other.activity_id) for other in earlier)
     return attempt.number < last.number and attempt.started_at < last.started_at
 
 

@@ -168,7 +168,7 @@ async def test_a_first_attempt_that_finds_a_finished_run_begins_anew(lab: StepLa
     await lab.open_to(Step.IMPLEMENT_PLAN)
     call = lab.call(Step.IMPLEMENT_PLAN)
     await lab.running(call)
-    lab.attempts.clear()
+    lab.begun.clear()
     again = await lab.running(call)
     assert (again.recovered_by, again.agent_starts, len(lab.runs)) == (None, 1, 2)
     read = await lab.running(call)

@@ -24,7 +24,7 @@ class PatchedWorkOrder(WorkOrder):
     async def run(self, order: RawValue | None = None, *rest: object) -> Task:
         """Plan, classify, find the plan, branch, implement, commit, open the pull request."""
         self._accept(order, rest)
-        with self._told_to_the_end():
+        async with self._told_to_the_end():
             await self._open_workspace()
             first, second = ClassifyIssue, BuildPlan
             if workflow.patched("plan-first"):

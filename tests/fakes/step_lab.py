@@ -58,7 +58,7 @@ class StepLab:
     progress: Progress = field(default_factory=Progress)
     run_id: str = "run-1"
     """The workflow's run; another one is a reset."""
-    attempts: Counter[tuple[str, str]] = field(default_factory=Counter)
+    begun: Counter[tuple[str, str]] = field(default_factory=Counter)
     """By workflow run and activity: how often it was begun. Without its entry the next attempt is a first one."""
 
     def scenario(self, **steps: Any) -> None:
@@ -180,14 +180,14 @@ class StepLab:
         self, activity_id: str, work: Any, given: Any, within: ActivityEnvironment | None = None
     ) -> Any:
         environment = within or ActivityEnvironment()
-        self.attempts[self.run_id, activity_id] += 1
+        self.begun[self.run_id, activity_id] += 1
         environment.info = replace(
             ActivityEnvironment.default_info(),
             workflow_id="wo-1",
             workflow_run_id=self.run_id,
             activity_id=activity_id,
             activity_type=activity_id,
-            attempt=self.attempts[self.run_id, activity_id],
+            attempt=self.begun[self.run_id, activity_id],
         )
         environment.on_heartbeat = lambda *details: self.heartbeats.append(details)
         return await asyncio.wait_for(environment.run(work, given), 60)

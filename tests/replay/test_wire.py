@@ -27,6 +27,7 @@ from septet.contracts.task import Task
 _TODAY: Final[dict[str, tuple[type[BaseModel], type[BaseModel]]]] = {
     "open_workspace": (OpenWorkspace, Workspace),
     "move_workspace": (MoveWorkspace, Workspace),
+    "end_work": (StepCall, StepResult),
     "finalize_json": (FinalizeCall, StepResult),
     **{step.value: (StepCall, StepResult) for step in Step},
 }

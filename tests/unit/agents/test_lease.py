@@ -109,3 +109,15 @@ def test_who_waits_for_the_lock_learns_that_it_is_superseded(runs: Runs, lock: i
     take(runs, number=2)
     thread.join(10)
     assert refused.is_set()
+
+
+def test_activities_with_names_follow_each_other(runs: Runs) -> None:
+    """One that began before the last one comes too late; one that is new here is let in, with a name or a number."""
+    take(runs, activity_id="build_plan-1")
+    take(runs, activity_id="find_plan_file-1")
+    with pytest.raises(SupersededError):
+        take(runs, activity_id="build_plan-1", number=2, at=30.0)
+    take(runs, activity_id="build_plan-2")
+    take(runs, activity_id="14")
+    with pytest.raises(SupersededError):
+        take(runs, activity_id="build_plan-2", number=2, at=40.0)
