@@ -13,7 +13,9 @@ from fakes.septet_command import Running, Septet, until
 pytestmark = pytest.mark.timeout(300)
 
 GONE_WITHIN_SECONDS = 240.0
-"""A host is given up after its orphan limit and the heartbeat time-out of 30 s."""
+HEARTBEAT_SECONDS = 5
+ORPHAN_SECONDS = 5
+"""A host is given up after both together."""
 BEFORE = ["classify_issue", "build_plan", "find_plan_file", "generate_branch"]
 AFTER = ["implement_plan", "create_commit", "create_pull_request"]
 Host = Callable[..., Septet]
@@ -24,7 +26,7 @@ def host(served: Septet, tmp_path: Path) -> Host:
     """Return a function that gives a host with a queue of this test's own, on the server that all share."""
 
     def make(name: str, **extra: str) -> Septet:
-        limits = {"SEPTET_ORPHAN_LIMIT_SECONDS": "1", "SEPTET_PROBE_SECONDS": "1"}
+        limits = {"SEPTET_ORPHAN_LIMIT_SECONDS": str(ORPHAN_SECONDS), "SEPTET_PROBE_SECONDS": "2"}
         queue = {"SEPTET_TASK_QUEUE": tmp_path.name, "TEMPORAL_ADDRESS": address_of(served)}
         return Septet(tmp_path / name, {**limits, **queue, **extra})
 
@@ -40,12 +42,25 @@ def steps_of(septet: Septet, order_id: str) -> list[str]:
     return [name.split("-")[1] for name in septet.runs(order_id)]
 
 
-def started(septet: Septet, origin: Origin, order_id: str) -> str:
+def start(served: Septet, septet: Septet, origin: Origin, order_id: str) -> None:
+    """Start a work order on a host's queue."""
+    order = {
+        "repository": str(origin.bare),
+        "title": "Say goodbye too",
+        "timeouts": {"heartbeat_seconds": HEARTBEAT_SECONDS},
+    }
+    queue = septet.extra["SEPTET_TASK_QUEUE"]
+    ended = served.temporal(
+        "workflow", "start", "--task-queue", queue, "--type", "WorkOrder", "--workflow-id", order_id,
+        "--input", json.dumps(order),
+    )  # fmt: skip
+    assert ended.code == 0, ended
+
+
+def started(served: Septet, septet: Septet, origin: Origin, order_id: str) -> None:
     """Start a work order and wait until its agent implements."""
-    answer = septet("run", "--repo", origin.bare, "--title", "Say goodbye too", "--id", order_id, "--json")
-    assert answer.code == 0, answer
+    start(served, septet, origin, order_id)
     until(lambda: (septet.state / "runs" / order_id).is_dir() and "implement_plan" in steps_of(septet, order_id))
-    return order_id
 
 
 def show(septet: Septet, order_id: str) -> dict[str, Any]:
@@ -62,14 +77,14 @@ def lose(septet: Septet, worker: Running) -> None:
 
 
 def test_a_host_that_is_gone_costs_one_step_and_nothing_that_was_finished(
-    host: Host, origin: Origin, tmp_path: Path
+    served: Septet, host: Host, origin: Origin, tmp_path: Path
 ) -> None:
     """The work order goes on elsewhere from the last checkpoint: finished steps stay, and the pull request is one."""
     kept = {"SEPTET_CHECKPOINT_REMOTE": str(tmp_path / "checkpoints")}
     first, second = host("first", **kept), host("second", **kept)
     order_id = first.scenario("wo-lost", {"steps": {"implement_plan": {"hang": True}}})
     with first.serving("worker") as worker:
-        started(first, origin, order_id)
+        started(served, first, origin, order_id)
         assert steps_of(first, order_id) == [*BEFORE, "implement_plan"]
         with second.serving("worker") as other:
             lose(first, worker)
@@ -92,13 +107,13 @@ def closed(septet: Septet, order_id: str) -> dict[str, Any] | None:
     return task if task["status"] in {"completed", "failed", "cancelled"} else None
 
 
-def test_a_person_can_say_that_a_host_is_dead(host: Host, origin: Origin, tmp_path: Path) -> None:
+def test_a_person_can_say_that_a_host_is_dead(served: Septet, host: Host, origin: Origin, tmp_path: Path) -> None:
     """`host-gone` moves the work orders of that host at once, which would be waited for otherwise; of no other."""
     kept = {"SEPTET_CHECKPOINT_REMOTE": str(tmp_path / "checkpoints"), "SEPTET_ORPHAN_LIMIT_SECONDS": "1000"}
     first, second = host("first", **kept), host("second", **kept)
     order_id = first.scenario("wo-said", {"steps": {"implement_plan": {"hang": True}}})
     with first.serving("worker") as worker:
-        started(first, origin, order_id)
+        started(served, first, origin, order_id)
         with second.serving("worker") as other:
             lose(first, worker)
             assert second("host-gone", other.ready["host"], "--json").code == 3
@@ -110,14 +125,14 @@ def test_a_person_can_say_that_a_host_is_dead(host: Host, origin: Origin, tmp_pa
 
 
 def test_without_a_checkpoint_remote_it_waits_says_why_and_goes_on_when_the_host_is_back(
-    host: Host, origin: Origin
+    served: Septet, host: Host, origin: Origin
 ) -> None:
     """A work order whose host is gone is blocked with the remedy; the host's next worker takes it up again."""
     first, second = host("first"), host("second")
     order_id = first.scenario("wo-waits", {"steps": {"implement_plan": [{"hang": True}, {}]}})
     with first.serving("worker") as worker:
         gone = worker.ready["host"]
-        started(first, origin, order_id)
+        started(served, first, origin, order_id)
         with second.serving("worker"):
             worker.kill()
             first.end_all()
@@ -138,14 +153,16 @@ def test_without_a_checkpoint_remote_it_waits_says_why_and_goes_on_when_the_host
     ]
 
 
-def test_a_busy_host_is_not_gone(host: Host, origin: Origin, tmp_path: Path) -> None:
+def test_a_busy_host_is_not_gone(served: Septet, host: Host, origin: Origin, tmp_path: Path) -> None:
     """A work order whose host has no slot free waits for it, longer than a silent host is waited for."""
     kept = {"SEPTET_CHECKPOINT_REMOTE": str(tmp_path / "checkpoints"), "SEPTET_MAX_AGENTS": "1"}
     first, second = host("first", **kept), host("second", **kept)
-    busy = first.scenario("wo-busy", {"steps": {"implement_plan": {"idle_seconds": 45}}})
+    busy = first.scenario(
+        "wo-busy", {"steps": {"implement_plan": {"idle_seconds": 3 * (ORPHAN_SECONDS + HEARTBEAT_SECONDS)}}}
+    )
     with first.serving("worker"):
-        started(first, origin, busy)
-        first("run", "--repo", origin.bare, "--title", "Wait for me", "--id", "wo-next", "--json")
+        started(served, first, origin, busy)
+        start(served, first, origin, "wo-next")
         until((first.state / "workspaces" / "wo-next").is_dir)
         with second.serving("worker"):
             task = until(lambda: closed(first, "wo-next"), GONE_WITHIN_SECONDS)
