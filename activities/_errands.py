@@ -19,9 +19,11 @@ from septet.commands.prompt import prompt, retry_note
 from septet.commands.values import values
 from septet.contracts.names import Step
 from septet.contracts.steps import FinalizeCall, StepCall
+from septet.errors import WorkspaceError
 from septet.git.evidence import Evidence
 from septet.git.place import Place
 from septet.git.snapshots.tour import Tour
+from septet.git.snapshots.vault import list_snapshots, vault_at
 from septet.repository_settings import RepositorySettings, load_repository_settings
 
 A = TypeVar("A")
@@ -64,6 +66,7 @@ def step_errand(host: Host, call: StepCall) -> Errand:
         CommandError, RepositorySettingsError: What the repository gives cannot be used.
     """
     place = host.place(call.workspace.work_order_id)
+    _see_that_it_stands(place)
     papers = read_papers(place)
     wishes = load_repository_settings(papers.read)
     command = load(call.step, call.progress.issue_class, papers.read)
@@ -112,6 +115,22 @@ def ending_errand(host: Host, call: StepCall) -> Errand:
     records = [run.record for run in host.means.runs.of(errand.request.order_id) if run.record is not None]
     ours = [record for record in records if record.step in {call.step.value, _finalizer_of(call.step)}]
     return replace(errand, request=replace(errand.request, key=ours[-1].key)) if ours else errand
+
+
+def _see_that_it_stands(place: Place) -> None:
+    """Refuse to work in a workspace that the janitor has removed.
+
+    Raises:
+        WorkspaceError: It is gone; the message names its last snapshot.
+    """
+    if place.worktree.exists():
+        return
+    last = list_snapshots(vault_at(place), place.order_id)[-1:]
+    kept = f"its last state is snapshot {last[0].name}" if last else "no snapshot of it is left"
+    raise WorkspaceError(
+        f"{place.worktree} was removed: {kept}.",
+        remedy="`septet rescue restore SNAPSHOT --to DIR` gives it back; begin a new work order with it.",
+    )
 
 
 def _request(host: Host, call: StepCall, wishes: RepositorySettings, turn: Turn, name: str) -> Request:

@@ -3,16 +3,17 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from pathlib import Path
 from typing import Final
 
 from temporalio import activity
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
 from septet.contracts.steps import FailureFacts, StepResult
+from septet.disk import told
 from septet.errors import SeptetError
 
 _LONGEST_DELAY: Final = timedelta(seconds=60)
-_TRIES_OF_A_BROKEN_MACHINE: Final = 5
 _MESSAGE_LIMIT: Final = 4000
 
 
@@ -25,32 +26,28 @@ def failure(error: SeptetError, result: StepResult | None = None) -> Application
         error.message[:_MESSAGE_LIMIT],
         FailureFacts(remedy=error.remedy, result=result),
         type=type(error).__name__.removesuffix("Error"),
-        non_retryable=not error.retryable,
+        non_retryable=not is_tried_again(error),
         next_retry_delay=_delay(error) if error.retryable else None,
         category=ApplicationErrorCategory.BENIGN if error.retryable else ApplicationErrorCategory.UNSPECIFIED,
     )
 
 
+def is_tried_again(error: SeptetError) -> bool:
+    """Say whether Temporal is to try the activity again after this attempt."""
+    return error.retryable and (error.most_tries is None or activity.info().attempt < error.most_tries)
+
+
 @contextmanager
-def failures_told() -> Iterator[None]:
-    """Tell errors of the core and of the machine as failures that name cause, place and remedy."""
+def failures_told(root: Path) -> Iterator[None]:
+    """Tell errors of the core and of the machine as failures that name cause, place and remedy.
+
+    Args:
+        root: The state directory.
+    """
     try:
         yield
-    except SeptetError as error:
-        raise failure(error) from error
-    except OSError as error:
-        raise _machine_failure(error) from error
-
-
-def _machine_failure(error: OSError) -> ApplicationError:
-    """Tell what the machine refused; it is tried a few times, for a moment's shortage passes."""
-    return ApplicationError(
-        f"{error.strerror or type(error).__name__}: {error.filename or 'no file named'}",
-        FailureFacts(remedy="Look at the disk's space and rights, then go on with `septet retry`."),
-        type="MachineFailed",
-        non_retryable=activity.info().attempt >= _TRIES_OF_A_BROKEN_MACHINE,
-        next_retry_delay=timedelta(seconds=2),
-    )
+    except (SeptetError, OSError) as error:
+        raise failure(told(error, root)) from error
 
 
 def _delay(error: SeptetError) -> timedelta:

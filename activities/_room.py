@@ -21,8 +21,10 @@ from septet.forges.choose import forge_for
 from septet.forges.forge import Forge
 from septet.git.address import Address, parse_address
 from septet.git.destroy import Why, return_to
+from septet.git.mirror import mend_mirror
 from septet.git.place import Place
 from septet.git.record import find_place
+from septet.git.remote import Remote
 from septet.git.snapshots.durable import write_durably
 from septet.git.snapshots.patch import write_patch
 from septet.git.snapshots.snapshot import Snapshot
@@ -123,6 +125,15 @@ class Host:
     def tour(self, place: Place) -> Tour:
         """Walk over a worktree in which nobody writes any more, for the evidence and the snapshot after it."""
         return tour(place, ignored_limit_bytes=self.settings.ignored_limit_mib * MIB)
+
+    def mend_mirror(self, place: Place) -> None:
+        """Complete the work order's mirror by what its origin has.
+
+        Raises:
+            SeptetError: The origin was not reached or refused, or has not what the work order began from.
+        """
+        remote = Remote(place.origin, self.settings.git_env, self.token_for(place.origin))
+        mend_mirror(place.mirror, remote, place.base_sha)
 
     def snapshot(
         self,

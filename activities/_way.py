@@ -11,7 +11,7 @@ import structlog
 from activities._ends import CANCELLED as CANCELLED_ORDER
 from activities._ends import end_of_the_work
 from activities._errands import AnyClaim, Claim, Errand, ending_errand, finalizer_errand, step_errand
-from activities._failures import failure, failures_told
+from activities._failures import failure, failures_told, is_tried_again
 from activities._keeping import Session, keep
 from activities._paused import leave_paused_or_reset
 from activities._proof import Proof, RefusedError
@@ -28,14 +28,19 @@ from septet.answers.steps import read_step_answer
 from septet.contracts.facts import FileChange, Rescue
 from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import FinalizeCall, StepCall, StepResult
+from septet.disk import told
 from septet.errors import (
     AgentGaveUpError,
     AgentLimitError,
     EvidenceError,
+    GitError,
+    MirrorMendedError,
     SeptetError,
     SnapshotError,
     SupersededError,
+    WorkspaceError,
 )
+from septet.git.damage import looks_damaged
 from septet.git.evidence import Evidence, gather
 from septet.git.snapshots.tour import Tour
 from septet.git.standing import remember_standing
@@ -43,6 +48,7 @@ from septet.git.standing import remember_standing
 Prove = Callable[[AnyClaim], Proof]
 Work = Callable[[Errand, Pulse], Coroutine[Any, Any, StepResult]]
 
+_RETRY = "The worktree is kept; then `septet retry`."
 _UNDONE = "The finalizer changed the worktree, which was undone: {} holds what it did."
 
 _log = structlog.get_logger()
@@ -91,7 +97,7 @@ class Way:
         Raises:
             ApplicationError: The workspace is not here, or the agent could not be ended.
         """
-        with failures_told():
+        with failures_told(self.host.state.root):
             async with beating():
                 # First of all, and also where a full disk takes no note of this attempt.
                 await end_all(self.host.means.runs, call.workspace.work_order_id, CANCELLED)
@@ -99,7 +105,7 @@ class Way:
 
     async def _guarded(self, prepare: Callable[[], Errand], work: Work) -> StepResult:
         """Do the work; where it fails for good or a person cancels, keep what was done in a rescue."""
-        with failures_told():
+        with failures_told(self.host.state.root):
             async with beating() as pulse:
                 errand = await unhurried(prepare)
                 try:
@@ -110,14 +116,30 @@ class Way:
                         await leave_paused_or_reset(errand.request)
                         raise
                     return await self._ended(errand, why)
-                except SupersededError as error:
-                    _log.warning("attempt_superseded", step=errand.call.step, why=error.message)
+                except SupersededError as superseded:
+                    _log.warning("attempt_superseded", step=errand.call.step, why=superseded.message)
                     raise
-                except SeptetError as error:
-                    if error.retryable:
-                        raise
+                except (SeptetError, OSError) as caught:
+                    error = told(caught, self.host.state.root)
+                    error = await unhurried(self._with_mirror_mended, errand, error)
+                    if is_tried_again(error):
+                        raise failure(error) from caught
                     result = await unhurried(self._over, errand, Verdict.FAILED, error.message)
-                    raise failure(error, result) from error
+                    raise failure(error, result) from caught
+
+    def _with_mirror_mended(self, errand: Errand, error: SeptetError) -> SeptetError:
+        """Mend the mirror where it may be what failed the step, and return the error that is left of it."""
+        mended = MirrorMendedError(f"The mirror was damaged, and has been fetched again. {error.message}")
+        is_git = isinstance(error, (GitError, SnapshotError, WorkspaceError))
+        if error.retryable or not is_git or not looks_damaged(error.message) or not is_tried_again(mended):
+            return error
+        try:
+            self.host.mend_mirror(errand.place)
+        except (SeptetError, OSError) as refusal:
+            said = told(refusal, self.host.state.root)
+            message = f"{error.message} The mirror could not be fetched again: {said.message}"
+            return said if said.retryable else GitError(message, remedy=f"{said.remedy} {_RETRY}".strip())
+        return mended
 
     async def _carried(self, errand: Errand, pulse: Pulse) -> Carried:
         """Carry the turn out; an agent that has to begin anew finds the worktree as the step found it."""
@@ -146,9 +168,9 @@ class Way:
         reasons = [reason]
         try:
             self.host.rescue(errand.place, reason[:200], errand.call.step)
-        except SnapshotError as error:
+        except (SnapshotError, OSError) as error:
             reasons.append(str(error))
-        facts = facts_of(errand.call, last_carried(errand.request), _changes(errand))
+        facts = facts_of(errand.call, _last(errand), _changes(errand))
         return StepResult(**facts, verdict=verdict, reasons=bounded(tuple(reasons)), rescues=self._rescues(errand))
 
     def _settled(self, errand: Errand, carried: Carried, prove: Prove) -> StepResult:
@@ -279,9 +301,17 @@ def _read(call: StepCall, carried: Carried) -> Answer[Any]:
     return answer
 
 
+def _last(errand: Errand) -> Carried | None:
+    """Return what the last agent came to; nothing, where a disk lets nobody look."""
+    try:
+        return last_carried(errand.request)
+    except OSError:
+        return None
+
+
 def _changes(errand: Errand) -> tuple[FileChange, ...]:
     """Return what git says changed; nothing, where the agent has broken its repository."""
     try:
         return gather(errand.place).files_changed
-    except SeptetError:
+    except (SeptetError, OSError):
         return ()

@@ -36,7 +36,7 @@ class Hosts:
         Raises:
             ApplicationError: The state directory is gone.
         """
-        with failures_told():
+        with failures_told(self.host.state.root):
             path = self.host.state.root / "host-id"
             if not path.exists() or path.read_text(encoding="ascii").strip() != self.host.id:
                 message = f"{path.parent} is not the state directory of host {self.host.id} any more."
@@ -54,7 +54,7 @@ class Hosts:
         Raises:
             ApplicationError: The checkpoint, the repository or the agent is not to be had here.
         """
-        with failures_told():
+        with failures_told(self.host.state.root):
             async with beating():
                 move = await unhurried(self._prepared, asked)
                 await unhurried(prepare_host, move)

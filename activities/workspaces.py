@@ -43,7 +43,7 @@ class Workspaces:
         Raises:
             ApplicationError: The repository, the issue, a command or the agent cannot be used.
         """
-        with failures_told():
+        with failures_told(self.host.state.root):
             async with beating():
                 return await unhurried(
                     self._open, asked, asked.first_run_id or activity.info().workflow_run_id or ""

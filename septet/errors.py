@@ -8,6 +8,8 @@ class SeptetError(Exception):
 
     retryable: ClassVar[bool] = False
     """Whether the same call may succeed later with nobody's help."""
+    most_tries: ClassVar[int | None] = None
+    """After so many a person is asked, although a retry can help; `None`: as long as the time lasts."""
     default_remedy: ClassVar[str] = ""
 
     def __init__(self, message: str = "", *, remedy: str = "", retry_after_seconds: float | None = None) -> None:
@@ -66,6 +68,20 @@ class GitUnavailableError(GitError):
     retryable = True
 
 
+class GitBusyError(GitError):
+    """Another git works there."""
+
+    retryable = True
+    most_tries = 5
+
+
+class MirrorMendedError(GitError):
+    """The mirror was damaged, and has been fetched again."""
+
+    retryable = True
+    most_tries = 3
+
+
 class WorkspaceError(SeptetError):
     """The workspace cannot be used."""
 
@@ -102,6 +118,31 @@ class ForgeUnavailableError(ForgeError):
     """The forge did not answer."""
 
     retryable = True
+
+
+class MachineFailedError(SeptetError):
+    """The machine refused."""
+
+    retryable = True
+    most_tries = 5
+    default_remedy = "Look at the disk's space and rights, then go on with `septet retry`."
+
+
+class DiskFullError(MachineFailedError):
+    """The disk is full."""
+
+    most_tries = 6
+    default_remedy = (
+        "Make room there: nothing was removed, and all work is kept. It is tried again for a minute, and then "
+        "`septet retry` goes on."
+    )
+
+
+class DiskReadOnlyError(MachineFailedError):
+    """The disk is read-only."""
+
+    most_tries = 3
+    default_remedy = "See why in the system's log, mount it writable again, then go on with `septet retry`."
 
 
 class AgentError(SeptetError):

@@ -75,6 +75,16 @@ class Settings(BaseSettings):
     """How long a step runs or waits before its host is asked whether it is there; then ever more rarely."""
     max_agents: Annotated[int, Field(ge=1)] = 20
     """Agents that one worker runs at a time."""
+    keep_workspaces_days: Annotated[float, Field(ge=0)] = 14.0
+    """Days after its work order closed, until a workspace is removed; its last snapshot stays longer."""
+    keep_runs_days: Annotated[float, Field(ge=0)] = 30.0
+    """Days after its work order closed, until the files of its agent runs are removed."""
+    keep_snapshots_days: Annotated[float, Field(ge=0)] = 90.0
+    """Days until a snapshot of a work order whose workspace was removed is forgotten."""
+    keep_mirrors_days: Annotated[float, Field(ge=0)] = 14.0
+    """Days after its last use, until the mirror of a repository of which nothing else is kept is removed."""
+    drop_ignored_files: bool = False
+    """Ignored files over the limit, which no snapshot holds, may go with their workspace."""
     sign_commits: bool = False
     """Sign the engine's commits with the worker's own git settings."""
     sandbox: SandboxChoice = "auto"

@@ -51,6 +51,14 @@ class StateDir:
     def hidden(self) -> tuple[Path, ...]:
         """The folders that no confined agent sees."""
         return (self.vaults, self.runs, self.tokens, self.runner)
+    def removed(self) -> Path:
+        """What the janitor is about to remove: nothing of it is needed any more."""
+        return self.root / "removed"
+
+    @property
+    def janitor_file(self) -> Path:
+        """When the janitor's last pass began."""
+        return self.root / "janitor.json"
 
     @property
     def server_file(self) -> Path:

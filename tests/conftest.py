@@ -1,9 +1,21 @@
-"""What every test shares: how hard hypothesis tries."""
+"""What every test shares: how hard hypothesis tries, and disks of a test's own."""
 
 import os
 
+import pytest
+from fakes.small_disk import can_mount, dev_full_is_told, runs_elsewhere
 from hypothesis import HealthCheck, settings
 
 settings.register_profile("default", max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("long", max_examples=1000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run a test that mounts disks where it may; where nothing may mount, one refusal of a real device is told."""
+    if pyfuncitem.get_closest_marker("small_disk") is None or can_mount():
+        return None
+    if not runs_elsewhere(pyfuncitem.nodeid, pyfuncitem.config.rootpath):
+        dev_full_is_told()
+    return True

@@ -19,6 +19,7 @@ from activities.find_plan_file import FindPlanFile
 from activities.generate_branch import GenerateBranch
 from activities.hosts import Hosts
 from activities.implement_plan import ImplementPlan
+from activities.sweep_host import SweepHost
 from activities.workspaces import Workspaces
 from septet.agents.runs import Runs
 from septet.agents.sandbox import Sandbox, find_sandbox
@@ -42,6 +43,8 @@ class Parts:
     """On the host's own queue: steps run where the workspace is."""
     control_activities: list[Activity]
     """On the host's control queue: it answers however busy the host is."""
+    janitor_activities: list[Activity]
+    """As well on the host's own queue."""
 
     @property
     def host_id(self) -> str:
@@ -91,6 +94,7 @@ async def parts_of(settings: Settings) -> AsyncIterator[Parts]:
             [Workspaces(host).open_workspace, hosts.move_workspace],
             host_activities,
             [hosts.probe_host],
+            [SweepHost(host).run],
         )
     finally:
         supervisors.close()

@@ -76,18 +76,35 @@ def _tokens_in(folder: Path) -> list[Path]:
 
 @contextlib.contextmanager
 def _kept(folder: Path, token: bytes) -> Iterator[None]:
-    """Keep a token in a file that this process holds; it is locked before it has its name."""
+    """Keep a token in a file that this process holds; without one, a successor waits for time-outs."""
     path = folder / f"{secrets.token_hex(8)}{_SUFFIX}"
+    try:
+        file = _written(path, token)
+    except OSError as error:
+        _log.warning("token_not_kept", folder=str(folder), error=str(error))
+        yield
+        return
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):  # on a disk that became read-only it is stale, as after a kill
+            path.unlink(missing_ok=True)
+        os.close(file)
+
+
+def _written(path: Path, token: bytes) -> int:
+    """Write a token and return its descriptor, which holds it; it is locked before it has its name."""
     draft = path.with_suffix(".draft")
     file = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(file, fcntl.LOCK_EX)
         os.write(file, token)
         draft.rename(path)
-        yield
-    finally:
-        path.unlink(missing_ok=True)
+    except OSError:
+        draft.unlink(missing_ok=True)
         os.close(file)
+        raise
+    return file
 
 
 @contextlib.contextmanager

@@ -9,10 +9,12 @@ from temporalio.client import Client
 from temporalio.worker import Worker
 
 from septet.settings import Settings
+from workers.janitor import schedule_janitor
 from workers.registry import Parts, parts_of
 from workers.strays import looking_after_strays
 from workers.takeover import Tokens, take_over
 from workers.versions import deployment_config, take_work_orders
+from workflows.janitor import Janitor
 from workflows.work_order import WorkOrder
 
 HEARTBEAT_THROTTLE: Final = timedelta(seconds=2)
@@ -47,7 +49,7 @@ async def running_worker(client: Client, settings: Settings, *, sole: bool = Fal
             Worker(
                 client,
                 task_queue=settings.task_queue,
-                workflows=[WorkOrder],
+                workflows=[WorkOrder, Janitor],
                 activities=parts.shared_activities,
                 interceptors=[tokens],
                 deployment_config=deployment_config(settings),
@@ -61,7 +63,7 @@ async def running_worker(client: Client, settings: Settings, *, sole: bool = Fal
             Worker(
                 client,
                 task_queue=parts.host_queue,
-                activities=parts.host_activities,
+                activities=[*parts.host_activities, *parts.janitor_activities],
                 interceptors=[tokens],
                 max_concurrent_activities=settings.max_agents,
                 graceful_shutdown_timeout=_GRACE,
@@ -79,4 +81,5 @@ async def running_worker(client: Client, settings: Settings, *, sole: bool = Fal
             )
         )
         await take_work_orders(client, settings, sole=sole)
+        await schedule_janitor(client, settings, parts.host_id, parts.host_queue)
         yield parts

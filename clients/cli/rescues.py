@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from rich.text import Text
@@ -91,6 +92,7 @@ def _row(snapshot: Snapshot) -> dict[str, object]:
         "reason": snapshot.reason,
         "step": snapshot.step,
         "taken_at": snapshot.taken_at,
+        "age_seconds": round(_age(snapshot).total_seconds()),
         "size_bytes": snapshot.size_bytes,
         "commit": snapshot.commit,
         "left_out": [item.path for item in snapshot.left_out],
@@ -100,5 +102,17 @@ def _row(snapshot: Snapshot) -> dict[str, object]:
 def _show(found: list[Snapshot]) -> None:
     out = tables.console()
     for snapshot in found:
-        line = f"{snapshot.name}  {snapshot.taken_at}  {snapshot.size_bytes:,} bytes  {snapshot.reason}"
+        size = f"{snapshot.size_bytes:,} bytes"
+        line = f"{snapshot.name}  {snapshot.taken_at}  {_shown(_age(snapshot))} ago  {size}  {snapshot.reason}"
         out.print(Text(line), soft_wrap=True)
+
+
+def _age(snapshot: Snapshot) -> timedelta:
+    return datetime.now(UTC) - datetime.fromisoformat(snapshot.taken_at)
+
+
+def _shown(age: timedelta) -> str:
+    if age >= timedelta(days=1):
+        return f"{age.days} d"
+    minutes = max(int(age.total_seconds()) // 60, 0)
+    return f"{minutes // 60} h" if minutes >= 60 else f"{minutes} min"  # noqa: PLR2004 -- an hour's minutes

@@ -20,6 +20,8 @@ from septet.errors import (
 _LONGEST_WAIT_SECONDS: Final = 900.0
 _RETRY: Final = "Look there for the cause; `septet retry` starts the step again."
 
+_PROGRAM: Final = "See that the program is there and may be started, then go on with `septet retry`."
+
 
 def failure_of(
     outcome: Outcome, run: Run, starts: Sequence[Because], *, crashed_again: bool = False
@@ -47,5 +49,6 @@ def failure_of(
     if outcome.ended == "limit":
         return AgentLimitError(message, remedy=remedy)
     if outcome.kind == "not_started":
-        return AgentMissingError(message, remedy=remedy)
+        program = run.record.argv[0] if run.record is not None else "the agent's program"
+        return AgentMissingError(f"{program}: {message}", remedy=outcome.remedy or _PROGRAM)
     return AgentRefusedError(message, remedy=remedy)

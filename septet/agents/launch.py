@@ -3,6 +3,7 @@
 import os
 import socket
 import uuid
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
@@ -14,6 +15,8 @@ from septet.agents.runs import RUN_VARIABLE, Run, RunKey, RunRecord, Runs
 from septet.agents.sandbox import Sandbox
 from septet.agents.supervisors import Order, Supervisors
 from septet.contracts.limits import Timeouts
+from septet.errors import WorkspaceError
+from septet.git.dot_git import clear_locks
 from septet.timestamps import timestamp
 
 
@@ -63,11 +66,14 @@ def launch(request: Request, start: Start, writer_lock: int) -> tuple[Run, socke
         AgentMissingError: The program was not found.
         AgentError: It cannot work on this host.
         AgentCrashedError: The runner that would start it is not there.
+        GitBusyError: A git that is no agent's works in the worktree.
         OSError: The disk or the machine refused.
     """
     means, limits = request.means, request.limits
     try:
         means.supervisors.check()
+        with suppress(WorkspaceError):  # a `.git` that leads elsewhere: the step's evidence will say so
+            clear_locks(request.turn.worktree / ".git")
         turn = _turn(request, start)
         invocation = request.adapter.invocation(turn, means.host)
         record = _record(request, start, turn, invocation.argv, tuple(sorted((*invocation.env, RUN_VARIABLE))))

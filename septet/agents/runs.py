@@ -135,8 +135,11 @@ class Run:
     def put(self, name: str, content: bytes) -> None:
         """Put a file beside the run's own, whole or not at all."""
         new = self.folder / f"{name}.{secrets.token_hex(4)}"
-        _write(new, content)
-        new.replace(self.folder / name)
+        try:
+            _write(new, content)
+            new.replace(self.folder / name)
+        finally:
+            new.unlink(missing_ok=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,9 +204,13 @@ class Runs:
             OSError: The disk is full or read-only.
         """
         folder = self._new_folder(order_id, f"{number}-{_safe(record.step)}")
-        _write(folder / "prompt.md", prompt)
-        _write(folder / "run.json", msgspec.json.format(msgspec.json.encode(record), indent=2))
-        lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_EXCL, _OWNER_ONLY_FILE)
+        try:
+            _write(folder / "prompt.md", prompt)
+            _write(folder / "run.json", msgspec.json.format(msgspec.json.encode(record), indent=2))
+            lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_EXCL, _OWNER_ONLY_FILE)
+        except OSError:
+            _drop(folder)
+            raise
         fcntl.flock(lock, fcntl.LOCK_EX)
         return Run(folder, record, self.runner), lock
 
@@ -241,6 +248,13 @@ def _write(path: Path, content: bytes) -> None:
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _OWNER_ONLY_FILE)
     with os.fdopen(file, "wb") as writer:
         writer.write(content)
+
+
+def _drop(folder: Path) -> None:
+    """Leave nothing of a run that found no room: on a full disk there may be many tries."""
+    for name in ("prompt.md", "run.json", "lock"):
+        (folder / name).unlink(missing_ok=True)
+    folder.rmdir()
 
 
 def _record(path: Path) -> RunRecord | None:

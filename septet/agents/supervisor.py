@@ -88,7 +88,10 @@ class Supervisor:
         except OSError as error:
             self.cause, self.why = "not_started", f"{errno.errorcode.get(error.errno or 0, '')}: {error.strerror}"
         self.identity = identity(self.agent)
-        os.write(self.order.run_lock, as_json({"supervisor_pid": os.getpid(), **self.identity}))
+        try:
+            os.write(self.order.run_lock, as_json({"supervisor_pid": os.getpid(), **self.identity}))
+        except OSError:  # a full disk: the lock itself is what counts, what stands in it is for people
+            return
 
     def start_agent(self) -> int:
         """Return the agent's process id.

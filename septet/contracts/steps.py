@@ -1,5 +1,6 @@
 """What a step's activity is given and what it gives back."""
 
+from datetime import datetime
 from typing import Annotated
 
 from pydantic import Field, JsonValue
@@ -151,6 +152,13 @@ class StepResult(Wire):
     """The run's folder, relative to the state directory: prompt, stream and record."""
     sandbox: str = ""
     """What confined the agent: `bwrap`, or `none`; empty where no agent was started."""
+
+
+class SweepCall(Wire):
+    """Ask a host's janitor for a pass."""
+
+    server_now: datetime
+    """The Temporal server's clock."""
 
 
 class FailureFacts(Wire):

@@ -4,6 +4,7 @@ No other module resets, cleans or removes a workspace; `tests/unit/test_destruct
 """
 
 import os
+import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,6 +14,8 @@ from typing import Final
 
 from septet.errors import SnapshotError
 from septet.git.changes import shown_path
+from septet.git.engine import Git
+from septet.git.locks import locked
 from septet.git.place import Place
 from septet.git.snapshots.contents import FOLDER
 from septet.git.snapshots.lay import lay
@@ -25,6 +28,8 @@ from septet.git.snapshots.take import take
 from septet.git.snapshots.vault import vault_at, verify
 
 _SHOWN_PATHS: Final = 5
+_YOUNG: Final = "2.days.ago"
+_REPACK_SECONDS: Final = 600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +103,63 @@ def remove_workspace(place: Place, why: Why, *, accept_loss: bool = False) -> Sn
         place.worktree.rename(_aside(place))
         _clear(_aside(place))
     return rescue
+
+
+def remove_closed(folder: Path, removed: Path) -> None:
+    """Remove a folder of a closed work order or repository that is no worktree: runs, books, a vault, a mirror.
+
+    It leaves its place at once, and what is in it then; a link is not followed. The caller holds its locks.
+
+    Args:
+        folder: What nothing needs any more.
+        removed: The folder of the same disk in which things lie that are on their way out.
+
+    Raises:
+        SnapshotError: It is a link.
+        OSError: Something cannot be removed; `clear_removed` goes on with it.
+    """
+    if folder.is_symlink():
+        raise SnapshotError(f"{folder} is a link.", remedy="See who put it there; it is left as it is.")
+    removed.mkdir(mode=0o700, exist_ok=True)
+    aside = removed / secrets.token_hex(8)
+    folder.rename(aside)
+    remove_folder(aside)
+
+
+def clear_removed(removed: Path) -> None:
+    """Remove what a janitor that was killed left on its way out.
+
+    Raises:
+        OSError: Something cannot be removed.
+    """
+    for path in sorted(removed.iterdir()) if removed.is_dir() else ():
+        if path.is_dir() and not path.is_symlink():
+            remove_folder(path)
+
+
+def forget_snapshots(place: Place, snapshots: Iterable[Snapshot]) -> None:
+    """Forget snapshots of a work order whose workspace is gone. The caller says that their time is over.
+
+    Raises:
+        GitError: One has changed meanwhile.
+    """
+    vault = vault_at(place)
+    with locked(place.books / "snapshot.lock"):
+        for snapshot in snapshots:
+            vault.run("update-ref", "-d", snapshot.ref, snapshot.commit)
+
+
+def drop_forgotten(vault: Git) -> None:
+    """Give back the room of snapshots that were forgotten days ago: what is younger may be one under way.
+
+    Raises:
+        GitError: git failed; then nothing but room is lost.
+    """
+    with locked(vault.git_dir.with_name(f"{vault.git_dir.name}.lock")):
+        vault.run(
+            "repack", "-A", "-d", "-l", "-q", f"--unpack-unreachable={_YOUNG}", timeout_seconds=_REPACK_SECONDS
+        )
+        vault.run("prune", f"--expire={_YOUNG}", timeout_seconds=_REPACK_SECONDS)
 
 
 def _secure(place: Place, why: Why, equal: Snapshot | None = None) -> tuple[Snapshot, Snapshot | None]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from septet.errors import WorkspaceError
+from septet.git.stale_locks import clear_stale_locks
 
 _SHA: Final = re.compile(rb"[0-9a-f]{40}")
 _REF: Final = re.compile(rb"refs/(?!.*(?:/\.|\.\.|//|\.lock(?:/|$)))[^\x00-\x20\x7f~^:?*\[\\]+")
@@ -86,12 +87,16 @@ def unfinished_operation(git_dir: Path) -> str:
 
 
 def clear_locks(git_dir: Path) -> None:
-    """Remove lock files that a killed git left behind. Only for when no agent runs in the worktree."""
+    """Remove lock files that a killed git left behind. Only for when no agent runs in the worktree.
+
+    Raises:
+        WorkspaceError: A folder of `.git` leads elsewhere.
+        GitBusyError: A living git holds one, such as a person's.
+    """
     refuse_links(git_dir)
-    own = [git_dir / name for name in ("index.lock", "HEAD.lock", "config.lock", "packed-refs.lock")]
-    for lock in (*own, *(git_dir / "refs" / "heads").rglob("*.lock")):
-        if lock.is_file() or lock.is_symlink():
-            lock.unlink()
+    if (heads := git_dir / "refs" / "heads").is_symlink():
+        raise WorkspaceError(f"{heads} leads out of the worktree.", remedy=_REMEDY)
+    clear_stale_locks(git_dir, git_dir.parent)
 
 
 def refuse_links(git_dir: Path, branch: str = "") -> None:

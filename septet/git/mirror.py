@@ -1,15 +1,20 @@
 """The host's bare mirror of a repository: fetched once, shared by all its workspaces, never collected."""
 
+import os
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from septet.errors import GitError, InvalidInputError, NotFoundError
+from septet.git.damage import looks_damaged, mend, see_whole
 from septet.git.engine import Git
 from septet.git.locks import locked
 from septet.git.remote import Remote, RemoteRefs
+from septet.git.stale_locks import clear_stale_locks
 
 _HEADS: Final = "refs/heads/"
 _REMOTE_HEADS: Final = "refs/remotes/origin/"
@@ -57,26 +62,62 @@ def refresh_mirror(mirror: Path, remote: Remote, base: str | None = None) -> Bas
         InvalidInputError: The repository has no commit yet, or no default branch and `base` is absent.
         GitError: The origin refused.
     """
-    with locked(mirror.with_suffix(".lock")):
+    with locked(_lock_of(mirror)):
+        os.utime(_lock_of(mirror))  # the janitor looks when a mirror was last used
         if not mirror.exists():
             _create(mirror, remote)
-        refs = remote.refs(mirror, "HEAD", f"{_HEADS}*")
-        branch = _branch(remote.url, refs, base)
-        _fetch(mirror, remote)
-        sha = Git(mirror, env=remote.env).text("rev-parse", "--verify", f"{_REMOTE_HEADS}{branch}^{{commit}}")
-        return Base(branch, sha, _default_branch(refs))
+        clear_stale_locks(mirror)
+        try:
+            return _fetched(mirror, remote, base)
+        except GitError as error:
+            if error.retryable or not looks_damaged(error.message):
+                raise
+            mend(mirror, remote, partial(_make, env=remote.env))
+            return _fetched(mirror, remote, base)
+
+
+def mend_mirror(mirror: Path, remote: Remote, commit: str) -> None:
+    """Complete a mirror that is damaged by what its origin has; what is there is kept.
+
+    Args:
+        mirror: `STATE/mirrors/<key>.git`.
+        remote: The origin.
+        commit: What is needed of it.
+
+    Raises:
+        SeptetError: The origin was not reached or refused, or it does not have the commit any more.
+    """
+    with locked(_lock_of(mirror)):
+        mend(mirror, remote, partial(_make, env=remote.env))
+        see_whole(Git(mirror, env=remote.env), commit)
+
+
+def _lock_of(mirror: Path) -> Path:
+    return mirror.with_suffix(".lock")
+
+
+def _fetched(mirror: Path, remote: Remote, base: str | None) -> Base:
+    refs = remote.refs(mirror, "HEAD", f"{_HEADS}*")
+    branch = _branch(remote.url, refs, base)
+    _fetch(mirror, remote)
+    sha = Git(mirror, env=remote.env).text("rev-parse", "--verify", f"{_REMOTE_HEADS}{branch}^{{commit}}")
+    return Base(branch, sha, _default_branch(refs))
 
 
 def _create(mirror: Path, remote: Remote) -> None:
     """Make an empty mirror beside its place and move it there when it is whole."""
     unfinished = mirror.with_suffix(".new")
     shutil.rmtree(unfinished, ignore_errors=True)
-    Git(unfinished, env=remote.env).run("init", "--quiet", "--bare", "--template=")
-    with (unfinished / "config").open("a", encoding="utf-8") as config:
-        config.write(_CONFIG)
-    (unfinished / "info").mkdir(exist_ok=True)
-    (unfinished / "info" / "attributes").write_text(_ATTRIBUTES, encoding="utf-8")
+    _make(unfinished, remote.env)
     unfinished.rename(mirror)
+
+
+def _make(folder: Path, env: Mapping[str, str]) -> None:
+    Git(folder, env=env).run("init", "--quiet", "--bare", "--template=")
+    with (folder / "config").open("a", encoding="utf-8") as config:
+        config.write(_CONFIG)
+    (folder / "info").mkdir(exist_ok=True)
+    (folder / "info" / "attributes").write_text(_ATTRIBUTES, encoding="utf-8")
 
 
 def _fetch(mirror: Path, remote: Remote) -> None:

@@ -2,15 +2,17 @@
 
 import shutil
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Final
 
-from septet.errors import AlreadyRunningError, WorkspaceError
+from septet.errors import AlreadyRunningError, GitError, WorkspaceError
 from septet.git.address import Address
+from septet.git.damage import looks_damaged
 from septet.git.engine import Git
 from septet.git.identity import identity
 from septet.git.locks import locked
-from septet.git.mirror import refresh_mirror
+from septet.git.mirror import mend_mirror, refresh_mirror
 from septet.git.place import Place, borrowed_from
 from septet.git.record import WorkspaceRecord, check_order_id, find_record, record_for, write_record
 from septet.git.remote import Remote
@@ -62,7 +64,14 @@ def open_workspace(  # noqa: PLR0913 -- what a work order is asked with, all by 
             raise AlreadyRunningError(f"The id {order_id} was used before.", remedy="Choose another id.")
         place = record.place(state, env)
         if not place.worktree.exists():
-            _clone(place, record, state.workspaces / f"{order_id}~new")
+            clone = partial(_clone, place, record, state.workspaces / f"{order_id}~new")
+            try:
+                clone()
+            except GitError as error:
+                if not looks_damaged(error.message):
+                    raise
+                mend_mirror(place.mirror, Remote(address.url, env, token), record.base_sha)
+                clone()
         return place
 
 

@@ -86,9 +86,9 @@ async def test_a_worker_s_stop_leaves_the_agent_alive(lab: StepLab) -> None:
 
     environment = ActivityEnvironment()
     call = lab.call(Step.IMPLEMENT_PLAN)
-    before = len(lab.attempts)
+    before = len(lab.heartbeats)
     adopting = asyncio.ensure_future(lab.running(call, environment))
-    await wait_until(lambda: len(lab.attempts) > before)
+    await wait_until(lambda: any(lab.heartbeats[before:]))  # they tell of the run that it follows
     environment.cancel(ActivityCancellationDetails(cancel_requested=True))
     assert (await adopting).verdict is Verdict.CANCELLED
     assert len(lab.runs) == 1

@@ -110,11 +110,11 @@ class StepLab:
         return await self.running(self.call(step, **facts))
 
     def running(
-        self, call: StepCall, within: ActivityEnvironment | None = None
+        self, call: StepCall, within: ActivityEnvironment | None = None, *, attempt: int = 0
     ) -> Coroutine[Any, Any, StepResult]:
         """Return the run of a step, to be awaited; by its environment it can be cancelled."""
         work = dict(zip(Step, self.parts.host_activities[1 : 1 + len(Step)], strict=True))[call.step]
-        return self._activity(call.step.value, work, call, within)
+        return self._activity(call.step.value, work, call, within, attempt)
 
     async def end_work(self, step: Step) -> StepResult:
         """End what works in the workspace, as for a cancelled work order."""
@@ -177,7 +177,12 @@ class StepLab:
         return {"work_order_id": "wo-1", "repository": str(self.origin.bare)}
 
     async def _activity(
-        self, activity_id: str, work: Any, given: Any, within: ActivityEnvironment | None = None
+        self,
+        activity_id: str,
+        work: Any,
+        given: Any,
+        within: ActivityEnvironment | None = None,
+        attempt: int = 0,
     ) -> Any:
         environment = within or ActivityEnvironment()
         self.begun[self.run_id, activity_id] += 1
@@ -187,7 +192,7 @@ class StepLab:
             workflow_run_id=self.run_id,
             activity_id=activity_id,
             activity_type=activity_id,
-            attempt=self.begun[self.run_id, activity_id],
+            attempt=attempt or self.begun[self.run_id, activity_id],
         )
         environment.on_heartbeat = lambda *details: self.heartbeats.append(details)
         return await asyncio.wait_for(environment.run(work, given), 60)

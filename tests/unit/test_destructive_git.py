@@ -34,14 +34,24 @@ RUNNERS = {"run", "completed", "text", "start_detached", "Popen", "call", "check
 
 MAY_DESTROY = {
     # The one choke point, and what it alone uses.
-    "septet/git/destroy.py": ("remove_folder(aside)",),
+    "septet/git/destroy.py": (
+        "remove_folder(aside)",
+        "vault.run('prune', f'--expire={_YOUNG}', timeout_seconds=_REPACK_SECONDS)",
+        "remove_folder(aside)",
+        "remove_folder(path)",
+        "vault.run('update-ref', '-d', snapshot.ref, snapshot.commit)",
+    ),
     # Into a new folder that no agent has seen, under a name that is no workspace's.
     "septet/git/workspace.py": (
         "shutil.rmtree(clone, ignore_errors=True)",
         "mirror.run('read-tree', '-m', '-u', place.base_sha, timeout_seconds=_CHECKOUT_SECONDS)",
     ),
-    # The engine's own: an unfinished mirror, and a view that is made again.
+    # The engine's own: an unfinished mirror, one that was fetched to mend another, and a view that is made again.
     "septet/git/mirror.py": ("shutil.rmtree(unfinished, ignore_errors=True)",),
+    "septet/git/damage.py": (
+        "shutil.rmtree(fresh, ignore_errors=True)",
+        "shutil.rmtree(fresh, ignore_errors=True)",
+    ),
     "septet/git/view.py": ("shutil.rmtree(folder, ignore_errors=True)",),
 }
 """By module: the very calls that may stay. Whoever adds one takes a snapshot first, or says here why none is needed."""

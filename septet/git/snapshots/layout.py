@@ -22,6 +22,8 @@ from septet.git.snapshots.pack import Pack
 from septet.git.snapshots.survey import join
 
 _VERSION: Final = 1
+_MISSING: Final = b"BAD"
+"""What `git ls-tree -l` gives as the size of a blob that is not there."""
 _TREE, _STATE, _INDEX, _EXTRA, _MANIFEST = b"tree", b"state", b"index", b"extra", b"manifest.json"
 _ROOT: Final = b""
 _LINK_BITS: Final = 0o777
@@ -120,6 +122,8 @@ def read(vault: Git, commit: str) -> dict[bytes, Item]:
         path = _home(stored, homes)
         if path is not None:
             mode, _, sha, size = facts.split()
+            if size == _MISSING:
+                raise SnapshotError(f"Object {sha.decode()} is missing from {vault.git_dir}.")
             number = int(mode, 8)
             bits = modes.get(path, usual.get(number, _LINK_BITS))
             items[path] = Item(

@@ -12,6 +12,7 @@ from septet.git.place import Place
 from septet.git.snapshots.durable import fsync_folder, write_durably
 from septet.git.snapshots.objects import read_objects
 from septet.git.snapshots.snapshot import REFS, Snapshot, parse, ref_of
+from septet.git.stale_locks import clear_stale_locks
 
 _CONFIG: Final = """\
 [core]
@@ -40,9 +41,10 @@ def prepare(place: Place) -> None:
     Safe to repeat, and for two work orders at once. The vault borrows the objects of the mirror.
 
     Raises:
-        GitError: git could not create it.
+        GitError: git could not create it, or a living one holds a lock of it.
     """
     with locked(place.vault.with_name(f"{place.vault.name}.lock")):
+        clear_stale_locks(place.vault)
         if not (place.vault / _WRITTEN_LAST).exists():
             _create(place)
         borrowed = f"{place.mirror / 'objects'}\n".encode(errors="surrogateescape")

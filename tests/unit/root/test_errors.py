@@ -20,7 +20,7 @@ def test_an_error_is_its_message_and_its_remedy() -> None:
 
 
 def test_only_what_passes_by_itself_is_tried_again() -> None:
-    """A retry can help where the remote, the forge, the model, a crash or another writer is to blame."""
+    """A retry can help where a remote, a forge, a model, a crash, the machine or another writer is to blame."""
     assert {kind.__name__ for kind in KINDS if kind.retryable} == {
         "GitUnavailableError",
         "ForgeUnavailableError",
@@ -28,4 +28,9 @@ def test_only_what_passes_by_itself_is_tried_again() -> None:
         "AgentCrashedError",
         "WorkspaceBusyError",
         "SupersededError",
+        "GitBusyError",
+        "MirrorMendedError",
+        "MachineFailedError",
+        "DiskFullError",
+        "DiskReadOnlyError",
     }

@@ -1,0 +1,101 @@
+"""One pass of the janitor over a host."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+import structlog
+from temporalio import activity
+from temporalio.client import Client, WorkflowExecutionStatus
+from temporalio.service import RPCError, RPCStatusCode
+
+from activities._failures import failures_told
+from activities._pulse import beating, unhurried
+from activities._room import Host
+from septet.contracts.steps import SweepCall
+from septet.git.snapshots.durable import write_durably
+from septet.janitor.sweep import Sweep, until
+from septet.janitor.terms import Ask, Fate, Swept, Terms, distrust
+from septet.settings import MIB
+
+_PASS_SECONDS: Final = 900.0
+"""What is left is for the next pass."""
+_ANSWER_SECONDS: Final = 60.0
+
+_log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class SweepHost:
+    """The janitor of one host."""
+
+    host: Host
+    clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+    """This host's clock."""
+
+    @activity.defn(name="sweep_host")
+    async def run(self, call: SweepCall) -> Swept:
+        """Remove what was kept long enough; a pass that was interrupted is gone on with by the next one.
+
+        Idempotent: what is gone is not looked for. A workspace goes only with a verified snapshot, and nothing
+        of a work order that runs goes at all.
+
+        Raises:
+            ApplicationError: The disk refused.
+        """
+        with failures_told(self.host.state.root):
+            async with beating():
+                swept = await self._swept(call)
+        _log.info("host_swept", removed=swept.removed_count, refused=swept.refused_count, note=swept.note)
+        return swept.model_copy(update={"host": self.host.id})
+
+    async def _swept(self, call: SweepCall) -> Swept:
+        now = self.clock()
+        if why := distrust(self._noted(now), now, call.server_now):
+            return Swept(note=f"{why} Nothing was removed in this pass.")
+        settings, state = self.host.settings, self.host.state
+        terms = Terms(
+            workspaces_days=settings.keep_workspaces_days,
+            runs_days=settings.keep_runs_days,
+            snapshots_days=settings.keep_snapshots_days,
+            mirrors_days=settings.keep_mirrors_days,
+            ignored_limit_bytes=settings.ignored_limit_mib * MIB,
+            drop_ignored=settings.drop_ignored_files,
+        )
+        stopping, in_time = activity.is_worker_shutdown, until(_PASS_SECONDS)
+        ask = _asking(activity.client(), asyncio.get_running_loop())
+        sweep = Sweep(state, terms, settings.git_env, ask, now, lambda: in_time() and not stopping())
+        return await unhurried(sweep.run)
+
+    def _noted(self, now: datetime) -> datetime | None:
+        """Note that a pass begins now, and return when the one before it began."""
+        path = self.host.state.janitor_file
+        try:
+            last = datetime.fromisoformat(json.loads(path.read_bytes())["last_pass_at"])
+        except (FileNotFoundError, ValueError, KeyError, TypeError):
+            last = None
+        write_durably(path, json.dumps({"last_pass_at": now.isoformat()}).encode())
+        return last
+
+
+def _asking(client: Client, loop: asyncio.AbstractEventLoop) -> Ask:
+    """Return what asks the server for the fate of a work order, to be called in another thread than the loop's."""
+
+    def ask(order_id: str) -> Fate:
+        return asyncio.run_coroutine_threadsafe(_fate(client, order_id), loop).result(_ANSWER_SECONDS)
+
+    return ask
+
+
+async def _fate(client: Client, order_id: str) -> Fate:
+    """Return what became of a work order; one that cannot be asked about counts as running."""
+    try:
+        found = await client.get_workflow_handle(order_id).describe()
+    except RPCError as error:
+        return Fate("unknown" if error.status is RPCStatusCode.NOT_FOUND else "running")
+    if found.status is WorkflowExecutionStatus.RUNNING:
+        return Fate("running")
+    return Fate("closed", found.close_time)

@@ -1,0 +1,82 @@
+"""Whether a disk that takes nothing more is behind an error, and what then helps."""
+
+import errno
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from septet.errors import (
+    AgentApiError,
+    AgentApiUnavailableError,
+    AgentError,
+    DiskFullError,
+    DiskReadOnlyError,
+    MachineFailedError,
+    SeptetError,
+)
+
+_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
+_SAID_FULL: Final = tuple(os.strerror(number) for number in sorted(_FULL))
+_SAID_READ_ONLY: Final = os.strerror(errno.EROFS)
+_NEARLY_NOTHING_BYTES: Final = 64 * 1024
+
+
+def told(error: SeptetError | OSError, root: Path) -> SeptetError:
+    """Return the error that names cause, place and remedy, where a disk or the machine is behind it.
+
+    Args:
+        error: What went wrong. What git printed counts too: it is told in the message.
+        root: The state directory: its disk is looked at.
+    """
+    if isinstance(error, MachineFailedError):
+        return error
+    message = error.message if isinstance(error, SeptetError) else _said_by(error)
+    if _is_full(error, root):
+        return DiskFullError(f"The disk of {root} is full: {_room(root)}. {message}")
+    if _is_read_only(error):
+        return DiskReadOnlyError(f"The disk of {root} is read-only. {message}")
+    return error if isinstance(error, SeptetError) else MachineFailedError(message)
+
+
+def _said_by(error: OSError) -> str:
+    said = error.strerror or type(error).__name__
+    return f"{error.filename}: {said}." if error.filename else f"{said}."
+
+
+def _is_full(error: SeptetError | OSError, root: Path) -> bool:
+    """Say whether no room is the cause. An agent cannot tell why it ended: there the disk itself is asked."""
+    if any(cause.errno in _FULL for cause in _causes(error)) or any(said in str(error) for said in _SAID_FULL):
+        return True
+    is_agents = isinstance(error, AgentError) and not isinstance(error, (AgentApiError, AgentApiUnavailableError))
+    return is_agents and _has_no_room(root)
+
+
+def _is_read_only(error: SeptetError | OSError) -> bool:
+    return any(cause.errno == errno.EROFS for cause in _causes(error)) or _SAID_READ_ONLY in str(error)
+
+
+def _causes(error: BaseException | None) -> Iterator[OSError]:
+    """Give the machine's errors in the chain that led to this one."""
+    while error is not None:
+        if isinstance(error, OSError):
+            yield error
+        error = error.__cause__
+
+
+def _has_no_room(root: Path) -> bool:
+    try:
+        facts = os.statvfs(root)
+    except OSError:
+        return False
+    no_inodes = facts.f_files > 0 and facts.f_favail == 0
+    return no_inodes or facts.f_bavail * facts.f_frsize < _NEARLY_NOTHING_BYTES
+
+
+def _room(root: Path) -> str:
+    try:
+        facts = os.statvfs(root)
+    except OSError:
+        return "it cannot be asked how full"
+    inodes = f"{facts.f_favail} inodes" if facts.f_files else "any number of inodes"
+    return f"{facts.f_bavail * facts.f_frsize} bytes and {inodes} are free"

@@ -1,0 +1,113 @@
+"""What git says when its own files are damaged, and the repair of a mirror from its origin.
+
+Workspaces and vaults borrow the mirror's objects by its path, so it is mended where it is: what is fetched anew is
+laid beside what is there, and what had to make room is kept in the mirror's folder `damaged`. git reads the good
+copy of an object when another one is bad.
+"""
+
+import os
+import re
+import secrets
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from septet.errors import GitError
+from septet.git.engine import Git
+from septet.git.remote import Remote
+
+_SIGNS: Final = re.compile(
+    r"not a git repository"
+    r"|bad (?:object|tree object|revision|pack header)"
+    r"|unable to (?:read|find|parse|unpack|access '.*(?:objects|HEAD))"
+    r"|could not (?:read|parse)(?! username| password)"
+    r"|(?:is|are) (?:corrupt|empty|missing|not a valid)"
+    r"|missing (?:blob|tree|commit|object|necessary)"
+    r"|inflate:|garbage at end|far too short|does not match index|is not a (?:GIT packfile|valid)"
+    r"|packfile .* (?:cannot be accessed|is truncated)|file is truncated|index file .* is too small"
+    r"|failed to (?:read|traverse)|hash mismatch|broken link|invalid sha1 pointer|unresolved deltas|early EOF"
+    r"|has no object|is not whole|unknown object type|cannot be read|leads to no commit",
+    re.IGNORECASE,
+)
+_PACK_FILES: Final = (".pack", ".rev", ".idx")
+"""In this order: git looks for the index and then expects the rest."""
+_REFS: Final = ("refs", "packed-refs")
+_UNPACK_LIMIT: Final = "fetch.unpackLimit"
+"""All that is fetched becomes one pack, in which git looks before it looks among loose objects."""
+_FETCH: Final = ("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules")
+_FETCHED: Final = ("+refs/heads/*:refs/remotes/origin/*", "+refs/tags/*:refs/tags/*")
+
+
+def looks_damaged(message: str) -> bool:
+    """Say whether an error's text, git's own words in it, may come from damaged files."""
+    return _SIGNS.search(message) is not None
+
+
+def mend(mirror: Path, remote: Remote, make: Callable[[Path], None]) -> None:
+    """Fetch a mirror anew and complete the one that is there by it. The caller holds the mirror's lock.
+
+    Args:
+        mirror: The mirror; what is there stays.
+        remote: The origin.
+        make: Makes an empty mirror in a folder.
+
+    Raises:
+        SeptetError: The origin was not reached or refused, as for any fetch; then nothing was changed.
+        OSError: The disk refused.
+    """
+    fresh = mirror.with_suffix(".mend")
+    shutil.rmtree(fresh, ignore_errors=True)
+    try:
+        make(fresh)
+        git = Git(fresh, env=remote.env)
+        git.run("config", _UNPACK_LIMIT, "1")
+        remote.run(fresh, *_FETCH, "--", remote.url, *_FETCHED)
+        git.run("config", "--unset-all", _UNPACK_LIMIT)
+        aside = mirror / "damaged" / secrets.token_hex(4)
+        aside.mkdir(mode=0o700, parents=True)
+        _lay_packs(fresh, mirror, aside)
+        for name in ("HEAD", "config", "info/attributes"):
+            _exchange(fresh / name, mirror / name, aside)
+        for name in _REFS:
+            _exchange(fresh / name, mirror / name, aside)
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
+
+
+def see_whole(mirror: Git, commit: str) -> None:
+    """See that a commit and all that it holds are there.
+
+    Raises:
+        GitError: They are not, and the origin does not give them any more.
+    """
+    try:
+        mirror.run("rev-list", "--objects", "--quiet", commit, timeout_seconds=600.0)
+    except GitError as error:
+        message = (
+            f"{mirror.git_dir} is damaged, and its origin does not give {commit[:12]} any more: {error.message}"
+        )
+        remedy = "The worktree and its snapshots stay: see `septet rescue list`, and begin a new work order."
+        raise GitError(message, remedy=remedy) from error
+
+
+def _lay_packs(fresh: Path, mirror: Path, aside: Path) -> None:
+    folder = mirror / "objects" / "pack"
+    folder.mkdir(parents=True, exist_ok=True)
+    packs = sorted((fresh / "objects" / "pack").glob("pack-*.pack"))
+    for suffix in _PACK_FILES:
+        for pack in packs:
+            source = pack.with_suffix(suffix)
+            if source.exists():
+                _exchange(source, folder / source.name, aside)
+
+
+def _exchange(source: Path, target: Path, aside: Path) -> None:
+    """Put a file or folder in its place, a file at once for those who read it; what was there is kept aside."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if target.is_file():
+        os.link(target, aside / target.name)
+    elif target.exists():
+        target.rename(aside / target.name)
+    if source.exists():
+        source.replace(target)

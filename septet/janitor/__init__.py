@@ -1,0 +1,1 @@
+"""The janitor: what a host keeps, how long, and what may go when its time is over."""

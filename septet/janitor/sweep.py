@@ -1,0 +1,227 @@
+"""One pass of the janitor over a host: workspaces, runs, snapshots and mirrors whose time is over.
+
+It looks at work orders, never at the files of their worktrees: how many these are costs it nothing.
+"""
+
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from septet.agents.runs import Runs
+from septet.errors import SeptetError
+from septet.git.destroy import (
+    Why,
+    clear_removed,
+    drop_forgotten,
+    forget_snapshots,
+    remove_closed,
+    remove_workspace,
+)
+from septet.git.engine import Git
+from septet.git.locks import locked
+from septet.git.place import Place
+from septet.git.record import find_record
+from septet.git.snapshots.vault import list_snapshots, vault_at, vaults_in
+from septet.janitor.terms import Ask, Fate, Kind, Swept, Terms, Thing, is_over
+from septet.state import StateDir
+
+_SHOWN: Final = 100
+_REASON: Final = "its time is over"
+_RUNNING: Final = Fate("running")
+
+
+@dataclass
+class Sweep:
+    """One pass."""
+
+    state: StateDir
+    terms: Terms
+    env: Mapping[str, str]
+    ask: Ask
+    now: datetime
+    go_on: Callable[[], bool] = lambda: True
+    """Asked before each work order: a stopping worker, or a pass that lasts too long, says no."""
+    _removed: list[Thing] = field(default_factory=list)
+    _refused: list[Thing] = field(default_factory=list)
+    _forgot: set[Path] = field(default_factory=set)
+    """Vaults of which snapshots were forgotten."""
+    _kept: int = 0
+
+    def run(self) -> Swept:
+        """Remove what is due, and tell of it. What stands in the way of one thing keeps no other."""
+        note = ""
+        with self._refusing("runs", self.state.removed.name):
+            clear_removed(self.state.removed)
+        for vault in vaults_in(self.state.vaults, self.env):
+            for order_id in _names(vault.git_dir / "septet"):
+                if not self.go_on():
+                    note = "The pass was interrupted; the next one goes on."
+                    break
+                self._order(order_id)
+            else:
+                self._repository(vault)
+            with self._refusing("snapshot", vault.git_dir.name):
+                if vault.git_dir in self._forgot and vault.git_dir.is_dir():
+                    drop_forgotten(vault)
+        return Swept(
+            removed=tuple(self._removed[:_SHOWN]),
+            refused=tuple(self._refused[:_SHOWN]),
+            removed_count=len(self._removed),
+            refused_count=len(self._refused),
+            kept_count=self._kept,
+            note=note,
+        )
+
+    def _order(self, order_id: str) -> None:
+        """Remove what is due of one work order."""
+        with self._refusing("workspace", order_id):
+            record = find_record(self.state, order_id)
+            if record is None:
+                return
+            place = record.place(self.state, self.env)
+            since = self._quiet_since(place)
+            shortest = min(self.terms.workspaces_days, self.terms.runs_days, self.terms.snapshots_days)
+            if not is_over(since, shortest, self.now):
+                self._kept += 1
+                return
+            fate = self.ask(order_id)
+            if fate == _RUNNING:
+                self._kept += 1
+                return
+            since = max(since, fate.closed_at or since)
+            self._workspace(place, since)
+            self._runs(order_id, since)
+            self._snapshots(place, since)
+
+    def _quiet_since(self, place: Place) -> datetime:
+        """Return when something was last done for a work order here: a snapshot, a run, its opening."""
+        paths = (
+            place.books,
+            place.books / "ledger",
+            place.books / "snapshot.lock",
+            self.state.runs / place.order_id,
+        )
+        return datetime.fromtimestamp(max(map(_changed_at, paths)), UTC)
+
+    def _workspace(self, place: Place, since: datetime) -> None:
+        why = Why(_REASON, self.terms.ignored_limit_bytes)
+        if not os.path.lexists(place.worktree):
+            remove_workspace(place, why)  # what a pass that was killed left of it
+            return
+        if not is_over(since, self.terms.workspaces_days, self.now):
+            self._kept += 1
+            return
+        with self._refusing("workspace", place.order_id), self._written_by_nobody(place.order_id):
+            remove_workspace(place, why, accept_loss=self.terms.drop_ignored)
+            last = list_snapshots(vault_at(place), place.order_id)[-1]
+            self._removed.append(
+                Thing(kind="workspace", name=place.order_id, snapshot=last.name, size_bytes=last.size_bytes)
+            )
+
+    def _runs(self, order_id: str, since: datetime) -> None:
+        folder = self.state.runs / order_id
+        if not folder.is_dir():
+            return
+        if not is_over(since, self.terms.runs_days, self.now):
+            self._kept += 1
+            return
+        with self._refusing("runs", order_id), self._written_by_nobody(order_id):
+            remove_closed(folder, self.state.removed)
+            self._removed.append(Thing(kind="runs", name=order_id))
+
+    def _snapshots(self, place: Place, since: datetime) -> None:
+        """Forget old snapshots of a work order whose workspace is gone, and with the last one its books."""
+        if os.path.lexists(place.worktree):
+            return
+        vault = vault_at(place)
+        every = list_snapshots(vault, place.order_id)
+        old = [
+            one for one in every if is_over(max(since, _moment(one.taken_at)), self.terms.snapshots_days, self.now)
+        ]
+        self._kept += len(every) - len(old)
+        if not old and every:
+            return
+        with self._refusing("snapshot", place.order_id), self._written_by_nobody(place.order_id):
+            forget_snapshots(place, old)
+            self._forgot.add(place.vault)
+            self._removed += [Thing(kind="snapshot", name=one.name, size_bytes=one.size_bytes) for one in old]
+            if len(old) == len(every):
+                remove_closed(place.books, self.state.removed)
+
+    def _repository(self, vault: Git) -> None:
+        """Remove the mirror and the vault of a repository of which nothing is kept any more."""
+        mirror = self.state.mirrors / vault.git_dir.name
+        lock = mirror.with_suffix(".lock")
+        if any(_names(vault.git_dir / "septet")):
+            self._kept += 1
+            return
+        with self._refusing("mirror", mirror.name), locked(lock), locked(_lock_of(vault.git_dir)):
+            used_at = datetime.fromtimestamp(max(map(_changed_at, (mirror, mirror / "packed-refs", lock))), UTC)
+            is_needed = bool(list_snapshots(vault)) or any(_names(vault.git_dir / "septet"))
+            if is_needed or not is_over(used_at, self.terms.mirrors_days, self.now):
+                self._kept += 1
+                return
+            remove_closed(vault.git_dir, self.state.removed)
+            if mirror.is_dir():
+                remove_closed(mirror, self.state.removed)
+            self._removed.append(Thing(kind="mirror", name=mirror.name))
+
+    @contextmanager
+    def _written_by_nobody(self, order_id: str) -> Iterator[None]:
+        """Hold the lock of a work order's one writer.
+
+        Raises:
+            BlockingIOError: Somebody else holds it.
+            NotADirectoryError: The folder in which it lies is a link.
+        """
+        folder = self.state.runs / order_id
+        if folder.is_symlink():
+            raise NotADirectoryError(0, "this is a link; it is left as it is", str(folder))
+        lock = Runs(self.state.runs).lock_writer(order_id)
+        if lock is None:
+            raise BlockingIOError(0, "an agent or a person works there", str(self.state.workspaces / order_id))
+        try:
+            yield
+        finally:
+            os.close(lock)
+
+    @contextmanager
+    def _refusing(self, kind: Kind, name: str) -> Iterator[None]:
+        """Note what stands in the way of a removal, and go on with the next thing."""
+        try:
+            yield
+        except (SeptetError, OSError) as error:
+            self._refused.append(Thing(kind=kind, name=name, why=str(error)[:500]))
+
+
+def until(seconds: float) -> Callable[[], bool]:
+    """Return what says yes for so many seconds, by a clock that does not jump."""
+    end = time.monotonic() + seconds
+    return lambda: time.monotonic() < end
+
+
+def _names(folder: Path) -> Iterator[str]:
+    if not folder.is_dir():
+        return
+    with os.scandir(folder) as entries:
+        yield from sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=False))
+
+
+def _changed_at(path: Path) -> float:
+    try:
+        return path.lstat().st_mtime
+    except FileNotFoundError:
+        return 0.0
+
+
+def _moment(taken_at: str) -> datetime:
+    return datetime.fromisoformat(taken_at)
+
+
+def _lock_of(vault: Path) -> Path:
+    return vault.with_name(f"{vault.name}.lock")

@@ -1,0 +1,54 @@
+"""What a machine refuses under `septet up`, and that work orders go on when it does not any more."""
+
+import shutil
+import time
+
+import pytest
+from fakes.repositories import Origin, git
+from fakes.septet_command import Septet, until
+from fakes.small_disk import small_disk
+
+FULL_SECONDS = 2.5
+"""Long enough for the step's end, and for several tries to tell the server of it."""
+
+
+def start(septet: Septet, origin: Origin, delay_seconds: float) -> str:
+    """Start a work order and return its id when its agent implements the plan."""
+    order = septet.scenario("wo-1", {"steps": {"implement_plan": {"delay_seconds": delay_seconds}}})
+    told = septet("run", "--repo", origin.bare, "--title", "T", "--body", "B", "--id", order, "--json")
+    assert told.code == 0, told
+    streams = (septet.state / "runs" / order).glob
+    until(lambda: any(path.stat().st_size for path in streams("5-implement_plan-*/stdout.jsonl")))
+    return order
+
+
+@pytest.mark.small_disk
+def test_a_full_disk_takes_nothing_from_a_work_order(septet: Septet, origin: Origin) -> None:
+    """The disk, with the server's own database on it, is full as an agent ends; with room again all is completed."""
+    with small_disk(septet.state, mib=48, inodes=20_000) as disk, septet.up():
+        order = start(septet, origin, delay_seconds=1)
+        disk.fill()
+        time.sleep(FULL_SECONDS)
+        disk.free()
+        task = septet.closed(order)
+        assert (task["status"], task["error"]) == ("completed", None)
+        assert git(origin.bare, "log", "-1", "--format=%s", task["branch_name"])
+
+
+def test_an_agent_that_is_back_goes_on_with_a_retry(septet: Septet, origin: Origin) -> None:
+    """A program that went missing fails the next step with its path and a remedy; `septet retry` finishes."""
+    program = septet.root / "agent"
+    septet.root.mkdir()
+    shutil.copy2(septet.env["SEPTET_SCRIPTED_PATH"], program)
+    with septet.up(SEPTET_SCRIPTED_PATH=str(program)):
+        order = start(septet, origin, delay_seconds=1)
+        program.rename(program.with_name("away"))
+        task = septet.closed(order)
+        assert (task["status"], task["error"]["type"]) == ("failed", "AgentMissing")
+        assert str(program) in task["error"]["message"]
+        assert task["error"]["remedy"]
+        program.with_name("away").rename(program)
+        assert septet("retry", order, "--json").code == 0
+        until(lambda: septet("show", order, "--json").json["task"]["status"] == "completed")
+        runs = [name for name in septet.runs(order) if name.startswith("5-")]
+        assert runs == ["5-implement_plan-1"]

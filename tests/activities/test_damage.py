@@ -1,0 +1,92 @@
+"""What a dead process or a broken disk left in the way of a step."""
+
+from pathlib import Path
+
+import pytest
+from fakes.repositories import git
+from fakes.step_lab import IMPLEMENTED, StepLab
+from temporalio.exceptions import ApplicationError
+
+from septet.contracts.names import Step, Verdict
+from septet.git.destroy import Why, remove_workspace
+
+
+async def test_a_lock_that_a_dead_agent_s_git_left_does_not_stop_the_next_agent(lab: StepLab) -> None:
+    """An agent that uses git finds no lock of a git that was killed in the step before."""
+    await lab.open_to(Step.IMPLEMENT_PLAN)
+    (lab.worktree / ".git" / "index.lock").write_text("half an index")
+    lab.agent(f"write('src/app.py', 'fixed')\ngit('add', 'src/app.py')\nanswer({IMPLEMENTED!r})")
+    result = await lab.run(Step.IMPLEMENT_PLAN)
+    assert (result.verdict, result.agent_starts) == (Verdict.DONE, 1)
+    assert git(lab.worktree, "diff", "--cached", "--name-only") == "src/app.py"
+
+
+async def test_a_mirror_that_breaks_under_a_step_is_mended_and_the_agent_paid_once(lab: StepLab) -> None:
+    """A step whose evidence meets a broken mirror is tried again on one that was fetched anew, without an agent."""
+    await lab.open_to(Step.IMPLEMENT_PLAN)
+    mirror = lab.place.mirror
+    lab.agent(f"""
+write('src/app.py', 'fixed')
+import shutil
+for name in os.listdir({str(mirror / "objects")!r}):
+    if len(name) == 2:
+        shutil.rmtree(os.path.join({str(mirror / "objects")!r}, name))
+answer({IMPLEMENTED!r})
+""")
+    with pytest.raises(ApplicationError) as failed:
+        await lab.run(Step.IMPLEMENT_PLAN)
+    assert (failed.value.type, failed.value.non_retryable) == ("MirrorMended", False)
+    result = await lab.run(Step.IMPLEMENT_PLAN)
+    assert (result.verdict, result.recovered_by, result.agent_starts) == (Verdict.DONE, "read", 1)
+    assert (lab.worktree / "src/app.py").read_text() == "fixed"
+
+
+async def test_a_mirror_that_cannot_be_mended_fails_the_step_with_its_work_kept(lab: StepLab) -> None:
+    """Where the origin is gone too, the error says so; when it is back, another workflow run goes on."""
+    await lab.open_to(Step.IMPLEMENT_PLAN)
+    lab.write("src/half.py", "half")
+    mirror, origin = lab.place.mirror, lab.origin.bare
+    (mirror / "objects").rename(mirror / "objects.away")
+    origin.rename(f"{origin}.away")
+    with pytest.raises(ApplicationError) as failed:
+        await lab.run(Step.IMPLEMENT_PLAN)
+    assert failed.value.non_retryable
+    assert str(origin) in failed.value.message
+    assert [rescue.snapshot for rescue in failed.value.details[0].result.rescues] == lab.snapshots("rescue") != []
+    assert (lab.worktree / "src/half.py").read_text() == "half"
+    Path(f"{origin}.away").rename(origin)
+    lab.run_id = "run-2"
+    with pytest.raises(ApplicationError, match="fetched again"):
+        await lab.run(Step.IMPLEMENT_PLAN)
+    assert (await lab.run(Step.IMPLEMENT_PLAN)).verdict is Verdict.DONE
+    assert (lab.worktree / "src/half.py").read_text() == "half"
+
+
+async def test_a_workspace_that_was_removed_names_its_last_snapshot(lab: StepLab) -> None:
+    """A step of a work order whose worktree is gone starts no agent, and says where its work is."""
+    await lab.open_to(Step.IMPLEMENT_PLAN)
+    lab.write("src/half.py", "half")
+    call = lab.call(Step.IMPLEMENT_PLAN)
+    remove_workspace(lab.place, Why("a test", 1 << 20))
+    with pytest.raises(ApplicationError) as failed:
+        await lab.running(call)
+    assert (failed.value.type, lab.runs) == ("Workspace", [])
+    assert lab.snapshots()[-1] in failed.value.message
+    assert "rescue restore" in failed.value.details[0].remedy
+
+
+async def test_an_agent_that_went_missing_between_steps_is_named_and_its_return_goes_on(lab: StepLab) -> None:
+    """A program that was removed ends the step with its path and a remedy; put back, the step goes on."""
+    await lab.open_to(Step.IMPLEMENT_PLAN)
+    lab.write("src/half.py", "half")
+    program = lab.root / "agent"
+    program.rename(lab.root / "away")
+    with pytest.raises(ApplicationError) as failed:
+        await lab.run(Step.IMPLEMENT_PLAN)
+    assert (failed.value.type, failed.value.non_retryable) == ("AgentMissing", True)
+    assert str(program) in failed.value.message
+    assert failed.value.details[0].remedy
+    assert (lab.worktree / "src/half.py").read_text() == "half"
+    (lab.root / "away").rename(program)
+    lab.run_id = "run-2"
+    assert (await lab.run(Step.IMPLEMENT_PLAN)).verdict is Verdict.DONE

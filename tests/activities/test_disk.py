@@ -1,0 +1,151 @@
+"""A disk that is full, out of inodes or read-only while a step runs: nothing is lost, and the step goes on."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from fakes.repositories import Origin
+from fakes.small_disk import SmallDisk, small_disk
+from fakes.step_lab import IMPLEMENTED, StepLab, settings_of
+from temporalio.exceptions import ApplicationError
+
+from septet.agents.attachment import end_agent
+from septet.contracts.names import Step, Verdict
+from septet.contracts.steps import StepResult
+from septet.git.snapshots.vault import find, vault_at, verify
+from workers.registry import parts_of
+
+pytestmark = pytest.mark.small_disk
+
+DONE = f"answer({IMPLEMENTED!r})"
+FILL = """
+def fill():
+    ballast, block = open({ballast!r}, "ab", buffering=0), bytes(65536)
+    while block:
+        try:
+            ballast.write(block)
+        except OSError:
+            block = block[: len(block) // 2]
+
+"""
+
+
+@asynccontextmanager
+async def on_small_disk(root: Path, origin: Origin) -> AsyncIterator[tuple[StepLab, SmallDisk]]:
+    """Give a lab whose state lies on a small disk, with its work order ready to be implemented."""
+    with small_disk(root / "state") as disk:
+        async with parts_of(settings_of(root)) as parts:
+            lab = StepLab(root, origin, parts)
+            await lab.open_to(Step.IMPLEMENT_PLAN)
+            yield lab, disk
+            for run in lab.runs:
+                await end_agent(run, "cancelled")
+
+
+async def refused(lab: StepLab, attempt: int = 1) -> ApplicationError:
+    """Run the step and return how it failed."""
+    with pytest.raises(ApplicationError) as failed:
+        await lab.running(lab.call(Step.IMPLEMENT_PLAN), attempt=attempt)
+    return failed.value
+
+
+def assert_done(lab: StepLab, result: StepResult) -> None:
+    """See that the step is done, and that its checkpoint is whole."""
+    assert result.verdict is Verdict.DONE
+    assert result.checkpoint is not None
+    verify(vault_at(lab.place), find(vault_at(lab.place), result.checkpoint))
+
+
+async def test_an_agent_that_meets_a_full_disk_goes_on_when_there_is_room(tmp_path: Path, origin: Origin) -> None:
+    """The error names disk and remedy, what the agent wrote stays, and its session goes on by itself."""
+    async with on_small_disk(tmp_path, origin) as (lab, disk):
+        lab.agent(
+            FILL.format(ballast=str(disk.path / "ballast"))
+            + f"""
+if not os.path.exists("src/half.py"):
+    init()
+    turn('m1')
+    write("src/half.py", "half")
+    fill()
+    with open("src/more.py", "w") as more:
+        more.write("x" * 100_000)
+{DONE}
+"""
+        )
+        error = await refused(lab)
+        assert (error.type, error.non_retryable) == ("DiskFull", False)
+        assert str(disk.path) in error.message
+        assert "Make room" in error.details[0].remedy
+        assert (lab.worktree / "src/half.py").read_text() == "half"
+        assert len(lab.runs) == 1, "a try on a full disk leaves nothing"
+        disk.free()
+        result = await lab.run(Step.IMPLEMENT_PLAN)
+        assert_done(lab, result)
+        assert (result.recovered_by, result.agent_starts) == ("resume", 2)
+        assert (lab.worktree / "src/half.py").read_text() == "half"
+
+
+async def test_work_that_is_done_on_a_full_disk_is_paid_once(tmp_path: Path, origin: Origin) -> None:
+    """An agent that ended well as the disk became full is not started again: its checkpoint is taken later."""
+    async with on_small_disk(tmp_path, origin) as (lab, disk):
+        ballast = str(disk.path / "ballast")
+        lab.agent(FILL.format(ballast=ballast) + f"write('src/app.py', 'fixed')\n{DONE}\nfill()")
+        error = await refused(lab)
+        assert (error.type, error.non_retryable) == ("DiskFull", False)
+        disk.free()
+        result = await lab.run(Step.IMPLEMENT_PLAN)
+        assert_done(lab, result)
+        assert (result.recovered_by, result.agent_starts) == ("read", 1)
+
+
+async def test_a_step_without_inodes_names_them(tmp_path: Path, origin: Origin) -> None:
+    """Bytes that are free do not help where no file can be made: the error says what is free of both."""
+    async with on_small_disk(tmp_path, origin) as (lab, disk):
+        disk.use_up_inodes()
+        error = await refused(lab)
+        assert error.type == "DiskFull"
+        assert "0 inodes are free" in error.message
+        disk.free()
+        assert_done(lab, await lab.run(Step.IMPLEMENT_PLAN))
+
+
+async def test_a_read_only_disk_is_named(tmp_path: Path, origin: Origin) -> None:
+    """A disk that became read-only is told as such, after a few tries for good; written again, the step goes on."""
+    async with on_small_disk(tmp_path, origin) as (lab, disk):
+        lab.write("src/half.py", "half")
+        disk.make_read_only()
+        error = await refused(lab)
+        assert (error.type, error.non_retryable) == ("DiskReadOnly", False)
+        error = await refused(lab, attempt=3)
+        assert (error.type, error.non_retryable) == ("DiskReadOnly", True)
+        assert "mount it writable" in error.details[0].remedy
+        disk.make_writable()
+        assert (lab.worktree / "src/half.py").read_text() == "half"
+        assert_done(lab, await lab.run(Step.IMPLEMENT_PLAN))
+
+
+async def test_a_full_disk_fails_the_step_in_the_end(tmp_path: Path, origin: Origin) -> None:
+    """After a minute of tries the step fails with the same error, and another workflow run of it goes on."""
+    async with on_small_disk(tmp_path, origin) as (lab, disk):
+        lab.write("src/half.py", "half")
+        disk.fill()
+        error = await refused(lab, attempt=6)
+        assert (error.type, error.non_retryable) == ("DiskFull", True)
+        disk.free()
+        assert (lab.worktree / "src/half.py").read_text() == "half"
+        lab.run_id = "run-2"
+        assert_done(lab, await lab.run(Step.IMPLEMENT_PLAN))
+
+
+async def test_no_workspace_is_opened_on_a_full_disk(tmp_path: Path, origin: Origin) -> None:
+    """A work order that begins on a full disk is told so, and begins when there is room."""
+    with small_disk(tmp_path / "state") as disk:
+        async with parts_of(settings_of(tmp_path)) as parts:
+            lab = StepLab(tmp_path, origin, parts)
+            disk.fill()
+            with pytest.raises(ApplicationError) as failed:
+                await lab.open()
+            assert (failed.value.type, failed.value.non_retryable) == ("DiskFull", False)
+            disk.free()
+            assert (await lab.open()).checkpoint == "wo-1/0000-base"

@@ -1,0 +1,64 @@
+"""Limits and leases count by a clock that does not jump."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from septet.agents.supervisor import Supervisor
+
+ROOT = Path(__file__).resolve().parents[3]
+WALL_CLOCKS = {
+    "septet/agents/launch.py": "when a run began, for people",
+    "septet/agents/supervisor.py": "when an agent began and ended, for people",
+    "septet/agents/api_errors.py": "a model's API names the hour of its limit's reset",
+    "septet/git/keep.py": "when a commit was made, for people",
+    "septet/git/snapshots/take.py": "when a snapshot was taken, for people and for the janitor",
+    "activities/sweep_host.py": "ages of days, held against the server's clock and the last pass",
+    "clients/cli/demo.py": "a folder's name",
+    "clients/cli/rescues.py": "how old a snapshot is, for people",
+}
+"""By module: what the wall clock serves for there. A limit, a heartbeat or a lease never asks it."""
+
+
+def _asks_wall_clock(module: Path) -> bool:
+    return any(
+        isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Name)
+        and (node.value.id, node.attr) in {("time", "time"), ("time", "time_ns"), ("datetime", "now")}
+        for node in ast.walk(ast.parse(module.read_text(encoding="utf-8")))
+    )
+
+
+def test_only_what_people_read_asks_the_wall_clock() -> None:
+    """A module that begins to ask what time it is says here why a clock that jumps does no harm."""
+    packages = ("septet", "activities", "workflows", "workers", "clients")
+    modules = [path for package in packages for path in sorted((ROOT / package).rglob("*.py"))]
+    asking = {path.relative_to(ROOT).as_posix() for path in modules if _asks_wall_clock(path)}
+    assert asking == set(WALL_CLOCKS)
+
+
+class JumpedSupervisor(Supervisor):
+    """A supervisor whose agent began, was heard and was followed at moments that a test says."""
+
+    def __init__(self, order: object) -> None:
+        self.order = order  # type: ignore[assignment]
+        self.outputs, self.printed, self.agent, self.status = [], 0, 0, None
+        self.cause = self.why = ""
+        self.clients = {}
+        self.kill_at = self.give_up_at = float("inf")
+
+
+class Limits:
+    wall_seconds, idle_seconds, orphan_seconds, grace_seconds = 3600.0, 600.0, 1800.0, 2.0
+
+
+@pytest.mark.parametrize(("ago", "cause"), [(599.0, ""), (601.0, "idle_limit"), (3601.0, "wall_limit")])
+def test_a_supervisor_s_limits_count_from_the_monotonic_clock(ago: float, cause: str) -> None:
+    """What began by the monotonic clock so long ago has reached its limit or not, whatever the date is."""
+    import time
+
+    supervisor = JumpedSupervisor(Limits())
+    supervisor.begin = supervisor.heard = supervisor.attached = time.monotonic() - ago
+    supervisor.hold_limits()
+    assert supervisor.cause == cause

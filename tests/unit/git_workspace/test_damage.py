@@ -1,0 +1,185 @@
+"""A mirror that is damaged, and locks that a killed git left."""
+
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from fakes.repositories import Origin, git
+
+from septet.errors import GitBusyError, GitError
+from septet.git.damage import looks_damaged
+from septet.git.mirror import mend_mirror, refresh_mirror
+from septet.git.place import Place
+from septet.git.remote import Remote
+from septet.git.snapshots.vault import prepare
+from septet.git.stale_locks import clear_stale_locks
+
+Open = Callable[..., Place]
+
+
+def pack_of(mirror: Path) -> Path:
+    """Put all objects of a mirror into one pack and return it."""
+    git(mirror, "config", "--unset", "extensions.preciousObjects", check=False)
+    git(mirror, "repack", "-adq")
+    (pack,) = (mirror / "objects" / "pack").glob("*.pack")
+    return pack
+
+
+def truncated_pack(mirror: Path) -> None:
+    """Cut a pack in half."""
+    pack = pack_of(mirror)
+    pack.chmod(0o600)
+    os.truncate(pack, pack.stat().st_size // 2)
+
+
+def missing_head(mirror: Path) -> None:
+    """Take HEAD away: git takes the folder for no repository any more."""
+    (mirror / "HEAD").unlink()
+
+
+def zeroed_objects(mirror: Path) -> None:
+    """Let every loose object be of its size, and zeros, as after a power cut."""
+    for path in mirror.glob("objects/??/*"):
+        size = path.stat().st_size
+        path.chmod(0o600)
+        path.write_bytes(bytes(size))
+
+
+def torn_ref(mirror: Path) -> None:
+    """Let the branch's ref be empty."""
+    (mirror / "packed-refs").unlink(missing_ok=True)
+    (mirror / "refs/remotes/origin/main").write_bytes(b"")
+
+
+def is_object(path: Path) -> bool:
+    """Say whether a file holds objects, damaged or not."""
+    return "damaged" in path.parts or "objects" in path.parts
+
+
+DAMAGES = [truncated_pack, missing_head, zeroed_objects, torn_ref]
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_mirror_is_mended_where_it_is(
+    place: Place, open_place: Open, origin: Origin, damage: Callable[[Path], None]
+) -> None:
+    """The next workspace is opened from what the origin has, the one before it works again, and no byte is gone."""
+    damage(place.mirror)
+    before = {path.stat().st_ino for path in place.mirror.rglob("*") if path.is_file() and is_object(path)}
+    origin.push({"new.txt": "new"})
+
+    other = open_place("wo-2")
+
+    assert git(other.worktree, "show", "HEAD:new.txt") == "new"
+    for worktree in (other.worktree, place.worktree):
+        assert git(worktree, "log", "--format=%s", "-1") == "change"
+        assert "print" in git(worktree, "show", "HEAD:src/app.py")
+        git(worktree, "commit", "-q", "--allow-empty", "-m", "works")
+    after = {path.stat().st_ino for path in place.mirror.rglob("*") if path.is_file() and is_object(path)}
+    assert before <= after
+
+
+def test_a_mirror_is_mended_for_a_workspace_that_is_open(place: Place, env: dict[str, str]) -> None:
+    """What a workspace borrows is there again after the mirror was fetched anew."""
+    truncated_pack(place.mirror)
+    with pytest.raises(AssertionError):
+        git(place.worktree, "show", "HEAD:README.md")
+    mend_mirror(place.mirror, Remote(place.origin, env), place.base_sha)
+    assert git(place.worktree, "show", "HEAD:README.md") == "# Sample"
+    assert not place.mirror.with_suffix(".mend").exists()
+
+
+def test_what_the_origin_has_no_more_is_named(place: Place, origin: Origin, env: dict[str, str]) -> None:
+    """A commit that neither the mirror nor the origin has is an error with its name; the worktree stays."""
+    truncated_pack(place.mirror)
+    git(origin.checkout, "commit", "-q", "--amend", "-m", "another first")
+    git(origin.checkout, "push", "-q", "--force", "origin", "main")
+    git(origin.bare, "reflog", "expire", "--expire=now", "--all")
+    git(origin.bare, "gc", "-q", "--prune=now")
+    with pytest.raises(GitError, match=place.base_sha[:12]) as failed:
+        mend_mirror(place.mirror, Remote(place.origin, env), place.base_sha)
+    assert "rescue list" in failed.value.remedy
+    assert (place.worktree / "README.md").exists()
+
+
+def test_an_origin_that_is_gone_changes_nothing(place: Place, env: dict[str, str]) -> None:
+    """A mirror is not touched while what would mend it cannot be fetched."""
+    truncated_pack(place.mirror)
+    before = {path: path.stat().st_mtime_ns for path in place.mirror.rglob("*")}
+    Path(place.origin).rename(f"{place.origin}.away")
+    with pytest.raises(Exception, match=r"repo\.git"):
+        mend_mirror(place.mirror, Remote(place.origin, env), place.base_sha)
+    assert {path: path.stat().st_mtime_ns for path in place.mirror.rglob("*")} == before
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "fatal: not a git repository: '/s/mirrors/a.git'",
+        "error: file /s/pack-1.pack is far too short to be a packfile",
+        "error: inflate: data stream error (incorrect header check)",
+        "fatal: bad object refs/remotes/origin/main",
+        "fatal: unable to read tree (0123)",
+        "error: object file .git/objects/0a/bc is empty",
+    ],
+)
+def test_damage_is_told_by_git_s_words(said: str) -> None:
+    """What git prints about its own files is told from refusals."""
+    assert looks_damaged(said)
+    assert not looks_damaged("fatal: could not read Username for 'https://example.org'")
+    assert not looks_damaged("fatal: unable to access 'https://example.org/': Could not resolve host")
+
+
+@contextmanager
+def living_git(folder: Path) -> Iterator["subprocess.Popen[bytes]"]:
+    """Run a git that waits in a folder."""
+    process = subprocess.Popen(
+        ["git", "hash-object", "--stdin"], cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_a_lock_of_a_dead_git_does_not_stop_the_engine(place: Place, env: dict[str, str]) -> None:
+    """Locks left in mirror and vault are removed by who may: the holder of the engine's own lock."""
+    for folder, names in ((place.mirror, ("packed-refs.lock", "config.lock")), (place.vault, ("config.lock",))):
+        folder.mkdir(exist_ok=True)
+        for name in names:
+            (folder / name).touch()
+    (place.mirror / "refs/remotes/origin/main.lock").touch()
+    refresh_mirror(place.mirror, Remote(place.origin, env))
+    prepare(place)
+    assert not list(place.mirror.rglob("*.lock"))
+    assert not (place.vault / "config.lock").exists()
+
+
+def test_a_lock_of_a_living_git_is_respected(place: Place) -> None:
+    """While a git works in the worktree its lock stays, and the error names the process."""
+    dot_git = place.worktree / ".git"
+    (dot_git / "index.lock").touch()
+    with living_git(place.worktree) as process:
+        with pytest.raises(GitBusyError, match=str(process.pid)) as refused:
+            clear_stale_locks(dot_git, place.worktree)
+        assert "index.lock" in refused.value.message
+    assert (dot_git / "index.lock").exists()
+    clear_stale_locks(dot_git, place.worktree)
+    assert not (dot_git / "index.lock").exists()
+
+
+def test_a_lock_that_a_program_has_open_is_respected(place: Place) -> None:
+    """Not only git writes repositories: whoever has a lock open holds it."""
+    lock = place.worktree / ".git" / "index.lock"
+    lock.touch()
+    with lock.open() as held, subprocess.Popen(["sleep", "60"], stdin=held) as process:
+        try:
+            with pytest.raises(GitBusyError, match=str(process.pid)):
+                clear_stale_locks(place.worktree / ".git", place.worktree)
+        finally:
+            process.kill()
+    assert lock.exists()

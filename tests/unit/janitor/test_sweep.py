@@ -1,0 +1,241 @@
+"""What a pass of the janitor removes, and what it never touches."""
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from fakes.pictures import picture, restored_picture
+from fakes.repositories import Origin, git_env, make_origin
+
+from septet.agents.runs import Runs
+from septet.git.address import parse_address
+from septet.git.place import Place
+from septet.git.snapshots.restore import restore
+from septet.git.snapshots.take import seed, take
+from septet.git.snapshots.vault import find, list_snapshots, prepare, vault_at, verify
+from septet.git.workspace import open_workspace
+from septet.janitor.sweep import Sweep
+from septet.janitor.terms import Fate, Swept, Terms
+from septet.state import StateDir
+
+LIMIT_BYTES = 1 << 20
+TERMS = Terms(
+    workspaces_days=14, runs_days=30, snapshots_days=90, mirrors_days=14, ignored_limit_bytes=LIMIT_BYTES
+)
+
+
+@dataclass
+class Home:
+    """A host with work orders whose ends a test tells."""
+
+    state: StateDir
+    origin: Origin
+    env: dict[str, str]
+    fates: dict[str, Fate] = field(default_factory=dict)
+    asked: list[str] = field(default_factory=list)
+
+    def open(self, order_id: str) -> Place:
+        """Open a workspace in which an agent has worked, and leave files of a run."""
+        address = parse_address(str(self.origin.bare))
+        place = open_workspace(self.state, address, order_id, first_run_id="run", env=self.env)
+        prepare(place)
+        seed(place, ignored_limit_bytes=LIMIT_BYTES)
+        (place.worktree / "work.txt").write_text(f"work of {order_id}\n")
+        run = self.state.runs / order_id / "5-implement_plan-1"
+        run.mkdir(parents=True)
+        (run / "stdout.jsonl").write_text("{}\n")
+        self.fates[order_id] = Fate("closed", datetime.now(UTC))
+        return place
+
+    def sweep(self, days: float, terms: Terms = TERMS, go_on: Callable[[], bool] = lambda: True) -> Swept:
+        """Make a pass so many days from now."""
+        now = datetime.now(UTC) + timedelta(days=days)
+        return Sweep(self.state, terms, self.env, self._ask, now, go_on).run()
+
+    def _ask(self, order_id: str) -> Fate:
+        self.asked.append(order_id)
+        return self.fates.get(order_id, Fate("unknown"))
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    state = StateDir(tmp_path / "state")
+    state.prepare()
+    origin = make_origin(tmp_path / "origins")
+    origin.push({"README.md": "# Sample\n", ".gitignore": "dist/\n"})
+    return Home(state, origin, git_env(tmp_path / "home"))
+
+
+def names(swept: Swept) -> list[tuple[str, str]]:
+    """Return what was removed: kind and name."""
+    return [(thing.kind, thing.name) for thing in swept.removed]
+
+
+def test_a_workspace_goes_when_its_time_is_over_and_its_last_state_is_kept(home: Home, tmp_path: Path) -> None:
+    """Fourteen days after the end a worktree goes; a verified snapshot holds every byte of it."""
+    place = home.open("wo-1")
+    before = picture(place.worktree)
+    assert names(home.sweep(13.9)) == []
+    assert place.worktree.exists()
+
+    swept = home.sweep(14.1)
+
+    assert names(swept) == [("workspace", "wo-1")]
+    assert not place.worktree.exists()
+    (thing,) = swept.removed
+    assert thing.snapshot is not None
+    snapshot = find(vault_at(place), thing.snapshot)
+    verify(vault_at(place), snapshot)
+    assert thing.size_bytes == snapshot.size_bytes > 0
+    restore(vault_at(place), snapshot, tmp_path / "back")
+    assert restored_picture(tmp_path / "back", before) == before
+    assert (home.state.runs / "wo-1").exists()
+    assert names(home.sweep(14.2)) == []
+
+
+def test_everything_goes_in_its_turn(home: Home) -> None:
+    """Worktree, runs, snapshots, and with the last of them mirror and vault; what is there for longer stays so long."""
+    place = home.open("wo-1")
+    assert names(home.sweep(14.1)) == [("workspace", "wo-1")]
+    assert ("runs", "wo-1") in names(home.sweep(30.1))
+    every = [one.name for one in list_snapshots(vault_at(place))]
+    assert names(home.sweep(89.9)) == []
+    swept = home.sweep(91)
+    assert names(swept) == [*(("snapshot", name) for name in every), ("mirror", place.mirror.name)]
+    assert swept.refused == ()
+    assert not place.mirror.exists()
+    assert not place.vault.exists()
+    assert list(home.state.removed.iterdir()) == []
+    assert home.open("wo-1").worktree.exists()
+
+
+def test_nothing_of_a_running_work_order_goes(home: Home) -> None:
+    """A work order that waits for years keeps all it has."""
+    place = home.open("wo-1")
+    home.fates["wo-1"] = Fate("running")
+    assert names(home.sweep(1000)) == []
+    assert (place.worktree / "work.txt").exists()
+    assert home.asked == ["wo-1"]
+
+
+def test_an_unknown_work_order_goes_by_its_age_here(home: Home) -> None:
+    """A work order that its server has forgotten is as old as what was last done for it."""
+    place = home.open("wo-1")
+    del home.fates["wo-1"]
+    assert names(home.sweep(13.9)) == []
+    assert names(home.sweep(14.1)) == [("workspace", "wo-1")]
+    assert list_snapshots(vault_at(place), "wo-1")[-1].kind == "rescue"
+
+
+def test_who_writes_is_left_alone(home: Home) -> None:
+    """While an agent or a person holds the workspace nothing of it goes, and the pass says so."""
+    place = home.open("wo-1")
+    lock = Runs(home.state.runs).lock_writer("wo-1")
+    assert lock is not None
+    try:
+        swept = home.sweep(31)
+    finally:
+        os.close(lock)
+    assert names(swept) == []
+    assert {thing.kind for thing in swept.refused} == {"workspace", "runs"}
+    assert "works there" in swept.refused[0].why
+    assert (place.worktree / "work.txt").exists()
+
+
+def test_what_no_snapshot_holds_stays_until_a_person_says_so(home: Home) -> None:
+    """Ignored files over the limit keep their workspace; a setting lets them go."""
+    place = home.open("wo-1")
+    (place.worktree / "dist").mkdir()
+    (place.worktree / "dist/large").write_bytes(os.urandom(2 * LIMIT_BYTES))
+    swept = home.sweep(15)
+    assert names(swept) == []
+    assert "dist" in swept.refused[0].why
+    assert (place.worktree / "dist/large").exists()
+    assert names(home.sweep(15, replace(TERMS, drop_ignored=True))) == [("workspace", "wo-1")]
+
+
+def test_a_snapshot_that_is_not_whole_keeps_its_workspace(home: Home) -> None:
+    """Where the vault lost what a snapshot needs, nothing is removed."""
+    place = home.open("wo-1")
+    assert take(place, "rescue", "a test", ignored_limit_bytes=LIMIT_BYTES) is not None
+    for pack in (place.vault / "objects/pack").glob("*.pack"):
+        pack.unlink()
+    swept = home.sweep(15)
+    assert names(swept) == []
+    assert swept.refused_count == 1
+    assert (place.worktree / "work.txt").exists()
+
+
+def test_links_are_not_followed(home: Home, tmp_path: Path) -> None:
+    """A link in a worktree goes as a link; one in the place of a folder is refused."""
+    theirs = tmp_path / "theirs"
+    theirs.mkdir()
+    (theirs / "precious").write_text("theirs")
+    place = home.open("wo-1")
+    (place.worktree / "out").symlink_to(theirs)
+    assert names(home.sweep(15)) == [("workspace", "wo-1")]
+    home.open("wo-2").worktree.rename(tmp_path / "moved")
+    (home.state.workspaces / "wo-2").symlink_to(theirs)
+    runs = home.state.runs / "wo-2"
+    runs.rename(tmp_path / "moved-runs")
+    runs.symlink_to(theirs)
+    swept = home.sweep(31)
+    assert {thing.kind for thing in swept.refused if thing.name == "wo-2"} == {"workspace", "runs"}
+    assert [path.name for path in theirs.iterdir()] == ["precious"]
+
+
+def test_what_is_not_ours_is_not_touched(home: Home) -> None:
+    """A folder that no work order opened stays where it is."""
+    home.open("wo-1")
+    other = home.state.workspaces / "a-person-s"
+    other.mkdir()
+    (other / "file").write_text("theirs")
+    home.sweep(1000)
+    assert (other / "file").read_text() == "theirs"
+
+
+def test_an_interrupted_pass_is_gone_on_with(home: Home) -> None:
+    """A pass that has to stop says so, and the next one removes the rest, also what was half gone."""
+    home.open("wo-1")
+    home.open("wo-2")
+    answers = iter([True, False])
+    swept = home.sweep(15, go_on=lambda: next(answers))
+    assert names(swept) == [("workspace", "wo-1")]
+    assert "interrupted" in swept.note
+    half = home.state.workspaces / "wo-1~removed"
+    half.mkdir()
+    (half / "rest").write_text("rest")
+    assert names(home.sweep(15)) == [("workspace", "wo-2")]
+    assert not half.exists()
+
+
+@contextmanager
+def folders_looked_into() -> Iterator[set[str]]:
+    """Give the folders that this process lists for as long as the block lasts."""
+    seen: set[str] = set()
+    on = [True]
+
+    def hear(event: str, args: tuple[object, ...]) -> None:
+        if on and event in {"os.scandir", "os.listdir"}:
+            seen.add(str(args[0]))
+
+    sys.addaudithook(hear)
+    try:
+        yield seen
+    finally:
+        on.clear()
+
+
+def test_files_of_worktrees_that_stay_cost_nothing(home: Home) -> None:
+    """No worktree, run or mirror is looked into as long as it is not removed: a million files cost what one does."""
+    place = home.open("wo-1")
+    with folders_looked_into() as seen:
+        home.sweep(1)
+    inside = (str(place.worktree), str(place.mirror), str(home.state.runs / "wo-1"))
+    assert seen
+    assert not [folder for folder in seen if folder.startswith(inside)]

@@ -1,0 +1,122 @@
+"""The janitor's workflow and schedule on a real server, over a real host."""
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from fakes.repositories import Origin, make_origin
+from fakes.step_lab import settings_of
+from temporalio.client import Client
+from temporalio.worker import Worker
+
+from activities.sweep_host import SweepHost
+from septet.contracts.steps import OpenWorkspace
+from septet.janitor.terms import Swept
+from septet.settings import Settings
+from workers.janitor import schedule_id, schedule_janitor
+from workers.registry import Parts, parts_of
+from workflows.janitor import Janitor
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+@pytest.fixture
+def origin(tmp_path: Path) -> Origin:
+    origin = make_origin(tmp_path / "origins")
+    origin.push({"README.md": "# Sample\n"})
+    return origin
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def host(tmp_path: Path) -> AsyncIterator[Parts]:
+    """A host that keeps nothing for long, with queues of its own."""
+    settings = settings_of(tmp_path)
+    own = {"task_queue": f"q-{uuid.uuid4().hex[:8]}", "keep_workspaces_days": 0.0, "keep_runs_days": 0.0}
+    async with parts_of(
+        Settings.model_validate({**settings.model_dump(), **own, "environ": settings.environ})
+    ) as parts:
+        yield parts
+
+
+def worker(client: Client, host: Parts, days_ahead: float = 0.0) -> Worker:
+    """Return a worker for the host's janitor, whose clock may be ahead."""
+    sweep = SweepHost(host.host, lambda: datetime.now(UTC) + timedelta(days=days_ahead))
+    return Worker(client, task_queue=host.host_queue, activities=[sweep.run])
+
+
+async def swept(client: Client, host: Parts) -> Swept:
+    """Let one pass be made."""
+    queue = host.host.settings.task_queue
+    async with Worker(client, task_queue=queue, workflows=[Janitor]):
+        handle = await client.start_workflow(Janitor.run, host.host_queue, id=uuid.uuid4().hex, task_queue=queue)
+        return await asyncio.wait_for(handle.result(), 60)
+
+
+async def opened(client: Client, host: Parts, origin: Origin, *, closed: bool) -> str:
+    """Open the workspace of a work order that the server knows, running or closed, and return its id."""
+    order_id = f"wo-{uuid.uuid4().hex[:8]}"
+    handle = await client.start_workflow("WorkOrder", id=order_id, task_queue="nobody-serves-this")
+    await asyncio.to_thread(
+        _open,
+        host,
+        OpenWorkspace(work_order_id=order_id, repository=str(origin.bare), title="T", agent="scripted"),
+    )
+    if closed:
+        await handle.terminate()
+    return order_id
+
+
+def _open(host: Parts, asked: OpenWorkspace) -> None:
+    from activities.workspaces import Workspaces
+
+    Workspaces(host.host)._open(asked, "run-1")
+
+
+async def test_a_pass_removes_what_closed_and_keeps_what_runs(client: Client, host: Parts, origin: Origin) -> None:
+    """The first pass on a host only notes; the next one asks the server and removes what it says is closed."""
+    running = await opened(client, host, origin, closed=False)
+    closed = await opened(client, host, origin, closed=True)
+    workspaces = host.host.state.workspaces
+    async with worker(client, host):
+        first = await swept(client, host)
+        assert (first.removed, first.host) == ((), host.host_id)
+        assert "first pass" in first.note
+        assert (workspaces / closed).exists()
+        second = await swept(client, host)
+    assert [thing.name for thing in second.removed if thing.kind == "workspace"] == [closed]
+    assert not (workspaces / closed).exists()
+    assert (workspaces / running / "README.md").exists()
+    await client.get_workflow_handle(running).terminate()
+
+
+async def test_a_clock_that_jumped_removes_nothing(client: Client, host: Parts, origin: Origin) -> None:
+    """On a host whose clock is a year ahead of the server's nothing is old."""
+    closed = await opened(client, host, origin, closed=True)
+    async with worker(client, host, days_ahead=400.0):
+        await swept(client, host)
+        told = await swept(client, host)
+    assert told.removed == ()
+    assert "clock" in told.note
+    assert (host.host.state.workspaces / closed).exists()
+
+
+async def test_the_schedule_of_a_host_is_made_once(client: Client, host: Parts, origin: Origin) -> None:
+    """A second worker of the host, and one that is started again, leave the schedule as it is; a trigger sweeps."""
+    settings = host.host.settings
+    for _ in (1, 2):
+        await schedule_janitor(client, settings, host.host_id, host.host_queue)
+    handle = client.get_schedule_handle(schedule_id(host.host_id))
+    queue = settings.task_queue
+    async with worker(client, host), Worker(client, task_queue=queue, workflows=[Janitor]):
+        await handle.trigger()
+        async with asyncio.timeout(60):
+            while not (await handle.describe()).info.recent_actions:  # noqa: ASYNC110 -- it can only be asked
+                await asyncio.sleep(0.05)
+            action = (await handle.describe()).info.recent_actions[0].action
+            told: Swept = await client.get_workflow_handle(action.workflow_id, result_type=Swept).result()  # type: ignore[attr-defined]
+    assert told.host == host.host_id
+    await handle.delete()
