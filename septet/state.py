@@ -50,7 +50,9 @@ class StateDir:
     @property
     def hidden(self) -> tuple[Path, ...]:
         """The folders that no confined agent sees."""
-        return (self.vaults, self.runs, self.tokens, self.runner)
+        return (self.vaults, self.runs, self.tokens, self.runner, self.removed)
+
+    @property
     def removed(self) -> Path:
         """What the janitor is about to remove: nothing of it is needed any more."""
         return self.root / "removed"
