@@ -50,7 +50,7 @@ class StateDir:
     @property
     def hidden(self) -> tuple[Path, ...]:
         """The folders that no confined agent sees."""
-        return (self.vaults, self.runs, self.tokens, self.runner, self.removed)
+        return (self.vaults, self.runs, self.tokens, self.runner)
 
     @property
     def removed(self) -> Path:
