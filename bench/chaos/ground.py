@@ -30,6 +30,7 @@ from workers.server import Ports, embedded_server, free_port
 _ORIGINS = 2
 _TRIES = 20
 _SAID_CHARACTERS = 600
+_REFUSAL = b'{"ok": false'
 _STOP_SECONDS = 60.0
 _AGENT = '#!/bin/sh\nexec "{python}" -I -S "{program}" "$@"\n'
 
@@ -117,7 +118,7 @@ class Worker:
                     stdout=subprocess.PIPE, stderr=log, start_new_session=True,
                 )  # fmt: skip
             self.pid = Pid.of(self._process.pid)
-            if await asyncio.to_thread(_said_something, self._process):
+            if await asyncio.to_thread(_came_to_serve, self._process):
                 self.ready_at = time.time()
                 return
             await asyncio.to_thread(self._process.wait)
@@ -139,8 +140,10 @@ class Worker:
             self._process.stdout.close()
 
 
-def _said_something(process: "subprocess.Popen[bytes]") -> bool:
-    return process.stdout is not None and process.stdout.readline() != b""
+def _came_to_serve(process: "subprocess.Popen[bytes]") -> bool:
+    """Wait for a worker's first line: that it is ready, or why it cannot be."""
+    line = process.stdout.readline() if process.stdout is not None else b""
+    return line != b"" and not line.startswith(_REFUSAL)
 
 
 @dataclass
