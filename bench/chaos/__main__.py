@@ -21,6 +21,7 @@ from septet.settings import Settings
 
 _TERMINATED = 143
 """128 + SIGTERM, as a shell says it."""
+_MANY = 10_000
 _FILE_COLUMNS = 180
 """The table's width where no terminal tells one."""
 
@@ -62,9 +63,10 @@ def _summary(side: str, account: Account) -> str:
 
 def _plan(asked: argparse.Namespace) -> Plan:
     rolling = asked.kinds == ("worker-rolling",)
+    runs = asked.runs or (Plan.runs if asked.minutes is None else _MANY)
     return Plan(
-        runs=asked.runs,
-        at_once=asked.at_once or (asked.runs if rolling else Plan.at_once),
+        runs=runs,
+        at_once=asked.at_once or (Plan.runs if rolling else Plan.at_once),
         seed=asked.seed,
         kinds=asked.kinds,
         every_seconds=asked.every_seconds,
@@ -78,7 +80,7 @@ def _plan(asked: argparse.Namespace) -> Plan:
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="chaos", description="Kill at random, and see that nothing is lost.")
-    parser.add_argument("--runs", type=int, default=20, help="work orders (default: 20)")
+    parser.add_argument("--runs", type=int, help="work orders (20; with --minutes: as many as it takes)")
     parser.add_argument("--minutes", type=float, help="start no work order after so long")
     parser.add_argument("--at-once", type=int, help="work orders at once (default: 8; rolling: all)")
     parser.add_argument("--seed", type=int, default=7, help="of the hand that kills (default: 7)")
