@@ -57,7 +57,7 @@ async def _left(running: asyncio.Task[StepResult], environment: ActivityEnvironm
 async def test_a_tool_that_outlives_its_killed_supervisor_is_swept_before_the_agent_goes_on(lab: StepLab) -> None:
     """A tool in a session of its own is found by the run's mark, and the resumed agent is alone in the worktree."""
     running, _, run = await _at_work(lab)
-    assert len(carriers(mark_of(run))) >= 2
+    assert len(carriers(mark_of(run))) >= 2  # agent and tool; a sandbox has two processes of its own
     os.kill(supervisor_of(run), signal.SIGKILL)
     done = await running
     assert (done.verdict, done.result_text, done.recovered_by) == (Verdict.DONE, "Alone.", "resume")
@@ -80,7 +80,7 @@ async def test_a_living_agent_of_a_cancelled_work_order_is_ended_by_its_host(lab
     """What its step could not do is done by an activity of its own: agent and tool are dead, and the facts are told."""
     running, environment, run = await _at_work(lab)
     await _left(running, environment)
-    assert len(carriers(mark_of(run))) >= 2
+    assert len(carriers(mark_of(run))) >= 2  # agent and tool; a sandbox has two processes of its own
     ended = await lab.end_work(Step.IMPLEMENT_PLAN)
     assert (ended.verdict, ended.agent_starts, ended.run) == (Verdict.CANCELLED, 1, run.name)
     assert carriers(mark_of(run)) == []
