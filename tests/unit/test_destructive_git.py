@@ -46,6 +46,9 @@ MAY_DESTROY = {
         "shutil.rmtree(clone, ignore_errors=True)",
         "mirror.run('read-tree', '-m', '-u', place.base_sha, timeout_seconds=_CHECKOUT_SECONDS)",
     ),
+    # Into a new folder as well, where a workspace moves to; and the loser of a race for a checkpoint remote.
+    "septet/git/move.py": ("shutil.rmtree(fresh, ignore_errors=True)", "shutil.rmtree(fresh)"),
+    "septet/git/checkpoint_remote.py": ("shutil.rmtree(unfinished)",),
     # The engine's own: an unfinished mirror, one that was fetched to mend another, and a view that is made again.
     "septet/git/mirror.py": ("shutil.rmtree(unfinished, ignore_errors=True)",),
     "septet/git/damage.py": (
