@@ -2,7 +2,7 @@
 
 import errno
 import os
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -34,7 +34,7 @@ def told(error: SeptetError | OSError, root: Path) -> SeptetError:
     message = error.message if isinstance(error, SeptetError) else _said_by(error)
     if _is_full(error, root):
         return DiskFullError(f"The disk of {root} is full: {_room(root)}. {message}")
-    if _is_read_only(error):
+    if _is_read_only(error, root):
         return DiskReadOnlyError(f"The disk of {root} is read-only. {message}")
     return error if isinstance(error, SeptetError) else MachineFailedError(message)
 
@@ -46,14 +46,23 @@ def _said_by(error: OSError) -> str:
 
 def _is_full(error: SeptetError | OSError, root: Path) -> bool:
     """Say whether no room is the cause. An agent cannot tell why it ended: there the disk itself is asked."""
-    if any(cause.errno in _FULL for cause in _causes(error)) or any(said in str(error) for said in _SAID_FULL):
+    if _is_caused_by(error, _FULL):
         return True
-    is_agents = isinstance(error, AgentError) and not isinstance(error, (AgentApiError, AgentApiUnavailableError))
-    return is_agents and _has_no_room(root)
+    if isinstance(error, AgentError):
+        told_by_api = isinstance(error, (AgentApiError, AgentApiUnavailableError))
+        return not told_by_api and _has_no_room(root)
+    return any(said in str(error) for said in _SAID_FULL)
 
 
-def _is_read_only(error: SeptetError | OSError) -> bool:
-    return any(cause.errno == errno.EROFS for cause in _causes(error)) or _SAID_READ_ONLY in str(error)
+def _is_read_only(error: SeptetError | OSError, root: Path) -> bool:
+    """Say whether a disk that takes no write is the cause; an agent's own words are no proof of it either."""
+    if _is_caused_by(error, {errno.EROFS}):
+        return True
+    return _takes_no_write(root) if isinstance(error, AgentError) else _SAID_READ_ONLY in str(error)
+
+
+def _is_caused_by(error: SeptetError | OSError, numbers: Container[int | None]) -> bool:
+    return any(cause.errno in numbers for cause in _causes(error))
 
 
 def _causes(error: BaseException | None) -> Iterator[OSError]:
@@ -71,6 +80,13 @@ def _has_no_room(root: Path) -> bool:
         return False
     no_inodes = facts.f_files > 0 and facts.f_favail == 0
     return no_inodes or facts.f_bavail * facts.f_frsize < _NEARLY_NOTHING_BYTES
+
+
+def _takes_no_write(root: Path) -> bool:
+    try:
+        return bool(os.statvfs(root).f_flag & os.ST_RDONLY)
+    except OSError:
+        return False
 
 
 def _room(root: Path) -> str:

@@ -1,8 +1,11 @@
 """What a dead process or a broken disk left in the way of a step."""
 
+import asyncio
+import shutil
 from pathlib import Path
 
 import pytest
+from fakes.agent_lab import wait_until
 from fakes.repositories import git
 from fakes.step_lab import IMPLEMENTED, StepLab
 from temporalio.exceptions import ApplicationError
@@ -24,17 +27,22 @@ async def test_a_lock_that_a_dead_agent_s_git_left_does_not_stop_the_next_agent(
 async def test_a_mirror_that_breaks_under_a_step_is_mended_and_the_agent_paid_once(lab: StepLab) -> None:
     """A step whose evidence meets a broken mirror is tried again on one that was fetched anew, without an agent."""
     await lab.open_to(Step.IMPLEMENT_PLAN)
-    mirror = lab.place.mirror
+    ready, broken = lab.root / "ready", lab.root / "broken"
     lab.agent(f"""
 write('src/app.py', 'fixed')
-import shutil
-for name in os.listdir({str(mirror / "objects")!r}):
-    if len(name) == 2:
-        shutil.rmtree(os.path.join({str(mirror / "objects")!r}, name))
+open({str(ready)!r}, 'w').close()
+bound = time.monotonic() + 60
+while not os.path.exists({str(broken)!r}) and time.monotonic() < bound:
+    time.sleep(0.01)
 answer({IMPLEMENTED!r})
 """)
+    running = asyncio.ensure_future(lab.run(Step.IMPLEMENT_PLAN))
+    await wait_until(ready.exists)
+    for folder in (lab.place.mirror / "objects").glob("??"):
+        shutil.rmtree(folder)
+    broken.touch()
     with pytest.raises(ApplicationError) as failed:
-        await lab.run(Step.IMPLEMENT_PLAN)
+        await running
     assert (failed.value.type, failed.value.non_retryable) == ("MirrorMended", False)
     result = await lab.run(Step.IMPLEMENT_PLAN)
     assert (result.verdict, result.recovered_by, result.agent_starts) == (Verdict.DONE, "read", 1)

@@ -51,6 +51,7 @@ class JumpedSupervisor(Supervisor):
 
 class Limits:
     wall_seconds, idle_seconds, orphan_seconds, grace_seconds = 3600.0, 600.0, 1800.0, 2.0
+    confined = False
 
 
 @pytest.mark.parametrize(("ago", "cause"), [(599.0, ""), (601.0, "idle_limit"), (3601.0, "wall_limit")])

@@ -1,0 +1,45 @@
+"""Whether a disk is behind an error: by the machine's own errors and git's words, never by an agent's."""
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from septet.disk import told
+from septet.errors import (
+    AgentCrashedError,
+    DiskFullError,
+    DiskReadOnlyError,
+    GitError,
+    MachineFailedError,
+    SeptetError,
+)
+
+FULL, READ_ONLY = os.strerror(errno.ENOSPC), os.strerror(errno.EROFS)
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (GitError(f"error: file write error: {FULL}"), DiskFullError),
+        (GitError(f"fatal: cannot create directory: {READ_ONLY}"), DiskReadOnlyError),
+        (OSError(errno.ENOSPC, FULL, "x"), DiskFullError),
+        (OSError(errno.EROFS, READ_ONLY, "x"), DiskReadOnlyError),
+        (OSError(errno.EIO, "Input/output error", "x"), MachineFailedError),
+        (AgentCrashedError(f"The agent ended with 1 and said: {FULL}"), AgentCrashedError),
+        (AgentCrashedError(f"The agent ended with 1 and said: {READ_ONLY}"), AgentCrashedError),
+    ],
+)
+def test_the_machine_and_git_are_believed_and_agents_are_not(
+    tmp_path: Path, error: SeptetError | OSError, kind: type[SeptetError]
+) -> None:
+    """An agent in a sandbox may well meet a read-only file: that says nothing of the disk, which has room here."""
+    assert type(told(error, tmp_path)) is kind
+
+
+def test_a_machine_s_error_behind_an_agent_s_is_believed(tmp_path: Path) -> None:
+    """What kept an agent from starting is the machine's own word."""
+    error = AgentCrashedError("The agent was not started.")
+    error.__cause__ = OSError(errno.EROFS, READ_ONLY, "x")
+    assert type(told(error, tmp_path)) is DiskReadOnlyError
