@@ -71,11 +71,11 @@ def _at_limit(end: ExitRecord) -> Ending | None:
 
 def _by_others(end: ExitRecord) -> Ending | None:
     if end.cause == "ended":
-        return Ending("cancelled", end.why, f"The agent was ended: {end.why}.")
+        return _interrupted(end.why, f"The agent was ended: {end.why}.")
     if end.cause == "orphan_limit":
-        return Ending("cancelled", "orphan_limit", "The agent was ended: no worker had followed it for too long.")
+        return _interrupted("orphan_limit", "The agent was ended: no worker had followed it for too long.")
     if end.cause == "terminated":
-        return Ending("cancelled", "terminated", "The agent's supervisor was told to end, and ended the agent.")
+        return _interrupted("terminated", "The agent's supervisor was told to end, and ended the agent.")
     if end.cause == "lost":
         return _lost(end)
     if end.cause == "not_started":
@@ -85,9 +85,13 @@ def _by_others(end: ExitRecord) -> Ending | None:
     return None
 
 
+def _interrupted(kind: str, message: str) -> Ending:
+    return Ending("cancelled", kind, message, retryable=True, retry_after_seconds=1.0)
+
+
 def _lost(end: ExitRecord) -> Ending:
     if end.why == RESTARTED:
-        return Ending("cancelled", RESTARTED, "The machine or the container that the agent ran in ended.")
+        return _interrupted(RESTARTED, "The machine or the container that the agent ran in ended.")
     return Ending("crashed", "lost", "The agent's supervisor was killed, and the agent with it.")
 
 

@@ -36,7 +36,7 @@ def failure_of(
     """
     message = f"{outcome.message} The run's files are in {run.folder}."
     remedy = outcome.remedy or _RETRY
-    if outcome.retryable:
+    if outcome.retryable and not crashed_again:
         wait = (outcome.retry_after_seconds or 1.0) * 2 ** min(starts.count("waited"), 10)
         longest = max(_LONGEST_WAIT_SECONDS, outcome.retry_after_seconds or 0.0)
         kind = AgentApiUnavailableError if outcome.ended == "api_error" else AgentCrashedError

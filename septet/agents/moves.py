@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from septet.agents.endings import CANCELLED, PAUSED
+from septet.agents.endings import CANCELLED, PAUSED, SUPERSEDED
 from septet.agents.outcome import Outcome
 
 Because = Literal["first", "crashed", "rerun", "limit", "context", "waited", "interrupted"]
@@ -76,12 +76,19 @@ def next_move(
     if last.answered or (last.ended, last.kind) == ("cancelled", CANCELLED):
         return Accept()
     if last.ended == "cancelled" and (last.kind == PAUSED or starts.count("interrupted") < _INTERRUPTIONS_BORNE):
-        return Accept() if seen_now else Start("interrupted", last.session_id)
+        return _after_interruption(last, seen_now=seen_now)
     if last.ended == "api_error":
         return _after_api_error(starts, last, seen_now=seen_now)
     if last.ended == "limit":
         return _after_limit(starts, last)
     return _after_crash(starts, last if resumes_after_kill else replace(last, session_id=None), seen_now=seen_now)
+
+
+def _after_interruption(last: Outcome, *, seen_now: bool) -> Move:
+    """Whoever ended it may not be done yet: the next attempt goes on. A superseded attempt is refused by its lease."""
+    if not seen_now:
+        return Start("interrupted", last.session_id)
+    return Accept() if last.kind == SUPERSEDED else GiveUp()
 
 
 def _after_api_error(starts: Sequence[Because], last: Outcome, *, seen_now: bool) -> Move:

@@ -67,6 +67,21 @@ def test_a_killed_runner_costs_its_agent_the_seconds_alone(team: Septet, origin:
     assert (resumed["recovered_by"], len(team.runs("wo-resumed"))) == ("resume", 8)
 
 
+def test_a_runner_that_is_restarted_costs_its_agent_no_answer(team: Septet, origin: Origin) -> None:
+    """Told to end, it ends its agent; the worker that followed it resumes the session, and asks for no answer before."""
+    with team.serving("runner") as first, team.serving("worker"):
+        begin(team, origin, "wo-restarted")
+        stream = team.state / "runs" / "wo-restarted" / "5-implement_plan-1" / "stdout.jsonl"
+        until(lambda: stream.exists() and stream.stat().st_size)
+        assert first.end(signal.SIGTERM) == 0
+        with team.started("runner"):
+            task = team.closed("wo-restarted")
+    assert task["status"] == "completed"
+    resumed = next(step for step in task["steps"] if step["step"] == "implement_plan")
+    assert resumed["recovered_by"] == "resume"
+    assert [name for name in team.runs("wo-restarted") if "finalizer" in name] == []
+
+
 def test_a_second_runner_is_refused(team: Septet) -> None:
     """The error names the state directory, and the exit code says that it is running already; doctor sees one."""
     assert _runner_check(team)["status"] == "warning"
