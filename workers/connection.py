@@ -10,6 +10,7 @@ from temporalio.service import RPCError
 from septet.errors import ServerNotReachedError
 from septet.settings import Settings
 from septet.state import StateDir
+from workers.runtime import quiet_runtime
 from workers.server import read_server_file
 
 DEFAULT_ADDRESS: Final = "127.0.0.1:7233"
@@ -25,7 +26,7 @@ async def connect(settings: Settings, *, address: str | None = None, identity: s
     if identity is not None:
         found["identity"] = identity
     try:
-        return await Client.connect(**found, data_converter=pydantic_data_converter)
+        return await Client.connect(**found, data_converter=pydantic_data_converter, runtime=quiet_runtime())
     except (RuntimeError, RPCError) as error:
         message = f"No Temporal server answers at {found['target_host']} ({why}): {_first_line(error)}"
         raise ServerNotReachedError(message) from error

@@ -24,6 +24,7 @@ from temporalio.service import RPCError
 from septet import processes
 from septet.errors import AlreadyRunningError, NotFoundError, SeptetError, ServerNotReachedError, UsageError
 from septet.state import StateDir
+from workers.runtime import quiet_runtime
 from workflows.search_attributes import ALL
 
 READY_WITHIN_SECONDS: Final = 30.0
@@ -217,7 +218,7 @@ async def _wait_until_ready(told: ServerFile, process: subprocess.Popen[bytes], 
     deadline = asyncio.get_running_loop().time() + READY_WITHIN_SECONDS
     while asyncio.get_running_loop().time() < deadline and process.poll() is None:
         with contextlib.suppress(RPCError, RuntimeError):
-            client = await Client.connect(told.address)
+            client = await Client.connect(told.address, runtime=quiet_runtime())
             await client.count_workflows()
             return
         await asyncio.sleep(0.05)

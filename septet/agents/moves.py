@@ -85,7 +85,7 @@ def next_move(
 
 
 def _after_interruption(last: Outcome, *, seen_now: bool) -> Move:
-    """Whoever ended it may not be done yet: the next attempt goes on. A superseded attempt is refused by its lease."""
+    """Whoever ended it may not be done yet: the next attempt goes on; a superseded one is refused by its lease."""
     if not seen_now:
         return Start("interrupted", last.session_id)
     return Accept() if last.kind == SUPERSEDED else GiveUp()

@@ -92,7 +92,7 @@ def port() -> int:
 
 
 def test_workers_find_an_external_server_again(tmp_path: Path, origin: Origin, port: int) -> None:
-    """Results that came while the server was dead arrive when it is back, and the work order completes."""
+    """Results that came while the server was dead arrive when it is back; what is told of it is told on stderr."""
     host = Host.at(f"127.0.0.1:{port}", tmp_path / "host")
     go = host.scenario("wo-external", implement_plan={"waits": True})
     with external_server(tmp_path, port) as server:
@@ -103,6 +103,8 @@ def test_workers_find_an_external_server_again(tmp_path: Path, origin: Origin, p
             server.kill()
             go.touch()
             until((host.septet.state / "runs" / "wo-external" / "5-implement_plan-1" / "exit.json").exists)
+            until(lambda: any("retried" in line for line in worker.errors))
+            assert len(worker.lines) == 1, "stdout is for the one JSON object"
             assert worker.process.poll() is None
             with external_server(tmp_path, port):
                 until(lambda: host.septet("board", "--json").code == 0)
