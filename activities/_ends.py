@@ -4,8 +4,11 @@ from typing import Final
 
 import structlog
 from temporalio import activity
+from temporalio.api.enums.v1 import PendingActivityState
 from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
+
+from septet.agents.runs import RunKey
 
 CLOSED: Final = "The work order was closed from outside."
 CANCELLED: Final = "The work order was cancelled."
@@ -46,3 +49,17 @@ async def is_closed(client: Client, order_id: str, *, when_unknown: bool = True)
         _log.warning("work_order_not_described", work_order_id=order_id, error=error.message)
         return False
     return description.status not in (None, WorkflowExecutionStatus.RUNNING)
+
+
+async def is_paused(client: Client, key: RunKey) -> bool:
+    """Say whether a person has paused an activity that nobody carries out; one that cannot be asked about is not."""
+    try:
+        description = await client.get_workflow_handle(key.workflow_id, run_id=key.run_id).describe()
+    except RPCError as error:
+        _log.warning("work_order_not_described", work_order_id=key.workflow_id, error=error.message)
+        return False
+    return any(
+        pending.activity_id == key.activity_id
+        and pending.state == PendingActivityState.PENDING_ACTIVITY_STATE_PAUSED
+        for pending in description.raw_description.pending_activities
+    )

@@ -23,6 +23,7 @@ from temporalio.exceptions import ApplicationError, WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 
 from clients._closed import task_of_closed, task_of_row
+from clients._pending import waiting_for
 from septet.contracts.names import ORDER_ID, Status, Step
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.task import Move, Task
@@ -115,6 +116,14 @@ class WorkOrders:
         except (RPCError, WorkflowQueryFailedError):
             return ()
         return moves
+
+    async def waiting_for(self, order_id: str) -> str | None:
+        """Return what holds a work order up right now: a full disk, a pause, a host without a slot; else `None`.
+
+        Raises:
+            NotFoundError: There is no such work order.
+        """
+        return waiting_for(await self._describe(order_id))
 
     async def tasks(self, limit: int = 100) -> AsyncIterator[Task]:
         """Return the newest work orders, as far as search attributes tell."""

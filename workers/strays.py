@@ -1,4 +1,4 @@
-"""Agents that nobody will ask for again: their work order was closed unseen, or no worker followed them."""
+"""Agents that nobody asks for: their work order was closed or paused unseen, or no worker followed them."""
 
 import asyncio
 import contextlib
@@ -10,8 +10,10 @@ import structlog
 from temporalio.client import Client
 from temporalio.service import RPCError
 
-from activities._ends import CLOSED, is_closed
+from activities._ends import CLOSED, is_closed, is_paused
 from activities._room import Host
+from septet.agents.attachment import end_agent
+from septet.agents.endings import PAUSED
 from septet.agents.rest import end_all, sweep_order
 from septet.agents.runs import Run, Runs
 from septet.errors import SeptetError
@@ -54,14 +56,19 @@ def _going_on() -> Iterator[None]:
 
 
 async def end_strays(client: Client, host: Host) -> list[str]:
-    """End the agents whose work orders are closed, keep what they did, and return their runs' names.
+    """End the agents whose work orders are closed or paused, keep what they did, and return their runs' names.
 
     Temporal tells the worker that follows an agent of its work order's termination; where none did, it is asked.
     Agents of work orders that it does not know, which may be another server's, are left to their orphan limit.
+    A paused one's session and worktree stay as they are.
     """
     ended = []
     for run in await asyncio.to_thread(_living, host.means.runs):
-        if run.record is None or not await is_closed(client, run.record.key.workflow_id, when_unknown=False):
+        if run.record is None:
+            continue
+        if not await is_closed(client, run.record.key.workflow_id, when_unknown=False):
+            if await is_paused(client, run.record.key) and await _ended(run, PAUSED):
+                ended.append(run.name)
             continue
         try:
             await end_all(host.means.runs, run.folder.parent.name, _WHY)
@@ -72,6 +79,17 @@ async def end_strays(client: Client, host: Host) -> list[str]:
         await asyncio.to_thread(_keep, host, run, CLOSED)
         ended.append(run.name)
     return ended
+
+
+async def _ended(run: Run, why: str) -> bool:
+    """End one agent, and say whether it has ended."""
+    try:
+        await end_agent(run, why)
+    except SeptetError as error:
+        _log.warning("stray_not_ended", run=run.name, error=error.message)
+        return False
+    _log.warning("stray_ended", run=run.name, why=why)
+    return True
 
 
 def keep_what_was_left_alone(host: Host) -> None:

@@ -83,8 +83,9 @@ def show(order_id: str, *, address: str | None, as_json: bool) -> None:
         task = await orders.task(order_id)
         runs = runs_of(StateDir(load_settings().state_dir), order_id)
         history = [move.model_dump(mode="json") for move in await orders.history(order_id)]
-        payload = {"task": _plain(task), "runs": runs, "history": history}
-        return Reply(payload, lambda: tables.show_task(task))
+        waits = await orders.waiting_for(order_id)
+        payload = {"task": _plain(task), "runs": runs, "history": history, "waiting_for": waits}
+        return Reply(payload, lambda: tables.show_task(task, waits))
 
     _with_orders(work, address=address, as_json=as_json)
 

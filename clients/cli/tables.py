@@ -20,11 +20,11 @@ def console() -> Console:
     return Console(highlight=False, soft_wrap=False)
 
 
-def show_task(task: Task) -> None:
+def show_task(task: Task, waits: str | None = None) -> None:
     """Print a work order with its steps; what is to be copied stands on a line of its own, however long."""
     out = console()
     out.print(task_view(task))
-    for line in _task_lines(task):
+    for line in [*_task_lines(task), *([Text(f"waits for     {waits}", style="yellow")] if waits else [])]:
         out.print(line, soft_wrap=True)
 
 

@@ -128,3 +128,24 @@ def test_a_person_is_no_second_writer(served: Septet, origin: Origin) -> None:
     assert not inside.exists()
     assert served("cancel", order, "--json").json["task"]["status"] == "cancelled"
     assert served("rescue", "restore", base, "--to", inside, "--json").code == 0
+
+
+def test_a_step_that_is_paused_while_no_worker_lives_has_no_agent_once_one_does(
+    host: Host, origin: Origin
+) -> None:
+    """The next worker ends the agent of a paused step and keeps its session, with which `unpause` goes on."""
+    go = host.scenario("wo-paused-alone", classify_issue={"waits": True})
+    with host.worker() as first:
+        host.start(origin, "wo-paused-alone")
+        host.run_of("wo-paused-alone", "1-classify_issue-1")
+        first.kill()
+        which = ("--workflow-id", "wo-paused-alone", "--activity-id", "classify_issue-1")
+        assert host.temporal("activity", "pause", *which).code == 0
+        assert host.at_work("wo-paused-alone")
+        with host.worker():
+            until(lambda: not host.at_work("wo-paused-alone"))
+            assert "paused" in host.septet("show", "wo-paused-alone", "--json").json["waiting_for"]
+            go.touch()
+            assert host.temporal("activity", "unpause", *which).code == 0
+            task = host.septet.closed("wo-paused-alone")
+    assert (task["status"], task["steps"][0]["recovered_by"], task["rescues"]) == ("completed", "resume", [])

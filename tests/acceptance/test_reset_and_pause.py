@@ -57,6 +57,7 @@ def test_a_paused_step_ends_its_agent_and_goes_on_in_its_session(served: Septet,
     until(lambda: pending(served, order)["state"] == "PENDING_ACTIVITY_STATE_PAUSED")
     told = pending(served, order)["lastFailure"]
     assert told["applicationFailureInfo"]["type"] == "Paused"
+    assert "paused" in served("show", order, "--json").json["waiting_for"]
     worktree = served.state / "workspaces" / order
     assert [process for process in served.processes() if process.cwd() == str(worktree)] == []
     assert (worktree / "half.txt").read_text(encoding="utf-8") == "half done\n"

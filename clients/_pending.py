@@ -1,0 +1,29 @@
+"""What a work order waits for, by the activities that its server has pending."""
+
+from typing import Final
+
+from temporalio.api.enums.v1 import PendingActivityState
+from temporalio.api.workflow.v1 import PendingActivityInfo
+from temporalio.client import WorkflowExecutionDescription
+
+_PAUSED: Final = "it is paused; `temporal activity unpause` lets it go on"
+_NOT_TAKEN: Final = "no worker of its host has had a slot for it yet"
+_ASKS_A_HOST: Final = "probe_host"
+"""Not what the work waits for."""
+
+
+def waiting_for(description: WorkflowExecutionDescription) -> str | None:
+    """Return the activity that waits and why, in the words of its last failure; `None` where none waits."""
+    for pending in description.raw_description.pending_activities:
+        why = _why(pending) if pending.activity_type.name != _ASKS_A_HOST else None
+        if why is not None:
+            return f"{pending.activity_id}: {why}"
+    return None
+
+
+def _why(pending: PendingActivityInfo) -> str | None:
+    if pending.paused:
+        return _PAUSED
+    if pending.state != PendingActivityState.PENDING_ACTIVITY_STATE_SCHEDULED:
+        return None
+    return pending.last_failure.message or _NOT_TAKEN
