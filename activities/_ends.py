@@ -52,7 +52,7 @@ async def is_closed(client: Client, order_id: str, *, when_unknown: bool = True)
 
 
 async def is_paused(client: Client, key: RunKey) -> bool:
-    """Say whether a person has paused an activity that nobody carries out; one that cannot be asked about is not."""
+    """Say whether a person has paused an activity that nobody carries out; not where nobody can be asked."""
     try:
         description = await client.get_workflow_handle(key.workflow_id, run_id=key.run_id).describe()
     except RPCError as error:
