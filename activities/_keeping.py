@@ -36,7 +36,7 @@ class Session:
     id: str
 
 
-def keep(host: Host, place: Place, session: Session | None = None) -> tuple[str, ...]:
+def keep(host: Host, place: Place, session: Session | None = None, *, claims: bool = False) -> tuple[str, ...]:
     """Bring what is new to the checkpoint remote, where there is one; a failure is a warning, never a step's end.
 
     What could not be brought goes along with the next call.
@@ -45,11 +45,14 @@ def keep(host: Host, place: Place, session: Session | None = None) -> tuple[str,
         host: This host.
         place: The work order's place.
         session: A session that is to be gone on with, also on another host.
+        claims: The workspace was opened here anew: another host holds the work order no more.
     """
     if host.settings.checkpoint_remote is None:
         return ()
     try:
         shelf = shelf_of(host, place)
+        if claims:
+            chain.claim(place, shelf, host.id)
         chain.keep(place, shelf, host.id, _sealed(host, shelf, session) if session else {})
     except (SeptetError, OSError) as error:
         _log.warning("checkpoint_not_kept", error=str(error))

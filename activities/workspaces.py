@@ -93,7 +93,7 @@ class Workspaces:
         agent: str,
     ) -> Workspace:
         checkpoint = self._first_snapshot(place)
-        keep(self.host, place)
+        keep(self.host, place, claims=_opens_again(asked))
         return Workspace(
             work_order_id=asked.work_order_id,
             repository=address.url,
@@ -119,6 +119,12 @@ class Workspaces:
         if (standing := gather(place).standing) is not None:
             remember_standing(place, base.commit, standing)
         return base.name
+
+
+def _opens_again(asked: OpenWorkspace) -> bool:
+    """Say whether the workspace may be open on another host: by an attempt that died, or before a reset."""
+    info = activity.info()
+    return info.attempt > 1 or asked.first_run_id not in {"", info.workflow_run_id}
 
 
 def _issue(asked: OpenWorkspace, forge: Forge) -> dict[str, JsonValue]:

@@ -83,6 +83,22 @@ def take_hold(place: Place, shelf: Shelf, host: str, tip: str) -> None:
         shelf.push(vault, page.after(tip), tip)
 
 
+def claim(place: Place, shelf: Shelf, host: str) -> None:
+    """Make `host` the holder of the work order, whoever it was: its workspace was opened there last.
+
+    Raises:
+        StaleError: Somebody else was faster.
+        GitUnavailableError: The remote was not reached.
+        GitError: It refused.
+    """
+    vault = vault_at(place)
+    if shelf.tip(vault) is None:
+        return
+    kept = read_kept(vault, shelf.fetch(vault))
+    if kept.host != host:
+        take_hold(place, shelf, host, kept.commit)
+
+
 def expect_hold(place: Place, shelf: Shelf, host: str) -> None:
     """See that the work order has not moved to another host.
 

@@ -145,6 +145,23 @@ async def test_a_host_that_was_left_pushes_no_branch_and_opens_no_pull_request(
     assert origin.sha(BRANCH) == second.progress.commit_sha
 
 
+async def test_the_host_that_opened_the_workspace_last_holds_the_work_order(
+    host_of: HostOf, origin: Origin
+) -> None:
+    """Where the worker of another host died with it just opened, or a reset opens it anew, work goes on and is kept."""
+    first, second = await host_of("a"), await host_of("b")
+    await first.open_to(Step.CREATE_PULL_REQUEST)
+    second.begun["run-1", "open"] = 1
+    await second.open_to(Step.CREATE_PULL_REQUEST)
+    found = await second.run(Step.FIND_PLAN_FILE)
+    assert (found.verdict, found.warnings) == (Verdict.DONE, ())
+    result = await second.run(Step.CREATE_PULL_REQUEST)
+    assert result.verdict is Verdict.DONE
+    assert origin.sha(BRANCH) == second.progress.commit_sha
+    with pytest.raises(ApplicationError, match="has moved to host"):
+        await first.run(Step.CREATE_PULL_REQUEST)
+
+
 async def test_the_host_itself_keeps_what_it_has(host_of: HostOf) -> None:
     """A host that takes its own move changes nothing: it is there after all."""
     first = await host_of("a")
