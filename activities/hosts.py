@@ -12,11 +12,14 @@ from activities._room import Host, whereabouts
 from septet.agents.adapter import Turn
 from septet.agents.attachment import end_agent
 from septet.agents.endings import SUPERSEDED
+from septet.agents.lease import Lease
 from septet.agents.registry import adapter_for
+from septet.agents.runs import RunKey
 from septet.contracts.steps import MoveWorkspace, Workspace
 from septet.errors import WorkspaceError
 from septet.git.address import parse_address
 from septet.git.destroy import Why
+from septet.git.keep import Kept
 from septet.git.move import Move, is_here, move_here, prepare_host
 from septet.git.record import place_for
 from septet.git.remote import Remote
@@ -62,12 +65,20 @@ class Hosts:
                     living = await unhurried(self.host.means.runs.living, move.place.order_id)
                     if living is not None:  # of an earlier time on this host
                         await end_agent(living, SUPERSEDED)
-                    limit = self.host.settings.ignored_limit_mib * MIB
-                    why = Why("the work order comes back to this host", limit)
-                    kept = await unhurried(move_here, move, why)
+                    kept = await unhurried(self._moved, move)
                     await unhurried(bring_session, self.host, move, kept, asked.workspace.agent)
                 here = {**whereabouts(self.host), "path": str(move.place.worktree)}
                 return asked.workspace.model_copy(update=here)
+
+    def _moved(self, move: Move) -> Kept:
+        """Move as the only writer: an attempt of an earlier time on this host may still be held up somewhere."""
+        info = activity.info()
+        key = RunKey(info.workflow_id or "", info.workflow_run_id or "", info.activity_id)
+        started_at = info.started_time.timestamp()
+        lease = Lease.take(self.host.means.runs, key, number=info.attempt, started_at=started_at)
+        limit = self.host.settings.ignored_limit_mib * MIB
+        with lease.held():
+            return move_here(move, Why("the work order comes back to this host", limit))
 
     def _prepared(self, asked: MoveWorkspace) -> Move:
         """Find where everything will lie, and see that the agent is here."""

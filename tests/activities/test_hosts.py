@@ -15,8 +15,11 @@ from temporalio.exceptions import ApplicationError
 
 from activities._keeping import is_safe_elsewhere
 from septet.agents.attachment import end_agent
+from septet.agents.lease import Lease
+from septet.agents.runs import RunKey
 from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import MoveWorkspace
+from septet.errors import SupersededError
 from septet.git.snapshots.vault import find, vault_at
 from workers.registry import parts_of
 
@@ -173,6 +176,19 @@ async def test_the_host_itself_keeps_what_it_has(host_of: HostOf) -> None:
     await moved(first, first, checkpoint)
     assert first.workspace == before
     assert (first.worktree / "src" / "half.py").read_text() == "half done"
+
+
+async def test_a_late_attempt_of_an_earlier_time_on_the_host_writes_nothing(host_of: HostOf) -> None:
+    """When the work order comes back, an attempt that was stopped here before it went has lost its right to write."""
+    first, second = await host_of("a"), await host_of("b")
+    await first.open_to(Step.IMPLEMENT_PLAN)
+    await first.run(Step.FIND_PLAN_FILE)
+    checkpoint = first.snapshots()[-1]
+    stopped = Lease.take(first.parts.host.means.runs, RunKey("wo-1", "run-1", "implement_plan-1"))
+    await moved(first, second, checkpoint)
+    await moved(second, first, checkpoint)
+    with pytest.raises(SupersededError):
+        stopped.check()
 
 
 async def test_a_move_to_an_earlier_checkpoint_takes_the_worktree_there(host_of: HostOf) -> None:
