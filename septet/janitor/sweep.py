@@ -68,6 +68,8 @@ class Sweep:
             with self._refusing("snapshot", vault.git_dir.name):
                 if vault.git_dir in self._forgot and vault.git_dir.is_dir():
                     drop_forgotten(vault)
+        if not note:
+            self._runs_alone()
         return Swept(
             removed=tuple(self._removed[:_SHOWN]),
             refused=tuple(self._refused[:_SHOWN]),
@@ -134,6 +136,18 @@ class Sweep:
             remove_closed(folder, self.state.removed)
             self._removed.append(Thing(kind="runs", name=order_id))
 
+    def _runs_alone(self) -> None:
+        """Remove what is due of the runs of work orders of which nothing else is kept any more."""
+        for order_id in _names(self.state.runs):
+            with self._refusing("runs", order_id):
+                since = datetime.fromtimestamp(_changed_at(self.state.runs / order_id), UTC)
+                is_due = is_over(since, self.terms.runs_days, self.now)
+                if find_record(self.state, order_id) is not None or not is_due or not self.go_on():
+                    continue
+                fate = self.ask(order_id)
+                if fate != _RUNNING:
+                    self._runs(order_id, max(since, fate.closed_at or since))
+
     def _snapshots(self, place: Place, since: datetime) -> None:
         """Forget old snapshots of a work order whose workspace is gone, and with the last one its books."""
         if os.path.lexists(place.worktree):
@@ -182,12 +196,15 @@ class Sweep:
         folder = self.state.runs / order_id
         if folder.is_symlink():
             raise NotADirectoryError(0, "this is a link; it is left as it is", str(folder))
+        was_there = folder.exists()
         lock = Runs(self.state.runs).lock_writer(order_id)
         if lock is None:
             raise BlockingIOError(0, "an agent or a person works there", str(self.state.workspaces / order_id))
         try:
             yield
         finally:
+            if not was_there:
+                remove_closed(folder, self.state.removed)
             os.close(lock)
 
     @contextmanager

@@ -111,7 +111,23 @@ def test_everything_goes_in_its_turn(home: Home) -> None:
     assert not place.mirror.exists()
     assert not place.vault.exists()
     assert list(home.state.removed.iterdir()) == []
+    assert list(home.state.runs.iterdir()) == []
     assert home.open("wo-1").worktree.exists()
+
+
+def test_runs_that_are_kept_for_longer_than_snapshots_go_in_their_turn_too(home: Home) -> None:
+    """What agents were told and said is removed when its time is over, whatever was removed before it."""
+    terms = replace(TERMS, runs_days=100)
+    home.open("wo-1")
+    home.sweep(14.1, terms)
+    assert {kind for kind, _ in names(home.sweep(91, terms))} == {"snapshot", "mirror"}
+    assert (home.state.runs / "wo-1" / "5-implement_plan-1").exists()
+    assert names(home.sweep(99, terms)) == []
+    home.fates["wo-1"] = Fate("running")
+    assert names(home.sweep(101, terms)) == []
+    home.fates["wo-1"] = Fate("closed", datetime.now(UTC))
+    assert names(home.sweep(101, terms)) == [("runs", "wo-1")]
+    assert list(home.state.runs.iterdir()) == []
 
 
 def test_nothing_of_a_running_work_order_goes(home: Home) -> None:
