@@ -1,8 +1,9 @@
 """Everything that a worker serves, put together once."""
 
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 import structlog
@@ -24,6 +25,9 @@ from activities.workspaces import Workspaces
 from septet.agents.runs import Runs
 from septet.agents.sandbox import Sandbox, find_sandbox
 from septet.agents.supervisors import Supervisors
+from septet.errors import SeptetError
+from septet.git.address import parse_address
+from septet.git.checkpoint_remote import ORIGIN
 from septet.settings import Settings
 from septet.state import StateDir
 
@@ -102,7 +106,19 @@ async def parts_of(settings: Settings) -> AsyncIterator[Parts]:
 
 def _sandbox(settings: Settings, state: StateDir) -> Sandbox:
     """Return what confines agents here, and say it where nothing does."""
-    sandbox = find_sandbox(settings.sandbox, settings.git_env, read_only=(state.mirrors,), hidden=state.hidden)
+    hidden = (*state.hidden, *_kept_elsewhere(settings, state))
+    sandbox = find_sandbox(settings.sandbox, settings.git_env, read_only=(state.mirrors,), hidden=hidden)
     if not sandbox.confines:
         _log.warning("unconfined", reason=sandbox.reason, remedy=sandbox.remedy)
     return sandbox
+
+
+def _kept_elsewhere(settings: Settings, state: StateDir) -> Iterator[Path]:
+    """Give the folder of the checkpoint remote, where it is one that agents can do without."""
+    if settings.checkpoint_remote in {None, ORIGIN}:
+        return
+    with suppress(SeptetError, OSError):  # what is wrong with it each checkpoint's warning says
+        folder = parse_address(settings.checkpoint_remote or "", home=Path.home()).path
+        if folder is not None and not state.root.resolve().is_relative_to(folder.resolve()):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            yield folder

@@ -21,6 +21,7 @@ from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import MoveWorkspace
 from septet.errors import SupersededError
 from septet.git.snapshots.vault import find, vault_at
+from septet.processes import run
 from workers.registry import parts_of
 
 HostOf = Callable[..., Any]
@@ -120,6 +121,16 @@ async def test_no_session_leaves_its_host_without_a_key_or_for_the_origin(
     folder = origin.bare if "checkpoint_remote" in settings else next((tmp_path / "checkpoints").iterdir())
     (ref,) = git(folder, "for-each-ref", "--format=%(refname)", "refs/septet/checkpoints").split()
     assert "session" not in git(folder, "ls-tree", "--name-only", ref).split()
+
+
+async def test_no_confined_agent_sees_what_is_kept_elsewhere(host_of: HostOf, tmp_path: Path) -> None:
+    """A folder of checkpoints is hidden from agents as the vaults are, also before the first one is kept there."""
+    sandbox = (await host_of("a")).parts.host.sandbox
+    kept = tmp_path / "checkpoints"
+    kept.mkdir(exist_ok=True)
+    (kept / "app.git").mkdir()
+    listed = run(sandbox.around([shutil.which("ls") or "ls", str(kept)]), env={}, timeout_seconds=30)
+    assert (listed.stdout == b"app.git\n") is not sandbox.confines
 
 
 async def test_a_remote_that_cannot_be_written_is_a_warning_on_the_step(host_of: HostOf, tmp_path: Path) -> None:
