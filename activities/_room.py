@@ -10,6 +10,7 @@ from pydantic import JsonValue
 from activities._rescues import note_rescue
 from septet.agents.adapter import Host as AgentHost
 from septet.agents.launch import Means
+from septet.agents.preview import preview
 from septet.agents.runner_door import RUNNER_LOCK
 from septet.agents.runs import Runs
 from septet.agents.sandbox import Sandbox
@@ -189,7 +190,7 @@ class Host:
             taken_at=snapshot.taken_at,
         )
         note_rescue(place, rescue)
-        _log.warning("rescue_taken", snapshot=rescue.snapshot, reason=rescue.reason, patch=rescue.patch)
+        _log.info("rescue_taken", snapshot=rescue.snapshot, reason=preview(rescue.reason), patch=rescue.patch)
         return rescue
 
     def _patch(self, place: Place, snapshot: Snapshot) -> str | None:

@@ -280,7 +280,12 @@ class Way:
     ) -> StepResult:
         """Keep what was done in a rescue and say why it does not count."""
         self.host.rescue(errand.place, reasons[0][:200], errand.call.step)
-        _log.warning("step_not_done", step=errand.call.step, verdict=verdict, reasons=reasons)
+        _log.warning(
+            "step_not_done",
+            step=errand.call.step,
+            verdict=verdict,
+            reasons=[preview(reason) for reason in reasons],
+        )
         return StepResult(**facts, verdict=verdict, reasons=bounded(reasons), rescues=self._rescues(errand))
 
     def _rescues(self, errand: Errand) -> tuple[Rescue, ...]:

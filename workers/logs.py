@@ -7,7 +7,7 @@ from collections.abc import MutableMapping
 from typing import Any, Final
 
 import structlog
-from temporalio import activity
+from temporalio import activity, workflow
 from temporalio.exceptions import TemporalError
 
 from septet.settings import Settings
@@ -26,7 +26,7 @@ def set_up_logs(settings: Settings) -> None:
         structlog.contextvars.merge_contextvars,
         _temporal_context,
         structlog.processors.add_log_level,
-        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        *(_FOR_PEOPLE if console else (structlog.processors.TimeStamper(fmt="iso", utc=True),)),
     ]
     structlog.configure(
         processors=[*shared, structlog.processors.format_exc_info, renderer],
@@ -38,6 +38,7 @@ def set_up_logs(settings: Settings) -> None:
     foreign = [*shared, structlog.processors.format_exc_info]
     handler.setFormatter(structlog.stdlib.ProcessorFormatter(processor=renderer, foreign_pre_chain=foreign))
     handler.addFilter(_with_the_cause)
+    activity.logger.activity_info_on_message = workflow.logger.workflow_info_on_message = False
     logging.basicConfig(level=max(level, logging.WARNING), handlers=[handler], force=True)
 
 
@@ -50,6 +51,19 @@ def _temporal_context(logger: object, method: str, event: MutableMapping[str, An
         event.setdefault("activity", info.activity_type)
         event.setdefault("attempt", info.attempt)
     return event
+
+
+def _brief(logger: object, method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """Leave out what a reader takes for granted: a first attempt, and an activity that is called as its step."""
+    del logger, method
+    if event.get("activity") == event.get("step"):
+        event.pop("activity", None)
+    if event.get("attempt") == 1:
+        del event["attempt"]
+    return event
+
+
+_FOR_PEOPLE: Final = (_brief, structlog.processors.TimeStamper(fmt="%H:%M:%S", utc=False))
 
 
 def _with_the_cause(record: logging.LogRecord) -> bool:

@@ -138,13 +138,14 @@ def _answer(stage: _Stage, task: Task) -> Reply:
     failed = None
     if task.status is not Status.COMPLETED:
         error = task.error
-        failed = WorkOrderFailedError(error.message if error else "", remedy=error.remedy if error else "")
+        message = f"{error.type}: {error.message}" if error else f"{task.id} is {task.status.value}."
+        failed = WorkOrderFailedError(message, remedy=error.remedy if error else "")
     return Reply(payload, lambda: _show(stage, task, stat, command), failed)
 
 
 def _show(stage: _Stage, task: Task, stat: str, command: str) -> None:
     out = tables.console()
-    tables.show_task(task)
+    tables.show_task(task, with_error=False)
     out.print(Text(stat), soft_wrap=True)
     out.print(Text(f"repository    {stage.sample.origin}"), soft_wrap=True)
     out.print("Look at the work order, its history and its agents' output again with:")

@@ -40,7 +40,6 @@ SandboxOption = Annotated[
 ]
 Port = Annotated[int, typer.Option(help="The embedded server's port.")]
 UiPort = Annotated[int, typer.Option(help="The web UI's port.")]
-ApiPort = Annotated[int, typer.Option(help="The HTTP API's port.")]
 
 
 @app.command()
@@ -63,7 +62,7 @@ def demo(
     sandbox: SandboxOption = None,
     as_json: Json = False,
 ) -> None:
-    """Take one work order through all seven steps on a sample repository.
+    """Take an issue of a sample repository to its pull request.
 
     Example: septet demo --scenario crash
     """
@@ -87,14 +86,14 @@ def run(
     model: Annotated[str | None, typer.Option(help="The model to ask the agent for.")] = None,
     base: Annotated[str | None, typer.Option(help="The branch to start from.")] = None,
     order_id: Annotated[str | None, typer.Option("--id", help="The work order's id.")] = None,
-    draft: Annotated[bool, typer.Option(help="Open the pull request as a draft.")] = False,
+    draft: Annotated[bool, typer.Option("--draft", help="Open the pull request as a draft.")] = False,
     step: Annotated[
         list[str] | None,
         typer.Option(
             metavar="STEP.KEY=VALUE", help="tools, model, wall_seconds, idle_seconds or turns of one step."
         ),
     ] = None,
-    wait: Annotated[bool, typer.Option(help="Wait for its end.")] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait for its end.")] = False,
     address: Address = None,
     as_json: Json = False,
 ) -> None:
@@ -150,7 +149,7 @@ def board(
 def logs(
     order_id: Id,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the work order ends.")] = False,
-    raw: Annotated[bool, typer.Option(help="The bytes that the agent printed.")] = False,
+    raw: Annotated[bool, typer.Option("--raw", help="The bytes that the agent printed.")] = False,
     address: Address = None,
     as_json: Json = False,
 ) -> None:
@@ -177,12 +176,12 @@ def cancel(order_id: Id, address: Address = None, as_json: Json = False) -> None
 @app.command()
 def retry(
     order_id: Id,
-    from_step: Annotated[str | None, typer.Option("--from", help="The step to go back to.")] = None,
-    wait: Annotated[bool, typer.Option(help="Wait for its end.")] = False,
+    from_step: Annotated[str | None, typer.Option("--from", help="An earlier step to go back to.")] = None,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait for its end.")] = False,
     address: Address = None,
     as_json: Json = False,
 ) -> None:
-    """Go on with a failed or cancelled work order, by default at the step that failed.
+    """Go on with a closed work order, at the step that failed.
 
     Example: septet retry wo-42 --from implement_plan
     """
@@ -224,7 +223,7 @@ def worker(
 
 @app.command()
 def runner(as_json: Json = False) -> None:
-    """Start agents for the workers of this state directory, until SIGTERM.
+    """Start agents for workers that come and go, until SIGTERM.
 
     Example: septet runner & SEPTET_RUNNER=true septet worker
     """
@@ -250,7 +249,7 @@ def doctor(
 
 @rescue.command("list")
 def rescue_list(
-    order_id: Annotated[str | None, typer.Argument(metavar="[ID]", help="Only this work order's.")] = None,
+    order_id: Annotated[str | None, typer.Argument(metavar="ID", help="Only this work order's.")] = None,
     everything: Annotated[bool, typer.Option("--all", help="The checkpoints too.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -320,8 +319,10 @@ def _end(code: int) -> NoReturn:
 
 
 def _usage(error: typer.TyperException, *, as_json: bool) -> int:
+    context = getattr(error, "ctx", None)
+    remedy = f"See `{context.command_path if context else 'septet'} --help`."
     try:
-        end_with_error("Usage", error.format_message(), "See `septet --help`.", ExitCode.USAGE, as_json=as_json)
+        end_with_error("Usage", error.format_message(), remedy, ExitCode.USAGE, as_json=as_json)
     except typer.Exit as ended:
         return ended.exit_code
     return ExitCode.USAGE

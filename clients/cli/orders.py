@@ -85,7 +85,8 @@ def show(order_id: str, *, address: str | None, as_json: bool) -> None:
         history = [move.model_dump(mode="json") for move in await orders.history(order_id)]
         waits = await orders.waiting_for(order_id)
         payload = {"task": _plain(task), "runs": runs, "history": history, "waiting_for": waits}
-        return Reply(payload, lambda: tables.show_task(task, waits))
+        running = await orders.running_step(order_id) if task.status is Status.RUNNING and not as_json else ""
+        return Reply(payload, lambda: tables.show_task(task, running, waits))
 
     _with_orders(work, address=address, as_json=as_json)
 
@@ -153,10 +154,11 @@ def _with_orders(work: Callable[[WorkOrders], Awaitable[Reply]], *, address: str
 def _answer(task: Task, *, waited: bool) -> Reply:
     failed = None
     if waited and task.status is not Status.COMPLETED:
-        message = task.error.message if task.error else f"{task.id} is {task.status.value}."
+        error = task.error
+        message = f"{error.type}: {error.message}" if error else f"{task.id} is {task.status.value}."
         remedy = task.error.remedy if task.error else f"Look at it with `septet show {task.id}`."
         failed = WorkOrderFailedError(message, remedy=remedy)
-    return Reply({"task": _plain(task)}, lambda: tables.show_task(task), failed)
+    return Reply({"task": _plain(task)}, lambda: tables.show_task(task, with_error=failed is None), failed)
 
 
 def _plain(task: Task) -> dict[str, Any]:

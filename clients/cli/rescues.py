@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import typer
 from rich.text import Text
 
 from clients.cli import tables
@@ -30,7 +31,9 @@ def list_(order_id: str | None, *, everything: bool, as_json: bool) -> None:
         found = [snapshot for snapshot in found if everything or snapshot.kind == "rescue"]
         found.sort(key=lambda snapshot: snapshot.taken_at)
         rows = [_row(snapshot) for snapshot in found]
-        return Reply({"rescues": rows}, lambda: _show(found))
+        return Reply(
+            {"rescues": rows}, lambda: _show(found) if found else _say_none(order_id, everything=everything)
+        )
 
     reply(work, as_json=as_json)
 
@@ -105,6 +108,12 @@ def _show(found: list[Snapshot]) -> None:
         size = f"{snapshot.size_bytes:,} bytes"
         line = f"{snapshot.name}  {snapshot.taken_at}  {_shown(_age(snapshot))} ago  {size}  {snapshot.reason}"
         out.print(Text(line), soft_wrap=True)
+
+
+def _say_none(order_id: str | None, *, everything: bool) -> None:
+    of = f" of {order_id}" if order_id else ""
+    what, more = ("snapshots", "") if everything else ("rescues", " Checkpoints are shown with --all.")
+    typer.echo(f"This host has no {what}{of}.{more}")
 
 
 def _age(snapshot: Snapshot) -> timedelta:

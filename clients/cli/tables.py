@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, Group, JustifyMethod, RenderableType
 from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
@@ -10,8 +10,12 @@ from rich.text import Text
 from septet.contracts.names import Stage
 from septet.contracts.task import Task, TaskStep
 
-_OTHER_COLUMNS = 62
-"""Characters of a row beside the result."""
+_HEADINGS = ("", "step", "result", "time", "tokens", "tries", "read by")
+_RESULT = _HEADINGS.index("result")
+_LEAST_RESULT = 12
+"""Characters of the one column that gives way in a narrow terminal."""
+_GAP = 2
+_NUMBERS = ("time", "tokens", "tries")
 _STYLE_OF = {"completed": "green", "failed": "red", "cancelled": "yellow", "running": "cyan"}
 
 
@@ -20,11 +24,12 @@ def console() -> Console:
     return Console(highlight=False, soft_wrap=False)
 
 
-def show_task(task: Task, waits: str | None = None) -> None:
+def show_task(task: Task, running: str = "", waits: str | None = None, *, with_error: bool = True) -> None:
     """Print a work order with its steps; what is to be copied stands on a line of its own, however long."""
     out = console()
-    out.print(task_view(task))
-    for line in [*_task_lines(task), *([Text(f"waits for     {waits}", style="yellow")] if waits else [])]:
+    out.print(task_view(task, running))
+    lines = _task_lines(task, with_error=with_error)
+    for line in [*lines, *([Text(f"waits for     {waits}", style="yellow")] if waits else [])]:
         out.print(line, soft_wrap=True)
 
 
@@ -35,22 +40,23 @@ def show_steps(task: Task) -> None:
 
 def task_view(task: Task, running: str = "") -> RenderableType:
     """Return a work order with its steps, as something that rich can draw again and again."""
-    heading = Text.assemble(
-        (task.id, "bold"),
-        "  ",
-        task.project,
-        f" #{task.issue_number}" if task.issue_number else "",
-        "  ",
-        task.title,
-        "  ",
-        (task.status.value, _STYLE_OF.get(task.status.value, "")),
-        overflow="ellipsis",
-        no_wrap=True,
-    )
-    return Group(heading, steps_table(task.steps, running))
+    name, status = Text(task.id, style="bold"), Text(task.status.value, style=_STYLE_OF.get(task.status.value, ""))
+    title = Text(task.title)
+    room = console().width - len(task.id) - len(_issue(task)) - len(status) - 3 * _GAP
+    title.truncate(max(_LEAST_RESULT, room), overflow="ellipsis")
+    heading = Text(" " * _GAP).join(part for part in (name, Text(_issue(task)), title, status) if part)
+    return Group(heading, *([steps_table(task.steps, running)] if task.steps or running else []))
 
 
-def _task_lines(task: Task) -> list[Text]:
+def _issue(task: Task) -> str:
+    return f"{task.project} #{task.issue_number}".strip() if task.issue_number else task.project
+
+
+def _first_line(reason: str) -> str:
+    return reason.partition("\n")[0].rstrip(":")
+
+
+def _task_lines(task: Task, *, with_error: bool) -> list[Text]:
     """Return what a work order came to: pull request, commit, rescues, error."""
     lines = []
     if task.pr_url:
@@ -59,12 +65,12 @@ def _task_lines(task: Task) -> list[Text]:
         lines.append(Text(f"commit        {task.commit_sha[:12]} on {task.branch_name}"))
     lines += [
         Text(
-            f"rescue        {rescue.snapshot}: {rescue.reason}"
+            f"rescue        {rescue.snapshot}: {_first_line(rescue.reason)}"
             + (f"\n              {rescue.patch}" if rescue.patch else "")
         )
         for rescue in task.rescues
     ]
-    if task.error:
+    if task.error and with_error:
         lines.append(Text(f"{task.error.type}: {task.error.message}", style="red"))
         lines.append(Text(task.error.remedy))
     return lines
@@ -72,17 +78,19 @@ def _task_lines(task: Task) -> list[Text]:
 
 def steps_table(rows: Sequence[TaskStep], running: str = "") -> Table:
     """Return the steps as a table; the one that runs is its last row."""
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for name in ("", "step"):
-        table.add_column(name, no_wrap=True)
-    table.add_column("result", no_wrap=True, overflow="ellipsis", width=max(18, console().width - _OTHER_COLUMNS))
-    for name in ("time", "tokens", "tries"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("read by", no_wrap=True)
-    for row in rows:
-        table.add_row(*_cells(row))
+    cells = [_cells(row) for row in rows]
     if running:
-        table.add_row("…", running, "[dim]running[/dim]")
+        cells.append(("…", running, "[dim]running[/dim]", "", "", "", ""))
+    columns = zip(_HEADINGS, *cells, strict=True)
+    widths = [max(Text.from_markup(cell).cell_len for cell in column) for column in columns]
+    others = sum(widths) - widths[_RESULT] + _GAP * (len(widths) - 1)
+    widths[_RESULT] = max(_LEAST_RESULT, console().width - others)
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for name, width in zip(_HEADINGS, widths, strict=True):
+        justify: JustifyMethod = "right" if name in _NUMBERS else "left"
+        table.add_column(name, justify=justify, no_wrap=True, overflow="ellipsis", width=width)
+    for row_cells in cells:
+        table.add_row(*row_cells)
     return table
 
 
@@ -92,9 +100,8 @@ def show_board(stages: Mapping[Stage, Sequence[Task]]) -> None:
     for stage, tasks in stages.items():
         out.print(Text.assemble((stage.value, "bold"), f" ({len(tasks)})"))
         for task in tasks:
-            issue = f" #{task.issue_number}" if task.issue_number else ""
-            where = task.pr_url or ""
-            out.print(Text(f"  {task.id}  {task.project}{issue}  {task.status.value}  {where}".rstrip()))
+            parts = (task.id, _issue(task), task.status.value, task.pr_url)
+            out.print(Text("  " + "  ".join(part for part in parts if part)), soft_wrap=True)
 
 
 def _cells(row: TaskStep) -> tuple[str, ...]:

@@ -67,3 +67,41 @@ def test_the_board_counts_its_stages(capsys: pytest.CaptureFixture[str]) -> None
     assert lines[0] == "executing (1)"
     assert lines[1].startswith("  wo-1  o/r #7  failed")
     assert lines[-1] == "done (0)"
+
+
+def test_the_result_gives_way_in_a_narrow_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    """In 80 columns each row has its mark, its step and what read it; the result alone is cut."""
+    tables.show_steps(TASK)
+    done, broken = capsys.readouterr().out.splitlines()[1:]
+    assert (done.split()[:2], done.split()[-2:]) == (["✓", "build_plan"], ["fenced", "finalizer"])
+    assert broken.split()[:2] == ["✗", "implement_plan"]
+
+
+def test_all_seven_steps_fit(capsys: pytest.CaptureFixture[str]) -> None:
+    """The longest step beside the longest way to read an answer is named whole."""
+    long = STEPS[0].model_copy(
+        update={"step": "create_pull_request", "parsed_by": "structured", "output": "x" * 99}
+    )
+    tables.show_steps(TASK.model_copy(update={"steps": (long,)}))
+    row = capsys.readouterr().out.splitlines()[1]
+    assert row.startswith("✓  create_pull_request  xxx")
+    assert row.rstrip().endswith("structured finalizer")
+
+
+def test_a_long_title_does_not_hide_the_status(capsys: pytest.CaptureFixture[str]) -> None:
+    """The title is cut, and the heading still ends with the status."""
+    tables.show_task(TASK.model_copy(update={"title": "Totals " * 40}))
+    assert capsys.readouterr().out.splitlines()[0].endswith("…  failed")
+
+
+def test_what_is_not_known_yet_leaves_no_gap(capsys: pytest.CaptureFixture[str]) -> None:
+    """A work order that has just begun is an id and a status, without a table of nothing."""
+    tables.show_task(Task(id="wo-2", status=Status.RUNNING))
+    assert capsys.readouterr().out == "wo-2  running\n"
+
+
+def test_a_rescue_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    """Of a reason such as a failed check's output the first line is shown."""
+    rescue = Rescue(snapshot="wo-1/0003-rescue", reason="The check ended with 1:\nFAIL: test_it")
+    tables.show_task(TASK.model_copy(update={"rescues": (rescue,)}))
+    assert "rescue        wo-1/0003-rescue: The check ended with 1\n" in capsys.readouterr().out

@@ -7,6 +7,8 @@ from typing import Any
 
 from temporalio.exceptions import ApplicationError
 
+from workers.logs import _brief
+
 _PROGRAM = """
 import logging, pathlib
 from temporalio.exceptions import ApplicationError
@@ -41,3 +43,20 @@ def test_a_defect_is_logged_with_its_traceback() -> None:
     event = logged("KeyError('x')")
     assert event["event"] == "Completing activity as failed: KeyError: 'x'"
     assert "Traceback" in event["exception"]
+
+
+def test_a_failure_does_not_repeat_its_context() -> None:
+    """What the event's own keys say of the activity is not told again inside the message."""
+    program = _PROGRAM.format(error="RuntimeError()") + "from temporalio import activity, workflow\n"
+    program += (
+        "assert not activity.logger.activity_info_on_message\nassert not workflow.logger.workflow_info_on_message"
+    )
+    subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, timeout=60)
+
+
+def test_a_terminal_shows_what_a_reader_needs() -> None:
+    """On a terminal the time of day is enough, and a first attempt is not worth a word."""
+    event = {"step": "build_plan", "activity": "build_plan", "attempt": 1, "event": "result_text_extracted"}
+    assert _brief(None, "info", dict(event)) == {"step": "build_plan", "event": "result_text_extracted"}
+    assert _brief(None, "info", event | {"attempt": 2})["attempt"] == 2
+    assert _brief(None, "info", event | {"activity": "finalize_json"})["activity"] == "finalize_json"

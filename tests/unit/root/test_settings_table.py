@@ -1,0 +1,34 @@
+"""The table of settings in docs/operating.md."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from pydantic import AliasChoices
+
+from septet.settings import Settings
+
+OPERATING = Path(__file__).parents[3] / "docs" / "operating.md"
+NO_FIELD = {"SEPTET_<AGENT>_PATH"}
+"""What `Settings.agent_programs` reads."""
+
+
+def variables() -> Iterator[str]:
+    """Yield the variables that set a field, as the environment names them."""
+    for name, about in Settings.model_fields.items():
+        if about.exclude:
+            continue
+        if isinstance(about.validation_alias, AliasChoices):
+            yield from (str(choice) for choice in about.validation_alias.choices if str(choice).isupper())
+        else:
+            yield f"SEPTET_{name.upper()}"
+
+
+def test_the_table_of_settings_names_every_setting_and_nothing_else() -> None:
+    """Who reads the table knows all that a worker or a client takes from its environment."""
+    section = OPERATING.read_text(encoding="utf-8").partition("\n## Settings\n")[2].partition("\n## ")[0]
+    cells = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
+
+    named = [name for cell in cells for name in re.findall(r"`([^`]+)`", cell)]
+
+    assert sorted({*variables(), *NO_FIELD}) == sorted(named)
