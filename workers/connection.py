@@ -1,5 +1,6 @@
 """How a worker or a client finds its Temporal server."""
 
+import re
 from typing import Any, Final
 
 from temporalio.client import Client
@@ -14,6 +15,8 @@ from workers.runtime import quiet_runtime
 from workers.server import read_server_file
 
 DEFAULT_ADDRESS: Final = "127.0.0.1:7233"
+_TRANSPORT: Final = "tonic::transport"
+_QUOTED: Final = re.compile(r'"([^"]+)"')
 
 
 async def connect(settings: Settings, *, address: str | None = None, identity: str | None = None) -> Client:
@@ -49,4 +52,7 @@ def _find(settings: Settings, address: str | None) -> tuple[dict[str, Any], str]
 
 
 def _first_line(error: Exception) -> str:
-    return str(error).splitlines()[0][:300] if str(error) else type(error).__name__
+    """Return an error's first line; of an error of the SDK's transport, a nest of structures, its cause alone."""
+    line = str(error).splitlines()[0][:300] if str(error) else type(error).__name__
+    causes = _QUOTED.findall(line) if _TRANSPORT in line else []
+    return f"{causes[-1]}." if causes else line

@@ -14,6 +14,7 @@ from septet.settings import Settings
 
 _EXPECTED: Final = (TemporalError, asyncio.CancelledError)
 """What activities raise on purpose."""
+_ACTIVITY_LOG: Final = "temporalio.activity"
 _LEVELS: Final = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 
 
@@ -67,8 +68,13 @@ _FOR_PEOPLE: Final = (_brief, structlog.processors.TimeStamper(fmt="%H:%M:%S", u
 
 
 def _with_the_cause(record: logging.LogRecord) -> bool:
-    """Let Temporal's own warnings name their cause in a line; only of a defect the traceback is told too."""
+    """Let Temporal's own warnings name their cause in a line; only of a defect the traceback is told too.
+
+    An attempt that ends because a person cancelled, paused or reset it is no news: that person knows.
+    """
     error = record.exc_info[1] if record.exc_info else None
+    if record.name == _ACTIVITY_LOG and isinstance(error, asyncio.CancelledError):
+        return False
     if error is not None and record.name.startswith("temporalio.") and record.levelno <= logging.WARNING:
         record.msg, record.args = f"{record.getMessage()}: {type(error).__name__}: {error}", ()
         if isinstance(error, _EXPECTED):

@@ -60,3 +60,12 @@ def test_a_terminal_shows_what_a_reader_needs() -> None:
     assert _brief(None, "info", dict(event)) == {"step": "build_plan", "event": "result_text_extracted"}
     assert _brief(None, "info", event | {"attempt": 2})["attempt"] == 2
     assert _brief(None, "info", event | {"activity": "finalize_json"})["activity"] == "finalize_json"
+
+
+def test_an_attempt_that_a_person_ended_is_no_news() -> None:
+    """A cancel, a pause and a reset end an attempt by design: no warning tells of a failure."""
+    program = "import asyncio\n" + _PROGRAM.format(error="asyncio.CancelledError()").replace(
+        "except Exception", "except BaseException"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, timeout=60)
+    assert ended.stderr == b""

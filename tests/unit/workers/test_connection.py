@@ -1,0 +1,19 @@
+"""How a client finds its server, and what it says when there is none."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from septet.errors import ServerNotReachedError
+from septet.settings import Settings
+from workers.connection import connect
+from workers.server import free_port
+
+
+def test_a_server_that_is_not_there_is_told_in_plain_words(tmp_path: Path) -> None:
+    """The message names address and cause, and nothing of how the client is built."""
+    address = f"127.0.0.1:{free_port()}"
+    with pytest.raises(ServerNotReachedError) as caught:
+        asyncio.run(connect(Settings(state_dir=tmp_path), address=address))
+    assert caught.value.message == f"No Temporal server answers at {address} (--address): Connection refused."
