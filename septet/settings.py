@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 import platformdirs
 from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator
@@ -93,8 +93,9 @@ class Settings(BaseSettings):
     """Agents are started by the `septet runner` of this state directory, and outlive this worker's container."""
     sandboxed: bool = False
     """The worker runs in a container or another sandbox: agents may run as root in it."""
-    log_level: str = "info"
-    log_format: str = "auto"
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    """Events below it are not logged."""
+    log_format: Literal["auto", "json", "console"] = "auto"
     """`json`, `console`, or `auto`: console on a terminal."""
 
     environ: Mapping[str, str] = Field(default_factory=lambda: dict(os.environ), repr=False, exclude=True)
@@ -104,6 +105,11 @@ class Settings(BaseSettings):
     @classmethod
     def _split_at_commas(cls, hosts: object) -> object:
         return tuple(host.strip().lower() for host in hosts.split(",")) if isinstance(hosts, str) else hosts
+
+    @field_validator("log_level", "log_format", mode="before")
+    @classmethod
+    def _in_any_case(cls, word: object) -> object:
+        return word.lower() if isinstance(word, str) else word
 
     @field_validator("state_dir")
     @classmethod

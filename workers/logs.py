@@ -20,9 +20,9 @@ _LEVELS: Final = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 
 def set_up_logs(settings: Settings) -> None:
     """Write our events and Temporal's to stderr, as JSON or for a person."""
-    level = _LEVELS.get(settings.log_level.lower(), 20)
+    level = _LEVELS[settings.log_level]
     console = settings.log_format == "console" or (settings.log_format == "auto" and sys.stderr.isatty())
-    renderer = structlog.dev.ConsoleRenderer() if console else structlog.processors.JSONRenderer()
+    renderer = structlog.dev.ConsoleRenderer(sort_keys=False) if console else structlog.processors.JSONRenderer()
     shared: list[Any] = [
         structlog.contextvars.merge_contextvars,
         _temporal_context,
@@ -55,13 +55,17 @@ def _temporal_context(logger: object, method: str, event: MutableMapping[str, An
 
 
 def _brief(logger: object, method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """Leave out what a reader takes for granted: a first attempt, and an activity that is called as its step."""
+    """Begin with the work order, and leave out what a reader takes for granted.
+
+    That is a first attempt, and an activity that is called as its step.
+    """
     del logger, method
     if event.get("activity") == event.get("step"):
         event.pop("activity", None)
     if event.get("attempt") == 1:
         del event["attempt"]
-    return event
+    first = {name: event.pop(name) for name in ("work_order_id", "step") if name in event}
+    return {**first, **event}
 
 
 _FOR_PEOPLE: Final = (_brief, structlog.processors.TimeStamper(fmt="%H:%M:%S", utc=False))

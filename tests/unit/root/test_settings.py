@@ -21,6 +21,9 @@ CASES = [
     ({}, "settings.sandbox", "auto"),
     ({"SEPTET_SANDBOXED": "true"}, "settings.sandboxed", True),
     ({"GITHUB_TOKEN": "a-key", "OPENAI_API_KEY": "a-key"}, "'a-key' in repr(settings) + str(settings)", False),
+    ({"SEPTET_LOG_LEVEL": "WARNING"}, "settings.log_level", "warning"),
+    ({"SEPTET_LOG_LEVEL": "loud"}, "settings.log_level", "SEPTET_LOG_LEVEL is not valid"),
+    ({"SEPTET_LOG_FORMAT": "xml"}, "settings.log_format", "SEPTET_LOG_FORMAT is not valid"),
     ({"SEPTET_MAX_AGENTS": "none"}, "settings.max_agents", "SEPTET_MAX_AGENTS is not valid"),
     ({"SEPTET_GITHUB_HOSTS": "", "SEPTET_TASK_QUEUE": "mine"}, "settings.task_queue", "mine"),
 ]  # fmt: skip

@@ -59,6 +59,7 @@ def test_a_terminal_shows_what_a_reader_needs() -> None:
     event = {"step": "build_plan", "activity": "build_plan", "attempt": 1, "event": "result_text_extracted"}
     assert _brief(None, "info", dict(event)) == {"step": "build_plan", "event": "result_text_extracted"}
     assert _brief(None, "info", event | {"attempt": 2})["attempt"] == 2
+    assert next(iter(_brief(None, "info", event | {"work_order_id": "wo-1"}))) == "work_order_id"
     assert _brief(None, "info", event | {"activity": "finalize_json"})["activity"] == "finalize_json"
 
 
