@@ -14,7 +14,13 @@ def gone(host: str, *, address: str | None, as_json: bool) -> None:
     async def work() -> Reply:
         client = await connect(load_settings(), address=address)
         orders = await give_up(client, host)
-        lines = f"Host {host} is given up. Going on elsewhere: {', '.join(orders)}."
-        return Reply({"host": host, "work_orders": orders}, lambda: typer.echo(lines))
+        return Reply({"host": host, "work_orders": orders}, lambda: _show(host, orders))
 
     reply(work, as_json=as_json)
+
+
+def _show(host: str, orders: list[str]) -> None:
+    typer.echo(f"Host {host} is given up by {', '.join(orders)}.")
+    typer.echo(
+        "With a checkpoint remote they go on elsewhere; without one they wait for the host: `septet show ID`."
+    )

@@ -26,7 +26,7 @@ def up(*, port: int, ui_port: int, sandbox: SandboxChoice | None, as_json: bool)
             async with running_worker(client, settings, sole=True) as parts:
                 _say_ready(server, state, as_json=as_json)
                 await stop_asked()
-                living = parts.living_agents()
+            living = parts.living_agents()
         return stopped(living)
 
     reply(work, as_json=as_json)

@@ -45,8 +45,7 @@ async def _serve(client: Client, settings: Settings, payload: dict[str, Any], *,
             where = client.service_client.config.target_host
             typer.echo(f"Worker {parts.host_id} serves queue {settings.task_queue!r} at {where}.")
         await stop_asked()
-        living = parts.living_agents()
-    return stopped(living)
+    return stopped(parts.living_agents())
 
 
 async def stop_asked() -> None:

@@ -35,7 +35,8 @@ def test_a_killed_up_goes_on_where_it_was_and_starts_no_agent_twice(septet: Sept
 
 def test_one_state_directory_has_one_up_and_ctrl_c_leaves_its_agents_alive(septet: Septet, origin: Origin) -> None:
     """A second `up` is refused and names the first; SIGINT ends server and worker and names the agents that live on."""
-    order = septet.scenario("wo-lives", SLOW)
+    gate = septet.state.parent / "gate"
+    order = septet.scenario("wo-lives", {"steps": {"implement_plan": {"wait_for": str(gate)}}})
     with septet.up() as first:
         told = json.loads((septet.state / "server.json").read_text(encoding="utf-8"))
         assert (told["address"], told["pid"]) == (first.address, first.process.pid)
@@ -54,8 +55,21 @@ def test_one_state_directory_has_one_up_and_ctrl_c_leaves_its_agents_alive(septe
         assert not (septet.state / "server.json").exists()
         assert any(process.cwd().endswith(order) for process in septet.processes())
         with septet.up():
+            gate.touch()
             assert septet.closed(order)["status"] == "completed"
     assert septet.runs(order) == ONCE
+
+
+def test_an_agent_that_ends_while_up_stops_is_not_said_to_live_on(septet: Septet, origin: Origin) -> None:
+    """What SIGINT names is what lives when `up` ends: a step that comes to its end meanwhile is not among it."""
+    gate = septet.state.parent / "gate"
+    order = septet.scenario("wo-ends", {"steps": {"implement_plan": {"wait_for": str(gate)}}})
+    with septet.up() as first:
+        start(septet, origin, order)
+        first.process.send_signal(signal.SIGINT)
+        gate.touch()
+        assert first.end(signal.SIGINT) == 0
+        assert not any("lives on" in line for line in first.errors)
 
 
 def test_a_taken_port_is_refused_with_the_option_that_names_another(served: Septet, septet: Septet) -> None:
