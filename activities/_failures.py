@@ -6,15 +6,19 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
+import structlog
 from temporalio import activity
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
+from septet.agents.preview import preview
 from septet.contracts.steps import FailureFacts, StepResult
 from septet.disk import told
-from septet.errors import SeptetError
+from septet.errors import SeptetError, SupersededError
 
 _LONGEST_DELAY: Final = timedelta(seconds=60)
 _MESSAGE_LIMIT: Final = 4000
+
+_log = structlog.get_logger()
 
 
 def failure(error: SeptetError, result: StepResult | None = None) -> ApplicationError:
@@ -22,6 +26,8 @@ def failure(error: SeptetError, result: StepResult | None = None) -> Application
 
     A class name is what `non_retryable_error_types` would match, and only exactly; so it is decided here.
     """
+    if is_tried_again(error):
+        _tell_of_the_wait(error)
     return ApplicationError(
         error.message[:_MESSAGE_LIMIT],
         FailureFacts(remedy=error.remedy, result=result),
@@ -30,6 +36,13 @@ def failure(error: SeptetError, result: StepResult | None = None) -> Application
         next_retry_delay=_delay(error) if error.retryable else None,
         category=ApplicationErrorCategory.BENIGN if error.retryable else ApplicationErrorCategory.UNSPECIFIED,
     )
+
+
+def _tell_of_the_wait(error: SeptetError) -> None:
+    """Say why a step waits, ever more rarely: attempts 1, 2, 4, 8, … of it."""
+    attempt = activity.info().attempt
+    if attempt & (attempt - 1) == 0 and not isinstance(error, SupersededError):
+        _log.info("tried_again", why=preview(error.message), seconds=_delay(error).total_seconds())
 
 
 def is_tried_again(error: SeptetError) -> bool:

@@ -18,7 +18,10 @@ from clients.cli.reply import Reply, reply
 from clients.work_orders import WorkOrders
 from septet.agents.adapter import Host as AgentHost
 from septet.agents.adapter import Turn
+from septet.agents.endings import RESTARTED
 from septet.agents.registry import adapter_for
+from septet.agents.rest import end_all
+from septet.agents.runs import Runs
 from septet.agents.scripted.arguments import Refusal
 from septet.agents.scripted.scenario import built_in_scenarios, load_scenario
 from septet.contracts.names import SandboxChoice, Status
@@ -94,13 +97,17 @@ def _check_scenario(name: str) -> None:
 
 @asynccontextmanager
 async def _stage(settings: Settings) -> AsyncIterator[_Stage]:
+    """Run server and worker for as long as the block lasts; an agent that it leaves, interrupted, is ended."""
     state = StateDir(settings.state_dir)
     state.prepare()
     sample = await asyncio.to_thread(_make_sample, state.root / "sample", settings)
     async with embedded_server(state, Ports(free_port(), free_port()), settings.git_env) as server:
         client = await connect(settings, address=server.address)
-        async with running_worker(client, settings):
-            yield _Stage(settings, sample, WorkOrders(client, settings.task_queue), server)
+        try:
+            async with running_worker(client, settings):
+                yield _Stage(settings, sample, WorkOrders(client, settings.task_queue), server)
+        finally:
+            await end_all(Runs(state.runs), _ORDER_ID, RESTARTED)
 
 
 def _make_sample(folder: Path, settings: Settings) -> Sample:

@@ -1,3 +1,4 @@
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -5,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from fakes.repositories import git
-from fakes.septet_command import Septet
+from fakes.septet_command import WITHIN_SECONDS, Septet, until
 
 from septet.contracts.names import Step
 
@@ -66,6 +67,15 @@ def test_a_crash_leaves_a_rescue_and_the_text_ends_with_the_command_that_shows_i
     assert patch.read_bytes().startswith(b"diff --git ")
     assert lines[-1].startswith(f"SEPTET_STATE_DIR={septet.state}/demos/")
     assert lines[-1].endswith(" septet up")
+
+
+def test_an_interrupted_demo_leaves_nothing_alive(septet: Septet) -> None:
+    """Ctrl-C in the middle of an agent ends server, worker and agent, and the exit code says so."""
+    with septet.started("demo", "--scenario", "slow", "--json") as demo:
+        until(lambda: next(septet.state.glob("demos/*/runs/wo-demo/1-*/run.json"), None))
+        demo.send_signal(signal.SIGINT)
+        assert demo.wait(timeout=WITHIN_SECONDS) == 130
+    assert septet.processes() == []
 
 
 def test_an_unknown_scenario_is_refused_with_the_names_of_those_there_are(septet: Septet) -> None:

@@ -1,0 +1,31 @@
+"""What a worker logs of an attempt that is tried again."""
+
+from dataclasses import replace
+
+from structlog.testing import capture_logs
+from temporalio.testing import ActivityEnvironment
+
+from activities._failures import failure
+from septet.errors import AgentApiUnavailableError, AgentMissingError, SeptetError, SupersededError
+
+
+def logged(error: SeptetError, attempt: int) -> list[object]:
+    """Return the reasons for waiting that one failed attempt logs."""
+    environment = ActivityEnvironment()
+    environment.info = replace(environment.info, attempt=attempt)
+    with capture_logs() as events:
+        environment.run(failure, error)
+    return [event["why"] for event in events if event["event"] == "tried_again"]
+
+
+def test_a_step_that_waits_says_why_ever_more_rarely() -> None:
+    """Of attempts at an API that is overloaded the first, second, fourth and eighth are told, in the API's words."""
+    waits = [attempt for attempt in range(1, 16) if logged(AgentApiUnavailableError("It is overloaded."), attempt)]
+    assert waits == [1, 2, 4, 8]
+    assert logged(AgentApiUnavailableError("It is overloaded."), 1) == ["It is overloaded."]
+
+
+def test_what_does_not_wait_says_nothing_of_waiting() -> None:
+    """An error that no retry helps, and an attempt whose place another one has taken, are no waits."""
+    assert logged(AgentMissingError("There is no claude."), 1) == []
+    assert logged(SupersededError("A later attempt has begun."), 1) == []
