@@ -13,7 +13,7 @@ from temporalio.service import RPCError
 from activities._ends import CLOSED, is_closed, is_paused
 from activities._room import Host
 from septet.agents.attachment import end_agent
-from septet.agents.endings import PAUSED
+from septet.agents.endings import PAUSED, RESTARTED
 from septet.agents.rest import end_all, sweep_order
 from septet.agents.runs import Run, Runs
 from septet.errors import SeptetError
@@ -70,14 +70,9 @@ async def end_strays(client: Client, host: Host) -> list[str]:
             if await is_paused(client, run.record.key) and await _ended(run, PAUSED):
                 ended.append(run.name)
             continue
-        try:
-            await end_all(host.means.runs, run.folder.parent.name, _WHY)
-        except SeptetError as error:
-            _log.warning("stray_not_ended", run=run.name, error=error.message)
-            continue
-        _log.warning("stray_ended", run=run.name, why=CLOSED)
-        await asyncio.to_thread(_keep, host, run, CLOSED)
-        ended.append(run.name)
+        if await _end(host, run, _WHY, CLOSED):
+            _log.warning("stray_ended", run=run.name, why=CLOSED)
+            ended.append(run.name)
     return ended
 
 
@@ -89,6 +84,26 @@ async def _ended(run: Run, why: str) -> bool:
         _log.warning("stray_not_ended", run=run.name, error=error.message)
         return False
     _log.warning("stray_ended", run=run.name, why=why)
+    return True
+
+
+async def end_living(host: Host, why: str) -> list[str]:
+    """End all agents of this host, keep what they did, and return their runs' names.
+
+    The next worker of the host resumes their sessions, which costs their steps no try.
+    """
+    living = await asyncio.to_thread(_living, host.means.runs)
+    return [run.name for run in living if await _end(host, run, RESTARTED, why)]
+
+
+async def _end(host: Host, run: Run, why: str, reason: str) -> bool:
+    """End a run's agent and keep what it did; say whether it has ended."""
+    try:
+        await end_all(host.means.runs, run.folder.parent.name, why)
+    except SeptetError as error:
+        _log.warning("stray_not_ended", run=run.name, error=error.message)
+        return False
+    await asyncio.to_thread(_keep, host, run, reason)
     return True
 
 

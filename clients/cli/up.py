@@ -1,5 +1,7 @@
 """`septet up`: server, web UI and worker in one terminal."""
 
+from typing import Final
+
 import typer
 
 from clients.cli.reply import Reply, print_json, reply
@@ -11,11 +13,14 @@ from workers.connection import connect
 from workers.logs import set_up_logs
 from workers.server import Ports, ServerFile, embedded_server
 
+_ENDED: Final = "a person ended `septet up` with its agents"
+
 
 def up(*, port: int, ui_port: int, sandbox: SandboxChoice | None, as_json: bool) -> None:
     """Run all of Septet on this machine until Ctrl-C; agents live on."""
 
     async def work() -> Reply:
+        from workers.strays import end_living
         from workers.worker import running_worker
 
         settings = load_settings(sandbox)
@@ -25,7 +30,12 @@ def up(*, port: int, ui_port: int, sandbox: SandboxChoice | None, as_json: bool)
             client = await connect(settings, address=server.address, identity=f"septet@{state.host_id()}")
             async with running_worker(client, settings, sole=True) as parts:
                 _say_ready(server, state, as_json=as_json)
-                await stop_asked()
+                again = await stop_asked()
+                if parts.living_agents():
+                    typer.echo("Agents live on. Ctrl-C again ends them now, with a rescue.", err=True)
+            if again.is_set():
+                for run in await end_living(parts.host, _ENDED):
+                    typer.echo(f"Agent {run} was ended; the next `septet up` resumes its session.", err=True)
             living = parts.living_agents()
         return stopped(living)
 
@@ -42,4 +52,4 @@ def _say_ready(server: ServerFile, state: StateDir, *, as_json: bool) -> None:
     typer.echo(
         "Start a work order in another terminal: septet run --repo . --title 'What is wrong' --body 'Where'"
     )
-    typer.echo("Ctrl-C stops server and worker; agents live on.")
+    typer.echo("Ctrl-C stops server and worker; agents live on, unless it is pressed twice.")

@@ -48,13 +48,18 @@ async def _serve(client: Client, settings: Settings, payload: dict[str, Any], *,
     return stopped(parts.living_agents())
 
 
-async def stop_asked() -> None:
-    """Wait for SIGINT or SIGTERM."""
-    asked = asyncio.Event()
+async def stop_asked() -> asyncio.Event:
+    """Wait for SIGINT or SIGTERM, and return what a SIGINT after it sets."""
+    asked, again = asyncio.Event(), asyncio.Event()
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, asked.set)
+
+    def on_interrupt() -> None:
+        (again if asked.is_set() else asked).set()
+
+    loop.add_signal_handler(signal.SIGTERM, asked.set)
+    loop.add_signal_handler(signal.SIGINT, on_interrupt)
     await asked.wait()
+    return again
 
 
 def stopped(living: list[str]) -> Reply:

@@ -3,7 +3,7 @@ import signal
 
 import psutil
 from fakes.repositories import Origin
-from fakes.septet_command import Septet, until
+from fakes.septet_command import WITHIN_SECONDS, Septet, until
 
 from septet.contracts.names import Step
 
@@ -68,8 +68,28 @@ def test_an_agent_that_ends_while_up_stops_is_not_said_to_live_on(septet: Septet
         start(septet, origin, order)
         first.process.send_signal(signal.SIGINT)
         gate.touch()
-        assert first.end(signal.SIGINT) == 0
+        assert first.process.wait(WITHIN_SECONDS) == 0
         assert not any("lives on" in line for line in first.errors)
+
+
+def test_a_second_ctrl_c_ends_the_agents_with_a_rescue(septet: Septet, origin: Origin) -> None:
+    """SIGINT twice leaves no agent alive and its work in a rescue; the next `up` resumes the session."""
+    gate = septet.state.parent / "gate"
+    order = septet.scenario("wo-twice", {"steps": {"implement_plan": {"wait_for": str(gate)}}})
+    with septet.up() as first:
+        start(septet, origin, order)
+        first.process.send_signal(signal.SIGINT)
+        until(lambda: [line for line in first.errors if "Ctrl-C again" in line])
+        first.process.send_signal(signal.SIGINT)
+        assert first.process.wait(WITHIN_SECONDS) == 0
+        until(lambda: [line for line in first.errors if "5-implement_plan-1 was ended" in line])
+        assert not any("next worker of this host" in line for line in first.errors)
+        assert not any(process.cwd().endswith(order) for process in septet.processes())
+        gate.touch()
+        with septet.up():
+            task = septet.closed(order)
+    assert task["status"] == "completed"
+    assert {row["step"]: row["recovered_by"] for row in task["steps"]}["implement_plan"] == "resume"
 
 
 def test_a_taken_port_is_refused_with_the_option_that_names_another(served: Septet, septet: Septet) -> None:
