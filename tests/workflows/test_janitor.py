@@ -11,9 +11,11 @@ import pytest_asyncio
 from fakes.repositories import Origin, make_origin
 from fakes.step_lab import settings_of
 from temporalio.client import Client
+from temporalio.testing import ActivityEnvironment
 from temporalio.worker import Worker
 
 from activities.sweep_host import SweepHost
+from activities.workspaces import Workspaces
 from septet.contracts.steps import OpenWorkspace
 from septet.janitor.terms import Swept
 from septet.settings import Settings
@@ -60,20 +62,11 @@ async def opened(client: Client, host: Parts, origin: Origin, *, closed: bool) -
     """Open the workspace of a work order that the server knows, running or closed, and return its id."""
     order_id = f"wo-{uuid.uuid4().hex[:8]}"
     handle = await client.start_workflow("WorkOrder", id=order_id, task_queue="nobody-serves-this")
-    await asyncio.to_thread(
-        _open,
-        host,
-        OpenWorkspace(work_order_id=order_id, repository=str(origin.bare), title="T", agent="scripted"),
-    )
+    asked = OpenWorkspace(work_order_id=order_id, repository=str(origin.bare), title="T", agent="scripted")
+    await ActivityEnvironment().run(Workspaces(host.host).open_workspace, asked)
     if closed:
         await handle.terminate()
     return order_id
-
-
-def _open(host: Parts, asked: OpenWorkspace) -> None:
-    from activities.workspaces import Workspaces
-
-    Workspaces(host.host)._open(asked, "run-1")
 
 
 async def test_a_pass_removes_what_closed_and_keeps_what_runs(client: Client, host: Parts, origin: Origin) -> None:

@@ -21,10 +21,11 @@ from septet.agents.supervisors import Supervisors
 _MEASURED_PYTHON = """\
     #!{python}
     import coverage, runpy, sys
+    sys.argv = [word for word in sys.argv[1:] if not word.startswith("-")]
     measure = coverage.Coverage(data_file={data!r}, data_suffix=True, branch=True, source=["septet"])
     measure.start()
     try:
-        runpy.run_path(sys.argv[-1], run_name="__main__")
+        runpy.run_path(sys.argv[0], run_name="__main__")
     finally:
         measure.stop()
         measure.save()
