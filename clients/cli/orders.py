@@ -154,8 +154,7 @@ def _with_orders(work: Callable[[WorkOrders], Awaitable[Reply]], *, address: str
 def _answer(task: Task, *, waited: bool) -> Reply:
     failed = None
     if waited and task.status is not Status.COMPLETED:
-        error = task.error
-        message = f"{error.type}: {error.message}" if error else f"{task.id} is {task.status.value}."
+        message = task.error.message if task.error else f"{task.id} is {task.status.value}."
         remedy = task.error.remedy if task.error else f"Look at it with `septet show {task.id}`."
         failed = WorkOrderFailedError(message, remedy=remedy)
     return Reply({"task": _plain(task)}, lambda: tables.show_task(task, with_error=failed is None), failed)

@@ -6,10 +6,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import pytest
 from fakes.repositories import Origin, git
 from fakes.septet_command import Septet, at_work, until
 
 from septet.contracts.names import Step
+
+pytestmark = pytest.mark.recovery
 
 _AT_MOST_SECONDS = 10.0
 

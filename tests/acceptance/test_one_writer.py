@@ -3,11 +3,14 @@
 import json
 import signal
 
+import pytest
 from fakes.repositories import Origin, git
 from fakes.septet_command import Septet, until
 from fakes.shared_server import Host, stopped
 
 from septet.contracts.names import Step
+
+pytestmark = pytest.mark.recovery
 
 ONCE = [f"{step.number}-{step.value}-1" for step in Step]
 

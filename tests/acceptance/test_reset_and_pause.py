@@ -3,10 +3,13 @@
 import json
 from typing import Any
 
+import pytest
 from fakes.repositories import Origin, git
 from fakes.septet_command import Ended, Septet, until
 
 from septet.contracts.names import Step
+
+pytestmark = pytest.mark.recovery
 
 IMPLEMENTS = "implement_plan-1"
 HALF = {"steps": {"implement_plan": [{"edits": {"half.txt": "half done\n"}, "hang": True}, {}]}}

@@ -9,6 +9,8 @@ import pytest
 from fakes.repositories import Origin
 from fakes.septet_command import Septet, until
 
+pytestmark = pytest.mark.recovery
+
 SLOW = {"steps": {"implement_plan": {"delay_seconds": 6}}}
 
 

@@ -18,6 +18,8 @@ from septet.contracts.names import Step
 from workers.server import temporal_program
 from workflows.search_attributes import ALL
 
+pytestmark = pytest.mark.recovery
+
 ONCE = [f"{step.number}-{step.value}-1" for step in Step]
 
 

@@ -1,9 +1,12 @@
 import json
 
+import pytest
 from fakes.repositories import Origin
 from fakes.septet_command import Septet, until
 
 from septet.contracts.names import Step
+
+pytestmark = pytest.mark.recovery
 
 SLOW = {"steps": {"implement_plan": {"delay_seconds": 5}}}
 
