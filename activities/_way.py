@@ -114,6 +114,7 @@ class Way:
                     why = await end_of_the_work()
                     if why is None:
                         await leave_paused_or_reset(errand.request)
+                        _log.info("attempt_left", step=errand.call.step)
                         raise
                     return await self._ended(errand, why)
                 except SupersededError as superseded:

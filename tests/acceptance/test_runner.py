@@ -87,12 +87,12 @@ def test_a_runner_that_is_restarted_costs_its_agent_no_answer(team: Septet, orig
 def test_a_work_order_that_waits_says_for_what(team: Septet, origin: Origin) -> None:
     """`show` tells what holds the step up, here a runner that is not there, and nothing once it goes on."""
     with team.serving("worker"):
-        begin(team, origin, "wo-waits")
-        until(lambda: "runner" in (team("show", "wo-waits", "--json").json["waiting_for"] or ""))
-        until(lambda: "waits for     classify_issue-1: " in team("show", "wo-waits").out)
+        begin(team, origin, "wo-waits-for-runner")
+        until(lambda: "runner" in (team("show", "wo-waits-for-runner", "--json").json["waiting_for"] or ""))
+        until(lambda: "waits for     classify_issue-1: " in team("show", "wo-waits-for-runner").out)
         with team.started("runner"):
-            team.closed("wo-waits")
-            assert team("show", "wo-waits", "--json").json["waiting_for"] is None
+            team.closed("wo-waits-for-runner")
+            assert team("show", "wo-waits-for-runner", "--json").json["waiting_for"] is None
 
 
 def test_a_second_runner_is_refused(team: Septet) -> None:
