@@ -15,24 +15,29 @@ from septet.contracts.steps import FailureFacts, StepResult
 from septet.disk import told
 from septet.errors import SeptetError, SupersededError
 
+OPENING_TRIES: Final = 8
+"""An origin that is not reached within two minutes is told to the person who has just started the work order."""
+
 _LONGEST_DELAY: Final = timedelta(seconds=60)
 _MESSAGE_LIMIT: Final = 4000
 
 _log = structlog.get_logger()
 
 
-def failure(error: SeptetError, result: StepResult | None = None) -> ApplicationError:
+def failure(
+    error: SeptetError, result: StepResult | None = None, *, most_tries: int | None = None
+) -> ApplicationError:
     """Return `error` as Temporal takes it: its type, whether a retry can help, and when.
 
     A class name is what `non_retryable_error_types` would match, and only exactly; so it is decided here.
     """
-    if is_tried_again(error):
+    if is_tried_again(error, most_tries):
         _tell_of_the_wait(error)
     return ApplicationError(
         error.message[:_MESSAGE_LIMIT],
         FailureFacts(remedy=error.remedy, result=result),
         type=type(error).__name__.removesuffix("Error"),
-        non_retryable=not is_tried_again(error),
+        non_retryable=not is_tried_again(error, most_tries),
         next_retry_delay=_delay(error) if error.retryable else None,
         category=ApplicationErrorCategory.BENIGN if error.retryable else ApplicationErrorCategory.UNSPECIFIED,
     )
@@ -45,22 +50,25 @@ def _tell_of_the_wait(error: SeptetError) -> None:
         _log.info("tried_again", why=preview(error.message), seconds=_delay(error).total_seconds())
 
 
-def is_tried_again(error: SeptetError) -> bool:
+def is_tried_again(error: SeptetError, most_tries: int | None = None) -> bool:
     """Say whether Temporal is to try the activity again after this attempt."""
-    return error.retryable and (error.most_tries is None or activity.info().attempt < error.most_tries)
+    attempt, bounds = activity.info().attempt, (error.most_tries, most_tries)
+    return error.retryable and all(bound is None or attempt < bound for bound in bounds)
 
 
 @contextmanager
-def failures_told(root: Path) -> Iterator[None]:
+def failures_told(root: Path, *, most_tries: int | None = None) -> Iterator[None]:
     """Tell errors of the core and of the machine as failures that name cause, place and remedy.
 
     Args:
         root: The state directory.
+        most_tries: After so many an error is for good, also one that time may cure. An attempt that died with its
+            worker is never the last one.
     """
     try:
         yield
     except (SeptetError, OSError) as error:
-        raise failure(told(error, root)) from error
+        raise failure(told(error, root), most_tries=most_tries) from error
 
 
 def _delay(error: SeptetError) -> timedelta:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from temporalio import activity
 
-from activities._failures import failures_told
+from activities._failures import OPENING_TRIES, failures_told
 from activities._keeping import bring_session, shelf_of
 from activities._pulse import beating, unhurried
 from activities._room import Host, whereabouts
@@ -57,7 +57,7 @@ class Hosts:
         Raises:
             ApplicationError: The checkpoint, the repository or the agent is not to be had here.
         """
-        with failures_told(self.host.state.root):
+        with failures_told(self.host.state.root, most_tries=OPENING_TRIES):
             async with beating():
                 move = await unhurried(self._prepared, asked)
                 await unhurried(prepare_host, move)

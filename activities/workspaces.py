@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pydantic import JsonValue
 from temporalio import activity
 
-from activities._failures import failures_told
+from activities._failures import OPENING_TRIES, failures_told
 from activities._keeping import keep
 from activities._pulse import beating, unhurried
 from activities._room import Host, Papers, whereabouts, write_papers
@@ -43,7 +43,7 @@ class Workspaces:
         Raises:
             ApplicationError: The repository, the issue, a command or the agent cannot be used.
         """
-        with failures_told(self.host.state.root):
+        with failures_told(self.host.state.root, most_tries=OPENING_TRIES):
             async with beating():
                 return await unhurried(
                     self._open, asked, asked.first_run_id or activity.info().workflow_run_id or ""

@@ -24,8 +24,9 @@ _SHORT_RETRIES: Final = RetryPolicy(
     initial_interval=timedelta(seconds=0.5),
     backoff_coefficient=2.0,
     maximum_interval=timedelta(seconds=30),
-    maximum_attempts=8,
+    maximum_attempts=0,
 )
+"""A worker's death costs no try here either: the activity says itself after how many an error is for good."""
 
 _AGENT_STARTS: Final = 3
 """A start, a resume, a rerun: what one activity may take at the most."""
@@ -87,6 +88,7 @@ def end_options(limits: Timeouts) -> ActivityOptions:
 
 WORKSPACE_OPTIONS: Final = ActivityOptions(
     start_to_close_timeout=timedelta(minutes=30),
+    schedule_to_close_timeout=timedelta(hours=4),
     heartbeat_timeout=HEARTBEAT_TIMEOUT,
     retry_policy=_SHORT_RETRIES,
     cancellation_type=ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,

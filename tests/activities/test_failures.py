@@ -1,12 +1,21 @@
 """What a worker logs of an attempt that is tried again."""
 
 from dataclasses import replace
+from pathlib import Path
 
+import pytest
 from structlog.testing import capture_logs
+from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
-from activities._failures import failure
-from septet.errors import AgentApiUnavailableError, AgentMissingError, SeptetError, SupersededError
+from activities._failures import OPENING_TRIES, failure, failures_told
+from septet.errors import (
+    AgentApiUnavailableError,
+    AgentMissingError,
+    GitUnavailableError,
+    SeptetError,
+    SupersededError,
+)
 
 
 def logged(error: SeptetError, attempt: int) -> list[object]:
@@ -29,3 +38,20 @@ def test_what_does_not_wait_says_nothing_of_waiting() -> None:
     """An error that no retry helps, and an attempt whose place another one has taken, are no waits."""
     assert logged(AgentMissingError("There is no claude."), 1) == []
     assert logged(SupersededError("A later attempt has begun."), 1) == []
+
+
+@pytest.mark.parametrize(("attempt", "for_good"), [(7, False), (8, True), (12, True)])
+def test_an_origin_that_is_not_reached_is_told_after_eight_tries(
+    tmp_path: Path, attempt: int, for_good: bool
+) -> None:
+    """The activity itself ends the tries: Temporal would count those that died with their worker as well."""
+    environment = ActivityEnvironment()
+    environment.info = replace(environment.info, attempt=attempt)
+
+    def open_it() -> None:
+        with failures_told(tmp_path, most_tries=OPENING_TRIES):
+            raise GitUnavailableError("The origin was not reached.")
+
+    with pytest.raises(ApplicationError) as failed:
+        environment.run(open_it)
+    assert failed.value.non_retryable is for_good
