@@ -117,7 +117,7 @@ def test_other_options_of_a_step_leave_its_agent_alone(served: Septet, origin: O
 
 def test_a_reset_to_any_step_returns_to_its_checkpoint(served: Septet, origin: Origin) -> None:
     """`temporal workflow reset` to each step in turn, while an agent works: the next finds what the first one found."""
-    order = served.scenario("wo-reset", SECOND_HANGS)
+    order = served.scenario("wo-reset-to-any", SECOND_HANGS)
     found = served.look(order)
     done = served("run", "--repo", origin.bare, "--title", "Again", "--id", order, "--wait", "--json").json["task"]
     first = found()
