@@ -5,13 +5,11 @@ from typing import Any, Generic, TypeVar
 
 from temporalio import activity
 
-from activities._gate import Gate
+from activities._gate import Gate, own_key, own_lease
 from activities._room import Host, read_papers
 from septet.agents.adapter import Turn
 from septet.agents.launch import Request
-from septet.agents.lease import Lease
 from septet.agents.registry import adapter_for
-from septet.agents.runs import RunKey
 from septet.answers.finalizer import finalizer_prompt
 from septet.answers.steps import request_schema_of
 from septet.commands.loader import load
@@ -80,7 +78,7 @@ def step_errand(host: Host, call: StepCall) -> Errand:
         model=wishes.model_for(call.step, call.model or host.settings.model, call.settings),
     )
     request = _request(host, call, wishes, turn, call.step.value)
-    return Errand(call, place, wishes, request, call.starts_from, _gate(request))
+    return Errand(call, place, wishes, request, call.starts_from, Gate(own_lease(request.means.runs)))
 
 
 def finalizer_errand(host: Host, asked: FinalizeCall) -> Errand:
@@ -101,7 +99,7 @@ def finalizer_errand(host: Host, asked: FinalizeCall) -> Errand:
         model=wishes.model_for(call.step, call.model or host.settings.model, call.settings),
     )
     request = _request(host, call, wishes, turn, _finalizer_of(call.step))
-    return Errand(call, place, wishes, request, asked.result.checkpoint or "", _gate(request))
+    return Errand(call, place, wishes, request, asked.result.checkpoint or "", Gate(own_lease(request.means.runs)))
 
 
 def ending_errand(host: Host, call: StepCall) -> Errand:
@@ -136,7 +134,7 @@ def _see_that_it_stands(place: Place) -> None:
 def _request(host: Host, call: StepCall, wishes: RepositorySettings, turn: Turn, name: str) -> Request:
     info = activity.info()
     return Request(
-        key=RunKey(info.workflow_id or "", info.workflow_run_id or "", info.activity_id),
+        key=own_key(),
         order_id=call.workspace.work_order_id,
         number=call.step.number,
         step=name,
@@ -150,14 +148,6 @@ def _request(host: Host, call: StepCall, wishes: RepositorySettings, turn: Turn,
 
 def _finalizer_of(step: Step) -> str:
     return f"{step.value}-finalizer"
-
-
-def _gate(request: Request) -> Gate:
-    info = activity.info()
-    lease = Lease.take(
-        request.means.runs, request.key, number=info.attempt, started_at=info.started_time.timestamp()
-    )
-    return Gate(lease)
 
 
 AnyClaim = Claim[Any]

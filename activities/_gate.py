@@ -6,7 +6,10 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from temporalio import activity
+
 from septet.agents.lease import Lease
+from septet.agents.runs import RunKey, Runs
 from septet.processes import Halt
 
 T = TypeVar("T")
@@ -52,3 +55,19 @@ class Gate:
             self._halt.now()
             await asyncio.gather(running, return_exceptions=True)
             raise
+
+
+def own_key() -> RunKey:
+    """Return the key of the activity that is running: only the same key adopts what it started."""
+    info = activity.info()
+    return RunKey(info.workflow_id or "", info.workflow_run_id or "", info.activity_id)
+
+
+def own_lease(runs: Runs) -> Lease:
+    """Write the running attempt down and return its lease.
+
+    Raises:
+        SupersededError: A later attempt has begun already.
+    """
+    info = activity.info()
+    return Lease.take(runs, own_key(), number=info.attempt, started_at=info.started_time.timestamp())

@@ -13,12 +13,11 @@ from septet.errors import GitUnavailableError, SeptetError
 from septet.git import keep as chain
 from septet.git.address import parse_address
 from septet.git.checkpoint_remote import ORIGIN, Shelf, shelf_at, shelf_in
-from septet.git.keep import Kept, is_kept_elsewhere, read_file
+from septet.git.keep import Kept, read_file
 from septet.git.move import Move
 from septet.git.place import Place
 from septet.git.record import record_of
 from septet.git.remote import Remote
-from septet.git.snapshots.snapshot import Snapshot
 from septet.git.snapshots.vault import vault_at
 from septet.sealing import seal, unseal
 
@@ -96,17 +95,6 @@ def expect_hold(host: Host, place: Place) -> None:
     except GitUnavailableError as error:
         # Nobody can have moved it while the remote is out of reach, and each push has its own lease.
         _log.warning("checkpoint_remote_not_reached", error=str(error))
-
-
-def is_safe_elsewhere(host: Host, place: Place, snapshot: Snapshot) -> bool:
-    """Say whether the checkpoint remote has a snapshot, asked of the remote now; never where there is none.
-
-    Raises:
-        GitError: It was not reached, or refused.
-    """
-    if host.settings.checkpoint_remote is None:
-        return False
-    return is_kept_elsewhere(place, shelf_of(host, place), snapshot)
 
 
 def shelf_of(host: Host, place: Place, opened_by: str | None = None) -> Shelf:

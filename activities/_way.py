@@ -13,6 +13,7 @@ from activities._ends import end_of_the_work
 from activities._errands import AnyClaim, Claim, Errand, ending_errand, finalizer_errand, step_errand
 from activities._failures import failure, failures_told, is_tried_again
 from activities._keeping import Session, keep
+from activities._mirror import with_mirror_mended
 from activities._paused import leave_paused_or_reset
 from activities._proof import Proof, RefusedError
 from activities._pulse import Pulse, beating, unhurried
@@ -33,22 +34,17 @@ from septet.errors import (
     AgentGaveUpError,
     AgentLimitError,
     EvidenceError,
-    GitError,
-    MirrorMendedError,
     SeptetError,
     SnapshotError,
     SupersededError,
-    WorkspaceError,
 )
-from septet.git.damage import looks_damaged
 from septet.git.evidence import Evidence, gather
 from septet.git.snapshots.tour import Tour
-from septet.git.standing import remember_standing
+from septet.git.standing import Standing, remember_standing
 
 Prove = Callable[[AnyClaim], Proof]
 Work = Callable[[Errand, Pulse], Coroutine[Any, Any, StepResult]]
 
-_RETRY = "The worktree is kept; then `septet retry`."
 _UNDONE = "The finalizer changed the worktree, which was undone: {} holds what it did."
 
 _log = structlog.get_logger()
@@ -122,35 +118,21 @@ class Way:
                     raise
                 except (SeptetError, OSError) as caught:
                     error = told(caught, self.host.state.root)
-                    error = await unhurried(self._with_mirror_mended, errand, error)
+                    error = await unhurried(with_mirror_mended, self.host, errand.place, error)
                     if is_tried_again(error):
                         raise failure(error) from caught
                     result = await unhurried(self._over, errand, Verdict.FAILED, error.message)
                     raise failure(error, result) from caught
 
-    def _with_mirror_mended(self, errand: Errand, error: SeptetError) -> SeptetError:
-        """Mend the mirror where it may be what failed the step, and return the error that is left of it."""
-        mended = MirrorMendedError(f"The mirror was damaged, and has been fetched again. {error.message}")
-        is_git = isinstance(error, (GitError, SnapshotError, WorkspaceError))
-        if error.retryable or not is_git or not looks_damaged(error.message) or not is_tried_again(mended):
-            return error
-        try:
-            self.host.mend_mirror(errand.place)
-        except (SeptetError, OSError) as refusal:
-            said = told(refusal, self.host.state.root)
-            message = f"{error.message} The mirror could not be fetched again: {said.message}"
-            return said if said.retryable else GitError(message, remedy=f"{said.remedy} {_RETRY}".strip())
-        return mended
-
     async def _carried(self, errand: Errand, pulse: Pulse) -> Carried:
         """Carry the turn out; an agent that has to begin anew finds the worktree as the step found it."""
         reason = "the step begins anew from its checkpoint"
-        keep = partial(self.host.rescue, errand.place, reason, errand.call.step)
+        rescue = partial(self.host.rescue, errand.place, reason, errand.call.step)
         if errand.starts_from:
-            keep = partial(self.host.return_to, errand.place, errand.starts_from, reason, errand.call.step)
+            rescue = partial(self.host.return_to, errand.place, errand.starts_from, reason, errand.call.step)
         lease = errand.gate.lease
         return await carry_out(
-            errand.request, lease=lease, on_progress=pulse.follow, before_rerun=partial(unhurried, keep)
+            errand.request, lease=lease, on_progress=pulse.follow, before_rerun=partial(unhurried, rescue)
         )
 
     async def _ended(self, errand: Errand, why: str) -> StepResult:
@@ -184,14 +166,14 @@ class Way:
         except AnswerError as error:
             if carried.outcome.session_id is None:
                 return self._not_done(errand, facts, Verdict.UNPARSED, error.reasons)
-            checkpoint = self.host.snapshot(errand.place, "checkpoint", "the answer was not read", call.step)
+            checkpoint = self._checkpoint(errand, "the answer was not read", evidence.standing, toured)
             session = Session(call.workspace.agent, carried.outcome.session_id)
             warnings = bounded((*facts["warnings"], *keep(self.host, errand.place, session)))
             return StepResult(
                 **facts | {"warnings": warnings},
                 verdict=Verdict.UNPARSED,
                 reasons=bounded(error.reasons),
-                checkpoint=checkpoint.name if checkpoint else None,
+                checkpoint=checkpoint,
                 rescues=self._rescues(errand),
             )
         return self._proven(errand, facts, answer, prove, evidence, toured)
@@ -262,19 +244,28 @@ class Way:
         except EvidenceError as error:
             verdict = Verdict.REFUSED if isinstance(error, RefusedError) else Verdict.UNPROVEN
             return self._not_done(errand, facts, verdict, (str(error),))
-        checkpoint = self.host.snapshot(place, "checkpoint", f"{call.step} is done", call.step, toured)
-        standing = proof.standing or evidence.standing
-        if checkpoint is not None and standing is not None and toured is not None:
-            remember_standing(place, checkpoint.commit, standing)
+        checkpoint = self._checkpoint(errand, f"{call.step} is done", proof.standing or evidence.standing, toured)
         warnings = (*facts["warnings"], *answer.warnings, *proof.warnings, *keep(self.host, place))
         return StepResult(
             **facts | {"warnings": bounded(warnings)},
             verdict=Verdict.DONE,
             result_text=bounded_text(proof.result_text),
             commit_sha=proof.commit_sha,
-            checkpoint=checkpoint.name if checkpoint else None,
+            checkpoint=checkpoint,
             rescues=self._rescues(errand),
         )
+
+    def _checkpoint(
+        self, errand: Errand, reason: str, standing: Standing | None, toured: Tour | None
+    ) -> str | None:
+        """Take a checkpoint and return its name; where a walk tells, how the worktree stands is noted with it."""
+        place = errand.place
+        checkpoint = self.host.snapshot(place, "checkpoint", reason, errand.call.step, toured)
+        if checkpoint is None:
+            return None
+        if standing is not None and toured is not None:
+            remember_standing(place, checkpoint.commit, standing)
+        return checkpoint.name
 
     def _not_done(
         self, errand: Errand, facts: dict[str, Any], verdict: Verdict, reasons: tuple[str, ...]

@@ -6,15 +6,14 @@ from pathlib import Path
 from temporalio import activity
 
 from activities._failures import OPENING_TRIES, failures_told
+from activities._gate import own_lease
 from activities._keeping import bring_session, shelf_of
 from activities._pulse import beating, unhurried
 from activities._room import Host, whereabouts
 from septet.agents.adapter import Turn
 from septet.agents.attachment import end_agent
 from septet.agents.endings import SUPERSEDED
-from septet.agents.lease import Lease
 from septet.agents.registry import adapter_for
-from septet.agents.runs import RunKey
 from septet.contracts.steps import MoveWorkspace, Workspace
 from septet.errors import WorkspaceError
 from septet.git.address import parse_address
@@ -72,12 +71,8 @@ class Hosts:
 
     def _moved(self, move: Move) -> Kept:
         """Move as the only writer: an attempt of an earlier time on this host may still be held up somewhere."""
-        info = activity.info()
-        key = RunKey(info.workflow_id or "", info.workflow_run_id or "", info.activity_id)
-        started_at = info.started_time.timestamp()
-        lease = Lease.take(self.host.means.runs, key, number=info.attempt, started_at=started_at)
         limit = self.host.settings.ignored_limit_mib * MIB
-        with lease.held():
+        with own_lease(self.host.means.runs).held():
             return move_here(move, Why("the work order comes back to this host", limit))
 
     def _prepared(self, asked: MoveWorkspace) -> Move:

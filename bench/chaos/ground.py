@@ -171,10 +171,6 @@ class Ground:
         self._host += 1
         self.env = {**self.env, "SEPTET_STATE_DIR": str(self.state)}
 
-    def origin_of(self, number: int) -> Path:
-        """Return the repository of the work order of this number."""
-        return self.origins[number % len(self.origins)]
-
 
 @asynccontextmanager
 async def ground(plan: Plan) -> AsyncIterator[Ground]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from septet.errors import NotFoundError, WorkspaceError
+from septet.errors import WorkspaceError
 from septet.git.checkpoint_remote import Shelf, StaleError
 from septet.git.engine import Git
 from septet.git.locks import locked
@@ -111,25 +111,6 @@ def expect_hold(place: Place, shelf: Shelf, host: str) -> None:
     tip = shelf.tip(vault)
     if tip is not None and tip != _known(vault, shelf):
         _expect_host(read_kept(vault, shelf.fetch(vault)), host)
-
-
-def is_kept_elsewhere(place: Place, shelf: Shelf, snapshot: Snapshot) -> bool:
-    """Say whether the checkpoint remote has a snapshot: asked of the remote, now.
-
-    Raises:
-        GitUnavailableError: The remote was not reached.
-        GitError: It refused.
-    """
-    vault = vault_at(place)
-    try:
-        tip = shelf.tip(vault)
-        if tip is None:
-            return False
-        if vault.completed("cat-file", "-e", tip).exit_code != 0:
-            tip = shelf.fetch(vault)
-    except NotFoundError:
-        return False
-    return vault.completed("merge-base", "--is-ancestor", snapshot.commit, tip).exit_code == 0
 
 
 def read_kept(vault: Git, commit: str) -> Kept:

@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
+from fakes.kept import is_kept_elsewhere
 from fakes.repositories import Origin, git
 from fakes.step_lab import BRANCH, FIXED, StepLab, settings_of
 from pydantic import SecretStr
 from temporalio.exceptions import ApplicationError
 
-from activities._keeping import is_safe_elsewhere
+from activities._keeping import shelf_of
 from septet.agents.attachment import end_agent
 from septet.agents.lease import Lease
 from septet.agents.runs import RunKey
@@ -76,7 +77,7 @@ async def test_a_step_is_taken_again_on_the_other_host(host_of: HostOf) -> None:
     assert (result.verdict, result.warnings) == (Verdict.DONE, ())
     assert (second.worktree / "src" / "app.py").read_text() == FIXED
     snapshot = find(vault_at(second.place), result.checkpoint or "")
-    assert is_safe_elsewhere(second.parts.host, second.place, snapshot)
+    assert is_kept_elsewhere(second.place, shelf_of(second.parts.host, second.place), snapshot)
 
 
 async def test_the_finalizer_goes_on_with_the_session_on_the_other_host(host_of: HostOf, tmp_path: Path) -> None:

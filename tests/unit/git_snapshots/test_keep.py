@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from fakes.kept import is_kept_elsewhere
 from fakes.pictures import picture
 from fakes.repositories import Origin, git
 
@@ -13,7 +14,7 @@ from septet.git.address import parse_address
 from septet.git.checkpoint_remote import Shelf, shelf_at, shelf_in
 from septet.git.destroy import Why
 from septet.git.evidence import gather
-from septet.git.keep import MovedError, expect_hold, is_kept_elsewhere, keep
+from septet.git.keep import MovedError, expect_hold, keep
 from septet.git.move import Move, is_here, move_here, prepare_host
 from septet.git.place import Place
 from septet.git.record import place_for, record_of
