@@ -11,15 +11,12 @@ from pydantic import ValidationError
 
 from clients.cli import tables
 from clients.cli.reply import Reply, reply
-from clients.runs_on_disk import runs_of
-from clients.work_orders import WorkOrders
-from septet.contracts.names import Stage, Status, Step
+from clients.operations import Operations, connected
+from septet.contracts.names import Status, Step
 from septet.contracts.order import TEXT_LIMIT_BYTES, WorkOrderInput
-from septet.contracts.task import Task
+from septet.contracts.replies import TaskReply
 from septet.errors import InvalidInputError, NotFoundError, SeptetError, UsageError
 from septet.settings import load_settings
-from septet.state import StateDir
-from workers.connection import connect
 
 _NUMBER: Final = re.compile(r"(0|[1-9][0-9]*)(\.[0-9]+)?")
 _OPTION_OF: Final = {"repository": "--repo", "issue": "--issue", "description": "--body", "order_id": "--id"}
@@ -67,101 +64,82 @@ def run(  # noqa: PLR0913 -- the options of the command, by name
 ) -> None:
     """Start a work order, and wait for its end where that is asked."""
 
-    async def work(orders: WorkOrders) -> Reply:
+    async def work(operations: Operations) -> Reply:
         steps = _step_settings(choice.get("steps") or ())
         order = _checked({"repository": _whole_path(repo), **issue.fields(), **choice, "steps": steps})
-        task = await orders.start(order, order_id)
-        return _answer(await orders.wait(task.id) if wait else task, waited=wait)
+        return await _answer(operations, await operations.run(order, order_id), wait=wait)
 
-    _with_orders(work, address=address, as_json=as_json)
+    _with_operations(work, address=address, as_json=as_json)
 
 
 def show(order_id: str, *, address: str | None, as_json: bool) -> None:
     """Show one work order with its agent runs and its history."""
 
-    async def work(orders: WorkOrders) -> Reply:
-        task = await orders.task(order_id)
-        runs = runs_of(StateDir(load_settings().state_dir), order_id)
-        history = [move.model_dump(mode="json") for move in await orders.history(order_id)]
-        waits = await orders.waiting_for(order_id)
-        payload = {"task": _plain(task), "runs": runs, "history": history, "waiting_for": waits}
-        running = await orders.running_step(order_id) if task.status is Status.RUNNING and not as_json else ""
-        return Reply(payload, lambda: tables.show_task(task, running, waits))
+    async def work(operations: Operations) -> Reply:
+        detail = await operations.detail(order_id)
+        runs = detail.task.status is Status.RUNNING and not as_json
+        running = await operations.orders.running_step(order_id) if runs else ""
+        return Reply.of(detail, lambda: tables.show_task(detail.task, running, detail.waiting_for))
 
-    _with_orders(work, address=address, as_json=as_json)
+    _with_operations(work, address=address, as_json=as_json)
 
 
 def steps(order_id: str, *, address: str | None, as_json: bool) -> None:
     """Show the steps of one work order."""
 
-    async def work(orders: WorkOrders) -> Reply:
-        task = await orders.task(order_id)
-        rows = [row.model_dump(mode="json") for row in task.steps]
-        return Reply({"steps": rows}, lambda: tables.show_steps(task))
+    async def work(operations: Operations) -> Reply:
+        answer = await operations.steps(order_id)
+        return Reply.of(answer, lambda: tables.show_steps(answer.steps))
 
-    _with_orders(work, address=address, as_json=as_json)
+    _with_operations(work, address=address, as_json=as_json)
 
 
 def board(project: str | None, *, address: str | None, as_json: bool) -> None:
     """Show the work orders by stage."""
 
-    async def work(orders: WorkOrders) -> Reply:
-        tasks = [task async for task in orders.tasks() if project in (None, task.project)]
-        stages = {stage: [task for task in tasks if task.stage is stage] for stage in Stage}
-        payload = {
-            "project": project,
-            "stages": {stage.value: [_plain(task) for task in found] for stage, found in stages.items()},
-            "summary": {
-                "total": len(tasks),
-                "in_progress": len(stages[Stage.EXECUTING]),
-                "blocked": len(stages[Stage.BLOCKED]),
-                "completed": sum(task.status is Status.COMPLETED for task in tasks),
-            },
-        }
-        return Reply(payload, lambda: tables.show_board(stages))
+    async def work(operations: Operations) -> Reply:
+        answer = await operations.board(project)
+        return Reply.of(answer, lambda: tables.show_board(answer.stages))
 
-    _with_orders(work, address=address, as_json=as_json)
+    _with_operations(work, address=address, as_json=as_json)
 
 
 def cancel(order_id: str, *, address: str | None, as_json: bool) -> None:
     """End a work order's agent and keep its work in a rescue."""
 
-    async def work(orders: WorkOrders) -> Reply:
-        return _answer(await orders.cancel(order_id), waited=False)
+    async def work(operations: Operations) -> Reply:
+        return await _answer(operations, await operations.cancel(order_id), wait=False)
 
-    _with_orders(work, address=address, as_json=as_json)
+    _with_operations(work, address=address, as_json=as_json)
 
 
 def retry(order_id: str, from_step: str | None, *, wait: bool, address: str | None, as_json: bool) -> None:
     """Go on with a closed work order."""
 
-    async def work(orders: WorkOrders) -> Reply:
-        task = await orders.retry(order_id, _step(from_step))
-        return _answer(await orders.wait(task.id) if wait else task, waited=wait)
+    async def work(operations: Operations) -> Reply:
+        return await _answer(operations, await operations.retry(order_id, _step(from_step)), wait=wait)
 
-    _with_orders(work, address=address, as_json=as_json)
-
-
-def _with_orders(work: Callable[[WorkOrders], Awaitable[Reply]], *, address: str | None, as_json: bool) -> None:
-    async def connected() -> Reply:
-        settings = load_settings()
-        client = await connect(settings, address=address)
-        return await work(WorkOrders(client, settings.task_queue))
-
-    reply(connected, as_json=as_json)
+    _with_operations(work, address=address, as_json=as_json)
 
 
-def _answer(task: Task, *, waited: bool) -> Reply:
-    failed = None
-    if waited and task.status is not Status.COMPLETED:
+def _with_operations(
+    work: Callable[[Operations], Awaitable[Reply]], *, address: str | None, as_json: bool
+) -> None:
+    async def answered() -> Reply:
+        return await work(await connected(load_settings(), address))
+
+    reply(answered, as_json=as_json)
+
+
+async def _answer(operations: Operations, begun: TaskReply, *, wait: bool) -> Reply:
+    """Return a work order, after its end where that is waited for: then only a completed one is a success."""
+    answer = TaskReply(task=await operations.orders.wait(begun.task.id)) if wait else begun
+    task, failed = answer.task, None
+    if wait and task.status is not Status.COMPLETED:
         message = task.error.message if task.error else f"{task.id} is {task.status.value}."
         remedy = task.error.remedy if task.error else f"Look at it with `septet show {task.id}`."
         failed = WorkOrderFailedError(message, remedy=remedy)
-    return Reply({"task": _plain(task)}, lambda: tables.show_task(task, with_error=failed is None), failed)
-
-
-def _plain(task: Task) -> dict[str, Any]:
-    return task.model_dump(mode="json")
+    return Reply.of(answer, lambda: tables.show_task(task, with_error=failed is None), failed)
 
 
 def _step_settings(given: Sequence[str]) -> dict[str, dict[str, object]]:

@@ -7,10 +7,11 @@ import sys
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NoReturn, Self
 
 import typer
 
+from septet.contracts import replies
 from septet.errors import (
     AlreadyRunningError,
     InvalidInputError,
@@ -60,6 +61,11 @@ class Reply:
     """Set where the command did its work and the answer is still no success, such as a failed work order."""
     told: bool = False
     """Set where programs got their one object before, such as that of `up` when it is ready."""
+
+    @classmethod
+    def of(cls, answer: replies.Reply, show: Callable[[], None], failed: SeptetError | None = None) -> Self:
+        """Return what every face answers, as a command's answer."""
+        return cls(answer.model_dump(mode="json", exclude={"ok"}), show, failed)
 
 
 def reply(work: Callable[[], Awaitable[Reply]], *, as_json: bool) -> None:

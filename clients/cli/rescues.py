@@ -1,9 +1,8 @@
 """`septet rescue`: list the snapshots of this host, and restore one."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import typer
@@ -11,15 +10,15 @@ from rich.text import Text
 
 from clients.cli import tables
 from clients.cli.reply import Reply, reply
+from clients.kept_on_disk import snapshot_named, snapshots_of, told
 from septet.agents.lease import busy
 from septet.agents.runs import Runs
-from septet.errors import NotFoundError
-from septet.git.engine import Git
+from septet.contracts.replies import KeptSnapshot, RescuesReply
 from septet.git.snapshots.restore import restore as restore_snapshot
-from septet.git.snapshots.snapshot import Snapshot
-from septet.git.snapshots.vault import find, list_snapshots, vaults_in
-from septet.settings import Settings, load_settings
+from septet.settings import load_settings
 from septet.state import StateDir
+
+_MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
 
 def list_(order_id: str | None, *, everything: bool, as_json: bool) -> None:
@@ -27,13 +26,9 @@ def list_(order_id: str | None, *, everything: bool, as_json: bool) -> None:
 
     async def work() -> Reply:
         settings = load_settings()
-        found = [snapshot for vault in _vaults(settings) for snapshot in list_snapshots(vault, order_id)]
-        found = [snapshot for snapshot in found if everything or snapshot.kind == "rescue"]
-        found.sort(key=lambda snapshot: snapshot.taken_at)
-        rows = [_row(snapshot) for snapshot in found]
-        return Reply(
-            {"rescues": rows}, lambda: _show(found) if found else _say_none(order_id, everything=everything)
-        )
+        kept = snapshots_of(StateDir(settings.state_dir), settings.git_env, order_id, everything=everything)
+        show = (lambda: _show(kept)) if kept else lambda: _say_none(order_id, everything=everything)
+        return Reply.of(RescuesReply(rescues=kept), show)
 
     reply(work, as_json=as_json)
 
@@ -44,10 +39,11 @@ def restore(name: str, to: Path, *, as_json: bool) -> None:
 
     async def work() -> Reply:
         settings = load_settings()
-        vault, snapshot = _find(settings, name)
-        with _writing_in(StateDir(settings.state_dir), target):
+        state = StateDir(settings.state_dir)
+        vault, snapshot = snapshot_named(state, settings.git_env, name)
+        with _writing_in(state, target):
             restore_snapshot(vault, snapshot, target)
-        row = {**_row(snapshot), "restored_to": str(target)}
+        row = {**told(snapshot).model_dump(mode="json"), "restored_to": str(target)}
         return Reply({"rescue": row}, lambda: tables.console().print(Text(f"{name} is in {target}.")))
 
     reply(work, as_json=as_json)
@@ -74,39 +70,11 @@ def _writing_in(state: StateDir, target: Path) -> Iterator[None]:
         os.close(lock)
 
 
-def _find(settings: Settings, name: str) -> tuple[Git, Snapshot]:
-    for vault in _vaults(settings):
-        try:
-            return vault, find(vault, name)
-        except NotFoundError:
-            continue
-    raise NotFoundError(f"There is no snapshot {name} on this host.", remedy="See `septet rescue list`.")
-
-
-def _vaults(settings: Settings) -> list[Git]:
-    return vaults_in(StateDir(settings.state_dir).vaults, settings.git_env)
-
-
-def _row(snapshot: Snapshot) -> dict[str, object]:
-    return {
-        "snapshot": snapshot.name,
-        "work_order_id": snapshot.order_id,
-        "kind": snapshot.kind,
-        "reason": snapshot.reason,
-        "step": snapshot.step,
-        "taken_at": snapshot.taken_at,
-        "age_seconds": round(_age(snapshot).total_seconds()),
-        "size_bytes": snapshot.size_bytes,
-        "commit": snapshot.commit,
-        "left_out": [item.path for item in snapshot.left_out],
-    }
-
-
-def _show(found: list[Snapshot]) -> None:
+def _show(kept: Sequence[KeptSnapshot]) -> None:
     out = tables.console()
-    for snapshot in found:
-        size = f"{snapshot.size_bytes:,} bytes"
-        line = f"{snapshot.name}  {snapshot.taken_at}  {_shown(_age(snapshot))} ago  {size}  {snapshot.reason}"
+    for one in kept:
+        age = f"{_shown(one.age_seconds)} ago"
+        line = f"{one.snapshot}  {one.taken_at}  {age}  {one.size_bytes:,} bytes  {one.reason}"
         out.print(Text(line), soft_wrap=True)
 
 
@@ -116,12 +84,9 @@ def _say_none(order_id: str | None, *, everything: bool) -> None:
     typer.echo(f"This host has no {what}{of}.{more}")
 
 
-def _age(snapshot: Snapshot) -> timedelta:
-    return datetime.now(UTC) - datetime.fromisoformat(snapshot.taken_at)
-
-
-def _shown(age: timedelta) -> str:
-    if age >= timedelta(days=1):
-        return f"{age.days} d"
-    minutes = max(int(age.total_seconds()) // 60, 0)
-    return f"{minutes // 60} h" if minutes >= 60 else f"{minutes} min"  # noqa: PLR2004 -- an hour's minutes
+def _shown(age_seconds: int) -> str:
+    if age_seconds >= _DAY:
+        return f"{age_seconds // _DAY} d"
+    if age_seconds >= _HOUR:
+        return f"{age_seconds // _HOUR} h"
+    return f"{max(age_seconds, 0) // _MINUTE} min"

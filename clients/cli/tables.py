@@ -33,9 +33,9 @@ def show_task(task: Task, running: str = "", waits: str | None = None, *, with_e
         out.print(line, soft_wrap=True)
 
 
-def show_steps(task: Task) -> None:
+def show_steps(rows: Sequence[TaskStep]) -> None:
     """Print the steps alone."""
-    console().print(steps_table(task.steps))
+    console().print(steps_table(rows))
 
 
 def task_view(task: Task, running: str = "") -> RenderableType:

@@ -83,3 +83,8 @@ class Task(Wire):
     created_at: str = ""
     updated_at: str = ""
     steps: tuple[TaskStep, ...] = ()
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether nothing happens to it any more by itself."""
+        return self.status in {Status.COMPLETED, Status.FAILED, Status.CANCELLED}

@@ -16,7 +16,7 @@ WALL_CLOCKS = {
     "septet/git/snapshots/take.py": "when a snapshot was taken, for people and for the janitor",
     "activities/sweep_host.py": "ages of days, held against the server's clock and the last pass",
     "clients/cli/demo.py": "a folder's name",
-    "clients/cli/rescues.py": "how old a snapshot is, for people",
+    "clients/kept_on_disk.py": "how old a snapshot is, for people",
 }
 """By module: what the wall clock serves for there. A limit, a heartbeat or a lease never asks it."""
 

@@ -31,25 +31,25 @@ def state(tmp_path: Path) -> StateDir:
 def test_the_runs_of_a_work_order_are_told_in_order(state: StateDir) -> None:
     """Each run is told with step, agent, session and folder; how it ended is known once it has."""
     first, second = runs_of(state, "wo-1")
-    assert (first["run"], first["step"], first["agent"], first["session_id"]) == (
+    assert (first.run, first.step, first.agent, first.session_id) == (
         "5-implement_plan-1",
         "implement_plan",
         "claude",
         "s",
     )
-    assert first["folder"] == str(state.runs / "wo-1/5-implement_plan-1")
-    assert (first["cause"], second["cause"]) == ("lost", None)
+    assert first.folder == str(state.runs / "wo-1/5-implement_plan-1")
+    assert (first.cause, second.cause) == ("lost", None)
 
 
 def test_another_hosts_work_order_has_no_runs_here(state: StateDir) -> None:
     """A work order that ran elsewhere has none."""
-    assert runs_of(state, "wo-2") == []
+    assert runs_of(state, "wo-2") == ()
 
 
 def test_a_run_that_cannot_be_read_is_passed_over(state: StateDir) -> None:
     """A record that a full disk cut short does not hide the other runs."""
     (state.runs / "wo-1/5-implement_plan-1/run.json").write_text("{")
-    assert [run["run"] for run in runs_of(state, "wo-1")] == ["5-implement_plan-2"]
+    assert [run.run for run in runs_of(state, "wo-1")] == ["5-implement_plan-2"]
 
 
 def test_an_id_that_leaves_the_folder_is_refused(state: StateDir) -> None:

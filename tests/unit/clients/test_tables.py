@@ -48,7 +48,7 @@ def test_what_is_to_be_copied_is_on_one_line(capsys: pytest.CaptureFixture[str])
 
 def test_an_agents_text_is_no_markup(capsys: pytest.CaptureFixture[str]) -> None:
     """Brackets in a result are shown as they are, on one line."""
-    tables.show_steps(TASK)
+    tables.show_steps(TASK.steps)
     assert "specs/[bold]" in capsys.readouterr().out
 
 
@@ -71,7 +71,7 @@ def test_the_board_counts_its_stages(capsys: pytest.CaptureFixture[str]) -> None
 
 def test_the_result_gives_way_in_a_narrow_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     """In 80 columns each row has its mark, its step and what read it; the result alone is cut."""
-    tables.show_steps(TASK)
+    tables.show_steps(TASK.steps)
     done, broken = capsys.readouterr().out.splitlines()[1:]
     assert (done.split()[:2], done.split()[-2:]) == (["✓", "build_plan"], ["fenced", "finalizer"])
     assert broken.split()[:2] == ["✗", "implement_plan"]
@@ -82,7 +82,7 @@ def test_all_seven_steps_fit(capsys: pytest.CaptureFixture[str]) -> None:
     long = STEPS[0].model_copy(
         update={"step": "create_pull_request", "parsed_by": "structured", "output": "x" * 99}
     )
-    tables.show_steps(TASK.model_copy(update={"steps": (long,)}))
+    tables.show_steps((long,))
     row = capsys.readouterr().out.splitlines()[1]
     assert row.startswith("✓  create_pull_request  xxx")
     assert row.rstrip().endswith("structured finalizer")

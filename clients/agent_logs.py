@@ -1,0 +1,126 @@
+"""What the agents of a work order said and did, from the files of this host, while it happens and afterwards."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Final
+
+from clients.runs_on_disk import started_runs
+from septet.agents.outcome import ExitRecord
+from septet.agents.preview import scrub
+from septet.agents.registry import ADAPTERS
+from septet.agents.runs import Run
+from septet.agents.transcript import Entry, Transcript
+from septet.contracts.replies import LogEntry
+from septet.errors import NotFoundError
+from septet.state import StateDir
+
+_TEXT_SHOWN: Final = 2000
+_CHUNK_BYTES: Final = 1024 * 1024
+_STDERR_SHOWN: Final = 600
+
+
+@dataclass(slots=True)
+class AgentLogs:
+    """The streams of a work order's runs, oldest first; each look gives what is new since the last one."""
+
+    state: StateDir
+    order_id: str
+    _views: dict[str, "_View"] = field(default_factory=dict)
+
+    def new_entries(self) -> Iterator[LogEntry]:
+        """Yield what was said and done since the last look.
+
+        Raises:
+            InvalidInputError: No work order can have that id.
+        """
+        for view in self._look():
+            yield from view.new_entries()
+
+    def new_bytes(self) -> Iterator[bytes]:
+        """Yield what the agents printed since the last look, as they printed it.
+
+        Raises:
+            InvalidInputError: No work order can have that id.
+        """
+        for view in self._look():
+            yield from view.new_bytes()
+
+    def must_exist(self) -> None:
+        """See that there was something to look at.
+
+        Raises:
+            NotFoundError: This host has no runs of that work order.
+        """
+        if not self._views:
+            remedy = "Ask the host that runs its steps."
+            raise NotFoundError(f"This host has no runs of {self.order_id}.", remedy=remedy)
+
+    def _look(self) -> list["_View"]:
+        runs = started_runs(self.state, self.order_id)
+        return [self._views.setdefault(run.folder.name, _View(run)) for run in runs]
+
+
+@dataclass(slots=True)
+class _View:
+    """One run's files, as far as they were shown."""
+
+    run: Run
+    _position: int = 0
+    _over: bool = False
+    _numbers: Iterator[int] = field(default_factory=lambda: count(1))
+    _transcript: Transcript | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        adapter = ADAPTERS.get(self.run.record.agent) if self.run.record is not None else None
+        self._transcript = adapter.transcript() if adapter is not None else None
+
+    def new_bytes(self) -> Iterator[bytes]:
+        """Yield what the stream has got since the last look."""
+        try:
+            with self.run.stdout.open("rb", buffering=0) as stream:
+                stream.seek(self._position)
+                while chunk := stream.read(_CHUNK_BYTES):
+                    self._position += len(chunk)
+                    yield chunk
+        except FileNotFoundError:
+            return
+
+    def new_entries(self) -> Iterator[LogEntry]:
+        """Yield what was said and done since the last look; a run that has ended is told to its end, once."""
+        transcript = self._transcript
+        if self._over or transcript is None:
+            return
+        end = self.run.exit()
+        for chunk in self.new_bytes():
+            yield from map(self._told, transcript.feed(chunk))
+        if end is not None:
+            self._over = True
+            yield from map(self._told, (*transcript.finish(), *self._trouble(end)))
+
+    def _told(self, entry: Entry) -> LogEntry:
+        run, record = self.run.folder.name, self.run.record
+        return LogEntry(
+            id=f"{run}/{next(self._numbers)}",
+            run=run,
+            step=record.step if record is not None else "",
+            agent=record.agent if record is not None else "",
+            kind=entry.kind,
+            text=scrub(entry.text[: 2 * _TEXT_SHOWN])[:_TEXT_SHOWN],
+            tool=entry.tool,
+        )
+
+    def _trouble(self, end: ExitRecord) -> Iterator[Entry]:
+        """Yield why the process ended, where that is no good end, and the last words of its stderr."""
+        if end.cause == "exited" and end.exit_code == 0:
+            return
+        code = f", exit code {end.exit_code}" if end.exit_code is not None else ""
+        number = f", signal {end.signal}" if end.signal is not None else ""
+        words = f"The agent's process ended: {end.why or end.cause}{code}{number}. {self._stderr()}"
+        yield Entry("error", words.strip())
+
+    def _stderr(self) -> str:
+        try:
+            return self.run.stderr.read_bytes()[-_STDERR_SHOWN:].decode("utf-8", errors="replace").strip()
+        except FileNotFoundError:
+            return ""

@@ -1,0 +1,54 @@
+"""The snapshots that this host keeps."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from septet.contracts.replies import KeptSnapshot
+from septet.errors import NotFoundError
+from septet.git.engine import Git
+from septet.git.snapshots.snapshot import Snapshot
+from septet.git.snapshots.vault import find, list_snapshots, vaults_in
+from septet.state import StateDir
+
+
+def snapshots_of(
+    state: StateDir, git_env: Mapping[str, str], order_id: str | None = None, *, everything: bool = False
+) -> tuple[KeptSnapshot, ...]:
+    """Return the rescues on this host, oldest first; with `everything` the checkpoints too."""
+    found = [
+        snapshot for vault in vaults_in(state.vaults, git_env) for snapshot in list_snapshots(vault, order_id)
+    ]
+    found = [snapshot for snapshot in found if everything or snapshot.kind == "rescue"]
+    found.sort(key=lambda snapshot: snapshot.taken_at)
+    return tuple(told(snapshot) for snapshot in found)
+
+
+def snapshot_named(state: StateDir, git_env: Mapping[str, str], name: str) -> tuple[Git, Snapshot]:
+    """Return a snapshot of this host, and the vault that holds it.
+
+    Raises:
+        NotFoundError: No vault of this host does.
+    """
+    for vault in vaults_in(state.vaults, git_env):
+        try:
+            return vault, find(vault, name)
+        except NotFoundError:
+            continue
+    raise NotFoundError(f"There is no snapshot {name} on this host.", remedy="See `septet rescue list`.")
+
+
+def told(snapshot: Snapshot) -> KeptSnapshot:
+    """Return a snapshot as every face shows it."""
+    age = datetime.now(UTC) - datetime.fromisoformat(snapshot.taken_at)
+    return KeptSnapshot(
+        snapshot=snapshot.name,
+        work_order_id=snapshot.order_id,
+        kind=snapshot.kind,
+        reason=snapshot.reason,
+        step=snapshot.step,
+        taken_at=snapshot.taken_at,
+        age_seconds=round(age.total_seconds()),
+        size_bytes=snapshot.size_bytes,
+        commit=snapshot.commit,
+        left_out=tuple(item.path for item in snapshot.left_out),
+    )

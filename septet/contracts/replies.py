@@ -1,0 +1,141 @@
+"""What every face answers: the same objects on the command line, over HTTP and to an agent."""
+
+from typing import Any, Literal
+
+from pydantic import ConfigDict, SerializerFunctionWrapHandler, model_serializer
+
+from septet.contracts.names import Stage
+from septet.contracts.task import Move, Task, TaskError, TaskStep
+from septet.contracts.wire import Wire
+
+
+class AgentRun(Wire):
+    """One start of an agent, as the files of its host tell it."""
+
+    run: str
+    """Its folder's name: `<n>-<step>-<attempt>`."""
+    step: str | None = None
+    agent: str | None = None
+    session_id: str | None = None
+    started_at: str | None = None
+    """ISO 8601, UTC; so is `ended_at`."""
+    ended_at: str | None = None
+    exit_code: int | None = None
+    cause: str | None = None
+    """How its process ended: `exited`, `killed`, a limit, …; `None` while it lives."""
+    folder: str
+    """On the host that keeps it: prompt, stream and record."""
+
+
+class LogEntry(Wire):
+    """One thing that an agent said or did."""
+
+    id: str
+    """`<run>/<number>`: the same at every look, and ordered as it happened."""
+    run: str
+    step: str
+    agent: str
+    kind: Literal["text", "tool_call", "tool_result", "result", "error"]
+    text: str
+    """Without keys in it, and short: the stream itself is in the run's folder."""
+    tool: str = ""
+
+
+class KeptSnapshot(Wire):
+    """A snapshot that a person can have back."""
+
+    snapshot: str
+    """Its name: what `septet rescue restore` takes."""
+    work_order_id: str
+    kind: Literal["base", "checkpoint", "rescue"]
+    reason: str
+    step: str | None = None
+    taken_at: str
+    age_seconds: int
+    size_bytes: int
+    commit: str
+    left_out: tuple[str, ...] = ()
+    """Paths that it does not hold."""
+
+
+class Reply(Wire):
+    """What went well."""
+
+    model_config = ConfigDict(serialize_by_alias=True)
+
+    ok: Literal[True] = True
+
+
+class PagedReply(Reply):
+    """A list, which may have more than was asked for."""
+
+    next: str | None = None
+    """Where the list goes on: what to ask for as `after`; left out where there is no more."""
+
+    @model_serializer(mode="wrap")
+    def _without_an_end(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        told: dict[str, Any] = handler(self)
+        return told if told.get("next") is not None else {key: told[key] for key in told if key != "next"}
+
+
+class TaskReply(Reply):
+    """A work order: what every start, decision and move answers."""
+
+    task: Task
+
+
+class DetailReply(TaskReply):
+    """A work order with its agent runs and the stages it went through."""
+
+    runs: tuple[AgentRun, ...] = ()
+    """On the host that is asked, oldest first."""
+    history: tuple[Move, ...] = ()
+    waiting_for: str | None = None
+    """What holds it up right now; `None` where nothing does."""
+
+
+class StepsReply(Reply):
+    """The steps of a work order."""
+
+    steps: tuple[TaskStep, ...] = ()
+
+
+class BoardSummary(Wire):
+    """The board in four numbers."""
+
+    total: int = 0
+    in_progress: int = 0
+    blocked: int = 0
+    completed: int = 0
+    """Those whose pull request is proven, merged or not."""
+
+
+class BoardReply(PagedReply):
+    """The work orders by stage. A row has all of the work order but its steps; its description is cut."""
+
+    project: str | None = None
+    """The one that was asked for; `None`: all."""
+    stages: dict[Stage, tuple[Task, ...]]
+    """Every stage is there, in order; those of this page."""
+    counts: dict[Stage, int]
+    """In all, not on this page alone."""
+    summary: BoardSummary
+
+
+class LogsReply(PagedReply):
+    """What the agents of a work order said and did."""
+
+    log_entries: tuple[LogEntry, ...] = ()
+
+
+class RescuesReply(Reply):
+    """What was kept."""
+
+    rescues: tuple[KeptSnapshot, ...] = ()
+
+
+class ErrorReply(Wire):
+    """What did not go well, and how to go on."""
+
+    ok: Literal[False] = False
+    error: TaskError
