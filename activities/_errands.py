@@ -3,8 +3,6 @@
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
-from temporalio import activity
-
 from activities._gate import Gate, own_key, own_lease
 from activities._room import Host, read_papers
 from septet.agents.adapter import Turn
@@ -132,7 +130,6 @@ def _see_that_it_stands(place: Place) -> None:
 
 
 def _request(host: Host, call: StepCall, wishes: RepositorySettings, turn: Turn, name: str) -> Request:
-    info = activity.info()
     return Request(
         key=own_key(),
         order_id=call.workspace.work_order_id,
@@ -142,7 +139,6 @@ def _request(host: Host, call: StepCall, wishes: RepositorySettings, turn: Turn,
         turn=turn,
         limits=wishes.limits_for(call.step, call.limits, call.settings),
         means=host.means,
-        first_attempt=info.attempt == 1,
     )
 
 

@@ -145,7 +145,6 @@ class _Attempt:
 
     async def carry_out(self) -> Carried:
         """Go from rung to rung until one gives an outcome that counts."""
-        await asyncio.to_thread(self._heed_a_reset)
         while True:
             lock = await _in_thread(partial(self._runs.lock_writer, self._request.order_id), undo=_release)
             carried = await (self._join_living() if lock is None else self._go_on(lock))
@@ -206,15 +205,6 @@ class _Attempt:
         carried = await asyncio.to_thread(_concluded, reading, end, rung, ours)
         self._followed[run.name] = carried
         return carried if isinstance(self._next_move(_starts(ours), carried), Accept) else None
-
-    def _heed_a_reset(self) -> None:
-        """Begin anew where a first attempt finds a run of a first attempt: somebody has reset the activity."""
-        request = self._request
-        runs = self._runs.of(request.order_id)
-        if request.first_attempt and any(
-            run.record is not None and run.record.first_attempt and self._is_ours(run) for run in runs
-        ):
-            self._runs.set_aside(request.order_id, request.key)
 
     def _count_unstarted(self, run: Run) -> None:
         """Give up where supervisors end one after the other before they have started an agent."""

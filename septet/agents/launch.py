@@ -50,8 +50,6 @@ class Request:
     """What is asked; its `resume_id` names the session of a turn that goes on from another."""
     limits: Timeouts
     means: Means
-    first_attempt: bool = False
-    """Whether the activity has just begun: where a run of a first attempt is there already, it was reset."""
 
 
 def launch(request: Request, start: Start, writer_lock: int) -> tuple[Run, socket.socket]:
@@ -128,5 +126,4 @@ def _record(
         session_id=turn.session_id or turn.resume_id,
         resumed_from=turn.resume_id,
         sandbox=request.means.sandbox.kind,
-        first_attempt=request.first_attempt,
     )

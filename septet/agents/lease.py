@@ -52,6 +52,8 @@ class Lease:
     def take(cls, runs: Runs, key: RunKey, *, number: int = 1, started_at: float = 0.0) -> Self:
         """Write the attempt down and return its lease.
 
+        Where a person has reset the activity since its last attempt, the runs of its key count no more.
+
         Args:
             runs: The runs of this host.
             key: Which activity of which work order's run it is.
@@ -69,6 +71,8 @@ class Lease:
             earlier = [read for line in file.read().splitlines() if (read := _read(line)) is not None]
             if _is_superseded(attempt, earlier):
                 raise SupersededError(_told(order_id, attempt))
+            if earlier and _was_reset(attempt, earlier[-1]):
+                runs.set_aside(order_id, key)
             # A line that a dying machine left half written ends here; an empty one is passed over.
             file.write(b"\n" + msgspec.json.encode(attempt))
             file.flush()
@@ -132,7 +136,13 @@ def _is_superseded(attempt: Attempt, earlier: list[Attempt]) -> bool:
         if ours.isdecimal() and theirs.isdecimal():
             return int(ours) < int(theirs)
         return any((attempt.run_id, ours) == (other.run_id, other.activity_id) for other in earlier)
-    return attempt.number < last.number and attempt.started_at < last.started_at
+    return attempt.number <= last.number and attempt.started_at < last.started_at
+
+
+def _was_reset(attempt: Attempt, last: Attempt) -> bool:
+    """Say whether a person has reset the activity since its last attempt: the server counts them up otherwise."""
+    same = (attempt.run_id, attempt.activity_id) == (last.run_id, last.activity_id)
+    return same and attempt.number <= last.number and attempt.started_at > last.started_at
 
 
 def _told(order_id: str, attempt: Attempt) -> str:

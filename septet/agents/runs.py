@@ -59,8 +59,6 @@ class RunRecord:
     resumed_from: str | None = None
     sandbox: str = "none"
     """`bwrap`, or `none` for an agent that runs unconfined."""
-    first_attempt: bool = False
-    """Whether the activity's first attempt started it."""
 
 
 class _Home(msgspec.Struct):

@@ -175,6 +175,18 @@ async def test_a_first_attempt_that_finds_a_finished_run_begins_anew(lab: StepLa
     assert (read.recovered_by, len(lab.runs)) == ("read", 2)
 
 
+@pytest.mark.parametrize(("began", "after"), [(2, 1), (2, 2), (3, 2)])
+async def test_an_attempt_whose_number_has_not_risen_begins_anew(lab: StepLab, began: int, after: int) -> None:
+    """Temporal counts a reset activity from 1 again: it is heeded also where a later attempt had started the agent."""
+    await lab.open_to(Step.IMPLEMENT_PLAN)
+    call = lab.call(Step.IMPLEMENT_PLAN)
+    await lab.running(call, attempt=began)
+    again = await lab.running(call, attempt=after)
+    assert (again.recovered_by, again.agent_starts, len(lab.runs)) == (None, 1, 2)
+    read = await lab.running(call, attempt=after + 1)
+    assert (read.recovered_by, len(lab.runs)) == ("read", 2)
+
+
 async def test_a_busy_model_is_waited_for_without_a_rescue(lab: StepLab) -> None:
     """What passes by itself is for Temporal to try again: nothing is rescued, nothing is lost."""
     await lab.open_to(Step.IMPLEMENT_PLAN)

@@ -7,6 +7,7 @@ import sys
 from collections import Counter
 from collections.abc import Coroutine
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,8 @@ class StepLab:
     """The workflow's run; another one is a reset."""
     begun: Counter[tuple[str, str]] = field(default_factory=Counter)
     """By workflow run and activity: how often it was begun. Without its entry the next attempt is a first one."""
+    handed_out: int = 0
+    """Counts all attempts: the seconds of the server's clock at which they are handed out."""
 
     def scenario(self, **steps: Any) -> None:
         """Say what goes wrong in which step: see `septet.agents.scripted`. Each turn costs a cent."""
@@ -186,6 +189,7 @@ class StepLab:
     ) -> Any:
         environment = within or ActivityEnvironment()
         self.begun[self.run_id, activity_id] += 1
+        self.handed_out += 1
         environment.info = replace(
             ActivityEnvironment.default_info(),
             workflow_id="wo-1",
@@ -193,6 +197,7 @@ class StepLab:
             activity_id=activity_id,
             activity_type=activity_id,
             attempt=attempt or self.begun[self.run_id, activity_id],
+            started_time=datetime.fromtimestamp(self.handed_out, UTC),
         )
         environment.on_heartbeat = lambda *details: self.heartbeats.append(details)
         return await asyncio.wait_for(environment.run(work, given), 60)

@@ -47,6 +47,7 @@ def test_the_last_attempt_may_write_and_those_before_may_not(runs: Runs) -> None
     [
         {"number": 1, "at": 10.0},
         {"number": 2, "at": 20.0},
+        {"number": 3, "at": 20.0},
         {"activity_id": "4", "number": 9, "at": 5.0},
         {"run_id": "run-0", "activity_id": "6"},
     ],
