@@ -1,11 +1,13 @@
 """Why an activity was cancelled, and whether its agent has to end for it."""
 
+from datetime import UTC
 from typing import Final
 
 import structlog
 from temporalio import activity
 from temporalio.api.enums.v1 import PendingActivityState
-from temporalio.client import Client, WorkflowExecutionStatus
+from temporalio.api.workflow.v1 import PendingActivityInfo
+from temporalio.client import AsyncActivityHandle, Client, WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
 
 from septet.agents.runs import RunKey
@@ -53,13 +55,42 @@ async def is_closed(client: Client, order_id: str, *, when_unknown: bool = True)
 
 async def is_paused(client: Client, key: RunKey) -> bool:
     """Say whether a person has paused an activity that nobody carries out; not where nobody can be asked."""
+    pending = await _pending(client, key)
+    return pending is not None and pending.state == PendingActivityState.PENDING_ACTIVITY_STATE_PAUSED
+
+
+async def was_reset(client: Client, key: RunKey, attempt: int, started_at: float) -> bool:
+    """Say whether a person has reset an activity, and that under a later attempt than its first, which goes on.
+
+    The server counts that attempt as the first one from then on, and knows it by its token no more.
+
+    Args:
+        client: The server.
+        key: The activity.
+        attempt: The number that the server gave the attempt.
+        started_at: When it handed it out, in seconds by its clock.
+    """
+    pending = await _pending(client, key)
+    return (
+        pending is not None
+        and pending.attempt < attempt
+        and pending.last_started_time.ToDatetime(UTC).timestamp() == started_at
+    )
+
+
+def handle_of(client: Client, key: RunKey) -> AsyncActivityHandle:
+    """Return what ends an activity by its name, where its token counts no more."""
+    return client.get_async_activity_handle(
+        workflow_id=key.workflow_id, run_id=key.run_id, activity_id=key.activity_id
+    )
+
+
+async def _pending(client: Client, key: RunKey) -> PendingActivityInfo | None:
+    """Return what the server tells of an activity that is not over; `None` where it is, or nobody can be asked."""
     try:
         description = await client.get_workflow_handle(key.workflow_id, run_id=key.run_id).describe()
     except RPCError as error:
         _log.warning("work_order_not_described", work_order_id=key.workflow_id, error=error.message)
-        return False
-    return any(
-        pending.activity_id == key.activity_id
-        and pending.state == PendingActivityState.PENDING_ACTIVITY_STATE_PAUSED
-        for pending in description.raw_description.pending_activities
-    )
+        return None
+    found = description.raw_description.pending_activities
+    return next((pending for pending in found if pending.activity_id == key.activity_id), None)

@@ -3,11 +3,14 @@
 import asyncio
 import os
 import time
+from contextlib import suppress
 from typing import Final
 
 from temporalio import activity
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
+from temporalio.service import RPCError
 
+from activities._ends import handle_of, was_reset
 from septet.agents.attachment import end_agent
 from septet.agents.endings import PAUSED, RESET
 from septet.agents.launch import Request
@@ -28,18 +31,26 @@ async def leave_paused_or_reset(request: Request) -> None:
         AgentError: The agent could not be ended.
     """
     details = activity.cancellation_details()
-    if details is None or not (details.paused or details.reset):
+    if details is None:
         return
-    if details.reset:
+    info, unknown = activity.info(), details.not_found
+    reset = details.reset or (
+        unknown and await was_reset(activity.client(), request.key, info.attempt, info.started_time.timestamp())
+    )
+    if not (details.paused or reset):
+        return
+    if reset:
         await asyncio.to_thread(request.means.runs.set_aside, request.order_id, request.key)
-    await _end_own_agent(request, RESET if details.reset else PAUSED)
-    if details.reset:
+    await _end_own_agent(request, RESET if reset else PAUSED)
+    if reset:
         message = "Reset: the agent was ended; the step begins anew from its checkpoint."
     else:
         message = "Paused: the agent was ended, its session and its worktree are kept; unpause to go on."
-    raise ApplicationError(
-        message, type="Reset" if details.reset else "Paused", category=ApplicationErrorCategory.BENIGN
-    )
+    left = ApplicationError(message, type="Reset" if reset else "Paused", category=ApplicationErrorCategory.BENIGN)
+    if unknown:  # its token counts no more, and the server would wait for the time-out of its heartbeats
+        with suppress(RPCError):
+            await handle_of(activity.client(), request.key).fail(left)
+    raise left
 
 
 async def _end_own_agent(request: Request, why: str) -> None:

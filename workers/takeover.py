@@ -1,124 +1,139 @@
-"""A dead worker's activities are taken over at once: its successor on the host need not wait for their time-outs.
+"""The activities of a worker that is gone are taken over at once: its successor on the host waits for no time-out.
 
-While an activity runs, its task token lies in a file that the worker's process holds locked. The kernel gives
-the lock back when the process ends, however it ends; then the token serves to fail the attempt, and Temporal
-starts the next one, which adopts the agent. A worker that is only stopped or slow keeps its locks.
+Where a worker's process has ended, its tokens are not locked any more: with them its attempts are failed, and
+Temporal starts the next ones, which adopt the agents. So are those of a worker that somebody has stopped for a few
+seconds. When that one goes on it finds itself superseded. One that is only slow keeps what it has.
 """
 
+import asyncio
 import contextlib
-import fcntl
-import os
-import secrets
-from collections.abc import Iterator
-from dataclasses import dataclass
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import structlog
-from temporalio import activity
-from temporalio.client import Client
+from temporalio.client import AsyncActivityCancelledError, AsyncActivityHandle, Client
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
-from temporalio.service import RPCError
-from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
+from temporalio.service import RPCError, RPCStatusCode
 
-_SUFFIX: Final = ".token"
+from activities._ends import handle_of, was_reset
+from septet.agents.lock_holder import stopped_holder
+from septet.agents.runs import Runs
+from workers.tokens import Held, read, tokens_in, unheld
+
+LOOK_SECONDS: Final = 1.0
+STOPPED_SECONDS: Final = 4.0
+"""A cancel has to take effect within ten; a debugger's look or a moment's stop is shorter."""
+
+_PASSING: Final = frozenset(
+    {
+        RPCStatusCode.CANCELLED,
+        RPCStatusCode.UNKNOWN,
+        RPCStatusCode.DEADLINE_EXCEEDED,
+        RPCStatusCode.RESOURCE_EXHAUSTED,
+        RPCStatusCode.ABORTED,
+        RPCStatusCode.INTERNAL,
+        RPCStatusCode.UNAVAILABLE,
+    }
+)
+"""What a server answers that may take the token a moment later."""
 
 _log = structlog.get_logger()
 
 
-@dataclass(frozen=True, slots=True)
-class Tokens(Interceptor):
-    """Keeps the token of each activity for as long as it runs."""
+@asynccontextmanager
+async def taking_over(client: Client, folder: Path, runs: Runs) -> AsyncIterator[None]:
+    """Take over what was left here, first of all, and whatever other workers leave while the block lasts."""
+    successor = Successor(client, folder, runs)
+    await successor.look()
 
-    folder: Path
-
-    def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:  # noqa: A002 -- the SDK's own name
-        """Wrap the execution of activities."""
-        return _Keeping(next, self.folder)
-
-
-class _Keeping(ActivityInboundInterceptor):
-    def __init__(self, following: ActivityInboundInterceptor, folder: Path) -> None:
-        super().__init__(following)
-        self._folder = folder
-
-    async def execute_activity(self, input: ExecuteActivityInput) -> Any:  # noqa: A002, ANN401 -- the SDK's own
-        """Execute it with its token on disk."""
-        with _kept(self._folder, activity.info().task_token):
-            return await self.next.execute_activity(input)
-
-
-async def take_over(client: Client, folder: Path) -> int:
-    """Fail the attempts that dead workers of this host have left, and return how many there were.
-
-    A token that the server does not know any more, or that is another server's, is thrown away.
-    """
-    taken = 0
-    for path in _tokens_in(folder):
-        with _unheld(path) as token:
-            if token is None:
-                continue
-            error = ApplicationError(
-                "The worker that ran it ended.", type="WorkerGone", category=ApplicationErrorCategory.BENIGN
-            )
+    async def look() -> None:
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
             try:
-                await client.get_async_activity_handle(task_token=token).fail(error)
-                taken += 1
-            except RPCError as refusal:
-                _log.info("token_not_taken", token=path.name, error=refusal.message)
-            path.unlink(missing_ok=True)
-    return taken
+                await successor.look()
+            except OSError as error:
+                _log.warning("tokens_not_looked_at", folder=str(folder), error=str(error))
 
-
-def _tokens_in(folder: Path) -> list[Path]:
-    return sorted(folder.glob(f"*{_SUFFIX}"))
-
-
-@contextlib.contextmanager
-def _kept(folder: Path, token: bytes) -> Iterator[None]:
-    """Keep a token in a file that this process holds; without one, a successor waits for time-outs."""
-    path = folder / f"{secrets.token_hex(8)}{_SUFFIX}"
-    try:
-        file = _written(path, token)
-    except OSError as error:
-        _log.warning("token_not_kept", folder=str(folder), error=str(error))
-        yield
-        return
+    task = asyncio.create_task(look())
     try:
         yield
     finally:
-        with contextlib.suppress(OSError):  # on a disk that became read-only it is stale, as after a kill
-            path.unlink(missing_ok=True)
-        os.close(file)
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
 
 
-def _written(path: Path, token: bytes) -> int:
-    """Write a token and return its descriptor, which holds it; it is locked before it has its name."""
-    draft = path.with_suffix(".draft")
-    file = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        os.write(file, token)
-        draft.rename(path)
-    except OSError:
-        draft.unlink(missing_ok=True)
-        os.close(file)
-        raise
-    return file
+@dataclass(frozen=True, slots=True)
+class Successor:
+    """Takes over the attempts that other workers of this host have left."""
 
+    client: Client
+    folder: Path
+    """Where the tokens lie."""
+    runs: Runs
+    stopped_seconds: float = STOPPED_SECONDS
+    """How long a worker may be stopped and keep what it has."""
+    _stopped: dict[Path, float] = field(default_factory=dict)
+    """Since when the holder of a token has been seen stopped, by the monotonic clock."""
 
-@contextlib.contextmanager
-def _unheld(path: Path) -> Iterator[bytes | None]:
-    """Hold a token whose worker is dead, and give what it says; `None` where somebody holds it or it is gone."""
-    try:
-        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except FileNotFoundError:
-        yield None
-        return
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield os.read(file, 1 << 16) if path.exists() else None
-    except BlockingIOError:
-        yield None
-    finally:
-        os.close(file)
+    async def look(self) -> int:
+        """Fail the attempts of workers that are gone, and return how many there were.
+
+        A token that the server does not know any more, or that is another server's, is thrown away; one that it
+        cannot take now is kept for the next look.
+        """
+        taken = 0
+        for path in tokens_in(self.folder):
+            with unheld(path) as left:
+                held = left or (read(path) if self._is_stopped(path) else None)
+                if held is None:
+                    continue
+                try:
+                    await self._take(held)
+                    taken += 1
+                except RPCError as refusal:
+                    _log.info("token_not_taken", token=path.name, error=refusal.message)
+                    if refusal.status in _PASSING:
+                        break
+                path.unlink(missing_ok=True)
+        return taken
+
+    async def _take(self, held: Held) -> None:
+        """Fail one attempt; where a person has reset the activity meanwhile, its runs count no more.
+
+        Raises:
+            RPCError: The server refused.
+        """
+        handle: AsyncActivityHandle = self.client.get_async_activity_handle(task_token=held.token)
+        reset = False
+        try:
+            await handle.heartbeat()
+        except AsyncActivityCancelledError as told:
+            reset = told.details is not None and told.details.reset
+        except RPCError as error:
+            unknown = error.status is RPCStatusCode.NOT_FOUND
+            if not (unknown and await was_reset(self.client, held.key, held.attempt, held.started_at)):
+                raise
+            reset, handle = True, handle_of(self.client, held.key)
+        if reset:
+            self.runs.set_aside(held.key.workflow_id, held.key)
+        await handle.fail(
+            ApplicationError(
+                "The worker that ran it ended, or was stopped.",
+                type="WorkerGone",
+                category=ApplicationErrorCategory.BENIGN,
+            )
+        )
+        _log.info("taken_over", work_order_id=held.key.workflow_id, activity=held.key.activity_id, reset=reset)
+
+    def _is_stopped(self, path: Path) -> bool:
+        """Say whether the process that holds a token has been stopped for long."""
+        if stopped_holder(path) is None:
+            self._stopped.pop(path, None)
+            return False
+        since = self._stopped.setdefault(path, time.monotonic())
+        return time.monotonic() - since >= self.stopped_seconds

@@ -12,7 +12,8 @@ from septet.settings import Settings
 from workers.janitor import schedule_janitor
 from workers.registry import Parts, parts_of
 from workers.strays import looking_after_strays
-from workers.takeover import Tokens, take_over
+from workers.takeover import taking_over
+from workers.tokens import Tokens
 from workers.versions import deployment_config, take_work_orders
 from workflows.janitor import Janitor
 from workflows.work_order import WorkOrder
@@ -43,7 +44,7 @@ async def running_worker(client: Client, settings: Settings, *, sole: bool = Fal
     async with AsyncExitStack() as stack:
         parts = await stack.enter_async_context(parts_of(settings))
         tokens = Tokens(parts.host.state.tokens)
-        await take_over(client, tokens.folder)
+        await stack.enter_async_context(taking_over(client, tokens.folder, parts.host.means.runs))
         await stack.enter_async_context(looking_after_strays(client, parts.host))
         await stack.enter_async_context(
             Worker(

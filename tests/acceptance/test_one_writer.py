@@ -153,3 +153,37 @@ def test_a_step_that_is_paused_while_no_worker_lives_has_no_agent_once_one_does(
             assert host.temporal("activity", "unpause", *which).code == 0
             task = host.septet.closed("wo-paused-alone")
     assert (task["status"], task["steps"][0]["recovered_by"], task["rescues"]) == ("completed", "resume", [])
+
+
+def test_a_step_that_is_reset_while_no_worker_lives_begins_anew(host: Host, origin: Origin) -> None:
+    """The next worker hears of it by the dead one's token: the agent is ended, and its work is in a rescue."""
+    half = {"waits": True, "edits": {"half.txt": "half done\n"}}
+    host.scenario("wo-reset-alone", classify_issue=[half, {}])
+    with host.worker() as first:
+        host.start(origin, "wo-reset-alone", timeouts={})
+        host.run_of("wo-reset-alone", "1-classify_issue-1")
+        until((host.worktree("wo-reset-alone") / "half.txt").exists)
+        first.kill()
+        which = ("--workflow-id", "wo-reset-alone", "--activity-id", "classify_issue-1")
+        assert host.temporal("activity", "reset", *which).code == 0
+        with host.worker():
+            task = host.septet.closed("wo-reset-alone")
+    assert (task["status"], task["steps"][0]["recovered_by"], len(task["rescues"])) == ("completed", None, 1)
+    assert "half.txt" not in git(origin.bare, "ls-tree", "-r", "--name-only", task["branch_name"])
+
+
+def test_a_later_attempt_is_reset_as_the_first_one_is(host: Host, origin: Origin) -> None:
+    """Temporal tells a worker nothing of the reset of a second attempt: it asks, and ends the agent at once."""
+    half = {"waits": True, "edits": {"half.txt": "half done\n"}}
+    host.scenario("wo-reset-later", classify_issue=[half, {}])
+    with host.worker() as first:
+        host.start(origin, "wo-reset-later", timeouts={"heartbeat_seconds": 300})
+        host.run_of("wo-reset-later", "1-classify_issue-1")
+        until((host.worktree("wo-reset-later") / "half.txt").exists)
+        first.kill()
+        with host.worker():
+            until(lambda: len(host.attempts("wo-reset-later")) > 1)
+            which = ("--workflow-id", "wo-reset-later", "--activity-id", "classify_issue-1")
+            assert host.temporal("activity", "reset", *which).code == 0
+            task = host.septet.closed("wo-reset-later")
+    assert (task["status"], task["steps"][0]["recovered_by"], len(task["rescues"])) == ("completed", None, 1)

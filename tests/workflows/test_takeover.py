@@ -1,25 +1,252 @@
-"""The activities of a dead worker."""
+"""The activities of a worker that is gone."""
 
-import fcntl
+import asyncio
+import signal
+import subprocess
+import sys
+import uuid
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from temporalio.client import Client
+import msgspec
+import pytest
+from fakes.agent_lab import wait_until
+from temporalio import activity, workflow
+from temporalio.api.common.v1 import WorkflowExecution
+from temporalio.api.workflowservice.v1 import ResetActivityRequest
+from temporalio.client import Client, WorkflowHandle
+from temporalio.common import RetryPolicy
+from temporalio.exceptions import ApplicationError
+from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
-from workers.takeover import take_over
+from septet.agents.runs import Run, RunKey, RunRecord, Runs
+from workers.takeover import Successor
+from workers.tokens import Held, kept, running
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+_UNKNOWN = Held(b"of another server", RunKey("wo-1", "run-1", "step-1"), 1, 0.0)
+_HOLDS = """
+import fcntl, sys, time
+file = open(sys.argv[1])
+fcntl.flock(file, fcntl.LOCK_EX)
+print("held", flush=True)
+time.sleep(600)
+"""
+
+
+@workflow.defn(name="OneStep")
+class OneStep:
+    """A work order of one activity, whose heartbeats may be away for longer than a test lasts."""
+
+    @workflow.run
+    async def run(self) -> str:
+        """Have it carried out."""
+        answer: str = await workflow.execute_activity(
+            "step",
+            activity_id="step-1",
+            result_type=str,
+            schedule_to_close_timeout=timedelta(minutes=5),
+            heartbeat_timeout=timedelta(minutes=2),
+            retry_policy=RetryPolicy(initial_interval=timedelta(milliseconds=100), backoff_coefficient=1),
+        )
+        return answer
+
+
+@dataclass
+class Orphaned:
+    """An activity whose worker is gone after a number of attempts; the next one answers."""
+
+    client: Client
+    root: Path
+    left_at: int = 1
+    left: list[Held] = field(default_factory=list)
+    numbers: list[int] = field(default_factory=list)
+    handle: WorkflowHandle[OneStep, str] | None = None
+
+    @activity.defn(name="step")
+    async def step(self) -> str | None:
+        """Be carried out: fail, be left, or answer."""
+        held = running()
+        self.numbers.append(held.attempt)
+        if self.left:
+            return "taken over"
+        if held.attempt < self.left_at:
+            raise ApplicationError("again")
+        self.left.append(held)
+        activity.raise_complete_async()
+        return None
+
+    @property
+    def runs(self) -> Runs:
+        """The runs of this host."""
+        return Runs(self.root / "runs")
+
+    @property
+    def tokens(self) -> Path:
+        """Where the tokens of this host lie."""
+        folder = self.root / "tokens"
+        folder.mkdir(exist_ok=True)
+        return folder
+
+    @property
+    def successor(self) -> Successor:
+        """The next worker of this host."""
+        return Successor(self.client, self.tokens, self.runs, stopped_seconds=0)
+
+    def token(self) -> Path:
+        """Lay the token down as a dead worker leaves it."""
+        path = self.tokens / "a.token"
+        path.write_bytes(msgspec.json.encode(self.left[0]))
+        return path
+
+    async def reset(self) -> None:
+        """Reset the activity, as a person does."""
+        assert self.handle is not None
+        await self.client.workflow_service.reset_activity(
+            ResetActivityRequest(
+                namespace=self.client.namespace,
+                execution=WorkflowExecution(workflow_id=self.handle.id),
+                id="step-1",
+            )
+        )
+
+    def run(self) -> Run:
+        """Return a run of the activity that was left, made now."""
+        key = self.left[0].key
+        record = RunRecord(key, 1, "step", "scripted", "first", "mark", (), (), "/", {}, "")
+        run, lock = self.runs.create(key.workflow_id, 1, record, b"")
+        with open(lock, "rb"):
+            return run
+
+
+@asynccontextmanager
+async def orphaned(client: Client, root: Path, left_at: int = 1) -> AsyncIterator[Orphaned]:
+    """Begin an activity whose worker is gone."""
+    orphan, queue = Orphaned(client, root, left_at), f"queue-{uuid.uuid4().hex}"
+    async with Worker(
+        client,
+        task_queue=queue,
+        workflows=[OneStep],
+        activities=[orphan.step],
+        workflow_runner=UnsandboxedWorkflowRunner(),
+    ):
+        orphan.handle = await client.start_workflow(OneStep.run, id=f"wo-{uuid.uuid4().hex[:8]}", task_queue=queue)
+        await wait_until(lambda: orphan.left)
+        yield orphan
+
+
+@asynccontextmanager
+async def on_the_way(client: Client) -> AsyncIterator[str]:
+    """Give an address that leads to the server for as long as the block lasts, and is refused afterwards."""
+    host, _, port = client.service_client.config.target_host.rpartition(":")
+    writers: list[asyncio.StreamWriter] = []
+
+    async def pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(ConnectionError):
+            while data := await reader.read(1 << 16):
+                writer.write(data)
+                await writer.drain()
+
+    async def lead(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        back, there = await asyncio.open_connection(host, int(port))
+        writers.extend((writer, there))
+        await asyncio.gather(pass_on(reader, there), pass_on(back, writer))
+
+    async with await asyncio.start_server(lead, "127.0.0.1", 0) as server:
+        yield "{}:{}".format(*server.sockets[0].getsockname()[:2])
+        server.close()
+        for writer in writers:
+            writer.close()
 
 
 async def test_what_a_living_worker_holds_is_not_taken(client: Client, tmp_path: Path) -> None:
-    """A token that a process has locked stays where it is."""
-    token = tmp_path / "a.token"
-    token.write_bytes(b"of a living worker")
-    with token.open("rb") as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
-        assert await take_over(client, tmp_path) == 0
-    assert token.exists()
+    """A token that a running process has locked stays where it is."""
+    with kept(tmp_path, _UNKNOWN):
+        assert await Successor(client, tmp_path, Runs(tmp_path / "runs"), stopped_seconds=0).look() == 0
+        assert len(list(tmp_path.glob("*.token"))) == 1
 
 
-async def test_a_token_that_the_server_does_not_know_is_thrown_away(client: Client, tmp_path: Path) -> None:
-    """Neither an old token nor one of another server keeps a worker from its start."""
-    (tmp_path / "a.token").write_bytes(b"of another server")
-    assert await take_over(client, tmp_path) == 0
-    assert list(tmp_path.iterdir()) == []
+@pytest.mark.parametrize("content", [msgspec.json.encode(_UNKNOWN), b"half a tok"])
+async def test_a_token_that_nobody_knows_is_thrown_away(client: Client, tmp_path: Path, content: bytes) -> None:
+    """Neither an old token nor one of another server, nor half of one, keeps a worker from its start."""
+    (tmp_path / "a.token").write_bytes(content)
+    assert await Successor(client, tmp_path, Runs(tmp_path / "runs")).look() == 0
+    assert list(tmp_path.glob("*.token")) == []
+
+
+async def test_the_activity_of_a_dead_worker_is_taken_over(client: Client, tmp_path: Path) -> None:
+    """The next attempt begins long before the time-out of the heartbeats, and no run is set aside."""
+    async with orphaned(client, tmp_path) as orphan:
+        run = orphan.run()
+        token = orphan.token()
+        assert await orphan.successor.look() == 1
+        assert orphan.handle is not None
+        assert await asyncio.wait_for(orphan.handle.result(), 60) == "taken over"
+    assert not token.exists()
+    assert not run.set_aside
+
+
+async def test_a_token_is_kept_while_the_server_cannot_take_it(client: Client, tmp_path: Path) -> None:
+    """A server that is just starting costs no time-out: the token serves as soon as it answers."""
+    async with orphaned(client, tmp_path) as orphan:
+        token = orphan.token()
+        async with on_the_way(client) as address:
+            away = await Client.connect(address)
+        assert await Successor(away, orphan.tokens, orphan.runs).look() == 0
+        assert token.exists()
+        assert await orphan.successor.look() == 1
+        assert orphan.handle is not None
+        assert await asyncio.wait_for(orphan.handle.result(), 60) == "taken over"
+
+
+@pytest.mark.parametrize("left_at", [1, 3])
+async def test_a_reset_while_no_worker_lives_is_heeded(client: Client, tmp_path: Path, left_at: int) -> None:
+    """The server tells the successor, or no longer knows the attempt by its number: its runs count no more."""
+    async with orphaned(client, tmp_path, left_at) as orphan:
+        run = orphan.run()
+        orphan.token()
+        await orphan.reset()
+        assert await orphan.successor.look() == 1
+        assert orphan.handle is not None
+        assert await asyncio.wait_for(orphan.handle.result(), 60) == "taken over"
+    assert orphan.numbers == [*range(1, left_at + 1), 2]
+    assert run.set_aside
+
+
+async def test_a_stopped_worker_keeps_nothing(client: Client, tmp_path: Path) -> None:
+    """What a process holds that somebody has stopped is taken over; while it ran, it was left to it."""
+    async with orphaned(client, tmp_path) as orphan:
+        argv = [sys.executable, "-c", _HOLDS, str(orphan.token())]
+        with subprocess.Popen(argv, stdout=subprocess.PIPE) as holder:
+            try:
+                assert holder.stdout is not None
+                await asyncio.to_thread(holder.stdout.readline)
+                assert await orphan.successor.look() == 0
+                holder.send_signal(signal.SIGSTOP)
+                await wait_until(lambda: _state(holder.pid) == "T")
+                patient = Successor(client, orphan.tokens, orphan.runs, stopped_seconds=600)
+                assert await patient.look() == 0
+                assert await orphan.successor.look() == 1
+            finally:
+                holder.kill()
+        assert orphan.handle is not None
+        assert await asyncio.wait_for(orphan.handle.result(), 60) == "taken over"
+
+
+async def test_an_attempt_says_which_it_is(client: Client, tmp_path: Path) -> None:
+    """What is laid down names the activity, the attempt, and the second in which the server handed it out."""
+    async with orphaned(client, tmp_path) as orphan:
+        (held,) = orphan.left
+        orphan.token()
+        assert await orphan.successor.look() == 1
+    assert orphan.handle is not None
+    assert (held.key.workflow_id, held.key.activity_id, held.attempt) == (orphan.handle.id, "step-1", 1)
+    assert abs(datetime.fromtimestamp(held.started_at, UTC) - datetime.now(UTC)) < timedelta(minutes=5)
+
+
+def _state(pid: int) -> str:
+    return Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0]

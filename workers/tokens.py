@@ -1,0 +1,135 @@
+"""The token of each activity, on disk while it is carried out: with it a successor takes the activity over.
+
+It lies in a file that the worker's process holds locked. The kernel gives the lock back when the process ends,
+however it ends.
+"""
+
+import contextlib
+import fcntl
+import os
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import structlog
+from temporalio import activity
+from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
+
+from septet.agents.runs import RunKey
+
+_SUFFIX: Final = ".token"
+
+_log = structlog.get_logger()
+
+
+class Held(msgspec.Struct, frozen=True):
+    """An attempt at an activity, as the server handed it out."""
+
+    token: bytes
+    key: RunKey
+    attempt: int
+    started_at: float
+    """In seconds by the server's clock."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens(Interceptor):
+    """Keeps the token of each activity for as long as it runs."""
+
+    folder: Path
+
+    def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:  # noqa: A002 -- the SDK's own name
+        """Wrap the execution of activities."""
+        return _Keeping(next, self.folder)
+
+
+class _Keeping(ActivityInboundInterceptor):
+    def __init__(self, following: ActivityInboundInterceptor, folder: Path) -> None:
+        super().__init__(following)
+        self._folder = folder
+
+    async def execute_activity(self, input: ExecuteActivityInput) -> Any:  # noqa: A002, ANN401 -- the SDK's own
+        """Execute it with its token on disk."""
+        with kept(self._folder, running()):
+            return await self.next.execute_activity(input)
+
+
+def running() -> Held:
+    """Return the attempt that is being carried out."""
+    info = activity.info()
+    key = RunKey(info.workflow_id or "", info.workflow_run_id or "", info.activity_id)
+    return Held(info.task_token, key, info.attempt, info.started_time.timestamp())
+
+
+def tokens_in(folder: Path) -> list[Path]:
+    """Return the files of all tokens, held or not."""
+    return sorted(folder.glob(f"*{_SUFFIX}"))
+
+
+@contextlib.contextmanager
+def kept(folder: Path, held: Held) -> Iterator[None]:
+    """Keep a token in a file that this process holds; without one, a successor waits for time-outs."""
+    path = folder / f"{secrets.token_hex(8)}{_SUFFIX}"
+    try:
+        file = _written(path, msgspec.json.encode(held))
+    except OSError as error:
+        _log.warning("token_not_kept", folder=str(folder), error=str(error))
+        yield
+        return
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):  # on a disk that became read-only it is stale, as after a kill
+            path.unlink(missing_ok=True)
+        os.close(file)
+
+
+@contextlib.contextmanager
+def unheld(path: Path) -> Iterator[Held | None]:
+    """Hold a token whose worker is dead, and give what it says; `None` where it is held, gone, or cannot be read.
+
+    One that cannot be read is removed: another version wrote it, or a disk that was full.
+    """
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        yield None
+        return
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(file)
+        yield None
+        return
+    try:
+        if (held := read(path)) is None:
+            path.unlink(missing_ok=True)
+        yield held
+    finally:
+        os.close(file)
+
+
+def read(path: Path) -> Held | None:
+    """Return what a token's file says; `None` where it is gone or cannot be read."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Held)
+    except (FileNotFoundError, msgspec.MsgspecError):
+        return None
+
+
+def _written(path: Path, content: bytes) -> int:
+    """Write a token and return its descriptor, which holds it; it is locked before it has its name."""
+    draft = path.with_suffix(".draft")
+    file = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        os.write(file, content)
+        draft.rename(path)
+    except OSError:
+        draft.unlink(missing_ok=True)
+        os.close(file)
+        raise
+    return file
