@@ -15,7 +15,7 @@ from septet.agents.endings import SUPERSEDED
 from septet.agents.failures import failure_of
 from septet.agents.follow import Progress, Reading, follow
 from septet.agents.launch import Request, launch
-from septet.agents.lease import Lease, busy
+from septet.agents.lease import WAY_SECONDS, Lease, busy
 from septet.agents.moves import Accept, Because, GiveUp, Move, Rung, Start, next_move
 from septet.agents.outcome import NO_USAGE, ExitRecord, Outcome
 from septet.agents.rest import lay_to_rest
@@ -125,6 +125,7 @@ class _Attempt:
         self._ended_another = False
         self._unstarted = 0
         self._patience_ends = time.monotonic() + request.means.patience_seconds
+        self._way_at = time.monotonic() + WAY_SECONDS
 
     @classmethod
     def looking(cls, request: Request) -> Self:
@@ -164,6 +165,9 @@ class _Attempt:
             return await self._follow(living, attachment, "adopt")
         if time.monotonic() > self._patience_ends:
             raise busy(self._runs, self._request.order_id)
+        if living is None and self._lease is not None and time.monotonic() > self._way_at:
+            self._way_at = time.monotonic() + WAY_SECONDS
+            await asyncio.to_thread(self._lease.make_way)
         await asyncio.sleep(_LOOK_SECONDS)
         return None
 

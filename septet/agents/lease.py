@@ -18,10 +18,13 @@ import msgspec
 
 from septet.agents.lock_holder import holder_of
 from septet.agents.runs import RunKey, Runs
+from septet.agents.stopped_writer import WorkerId, end_stopped_writer, worker_id
 from septet.errors import SupersededError, WorkspaceBusyError
 
 _FILE: Final = "attempts.jsonl"
 _LOOK_SECONDS: Final = 0.02
+WAY_SECONDS: Final = 1.0
+"""Whoever writes leaves the lock within moments, most of the time: then it is asked whether he is stopped."""
 
 
 class Attempt(msgspec.Struct, frozen=True):
@@ -35,6 +38,8 @@ class Attempt(msgspec.Struct, frozen=True):
     """Counts the attempts of an activity, and begins anew when a person resets it."""
     started_at: float = 0.0
     """When the server handed it out, in seconds by the server's clock."""
+    worker: WorkerId = (0, 0)
+    """The process that carries it out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +69,11 @@ class Lease:
             SupersededError: A later attempt has begun already: this one was held up between server and host.
         """
         order_id = key.workflow_id
-        attempt = Attempt(key.run_id, key.activity_id, number, started_at)
+        attempt = Attempt(key.run_id, key.activity_id, number, started_at, worker_id(os.getpid()))
         with _file(runs, order_id).open("a+b") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             file.seek(0)
-            earlier = [read for line in file.read().splitlines() if (read := _read(line)) is not None]
+            earlier = _attempts(file.read())
             if _is_superseded(attempt, earlier):
                 raise SupersededError(_told(order_id, attempt))
             if earlier and _was_reset(attempt, earlier[-1]):
@@ -87,6 +92,17 @@ class Lease:
         if _file(self.runs, self.order_id).stat().st_size != self._end:
             raise SupersededError(f"A later attempt at {self.order_id} has begun: this one writes nothing more.")
 
+    def make_way(self) -> bool:
+        """End an earlier attempt's worker that was stopped with the writer's lock in hand; say if there was one.
+
+        Raises:
+            SupersededError: A later attempt has begun: it will see to that itself.
+        """
+        self.check()
+        attempts = _attempts(_file(self.runs, self.order_id).read_bytes())
+        earlier = {attempt.worker for attempt in attempts} - {(0, 0), worker_id(os.getpid())}
+        return end_stopped_writer(self.runs, self.order_id, earlier)
+
     @contextmanager
     def held(self, patience_seconds: float = 30.0) -> Iterator[None]:
         """Hold the writer's lock for as long as the block lasts; wait for whoever is about to leave it.
@@ -95,11 +111,15 @@ class Lease:
             SupersededError: A later attempt has begun.
             WorkspaceBusyError: Somebody else keeps it.
         """
-        bound = time.monotonic() + patience_seconds
+        now = time.monotonic()
+        bound, way_at = now + patience_seconds, now + WAY_SECONDS
         while (lock := self.runs.lock_writer(self.order_id)) is None:
             self.check()
             if time.monotonic() > bound:
                 raise busy(self.runs, self.order_id)
+            if time.monotonic() > way_at:
+                way_at += WAY_SECONDS
+                self.make_way()
             time.sleep(_LOOK_SECONDS)
         try:
             self.check()
@@ -153,6 +173,10 @@ def _file(runs: Runs, order_id: str) -> Path:
     folder = runs.folder_of(order_id)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     return folder / _FILE
+
+
+def _attempts(lines: bytes) -> list[Attempt]:
+    return [read for line in lines.splitlines() if (read := _read(line)) is not None]
 
 
 def _read(line: bytes) -> Attempt | None:

@@ -12,6 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 from fakes.agent_lab import Lab, carriers, mark_of, supervisor_of, wait_until
+from fakes.writing import writing
 
 from septet.agents.adapter import Turn
 from septet.agents.attachment import end_agent
@@ -509,6 +510,15 @@ async def test_a_lock_that_no_agent_holds_ends_the_attempt(lab: Lab) -> None:
         assert busy.value.remedy
     finally:
         os.close(lock)
+
+
+async def test_a_worker_that_is_stopped_with_the_lock_in_hand_ends_for_the_next_attempt(lab: Lab) -> None:
+    """An earlier attempt's worker that somebody has stopped does not keep the next agent from its start."""
+    lab.agent("init(); result('done')")
+    with writing(lab.means.runs, lab.root) as (worker, _):
+        worker.send_signal(signal.SIGSTOP)
+        assert (await lab.carry_out()).outcome.text == "done"
+        assert worker.wait(10) == -signal.SIGKILL
 
 
 async def test_a_run_that_cannot_be_read_is_nobodys(lab: Lab) -> None:

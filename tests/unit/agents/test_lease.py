@@ -1,12 +1,14 @@
 import os
+import signal
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from fakes.writing import writing
 
 from septet.agents.lease import Lease
-from septet.agents.runs import RunKey, Runs
+from septet.agents.runs import RunKey, RunRecord, Runs
 from septet.errors import SupersededError, WorkspaceBusyError
 
 
@@ -110,6 +112,45 @@ def test_who_waits_for_the_lock_learns_that_it_is_superseded(runs: Runs, lock: i
     take(runs, number=2)
     thread.join(10)
     assert refused.is_set()
+
+
+@pytest.fixture
+def worktree(runs: Runs, tmp_path: Path) -> Path:
+    """Return the worktree in which an agent of the work order has run."""
+    record = RunRecord(
+        RunKey("wo-1", "run-1", "5"), 1, "build_plan", "scripted", "first", "mark", (), (), str(tmp_path), {}, ""
+    )
+    _, lock = runs.create("wo-1", 1, record, b"")
+    os.close(lock)
+    return tmp_path
+
+
+def test_a_worker_that_is_stopped_with_the_lock_in_hand_makes_way(runs: Runs, worktree: Path) -> None:
+    """It is superseded and could not let the lock go: it is killed, with the check that it ran in the worktree."""
+    with writing(runs, worktree) as (worker, check):
+        worker.send_signal(signal.SIGSTOP)
+        with take(runs, number=2).held(60):
+            assert worker.wait(10) == -signal.SIGKILL
+        check.wait(10)
+
+
+def test_a_worker_that_is_slow_is_waited_for(runs: Runs, worktree: Path) -> None:
+    """One that runs and holds the lock is named, not killed."""
+    with writing(runs, worktree) as (worker, _):
+        later = take(runs, number=2)
+        assert not later.make_way()
+        with pytest.raises(WorkspaceBusyError), later.held(0.05):
+            pytest.fail("two have the lock")
+        assert worker.poll() is None
+
+
+def test_a_person_who_is_stopped_with_the_lock_in_hand_is_left_alone(runs: Runs, worktree: Path) -> None:
+    """Who has begun no attempt is no worker: `septet rescue restore` may wait at a terminal."""
+    with writing(runs, worktree) as (worker, _):
+        worker.send_signal(signal.SIGSTOP)
+        (runs.folder_of("wo-1") / "attempts.jsonl").unlink()
+        assert not take(runs, number=2).make_way()
+        assert worker.poll() is None
 
 
 def test_activities_with_names_follow_each_other(runs: Runs) -> None:
