@@ -9,6 +9,7 @@ from typing import Final, ParamSpec, TypeVar
 from temporalio import activity
 
 from septet.agents.follow import Progress
+from septet.processes import Halt
 
 _BEAT_SECONDS: Final = 1.0
 """The worker passes on one heartbeat in two seconds at the most; a cancel comes back with it."""
@@ -58,4 +59,23 @@ async def unhurried(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> 
         return await asyncio.shield(running)
     except asyncio.CancelledError:
         await asyncio.wait([running])
+        raise
+
+
+async def until_cancelled(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Run blocking work in a thread; a person's cancel ends the processes that it runs, others wait for it."""
+    halt = Halt()
+
+    def within_reach() -> T:
+        with halt.over():
+            return work(*args, **kwargs)
+
+    running = asyncio.ensure_future(asyncio.to_thread(within_reach))
+    try:
+        return await asyncio.shield(running)
+    except asyncio.CancelledError:
+        details = activity.cancellation_details()
+        if details is not None and details.cancel_requested:
+            halt.now()
+        await asyncio.gather(running, return_exceptions=True)
         raise

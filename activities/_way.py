@@ -168,7 +168,8 @@ class Way:
                 return self._not_done(errand, facts, Verdict.UNPARSED, error.reasons)
             checkpoint = self._checkpoint(errand, "the answer was not read", evidence.standing, toured)
             session = Session(call.workspace.agent, carried.outcome.session_id)
-            warnings = bounded((*facts["warnings"], *keep(self.host, errand.place, session)))
+            with errand.gate.halting():
+                warnings = bounded((*facts["warnings"], *keep(self.host, errand.place, session)))
             return StepResult(
                 **facts | {"warnings": warnings},
                 verdict=Verdict.UNPARSED,
@@ -245,7 +246,8 @@ class Way:
             verdict = Verdict.REFUSED if isinstance(error, RefusedError) else Verdict.UNPROVEN
             return self._not_done(errand, facts, verdict, (str(error),))
         checkpoint = self._checkpoint(errand, f"{call.step} is done", proof.standing or evidence.standing, toured)
-        warnings = (*facts["warnings"], *answer.warnings, *proof.warnings, *keep(self.host, place))
+        with errand.gate.halting():
+            warnings = (*facts["warnings"], *answer.warnings, *proof.warnings, *keep(self.host, place))
         return StepResult(
             **facts | {"warnings": bounded(warnings)},
             verdict=Verdict.DONE,

@@ -8,7 +8,7 @@ from temporalio import activity
 
 from activities._failures import OPENING_TRIES, failures_told
 from activities._keeping import keep
-from activities._pulse import beating, unhurried
+from activities._pulse import beating, until_cancelled
 from activities._room import Host, Papers, whereabouts, write_papers
 from septet.agents.adapter import Turn
 from septet.agents.registry import adapter_for
@@ -45,7 +45,7 @@ class Workspaces:
         """
         with failures_told(self.host.state.root, most_tries=OPENING_TRIES):
             async with beating():
-                return await unhurried(
+                return await until_cancelled(
                     self._open, asked, asked.first_run_id or activity.info().workflow_run_id or ""
                 )
 

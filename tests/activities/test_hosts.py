@@ -1,18 +1,22 @@
 """Two hosts, and the activities by which one takes over from the other."""
 
+import asyncio
 import shutil
-from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AsyncExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 import pytest_asyncio
+from fakes.agent_lab import wait_until
 from fakes.kept import is_kept_elsewhere
 from fakes.repositories import Origin, git
 from fakes.step_lab import BRANCH, FIXED, StepLab, settings_of
 from pydantic import SecretStr
+from temporalio.activity import ActivityCancellationDetails
 from temporalio.exceptions import ApplicationError
+from temporalio.testing import ActivityEnvironment
 
 from activities._keeping import shelf_of
 from septet.agents.attachment import end_agent
@@ -55,6 +59,49 @@ async def moved(lab: StepLab, to: StepLab, checkpoint: str) -> None:
     asked = MoveWorkspace(workspace=lab.workspace, checkpoint=checkpoint)
     to.workspace = await to._activity("move", to.parts.shared_activities[1], asked)
     to.progress = lab.progress
+
+
+@contextmanager
+def hanging(folder: Path) -> Iterator[Path]:
+    """Let pushes to a checkpoint remote's one repository hang for as long as the block lasts; give what says so."""
+    (shelf,) = folder.iterdir()
+    hook = shelf / "hooks" / "pre-receive"
+    hook.parent.mkdir(exist_ok=True)
+    wait = f"while ! [ -e '{folder}.go' ]; do sleep 0.05; done"
+    hook.write_text(f"#!/bin/sh\ntouch '{folder}.pushing'\n{wait}\n", encoding="utf-8")
+    hook.chmod(0o755)
+    try:
+        yield Path(f"{folder}.pushing")
+    finally:
+        Path(f"{folder}.go").touch()
+
+
+async def test_a_cancel_does_not_wait_for_a_checkpoint_remote_that_hangs(host_of: HostOf, tmp_path: Path) -> None:
+    """The push of a checkpoint ends with the step that is cancelled, and what was done is in a rescue."""
+    lab = await host_of("a")
+    await lab.open_to(Step.IMPLEMENT_PLAN)
+    environment = ActivityEnvironment()
+    with hanging(tmp_path / "checkpoints") as pushing:
+        running = asyncio.ensure_future(lab.running(lab.call(Step.FIND_PLAN_FILE), environment))
+        await wait_until(pushing.exists)
+        environment.cancel(ActivityCancellationDetails(cancel_requested=True))
+        ended = await asyncio.wait_for(running, 30)
+    assert ended.verdict is Verdict.CANCELLED
+
+
+async def test_a_cancelled_opening_does_not_wait_for_a_checkpoint_remote_that_hangs(
+    host_of: HostOf, tmp_path: Path
+) -> None:
+    """The push of the first checkpoint ends with the activity that opens the workspace."""
+    lab = await host_of("a")
+    await lab.open_to(Step.IMPLEMENT_PLAN)
+    environment = ActivityEnvironment()
+    with hanging(tmp_path / "checkpoints") as pushing:
+        opening = asyncio.ensure_future(lab.open(within=environment))
+        await wait_until(pushing.exists)
+        environment.cancel(ActivityCancellationDetails(cancel_requested=True))
+        with pytest.raises(asyncio.CancelledError):
+            await asyncio.wait_for(opening, 30)
 
 
 async def test_a_step_is_taken_again_on_the_other_host(host_of: HostOf) -> None:

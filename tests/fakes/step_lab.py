@@ -74,11 +74,11 @@ class StepLab:
         (self.root / "agent").unlink()
         agent_program(self.root / "agent", _ANSWER + body)
 
-    async def open(self, **asked: Any) -> Workspace:
-        """Open the workspace for an issue that is given as text."""
+    async def open(self, within: ActivityEnvironment | None = None, **asked: Any) -> Workspace:
+        """Open the workspace for an issue that is given as text; by its environment that can be cancelled."""
         request = {"title": TITLE, "description": "In `src/app.py`, `0` should be `sum(prices)`."} | asked
         opened: Workspace = await self._activity(
-            "open", self.parts.shared_activities[0], OpenWorkspace(**self._named | request)
+            "open", self.parts.shared_activities[0], OpenWorkspace(**self._named | request), within
         )
         self.workspace = opened
         return opened
