@@ -162,6 +162,7 @@ class CodexStream(LineStream[_Event]):
         self._running: set[str] = set()
         self._in_turn = False
         self._spoken_in_turn = False
+        self._message: Any = None
         self._used = msgspec.Raw()
 
     @property
@@ -170,22 +171,19 @@ class CodexStream(LineStream[_Event]):
         return _difference(read(self._used, _tokens) or _Tokens(), self._before)
 
     def take(self, event: _Event) -> None:
-        """Add one event to the facts."""
-        facts, kind = self.facts, event.type
-        if kind == "item.completed" and event.item is not None:
-            self._take_completed(event.item)
-        elif kind == "item.started" and event.item is not None:
-            self._take_started(event.item)
-        elif kind == "thread.started":
-            facts.session_id = text_of(event.thread_id)
-        elif kind == "error":
-            self._take_error(str(event.message))
-        elif kind == "turn.completed":
-            facts.finished, facts.failure = True, None
-            facts.results += 1
-            self._used = event.usage
-        elif kind == "turn.failed":
-            facts.failure = _failure(str(event.error.message if event.error is not None else None))
+        """Add one event to the facts; nearly all of them tell of an item."""
+        item, kind = event.item, event.type
+        if item is None:
+            self._take_event(event)
+        elif kind == "item.completed":
+            if item.type == "agent_message":
+                self._take_message(item)
+            else:
+                self._take_completed(item)
+        elif kind == "item.started":
+            self._take_started(item)
+        else:
+            self._take_event(event)
 
     def take_stderr(self, stderr: str, end: ExitRecord) -> None:  # noqa: ARG002 -- the exit code says nothing more
         """Keep its warnings, and the tools that its sandbox rejected: no event tells of them."""
@@ -196,37 +194,53 @@ class CodexStream(LineStream[_Event]):
             if rejected is not None:
                 self.facts.deny("apply_patch" if rejected[1] == "patch" else "exec_command")
 
+    def _take_event(self, event: _Event) -> None:
+        """Add an event that tells of no item."""
+        facts, kind = self.facts, event.type
+        if kind == "thread.started":
+            facts.session_id = text_of(event.thread_id)
+        elif kind == "error":
+            self._take_error(str(event.message))
+        elif kind == "turn.completed":
+            facts.finished, facts.failure = True, None
+            facts.results += 1
+            facts.say(self._message, anew=True)
+            self._used = event.usage
+        elif kind == "turn.failed":
+            facts.failure = _failure(str(event.error.message if event.error is not None else None))
+
+    def _take_message(self, item: _Item) -> None:
+        """A message opens a turn of the model, but for the first one in an open turn."""
+        facts = self.facts
+        facts.trying_again = None
+        if self._spoken_in_turn or not self._in_turn:
+            facts.turns += 1
+        self._in_turn = self._spoken_in_turn = True
+        self._message = item.text
+
     def _take_started(self, item: _Item) -> None:
+        """A tool opens a turn, but in an open one; a turn ends where its tools have answered."""
         if item.type not in _SPEECH:
-            self._open_turn()
+            if not self._in_turn:
+                self.facts.turns += 1
+                self._in_turn, self._spoken_in_turn = True, False
             self.facts.tool_calls += 1
             self._running.add(str(item.id))
 
     def _take_completed(self, item: _Item) -> None:
-        if item.type == "error":
+        kind = item.type
+        if kind == "error":
             self.facts.warn(str(item.message))
             return
         self.facts.trying_again = None
-        if item.type == "agent_message":
-            if self._spoken_in_turn:
-                self._in_turn = False
-            self._open_turn()
-            self._spoken_in_turn = True
-            self.facts.say(item.text, anew=True)
-        elif item.type != "reasoning":
+        if kind != "reasoning":
             item_id = str(item.id)
             if item_id not in self._running:
                 self._take_started(item)
             self._running.discard(item_id)
             self._in_turn = False
-            if item.type == "file_change" and item.status in _NOT_DONE:
+            if kind == "file_change" and item.status in _NOT_DONE:
                 self.facts.deny("apply_patch")
-
-    def _open_turn(self) -> None:
-        """Count a turn of the model: it ends where its tools have answered, or another message follows."""
-        if not self._in_turn:
-            self.facts.turns += 1
-            self._in_turn, self._spoken_in_turn = True, False
 
     def _take_error(self, words: str) -> None:
         if words.startswith(_RETRY):

@@ -4,7 +4,6 @@ import json
 import math
 import re
 from collections.abc import Callable
-from operator import itemgetter
 from typing import Final, Generic, TypeVar
 
 import msgspec
@@ -21,8 +20,6 @@ _WORDS_KEPT: Final = 600
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _NO_EVENT: Final = (ValueError, RecursionError)
 """What msgspec and json raise for bytes that are no JSON, no UTF-8, no object, or nested too deep."""
-_FIRST: Final = itemgetter(0)
-_LAST: Final = itemgetter(-1)
 _BLANKS: Final = re.compile(r"\s*")
 
 
@@ -57,10 +54,7 @@ class EventReader(Generic[E]):
 
     def finish(self) -> None:
         """Read a last line that has no newline."""
-        line = self._take_held()
-        if self._first_line is None:
-            self._look_at_first([line])
-        self._read_line(line)
+        self._read_lines([self._take_held()])
 
     def document(self) -> list[E] | None:
         """Return the events of a stream that was one JSON document over several lines; `None` for any other."""
@@ -85,7 +79,7 @@ class EventReader(Generic[E]):
         end_of_first, end_of_last = piece.find(b"\n"), piece.rfind(b"\n") + 1
         if end_of_last:
             self._hold(piece[:end_of_first])
-            self._read_lines(self._take_held() + piece[end_of_first:end_of_last])
+            self._read_lines((self._take_held() + piece[end_of_first : end_of_last - 1]).split(b"\n"))
         self._hold(piece[end_of_last:])
 
     def _hold(self, part: bytes) -> None:
@@ -105,42 +99,28 @@ class EventReader(Generic[E]):
         self._held, self._held_bytes, self._skipping = [], 0, False
         return line
 
-    def _read_lines(self, block: bytes) -> None:
-        """Take the events of whole lines: all at once where each line is one object, else line by line."""
+    def _read_lines(self, lines: list[bytes]) -> None:
+        """Take the events of whole lines: one by one, which costs less than to prove that all can go at once."""
         if self._first_line is None:
-            self._look_at_first(block.split(b"\n"))
-        try:
-            events = self._decoder.decode_lines(block) if _breaks_between_objects(block) else []
-        except _NO_EVENT:
-            events = []
-        if len(events) == block.count(b"\n"):
-            self._hand_out(events)
-        else:
-            for line in block.split(b"\n"):
-                self._read_line(line)
+            self._look_at_first(lines)
+        decode, take, event = self._decoder.decode, self._take, self.last
+        for line in lines:
+            try:
+                event = decode(line)
+            except _NO_EVENT:
+                for event in self._mended(line):
+                    take(event)
+            else:
+                take(event)
+        self.last = event
 
-    def _read_line(self, line: bytes) -> None:
-        try:
-            event = self._decoder.decode(line)
-        except _NO_EVENT:
-            self._mend(line)
-        else:
-            self._hand_out([event])
-
-    def _mend(self, line: bytes) -> None:
-        """Take what there is in a line that does not decode as it stands."""
+    def _mended(self, line: bytes) -> list[E]:
+        """Return what there is in a line that does not decode as it stands."""
         events = self._objects(line)
-        self._hand_out(events)
         words = line[-_WORDS_KEPT:].decode("utf-8", errors="replace").strip()
         if words and not events:
             self.words = f"{self.words}\n{words}"[-_WORDS_KEPT:].strip()
-
-    def _hand_out(self, events: list[E]) -> None:
-        take = self._take
-        for event in events:
-            take(event)
-        if events:
-            self.last = events[-1]
+        return events
 
     def _objects(self, line: bytes) -> list[E]:
         """Return the objects at the head of a line.
@@ -177,15 +157,6 @@ class EventReader(Generic[E]):
                 if not first.startswith((b"{", b"[")) or self._objects(first):
                     self._document = None
                 return
-
-
-def _breaks_between_objects(block: bytes) -> bool:
-    """Say whether no line break is inside an object: there, `}` is never followed by `{`."""
-    lines = block.split(b"\n")[:-1]
-    if not all(lines):
-        return False
-    firsts, lasts = bytes(map(_FIRST, lines)), bytes(map(_LAST, lines))
-    return firsts.count(b"{") == lasts.count(b"}") == len(lines)
 
 
 def read(raw: msgspec.Raw, decoder: msgspec.json.Decoder[T]) -> T | None:

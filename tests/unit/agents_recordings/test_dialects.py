@@ -162,6 +162,12 @@ def test_codex_turn_that_failed_and_was_taken_up_again_counts() -> None:
     assert read("codex", failed, item("agent_message", text="Done."), COMPLETED).text == "Done."
 
 
+def test_codex_answer_is_of_the_last_turn_that_is_completed() -> None:
+    """What the model says after it, in a turn that was cut off, is no answer."""
+    events = [item("agent_message", 1, text="Done."), COMPLETED, item("agent_message", 2, text="And now I")]
+    assert read("codex", *events).text == "Done."
+
+
 @pytest.mark.parametrize(
     ("words", "kind", "retryable"),
     [
