@@ -26,15 +26,15 @@ class Story:
         self.unconfined = False
         """Whether an agent ran without a sandbox."""
 
-    def begin(self, order_id: str, order: WorkOrderInput, now: datetime) -> None:
-        """Take in what was asked for."""
+    def begin(self, order_id: str, order: WorkOrderInput, now: datetime, waits: Stage | None = None) -> None:
+        """Take in what was asked for; `waits` is the stage in which it waits on the board."""
         self.task = Task(
             id=order_id,
             project=order.project or "",
             title=order.title or "",
             description=order.description or "",
-            status=Status.RUNNING,
-            stage=Stage.EXECUTING,
+            status=Status.PENDING if waits else Status.RUNNING,
+            stage=waits or Stage.EXECUTING,
             priority=order.priority,
             impact=order.impact,
             effort=order.effort,
@@ -46,7 +46,18 @@ class Story:
             created_at=timestamp(now),
             updated_at=timestamp(now),
         )
-        self._moved("", now, "started")
+        self._moved("", now, "created" if waits else "started")
+
+    @property
+    def waits_for_its_turn(self) -> bool:
+        """Whether it begins as soon as it has a seat."""
+        return self.task.status is Status.PENDING and self.task.stage is Stage.TRIAGED
+
+    def starts(self, now: datetime) -> None:
+        """Leave the board's waiting stages: it is its turn."""
+        before = self.task.stage.value
+        self._change(now, status=Status.RUNNING, stage=Stage.EXECUTING)
+        self._moved(before, now, "started")
 
     def opened(self, workspace: Workspace, now: datetime) -> None:
         """Take in what the host found out about repository and issue."""

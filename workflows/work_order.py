@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, Final
 
 from temporalio import workflow
 from temporalio.common import RawValue, SearchAttributeUpdate
@@ -28,9 +28,14 @@ with workflow.unsafe.imports_passed_through():
     from workflows._ids import ActivityIds
     from workflows._input import checked_input, takes_raw_input
     from workflows._policies import WORKSPACE_OPTIONS
+    from workflows._seat import Seat
     from workflows._steps import StepActivity, end_work, take_step
     from workflows._story import Story
     from workflows.search_attributes import values_of
+
+
+_BOARD: Final = "board"
+"""Before it, a work order that comes after others began at once."""
 
 
 @workflow.defn(name="WorkOrder")
@@ -46,6 +51,7 @@ class WorkOrder:
         self._attempt = 1
         self._call_under_way: StepCall | None = None
         self._ids = ActivityIds()
+        self._seat = Seat()
         self._found_by: list[SearchAttributeUpdate[Any]] = []
 
     @workflow.run
@@ -54,6 +60,7 @@ class WorkOrder:
         """Classify, plan, find the plan, branch, implement, commit, open the pull request."""
         self._accept(order, rest)
         async with self._told_to_the_end():
+            await self._wait_for_its_turn()
             await self._open_workspace()
             await self._take(ClassifyIssue)
             await self._take(BuildPlan)
@@ -84,6 +91,11 @@ class WorkOrder:
         """Return the history, oldest first."""
         return self._story.history
 
+    @workflow.signal(description="The board says that it is this work order's turn.")
+    def begin(self) -> None:
+        """Begin, where it still waits for its turn."""
+        self._seat.give()
+
     @workflow.update(description="A person says that a host is dead: go on elsewhere now. It may pay twice.")
     def host_gone(self, host: str) -> None:
         """Give up a host before its agents must have ended."""
@@ -98,8 +110,21 @@ class WorkOrder:
 
     def _accept(self, order: RawValue | None, rest: tuple[object, ...]) -> None:
         self._order = checked_input(workflow.info().workflow_id, order, rest)
-        self._story.begin(workflow.info().workflow_id, self._order, workflow.info().start_time)
+        waits = _waits_in(self._order)
+        self._story.begin(workflow.info().workflow_id, self._order, workflow.info().start_time, waits)
         self._tell()
+
+    async def _wait_for_its_turn(self) -> None:
+        """Wait on the board, in a stage that people choose; a triaged one begins as soon as it has a seat."""
+        story = self._story
+        while story.task.status is Status.PENDING:
+            if not story.waits_for_its_turn:
+                await workflow.wait_condition(
+                    lambda: story.waits_for_its_turn or story.task.status is not Status.PENDING
+                )
+            elif await self._seat.taken(self._order, story.task, lambda: story.waits_for_its_turn):
+                story.starts(workflow.now())
+                self._tell()
 
     async def _open_workspace(self) -> None:
         order = self._order
@@ -186,6 +211,8 @@ class WorkOrder:
             raise self._failed(task_error) from error
         else:
             self._close(Status.COMPLETED, Stage.REVIEW)
+        finally:
+            await self._seat.left()
 
     async def _end_cancelled(self, cause: BaseException) -> None:
         """See that no agent works for a cancelled work order any more; its step may have seen to it already.
@@ -222,3 +249,10 @@ class WorkOrder:
         if changed := [value for value in found_by if value not in self._found_by]:
             workflow.upsert_search_attributes(changed)
             self._found_by = found_by
+
+
+def _waits_in(order: WorkOrderInput) -> Stage | None:
+    """Return the stage in which a work order waits: one that comes after others waits for its turn."""
+    if order.stage is not None:
+        return Stage(order.stage)
+    return Stage.TRIAGED if order.after and workflow.patched(_BOARD) else None

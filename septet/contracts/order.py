@@ -1,7 +1,7 @@
 """The input of a work order, as people and programs give it."""
 
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
@@ -54,7 +54,11 @@ class WorkOrderInput(Wire):
     impact: Score = 3
     effort: Score = 3
     after: Annotated[tuple[Id, ...], Field(max_length=100)] = ()
-    """Work orders that must be merged first."""
+    """Work orders that must be over before this one begins: how far, `after_until` says."""
+    after_until: Literal["merged", "completed", "closed"] = "merged"
+    """Until their pull requests are merged, until these are proven, or until they ended, however they did."""
+    stage: Literal["collected", "triaged"] | None = None
+    """Where it waits on the board: for a person, or for its turn; it begins at once when absent."""
     approve_plan: bool = False
     """Wait for a person after the plan."""
     follow_pr: bool = False
