@@ -1,13 +1,22 @@
 """Which build of the workflows gets work orders: their queue is versioned, the queues of hosts are not."""
 
+import asyncio
+import contextlib
 import hashlib
+import math
 import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC
 from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
 import structlog
+from temporalio.api.enums.v1 import TaskQueueType
+from temporalio.api.taskqueue.v1 import TaskQueue
 from temporalio.api.workflowservice.v1 import (
+    DescribeTaskQueueRequest,
     DescribeWorkerDeploymentRequest,
     SetWorkerDeploymentCurrentVersionRequest,
 )
@@ -22,6 +31,9 @@ from workers.preflight import PreflightError
 
 _HASH_LENGTH: Final = 8
 _UNVERSIONED: Final = ""
+_LOOK_SECONDS: Final = 30.0
+_SILENT_SECONDS: Final = 150.0
+"""A worker asks for work at least once a minute; the server remembers it for five."""
 _RELEASE: Final = re.compile(r"(\d+)\.(\d+)\.(\d+)")
 
 _log = structlog.get_logger()
@@ -75,6 +87,78 @@ async def take_work_orders(client: Client, settings: Settings, *, sole: bool) ->
         raise _refused(error, client, settings.task_queue, own) from error
     remedy = _by_hand(client, settings.task_queue, own)
     _log.warning("build_not_current", build=own or "unversioned", current=current, remedy=remedy)
+
+
+@asynccontextmanager
+async def taking_work_orders(client: Client, settings: Settings, *, sole: bool) -> AsyncIterator[None]:
+    """Take work orders, and for as long as the block lasts also those of a build whose workers are all gone.
+
+    Raises:
+        PreflightError: The server refused.
+    """
+    await take_work_orders(client, settings, sole=sole)
+
+    async def look() -> None:
+        while True:
+            await asyncio.sleep(_LOOK_SECONDS)
+            try:
+                await take_what_nobody_serves(client, settings)
+            except RPCError as error:
+                _log.info("builds_not_looked_at", error=error.message)
+
+    task = asyncio.create_task(look())
+    try:
+        yield
+    finally:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
+
+async def take_what_nobody_serves(
+    client: Client, settings: Settings, *, silent_seconds: float = _SILENT_SECONDS
+) -> bool:
+    """Make this build current where no worker of the current one is left, and say whether that was so.
+
+    Work orders of a later release wait for it all the same, and where `SEPTET_BUILD_ID` names builds, or this one
+    has no version, for a person.
+
+    Args:
+        client: The server.
+        settings: This worker's settings.
+        silent_seconds: A worker that has not asked for work for so long is gone.
+
+    Raises:
+        RPCError: The server refused.
+    """
+    if not settings.versioning or settings.build_id is not None:
+        return False
+    own, current = build_id(settings), await _current(client, settings.task_queue)
+    if current in {own, _UNVERSIONED} or _earlier(own, current):
+        return False
+    if await _silence(client, settings.task_queue, current) < silent_seconds:
+        return False
+    await _make_current(client, settings.task_queue, own)
+    _log.warning("build_made_current", build=own, before=current, why="no worker of that one is left")
+    return True
+
+
+async def _silence(client: Client, task_queue: str, build: str) -> float:
+    """Return for how many seconds no worker of a build has asked for work orders while others have.
+
+    That is by the server's clock alone: this host's may be another.
+    """
+    request = DescribeTaskQueueRequest(
+        namespace=client.namespace,
+        task_queue=TaskQueue(name=task_queue),
+        task_queue_type=TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW,
+    )
+    pollers = (await client.workflow_service.describe_task_queue(request)).pollers
+    asked = {poller.deployment_options.build_id: 0.0 for poller in pollers}
+    for poller in pollers:
+        of = poller.deployment_options.build_id
+        asked[of] = max(asked[of], poller.last_access_time.ToDatetime(UTC).timestamp())
+    return max(asked.values()) - asked[build] if build in asked else math.inf
 
 
 async def _current(client: Client, deployment: str) -> str:

@@ -14,7 +14,7 @@ from workers.registry import Parts, parts_of
 from workers.strays import looking_after_strays
 from workers.takeover import taking_over
 from workers.tokens import Tokens
-from workers.versions import deployment_config, take_work_orders
+from workers.versions import deployment_config, taking_work_orders
 from workflows.janitor import Janitor
 from workflows.work_order import WorkOrder
 
@@ -81,6 +81,6 @@ async def running_worker(client: Client, settings: Settings, *, sole: bool = Fal
                 graceful_shutdown_timeout=_GRACE,
             )
         )
-        await take_work_orders(client, settings, sole=sole)
+        await stack.enter_async_context(taking_work_orders(client, settings, sole=sole))
         await schedule_janitor(client, settings, parts.host_id, parts.host_queue)
         yield parts

@@ -18,7 +18,7 @@ from septet.contracts.names import Step
 from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import Task
 from septet.settings import Settings
-from workers.versions import build_id, deployment_config, take_work_orders
+from workers.versions import build_id, deployment_config, take_what_nobody_serves, take_work_orders
 from workflows.work_order import WorkOrder
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -121,6 +121,28 @@ async def test_a_build_takes_work_orders_unless_a_later_release_has_them(
     command = "temporal worker deployment set-current-version"
     assert warned["remedy"].startswith(command)
     assert build_id(settings) in warned["remedy"]
+
+
+async def test_a_build_takes_over_from_another_one_of_its_release_that_is_gone(
+    client: Client, settings: Settings
+) -> None:
+    """The one that started last serves; when no worker of it is left, the others do not wait for it for ever."""
+    last = named(settings, "0.1.0-last")
+    doubles = Doubles(f"{settings.task_queue}-host")
+    async with asyncio.timeout(60):
+        async with worker_of(client, last, WorkOrder, doubles):
+            await take_work_orders(client, last, sole=True)
+            order = await begun(client, settings)
+            while await builds_of(order) != ["0.1.0-last"]:  # noqa: ASYNC110 -- the server tells it only when asked
+                await asyncio.sleep(0.05)
+            assert not await take_what_nobody_serves(client, settings)
+        assert not await take_what_nobody_serves(client, named(settings, "0.1.0-named"), silent_seconds=0)
+        assert not await take_what_nobody_serves(client, settings)
+        assert await take_what_nobody_serves(client, settings, silent_seconds=0)
+        assert not await take_what_nobody_serves(client, settings, silent_seconds=0)
+        await take_work_orders(client, named(settings, "99.0.0-later"), sole=True)
+        assert not await take_what_nobody_serves(client, settings, silent_seconds=0)
+    await order.terminate()
 
 
 async def test_a_named_build_and_one_without_a_version_wait_for_a_person(
