@@ -14,7 +14,7 @@ from bench.chaos.account import Account
 from bench.chaos.laws import broken
 from bench.chaos.plan import KINDS, ROLLING_STEP_SECONDS, USUAL, Kind, Plan
 from bench.chaos.report import as_json, evidence, table, write
-from bench.chaos.side import Naive, Septet, Side
+from bench.chaos.side import sides
 from bench.chaos.trial import tried
 from bench.machine import machine, version
 from septet.settings import Settings
@@ -35,15 +35,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     console = Console()
     if not console.is_terminal:
         console.width = _FILE_COLUMNS
-    sides: list[Side] = [Septet(), Naive()] if asked.naive else [Septet()]
+    struck = sides(plan.kinds, naive=asked.naive)
     accounts: dict[str, Account] = {}
-    for side in sides:
+    for side in struck:
         with console.status(f"{plan.runs} work orders: {side.name}"):
             seen = asyncio.run(tried(side, plan))
         account = accounts[side.name] = Account(seen)
         console.print(_summary(side.name, account))
         plan = replace(plan, kills_at_most=len(seen.kills), runs=len(seen.orders), minutes=None)
-    own = accounts[sides[0].name]
+    own = accounts[struck[0].name]
     laws = broken(own)
     where = f"{on.cores} cores of {on.cpu}, load {on.load_before}"
     console.print(table(accounts, f"Chaos, seed {plan.seed}. Septet {of}: {where}"))

@@ -109,8 +109,14 @@ class Naive:
         return life.pid.parent == worker
 
     def aims(self, kinds: Sequence[Kind]) -> tuple[Kind, ...]:
-        """Return all but the supervisor: there is none."""
+        """Return all but supervisor and host: it has neither a supervisor nor another host to go to."""
         return tuple(kind for kind in kinds if kind not in {"supervisor", "host"})
+
+
+def sides(kinds: Sequence[Kind], *, naive: bool) -> list[Side]:
+    """Return the sides of a trial: Septet and, where it is asked for and can be struck at all, the baseline."""
+    baseline = Naive()
+    return [Septet(), baseline] if naive and baseline.aims(kinds) else [Septet()]
 
 
 async def is_closed(ground: Ground, order: str) -> bool:

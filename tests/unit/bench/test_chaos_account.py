@@ -12,6 +12,7 @@ from bench.chaos.laws import broken
 from bench.chaos.plan import Kind, Plan
 from bench.chaos.processes import Pid
 from bench.chaos.report import evidence
+from bench.chaos.side import sides
 from bench.chaos.trial import Seen
 
 DONE = Delivered("wo-000", ("refs/heads/chore-wo-000-chaos",), commits=1, pushes=1, pull_requests=1)
@@ -133,3 +134,18 @@ def test_where_workers_alone_die_no_agent_starts_twice_and_each_is_adopted_soon(
     trial = replace(seen(life("a", 0, 9), life("b", 10, 12), kills=(kill("worker", 3, "a"),)), plan=rolling)
     late = replace(trial, adoptions=[Adoption("worker", 2.5)])
     assert broken(Account(late)) == ("agent_starts", "adoption_seconds of worker: 2.5 s")
+
+
+@pytest.mark.parametrize(
+    ("kinds", "struck"),
+    [
+        (("host",), ["septet"]),
+        (("supervisor", "host"), ["septet"]),
+        (("host", "agent"), ["septet", "naive"]),
+        (("worker-rolling",), ["septet", "naive"]),
+    ],
+)
+def test_the_baseline_stands_only_where_it_can_be_struck(kinds: tuple[Kind, ...], struck: list[str]) -> None:
+    """It has neither a supervisor nor another host: without a kill it would be no comparison."""
+    assert [side.name for side in sides(kinds, naive=True)] == struck
+    assert [side.name for side in sides(kinds, naive=False)] == ["septet"]
