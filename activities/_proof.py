@@ -12,6 +12,7 @@ class Proof:
 
     result_text: str
     commit_sha: str | None = None
+    plan_sha256: str | None = None
     warnings: tuple[str, ...] = ()
     standing: Standing | None = None
     """How the worktree stands against the HEAD that the proof has made, where it made one."""

@@ -253,6 +253,7 @@ class Way:
             verdict=Verdict.DONE,
             result_text=bounded_text(proof.result_text),
             commit_sha=proof.commit_sha,
+            plan_sha256=proof.plan_sha256,
             checkpoint=checkpoint,
             rescues=self._rescues(errand),
         )

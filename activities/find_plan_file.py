@@ -1,5 +1,6 @@
 """Step 3: find the plan's file."""
 
+import hashlib
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
@@ -32,4 +33,8 @@ class FindPlanFile:
     def prove(self, claim: Claim[FindPlanFileAnswer]) -> Proof:
         """Look whether the file is there; `0` is an answer too, and the workflow plans once more."""
         path = claim.answer.plan_path
-        return Proof(NONE if path == NONE else plan_file(claim.place, path))
+        if path == NONE:
+            return Proof(NONE)
+        found = plan_file(claim.place, path)
+        with (claim.place.worktree / found).open("rb") as file:
+            return Proof(found, plan_sha256=hashlib.file_digest(file, "sha256").hexdigest())

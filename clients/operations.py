@@ -9,7 +9,7 @@ from clients.board import board_of
 from clients.kept_on_disk import snapshots_of
 from clients.runs_on_disk import runs_of
 from clients.work_orders import WorkOrders
-from septet.contracts.names import Step
+from septet.contracts.decisions import MoveCall, PlanDecision, RetryCall, checked
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.replies import (
     BoardReply,
@@ -19,6 +19,7 @@ from septet.contracts.replies import (
     StepsReply,
     TaskReply,
 )
+from septet.errors import RefusedTransitionError
 from septet.settings import Settings
 from septet.state import StateDir
 from workers.connection import connect
@@ -78,13 +79,43 @@ class Operations:
         more = known + limit < len(entries)
         return LogsReply(log_entries=tuple(page), next=page[-1].id if more else None)
 
-    async def cancel(self, order_id: str) -> TaskReply:
-        """End its agent, keep its work in a rescue, and return the closed work order."""
-        return TaskReply(task=await self.orders.cancel(order_id))
+    async def move(self, order_id: str, call: MoveCall) -> TaskReply:
+        """Move it on the board; a refusal lists where it may move from where it is."""
+        return TaskReply(task=await self.orders.move(order_id, call))
 
-    async def retry(self, order_id: str, from_step: Step | None = None) -> TaskReply:
-        """Go on with a closed work order at a step: by default at the one that failed."""
-        return TaskReply(task=await self.orders.retry(order_id, from_step))
+    async def approve(
+        self, order_id: str, plan_sha256: str | None = None, who: str = "", why: str = ""
+    ) -> TaskReply:
+        """Go on with a plan: the one that waits now, where none is named by its SHA-256."""
+        plan = plan_sha256 or await self._plan(order_id)
+        decision = checked(PlanDecision, plan_sha256=plan, who=who, why=why)
+        return TaskReply(task=await self.orders.approve(order_id, decision))
+
+    async def reject(
+        self, order_id: str, feedback: str, plan_sha256: str | None = None, who: str = "", why: str = ""
+    ) -> TaskReply:
+        """Have it planned again, with the feedback: where none is named, the plan that waits now is rejected."""
+        plan = plan_sha256 or await self._plan(order_id)
+        decision = checked(PlanDecision, plan_sha256=plan, who=who, why=why, feedback=feedback)
+        return TaskReply(task=await self.orders.reject(order_id, decision))
+
+    async def cancel(self, order_id: str, who: str = "", why: str = "") -> TaskReply:
+        """End its agent, keep its work in a rescue, and return the closed work order."""
+        return TaskReply(task=await self.orders.cancel(order_id, who, why))
+
+    async def retry(self, order_id: str, call: RetryCall | None = None) -> TaskReply:
+        """Go on with it; a closed one goes on at a step: by default at the one that failed."""
+        return TaskReply(task=await self.orders.retry(order_id, call))
+
+    async def _plan(self, order_id: str) -> str:
+        """Return the SHA-256 of the plan that waits now."""
+        task = await self.orders.task(order_id)
+        if task.plan_sha256 is None:
+            message = f"{order_id} has no plan to decide on: it is {task.stage.value} ({task.status.value})."
+            raise RefusedTransitionError(
+                message, remedy="Only a work order with `approve_plan` waits with its plan."
+            )
+        return task.plan_sha256
 
     async def rescues(self, order_id: str | None = None, *, everything: bool = False) -> RescuesReply:
         """Return the rescues on this host; with `everything` the checkpoints too."""

@@ -7,9 +7,6 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final
 
-from temporalio.api.common.v1 import WorkflowExecution
-from temporalio.api.enums.v1 import EventType, ResetReapplyExcludeType
-from temporalio.api.workflowservice.v1 import ResetWorkflowExecutionRequest
 from temporalio.client import (
     Client,
     WorkflowExecutionDescription,
@@ -24,9 +21,13 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from clients._closed import task_of_closed, task_of_row
 from clients._pending import waiting_for
-from septet.contracts.names import ORDER_ID, Status, Step
+from clients._resets import reset, reset_point
+from clients._updates import update
+from septet.contracts.decisions import HISTORY_KEPT, MoveCall, PlanDecision, Resumed, RetryCall
+from septet.contracts.names import ORDER_ID, Stage, Status, Step
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.task import Move, Task
+from septet.contracts.transitions import Target, check_move
 from septet.errors import (
     AlreadyRunningError,
     InvalidInputError,
@@ -35,12 +36,6 @@ from septet.errors import (
     ServerNotReachedError,
 )
 
-_NOT_REAPPLIED: Final = (
-    ResetReapplyExcludeType.RESET_REAPPLY_EXCLUDE_TYPE_SIGNAL,
-    ResetReapplyExcludeType.RESET_REAPPLY_EXCLUDE_TYPE_UPDATE,
-    ResetReapplyExcludeType.RESET_REAPPLY_EXCLUDE_TYPE_CANCEL_REQUEST,
-)
-"""What was decided about the work that a reset takes back does not count for the work that follows."""
 _QUERY_TIMEOUT: Final = timedelta(seconds=5)
 _CANCEL_WITHIN_SECONDS: Final = 20.0
 
@@ -141,8 +136,8 @@ class WorkOrders:
             raise _told(error, order_id) from error
         return await self.task(order_id)
 
-    async def cancel(self, order_id: str) -> Task:
-        """End its agent, keep its work in a rescue, and return the closed work order.
+    async def cancel(self, order_id: str, who: str = "", why: str = "") -> Task:
+        """End its agent, keep its work in a rescue, and return the closed work order; no worker has to answer.
 
         Raises:
             NotFoundError: There is no such work order.
@@ -155,59 +150,105 @@ class WorkOrders:
                 f"{order_id} is {task.status.value} and cannot be cancelled.",
                 remedy="Only running work orders can be cancelled.",
             )
-        await self._handle(order_id).cancel()
+        by = f"cancelled by {who}" if who else ""
+        await self._handle(order_id).cancel(reason=": ".join(part for part in (by, why) if part))
+        return await self._closed_soon(order_id)
+
+    async def move(self, order_id: str, call: MoveCall) -> Task:
+        """Move a work order on the board, and return it as it is then.
+
+        Raises:
+            NotFoundError: There is no such work order.
+            RefusedTransitionError: It cannot move there from where it is; the remedy lists what it can.
+            ServerNotReachedError: No worker has answered.
+        """
+        task = await self.task(order_id)
+        check_move(task, call.to)
+        again = RetryCall(who=call.who, why=call.why, feedback=call.feedback)
+        match task.status, call.to:
+            case Status.COMPLETED, Target.EXECUTING:
+                return await self._go_on(task, again.model_copy(update={"from_step": Step.IMPLEMENT_PLAN}))
+            case Status.COMPLETED, _:
+                return await self._decide(f"{order_id}/pr", "move", call)
+            case Status.FAILED, Target.EXECUTING:
+                return await self._go_on(task, again)
+            case Status.FAILED, _:
+                await self._go_on(task, again, "give_up")
+                return await self._closed_soon(order_id)
+            case _:
+                return await self._decide(order_id, "move", call)
+
+    async def approve(self, order_id: str, decision: PlanDecision) -> Task:
+        """Let a work order go on with the plan that it waits with.
+
+        Raises:
+            NotFoundError: There is no such work order.
+            RefusedTransitionError: It waits with no plan, or with another one.
+            ServerNotReachedError: No worker has answered.
+        """
+        await self._describe(order_id)
+        return await self._decide(order_id, "approve_plan", decision)
+
+    async def reject(self, order_id: str, decision: PlanDecision) -> Task:
+        """Let a work order plan again, with the decision's feedback.
+
+        Raises:
+            NotFoundError: There is no such work order.
+            RefusedTransitionError: It waits with no plan, or with another one; or there is no feedback.
+            ServerNotReachedError: No worker has answered.
+        """
+        await self._describe(order_id)
+        return await self._decide(order_id, "reject_plan", decision)
+
+    async def retry(self, order_id: str, call: RetryCall | None = None) -> Task:
+        """Go on with a work order: a closed one at a step, by default at the one that failed. Its id stays.
+
+        Of an open one: what is blocked on the board has its turn, and a host that is gone is asked again now.
+
+        Raises:
+            NotFoundError: There is no such work order.
+            RefusedTransitionError: It goes on by itself, or it never came to that step.
+        """
+        call = call or RetryCall()
+        task = await self.task(order_id)
+        if task.is_closed:
+            if task.status is Status.COMPLETED and call.from_step is None:
+                message = f"{order_id} is completed."
+                raise RefusedTransitionError(message, remedy="Name the step to go back to with --from.")
+            return await self._go_on(task, call)
+        if task.stage is not Stage.BLOCKED:
+            message = f"{order_id} is {task.status.value}."
+            raise RefusedTransitionError(message, remedy="Cancel it first, or wait for its end.")
+        return await self._decide(order_id, "retry", call)
+
+    async def _go_on(self, task: Task, call: RetryCall, signal: str = "resumed") -> Task:
+        """Reset a closed work order to a step; its new run learns why, and what came before."""
+        description = await self._describe(task.id)
+        if description.status is WorkflowExecutionStatus.RUNNING:
+            raise RefusedTransitionError(f"{task.id} is running.", remedy="Cancel it first, or wait for its end.")
+        said = Resumed(
+            came_from=task.stage,
+            who=call.who,
+            why=call.why,
+            feedback=call.feedback,
+            history=(await self.history(task.id))[-HISTORY_KEPT:],
+        )
+        run_id = description.run_id or ""
+        event_id = await reset_point(self._handle(task.id, run_id), task, call.from_step)
+        await reset(self.client, task.id, run_id, event_id, signal, said)
+        return await self.task(task.id)
+
+    async def _decide(self, workflow_id: str, name: str, decision: MoveCall | PlanDecision | RetryCall) -> Task:
+        decided = await update(self._handle(workflow_id), name, decision)
+        return decided if decided is not None else await self.task(workflow_id)
+
+    async def _closed_soon(self, order_id: str) -> Task:
+        """Wait for the end that was asked for, as long as people wait."""
         try:
             async with asyncio.timeout(_CANCEL_WITHIN_SECONDS):
                 return await self.wait(order_id)
         except TimeoutError:
             return await self.task(order_id)
-
-    async def retry(self, order_id: str, from_step: Step | None = None, reason: str = "septet retry") -> Task:
-        """Go on with a closed work order at a step: by default at the one that failed. Its id stays.
-
-        Raises:
-            NotFoundError: There is no such work order.
-            RefusedTransitionError: It runs, or it never came to that step.
-        """
-        description = await self._describe(order_id)
-        if description.status is WorkflowExecutionStatus.RUNNING:
-            message = f"{order_id} is running."
-            raise RefusedTransitionError(message, remedy="Cancel it first, or wait for its end.")
-        task = await self.task(order_id)
-        if task.status is Status.COMPLETED and from_step is None:
-            message = f"{order_id} is completed."
-            raise RefusedTransitionError(message, remedy="Name the step to go back to with --from.")
-        event_id = await self._reset_point(order_id, description.run_id, task, from_step)
-        await self._reset(order_id, description.run_id, event_id, reason)
-        return await self.task(order_id)
-
-    async def _reset_point(self, order_id: str, run_id: str | None, task: Task, from_step: Step | None) -> int:
-        """Return the workflow task that scheduled the step, or the first one when no step was reached."""
-        wanted = from_step.value if from_step else _step_to_retry(task)
-        first = 0
-        async for event in self._handle(order_id, run_id).fetch_history_events():
-            if not first and event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED:
-                first = event.event_id
-            scheduled = event.activity_task_scheduled_event_attributes
-            if event.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED and (
-                scheduled.activity_type.name == wanted
-            ):
-                return scheduled.workflow_task_completed_event_id
-        if from_step is not None or not first:
-            message = f"{order_id} never came to {wanted}."
-            raise RefusedTransitionError(message, remedy=f"See its steps with `septet steps {order_id}`.")
-        return first
-
-    async def _reset(self, order_id: str, run_id: str | None, event_id: int, reason: str) -> None:
-        request = ResetWorkflowExecutionRequest(
-            namespace=self.client.namespace,
-            workflow_execution=WorkflowExecution(workflow_id=order_id, run_id=run_id or ""),
-            reason=reason,
-            workflow_task_finish_event_id=event_id,
-            request_id=secrets.token_hex(8),
-            reset_reapply_exclude_types=_NOT_REAPPLIED,
-        )
-        await self.client.workflow_service.reset_workflow_execution(request)
 
     async def _told_at_its_end(self, order_id: str, description: WorkflowExecutionDescription) -> Task:
         try:
@@ -229,14 +270,6 @@ class WorkOrders:
 
     def _handle(self, order_id: str, run_id: str | None = None) -> Handle:
         return self.client.get_workflow_handle(order_id, run_id=run_id, result_type=Task)
-
-
-def _step_to_retry(task: Task) -> str:
-    unfinished = [row.step for row in task.steps if not row.success]
-    if unfinished:
-        return unfinished[-1]
-    done = {row.step for row in task.steps}
-    return next((step.value for step in Step if step.value not in done), Step.CREATE_PULL_REQUEST.value)
 
 
 def _told(error: RPCError, order_id: str) -> Exception:

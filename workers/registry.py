@@ -11,6 +11,7 @@ import structlog
 from activities._room import Host
 from activities._way import Way
 from activities.build_plan import BuildPlan
+from activities.cancel_work_order import CancelWorkOrder
 from activities.classify_issue import ClassifyIssue
 from activities.create_commit import CreateCommit
 from activities.create_pull_request import CreatePullRequest
@@ -42,7 +43,7 @@ class Parts:
 
     host: Host
     shared_activities: list[Activity]
-    """On the queue of work orders: any host may open a workspace."""
+    """On the queue of work orders: any host may open a workspace, or have a work order cancelled."""
     host_activities: list[Activity]
     """On the host's own queue: steps run where the workspace is."""
     control_activities: list[Activity]
@@ -95,7 +96,7 @@ async def parts_of(settings: Settings) -> AsyncIterator[Parts]:
         hosts = Hosts(host)
         yield Parts(
             host,
-            [Workspaces(host).open_workspace, hosts.move_workspace],
+            [Workspaces(host).open_workspace, hosts.move_workspace, CancelWorkOrder().run],
             host_activities,
             [hosts.probe_host],
             [SweepHost(host).run],

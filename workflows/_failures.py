@@ -1,6 +1,7 @@
 """From what went wrong to what a person reads: type, message, remedy, and what is known of the step."""
 
 import asyncio
+from typing import Final
 
 from temporalio.exceptions import ActivityError, ApplicationError
 from temporalio.exceptions import TimeoutError as TemporalTimeoutError
@@ -9,7 +10,7 @@ from septet.contracts.names import Step
 from septet.contracts.steps import FailureFacts, StepResult
 from septet.contracts.task import TaskError
 
-_GO_ON = "The worktree is kept: look at it, then go on with `septet retry`."
+GO_ON: Final = "The worktree is kept: look at it, then go on with `septet retry`."
 
 
 class StepFailed(Exception):  # noqa: N818 -- it says what happened to the step
@@ -24,7 +25,7 @@ class StepFailed(Exception):  # noqa: N818 -- it says what happened to the step
     def error(self) -> TaskError:
         """Return it as a part of the work order object."""
         said = "; ".join(self.reasons).rstrip(".") or "no reason was given"
-        return TaskError(type="StepFailed", message=f"{self.step.value} failed: {said}.", remedy=_GO_ON)
+        return TaskError(type="StepFailed", message=f"{self.step.value} failed: {said}.", remedy=GO_ON)
 
 
 class AgentEnded(asyncio.CancelledError):
@@ -34,7 +35,7 @@ class AgentEnded(asyncio.CancelledError):
 def explained(error: BaseException) -> tuple[TaskError, StepResult | None]:
     """Return what an activity's failure says, and what it tells of the step."""
     if not isinstance(error, ActivityError):
-        return TaskError(type=type(error).__name__, message=str(error), remedy=_GO_ON), None
+        return TaskError(type=type(error).__name__, message=str(error), remedy=GO_ON), None
     where, cause = error.activity_type, error.cause
     if isinstance(cause, ApplicationError):
         facts = FailureFacts.model_validate(cause.details[0], strict=False) if cause.details else FailureFacts()
@@ -42,11 +43,11 @@ def explained(error: BaseException) -> tuple[TaskError, StepResult | None]:
             TaskError(
                 type=cause.type or "ActivityFailed",
                 message=f"{where}: {cause.message}",
-                remedy=facts.remedy or _GO_ON,
+                remedy=facts.remedy or GO_ON,
             ),
             facts.result,
         )
     if isinstance(cause, TemporalTimeoutError):
         message = f"{where}: no worker finished it in time ({cause.message})."
-        return TaskError(type="TimedOut", message=message, remedy=f"See that a worker runs. {_GO_ON}"), None
-    return TaskError(type="ActivityFailed", message=f"{where}: {cause or error}", remedy=_GO_ON), None
+        return TaskError(type="TimedOut", message=message, remedy=f"See that a worker runs. {GO_ON}"), None
+    return TaskError(type="ActivityFailed", message=f"{where}: {cause or error}", remedy=GO_ON), None

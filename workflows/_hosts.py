@@ -42,6 +42,7 @@ class Hosts:
         self._tell = tell
         self._given_up = ""
         """The host that a person says is dead."""
+        self._nudged = False
 
     @property
     def here(self) -> Workspace:
@@ -58,6 +59,10 @@ class Hosts:
     def give_up(self, host: str) -> None:
         """Take a person's word that a host is dead."""
         self._given_up = host
+
+    def nudge(self) -> None:
+        """Ask the host again now, however rarely it is asked."""
+        self._nudged = True
 
     async def carry_out(self, asked: Asked, start: Callable[[Asked], Running]) -> StepResult:
         """Carry an activity out where the workspace is; when that host is gone, once more on another one."""
@@ -81,7 +86,7 @@ class Hosts:
         first = pause = timedelta(seconds=self.here.probe_seconds)
         silent_since: datetime | None = None
         while not await self._ends_within(running, pause):
-            given_up, self._given_up = self._given_up == self.here.host, ""
+            given_up, self._given_up, self._nudged = self._given_up == self.here.host, "", False
             if not given_up and await self._answers():
                 self._show(self._story.host_answers(workflow.now()))
                 pause = min(2 * pause, _RAREST * first) if silent_since is None else first
@@ -101,7 +106,7 @@ class Hosts:
         """Wait for the activity's end, a person's word, or the time to ask."""
         with suppress(TimeoutError):
             await workflow.wait_condition(
-                lambda: running.done() or self._given_up == self.here.host,
+                lambda: running.done() or self._nudged or self._given_up == self.here.host,
                 timeout=pause,
                 timeout_summary="is the host there?",
             )
@@ -191,5 +196,6 @@ async def _let_go(running: Running) -> None:
     running.cancel()
     with suppress(ActivityError):
         await running
-    if workflow.cancellation_reason() is not None:  # the wait for one activity swallows a cancel of all
+    work = asyncio.current_task()
+    if work is not None and work.cancelling():  # the wait for one activity swallows a cancel of all
         raise asyncio.CancelledError

@@ -3,10 +3,11 @@
 from datetime import timedelta
 from typing import Final, TypedDict
 
-from temporalio.common import RetryPolicy
+from temporalio.common import Priority, RetryPolicy
 from temporalio.workflow import ActivityCancellationType
 
 from septet.contracts.limits import Timeouts
+from septet.contracts.task import Task
 
 HEARTBEAT_TIMEOUT: Final = timedelta(seconds=Timeouts().heartbeat_seconds)
 """Three times a server outage of ten seconds: shorter ones discard results that a living worker still holds."""
@@ -47,6 +48,22 @@ class ActivityOptions(TypedDict, total=False):
     heartbeat_timeout: timedelta
     retry_policy: RetryPolicy
     cancellation_type: ActivityCancellationType
+
+
+_DEFAULT_SCORE: Final = 3
+_SCORES_TO_A_KEY: Final = 3
+_FAIRNESS_BYTES: Final = 64
+"""What the server takes."""
+
+
+def priority_of(task: Task) -> Priority:
+    """Return by what a host's slots are given out: best score first, fairly by project.
+
+    The scores from 9 to -3 become the keys 1 to 5; the default score 3 becomes the server's default key 3.
+    """
+    key = 3 - round((task.score - _DEFAULT_SCORE) / _SCORES_TO_A_KEY)
+    fair = task.project.encode()[:_FAIRNESS_BYTES].decode(errors="ignore")
+    return Priority(priority_key=min(max(key, 1), 5), fairness_key=fair or None)
 
 
 def step_options(limits: Timeouts) -> ActivityOptions:

@@ -4,6 +4,7 @@ from functools import partial
 from typing import ClassVar, Protocol
 
 from temporalio import workflow
+from temporalio.common import Priority
 
 from activities.end_work import EndWork
 from activities.finalize_json import FinalizeJson
@@ -24,7 +25,9 @@ class StepActivity(Protocol):
         ...
 
 
-async def take_step(activity: type[StepActivity], call: StepCall, hosts: Hosts, ids: ActivityIds) -> StepResult:
+async def take_step(
+    activity: type[StepActivity], call: StepCall, hosts: Hosts, ids: ActivityIds, priority: Priority
+) -> StepResult:
     """Run one step on the host of its workspace, and the finalizer where it is needed: once, and once more."""
     again = f" (try {call.attempt})" if call.attempt > 1 else ""
 
@@ -35,6 +38,7 @@ async def take_step(activity: type[StepActivity], call: StepCall, hosts: Hosts, 
             task_queue=call.workspace.task_queue,
             activity_id=ids.of(call.step.value),
             summary=f"{AGENT_NAMES[call.step]}{again} · {call.workspace.agent}",
+            priority=priority,
             **step_options(call.limits),
         )
 
@@ -45,11 +49,11 @@ async def take_step(activity: type[StepActivity], call: StepCall, hosts: Hosts, 
         asked = FinalizeCall(
             call=call, session_id=result.session_id, reasons=result.reasons, attempt=attempt, result=result
         )
-        result = await hosts.carry_out(asked, partial(_ask, ids))
+        result = await hosts.carry_out(asked, partial(_ask, ids, priority))
     return result
 
 
-def _ask(ids: ActivityIds, asked: FinalizeCall) -> Running:
+def _ask(ids: ActivityIds, priority: Priority, asked: FinalizeCall) -> Running:
     """Start the finalizer."""
     return workflow.start_activity_method(
         FinalizeJson.run,
@@ -57,6 +61,7 @@ def _ask(ids: ActivityIds, asked: FinalizeCall) -> Running:
         task_queue=asked.call.workspace.task_queue,
         activity_id=ids.of("finalize_json"),
         summary=f"{asked.call.step.value}: the answer alone, as JSON (try {asked.attempt})",
+        priority=priority,
         **step_options(asked.call.limits),
     )
 

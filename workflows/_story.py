@@ -3,6 +3,7 @@
 from datetime import datetime
 from typing import Final
 
+from septet.contracts.decisions import Resumed
 from septet.contracts.names import AGENT_NAMES, Stage, Status, Step, Verdict
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.steps import Progress, StepResult, Workspace
@@ -12,6 +13,9 @@ from septet.timestamps import timestamp
 _CELL_LIMIT: Final = 80
 _FAILURE_LIMIT: Final = 2000
 _UNCONFINED: Final = "*Unconfined*: agents ran without a sandbox. `septet doctor` on their host says why."
+_PLAN_WAITS: Final = """\
+**Waits for a decision** on the plan `{path}` (SHA-256 `{sha256}`): `septet approve {id}`, or
+`septet reject {id} --feedback …`, or the update `approve_plan` or `reject_plan`."""
 
 
 class Story:
@@ -52,6 +56,28 @@ class Story:
     def waits_for_its_turn(self) -> bool:
         """Whether it begins as soon as it has a seat."""
         return self.task.status is Status.PENDING and self.task.stage is Stage.TRIAGED
+
+    def placed(self, stage: Stage, who: str, why: str, now: datetime) -> None:
+        """Take the place on the board that a person gives it; in `executing` it begins."""
+        before = self.task.stage.value
+        self._change(now, status=Status.RUNNING if stage is Stage.EXECUTING else Status.PENDING, stage=stage)
+        self._moved(before, now, why, who)
+
+    def resumed(self, said: Resumed, now: datetime) -> None:
+        """Be taken up again by a reset, with the history of the run before."""
+        self._change(now, status=Status.RUNNING, stage=Stage.EXECUTING, error=None)
+        self.history = said.history or self.history
+        self._moved(said.came_from.value, now, said.why or "retried", said.who)
+
+    def plan_waits(self, now: datetime) -> None:
+        """Wait with the plan for a person's word."""
+        self._change(now, status=Status.WAITING)
+        self._moved(self.task.stage.value, now, f"the plan {self.task.plan_path} waits for approval")
+
+    def goes_on(self, who: str, why: str, now: datetime) -> None:
+        """Go on after a person's word."""
+        self._change(now, status=Status.RUNNING)
+        self._moved(self.task.stage.value, now, why, who)
 
     def starts(self, now: datetime) -> None:
         """Leave the board's waiting stages: it is its turn."""
@@ -127,12 +153,21 @@ class Story:
         kept = (new for new in result.rescues if new not in self.task.rescues)
         self._change(now, rescues=(*self.task.rescues, *kept))
 
-    def ended(self, status: Status, stage: Stage, now: datetime, error: TaskError | None = None) -> None:
+    def ended(  # noqa: PLR0913 -- what the last entry of a history tells
+        self,
+        status: Status,
+        stage: Stage,
+        now: datetime,
+        error: TaskError | None = None,
+        *,
+        who: str = "",
+        why: str = "",
+    ) -> None:
         """Close the work order."""
         self.running = None
         before = self.task.stage.value
         self._change(now, status=status, stage=stage, error=error)
-        self._moved(before, now, error.message if error else status.value)
+        self._moved(before, now, error.message if error else why or status.value, who)
 
     def details(self) -> str:
         """Return the story as Markdown: what the web UI shows without opening a payload."""
@@ -148,6 +183,8 @@ class Story:
             lines.append(f"| … | {self.running.value} | running | | | | |")
         if self.unconfined:
             lines += ["", _UNCONFINED]
+        if task.status is Status.WAITING and task.stage is Stage.EXECUTING:
+            lines += ["", _PLAN_WAITS.format(path=task.plan_path, sha256=task.plan_sha256, id=task.id)]
         if task.pr_url:
             lines += ["", f"Pull request: {task.pr_url}"]
         for rescue in task.rescues:
@@ -171,7 +208,7 @@ class Story:
                 self.progress = _with(self.progress, planner_answer=text)
             case Step.FIND_PLAN_FILE if text != "0":
                 self.progress = _with(self.progress, plan_path=text)
-                self._change(now, plan_path=text)
+                self._change(now, plan_path=text, plan_sha256=result.plan_sha256)
             case Step.GENERATE_BRANCH:
                 self.progress = _with(self.progress, branch_name=text)
                 self._change(now, branch_name=text)
@@ -183,8 +220,9 @@ class Story:
             case _:
                 pass
 
-    def _moved(self, before: str, now: datetime, why: str) -> None:
-        move = Move(when=timestamp(now), **{"from": before}, to=self.task.stage.value, why=why)
+    def _moved(self, before: str, now: datetime, why: str, who: str = "") -> None:
+        told = {"when": timestamp(now), "from": before, "to": self.task.stage.value, "why": why}
+        move = Move(**told, **({"who": who} if who else {}))
         self.history = (*self.history, move)
 
     def _change(self, now: datetime, **values: object) -> None:

@@ -2,11 +2,11 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from typing import Any, Final
+from contextlib import asynccontextmanager, suppress
+from typing import Final
 
 from temporalio import workflow
-from temporalio.common import RawValue, SearchAttributeUpdate
+from temporalio.common import RawValue
 from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_exception
 
 with workflow.unsafe.imports_passed_through():
@@ -22,37 +22,34 @@ with workflow.unsafe.imports_passed_through():
     from septet.contracts.names import Stage, Status, Verdict
     from septet.contracts.order import WorkOrderInput
     from septet.contracts.steps import OpenWorkspace, StepCall, StepResult
-    from septet.contracts.task import Move, Task, TaskError, TaskStep
+    from septet.contracts.task import Task, TaskError
+    from workflows._asked import Asked
     from workflows._failures import AgentEnded, StepFailed, explained
-    from workflows._hosts import Hosts, placed
+    from workflows._hosts import placed
     from workflows._ids import ActivityIds
     from workflows._input import checked_input, takes_raw_input
-    from workflows._policies import WORKSPACE_OPTIONS
-    from workflows._seat import Seat
+    from workflows._policies import WORKSPACE_OPTIONS, priority_of
     from workflows._steps import StepActivity, end_work, take_step
-    from workflows._story import Story
-    from workflows.search_attributes import values_of
 
 
+_PLAN_GATE: Final = "plan-gate"
+"""Before it, no plan was waited with."""
 _BOARD: Final = "board"
 """Before it, a work order that comes after others began at once."""
 
 
 @workflow.defn(name="WorkOrder")
-class WorkOrder:
+class WorkOrder(Asked):
     """Seven steps with a coding agent, each proven before the next one begins."""
 
     def __init__(self) -> None:
         """Begin with nothing known; the input is read in `run`, where a wrong one can be refused."""
-        self._story = Story()
+        super().__init__()
         self._order: WorkOrderInput
-        self._hosts = Hosts(self._story, self._tell)
         self._checkpoint = ""
         self._attempt = 1
         self._call_under_way: StepCall | None = None
         self._ids = ActivityIds()
-        self._seat = Seat()
-        self._found_by: list[SearchAttributeUpdate[Any]] = []
 
     @workflow.run
     @takes_raw_input
@@ -65,48 +62,12 @@ class WorkOrder:
             await self._take(ClassifyIssue)
             await self._take(BuildPlan)
             await self._find_the_plan()
+            await self._have_the_plan_approved()
             await self._take(GenerateBranch)
             await self._take(ImplementPlan)
             await self._take(CreateCommit)
             await self._take(CreatePullRequest)
         return self._story.task
-
-    @workflow.query(description="The work order object, as every face shows it.")
-    def work_order(self) -> Task:
-        """Return the work order object."""
-        return self._story.task
-
-    @workflow.query(description="The steps so far.")
-    def steps(self) -> tuple[TaskStep, ...]:
-        """Return the steps of the work order object."""
-        return self._story.task.steps
-
-    @workflow.query(description="The step that is under way, or an empty string.")
-    def running_step(self) -> str:
-        """Return the step that is under way."""
-        return self._story.running or ""
-
-    @workflow.query(description="The stages that it went through: when, from, to, why.")
-    def history(self) -> tuple[Move, ...]:
-        """Return the history, oldest first."""
-        return self._story.history
-
-    @workflow.signal(description="The board says that it is this work order's turn.")
-    def begin(self) -> None:
-        """Begin, where it still waits for its turn."""
-        self._seat.give()
-
-    @workflow.update(description="A person says that a host is dead: go on elsewhere now. It may pay twice.")
-    def host_gone(self, host: str) -> None:
-        """Give up a host before its agents must have ended."""
-        self._hosts.give_up(host)
-
-    @host_gone.validator
-    def _is_on(self, host: str) -> None:
-        """Refuse the word on a host that does not have the workspace; a refused update leaves no trace."""
-        if not self._hosts.holds(host):
-            message = f"host {host} does not have the workspace"
-            raise ValueError(message)
 
     def _accept(self, order: RawValue | None, rest: tuple[object, ...]) -> None:
         self._order = checked_input(workflow.info().workflow_id, order, rest)
@@ -117,6 +78,7 @@ class WorkOrder:
     async def _wait_for_its_turn(self) -> None:
         """Wait on the board, in a stage that people choose; a triaged one begins as soon as it has a seat."""
         story = self._story
+        await self._moves.heed()
         while story.task.status is Status.PENDING:
             if not story.waits_for_its_turn:
                 await workflow.wait_condition(
@@ -142,6 +104,7 @@ class WorkOrder:
             ),
             activity_id=self._ids.of("open_workspace"),
             summary=f"workspace for {order.repository}",
+            priority=priority_of(self._story.task),
             **WORKSPACE_OPTIONS,
         )
         self._checkpoint = workspace.checkpoint
@@ -156,14 +119,26 @@ class WorkOrder:
         if (await self._take(FindPlanFile)).result_text == "0":
             raise StepFailed(FindPlanFile.step, ("there is no plan's file, also after a second plan",))
 
+    async def _have_the_plan_approved(self) -> None:
+        """Wait for a person's word on the plan, where that is asked; one that is rejected is planned again."""
+        if not (self._order.approve_plan and workflow.patched(_PLAN_GATE)):
+            return
+        while feedback := await self._gate.feedback():
+            await self._take(BuildPlan, reasons=(f"a person rejected the plan: {feedback}",))
+            await self._find_the_plan()
+
     async def _take(self, activity: type[StepActivity], reasons: tuple[str, ...] = ()) -> StepResult:
         """Take a step; one that is not accepted is tried once more, and told why."""
+        await self._moves.heed()
+        reasons = reasons or self._moves.feedback()
         for attempt in (1, 2):
             self._attempt = attempt
             self._story.step_begins(activity.step, workflow.now())
             self._tell()
             self._call_under_way = self._call(activity, attempt, reasons)
-            result = await take_step(activity, self._call_under_way, self._hosts, self._ids)
+            result = await take_step(
+                activity, self._call_under_way, self._hosts, self._ids, priority_of(self._story.task)
+            )
             self._story.step_ended(result, attempt, workflow.now())
             self._tell()
             if result.verdict is Verdict.DONE:
@@ -194,7 +169,8 @@ class WorkOrder:
 
     @asynccontextmanager
     async def _told_to_the_end(self) -> AsyncIterator[None]:
-        """Let the story end with the truth, however the steps end."""
+        """Let the story end with the truth, however the steps end; who asked for a move is answered first."""
+        self._moves.watch()
         try:
             yield
         except StepFailed as failed:
@@ -202,6 +178,9 @@ class WorkOrder:
         except (ActivityError, asyncio.CancelledError) as error:
             if workflow.cancellation_reason() is not None:
                 await self._end_cancelled(error)
+            if blocked := self._moves.blocked():
+                await self._end_agent(error)
+                raise self._failed(blocked, self._moves.ended_by()[0]) from error
             if is_cancelled_exception(error):
                 self._close(Status.CANCELLED, Stage.DONE)
                 raise
@@ -213,42 +192,46 @@ class WorkOrder:
             self._close(Status.COMPLETED, Stage.REVIEW)
         finally:
             await self._seat.left()
+            while not workflow.all_handlers_finished():
+                with suppress(asyncio.CancelledError):  # it has closed in its own words already
+                    await workflow.wait_condition(workflow.all_handlers_finished)
 
     async def _end_cancelled(self, cause: BaseException) -> None:
-        """See that no agent works for a cancelled work order any more; its step may have seen to it already.
-
-        A host that is gone is not waited for: its next worker ends what it finds there.
+        """Close as cancelled, once its agent has ended.
 
         Raises:
             asyncio.CancelledError: The work order is closed.
         """
-        error = None
-        call, ended = self._call_under_way, isinstance(cause, AgentEnded)
-        if call is not None and not ended and not self._story.waits_for_host:
-            try:
-                result = await end_work(placed(call, self._hosts.here))
-                self._story.work_ended(result, self._attempt, workflow.now())
-            except ActivityError as failed:
-                error, _ = explained(failed)
-        self._close(Status.CANCELLED, Stage.DONE, error)
+        error = await self._end_agent(cause)
+        who, why = self._moves.ended_by()
+        self._close(Status.CANCELLED, Stage.DONE, error, who=who, why=why)
         raise asyncio.CancelledError from cause
 
-    def _failed(self, error: TaskError) -> ApplicationError:
-        self._close(Status.FAILED, Stage.BLOCKED, error)
+    async def _end_agent(self, cause: BaseException) -> TaskError | None:
+        """See that no agent works any more, and return what went wrong; its step may have seen to it already.
+
+        A host that is gone is not waited for: its next worker ends what it finds there.
+        """
+        call, ended = self._call_under_way, isinstance(cause, AgentEnded)
+        if call is None or ended or self._story.waits_for_host:
+            return None
+        try:
+            result = await end_work(placed(call, self._hosts.here))
+        except ActivityError as failed:
+            return explained(failed)[0]
+        self._story.work_ended(result, self._attempt, workflow.now())
+        return None
+
+    def _failed(self, error: TaskError, who: str = "") -> ApplicationError:
+        self._close(Status.FAILED, Stage.BLOCKED, error, who=who)
         message = f"{error.message} {error.remedy}".strip()
         return ApplicationError(message, self._story.task, type=error.type, non_retryable=True)
 
-    def _close(self, status: Status, stage: Stage, error: TaskError | None = None) -> None:
-        self._story.ended(status, stage, workflow.now(), error)
+    def _close(
+        self, status: Status, stage: Stage, error: TaskError | None = None, *, who: str = "", why: str = ""
+    ) -> None:
+        self._story.ended(status, stage, workflow.now(), error, who=who, why=why)
         self._tell()
-
-    def _tell(self) -> None:
-        """Show the story where people look: current details and search attributes."""
-        workflow.set_current_details(self._story.details())
-        found_by = values_of(self._story.task)
-        if changed := [value for value in found_by if value not in self._found_by]:
-            workflow.upsert_search_attributes(changed)
-            self._found_by = found_by
 
 
 def _waits_in(order: WorkOrderInput) -> Stage | None:

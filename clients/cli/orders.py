@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from clients.cli import tables
 from clients.cli.reply import Reply, reply
 from clients.operations import Operations, connected
+from septet.contracts.decisions import RetryCall
 from septet.contracts.names import Status, Step
 from septet.contracts.order import TEXT_LIMIT_BYTES, WorkOrderInput
 from septet.contracts.replies import TaskReply
@@ -117,7 +118,9 @@ def retry(order_id: str, from_step: str | None, *, wait: bool, address: str | No
     """Go on with a closed work order."""
 
     async def work(operations: Operations) -> Reply:
-        return await _answer(operations, await operations.retry(order_id, _step(from_step)), wait=wait)
+        return await _answer(
+            operations, await operations.retry(order_id, RetryCall(from_step=_step(from_step))), wait=wait
+        )
 
     _with_operations(work, address=address, as_json=as_json)
 

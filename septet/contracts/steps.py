@@ -148,6 +148,8 @@ class StepResult(Wire):
     rescues: tuple[Rescue, ...] = ()
     """What was kept of the worktree since the step began, oldest first."""
     commit_sha: str | None = None
+    plan_sha256: str | None = None
+    """The SHA-256 of the plan's file, where the step has found one."""
     run: str = ""
     """The run's folder, relative to the state directory: prompt, stream and record."""
     sandbox: str = ""

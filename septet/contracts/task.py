@@ -74,6 +74,8 @@ class Task(Wire):
     issue_number: str = ""
     issue_class: str | None = None
     plan_path: str | None = None
+    plan_sha256: str | None = None
+    """The SHA-256 of the plan's file: what a decision on the plan names."""
     branch_name: str | None = None
     commit_sha: str | None = None
     pr_url: str | None = None

@@ -7,6 +7,7 @@ from typing import Any
 
 from temporalio import activity
 
+from activities.cancel_work_order import CancelWorkOrder
 from septet.contracts.facts import Rescue
 from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import FinalizeCall, MoveWorkspace, OpenWorkspace, StepCall, StepResult, Workspace
@@ -21,6 +22,8 @@ ANSWERS = {
     Step.CREATE_PULL_REQUEST: "file:///origin.git/pull/1",
 }
 
+PLAN_SHA256 = "c0de" * 16
+
 Behaviour = Callable[[StepCall], StepResult | Awaitable[StepResult]]
 
 
@@ -34,6 +37,7 @@ def done(call: StepCall, text: str | None = None, **facts: Any) -> StepResult:
         agent="double",
         parsed_by="json",
         checkpoint=f"after-{call.step}",
+        plan_sha256=PLAN_SHA256 if call.step is Step.FIND_PLAN_FILE and text != "0" else None,
         commit_sha="c0ffee" if call.step is Step.CREATE_COMMIT else None,
         **facts,
     )
@@ -86,7 +90,8 @@ class Doubles:
                 rescues=(Rescue(snapshot="wo/0009-rescue", reason="cancelled"),),
             )
 
-        return [open_workspace, move_workspace, finalize_json, *(self._step(step) for step in Step), end_work]
+        steps = (self._step(step) for step in Step)
+        return [open_workspace, move_workspace, finalize_json, *steps, end_work, CancelWorkOrder().run]
 
     def workspace(self, asked: OpenWorkspace) -> Workspace:
         """Return a workspace on this test's own queue."""

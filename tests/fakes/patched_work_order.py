@@ -25,6 +25,7 @@ class PatchedWorkOrder(WorkOrder):
         """Plan, classify, find the plan, branch, implement, commit, open the pull request."""
         self._accept(order, rest)
         async with self._told_to_the_end():
+            await self._wait_for_its_turn()
             await self._open_workspace()
             first, second = ClassifyIssue, BuildPlan
             if workflow.patched("plan-first"):
@@ -32,6 +33,7 @@ class PatchedWorkOrder(WorkOrder):
             await self._take(first)
             await self._take(second)
             await self._find_the_plan()
+            await self._have_the_plan_approved()
             await self._take(GenerateBranch)
             await self._take(ImplementPlan)
             await self._take(CreateCommit)

@@ -1,0 +1,14 @@
+"""Have the server cancel the work order that asks for it: a workflow cannot cancel itself."""
+
+from temporalio import activity
+
+
+class CancelWorkOrder:
+    """The end that a person has asked for by a move."""
+
+    @activity.defn(name="cancel_work_order")
+    async def run(self, why: str) -> None:
+        """Ask the server to cancel the running work order. Idempotent, and leaves nothing on disk."""
+        info = activity.info()
+        handle = activity.client().get_workflow_handle(info.workflow_id or "", run_id=info.workflow_run_id)
+        await handle.cancel(reason=why)

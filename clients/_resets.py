@@ -1,0 +1,70 @@
+"""Going on with a closed work order: a Temporal reset to the workflow task that scheduled a step."""
+
+import secrets
+from typing import Any, Final
+
+from temporalio.api.common.v1 import WorkflowExecution
+from temporalio.api.enums.v1 import EventType, ResetReapplyExcludeType
+from temporalio.api.workflowservice.v1 import ResetWorkflowExecutionRequest
+from temporalio.client import Client, WorkflowHandle
+
+from septet.contracts.decisions import Resumed
+from septet.contracts.names import Step
+from septet.contracts.task import Task
+from septet.errors import RefusedTransitionError
+
+_NOT_REAPPLIED: Final = (
+    ResetReapplyExcludeType.RESET_REAPPLY_EXCLUDE_TYPE_SIGNAL,
+    ResetReapplyExcludeType.RESET_REAPPLY_EXCLUDE_TYPE_UPDATE,
+    ResetReapplyExcludeType.RESET_REAPPLY_EXCLUDE_TYPE_CANCEL_REQUEST,
+)
+"""What was decided about the work that a reset takes back does not count for the work that follows."""
+
+
+async def reset(  # noqa: PLR0913, PLR0917 -- what a reset is made of
+    client: Client, order_id: str, run_id: str, event_id: int, signal: str, said: Resumed
+) -> None:
+    """Reset a work order to a workflow task; the new run waits for the signal that says what is wanted of it.
+
+    The server takes no signal together with the reset: "unsupported post reset operation", as of release 1.32.
+    """
+    request = ResetWorkflowExecutionRequest(
+        namespace=client.namespace,
+        workflow_execution=WorkflowExecution(workflow_id=order_id, run_id=run_id),
+        reason=f"{said.who or 'septet'}: {said.why}" if said.why else said.who or "septet",
+        workflow_task_finish_event_id=event_id,
+        request_id=secrets.token_hex(8),
+        reset_reapply_exclude_types=_NOT_REAPPLIED,
+    )
+    begun = await client.workflow_service.reset_workflow_execution(request)
+    await client.get_workflow_handle(order_id, run_id=begun.run_id).signal(signal, said)
+
+
+async def reset_point(run: WorkflowHandle[Any, Any], task: Task, from_step: Step | None) -> int:
+    """Return the workflow task that scheduled the step, or the first one when no step was reached.
+
+    Raises:
+        RefusedTransitionError: The work order never came to the step.
+    """
+    wanted = from_step.value if from_step else _step_to_retry(task)
+    first = 0
+    async for event in run.fetch_history_events():
+        if not first and event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED:
+            first = event.event_id
+        scheduled = event.activity_task_scheduled_event_attributes
+        if event.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED and (
+            scheduled.activity_type.name == wanted
+        ):
+            return scheduled.workflow_task_completed_event_id
+    if from_step is not None or not first:
+        message = f"{task.id} never came to {wanted}."
+        raise RefusedTransitionError(message, remedy=f"See its steps with `septet steps {task.id}`.")
+    return first
+
+
+def _step_to_retry(task: Task) -> str:
+    unfinished = [row.step for row in task.steps if not row.success]
+    if unfinished:
+        return unfinished[-1]
+    done = {row.step for row in task.steps}
+    return next((step.value for step in Step if step.value not in done), Step.CREATE_PULL_REQUEST.value)

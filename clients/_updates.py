@@ -1,0 +1,63 @@
+"""What a person decides about an open work order: an update, which its workflow takes or refuses."""
+
+import asyncio
+from typing import Any, Final
+
+from temporalio.client import WorkflowHandle, WorkflowUpdateFailedError, WorkflowUpdateStage
+from temporalio.exceptions import ApplicationError
+from temporalio.service import RPCError, RPCStatusCode
+
+from septet.contracts.task import Task
+from septet.contracts.wire import Wire
+from septet.errors import RefusedTransitionError, ServerNotReachedError
+
+_WITHIN_SECONDS: Final = 20.0
+_NO_WORKER: Final = (
+    "Start one with `septet up` or `septet worker`; it then takes the decision, if that was asked for."
+)
+
+
+async def update(handle: WorkflowHandle[Any, Task], name: str, decision: Wire) -> Task | None:
+    """Send an update; return the work order as it is then, or `None` where that takes longer than people wait.
+
+    Raises:
+        RefusedTransitionError: The workflow refuses it, or has closed.
+        ServerNotReachedError: No worker has answered.
+    """
+    try:
+        async with asyncio.timeout(_WITHIN_SECONDS):
+            taken = await handle.start_update(
+                name, decision, wait_for_stage=WorkflowUpdateStage.ACCEPTED, result_type=Task
+            )
+    except WorkflowUpdateFailedError as error:
+        raise _refusal(error) from error
+    except RPCError as error:
+        raise _told(error, handle.id) from error
+    except TimeoutError as error:
+        message = f"No worker has answered for {handle.id} within {_WITHIN_SECONDS:.0f} s."
+        raise ServerNotReachedError(message, remedy=_NO_WORKER) from error
+    try:
+        async with asyncio.timeout(_WITHIN_SECONDS):
+            task: Task = await taken.result()
+            return task
+    except WorkflowUpdateFailedError as error:
+        raise _refusal(error) from error
+    except RPCError as error:
+        raise _told(error, handle.id) from error
+    except TimeoutError:
+        return None
+
+
+def _refusal(error: WorkflowUpdateFailedError) -> RefusedTransitionError:
+    cause = error.cause
+    if isinstance(cause, ApplicationError) and len(cause.details) > 1:
+        message, remedy = cause.details[:2]
+        return RefusedTransitionError(str(message), remedy=str(remedy))
+    return RefusedTransitionError(cause.message if isinstance(cause, ApplicationError) else str(cause))
+
+
+def _told(error: RPCError, order_id: str) -> Exception:
+    if error.status is RPCStatusCode.NOT_FOUND:
+        remedy = f"Look at it with `septet show {order_id}`."
+        return RefusedTransitionError(f"{order_id} is not open: {error.message}.", remedy=remedy)
+    return ServerNotReachedError(f"The Temporal server refused: {error.message}.")

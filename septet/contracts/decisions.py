@@ -1,0 +1,78 @@
+"""What people decide about a work order, and what they say with it."""
+
+from typing import Annotated, TypeVar
+
+from pydantic import Field, StringConstraints, ValidationError
+
+from septet.contracts.names import Stage, Step
+from septet.contracts.task import Move
+from septet.contracts.transitions import Target
+from septet.contracts.wire import Wire
+from septet.errors import InvalidInputError
+
+HISTORY_KEPT = 100
+"""Moves that a work order that is taken up again keeps of its run before."""
+
+Who = Annotated[str, StringConstraints(max_length=200)]
+"""Whose decision it is, as the history shows it."""
+Said = Annotated[str, StringConstraints(max_length=8000)]
+"""A person's words."""
+Decision = TypeVar("Decision", bound=Wire)
+Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+
+
+class MoveCall(Wire):
+    """Move a work order on the board."""
+
+    to: Target
+    who: Who = ""
+    why: Said = ""
+    feedback: Said = ""
+    """What the agent is told, where the move lets it work again."""
+
+
+class PlanDecision(Wire):
+    """Approve or reject the plan that a work order waits with."""
+
+    plan_sha256: Sha256
+    """The SHA-256 of the plan's file as the person saw it: a decision on another plan is refused."""
+    who: Who = ""
+    why: Said = ""
+    feedback: Said = ""
+    """What the planner is told when its plan is rejected."""
+
+
+class RetryCall(Wire):
+    """Go on with a work order that is held up or closed."""
+
+    from_step: Step | None = None
+    """The step to go back to; the one that failed when absent."""
+    who: Who = ""
+    why: Said = ""
+    feedback: Said = ""
+    """What the agent is told as it takes the step again."""
+
+
+class Resumed(Wire):
+    """What a work order learns as a reset takes it up again: how the run before ended is not in its history."""
+
+    came_from: Stage
+    """The stage in which it was."""
+    who: Who = ""
+    why: Said = ""
+    feedback: Said = ""
+    history: Annotated[tuple[Move, ...], Field(max_length=HISTORY_KEPT)] = ()
+    """The moves of the run before."""
+
+
+def checked(kind: type[Decision], **fields: object) -> Decision:
+    """Return a decision of what a person typed.
+
+    Raises:
+        InvalidInputError: A field is not valid; the message names it.
+    """
+    try:
+        return kind.model_validate(fields, strict=False)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        raise InvalidInputError(f"{first['loc'][0]}: {first['msg']}.") from error

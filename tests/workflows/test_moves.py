@@ -1,0 +1,291 @@
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from fakes.activities import PLAN_SHA256, Doubles, done, ended
+from temporalio import activity
+from temporalio.client import Client, WorkflowFailureError, WorkflowHandle, WorkflowUpdateFailedError
+from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.exceptions import ApplicationError, CancelledError
+from temporalio.worker import Replayer, Worker
+
+from clients.work_orders import WorkOrders
+from septet.contracts.decisions import MoveCall, PlanDecision, RetryCall
+from septet.contracts.facts import Rescue
+from septet.contracts.names import Step, Verdict
+from septet.contracts.steps import StepCall, StepResult
+from septet.contracts.task import Task
+from septet.contracts.transitions import Target
+from septet.errors import RefusedTransitionError
+from workflows.work_order import WorkOrder
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+ORDER = {"repository": "/app", "title": "Totals are wrong"}
+KEPT = Rescue(snapshot="wo/0005-rescue", reason="cancelled")
+WITHIN_SECONDS = 60
+
+
+@pytest.fixture
+def doubles() -> Doubles:
+    return Doubles(task_queue=f"queue-{uuid.uuid4().hex}")
+
+
+@asynccontextmanager
+async def work_order(client: Client, doubles: Doubles, **fields: Any) -> AsyncIterator[WorkflowHandle[Any, Any]]:
+    """Start a work order with doubled activities; at the end the history of its last run is replayed."""
+    worker = Worker(
+        client,
+        task_queue=doubles.task_queue,
+        workflows=[WorkOrder],
+        activities=doubles.activities(),
+        max_heartbeat_throttle_interval=timedelta(seconds=0.1),
+    )
+    async with worker:
+        handle = await client.start_workflow(
+            "WorkOrder", {**ORDER, **fields}, id=f"wo-{uuid.uuid4().hex[:8]}", task_queue=doubles.task_queue,
+            result_type=Task,
+        )  # fmt: skip
+        yield client.get_workflow_handle(handle.id, result_type=Task)
+        history = await client.get_workflow_handle(handle.id).fetch_history()
+    await Replayer(workflows=[WorkOrder], data_converter=pydantic_data_converter).replay_workflow(history)
+
+
+async def until(handle: WorkflowHandle[Any, Any], holds: Callable[[Task], bool]) -> Task:
+    """Wait until a work order is as it should be, and return it."""
+    async with asyncio.timeout(WITHIN_SECONDS):
+        while not holds(task := await handle.query(WorkOrder.work_order)):  # noqa: ASYNC110 -- it can only be asked
+            await asyncio.sleep(0.02)
+    return task
+
+
+async def move(handle: WorkflowHandle[Any, Any], to: str, who: str = "ann", why: str = "so") -> Task:
+    return await handle.execute_update(WorkOrder.move, MoveCall(to=Target(to), who=who, why=why))
+
+
+async def result_of(handle: WorkflowHandle[Any, Any]) -> Task:
+    return await asyncio.wait_for(handle.result(), WITHIN_SECONDS)
+
+
+async def moves_of(handle: WorkflowHandle[Any, Any]) -> list[tuple[str, str, str]]:
+    return [(move.who, move.came_from, move.to) for move in await handle.query(WorkOrder.history)]
+
+
+def waits_for_a_decision(task: Task) -> bool:
+    return (task.status, task.stage) == ("waiting", "executing")
+
+
+async def works_until_cancelled(call: StepCall) -> StepResult:
+    """Be an agent that works until its step is cancelled, and leaves a rescue."""
+    try:
+        while True:
+            activity.heartbeat()
+            await asyncio.sleep(0.05)
+    except asyncio.CancelledError:
+        return ended(call, Verdict.CANCELLED, "cancelled", rescues=(KEPT,))
+
+
+async def refusal(asked: Any) -> str:
+    with pytest.raises(WorkflowUpdateFailedError) as caught:
+        await asked
+    assert isinstance(caught.value.cause, ApplicationError)
+    return caught.value.cause.message
+
+
+async def test_a_collected_one_waits_without_activity_until_it_is_moved_on(
+    client: Client, doubles: Doubles
+) -> None:
+    """Collected costs a workflow that waits and nothing else; moved to triaged it begins, and says who did that."""
+    async with work_order(client, doubles, stage="collected") as handle:
+        task = await until(handle, lambda task: bool(task.id))
+        assert (task.status, task.stage) == ("pending", "collected")
+        assert doubles.calls == []
+        await move(handle, "blocked")
+        await move(handle, "collected")
+        moved = await move(handle, "triaged", why="it is next")
+        assert moved.status == "pending"
+        assert (await result_of(handle)).status == "completed"
+        assert await moves_of(handle) == [
+            ("septet", "", "collected"),
+            ("ann", "collected", "blocked"),
+            ("ann", "blocked", "collected"),
+            ("ann", "collected", "triaged"),
+            ("septet", "triaged", "executing"),
+            ("septet", "executing", "review"),
+        ]
+
+
+async def test_a_refused_move_lists_what_is_allowed_and_leaves_no_trace(client: Client, doubles: Doubles) -> None:
+    """A move that the table does not allow, and one that cannot be read, are no events of the history."""
+    async with work_order(client, doubles, stage="collected") as handle:
+        await until(handle, lambda task: bool(task.id))
+        told = await refusal(move(handle, "review"))
+        assert told.endswith("cannot move to review. From here it can move to: triaged, blocked, cancelled.")
+        await refusal(handle.execute_update("move", {"to": "nowhere"}))
+        assert "Only what is blocked" in await refusal(handle.execute_update(WorkOrder.retry, RetryCall()))
+        events = [event async for event in handle.fetch_history_events()]
+        assert not [
+            event for event in events if event.HasField("workflow_execution_update_accepted_event_attributes")
+        ]
+        await move(handle, "cancelled")
+
+
+@pytest.mark.parametrize("stage", ["collected", "blocked"])
+async def test_a_waiting_one_is_cancelled_by_a_move(client: Client, doubles: Doubles, stage: str) -> None:
+    """Moved to cancelled, the workflow itself is cancelled, and its history says who wanted that and why."""
+    async with work_order(client, doubles, stage="collected") as handle:
+        await until(handle, lambda task: bool(task.id))
+        if stage == "blocked":
+            await move(handle, "blocked")
+        task = await move(handle, "cancelled", why="not needed")
+        assert (task.status, task.stage) == ("cancelled", "done")
+        with pytest.raises(WorkflowFailureError) as closed:
+            await result_of(handle)
+        assert isinstance(closed.value.cause, CancelledError)
+        last = (await handle.query(WorkOrder.history))[-1]
+        assert (last.who, last.why, last.to) == ("ann", "not needed", "done")
+    assert doubles.calls == []
+
+
+async def test_a_retried_one_that_is_blocked_on_the_board_has_its_turn(client: Client, doubles: Doubles) -> None:
+    """`retry` of a work order that a person has held up lets it wait for its turn again."""
+    async with work_order(client, doubles, stage="collected") as handle:
+        await until(handle, lambda task: bool(task.id))
+        await move(handle, "blocked")
+        await handle.execute_update(WorkOrder.retry, RetryCall(who="bob"))
+        assert (await result_of(handle)).status == "completed"
+        assert ("bob", "blocked", "triaged") in await moves_of(handle)
+
+
+async def test_a_blocked_one_ends_its_agent_keeps_its_work_and_goes_on(client: Client, doubles: Doubles) -> None:
+    """Moved to blocked, the agent ends with a rescue and the work order fails with the person's reason; a move goes on."""
+    doubles.steps[Step.IMPLEMENT_PLAN] = [works_until_cancelled, done]
+    orders = WorkOrders(client, doubles.task_queue)
+    async with work_order(client, doubles) as handle:
+        async with asyncio.timeout(WITHIN_SECONDS):
+            while not doubles.calls_of(Step.IMPLEMENT_PLAN):  # noqa: ASYNC110 -- it can only be looked at
+                await asyncio.sleep(0.02)
+        task = await move(handle, "blocked", why="the plan is old")
+        assert (task.status, task.stage, task.rescues) == ("failed", "blocked", (KEPT,))
+        assert task.error is not None
+        assert (task.error.type, task.error.message) == ("Blocked", "ann moved it to blocked: the plan is old")
+        with pytest.raises(WorkflowFailureError):
+            await result_of(handle)
+        await orders.move(handle.id, MoveCall(to=Target.EXECUTING, who="bob", why="now", feedback="be brief"))
+        assert (await result_of(handle)).status == "completed"
+        assert await moves_of(handle) == [
+            ("septet", "", "executing"),
+            ("ann", "executing", "blocked"),
+            ("bob", "blocked", "executing"),
+            ("septet", "executing", "review"),
+        ]
+    assert doubles.calls_of(Step.IMPLEMENT_PLAN)[-1].reasons == ("A person says: be brief",)
+    assert doubles.names().count("build_plan") == 1
+
+
+async def test_an_executing_one_is_cancelled_by_a_move(client: Client, doubles: Doubles) -> None:
+    """Moved to cancelled while its agent works, the agent ends with a rescue first."""
+    doubles.steps[Step.IMPLEMENT_PLAN] = [works_until_cancelled]
+    async with work_order(client, doubles) as handle:
+        async with asyncio.timeout(WITHIN_SECONDS):
+            while not doubles.calls_of(Step.IMPLEMENT_PLAN):  # noqa: ASYNC110 -- it can only be looked at
+                await asyncio.sleep(0.02)
+        task = await move(handle, "cancelled")
+        assert (task.status, task.stage, task.rescues) == ("cancelled", "done", (KEPT,))
+
+
+async def test_a_failed_one_is_cancelled_by_a_move(client: Client, doubles: Doubles) -> None:
+    """Moved to cancelled, a work order that has failed closes anew, and no agent is started for that."""
+    doubles.steps[Step.IMPLEMENT_PLAN] = [lambda call: ended(call, Verdict.REFUSED, "no")]
+    orders = WorkOrders(client, doubles.task_queue)
+    async with work_order(client, doubles) as handle:
+        with pytest.raises(WorkflowFailureError):
+            await result_of(handle)
+        before = doubles.names()
+        task = await orders.move(handle.id, MoveCall(to=Target.CANCELLED, who="ann", why="let it be"))
+        assert (task.status, task.stage) == ("cancelled", "done")
+        assert [name for name in doubles.names() if name != "end_work"] == before
+        assert (await moves_of(handle))[-2:] == [("ann", "blocked", "executing"), ("ann", "executing", "done")]
+        with pytest.raises(RefusedTransitionError) as refused:
+            await orders.move(handle.id, MoveCall(to=Target.EXECUTING))
+        assert "nowhere" in refused.value.remedy
+
+
+async def test_one_in_review_is_reworked_with_feedback(client: Client, doubles: Doubles) -> None:
+    """Moved back to executing, a completed work order implements again with what the person said, under its id."""
+    orders = WorkOrders(client, doubles.task_queue)
+    async with work_order(client, doubles) as handle:
+        await result_of(handle)
+        await orders.move(handle.id, MoveCall(to=Target.EXECUTING, who="ann", feedback="Round the total."))
+        assert (await result_of(handle)).status == "completed"
+        assert ("ann", "review", "executing") in await moves_of(handle)
+    assert doubles.calls_of(Step.IMPLEMENT_PLAN)[-1].reasons == ("A person says: Round the total.",)
+    assert doubles.names().count("build_plan") == 1
+
+
+async def test_a_plan_waits_until_it_is_approved(client: Client, doubles: Doubles) -> None:
+    """With `approve_plan` nothing follows the plan before a person approves this very plan."""
+    async with work_order(client, doubles, approve_plan=True) as handle:
+        task = await until(handle, waits_for_a_decision)
+        assert (task.plan_path, task.plan_sha256) == ("specs/plan.md", PLAN_SHA256)
+        another = PlanDecision(plan_sha256="0" * 64)
+        assert PLAN_SHA256 in await refusal(handle.execute_update(WorkOrder.approve_plan, another))
+        assert "generate_branch" not in doubles.names()
+        own = PlanDecision(plan_sha256=PLAN_SHA256, who="ann", why="it is short")
+        assert (await handle.execute_update(WorkOrder.approve_plan, own)).status == "running"
+        assert (await result_of(handle)).status == "completed"
+        assert ("ann", "executing", "executing") in await moves_of(handle)
+
+
+async def test_a_rejected_plan_is_made_again_with_the_feedback(client: Client, doubles: Doubles) -> None:
+    """A rejection needs feedback; the planner is told it, and the next plan waits as well."""
+    doubles.steps[Step.FIND_PLAN_FILE] = [done, lambda call: done(call, "specs/other.md")]
+    async with work_order(client, doubles, approve_plan=True) as handle:
+        await until(handle, waits_for_a_decision)
+        mute = PlanDecision(plan_sha256=PLAN_SHA256)
+        assert "needs feedback" in await refusal(handle.execute_update(WorkOrder.reject_plan, mute))
+        no = mute.model_copy(update={"feedback": "Too long."})
+        await handle.execute_update(WorkOrder.reject_plan, no)
+        again = await until(handle, lambda task: task.plan_path == "specs/other.md" and waits_for_a_decision(task))
+        assert again.status == "waiting"
+        await handle.execute_update(WorkOrder.approve_plan, mute)
+        assert (await result_of(handle)).status == "completed"
+        assert "is not open" in await refusal_of_a_closed(client, handle, mute)
+    assert doubles.calls_of(Step.BUILD_PLAN)[-1].reasons == ("a person rejected the plan: Too long.",)
+
+
+async def refusal_of_a_closed(client: Client, handle: WorkflowHandle[Any, Any], decision: PlanDecision) -> str:
+    with pytest.raises(RefusedTransitionError) as refused:
+        await WorkOrders(client).approve(handle.id, decision)
+    return refused.value.message
+
+
+async def test_a_plan_that_waits_can_be_put_aside(client: Client, doubles: Doubles) -> None:
+    """A work order that waits with its plan can be moved to blocked as one whose agent works."""
+    async with work_order(client, doubles, approve_plan=True) as handle:
+        await until(handle, waits_for_a_decision)
+        task = await move(handle, "blocked")
+        assert (task.status, task.stage) == ("failed", "blocked")
+
+
+@pytest.mark.parametrize(("priority", "effort", "key"), [(5, 1, 2), (3, 3, 3), (1, 5, 4)])
+async def test_steps_carry_their_priority(
+    client: Client, doubles: Doubles, priority: int, effort: int, key: int
+) -> None:
+    """The activities of steps are given out by score, and fairly by project."""
+    given = []
+
+    def looks(call: StepCall) -> StepResult:
+        given.append(activity.info().priority)
+        return done(call)
+
+    doubles.steps[Step.BUILD_PLAN] = [looks]
+    async with work_order(client, doubles, priority=priority, effort=effort, project="app") as handle:
+        await result_of(handle)
+    assert [(found.priority_key, found.fairness_key) for found in given] == [(key, "app")]

@@ -1,0 +1,115 @@
+"""What a work order can be asked and told: its queries, its updates with their validators, its signals."""
+
+from temporalio import workflow
+
+from septet.contracts.decisions import MoveCall, PlanDecision, Resumed, RetryCall
+from septet.contracts.task import Move, Task, TaskStep
+from workflows._hosts import Hosts
+from workflows._moves import Moves
+from workflows._plan_gate import PlanGate
+from workflows._seat import Seat
+from workflows._shown import Shown
+from workflows._story import Story
+
+
+class Asked:
+    """One work order, as far as it answers; a refused update leaves no trace."""
+
+    def __init__(self) -> None:
+        """Begin with nothing known."""
+        self._story = Story()
+        self._tell = Shown(self._story).tell
+        self._hosts = Hosts(self._story, self._tell)
+        self._moves = Moves(self._story, self._hosts, self._tell)
+        self._gate = PlanGate(self._story, self._tell)
+        self._seat = Seat()
+
+    @workflow.query(description="The work order object, as every face shows it.")
+    def work_order(self) -> Task:
+        """Return the work order object."""
+        return self._story.task
+
+    @workflow.query(description="The steps so far.")
+    def steps(self) -> tuple[TaskStep, ...]:
+        """Return the steps of the work order object."""
+        return self._story.task.steps
+
+    @workflow.query(description="The step that is under way, or an empty string.")
+    def running_step(self) -> str:
+        """Return the step that is under way."""
+        return self._story.running or ""
+
+    @workflow.query(description="The stages that it went through: when, from, to, why.")
+    def history(self) -> tuple[Move, ...]:
+        """Return the history, oldest first."""
+        return self._story.history
+
+    @workflow.update(description="Move it on the board. A refusal lists where it may move from here.")
+    async def move(self, call: MoveCall) -> Task:
+        """Move it, and return it as it is then."""
+        return await self._moves.make(call)
+
+    @move.validator
+    def _may_move(self, call: MoveCall) -> None:
+        self._moves.check(call)
+
+    @workflow.update(description="Approve the plan that it waits with, named by the SHA-256 of its file.")
+    def approve_plan(self, decision: PlanDecision) -> Task:
+        """Go on with the plan, and return it as it is then."""
+        return self._gate.decide(decision, rejects=False)
+
+    @approve_plan.validator
+    def _may_approve(self, decision: PlanDecision) -> None:
+        self._gate.check(decision, rejects=False)
+
+    @workflow.update(description="Reject the plan that it waits with: it plans again, with the feedback.")
+    def reject_plan(self, decision: PlanDecision) -> Task:
+        """Plan once more, and return it as it is then."""
+        return self._gate.decide(decision, rejects=True)
+
+    @reject_plan.validator
+    def _may_reject(self, decision: PlanDecision) -> None:
+        self._gate.check(decision, rejects=True)
+
+    @workflow.update(description="Let it go on that is blocked on the board, or waits for a host that is gone.")
+    def retry(self, call: RetryCall) -> Task:
+        """Let it go on, and return it as it is then."""
+        return self._moves.retry(call)
+
+    @retry.validator
+    def _may_retry(self, call: RetryCall) -> None:
+        self._moves.check_retry(call)
+
+    @workflow.update(description="A person says that a host is dead: go on elsewhere now. It may pay twice.")
+    def host_gone(self, host: str) -> None:
+        """Give up a host before its agents must have ended."""
+        self._hosts.give_up(host)
+
+    @host_gone.validator
+    def _is_on(self, host: str) -> None:
+        """Refuse the word on a host that does not have the workspace."""
+        if not self._hosts.holds(host):
+            message = f"host {host} does not have the workspace"
+            raise ValueError(message)
+
+    @workflow.signal(description="The board says that it is its turn.")
+    def begin(self) -> None:
+        """Begin, where it still waits for its turn."""
+        self._seat.give()
+
+    @workflow.signal(
+        description="Look again now, where it waits for something that is looked at ever more rarely."
+    )
+    def nudge(self) -> None:
+        """Ask the host of the workspace again."""
+        self._hosts.nudge()
+
+    @workflow.signal(description="A reset has taken it up again; sent right after the reset.")
+    def resumed(self, said: Resumed) -> None:
+        """Learn who wanted that, and what the agent is to be told."""
+        self._moves.resume(said)
+
+    @workflow.signal(description="A reset has taken it up again, to be cancelled; sent right after the reset.")
+    async def give_up(self, said: Resumed) -> None:
+        """Learn who wanted that, and end."""
+        await self._moves.give_up(said)

@@ -1,0 +1,159 @@
+"""What people decide about a work order while it is open, and as a reset takes it up again."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import timedelta
+from typing import Any, Final
+
+from temporalio import workflow
+
+from activities.cancel_work_order import CancelWorkOrder
+from septet.contracts.decisions import MoveCall, Resumed, RetryCall
+from septet.contracts.names import Stage, Status
+from septet.contracts.task import Task, TaskError
+from septet.contracts.transitions import Target, check_move
+from septet.errors import RefusedTransitionError
+from workflows._failures import GO_ON
+from workflows._hosts import Hosts
+from workflows._refusals import refused
+from workflows._story import Story
+
+_PATCH: Final = "told-at-a-reset"
+_TOLD_WITHIN: Final = timedelta(seconds=5)
+_CANCEL_WITHIN: Final = timedelta(minutes=1)
+
+
+class Moves:
+    """The moves of one work order."""
+
+    def __init__(self, story: Story, hosts: Hosts, tell: Callable[[], None]) -> None:
+        """Begin with nothing decided; `tell` shows the story where people look."""
+        self._story = story
+        self._hosts = hosts
+        self._tell = tell
+        self._work: asyncio.Task[Any] | None = None
+        self._end: MoveCall | None = None
+        """The decision that ends the work: what its agent did is kept first."""
+        self._resumed: Resumed | None = None
+        self._seed = workflow.random_seed()
+        """It changes with a reset, and with nothing else."""
+        self._feedback = ""
+
+    def watch(self) -> None:
+        """Take the running task for the work that a person may end."""
+        self._work = asyncio.current_task()
+
+    def check(self, call: MoveCall) -> None:
+        """Refuse a move that is not allowed from here; the refusal lists what is."""
+        if self._is_over or self._end is not None:
+            raise refused(f"{self._story.task.id} is about to close.", "Look again when it is closed.")
+        try:
+            check_move(self._story.task, call.to)
+        except RefusedTransitionError as error:
+            raise refused(error.message, error.remedy) from None
+
+    async def make(self, call: MoveCall) -> Task:
+        """Make a move that was checked; return the work order as it is then: closed, where the move ends it."""
+        match call.to:
+            case Target.CANCELLED:
+                self._end = call
+                await _cancel(call.why)
+            case Target.EXECUTING if self._story.waits_for_host:
+                self._hosts.nudge()
+            case Target.BLOCKED if self._story.task.status is not Status.PENDING:
+                self._end = call
+                if self._work is not None:
+                    self._work.cancel()
+            case _:
+                self._story.placed(Stage(call.to.value), call.who, call.why, workflow.now())
+                self._tell()
+        if self._end is not None:
+            await workflow.wait_condition(lambda: self._is_over)
+        return self._story.task
+
+    def check_retry(self, call: RetryCall) -> None:
+        """Refuse to retry what goes on by itself."""
+        task = self._story.task
+        if self._is_over or not (self._is_held_up or self._story.waits_for_host):
+            why = f"{task.id} is {task.stage.value} ({task.status.value})."
+            raise refused(
+                why, "Only what is blocked or closed can be retried: cancel it first, or wait for its end."
+            )
+        if call.from_step is not None:
+            raise refused(f"{task.id} is not closed and cannot go back to a step.", "Cancel it first.")
+
+    def retry(self, call: RetryCall) -> Task:
+        """Let what is held up on the board have its turn, or ask a host that is gone once more."""
+        if self._is_held_up:
+            self._story.placed(Stage.TRIAGED, call.who, call.why or "retried", workflow.now())
+            self._tell()
+        else:
+            self._hosts.nudge()
+        return self._story.task
+
+    def resume(self, said: Resumed) -> None:
+        """Hear what the person says whose reset took the work order up again."""
+        self._resumed = said
+
+    async def give_up(self, said: Resumed) -> None:
+        """End what a reset took up again only for that."""
+        self._resumed = said
+        self._end = MoveCall(to=Target.CANCELLED, who=said.who, why=said.why)
+        await _cancel(said.why)
+
+    async def heed(self) -> None:
+        """Begin with what was said as a reset took the work order up; nothing follows where it is given up."""
+        await self._hear_of_a_reset()
+        said, self._resumed = self._resumed, None
+        if said is None:
+            return
+        self._feedback = said.feedback
+        self._story.resumed(said, workflow.now())
+        self._tell()
+        if self._end is not None:
+            await workflow.wait_condition(lambda: False)
+
+    async def _hear_of_a_reset(self) -> None:
+        """After a reset, wait for the signal that says what for: a reset by Temporal's own means sends none."""
+        seed, self._seed = self._seed, workflow.random_seed()
+        if seed == self._seed or not workflow.patched(_PATCH):
+            return
+        with suppress(TimeoutError):
+            await workflow.wait_condition(
+                lambda: self._resumed is not None, timeout=_TOLD_WITHIN, timeout_summary="a reset: what for?"
+            )
+
+    def feedback(self) -> tuple[str, ...]:
+        """Return what the next step is to be told, once."""
+        said, self._feedback = self._feedback, ""
+        return (f"A person says: {said}",) if said else ()
+
+    def ended_by(self) -> tuple[str, str]:
+        """Return who has the work order cancelled, as far as it is known, and why."""
+        if self._end is not None:
+            return self._end.who, self._end.why or Status.CANCELLED.value
+        return "", workflow.cancellation_reason() or Status.CANCELLED.value
+
+    def blocked(self) -> TaskError | None:
+        """Return why a person has ended the work, where it was no cancel."""
+        if self._end is None or self._end.to is not Target.BLOCKED:
+            return None
+        who = self._end.who or "a person"
+        message = f"{who} moved it to blocked: {self._end.why}" if self._end.why else f"{who} moved it to blocked."
+        return TaskError(type="Blocked", message=message, remedy=GO_ON)
+
+    @property
+    def _is_over(self) -> bool:
+        return self._story.task.is_closed
+
+    @property
+    def _is_held_up(self) -> bool:
+        return self._story.task.status is Status.PENDING and self._story.task.stage is Stage.BLOCKED
+
+
+async def _cancel(why: str) -> None:
+    """Have the server cancel this work order."""
+    await workflow.execute_activity_method(
+        CancelWorkOrder.run, why, summary="a person ends it", start_to_close_timeout=_CANCEL_WITHIN
+    )
