@@ -35,6 +35,16 @@ async def connect(settings: Settings, *, address: str | None = None, identity: s
         raise ServerNotReachedError(message) from error
 
 
+def server_address(settings: Settings, address: str | None = None) -> str:
+    """Return where `connect` would look for the server right now, as host:port.
+
+    Raises:
+        ServerNotReachedError: Temporal's profile could not be read.
+    """
+    found, _ = _find(settings, address)
+    return str(found["target_host"])
+
+
 def _find(settings: Settings, address: str | None) -> tuple[dict[str, Any], str]:
     try:
         config: dict[str, Any] = dict(ClientConfig.load_client_connect_config())

@@ -233,6 +233,17 @@ def runner(as_json: Json = False) -> None:
 
 
 @app.command()
+def mcp(address: Address = None) -> None:
+    """Give work orders to an agent as tools, over stdin and stdout (the Model Context Protocol).
+
+    Example: claude mcp add septet -- septet mcp
+    """
+    from clients.cli import mcp as implementation
+
+    implementation.mcp(address=address)
+
+
+@app.command()
 def doctor(
     repo: Annotated[str | None, typer.Option(help="Look at this repository's commands and settings too.")] = None,
     address: Address = None,

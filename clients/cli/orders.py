@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from clients.cli import tables
 from clients.cli.reply import Reply, reply
 from clients.operations import Operations, connected
+from clients.repository_path import whole_path
 from septet.contracts.decisions import RetryCall
 from septet.contracts.names import Status, Step
 from septet.contracts.order import TEXT_LIMIT_BYTES, WorkOrderInput
@@ -67,7 +68,7 @@ def run(  # noqa: PLR0913 -- the options of the command, by name
 
     async def work(operations: Operations) -> Reply:
         steps = _step_settings(choice.get("steps") or ())
-        order = _checked({"repository": _whole_path(repo), **issue.fields(), **choice, "steps": steps})
+        order = _checked({"repository": whole_path(repo), **issue.fields(), **choice, "steps": steps})
         return await _answer(operations, await operations.run(order, order_id), wait=wait)
 
     _with_operations(work, address=address, as_json=as_json)
@@ -186,12 +187,6 @@ def _read_issue(path: Path) -> tuple[str, str]:
         raise InvalidInputError(f"--issue-file {path} is empty.", remedy="Its first line is the title.")
     title, _, body = text.partition("\n")
     return title.lstrip("# ").strip(), body.strip()
-
-
-def _whole_path(repo: str) -> str:
-    """Return a path as the worker will understand it; addresses stay as they are."""
-    looks_like_address = "://" in repo or (":" in repo and not repo.startswith((".", "/", "~")))
-    return repo if looks_like_address else str(Path(repo).expanduser().absolute())
 
 
 def _step(name: str | None) -> Step | None:

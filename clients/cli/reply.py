@@ -11,6 +11,7 @@ from typing import Any, Final, NoReturn, Self
 
 import typer
 
+from clients.told import told
 from septet.contracts import replies
 from septet.errors import (
     AlreadyRunningError,
@@ -46,7 +47,6 @@ _EXIT_CODES: Final[Mapping[type[SeptetError], ExitCode]] = {
     WorkspaceBusyError: ExitCode.REFUSED,
     AlreadyRunningError: ExitCode.ALREADY_RUNNING,
 }
-_MACHINE: Final = "See that the path is right, may be read and written by you, and that the disk has room."
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,15 +74,12 @@ def reply(work: Callable[[], Awaitable[Reply]], *, as_json: bool) -> None:
         answer = asyncio.run(_finished(work))
     except KeyboardInterrupt:
         end_with_error("Interrupted", "It was interrupted.", "", ExitCode.INTERRUPTED, as_json=as_json)
-    except SeptetError as error:
-        kind = type(error).__name__.removesuffix("Error")
-        end_with_error(kind, error.message, error.remedy, exit_code_of(error), as_json=as_json)
     except BrokenPipeError:
         _end_without_reader()
-    except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        message = f"{where}{error.strerror or error}."
-        end_with_error("MachineFailed", message, _MACHINE, ExitCode.FAILED, as_json=as_json)
+    except (SeptetError, OSError) as error:
+        refused = told(error).error
+        code = exit_code_of(error) if isinstance(error, SeptetError) else ExitCode.FAILED
+        end_with_error(refused.type, refused.message, refused.remedy, code, as_json=as_json)
     try:
         _tell(answer, as_json=as_json)
     except BrokenPipeError:
@@ -134,9 +131,7 @@ async def _finished(work: Callable[[], Awaitable[Reply]]) -> Reply:
 def _outcome(answer: Reply) -> dict[str, Any]:
     if answer.failed is None:
         return {"ok": True}
-    kind = type(answer.failed).__name__.removesuffix("Error")
-    told = {"type": kind, "message": answer.failed.message, "remedy": answer.failed.remedy}
-    return {"ok": False, "error": told}
+    return told(answer.failed).model_dump(mode="json")
 
 
 def _say_error(message: str, remedy: str) -> None:

@@ -1,8 +1,8 @@
 """What every face answers: the same objects on the command line, over HTTP and to an agent."""
 
-from typing import Any, Literal
+from typing import Literal
 
-from pydantic import ConfigDict, SerializerFunctionWrapHandler, model_serializer
+from pydantic import ConfigDict, Field
 
 from septet.contracts.names import Stage
 from septet.contracts.task import Move, Task, TaskError, TaskStep
@@ -69,13 +69,8 @@ class Reply(Wire):
 class PagedReply(Reply):
     """A list, which may have more than was asked for."""
 
-    next: str | None = None
+    next: str | None = Field(default=None, exclude_if=lambda where: where is None)
     """Where the list goes on: what to ask for as `after`; left out where there is no more."""
-
-    @model_serializer(mode="wrap")
-    def _without_an_end(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        told: dict[str, Any] = handler(self)
-        return told if told.get("next") is not None else {key: told[key] for key in told if key != "next"}
 
 
 class TaskReply(Reply):

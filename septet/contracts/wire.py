@@ -14,4 +14,5 @@ class Wire(BaseModel):
         strict=True,
         use_attribute_docstrings=True,
         ser_json_inf_nan="constants",
+        json_schema_serialization_defaults_required=True,  # what is answered has all its fields
     )

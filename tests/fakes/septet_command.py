@@ -20,7 +20,7 @@ Found = TypeVar("Found")
 
 WITHIN_SECONDS = 60.0
 _LOOK_EVERY_SECONDS = 0.05
-_PROGRAMS = Path(sys.executable).parent
+PROGRAMS = Path(sys.executable).parent
 _SCENARIO_BY_ORDER = f"""\
 #!/bin/sh
 # The scripted agent with the scenario of its work order, where there is one: a workspace is named after its order.
@@ -34,7 +34,7 @@ if [ -f "{{scenarios}}/$(basename "$PWD").json" ]; then
     SEPTET_SCRIPTED_SCENARIO="{{scenarios}}/$(basename "$PWD").json"
     export SEPTET_SCRIPTED_SCENARIO
 fi
-exec "{_PROGRAMS}/septet-scripted-agent" "$@"
+exec "{PROGRAMS}/septet-scripted-agent" "$@"
 """
 
 
@@ -211,7 +211,7 @@ class Septet:
 
     def _popen(self, *args: str, **extra: str) -> "subprocess.Popen[str]":
         return subprocess.Popen(
-            [_PROGRAMS / "septet", *args],
+            [PROGRAMS / "septet", *args],
             env={**self.env, **extra},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -222,7 +222,7 @@ class Septet:
     def run_program(self, program: str, *args: str | Path, cwd: Path | None = None) -> Ended:
         """Run a program of this environment to its end."""
         completed = subprocess.run(
-            [_PROGRAMS / program, *args],
+            [PROGRAMS / program, *args],
             env=self.env,
             cwd=cwd,
             stdin=subprocess.DEVNULL,

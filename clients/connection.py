@@ -1,0 +1,44 @@
+"""A way to the work orders that lasts longer than a server: for faces that serve for hours."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from temporalio.service import RPCError
+
+from clients.operations import Operations, connected
+from septet.errors import ServerNotReachedError
+from septet.settings import Settings
+from workers.connection import server_address
+
+
+@dataclass(slots=True)
+class Connection:
+    """Operations on the server of the settings: connected when they are needed, and anew where it moved."""
+
+    settings: Settings
+    address: str | None = None
+    _operations: Operations | None = None
+    _connected_to: str | None = None
+
+    @asynccontextmanager
+    async def operations(self) -> AsyncIterator[Operations]:
+        """Give what can be done with work orders, for as long as the block lasts.
+
+        Raises:
+            ServerNotReachedError: Nobody answers, or no more.
+        """
+        try:
+            yield await self._connected()
+        except RPCError as error:
+            self._operations = None
+            raise ServerNotReachedError(f"The Temporal server did not answer: {error.message}.") from error
+        except ServerNotReachedError:
+            self._operations = None
+            raise
+
+    async def _connected(self) -> Operations:
+        where = server_address(self.settings, self.address)
+        if self._operations is None or where != self._connected_to:
+            self._operations, self._connected_to = await connected(self.settings, self.address), where
+        return self._operations

@@ -1,0 +1,84 @@
+"""What a tool is: a model of its input, which can be answered; its docstring tells an agent what it is for."""
+
+import json
+from abc import abstractmethod
+from collections.abc import Mapping
+from inspect import cleandoc
+from typing import Any, ClassVar, Final, Self
+
+from mcp.types import Tool, ToolAnnotations
+from pydantic import ValidationError
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode
+
+from clients.operations import Operations
+from septet.contracts.replies import ErrorReply, Reply
+from septet.contracts.wire import Wire
+from septet.errors import InvalidInputError
+
+LOOKS: Final = ToolAnnotations(read_only_hint=True, open_world_hint=False)
+ADDS: Final = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=True)
+"""It starts work that was not there, or lets work go on: agents cost money, and push branches."""
+ENDS: Final = ToolAnnotations(read_only_hint=False, destructive_hint=True, open_world_hint=True)
+"""It ends an agent that works; its work is kept."""
+
+
+class Call(Wire):
+    """A call of a tool."""
+
+    tool: ClassVar[str]
+    hints: ClassVar[ToolAnnotations] = LOOKS
+    replies: ClassVar[type[Reply]]
+
+    @abstractmethod
+    async def answer(self, operations: Operations) -> Reply:
+        """Do what is asked.
+
+        Raises:
+            SeptetError: It cannot be done; the error says how to go on.
+        """
+
+    @classmethod
+    def read(cls, arguments: Mapping[str, Any] | None) -> Self:
+        """Return the call with these arguments.
+
+        Raises:
+            InvalidInputError: They are not those of the tool; the message names the first that is wrong.
+        """
+        try:
+            return cls.model_validate_json(json.dumps(arguments or {}))
+        except ValidationError as error:
+            first = error.errors()[0]
+            field = ".".join(str(part) for part in first["loc"]) or "the input"
+            remedy = f"{cls.tool} takes {', '.join(cls.model_fields)}."
+            raise InvalidInputError(f"{field}: {first['msg']}.", remedy=remedy) from error
+
+    @classmethod
+    def described(cls) -> Tool:
+        """Return the tool as an agent is told of it."""
+        return Tool(
+            name=cls.tool,
+            description=cleandoc(cls.__doc__ or ""),
+            input_schema={key: value for key, value in _schema(cls, "validation").items() if key != "description"},
+            output_schema=_either(_schema(cls.replies, "serialization"), _schema(ErrorReply, "serialization")),
+            annotations=cls.hints,
+        )
+
+
+class _Untitled(GenerateJsonSchema):
+    """Schemas without the titles that only say the name again: an agent pays for every word."""
+
+    def field_title_should_be_set(self, schema: object) -> bool:
+        """Say no."""
+        del schema
+        return False
+
+
+def _schema(model: type[Wire], mode: JsonSchemaMode) -> dict[str, Any]:
+    schema = model.model_json_schema(mode=mode, schema_generator=_Untitled)
+    return {key: value for key, value in schema.items() if key != "title"}
+
+
+def _either(good: dict[str, Any], bad: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of an answer: some clients hold errors against a tool's schema too."""
+    definitions = good.pop("$defs", {}) | bad.pop("$defs", {})
+    return {"type": "object", "anyOf": [good, bad], "$defs": definitions}

@@ -1,0 +1,12 @@
+"""The server on stdin and stdout, for an agent that starts it."""
+
+from mcp.server.stdio import stdio_server
+
+from clients.mcp.server import Reach, mcp_server
+
+
+async def serve_stdio(reach: Reach) -> None:
+    """Serve until stdin ends. What anything else prints meanwhile goes to stderr."""
+    server = mcp_server(reach)
+    async with stdio_server() as (heard, said):
+        await server.run(heard, said, server.create_initialization_options())

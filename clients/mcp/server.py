@@ -1,0 +1,80 @@
+"""The server: tools are listed and called, and every answer is the object that all faces give."""
+
+import json
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from importlib.metadata import version
+from typing import Any, Final
+
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.shared.exceptions import MCPError
+from mcp.types import (
+    INVALID_PARAMS,
+    CallToolRequestParams,
+    CallToolResult,
+    ListToolsResult,
+    PaginatedRequestParams,
+    TextContent,
+)
+
+from clients.mcp.call import Call
+from clients.mcp.tools import TOOLS
+from clients.operations import Operations
+from clients.told import told
+from septet.contracts.replies import ErrorReply, Reply
+from septet.errors import SeptetError
+
+_INSTRUCTIONS: Final = """\
+Septet turns an issue into a pull request with a coding agent, in seven steps that survive every crash. A task is
+one issue on its way. Every answer is {"ok": true, ...} with the whole new state, or {"ok": false, "error": {type,
+message, remedy}}: do what the remedy says. Where it names a `septet` command, the tool of that name does the same.
+A step takes minutes: look again after a while instead of at once."""
+
+Reach = Callable[[], AbstractAsyncContextManager[Operations]]
+"""Gives what can be done with work orders, for as long as a block lasts."""
+
+
+def mcp_server(reach: Reach) -> Server[Any]:
+    """Return the server; it reaches work orders when a tool is called, not before."""
+    calls = {call.tool: call for call in TOOLS}
+    tools = [call.described() for call in TOOLS]
+
+    async def list_tools(
+        context: ServerRequestContext[Any], asked: PaginatedRequestParams | None
+    ) -> ListToolsResult:
+        del context, asked
+        return ListToolsResult(tools=tools)
+
+    async def call_tool(context: ServerRequestContext[Any], asked: CallToolRequestParams) -> CallToolResult:
+        del context
+        call = calls.get(asked.name)
+        if call is None:
+            message = f"There is no tool {asked.name}. The tools are {', '.join(calls)}."
+            raise MCPError(INVALID_PARAMS, message)
+        return await _answer(call, asked.arguments, reach)
+
+    return Server(
+        "septet",
+        title="Septet",
+        version=version("septet"),
+        instructions=_INSTRUCTIONS,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+    )
+
+
+async def _answer(call: type[Call], arguments: dict[str, Any] | None, reach: Reach) -> CallToolResult:
+    try:
+        asked = call.read(arguments)
+        async with reach() as operations:
+            return _result(await asked.answer(operations))
+    except (SeptetError, OSError) as error:
+        return _result(told(error))
+
+
+def _result(reply: Reply | ErrorReply) -> CallToolResult:
+    """Return an answer as an object, and as text for clients that know no objects."""
+    structured = reply.model_dump(mode="json")
+    text = TextContent(text=json.dumps(structured, ensure_ascii=False))
+    return CallToolResult(content=[text], structured_content=structured, is_error=not reply.ok)

@@ -1,0 +1,173 @@
+"""The tools, one by one: each docstring is what an agent reads before it chooses one."""
+
+from typing import Annotated, ClassVar, Final
+
+from mcp.types import ToolAnnotations
+from pydantic import Field
+
+from clients.mcp.call import ADDS, ENDS, Call
+from clients.operations import Operations
+from clients.repository_path import whole_path
+from septet.contracts.names import Step
+from septet.contracts.order import Id, WorkOrderInput
+from septet.contracts.replies import (
+    BoardReply,
+    DetailReply,
+    LogsReply,
+    Reply,
+    RescuesReply,
+    StepsReply,
+    TaskReply,
+)
+
+_ENTRIES_AT_ONCE: Final = 50
+"""An agent's context is small; it can ask for more."""
+
+
+class _OfTask(Call):
+    """What is asked of one task."""
+
+    id: Id
+    """The task's id, such as wo-42, as `board` and every start answer it."""
+
+
+class Run(WorkOrderInput, Call):
+    """Start work on an issue at once: a coding agent plans it, implements it and opens a pull request.
+
+    Name the repository, and either `issue` (a number on its forge) or `title` and `description` (its text). It
+    costs money and takes minutes: the answer is the task as it begins. Look at it later with `task_detail`: it is
+    over when `status` is completed (`pr_url` is the pull request), failed (`error` says why) or cancelled. Give an
+    `id` of your own where you might call twice: a used one is refused, so that nothing is started twice.
+    """
+
+    tool: ClassVar[str] = "run"
+    hints: ClassVar[ToolAnnotations] = ADDS
+    replies: ClassVar[type[Reply]] = TaskReply
+
+    id: Id | None = None
+    """The new task's id; one is made when absent."""
+
+    async def answer(self, operations: Operations) -> TaskReply:
+        """Start it."""
+        return await operations.run(_order(self), self.id)
+
+
+class TaskDetail(_OfTask):
+    """Look at one task: its state, its steps so far, its agent runs, its history, and what it waits for.
+
+    `task.status` is pending, running, waiting, completed, failed or cancelled. `waiting_for` says what holds it up
+    right now, and is null where nothing does. Steps take minutes: look again after a while, not at once.
+    """
+
+    tool: ClassVar[str] = "task_detail"
+    replies: ClassVar[type[Reply]] = DetailReply
+
+    async def answer(self, operations: Operations) -> DetailReply:
+        """Look."""
+        return await operations.detail(self.id)
+
+
+class Board(Call):
+    """See all tasks by stage (collected, triaged, executing, review, done, blocked), with counts.
+
+    Rows have no steps; ask `task_detail` for those of one task.
+    """
+
+    tool: ClassVar[str] = "board"
+    replies: ClassVar[type[Reply]] = BoardReply
+
+    project: str | None = None
+    """Only the tasks of this project, such as o/r; all when absent."""
+
+    async def answer(self, operations: Operations) -> BoardReply:
+        """Look."""
+        return await operations.board(self.project)
+
+
+class Steps(_OfTask):
+    """Look at the steps of one task alone: what each answered, how long it took, and why it failed."""
+
+    tool: ClassVar[str] = "steps"
+    replies: ClassVar[type[Reply]] = StepsReply
+
+    async def answer(self, operations: Operations) -> StepsReply:
+        """Look."""
+        return await operations.steps(self.id)
+
+
+class Logs(_OfTask):
+    """Read what the coding agents of a task said and did, oldest first, as far as this host ran them.
+
+    Where there is more, the answer has `next`: call again with it as `after`.
+    """
+
+    tool: ClassVar[str] = "logs"
+    replies: ClassVar[type[Reply]] = LogsReply
+
+    after: str = ""
+    """The id of the last entry that you have; from the first one when absent."""
+    limit: Annotated[int, Field(ge=1, le=1000)] = _ENTRIES_AT_ONCE
+    """The most entries to answer."""
+
+    async def answer(self, operations: Operations) -> LogsReply:
+        """Read."""
+        return await operations.logs(self.id, after=self.after, limit=self.limit)
+
+
+class Cancel(_OfTask):
+    """End a task for good: its coding agent is stopped, and its work so far is kept in a rescue."""
+
+    tool: ClassVar[str] = "cancel"
+    hints: ClassVar[ToolAnnotations] = ENDS
+    replies: ClassVar[type[Reply]] = TaskReply
+
+    async def answer(self, operations: Operations) -> TaskReply:
+        """End it."""
+        return await operations.cancel(self.id)
+
+
+class Retry(_OfTask):
+    """Go on with a task that failed or was cancelled, at the step that failed.
+
+    Do what its error's remedy says first.
+    With `from_step` it goes back to an earlier step, also when it is completed; what came after is done again.
+    """
+
+    tool: ClassVar[str] = "retry"
+    hints: ClassVar[ToolAnnotations] = ADDS
+    replies: ClassVar[type[Reply]] = TaskReply
+
+    from_step: Step | None = None
+    """The step to go back to; the one that failed when absent."""
+
+    async def answer(self, operations: Operations) -> TaskReply:
+        """Go on."""
+        return await operations.retry(self.id, self.from_step)
+
+
+class Rescues(Call):
+    """List the work that was kept when an agent failed or was stopped, as snapshots on this host.
+
+    Nobody's work is lost: `septet rescue restore SNAPSHOT --to DIR` gives one back, in a folder of its own.
+    """
+
+    tool: ClassVar[str] = "rescues"
+    replies: ClassVar[type[Reply]] = RescuesReply
+
+    id: Id | None = None
+    """Only those of this task; all when absent."""
+    everything: bool = False
+    """The checkpoints after each step too."""
+
+    async def answer(self, operations: Operations) -> RescuesReply:
+        """Look."""
+        return await operations.rescues(self.id, everything=self.everything)
+
+
+def _order(asked: WorkOrderInput) -> WorkOrderInput:
+    """Return the work order that is asked for; a path is relative to the folder that this server runs in."""
+    fields = {name: getattr(asked, name) for name in WorkOrderInput.model_fields}
+    return WorkOrderInput(**{**fields, "repository": whole_path(asked.repository)})
+
+
+TOOLS: Final[tuple[type[Call], ...]] = (Run, TaskDetail, Board, Steps, Logs, Cancel, Retry, Rescues)

@@ -1,0 +1,227 @@
+"""`septet mcp` as an agent meets it: the SDK's own client on stdio, and a real `septet up` behind it."""
+
+import json
+import signal
+import subprocess
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fakes.mcp_client import Tools, tools_of
+from fakes.repositories import Origin
+from fakes.septet_command import PROGRAMS, WITHIN_SECONDS, Septet, until
+from jsonschema import Draft202012Validator
+from mcp import MCPError
+
+TOOLS = {"run", "task_detail", "board", "steps", "logs", "cancel", "retry", "rescues"}
+LOOKS = {"task_detail", "board", "steps", "logs", "rescues"}
+
+
+MISTAKES: list[tuple[str, dict[str, Any], str, str]] = [
+    ("task_detail", {"id": "wo-nobody"}, "NotFound", "wo-nobody"),
+    ("steps", {"id": "wo-nobody"}, "NotFound", "wo-nobody"),
+    ("logs", {"id": "wo-nobody"}, "NotFound", "wo-nobody"),
+    ("cancel", {"id": "wo-nobody"}, "NotFound", "wo-nobody"),
+    ("retry", {"id": "wo-nobody"}, "NotFound", "wo-nobody"),
+    ("task_detail", {}, "InvalidInput", "id: "),
+    ("task_detail", {"id": 7}, "InvalidInput", "id: "),
+    ("task_detail", {"id": "wo-1", "step": "x"}, "InvalidInput", "step: "),
+    ("logs", {"id": "wo-1", "limit": 0}, "InvalidInput", "limit: "),
+    ("retry", {"id": "wo-1", "from_step": "sleep"}, "InvalidInput", "from_step: "),
+    ("run", {"repository": "."}, "InvalidInput", "issue or title is missing"),
+    ("run", {"repository": ".", "issue": 1, "priority": 6}, "InvalidInput", "priority: "),
+    ("run", {"repository": ".", "issue": 1, "steps": {"implement_plan": {"x": 1}}}, "InvalidInput", "steps."),
+    ("run", {"repository": ".", "title": "x", "id": "no/id"}, "InvalidInput", "id: "),
+]
+"""Calls, and the type and a part of the message of their errors."""
+
+Begin = Callable[[], AbstractAsyncContextManager[Tools]]
+
+
+@pytest.fixture
+def begin(served: Septet, tmp_path: Path) -> Begin:
+    """Start a `septet mcp` beside the `septet up` that tests share, and give its tools while a block lasts."""
+    return lambda: tools_of(served, tmp_path / "mcp.log")
+
+
+async def closed(tools: Tools, order: str) -> dict[str, Any]:
+    """Look at a work order until it is closed."""
+    for _ in range(600):
+        task: dict[str, Any] = (await tools("task_detail", id=order))["task"]
+        if task["status"] in {"completed", "failed", "cancelled"}:
+            return task
+    pytest.fail("it did not end")
+
+
+async def test_every_tool_says_what_it_takes_answers_and_does(begin: Begin) -> None:
+    """Each has a description, schemas that hold what is not theirs off, and says whether it only looks."""
+    async with begin() as tools:
+        assert set(tools.tools) == TOOLS
+        for name, tool in tools.tools.items():
+            assert tool.description
+            assert tool.input_schema["additionalProperties"] is False
+            assert tool.output_schema is not None
+            Draft202012Validator.check_schema(tool.input_schema)
+            Draft202012Validator.check_schema(tool.output_schema)
+            for nonsense in ({}, {"ok": True, "nonsense": 1}, {"ok": False}):
+                assert not Draft202012Validator(tool.output_schema).is_valid(nonsense), (name, nonsense)
+            assert tools.hints(name).read_only_hint is (name in LOOKS)
+        assert tools.hints("cancel").destructive_hint
+
+
+async def test_tools_answer_what_the_commands_print(begin: Begin, served: Septet, done: dict[str, Any]) -> None:
+    """The structured content of a look is the object of the command with --json."""
+    async with begin() as tools:
+        order, project = done["id"], done["project"]
+        looks: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
+            "task_detail": ({"id": order}, ("show", order)),
+            "steps": ({"id": order}, ("steps", order)),
+            "logs": ({"id": order, "limit": 1000}, ("logs", order)),
+            "rescues": ({"id": order, "everything": True}, ("rescue", "list", order, "--all")),
+            "board": ({"project": project}, ("board", "--project", project)),
+        }
+        assert set(looks) == LOOKS
+        for name, (arguments, command) in looks.items():
+            answered, printed = await tools(name, **arguments), served(*command, "--json").json
+            for answer in (answered, printed):
+                for row in answer.get("rescues", ()):
+                    del row["age_seconds"]
+            assert answered == printed, name
+        assert (await tools("rescues", id=order, everything=True))["rescues"]
+
+
+async def test_logs_come_in_pages(begin: Begin, done: dict[str, Any]) -> None:
+    """`next` is where the following page begins; the last one has none."""
+    async with begin() as tools:
+        whole = (await tools("logs", id=done["id"], limit=1000))["log_entries"]
+        first = await tools("logs", id=done["id"], limit=2)
+        rest = await tools("logs", id=done["id"], limit=1000, after=first["next"])
+        assert first["log_entries"] + rest["log_entries"] == whole
+        assert "next" not in rest
+
+
+async def test_task_is_run_cancelled_and_gone_on_with(begin: Begin, served: Septet, origin: Origin) -> None:
+    """An agent starts a work order, ends it in the middle of a step, lets it go on, and has a pull request."""
+    async with begin() as tools:
+        gate = served.root / "mcp-gate"
+        order = served.scenario("wo-mcp", {"steps": {"implement_plan": {"wait_for": str(gate)}}})
+        issue = {"repository": str(origin.bare), "title": "Say goodbye too", "description": "It greets only."}
+        begun = await tools("run", id=order, priority=5, labels=["fix"], **issue)
+        assert (begun["task"]["id"], begun["task"]["score"]) == (order, 5)
+        again = await tools.refused("run", id=order, **issue)
+        assert again["type"] == "AlreadyRunning"
+        until((served.state / "runs" / order / "5-implement_plan-1" / "run.json").exists)
+        cancelled = (await tools("cancel", id=order))["task"]
+        assert cancelled["status"] == "cancelled"
+        assert (await tools.refused("cancel", id=order))["type"] == "RefusedTransition"
+        gate.touch()
+        assert (await tools("retry", id=order, from_step="implement_plan"))["task"]["id"] == order
+        task = await closed(tools, order)
+        assert (task["status"], task["stage"]) == ("completed", "review")
+        assert task["pr_url"]
+        assert task == served("show", order, "--json").json["task"]
+
+
+async def test_paths_are_relative_to_where_the_agent_works(served: Septet, origin: Origin, tmp_path: Path) -> None:
+    """A repository that is named by a relative path is found from the folder in which the server was started."""
+    async with tools_of(served, tmp_path / "mcp.log", cwd=origin.bare.parent) as tools:
+        task = (await tools("run", repository=f"./{origin.bare.name}", title="Do it", id="wo-mcp-path"))["task"]
+        assert (await closed(tools, task["id"]))["repository_url"] == str(origin.bare)
+
+
+async def test_mistakes_are_answers_that_say_how_to_go_on(begin: Begin) -> None:
+    """A mistake is an error result with type, message and remedy, which keeps to the tool's schema."""
+    async with begin() as tools:
+        for name, arguments, kind, told in MISTAKES:
+            error = await tools.refused(name, **arguments)
+            assert error["type"] == kind, (name, arguments)
+            assert told in error["message"]
+            assert error["remedy"]
+
+
+async def test_completed_task_is_gone_on_with_from_a_named_step_only(begin: Begin, done: dict[str, Any]) -> None:
+    """A refused transition says what is missing."""
+    async with begin() as tools:
+        error = await tools.refused("retry", id=done["id"])
+        assert error["type"] == "RefusedTransition"
+        assert error["remedy"]
+
+
+async def test_tool_that_there_is_not_is_an_error_of_the_protocol(begin: Begin) -> None:
+    """It names those that there are."""
+    async with begin() as tools:
+        with pytest.raises(MCPError, match="task_detail"):
+            await tools.client.call_tool("sleep", {})
+
+
+async def test_server_that_comes_and_goes_is_told_and_found_again(septet: Septet, tmp_path: Path) -> None:
+    """One `septet mcp` outlives the servers behind it: without one its tools say so, with the next one they answer."""
+    with ExitStack() as ups:
+        async with tools_of(septet, tmp_path / "mcp.log") as tools:
+            assert (await tools.refused("board"))["type"] == "ServerNotReached"
+            for _ in range(2):
+                up = ups.enter_context(septet.up())
+                assert (await tools("board"))["summary"]["total"] == 0
+                assert (await tools.refused("task_detail", id="wo-nobody"))["type"] == "NotFound"
+                assert up.end(signal.SIGINT) == 0
+                gone = await tools.refused("board")
+                assert gone["type"] == "ServerNotReached"
+                assert "septet up" in gone["remedy"]
+
+
+ASKED = [
+    {
+        "method": "initialize",
+        "id": 1,
+        "params": {
+            "protocolVersion": "2025-06-18",
+            "capabilities": {},
+            "clientInfo": {"name": "test", "version": "1"},
+        },
+    },
+    {"method": "notifications/initialized"},
+    {"method": "tools/list", "id": 2},
+    {"method": "tools/call", "id": 3, "params": {"name": "board", "arguments": {}}},
+]
+
+
+def started(septet: Septet) -> "subprocess.Popen[str]":
+    """Start `septet mcp`, and say all that is to be asked."""
+    process = subprocess.Popen(
+        [PROGRAMS / "septet", "mcp"],
+        env={**septet.env, "SEPTET_LOG_LEVEL": "debug"},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdin is not None
+    process.stdin.writelines(json.dumps({"jsonrpc": "2.0", **message}) + "\n" for message in ASKED)
+    process.stdin.flush()
+    return process
+
+
+def test_stdout_is_the_protocols_alone_and_its_end_ends_the_server(served: Septet) -> None:
+    """Every line of stdout is an answer, whatever is logged; when stdin ends, so does the server, with exit code 0."""
+    with started(served) as process:
+        assert process.stdout is not None
+        lines = [json.loads(process.stdout.readline()) for _ in range(3)]
+        out, err = process.communicate(timeout=WITHIN_SECONDS)
+    answers = {line["id"]: line["result"] for line in lines}
+    assert set(answers) == {1, 2, 3}
+    assert answers[1]["serverInfo"]["name"] == "septet"
+    assert answers[1]["instructions"]
+    assert answers[3]["structuredContent"]["ok"] is True
+    assert (process.returncode, out) == (0, ""), err
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signal_ends_the_server_at_once(served: Septet, number: signal.Signals) -> None:
+    """It does not wait for a line on stdin."""
+    with started(served) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline()
+        process.send_signal(number)
+        assert process.wait(WITHIN_SECONDS) in {-number, 0}

@@ -1,0 +1,63 @@
+"""The SDK's own client, on a real `septet mcp` that it starts as an agent does."""
+
+import json
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fakes.septet_command import PROGRAMS, Septet
+from jsonschema import Draft202012Validator
+from mcp import Client, StdioServerParameters
+from mcp.client.stdio import stdio_client
+from mcp.types import CallToolResult, Tool, ToolAnnotations
+
+
+@dataclass(frozen=True)
+class Tools:
+    """The tools of a server, and what they answer."""
+
+    client: Client
+    tools: Mapping[str, Tool]
+
+    async def __call__(self, name: str, **arguments: Any) -> dict[str, Any]:
+        """Call a tool that does what it is asked, and return its answer."""
+        answered = await self.client.call_tool(name, arguments)
+        assert not answered.is_error, answered
+        return self._checked(name, answered)
+
+    async def refused(self, name: str, **arguments: Any) -> dict[str, str]:
+        """Call a tool that does not do what it is asked, and return its error."""
+        answered = await self.client.call_tool(name, arguments)
+        assert answered.is_error, answered
+        told: dict[str, str] = self._checked(name, answered)["error"]
+        assert set(told) == {"type", "message", "remedy"}
+        return told
+
+    def hints(self, name: str) -> ToolAnnotations:
+        """Return what a tool says of its effects."""
+        hints = self.tools[name].annotations
+        assert hints is not None
+        return hints
+
+    def _checked(self, name: str, answered: CallToolResult) -> dict[str, Any]:
+        """Return the object of an answer: it keeps to its schema, and the text says the same."""
+        schema = self.tools[name].output_schema
+        assert schema is not None
+        structured: dict[str, Any] = answered.structured_content
+        Draft202012Validator(schema).validate(structured)
+        (text,) = answered.content
+        assert text.type == "text"
+        assert json.loads(text.text) == structured
+        return structured
+
+
+@asynccontextmanager
+async def tools_of(septet: Septet, log: Path, cwd: Path | None = None) -> AsyncIterator[Tools]:
+    """Start `septet mcp` for as long as the block lasts; its stderr goes to `log`."""
+    command = StdioServerParameters(command=str(PROGRAMS / "septet"), args=["mcp"], env=septet.env, cwd=cwd)
+    with log.open("w", encoding="utf-8") as errors:
+        async with Client(stdio_client(command, errlog=errors)) as client:
+            listed = await client.list_tools()
+            yield Tools(client, {tool.name: tool for tool in listed.tools})
