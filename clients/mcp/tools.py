@@ -8,6 +8,7 @@ from pydantic import Field
 from clients.mcp.call import ADDS, ENDS, Call
 from clients.operations import Operations
 from clients.repository_path import whole_path
+from septet.contracts.decisions import RetryCall
 from septet.contracts.names import Step
 from septet.contracts.order import Id, WorkOrderInput
 from septet.contracts.replies import (
@@ -142,7 +143,7 @@ class Retry(_OfTask):
 
     async def answer(self, operations: Operations) -> TaskReply:
         """Go on."""
-        return await operations.retry(self.id, self.from_step)
+        return await operations.retry(self.id, RetryCall(from_step=self.from_step))
 
 
 class Rescues(Call):
