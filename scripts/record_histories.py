@@ -1,44 +1,59 @@
-"""Record the histories that tests/replay/histories/<this version> lacks, on a real server with doubled activities.
+"""Record the histories that tests/replay lacks of this version, on a real server with doubled activities.
 
-A history that is there is kept, whatever its version: it stands for the work orders that this version began, and
-every later one must replay it.
+Those of work orders lie in histories/<version>, those of the janitor's passes in janitor/<version>. A history that
+is there is kept, whatever its version: it stands for what this version began, and every later one must replay it.
 """
 
 import asyncio
 import json
 import sys
+from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from temporalio.client import WorkflowHistory
+
+HistoryOf = Callable[[str], Awaitable[WorkflowHistory]]
 ROOT = Path(__file__).resolve().parent.parent
-HISTORIES = ROOT / "tests" / "replay" / "histories" / version("septet")
+REPLAY = ROOT / "tests" / "replay"
 
 
 async def record() -> None:
     """Record what is missing, and say what was recorded."""
     from fakes.histories import TOLD, history_of
+    from fakes.janitor_histories import PASSES, history_of_pass
     from temporalio.contrib.pydantic import pydantic_data_converter
     from temporalio.testing import WorkflowEnvironment
 
     from workers.preflight import register_search_attributes
     from workers.server import temporal_program
 
-    missing = [name for name in TOLD if not (HISTORIES / f"{name}.json").exists()]
     server = await WorkflowEnvironment.start_local(
         data_converter=pydantic_data_converter,
         dev_server_existing_path=str(temporal_program()),
         identity="recorder",
     )
-    HISTORIES.mkdir(parents=True, exist_ok=True)
     async with server:
         await register_search_attributes(server.client)
-        for name in missing:
-            history = await history_of(server.client, name)
-            whole = json.loads(history.to_json(), object_hook=_without_places)
-            (HISTORIES / f"{name}.json").write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
-            print(f"recorded {name}: {len(history.events)} events")
-    print(f"{len(TOLD) - len(missing)} histories were there before.")
+        await _record(REPLAY / "histories", TOLD, partial(history_of, server.client))
+        await _record(REPLAY / "janitor", PASSES, partial(history_of_pass, server.client))
+
+
+async def _record(root: Path, names: Iterable[str], history_of: HistoryOf) -> None:
+    """Record the histories of these names that this version's folder lacks."""
+    folder = root / version("septet")
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        path = folder / f"{name}.json"
+        if path.exists():
+            print(f"{root.name}/{name} was there before.")
+            continue
+        history = await history_of(name)
+        whole = json.loads(history.to_json(), object_hook=_without_places)
+        path.write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
+        print(f"recorded {root.name}/{name}: {len(history.events)} events")
 
 
 def _without_places(part: dict[str, Any]) -> dict[str, Any]:
