@@ -1,5 +1,10 @@
 """The schedule of a host's janitor."""
 
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
@@ -13,6 +18,9 @@ from temporalio.client import (
     ScheduleOverlapPolicy,
     SchedulePolicy,
     ScheduleSpec,
+    ScheduleState,
+    ScheduleUpdate,
+    ScheduleUpdateInput,
 )
 from temporalio.service import RPCError
 
@@ -21,6 +29,8 @@ from workflows.janitor import Janitor
 
 _EVERY: Final = timedelta(hours=6)
 _JITTER: Final = timedelta(minutes=30)
+PASSES: Final = 28
+"""In a week. A host whose workers are away for longer is scheduled anew when one starts."""
 
 _log = structlog.get_logger()
 
@@ -30,10 +40,32 @@ def schedule_id(host_id: str) -> str:
     return f"septet-janitor-{host_id}"
 
 
-async def schedule_janitor(client: Client, settings: Settings, host_id: str, host_queue: str) -> None:
-    """Have a host swept every few hours; a schedule that is there stays as somebody may have changed it.
+@asynccontextmanager
+async def scheduling_janitor(
+    client: Client, settings: Settings, host_id: str, host_queue: str
+) -> AsyncIterator[None]:
+    """Have a host swept every few hours for as long as the block lasts, and for a week after it."""
+    await schedule_janitor(client, settings, host_id, host_queue)
 
-    A server that refuses takes nothing but the sweeping.
+    async def renew() -> None:
+        while True:
+            await asyncio.sleep(_EVERY.total_seconds())
+            await schedule_janitor(client, settings, host_id, host_queue)
+
+    task = asyncio.create_task(renew())
+    try:
+        yield
+    finally:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
+
+async def schedule_janitor(client: Client, settings: Settings, host_id: str, host_queue: str) -> None:
+    """Have a host swept every few hours for a week from now on, unless that is renewed.
+
+    So the schedule of a host that is gone runs out, and Temporal removes it. What somebody has changed in one that
+    is there stays. A server that refuses takes nothing but the sweeping.
     """
     schedule = Schedule(
         action=ScheduleActionStartWorkflow(
@@ -45,10 +77,25 @@ async def schedule_janitor(client: Client, settings: Settings, host_id: str, hos
         ),
         spec=ScheduleSpec(intervals=[ScheduleIntervalSpec(every=_EVERY)], jitter=_JITTER),
         policy=SchedulePolicy(overlap=ScheduleOverlapPolicy.SKIP),
+        state=ScheduleState(limited_actions=True, remaining_actions=PASSES),
     )
     try:
         await client.create_schedule(schedule_id(host_id), schedule)
     except ScheduleAlreadyRunningError:
-        return
+        await _renew(client, host_id)
     except RPCError as error:
         _log.warning("janitor_not_scheduled", host=host_id, error=error.message)
+
+
+async def _renew(client: Client, host_id: str) -> None:
+    """Let a schedule go on for another week."""
+
+    def renewed(found: ScheduleUpdateInput) -> ScheduleUpdate:
+        schedule = found.description.schedule
+        state = replace(schedule.state, limited_actions=True, remaining_actions=PASSES)
+        return ScheduleUpdate(replace(schedule, state=state))
+
+    try:
+        await client.get_schedule_handle(schedule_id(host_id)).update(renewed)
+    except RPCError as error:
+        _log.warning("janitor_not_renewed", host=host_id, error=error.message)

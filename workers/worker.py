@@ -9,7 +9,7 @@ from temporalio.client import Client
 from temporalio.worker import Worker
 
 from septet.settings import Settings
-from workers.janitor import schedule_janitor
+from workers.janitor import scheduling_janitor
 from workers.registry import Parts, parts_of
 from workers.strays import looking_after_strays
 from workers.takeover import taking_over
@@ -82,5 +82,5 @@ async def running_worker(client: Client, settings: Settings, *, sole: bool = Fal
             )
         )
         await stack.enter_async_context(taking_work_orders(client, settings, sole=sole))
-        await schedule_janitor(client, settings, parts.host_id, parts.host_queue)
+        await stack.enter_async_context(scheduling_janitor(client, settings, parts.host_id, parts.host_queue))
         yield parts

@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 from fakes.repositories import Origin, make_origin
 from fakes.step_lab import settings_of
-from temporalio.client import Client
+from temporalio.client import Client, ScheduleUpdate, ScheduleUpdateInput
 from temporalio.testing import ActivityEnvironment
 from temporalio.worker import Worker
 
@@ -19,7 +19,7 @@ from activities.workspaces import Workspaces
 from septet.contracts.steps import OpenWorkspace
 from septet.janitor.terms import Swept
 from septet.settings import Settings
-from workers.janitor import schedule_id, schedule_janitor
+from workers.janitor import PASSES, schedule_id, schedule_janitor
 from workers.registry import Parts, parts_of
 from workflows.janitor import Janitor
 
@@ -98,7 +98,7 @@ async def test_a_clock_that_jumped_removes_nothing(client: Client, host: Parts, 
 
 
 async def test_the_schedule_of_a_host_is_made_once(client: Client, host: Parts, origin: Origin) -> None:
-    """A second worker of the host, and one that is started again, leave the schedule as it is; a trigger sweeps."""
+    """A second worker of the host, and one that is started again, make no other schedule; a trigger sweeps."""
     settings = host.host.settings
     for _ in (1, 2):
         await schedule_janitor(client, settings, host.host_id, host.host_queue)
@@ -112,4 +112,25 @@ async def test_the_schedule_of_a_host_is_made_once(client: Client, host: Parts, 
             action = (await handle.describe()).info.recent_actions[0].action
             told: Swept = await client.get_workflow_handle(action.workflow_id, result_type=Swept).result()  # type: ignore[attr-defined]
     assert told.host == host.host_id
+    await handle.delete()
+
+
+async def test_the_schedule_of_a_host_runs_out_unless_it_is_renewed(client: Client, host: Parts) -> None:
+    """A host that is gone leaves nothing that starts passes for ever; one that lives takes no person's word back."""
+    settings = host.host.settings
+    await schedule_janitor(client, settings, host.host_id, host.host_queue)
+    handle = client.get_schedule_handle(schedule_id(host.host_id))
+    made = (await handle.describe()).schedule.state
+    assert (made.limited_actions, made.remaining_actions) == (True, PASSES)
+
+    def by_a_person(found: ScheduleUpdateInput) -> ScheduleUpdate:
+        found.description.schedule.state.remaining_actions = 1
+        found.description.schedule.state.limited_actions = True
+        return ScheduleUpdate(found.description.schedule)
+
+    await handle.update(by_a_person)
+    await handle.pause(note="not now")
+    await schedule_janitor(client, settings, host.host_id, host.host_queue)
+    renewed = (await handle.describe()).schedule.state
+    assert (renewed.remaining_actions, renewed.paused, renewed.note) == (PASSES, True, "not now")
     await handle.delete()
