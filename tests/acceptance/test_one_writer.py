@@ -40,6 +40,22 @@ def test_a_worker_that_was_stopped_for_too_long_wakes_and_commits_nothing(host: 
     assert "late.txt" not in git(origin.bare, "ls-tree", "-r", "--name-only", task["branch_name"])
 
 
+def test_a_stopped_worker_is_not_waited_for_where_the_host_has_another(host: Host, origin: Origin) -> None:
+    """The other one adopts its agent long before the time-out of its heartbeats."""
+    go = host.scenario("wo-stopped", classify_issue={"waits": True})
+    with host.worker() as first:
+        host.start(origin, "wo-stopped", timeouts={"heartbeat_seconds": 600})
+        host.run_of("wo-stopped", "1-classify_issue-1")
+        with host.worker():
+            with stopped(first):
+                until(lambda: len(host.attempts("wo-stopped")) > 1)
+                go.touch()
+                until((host.septet.state / "runs" / "wo-stopped" / "1-classify_issue-1" / "exit.json").exists)
+            task = host.septet.closed("wo-stopped")
+    assert (task["status"], task["steps"][0]["recovered_by"]) == ("completed", "adopt")
+    assert host.septet.runs("wo-stopped") == ONCE
+
+
 def test_a_terminated_work_order_ends_its_agent(host: Host, origin: Origin) -> None:
     """Terminated while its agent works, it has no agent and a rescue a moment later, and no step follows."""
     host.scenario("wo-terminated", classify_issue={"waits": True, "edits": {"half.txt": "half done\n"}})
