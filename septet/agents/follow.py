@@ -5,7 +5,7 @@ import os
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from septet.agents import endings
@@ -52,12 +52,21 @@ class Reading:
     def outcome(self, end: ExitRecord) -> Outcome:
         """Read the rest and return what the run came to."""
         self.catch_up()
-        return self.dialect.outcome(end, self._end_of_stderr())
+        outcome = self.dialect.outcome(end, self._end_of_stderr())
+        return replace(outcome, session_id=self._session(outcome.session_id))
 
     def progress(self) -> Progress:
         """Return how far the agent is."""
         seen = self.dialect.seen
-        return Progress(self.run, seen.session_id, seen.last_event, seen.tokens, seen.turns, self.epoch)
+        session_id = self._session(seen.session_id)
+        return Progress(self.run, session_id, seen.last_event, seen.tokens, seen.turns, self.epoch)
+
+    def _session(self, told: str | None) -> str | None:
+        """Return the session, also of a CLI that was given its id and tells it in its last event only."""
+        record = self.run.record
+        if told is not None or record is None or not self.dialect.seen.last_event:
+            return told
+        return record.session_id
 
     def _end_of_stderr(self) -> str:
         with suppress(FileNotFoundError), self.run.stderr.open("rb") as log:

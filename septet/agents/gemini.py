@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -41,6 +41,11 @@ _STATUS_OF_WORDS: Final = (
 """What says more than the status does: 400 is sent for a wrong key and for a long context too."""
 _NOT_OFFERED: Final = frozenset({"tool_not_registered", "policy_violation"})
 """Errors of tools that the mode withholds; in the mode that offers all, a name that the model made up."""
+_LOGIN_NOT_CHOSEN: Final = "Invalid auth method selected"
+_CHOOSE_LOGIN: Final = (
+    'Write security.auth.selectedType "gemini-api-key" into ~/.gemini/settings.json, then `septet retry`.'
+)
+"""With an address in GOOGLE_GEMINI_BASE_URL it takes `gateway` by itself, which it then refuses."""
 _LOOP: Final = "Loop detected"
 _EMPTY: Final = "empty response"
 _NO_KEY: Final = 41
@@ -262,7 +267,8 @@ class GeminiStream(LineStream[_Event]):
     def _take_exit_code(self, code: int, stderr: str) -> None:
         words = stderr.strip()[-600:]
         if code == _NO_KEY:
-            self.facts.failure = api_error(401, words)
+            ending = api_error(401, words)
+            self.facts.failure = replace(ending, remedy=_CHOOSE_LOGIN) if _LOGIN_NOT_CHOSEN in words else ending
         elif code == _TURN_LIMIT:
             remedy = "Allow more turns (`model.maxSessionTurns` in its settings), then `septet retry`."
             self.facts.failure = Ending("limit", "turns", words or "The agent reached its limit of turns.", remedy)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from fakes.model_day import Day, day_of
+from fakes.model_day import CLIS, Day, day_of
 from fakes.model_stub import Model, serving
 
 from clients.work_orders import WorkOrders
@@ -28,7 +28,6 @@ from workers.connection import connect
 from workers.server import Ports, embedded_server, free_port
 from workers.worker import running_worker
 
-CLIS: Final = ("claude", "codex", "gemini", "copilot", "opencode")
 _AGENTS: Final = Path(__file__).parents[2] / "scripts" / "agents"
 
 collect_ignore_glob = [] if os.environ.get("SEPTET_AGENTS_CACHE") else ["test_*.py"]
@@ -77,6 +76,7 @@ async def _begun(day: Day) -> AsyncIterator[WorkOrders]:
         settings = Settings(
             state_dir=day.root / "state",
             agent=day.cli,
+            sandbox=day.sandbox,
             sandboxed=True,
             environ=day.environment(address),
             log_level="error",

@@ -7,12 +7,14 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 import pytest
-from fakes.agent_lab import agent_of, carriers, mark_of
-from fakes.model_day import BRANCH, Day
+from fakes.agent_lab import agent_of, carriers, mark_of, naming
+from fakes.model_day import BRANCH, CLIS, Day
 from fakes.model_stub import Fault
 
 from clients.work_orders import WorkOrders
+from septet.agents.endings import AFTER_RESULT
 from septet.agents.registry import adapter_for
+from septet.contracts.names import SandboxChoice
 from septet.git.engine import Git
 
 pytestmark = pytest.mark.timeout(600)
@@ -32,6 +34,7 @@ async def test_issue_becomes_a_pull_request(day: Day, begun: Begun) -> None:
     assert b"quantity >= BULK_QUANTITY" in git.run("show", f"{BRANCH}:shop/pricing.py")
     assert all(step.session_id for step in task.steps)
     assert all(len(day.runs_of(step.step)) == 1 for step in task.steps)
+    assert {run.record.sandbox for run in day.runs.of(day.order_id) if run.record} == {"bwrap"}
     if day.cli != "copilot":
         assert task.usage.input_tokens >= 7 * 800
 
@@ -117,14 +120,43 @@ async def test_model_that_hangs_costs_no_session(day: Day, begun: Begun) -> None
     assert (second.record.because, second.record.resumed_from) == ("limit", step.session_id)
 
 
-async def test_process_that_a_tool_leaves_ends_with_its_step(day: Day, begun: Begun, tmp_path: Path) -> None:
-    """What a tool starts in the background, in a session of its own, is gone when the step is done."""
-    told = tmp_path / "pid"
-    leave = f"setsid nohup sleep 600 >/dev/null 2>&1 & echo $! > {told}; sleep 0.2"
+@pytest.mark.parametrize("cli", ["claude", "gemini"], indirect=True)
+async def test_cli_that_goes_on_after_its_result_is_ended(day: Day, begun: Begun, tmp_path: Path) -> None:
+    """Its result counts; after a time of grace the CLI and what it waits for are ended."""
+    mark, day.home, day.idle_seconds = tmp_path / "at-its-end", tmp_path / "home", 120.0
+    day.home.mkdir()
+    day.at_its_end = f"touch {mark}; exec tail -f {mark}"
+    async with begun(day) as orders:
+        await day.start(orders)
+        step = await day.done(orders, "classify_issue")
+        run = day.runs_of("classify_issue")[0]
+    assert (step.output, step.recovered_by, mark.exists()) == ("/bug", None, True)
+    end = run.exit()
+    assert end is not None
+    assert (end.cause, end.why) == ("ended", AFTER_RESULT)
+    assert carriers(mark_of(run)) == naming(mark) == []
+
+
+@pytest.mark.parametrize(
+    ("cli", "sandbox"),
+    [*((cli, "bwrap") for cli in CLIS), ("claude", "none"), ("opencode", "none")],
+    indirect=["cli"],
+)
+async def test_process_that_a_tool_leaves_ends_with_its_step(
+    day: Day, sandbox: SandboxChoice, begun: Begun, tmp_path: Path
+) -> None:
+    """What a tool starts in the background, in a session of its own, is gone when the step is done.
+
+    Without a sandbox as well, also where the CLI itself would leave it.
+    """
+    day.sandbox, log = sandbox, tmp_path / "log"
+    leave = f"touch {log}; setsid nohup tail -f {log} >/dev/null 2>&1 & sleep 0.2"
+    leave += f"; jobs -r | grep -q tail && echo lives >> {log}"
     day.does("build_plan", leave, *day.model.parts["build_plan"].commands)
     async with begun(day) as orders:
         await day.start(orders)
         await day.done(orders, "build_plan")
         run = day.runs_of("build_plan")[0]
-    assert told.exists()
-    assert carriers(mark_of(run)) == []
+    assert run.record is not None
+    assert (run.record.sandbox, log.read_text(encoding="utf-8")) == (sandbox, "lives\n")
+    assert carriers(mark_of(run)) == naming(log) == []

@@ -126,6 +126,12 @@ def carriers(mark: str) -> list[int]:
     return found
 
 
+def naming(path: Path) -> list[int]:
+    """Return the living processes whose command line names a file."""
+    found = psutil.process_iter(["cmdline"])
+    return [process.pid for process in found if any(str(path) in word for word in process.info["cmdline"] or ())]
+
+
 def mark_of(run: Run) -> str:
     """Return the mark that a run's processes carry."""
     assert run.record is not None

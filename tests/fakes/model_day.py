@@ -15,10 +15,12 @@ from fakes.model_stub import Fault, Model, Part
 from clients.work_orders import WorkOrders
 from septet.agents.runs import Run, Runs
 from septet.contracts.limits import Timeouts
+from septet.contracts.names import SandboxChoice
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.task import Task, TaskStep
 from septet.sample.sample import Sample
 
+CLIS: Final = ("claude", "codex", "gemini", "copilot", "opencode")
 ORDER_ID: Final = "wo-real"
 PLAN: Final = "specs/issue-1-plan.md"
 BRANCH: Final = f"bug-issue-1-{ORDER_ID}-discount-from-ten"
@@ -26,6 +28,8 @@ MODELS: Final = {"gemini": "gemini-2.5-pro", "codex": "gpt-5.4"}
 _IDLE_SECONDS: Final = {"claude": 8.0, "codex": 8.0, "copilot": 20.0, "gemini": 20.0, "opencode": 45.0}
 """Longer than the silence of each CLI's start on a busy machine."""
 _PATIENCE_SECONDS: Final = 240.0
+_SETTINGS: Final = {"claude": ".claude/settings.json", "gemini": ".gemini/settings.json"}
+"""Below the home, where those CLIs look for hooks that can."""
 _CODEX: Final = """\
 model_provider = "stub"
 model = "gpt-5.4"
@@ -52,6 +56,11 @@ class Day:
     programs: Mapping[str, str]
     model: Model
     order_id: str = ORDER_ID
+    sandbox: SandboxChoice = "bwrap"
+    idle_seconds: float = 0.0
+    """0: what suits the CLI."""
+    at_its_end: str = ""
+    """A command for the shell that the CLI runs after its result, by a hook of its user's; not all of them can."""
     _seen: tuple[Sample, Runs] | None = None
     began: float = field(default_factory=time.monotonic)
 
@@ -86,7 +95,8 @@ class Day:
 
     async def start(self, orders: WorkOrders) -> None:
         """Start the work order."""
-        timeouts = Timeouts(wall_seconds=300, idle_seconds=_IDLE_SECONDS[self.cli], turns=50)
+        idle_seconds = self.idle_seconds or _IDLE_SECONDS[self.cli]
+        timeouts = Timeouts(wall_seconds=300, idle_seconds=idle_seconds, turns=50)
         order = WorkOrderInput(
             repository=str(self.sample.origin),
             issue=self.sample.issue,
@@ -126,12 +136,24 @@ class Day:
             "LANG": "C.UTF-8",
             **self.programs,
         }
-        return env | _POINTED[self.cli](address, self.home)
+        env |= _POINTED[self.cli](address, self.home)
+        if self.at_its_end:
+            _hook(self.home / _SETTINGS[self.cli], self.at_its_end)
+        return env
 
 
 def day_of(cli: str, programs: Mapping[str, str], home: Path, root: Path) -> Day:
     """Return a day on which all goes well."""
     return Day(cli, root, home, programs, Model(_parts()))
+
+
+def _hook(settings: Path, command: str) -> None:
+    """Let the CLI run a command when a session ends, for as long as that takes."""
+    said = json.loads(settings.read_text(encoding="utf-8")) if settings.exists() else {}
+    hook = {"type": "command", "command": command, "timeout": 600_000}
+    settings.parent.mkdir(exist_ok=True)
+    hooks = {"SessionEnd": [{"matcher": "*", "hooks": [hook]}]}
+    settings.write_text(json.dumps({**said, "hooks": hooks}), encoding="utf-8")
 
 
 def _parts() -> dict[str, Part]:

@@ -412,6 +412,23 @@ async def test_the_turn_limit_is_held_and_the_session_resumed_once(lab: Lab) -> 
     assert last.outcome.session_id is not None
 
 
+async def test_a_session_that_was_never_told_is_resumed_by_the_id_that_was_given(lab: Lab) -> None:
+    """A CLI may tell its session in its last event only; one that hangs before it goes on in that session."""
+    lab.agent("""
+        if resumed:
+            result("done")
+        else:
+            say('{"type":"system","subtype":"status"}')
+            time.sleep(300)
+    """)
+    carried = await lab.carry_out(lab.request(limits=Timeouts(idle_seconds=1.0)))
+    first = lab.means.runs.of("wo-1")[0].record
+    assert (carried.outcome.text, lab.journal) == ("done", ["start new", "start resume"])
+    assert first is not None
+    assert carried.outcome.session_id == first.session_id
+    assert {told.session_id for told in lab.progress if told.last_event} == {first.session_id}
+
+
 async def test_a_cli_that_goes_on_after_its_result_is_ended_after_a_grace(lab: Lab) -> None:
     """The result stands, although the CLI did not end by itself."""
     lab.agent("init(); result('done'); time.sleep(300)")

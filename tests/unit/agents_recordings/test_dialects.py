@@ -242,6 +242,13 @@ def test_gemini_exit_codes_tell_where_its_stream_does_not(code: int, ended: str,
     assert (outcome.ended, outcome.kind) == (ended, kind)
 
 
+def test_gemini_without_a_chosen_login_says_how_to_choose_one() -> None:
+    """With an address of its own for the model API it does not take the key that is in its environment."""
+    outcome = read("gemini", end=ExitRecord("exited", exit_code=41), stderr="Invalid auth method selected.\n")
+    assert (outcome.kind, outcome.retryable) == ("authentication", False)
+    assert 'security.auth.selectedType "gemini-api-key"' in outcome.remedy
+
+
 def test_gemini_error_event_without_more_is_an_api_error() -> None:
     """What the error event said is the message."""
     events = ({"type": "error", "severity": "error", "message": "odd"}, {"type": "result", "status": "error"})
