@@ -24,8 +24,10 @@ from bench.stream import TARGETS, recording
 from septet.agents.adapter import Host, Turn
 from septet.agents.ladder import carry_out
 from septet.agents.launch import Means, Request
+from septet.agents.lease import Lease
 from septet.agents.registry import adapter_for
 from septet.agents.runs import RunKey, Runs
+from septet.agents.sandbox import Sandbox, find_sandbox
 from septet.agents.supervisors import Supervisors
 from septet.contracts.limits import Timeouts
 from septet.git.engine import Git
@@ -46,6 +48,8 @@ class Turns:
     """Empty where it is not installed."""
     printed: list[float] = field(default_factory=list)
     """Of a program that prints what the CLI printed: next to nothing but the engine's share."""
+    sandbox: str = "none"
+    """What both ran in."""
 
 
 @dataclass(slots=True)
@@ -55,11 +59,13 @@ class Bench:
     folder: Path
     supervisors: Supervisors
     worktree: Path
+    sandbox: Sandbox
     _numbers: Iterator[int] = field(default_factory=lambda: count(1))
 
     def seconds(self, cli: str, host: Host) -> float:
         """Carry out one turn of a new work order, from the request to the outcome."""
         order_id = f"turn-{next(self._numbers)}"
+        runs = Runs(self.folder / "runs")
         request = Request(
             key=RunKey(order_id, "run", "1"),
             order_id=order_id,
@@ -68,7 +74,7 @@ class Bench:
             adapter=adapter_for(cli),
             turn=Turn(prompt=_PROMPT, worktree=self.worktree, tools="read", model=MODELS.get(cli)),
             limits=_LIMITS,
-            means=Means(Runs(self.folder / "runs"), self.supervisors, host, _ORPHAN_SECONDS),
+            means=Means(runs, self.supervisors, host, _ORPHAN_SECONDS, sandbox=self.sandbox),
         )
         begin = time.perf_counter()
         asyncio.run(_carried_out(request))
@@ -88,7 +94,7 @@ def _turns(bench: Bench, cli: str, programs: dict[str, str], address: str, times
     environ = day_of(cli, programs, home, bench.folder).environment(address)
     found = Settings(state_dir=bench.folder, environ=environ).agent_programs
     printing = Host(environ, {cli: str(_printing(cli, home))}, sandboxed=True)
-    turns = Turns(printed=[bench.seconds(cli, printing) for _ in range(times + 1)][1:])
+    turns = Turns([], [bench.seconds(cli, printing) for _ in range(times + 1)][1:], bench.sandbox.kind)
     if cli in found:
         real = Host(environ, found, sandboxed=True)
         turns.real.extend([bench.seconds(cli, real) for _ in range(times + 1)][1:])
@@ -99,7 +105,8 @@ async def _carried_out(request: Request) -> None:
     async def nothing() -> None:
         """Leave the worktree as it is: nobody works in it."""
 
-    await carry_out(request, on_progress=lambda _: None, before_rerun=nothing)
+    lease = Lease.take(request.means.runs, request.key)
+    await carry_out(request, lease=lease, on_progress=lambda _: None, before_rerun=nothing)
 
 
 @contextmanager
@@ -107,11 +114,12 @@ def _bench() -> Iterator[Bench]:
     with scratch() as folder:
         worktree = folder / "worktree"
         worktree.mkdir()
-        Git(worktree / ".git", worktree, env=Settings(state_dir=folder).git_env).run("init", "--quiet")
+        git_env = Settings(state_dir=folder).git_env
+        Git(worktree / ".git", worktree, env=git_env).run("init", "--quiet")
         supervisors = Supervisors()
         supervisors.prepare()
         try:
-            yield Bench(folder, supervisors, worktree)
+            yield Bench(folder, supervisors, worktree, find_sandbox("auto", git_env))
         finally:
             supervisors.close()
 

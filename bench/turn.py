@@ -8,6 +8,7 @@ import sys
 from bench.figure import Figure, median
 from bench.machine import ROOT
 from bench.pace import Pace
+from septet.agents.registry import adapter_for
 
 _AGENTS = ROOT / "scripts" / "agents"
 _BESIDE = "a program that prints a recorded stream"
@@ -19,15 +20,16 @@ def measure(pace: Pace) -> list[Figure]:
     turning = [sys.executable, str(_AGENTS), "run", sys.executable, "-m", "bench.real_turns", str(times)]
     environ = {**os.environ, "PYTHONPATH": str(ROOT / "tests")}
     told = subprocess.run(turning, cwd=ROOT, env=environ, stdout=subprocess.PIPE, check=True).stdout
-    return [figure_of(cli, turns["real"], turns["printed"]) for cli, turns in json.loads(told).items()]
+    return [figure_of(cli, **turns) for cli, turns in json.loads(told).items()]
 
 
-def figure_of(cli: str, real: list[float], printed: list[float]) -> Figure:
+def figure_of(cli: str, real: list[float], printed: list[float], sandbox: str) -> Figure:
     """Return the figure of a CLI of whose turns these are the seconds; without any it is not installed."""
     share = median(printed) * 1000
     if not real:
         return Figure(
             cli, None, "ms", baseline=share, beside=_BESIDE, note=f"not installed: scripts/agents install {cli}"
         )
-    note = f"p50 of {len(real)}, with a model on loopback"
+    confined = "unconfined" if sandbox == "none" else f"in {sandbox}"
+    note = f"p50 of {len(real)}, {adapter_for(cli).capabilities.tested_version}, {confined}, a model on loopback"
     return Figure(cli, median(real) * 1000, "ms", baseline=share, beside=_BESIDE, note=note)

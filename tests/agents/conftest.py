@@ -77,7 +77,7 @@ async def _begun(day: Day) -> AsyncIterator[WorkOrders]:
             state_dir=day.root / "state",
             agent=day.cli,
             sandbox=day.sandbox,
-            sandboxed=True,
+            sandboxed=day.sandboxed,
             environ=day.environment(address),
             log_level="error",
         )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from fakes.agent_lab import agent_of, carriers, mark_of, naming
-from fakes.model_day import BRANCH, CLIS, Day
+from fakes.model_day import BRANCH, CLIS, PLAN, Day
 from fakes.model_stub import Fault
 
 from clients.work_orders import WorkOrders
@@ -37,6 +37,20 @@ async def test_issue_becomes_a_pull_request(day: Day, begun: Begun) -> None:
     assert {run.record.sandbox for run in day.runs.of(day.order_id) if run.record} == {"bwrap"}
     if day.cli != "copilot":
         assert task.usage.input_tokens >= 7 * 800
+
+
+@pytest.mark.parametrize("cli", ["codex"], indirect=True)
+async def test_clis_own_sandbox_works_inside(day: Day, begun: Begun) -> None:
+    """In it the worktree can be written and its `.git` cannot: the engine commits."""
+    day.sandboxed = False
+    locked = f"touch .git/mine 2>/dev/null || echo locked >> {PLAN}"
+    day.does("build_plan", *day.model.parts["build_plan"].commands, locked)
+    async with begun(day) as orders:
+        await day.start(orders)
+        task = await orders.wait(day.order_id)
+    assert (task.status, task.error) == ("completed", None)
+    git = Git(day.sample.origin, env={"PATH": os.environ["PATH"]})
+    assert git.run("show", f"{BRANCH}:{PLAN}").endswith(b"locked\n")
 
 
 async def test_answer_that_is_prose_is_mended_by_the_finalizer(day: Day, begun: Begun) -> None:

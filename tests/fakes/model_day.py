@@ -57,6 +57,8 @@ class Day:
     model: Model
     order_id: str = ORDER_ID
     sandbox: SandboxChoice = "bwrap"
+    sandboxed: bool = True
+    """What `SEPTET_SANDBOXED` says: CLIs leave the sandboxes of their own off."""
     idle_seconds: float = 0.0
     """0: what suits the CLI."""
     at_its_end: str = ""

@@ -12,14 +12,15 @@ from bench.turn import figure_of
 
 def test_a_turn_stands_beside_the_engines_share() -> None:
     """The figure is the median of the real turns, in milliseconds, and its baseline that of the printed ones."""
-    figure = figure_of("codex", [0.3, 0.2, 0.9], [0.02, 0.01, 0.015])
+    figure = figure_of("codex", [0.3, 0.2, 0.9], [0.02, 0.01, 0.015], "bwrap")
     assert (figure.value, figure.baseline, figure.ratio) == (300.0, 15.0, 20.0)
     assert figure.passed is None
+    assert figure.note == "p50 of 3, 0.169.0, in bwrap, a model on loopback"
 
 
 def test_a_cli_that_is_not_installed_is_named_in_the_table() -> None:
     """Its line says that it is not installed and how it would be; it has no value, no ratio and no verdict."""
-    figure = figure_of("codex", [], [0.02])
+    figure = figure_of("codex", [], [0.02], "none")
     out = io.StringIO()
     Console(file=out, width=160).print(table({"turn": [figure]}, "A title"))
     assert "turn: codex" in out.getvalue()
