@@ -1,4 +1,4 @@
-"""What a work order waits for, by the activities that its server has pending."""
+"""What a work order waits for: a person's word, or one of the activities that its server has pending."""
 
 from typing import Final
 
@@ -6,14 +6,21 @@ from temporalio.api.enums.v1 import PendingActivityState
 from temporalio.api.workflow.v1 import PendingActivityInfo
 from temporalio.client import WorkflowExecutionDescription
 
+from septet.contracts.names import Stage, Status
+from workflows.search_attributes import STAGE, STATUS
+
 _PAUSED: Final = "it is paused; `temporal activity unpause` lets it go on"
 _NOT_TAKEN: Final = "no worker of its host has had a slot for it yet"
 _ASKS_A_HOST: Final = "probe_host"
 """Not what the work waits for."""
+_PLAN: Final = "approve_plan: a person is to say `septet approve` or `septet reject`"
 
 
 def waiting_for(description: WorkflowExecutionDescription) -> str | None:
-    """Return the activity that waits and why, in the words of its last failure; `None` where none waits."""
+    """Return what waits and why: a plan, or an activity in the words of its last failure; else `None`."""
+    found = description.typed_search_attributes
+    if (found.get(STATUS), found.get(STAGE)) == (Status.WAITING, Stage.EXECUTING):
+        return _PLAN
     for pending in description.raw_description.pending_activities:
         why = _why(pending) if pending.activity_type.name != _ASKS_A_HOST else None
         if why is not None:

@@ -1,5 +1,6 @@
 """The only reader of the environment."""
 
+import getpass
 import os
 from collections.abc import Mapping
 from functools import cached_property
@@ -36,6 +37,14 @@ _FOR_GIT: Final = (
 MIB: Final = 1024 * 1024
 
 
+def _login() -> str:
+    """Return the login name of who runs this; an empty string where the system knows none."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return ""
+
+
 class Settings(BaseSettings):
     """What a worker or a client is told by its environment: `SEPTET_STATE_DIR` is `state_dir`, and so on."""
 
@@ -47,6 +56,8 @@ class Settings(BaseSettings):
     """The agent for work orders that name none."""
     model: str | None = None
     """The model for work orders that name none; the agent's own default when absent."""
+    user: Annotated[str, Field(max_length=200)] = Field(default_factory=_login)
+    """Who decides, in the histories of work orders; the user's login name when absent."""
     task_queue: str = "septet"
     """The queue of work orders; every host's own queue takes its name from it."""
     versioning: bool = True

@@ -183,7 +183,7 @@ class Story:
             lines.append(f"| … | {self.running.value} | running | | | | |")
         if self.unconfined:
             lines += ["", _UNCONFINED]
-        if task.status is Status.WAITING and task.stage is Stage.EXECUTING:
+        if task.waits_for_a_decision:
             lines += ["", _PLAN_WAITS.format(path=task.plan_path, sha256=task.plan_sha256, id=task.id)]
         if task.pr_url:
             lines += ["", f"Pull request: {task.pr_url}"]

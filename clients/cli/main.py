@@ -8,6 +8,8 @@ from typing import Annotated, Final, NoReturn
 
 import typer
 
+from clients.cli import asking, deciding
+from clients.cli.options import Address, Id, Json, Repo
 from clients.cli.reply import ExitCode, end_with_error
 from septet.contracts.names import SandboxChoice
 
@@ -28,13 +30,11 @@ app = typer.Typer(
 )
 rescue = typer.Typer(name="rescue", help="Get work back.", no_args_is_help=True, rich_markup_mode=None)
 issue = typer.Typer(name="issue", help="Issues of the local forge.", no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(asking.app)
+app.add_typer(deciding.app)
 app.add_typer(rescue)
 app.add_typer(issue)
 
-Json = Annotated[bool, typer.Option("--json", help="Answer with one JSON object on stdout.")]
-Address = Annotated[str | None, typer.Option(help="The Temporal server, as host:port.")]
-Id = Annotated[str, typer.Argument(metavar="ID", help="The work order, such as wo-42.")]
-Repo = Annotated[str, typer.Option("--repo", help="A path, or an address that git takes.")]
 SandboxOption = Annotated[
     SandboxChoice | None, typer.Option("--sandbox", help="What confines agents; SEPTET_SANDBOX, else auto.")
 ]
@@ -69,43 +69,6 @@ def demo(
     from clients.cli import demo as implementation
 
     implementation.demo(scenario=scenario, agent=agent, sandbox=sandbox, as_json=as_json)
-
-
-@app.command()
-def run(
-    repo: Repo,
-    issue_number: Annotated[
-        int | None, typer.Option("--issue", help="An issue of the repository's forge.")
-    ] = None,
-    issue_file: Annotated[
-        Path | None, typer.Option(help="A file with the issue: its first line is the title.")
-    ] = None,
-    title: Annotated[str | None, typer.Option(help="The issue's title.")] = None,
-    body: Annotated[str | None, typer.Option(help="The issue's body.")] = None,
-    agent: Annotated[str | None, typer.Option(help="The agent, such as claude.")] = None,
-    model: Annotated[str | None, typer.Option(help="The model to ask the agent for.")] = None,
-    base: Annotated[str | None, typer.Option(help="The branch to start from.")] = None,
-    order_id: Annotated[str | None, typer.Option("--id", help="The work order's id.")] = None,
-    draft: Annotated[bool, typer.Option("--draft", help="Open the pull request as a draft.")] = False,
-    step: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="STEP.KEY=VALUE", help="tools, model, wall_seconds, idle_seconds or turns of one step."
-        ),
-    ] = None,
-    wait: Annotated[bool, typer.Option("--wait", help="Wait for its end.")] = False,
-    address: Address = None,
-    as_json: Json = False,
-) -> None:
-    """Start a work order.
-
-    Example: septet run --repo https://github.com/o/r --issue 42 --wait --step implement_plan.model=opus
-    """
-    from clients.cli import orders
-
-    issue_text = orders.IssueText(issue_number, issue_file, title, body)
-    choice = {"agent": agent, "model": model, "base": base, "draft": draft, "steps": step}
-    orders.run(repo, issue_text, choice, order_id=order_id, wait=wait, address=address, as_json=as_json)
 
 
 @app.command()
@@ -160,34 +123,6 @@ def logs(
     from clients.cli import logs as implementation
 
     implementation.logs(order_id, follow=follow, raw=raw, address=address, as_json=as_json)
-
-
-@app.command()
-def cancel(order_id: Id, address: Address = None, as_json: Json = False) -> None:
-    """End a work order's agent and keep its work in a rescue.
-
-    Example: septet cancel wo-42
-    """
-    from clients.cli import orders
-
-    orders.cancel(order_id, address=address, as_json=as_json)
-
-
-@app.command()
-def retry(
-    order_id: Id,
-    from_step: Annotated[str | None, typer.Option("--from", help="An earlier step to go back to.")] = None,
-    wait: Annotated[bool, typer.Option("--wait", help="Wait for its end.")] = False,
-    address: Address = None,
-    as_json: Json = False,
-) -> None:
-    """Go on with a closed work order, at the step that failed.
-
-    Example: septet retry wo-42 --from implement_plan
-    """
-    from clients.cli import orders
-
-    orders.retry(order_id, from_step, wait=wait, address=address, as_json=as_json)
 
 
 @app.command("host-gone")

@@ -1,4 +1,4 @@
-"""Commands about work orders: start, look, cancel, go on."""
+"""Commands about work orders: start one, look at them."""
 
 import json
 import re
@@ -13,15 +13,20 @@ from clients.cli import tables
 from clients.cli.reply import Reply, reply
 from clients.operations import Operations, connected
 from clients.repository_path import whole_path
-from septet.contracts.decisions import RetryCall
-from septet.contracts.names import Status, Step
+from septet.contracts.names import Status
 from septet.contracts.order import TEXT_LIMIT_BYTES, WorkOrderInput
 from septet.contracts.replies import TaskReply
 from septet.errors import InvalidInputError, NotFoundError, SeptetError, UsageError
 from septet.settings import load_settings
 
 _NUMBER: Final = re.compile(r"(0|[1-9][0-9]*)(\.[0-9]+)?")
-_OPTION_OF: Final = {"repository": "--repo", "issue": "--issue", "description": "--body", "order_id": "--id"}
+_OPTION_OF: Final = {
+    "repository": "--repo",
+    "issue": "--issue",
+    "description": "--body",
+    "order_id": "--id",
+    "labels": "--label",
+}
 
 
 class WorkOrderFailedError(SeptetError):
@@ -69,9 +74,9 @@ def run(  # noqa: PLR0913 -- the options of the command, by name
     async def work(operations: Operations) -> Reply:
         steps = _step_settings(choice.get("steps") or ())
         order = _checked({"repository": whole_path(repo), **issue.fields(), **choice, "steps": steps})
-        return await _answer(operations, await operations.run(order, order_id), wait=wait)
+        return await answer_of(operations, await operations.run(order, order_id), wait=wait)
 
-    _with_operations(work, address=address, as_json=as_json)
+    with_operations(work, address=address, as_json=as_json)
 
 
 def show(order_id: str, *, address: str | None, as_json: bool) -> None:
@@ -83,7 +88,7 @@ def show(order_id: str, *, address: str | None, as_json: bool) -> None:
         running = await operations.orders.running_step(order_id) if runs else ""
         return Reply.of(detail, lambda: tables.show_task(detail.task, running, detail.waiting_for))
 
-    _with_operations(work, address=address, as_json=as_json)
+    with_operations(work, address=address, as_json=as_json)
 
 
 def steps(order_id: str, *, address: str | None, as_json: bool) -> None:
@@ -93,7 +98,7 @@ def steps(order_id: str, *, address: str | None, as_json: bool) -> None:
         answer = await operations.steps(order_id)
         return Reply.of(answer, lambda: tables.show_steps(answer.steps))
 
-    _with_operations(work, address=address, as_json=as_json)
+    with_operations(work, address=address, as_json=as_json)
 
 
 def board(project: str | None, *, address: str | None, as_json: bool) -> None:
@@ -103,39 +108,19 @@ def board(project: str | None, *, address: str | None, as_json: bool) -> None:
         answer = await operations.board(project)
         return Reply.of(answer, lambda: tables.show_board(answer.stages))
 
-    _with_operations(work, address=address, as_json=as_json)
+    with_operations(work, address=address, as_json=as_json)
 
 
-def cancel(order_id: str, *, address: str | None, as_json: bool) -> None:
-    """End a work order's agent and keep its work in a rescue."""
+def with_operations(work: Callable[[Operations], Awaitable[Reply]], *, address: str | None, as_json: bool) -> None:
+    """Do a command's work with the server of the settings, and answer."""
 
-    async def work(operations: Operations) -> Reply:
-        return await _answer(operations, await operations.cancel(order_id), wait=False)
-
-    _with_operations(work, address=address, as_json=as_json)
-
-
-def retry(order_id: str, from_step: str | None, *, wait: bool, address: str | None, as_json: bool) -> None:
-    """Go on with a closed work order."""
-
-    async def work(operations: Operations) -> Reply:
-        return await _answer(
-            operations, await operations.retry(order_id, RetryCall(from_step=_step(from_step))), wait=wait
-        )
-
-    _with_operations(work, address=address, as_json=as_json)
-
-
-def _with_operations(
-    work: Callable[[Operations], Awaitable[Reply]], *, address: str | None, as_json: bool
-) -> None:
     async def answered() -> Reply:
         return await work(await connected(load_settings(), address))
 
     reply(answered, as_json=as_json)
 
 
-async def _answer(operations: Operations, begun: TaskReply, *, wait: bool) -> Reply:
+async def answer_of(operations: Operations, begun: TaskReply, *, wait: bool) -> Reply:
     """Return a work order, after its end where that is waited for: then only a completed one is a success."""
     answer = TaskReply(task=await operations.orders.wait(begun.task.id)) if wait else begun
     task, failed = answer.task, None
@@ -170,7 +155,7 @@ def _checked(fields: Mapping[str, Any]) -> WorkOrderInput:
     except ValidationError as error:
         first = error.errors()[0]
         name = str(first["loc"][0]) if first["loc"] else ""
-        option = _OPTION_OF.get(name, f"--{name}" if name else "the input")
+        option = _OPTION_OF.get(name, f"--{name.replace('_', '-')}" if name else "the input")
         if name == "steps":
             option = f"--step {'.'.join(str(part) for part in first['loc'][1:] if part != '[key]')}"
         raise InvalidInputError(f"{option}: {first['msg']}.") from error
@@ -187,13 +172,3 @@ def _read_issue(path: Path) -> tuple[str, str]:
         raise InvalidInputError(f"--issue-file {path} is empty.", remedy="Its first line is the title.")
     title, _, body = text.partition("\n")
     return title.lstrip("# ").strip(), body.strip()
-
-
-def _step(name: str | None) -> Step | None:
-    if name is None:
-        return None
-    try:
-        return Step(name)
-    except ValueError as error:
-        remedy = f"The steps are {', '.join(Step)}."
-        raise UsageError(f"--from {name}: there is no such step.", remedy=remedy) from error

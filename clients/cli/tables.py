@@ -33,6 +33,12 @@ def show_task(task: Task, running: str = "", waits: str | None = None, *, with_e
         out.print(line, soft_wrap=True)
 
 
+def show_decision(task: Task, decided: str) -> None:
+    """Print what was decided about which plan, and the work order as it is then."""
+    show_task(task)
+    console().print(Text(f"{decided:<14}{task.plan_path}  SHA-256 {task.plan_sha256}"), soft_wrap=True)
+
+
 def show_steps(rows: Sequence[TaskStep]) -> None:
     """Print the steps alone."""
     console().print(steps_table(rows))
@@ -59,6 +65,8 @@ def _first_line(reason: str) -> str:
 def _task_lines(task: Task, *, with_error: bool) -> list[Text]:
     """Return what a work order came to: pull request, commit, rescues, error."""
     lines = []
+    if task.waits_for_a_decision:
+        lines.append(Text(f"plan          {task.plan_path}  SHA-256 {task.plan_sha256}"))
     if task.pr_url:
         lines.append(Text.assemble("pull request  ", (task.pr_url, "bold green")))
     if task.commit_sha:

@@ -90,3 +90,8 @@ class Task(Wire):
     def is_closed(self) -> bool:
         """Whether nothing happens to it any more by itself."""
         return self.status in {Status.COMPLETED, Status.FAILED, Status.CANCELLED}
+
+    @property
+    def waits_for_a_decision(self) -> bool:
+        """Whether it waits with its plan for a person's word."""
+        return self.status is Status.WAITING and self.stage is Stage.EXECUTING

@@ -1,0 +1,125 @@
+import json
+from typing import Any
+
+from fakes.repositories import Origin
+from fakes.septet_command import Septet, until
+
+
+def waits_with_a_plan(served: Septet, order: str, *, other_than: str | None = None) -> dict[str, Any]:
+    """Wait until a work order waits with a plan for a person, and return it."""
+
+    def found() -> dict[str, Any] | None:
+        answer = served("show", order, "--json").json
+        task: dict[str, Any] = answer["task"]
+        waits = task["status"] == "waiting" and task["plan_sha256"] != other_than
+        return answer if waits else None
+
+    return until(found)
+
+
+def test_a_created_work_order_waits_on_the_board_and_is_moved_on(served: Septet, origin: Origin) -> None:
+    """`create` starts nothing; a refused move is exit 5 with the list of what is allowed; triaged, it has its turn."""
+    made = served(
+        "create", "--repo", origin.bare, "--title", "Later", "--id", "wo-later", "--priority", "5", "--effort", "1",
+        "--project", "shop", "--label", "soon", "--json",
+    )  # fmt: skip
+    assert made.code == 0, made
+    task = made.json["task"]
+    assert (task["status"], task["stage"], task["score"], task["project"]) == ("pending", "collected", 7, "shop")
+    assert not (served.state / "runs" / "wo-later").exists()
+
+    refused = served("move", "wo-later", "review", "--json")
+    assert (refused.code, refused.error["type"]) == (5, "RefusedTransition")
+    assert refused.error["remedy"] == "From here it can move to: triaged, blocked, cancelled."
+    assert served("move", "wo-later", "upstairs", "--json").code == 2
+    assert served("move", "wo-nobody", "triaged", "--json").code == 3
+
+    held = served("move", "wo-later", "blocked", "--why", "the design is missing", "--json").json["task"]
+    assert (held["status"], held["stage"]) == ("pending", "blocked")
+    assert served("move", "wo-later", "triaged", "--json").code == 0
+    assert served.closed("wo-later")["status"] == "completed"
+    history = served("show", "wo-later", "--json").json["history"]
+    assert [(move["from"], move["to"]) for move in history] == [
+        ("", "collected"), ("collected", "blocked"), ("blocked", "triaged"), ("triaged", "executing"),
+        ("executing", "review"),
+    ]  # fmt: skip
+    assert (history[1]["why"], bool(history[1]["who"])) == ("the design is missing", True)
+
+
+def test_a_collected_work_order_is_cancelled(served: Septet, origin: Origin) -> None:
+    """`move ID cancelled` closes what only waited, and its history says why."""
+    made = served("create", "--repo", origin.bare, "--title", "Never", "--id", "wo-never", "--json")
+    assert made.code == 0, made
+    task = served("move", "wo-never", "cancelled", "--why", "nobody wants it", "--json").json["task"]
+    assert (task["status"], task["stage"]) == ("cancelled", "done")
+    assert served("show", "wo-never", "--json").json["history"][-1]["why"] == "nobody wants it"
+    assert "nowhere" in served("move", "wo-never", "executing", "--json").error["remedy"]
+
+
+def test_a_plan_waits_for_a_person(served: Septet, origin: Origin) -> None:
+    """With --approve-plan nothing follows the plan before it is approved; rejected, it is made again with the feedback."""
+    order = served.scenario(
+        "wo-plan",
+        {"steps": {"build_plan": [{}, {"edits": {"specs/wo-plan-planner-think-first.md": "# Another plan\n"}}]}},
+    )
+    run = ("run", "--repo", str(origin.bare), "--title", "Think first", "--id", order, "--approve-plan", "--json")
+    assert served(*run).code == 0
+    answer = waits_with_a_plan(served, order)
+    first = answer["task"]["plan_sha256"]
+    assert "septet approve" in answer["waiting_for"]
+    wrong = served("approve", order, "--plan", "0" * 64, "--json")
+    assert (wrong.code, first in wrong.error["remedy"]) == (5, True)
+    assert served("approve", order, "--plan", "yes", "--json").code == 2
+    assert "SHA-256 " + first in served("show", order).out
+
+    rejected = served("reject", order, "--feedback", "Write another one.", "--json")
+    assert rejected.code == 0, rejected
+    second = waits_with_a_plan(served, order, other_than=first)["task"]["plan_sha256"]
+    prompt = (served.state / "runs" / order / "2-build_plan-2" / "prompt.md").read_text(encoding="utf-8")
+    assert "Write another one." in prompt
+    assert not any("generate_branch" in name for name in served.runs(order))
+
+    approved = served("approve", order, "--plan", second, "--why", "short")
+    assert approved.code == 0, approved
+    assert f"SHA-256 {second}" in approved.out
+    assert served.closed(order)["status"] == "completed"
+    whys = [move["why"] for move in served("show", order, "--json").json["history"]]
+    assert "the plan is rejected: Write another one." in whys
+    assert "the plan is approved (short)" in whys
+    assert served("approve", order, "--json").code == 5
+
+
+def test_a_work_order_in_review_is_reworked(served: Septet, origin: Origin) -> None:
+    """`move ID executing --feedback` implements again with the person's words, and keeps the pull request."""
+    first = served("run", "--repo", origin.bare, "--title", "Do it", "--id", "wo-rework", "--wait", "--json")
+    moved = served("move", "wo-rework", "executing", "--feedback", "Say it louder.", "--json")
+    assert moved.code == 0, moved
+    again = served.closed("wo-rework")
+    assert (again["status"], again["pr_url"]) == ("completed", first.json["task"]["pr_url"])
+    prompt = (served.state / "runs" / "wo-rework" / "5-implement_plan-2" / "prompt.md").read_text(encoding="utf-8")
+    assert "Say it louder." in prompt
+    stages = [(move["from"], move["to"]) for move in served("show", "wo-rework", "--json").json["history"]]
+    assert stages == [("", "executing"), ("executing", "review"), ("review", "executing"), ("executing", "review")]
+
+
+def test_temporals_own_command_line_decides_too(served: Septet, origin: Origin) -> None:
+    """Updates from `temporal` do the same; a refusal shows its message, and a wrong input is refused as well."""
+    made = served("create", "--repo", origin.bare, "--title", "Wait", "--id", "wo-by-temporal", "--json")
+    assert made.code == 0, made
+
+    def update(name: str, **fields: Any) -> Any:
+        return served.temporal(
+            "workflow", "update", "execute", "-w", "wo-by-temporal", "--name", name, "--input", json.dumps(fields)
+        )
+
+    refused = update("move", to="done")
+    assert refused.code != 0
+    assert "From here it can move to: triaged, blocked, cancelled." in refused.err
+    assert "does not wait for a decision" in update("approve_plan", plan_sha256="0" * 64).err
+    assert "does not wait for a decision" in update("reject_plan", plan_sha256="0" * 64, feedback="no").err
+    assert "Only what is blocked" in update("retry").err
+    assert update("move", to="upstairs").code != 0
+    history = served.temporal("workflow", "show", "-w", "wo-by-temporal", "-o", "json").out
+    assert "UPDATE" not in history
+    assert update("move", to="cancelled", who="ann", why="enough").code == 0
+    assert served("show", "wo-by-temporal", "--json").json["history"][-1]["who"] == "ann"
