@@ -150,8 +150,7 @@ class WorkOrders:
                 f"{order_id} is {task.status.value} and cannot be cancelled.",
                 remedy="Only running work orders can be cancelled.",
             )
-        by = f"cancelled by {who}" if who else ""
-        await self._handle(order_id).cancel(reason=": ".join(part for part in (by, why) if part))
+        await self._handle(order_id).cancel(reason=MoveCall(to=Target.CANCELLED, who=who, why=why).told)
         return await self._closed_soon(order_id)
 
     async def move(self, order_id: str, call: MoveCall) -> Task:

@@ -58,7 +58,7 @@ class Moves:
         match call.to:
             case Target.CANCELLED:
                 self._end = call
-                await _cancel(call.why)
+                await _cancel(call)
             case Target.EXECUTING if self._story.waits_for_host:
                 self._hosts.nudge()
             case Target.BLOCKED if self._story.task.status is not Status.PENDING:
@@ -100,7 +100,7 @@ class Moves:
         """End what a reset took up again only for that."""
         self._resumed = said
         self._end = MoveCall(to=Target.CANCELLED, who=said.who, why=said.why)
-        await _cancel(said.why)
+        await _cancel(self._end)
 
     async def heed(self) -> None:
         """Begin with what was said as a reset took the work order up; nothing follows where it is given up."""
@@ -152,8 +152,8 @@ class Moves:
         return self._story.task.status is Status.PENDING and self._story.task.stage is Stage.BLOCKED
 
 
-async def _cancel(why: str) -> None:
+async def _cancel(call: MoveCall) -> None:
     """Have the server cancel this work order."""
     await workflow.execute_activity_method(
-        CancelWorkOrder.run, why, summary="a person ends it", start_to_close_timeout=_CANCEL_WITHIN
+        CancelWorkOrder.run, call, summary="a person ends it", start_to_close_timeout=_CANCEL_WITHIN
     )

@@ -30,6 +30,12 @@ class MoveCall(Wire):
     feedback: Said = ""
     """What the agent is told, where the move lets it work again."""
 
+    @property
+    def told(self) -> str:
+        """Who wants it, and why, in one line; empty where neither is said."""
+        by = f"{self.to.value} by {self.who}" if self.who else ""
+        return ": ".join(part for part in (by, self.why) if part)
+
 
 class PlanDecision(Wire):
     """Approve or reject the plan that a work order waits with."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Final
 
-from fakes.activities import Behaviour, Doubles, done, ended
+from fakes.activities import PLAN_SHA256, Behaviour, Doubles, done, ended
 from temporalio import activity
 from temporalio.client import Client, WorkflowFailureError, WorkflowHandle, WorkflowHistory
 from temporalio.exceptions import ApplicationError
@@ -14,9 +14,12 @@ from temporalio.worker import Worker
 
 from activities._failures import failure
 from clients.work_orders import WorkOrders
+from septet.contracts.decisions import MoveCall, PlanDecision
 from septet.contracts.facts import Rescue
 from septet.contracts.names import Stage, Step, Verdict
 from septet.contracts.steps import FinalizeCall, MoveWorkspace, OpenWorkspace, StepCall, StepResult, Workspace
+from septet.contracts.task import Task
+from septet.contracts.transitions import Target
 from septet.errors import AgentMissingError
 from workflows.work_order import WorkOrder
 
@@ -26,6 +29,8 @@ _ORDER: Final = {"repository": "/app", "issue": 1}
 _RESCUE: Final = Rescue(
     snapshot="wo/0005-rescue", reason="no answer", step="implement_plan", patch="/rescue.patch"
 )
+
+_OTHER_PLAN: Final = "specs/other.md"
 
 Handle = WorkflowHandle[Any, Any]
 Event = Callable[[Client, Handle], Awaitable[None]]
@@ -79,10 +84,14 @@ async def _until_its_worker_is_gone(call: StepCall) -> StepResult:
 
 async def _cancel(_client: Client, handle: Handle) -> None:
     """Cancel it while its agent works."""
+    await _until_implementing(handle)
+    await handle.cancel()
+
+
+async def _until_implementing(handle: Handle) -> None:
     async with asyncio.timeout(_WITHIN_SECONDS):
         while await handle.query(WorkOrder.running_step) != Step.IMPLEMENT_PLAN:  # noqa: ASYNC110 -- it can only be asked
             await asyncio.sleep(0.02)
-    await handle.cancel()
 
 
 def on_a_dead_host(asked: OpenWorkspace, *, kept: bool = True) -> Workspace:
@@ -120,6 +129,53 @@ async def _retry(client: Client, handle: Handle) -> None:
     await WorkOrders(client, QUEUE).retry(handle.id)
 
 
+async def _until(handle: Handle, holds: Callable[[Task], bool]) -> Task:
+    """Wait until it is as it should be, and return it."""
+    async with asyncio.timeout(_WITHIN_SECONDS):
+        while not holds(task := await handle.query(WorkOrder.work_order)):  # noqa: ASYNC110 -- it can only be asked
+            await asyncio.sleep(0.02)
+    return task
+
+
+async def _move(handle: Handle, to: Target) -> None:
+    await handle.execute_update(WorkOrder.move, MoveCall(to=to, who="ann", why="so"))
+
+
+async def _hold_up_and_cancel(_client: Client, handle: Handle) -> None:
+    """Move it about on the board where it waits, and end it."""
+    await _until(handle, lambda task: task.stage is Stage.COLLECTED)
+    for target in (Target.BLOCKED, Target.COLLECTED, Target.CANCELLED):
+        await _move(handle, target)
+
+
+async def _reject_and_approve(_client: Client, handle: Handle) -> None:
+    """Reject its first plan, and approve the second one."""
+    decision = PlanDecision(plan_sha256=PLAN_SHA256, who="ann", feedback="Too long.")
+    await _until(handle, lambda task: task.waits_for_a_decision)
+    await handle.execute_update(WorkOrder.reject_plan, decision)
+    await _until(handle, lambda task: task.plan_path == _OTHER_PLAN and task.waits_for_a_decision)
+    await handle.execute_update(WorkOrder.approve_plan, decision)
+
+
+async def _block(_client: Client, handle: Handle) -> None:
+    """Move it to blocked while its agent works."""
+    await _until_implementing(handle)
+    await _move(handle, Target.BLOCKED)
+
+
+async def _give_up_what_failed(client: Client, handle: Handle) -> None:
+    """Wait until it has failed, and move it to cancelled."""
+    await _end_of(handle)
+    await WorkOrders(client, QUEUE).move(handle.id, MoveCall(to=Target.CANCELLED, who="ann"))
+
+
+async def _rework(client: Client, handle: Handle) -> None:
+    """Wait until it is in review, and have it implemented again."""
+    await _end_of(handle)
+    call = MoveCall(to=Target.EXECUTING, who="ann", feedback="Round the total.")
+    await WorkOrders(client, QUEUE).move(handle.id, call)
+
+
 TOLD: Final = {
     "completed": Told(),
     "text": Told(
@@ -145,6 +201,16 @@ TOLD: Final = {
         event=_give_up_and_cancel, open_workspace=lambda asked: on_a_dead_host(asked, kept=False)
     ),
     "retried": Told({Step.IMPLEMENT_PLAN: [_refused, _refused, done]}, event=_retry),
+    "retried-and-told": Told({Step.IMPLEMENT_PLAN: [_refused, _refused, done]}, event=_retry),
+    "collected": Told(order={**_ORDER, "stage": "collected"}, event=_hold_up_and_cancel),
+    "plan-approved": Told(
+        {Step.FIND_PLAN_FILE: [done, lambda call: done(call, _OTHER_PLAN)]},
+        order={**_ORDER, "approve_plan": True},
+        event=_reject_and_approve,
+    ),
+    "blocked": Told({Step.IMPLEMENT_PLAN: [_until_cancelled]}, event=_block),
+    "given-up": Told({Step.IMPLEMENT_PLAN: [_refused]}, event=_give_up_what_failed),
+    "reworked": Told(event=_rework),
 }
 """By name: the work order's id is `wo-<name>`."""
 

@@ -10,8 +10,11 @@ from workflows.work_order import WorkOrder
 
 ENDS = {
     "agent-missing": "FAILED",
+    "blocked": "FAILED",
     "cancelled": "CANCELED",
     "cancelled-without-worker": "CANCELED",
+    "collected": "CANCELED",
+    "given-up": "CANCELED",
     "invalid-input": "FAILED",
     "no-plan": "FAILED",
     "refused": "FAILED",
@@ -48,8 +51,8 @@ def test_every_way_of_a_work_order_is_recorded() -> None:
 
 
 def test_the_retried_work_order_was_reset() -> None:
-    """The history of the retry holds the steps of the run before it, and the point where it was taken up again."""
-    for path in (path for path in PATHS if path.stem == "retried"):
+    """The history of a retry holds the steps of the run before it, and the point where it was taken up again."""
+    for path in (path for path in PATHS if path.stem in {"retried", "retried-and-told", "given-up", "reworked"}):
         causes = [event.get("workflowTaskFailedEventAttributes", {}) for event in events_of(path)]
         assert "WORKFLOW_TASK_FAILED_CAUSE_RESET_WORKFLOW" in {cause.get("cause") for cause in causes}
 

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 from temporalio.api.common.v1 import Payload
 from temporalio.contrib.pydantic import pydantic_data_converter
 
+from septet.contracts.decisions import MoveCall
 from septet.contracts.names import Step
 from septet.contracts.steps import (
     FailureFacts,
@@ -27,11 +28,12 @@ from septet.contracts.task import Task
 _TODAY: Final[dict[str, tuple[type[BaseModel], type[BaseModel]]]] = {
     "open_workspace": (OpenWorkspace, Workspace),
     "move_workspace": (MoveWorkspace, Workspace),
+    "cancel_work_order": (MoveCall, MoveCall),
     "end_work": (StepCall, StepResult),
     "finalize_json": (FinalizeCall, StepResult),
     **{step.value: (StepCall, StepResult) for step in Step},
 }
-"""By activity: what it takes and what it answers. `probe_host` does neither."""
+"""By activity: what it takes and what it answers. `probe_host` does neither, `cancel_work_order` answers nothing."""
 
 
 def read(payload: dict[str, Any], model: type[BaseModel]) -> BaseModel:
