@@ -86,6 +86,14 @@ class Settings(BaseSettings):
     """How long a step runs or waits before its host is asked whether it is there; then ever more rarely."""
     max_agents: Annotated[int, Field(ge=1)] = 20
     """Agents that one worker runs at a time."""
+    project_limit: Annotated[int, Field(ge=1)] = 4
+    """Triaged work orders of one project that the board lets run at a time."""
+    host_limit: Annotated[int, Field(ge=0)] = 20
+    """Triaged work orders that the board lets run at a time for each host that serves."""
+    look_seconds: Annotated[float, Field(gt=0)] = 5.0
+    """The first pause between looks at an open pull request, or at what a work order comes after; it doubles."""
+    longest_look_seconds: Annotated[float, Field(gt=0)] = 300.0
+    """The longest of these pauses."""
     keep_workspaces_days: Annotated[float, Field(ge=0)] = 14.0
     """Days after its work order closed, until a workspace is removed; its last snapshot stays longer."""
     keep_runs_days: Annotated[float, Field(ge=0)] = 30.0

@@ -10,6 +10,7 @@ import structlog
 
 from activities._room import Host
 from activities._way import Way
+from activities.board import BoardActivities
 from activities.build_plan import BuildPlan
 from activities.cancel_work_order import CancelWorkOrder
 from activities.classify_issue import ClassifyIssue
@@ -21,6 +22,8 @@ from activities.find_plan_file import FindPlanFile
 from activities.generate_branch import GenerateBranch
 from activities.hosts import Hosts
 from activities.implement_plan import ImplementPlan
+from activities.others import Others
+from activities.pull_requests import PullRequests
 from activities.sweep_host import SweepHost
 from activities.workspaces import Workspaces
 from septet.agents.runs import Runs
@@ -93,12 +96,19 @@ async def parts_of(settings: Settings) -> AsyncIterator[Parts]:
     finalizer = FinalizeJson(way, {step.step: step.prove for step in steps})
     host_activities: list[Activity] = [finalizer.run, *(step.run for step in steps), EndWork(way).run]
     try:
-        hosts = Hosts(host)
+        hosts, board = Hosts(host), BoardActivities()
+        asked_by_board = (board.find_closed, board.find_waiting)
+        others = Others(settings).look_at_others
+        look = PullRequests(host).look_at_pull_request
         yield Parts(
             host,
+<<<<<<< HEAD
             [Workspaces(host).open_workspace, hosts.move_workspace, CancelWorkOrder().run],
+=======
+            [Workspaces(host).open_workspace, hosts.move_workspace, look, others, *asked_by_board],
+>>>>>>> 32e5900 (The board gives triaged work orders their turn; a completed one's pull request is watched until it is merged or closed)
             host_activities,
-            [hosts.probe_host],
+            [hosts.probe_host, look],
             [SweepHost(host).run],
         )
     finally:

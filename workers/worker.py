@@ -9,13 +9,16 @@ from temporalio.client import Client
 from temporalio.worker import Worker
 
 from septet.settings import Settings
+from workers.board import serving_on_board
 from workers.janitor import scheduling_janitor
 from workers.registry import Parts, parts_of
 from workers.strays import looking_after_strays
 from workers.takeover import taking_over
 from workers.tokens import Tokens
 from workers.versions import deployment_config, taking_work_orders
+from workflows.board import Board
 from workflows.janitor import Janitor
+from workflows.pull_request import PullRequest
 from workflows.work_order import WorkOrder
 
 HEARTBEAT_THROTTLE: Final = timedelta(seconds=2)
@@ -50,7 +53,7 @@ async def running_worker(client: Client, settings: Settings, *, sole: bool = Fal
             Worker(
                 client,
                 task_queue=settings.task_queue,
-                workflows=[WorkOrder, Janitor],
+                workflows=[WorkOrder, PullRequest, Board, Janitor],
                 activities=parts.shared_activities,
                 interceptors=[tokens],
                 deployment_config=deployment_config(settings),
@@ -83,4 +86,5 @@ async def running_worker(client: Client, settings: Settings, *, sole: bool = Fal
         )
         await stack.enter_async_context(taking_work_orders(client, settings, sole=sole))
         await stack.enter_async_context(scheduling_janitor(client, settings, parts.host_id, parts.host_queue))
+        await stack.enter_async_context(serving_on_board(client, settings, parts.host_id))
         yield parts

@@ -101,8 +101,9 @@ class Asked:
         description="Look again now, where it waits for something that is looked at ever more rarely."
     )
     def nudge(self) -> None:
-        """Ask the host of the workspace again."""
+        """Ask the host of the workspace again, or look at those that it comes after."""
         self._hosts.nudge()
+        self._seat.look_again()
 
     @workflow.signal(description="A reset has taken it up again; sent right after the reset.")
     def resumed(self, said: Resumed) -> None:

@@ -1,25 +1,104 @@
 """The seat that a triaged work order waits for, and gives back when it closes."""
 
+import asyncio
 from collections.abc import Callable
+from contextlib import suppress
+from datetime import timedelta
+from typing import Final
 
+from temporalio import workflow
+from temporalio.common import RetryPolicy
+from temporalio.exceptions import ActivityError, FailureError
+
+from activities.others import Others
+from septet.contracts.board import Waits
 from septet.contracts.order import WorkOrderInput
+from septet.contracts.others import OthersLook
 from septet.contracts.task import Task
+
+_LOOK: Final = timedelta(minutes=2)
+_RETRIES: Final = RetryPolicy(maximum_interval=timedelta(minutes=5), maximum_attempts=0)
+"""Others that are not over are looked at again by retries: they grow no history, and say what is waited for."""
+_BOARD_IS_BACK: Final = timedelta(seconds=10)
+_BOARD_IS_AWAY: Final = timedelta(minutes=10)
 
 
 class Seat:
     """One work order's place among those that run at a time."""
 
-    async def taken(
-        self,
-        order: WorkOrderInput,  # noqa: ARG002 -- what a board decides by; every seat is free as yet
-        task: Task,  # noqa: ARG002 -- as above
-        wanted: Callable[[], bool],
-    ) -> bool:
+    def __init__(self) -> None:
+        """Begin without one."""
+        self._given = False
+        self._asked = False
+        self._asks_again = False
+
+    async def taken(self, order: WorkOrderInput, task: Task, wanted: Callable[[], bool]) -> bool:
         """Wait for a seat for as long as it is `wanted`; return whether it was taken."""
-        return wanted()
+        if not await self._others_are_over(order, task, wanted) or not await self._ask(task, wanted):
+            return False
+        await workflow.wait_condition(lambda: self._given or not wanted())
+        if wanted():
+            return True
+        await self.left()
+        return False
 
     def give(self) -> None:
         """Take the board's word that the seat is this work order's."""
+        self._given = True
+
+    def look_again(self) -> None:
+        """Look again now at those that it comes after."""
+        self._asks_again = True
 
     async def left(self) -> None:
         """Give back what was asked for or taken: the work order begins without a seat, or closes."""
+        if self._asked:
+            self._asked = self._given = False
+            await self._tell_board("leaves", workflow.info().workflow_id)
+
+    async def _others_are_over(self, order: WorkOrderInput, task: Task, wanted: Callable[[], bool]) -> bool:
+        """Wait for those that it comes after; return whether they are over while it is still `wanted`."""
+        asked = OthersLook(id=task.id, after=order.after, until=order.after_until)
+        while order.after and wanted():
+            self._asks_again = False
+            looking = workflow.start_activity_method(
+                Others.look_at_others,
+                asked,
+                start_to_close_timeout=_LOOK,
+                retry_policy=_RETRIES,
+                summary=f"after {', '.join(order.after)} ({order.after_until})"[:200],
+            )
+            await workflow.wait_condition(lambda: looking.done() or self._asks_again or not wanted())  # noqa: B023 -- it is asked in this round only
+            if looking.done():
+                await looking
+                break
+            looking.cancel()
+            with suppress(ActivityError):
+                await looking
+            if workflow.cancellation_reason() is not None:  # the wait for one activity swallows a cancel of all
+                raise asyncio.CancelledError
+        return wanted()
+
+    async def _ask(self, task: Task, wanted: Callable[[], bool]) -> bool:
+        """Ask the board for a seat, again and again where there is no board yet."""
+        self._asked, self._given, pause = True, False, _BOARD_IS_BACK
+        since = workflow.info().start_time.timestamp()
+        asked = Waits(id=task.id, project=task.project or task.repository_url, score=task.score, since=since)
+        while wanted() and not await self._tell_board("waits", asked):
+            with suppress(TimeoutError):
+                await workflow.wait_condition(
+                    lambda: self._given or not wanted(), timeout=pause, timeout_summary="is there a board?"
+                )
+            if self._given:
+                break
+            pause = min(2 * pause, _BOARD_IS_AWAY)
+        return wanted()
+
+    async def _tell_board(self, signal: str, told: Waits | str) -> bool:
+        """Signal the board of this queue; return whether there is one."""
+        board = workflow.get_external_workflow_handle(f"{workflow.info().task_queue}-board")
+        try:
+            await board.signal(signal, told)
+        except FailureError:
+            return False
+        return True

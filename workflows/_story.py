@@ -6,6 +6,7 @@ from typing import Final
 from septet.contracts.decisions import Resumed
 from septet.contracts.names import AGENT_NAMES, Stage, Status, Step, Verdict
 from septet.contracts.order import WorkOrderInput
+from septet.contracts.row import first_task
 from septet.contracts.steps import Progress, StepResult, Workspace
 from septet.contracts.task import Move, Task, TaskError, TaskStep
 from septet.timestamps import timestamp
@@ -32,24 +33,7 @@ class Story:
 
     def begin(self, order_id: str, order: WorkOrderInput, now: datetime, waits: Stage | None = None) -> None:
         """Take in what was asked for; `waits` is the stage in which it waits on the board."""
-        self.task = Task(
-            id=order_id,
-            project=order.project or "",
-            title=order.title or "",
-            description=order.description or "",
-            status=Status.PENDING if waits else Status.RUNNING,
-            stage=waits or Stage.EXECUTING,
-            priority=order.priority,
-            impact=order.impact,
-            effort=order.effort,
-            score=order.priority + order.impact - order.effort,
-            assigned_agent=order.agent,
-            external_id=str(order.issue or ""),
-            issue_number=str(order.issue or ""),
-            repository_url=order.repository,
-            created_at=timestamp(now),
-            updated_at=timestamp(now),
-        )
+        self.task = first_task(order_id, order, waits, timestamp(now))
         self._moved("", now, "created" if waits else "started")
 
     @property

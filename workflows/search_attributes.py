@@ -2,7 +2,12 @@
 
 from typing import Any, Final
 
-from temporalio.common import SearchAttributeKey, SearchAttributeUpdate
+from temporalio.common import (
+    SearchAttributeKey,
+    SearchAttributePair,
+    SearchAttributeUpdate,
+    TypedSearchAttributes,
+)
 
 from septet.contracts.task import Task
 
@@ -18,6 +23,9 @@ PULL_REQUEST: Final = SearchAttributeKey.for_keyword("SeptetPullRequest")
 KEYWORDS: Final = (STATUS, STAGE, PROJECT, REPOSITORY, ISSUE, AGENT, PULL_REQUEST)
 ALL: Final = (*KEYWORDS, PRIORITY)
 
+MEMO: Final = "task"
+"""The memo's key under which the board's row of a task lies."""
+
 
 def values_of(task: Task) -> list[SearchAttributeUpdate[Any]]:
     """Return what a work order is found by now."""
@@ -31,3 +39,9 @@ def values_of(task: Task) -> list[SearchAttributeUpdate[Any]]:
         AGENT.value_set(task.assigned_agent or ""),
         PULL_REQUEST.value_set(task.pr_url or ""),
     ]
+
+
+def found_at_start(task: Task) -> TypedSearchAttributes:
+    """Return what a workflow is found by as soon as it is started."""
+    pairs = ((update.key, update.value) for update in values_of(task))
+    return TypedSearchAttributes([SearchAttributePair(key, value) for key, value in pairs])

@@ -30,12 +30,15 @@ with workflow.unsafe.imports_passed_through():
     from workflows._input import checked_input, takes_raw_input
     from workflows._policies import WORKSPACE_OPTIONS, priority_of
     from workflows._steps import StepActivity, end_work, take_step
+    from workflows._watch import watch_pull_request
 
 
 _PLAN_GATE: Final = "plan-gate"
 """Before it, no plan was waited with."""
 _BOARD: Final = "board"
 """Before it, a work order that comes after others began at once."""
+_WATCH: Final = "watches-pull-request"
+"""Before it, nobody saw what became of a pull request."""
 
 
 @workflow.defn(name="WorkOrder")
@@ -67,6 +70,7 @@ class WorkOrder(Asked):
             await self._take(ImplementPlan)
             await self._take(CreateCommit)
             await self._take(CreatePullRequest)
+            await self._have_it_watched()
         return self._story.task
 
     def _accept(self, order: RawValue | None, rest: tuple[object, ...]) -> None:
@@ -150,6 +154,11 @@ class WorkOrder(Asked):
             raise StepFailed(activity.step, reasons)
         self._checkpoint = result.checkpoint or self._checkpoint
         return result
+
+    async def _have_it_watched(self) -> None:
+        """Let the pull request be watched from now on, by a workflow that outlives this one."""
+        if workflow.patched(_WATCH):
+            await watch_pull_request(self._story.task, self._hosts.here)
 
     def _call(self, activity: type[StepActivity], attempt: int, reasons: tuple[str, ...]) -> StepCall:
         settings = self._order.steps.get(activity.step, StepSettings())

@@ -81,6 +81,8 @@ class Task(Wire):
     pr_url: str | None = None
     usage: Usage = Usage()
     rescues: tuple[Rescue, ...] = ()
+    after: tuple[str, ...] = ()
+    """Work orders that must be over before this one begins."""
     error: TaskError | None = None
     created_at: str = ""
     updated_at: str = ""

@@ -1,9 +1,12 @@
 """What the engine asks of a forge, whichever it is. What people wrote there is untrusted text, and bounded."""
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Final, Literal, Protocol
+
+from septet.errors import InvalidInputError
 
 ISSUE_LIMIT_BYTES: Final = 256 * 1024
 """The most that an issue's body and comments may hold together."""
@@ -11,6 +14,7 @@ TITLE_LIMIT: Final = 256
 """Characters of a title: GitHub's own limit."""
 BODY_LIMIT: Final = 60_000
 """Characters of a pull request's body; GitHub takes 65,536."""
+_NUMBERED: Final = re.compile(r"/pull/(\d{1,18})/?$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +113,20 @@ class Forge(Protocol):
         """
         ...
 
+    def pull_request(self, number: int, commit: str = "") -> PullRequest:
+        """Return a pull request as it is now: open, merged or closed.
+
+        Args:
+            number: Which one.
+            commit: What it brings, as far as the caller knows; its branch may be gone.
+
+        Raises:
+            NotFoundError: There is none of this number that the worker can see.
+            ForgeUnavailableError: The forge did not answer.
+            ForgeError: It refused.
+        """
+        ...
+
     def open_pull_request(self, new: NewPullRequest) -> PullRequest:
         """Return the one open pull request of `new.head`: the one that is there, or else a new one.
 
@@ -117,6 +135,18 @@ class Forge(Protocol):
             ForgeError: It refused.
         """
         ...
+
+
+def pull_request_number(url: str) -> int:
+    """Return the number of a pull request by its address.
+
+    Raises:
+        InvalidInputError: It is no address of a pull request.
+    """
+    found = _NUMBERED.search(url)
+    if found is None:
+        raise InvalidInputError(f"{url!r} is no address of a pull request.", remedy="It ends with /pull/NUMBER.")
+    return int(found[1])
 
 
 def bounded_issue(issue: Issue) -> Issue:

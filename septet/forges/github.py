@@ -55,6 +55,13 @@ class GitHubForge:
         # A head that GitHub does not understand filters nothing.
         return next((each.pull_request() for each in found if each.head.ref == head), None)
 
+    def pull_request(self, number: int, commit: str = "") -> PullRequest:
+        """Return a pull request as it is now; as `Forge.pull_request`: GitHub itself knows what became of it."""
+        del commit
+        with asking(self.api_url, self.token, f"pull request {number} of {self.project}") as github:
+            answer = github.rest.pulls.get(*self._repository, number, headers=_HEADERS)
+            return read(PullRequestAnswer, answer).pull_request()
+
     def open_pull_request(self, new: NewPullRequest) -> PullRequest:
         """Return the one open pull request of `new.head`; as `Forge.open_pull_request`.
 

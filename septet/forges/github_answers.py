@@ -58,17 +58,19 @@ class CommentAnswer(_Foreign):
 
 
 class PullRequestAnswer(_Foreign):
-    """One of `GET /repos/{owner}/{repo}/pulls`, and what a `POST` there answers."""
+    """`GET /repos/{owner}/{repo}/pulls/{number}`, one of the list `…/pulls`, and what a `POST` there answers."""
 
     number: int
     html_url: str
     head: _Branch
     base: _Branch
     state: Literal["open", "closed"]
+    merged_at: str | None = None
 
     def pull_request(self) -> PullRequest:
         """Return the pull request."""
-        return PullRequest(self.number, self.html_url, self.head.ref, self.base.ref, self.head.sha, self.state)
+        state = "merged" if self.merged_at else self.state
+        return PullRequest(self.number, self.html_url, self.head.ref, self.base.ref, self.head.sha, state)
 
 
 class _Detail(_Foreign):

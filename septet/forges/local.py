@@ -7,7 +7,8 @@ on several: each adds to what it has seen, and looks again where another one was
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Final, Literal, TypeVar
 
@@ -16,6 +17,7 @@ from pydantic import ValidationError
 from septet.contracts.wire import Wire
 from septet.errors import ForgeError, ForgeUnavailableError, NotFoundError
 from septet.forges.forge import Comment, Issue, NewPullRequest, PullRequest, bounded_issue, label_names
+from septet.forges.local_merge import holds, merge_branch
 from septet.forges.ref_store import RefStore, Stored
 from septet.git.engine import Git
 
@@ -105,6 +107,38 @@ class LocalForge:
         """Return the open pull request of branch `head`; as `Forge.find_pull_request`."""
         return self._open(self._store.read(), head)
 
+    def pull_request(self, number: int, commit: str = "") -> PullRequest:
+        """Return a pull request as it is now; as `Forge.pull_request`.
+
+        It is merged as soon as its base holds what its branch brings, whoever merged and pushed; without its
+        branch it is closed.
+        """
+        return self._as_it_is(self._pull(self._store.read(), number), commit)
+
+    def merge_pull_request(self, number: int) -> PullRequest:
+        """Merge an open pull request into its base, as a person does with a button.
+
+        Raises:
+            NotFoundError: There is none.
+            ForgeError: It is not open, it conflicts with its base, or the base is checked out there.
+            ForgeUnavailableError: Others moved the base all the time.
+        """
+        record = self._open_pull(number)
+        self._refuse_checked_out(record.base)
+        merged = partial(merge_branch, self._git, record.base, record.head, f"Merge #{number}: {record.title}")
+        self._until_done(lambda _stored: merged() or None)
+        return self._marked(number, "merged")
+
+    def close_pull_request(self, number: int) -> PullRequest:
+        """Close an open pull request without a merge; its branch stays.
+
+        Raises:
+            NotFoundError: There is none.
+            ForgeError: It is not open.
+        """
+        self._open_pull(number)
+        return self._marked(number, "closed")
+
     def open_pull_request(self, new: NewPullRequest) -> PullRequest:
         """Return the one open pull request of `new.head`; as `Forge.open_pull_request`."""
         for branch in (new.head, new.base):
@@ -126,6 +160,43 @@ class LocalForge:
             return self._pull_request(record) if self._put(stored, "pull", record) else None
 
         return self._until_done(find_or_open)
+
+    def _pull(self, stored: Stored, number: int) -> _PullRecord:
+        for record in self._records(stored, "pull", _PullRecord):
+            if record.number == number:
+                return record
+        raise NotFoundError(f"{self.path} has no pull request {number}.")
+
+    def _open_pull(self, number: int) -> _PullRecord:
+        record = self._pull(self._store.read(), number)
+        if (state := self._as_it_is(record, "").state) != "open":
+            raise ForgeError(f"Pull request {number} of {self.path} is {state}.")
+        return record
+
+    def _marked(self, number: int, state: Literal["closed", "merged"]) -> PullRequest:
+        def mark(stored: Stored) -> PullRequest | None:
+            record = self._pull(stored, number).model_copy(update={"state": state})
+            return self._pull_request(record) if self._put(stored, "pull", record) else None
+
+        return self._until_done(mark)
+
+    def _as_it_is(self, record: _PullRecord, commit: str) -> PullRequest:
+        pull_request = self._pull_request(record)
+        if record.state != "open":
+            return pull_request
+        if holds(self._git, record.base, pull_request.head_sha or commit):
+            return replace(pull_request, state="merged")
+        return pull_request if pull_request.head_sha else replace(pull_request, state="closed")
+
+    def _refuse_checked_out(self, branch: str) -> None:
+        """Refuse to move a branch under a person's worktree."""
+        bare = self._git.text("rev-parse", "--is-bare-repository") == "true"
+        here = self._git.completed("symbolic-ref", "--quiet", "HEAD").stdout.decode().strip()
+        if not bare and here == f"refs/heads/{branch}":
+            raise ForgeError(
+                f"{branch} is checked out in {self.path}: it is not moved there.",
+                remedy="Merge the branch in that checkout yourself; the merge is seen by itself.",
+            )
 
     def _open(self, stored: Stored, head: str) -> PullRequest | None:
         pulls = self._records(stored, "pull", _PullRecord)

@@ -273,7 +273,7 @@ async def test_a_host_without_a_remote_of_its_own_takes_nothing_over(host_of: Ho
 async def test_a_worker_without_its_state_directory_is_no_host(host_of: HostOf) -> None:
     """A probe answers with the id that lies in the state directory, and fails where it is gone."""
     first = await host_of("a")
-    (probe,) = first.parts.control_activities
+    probe, *_ = first.parts.control_activities
 
     async def asked(_: None) -> str:
         answer: str = await probe()

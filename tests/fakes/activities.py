@@ -3,13 +3,17 @@
 import inspect
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 
 from temporalio import activity
+from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
 from activities.cancel_work_order import CancelWorkOrder
 from septet.contracts.facts import Rescue
 from septet.contracts.names import Step, Verdict
+from septet.contracts.others import OthersLook
+from septet.contracts.pull_request import PullRequestEnd, PullRequestLook
 from septet.contracts.steps import FinalizeCall, MoveWorkspace, OpenWorkspace, StepCall, StepResult, Workspace
 
 ANSWERS = {
@@ -22,7 +26,11 @@ ANSWERS = {
     Step.CREATE_PULL_REQUEST: "file:///origin.git/pull/1",
 }
 
+<<<<<<< HEAD
 PLAN_SHA256 = "c0de" * 16
+=======
+_LOOK_AGAIN = timedelta(seconds=0.1)
+>>>>>>> 32e5900 (The board gives triaged work orders their turn; a completed one's pull request is watched until it is merged or closed)
 
 Behaviour = Callable[[StepCall], StepResult | Awaitable[StepResult]]
 
@@ -43,6 +51,11 @@ def done(call: StepCall, text: str | None = None, **facts: Any) -> StepResult:
     )
 
 
+def not_yet(why: str) -> ApplicationError:
+    """Return what a look says that is to be taken again soon."""
+    return ApplicationError(why, next_retry_delay=_LOOK_AGAIN, category=ApplicationErrorCategory.BENIGN)
+
+
 def ended(call: StepCall, verdict: Verdict, *reasons: str, **facts: Any) -> StepResult:
     """Return a step that was not done."""
     return StepResult(
@@ -60,6 +73,10 @@ class Doubles:
     open_workspace: Callable[[OpenWorkspace], Workspace] | None = None
     move_workspace: Callable[[MoveWorkspace], Workspace] = lambda asked: asked.workspace
     calls: list[tuple[str, Any]] = field(default_factory=list)
+    pull_requests: dict[str, str] = field(default_factory=dict)
+    """By address: `merged`, `closed`, or why nobody can tell; those that are not named are open."""
+    over: set[str] = field(default_factory=set)
+    """The work orders that others need not wait for."""
 
     def activities(self) -> list[Callable[..., Any]]:
         """Return the activities to register."""
@@ -90,8 +107,29 @@ class Doubles:
                 rescues=(Rescue(snapshot="wo/0009-rescue", reason="cancelled"),),
             )
 
+<<<<<<< HEAD
         steps = (self._step(step) for step in Step)
         return [open_workspace, move_workspace, finalize_json, *steps, end_work, CancelWorkOrder().run]
+=======
+        @activity.defn(name="look_at_pull_request")
+        async def look_at_pull_request(asked: PullRequestLook) -> PullRequestEnd:
+            self.calls.append(("look_at_pull_request", asked))
+            state = self.pull_requests.get(asked.url, f"{asked.url} is open.")
+            if state not in {"merged", "closed"}:
+                raise not_yet(state)
+            return PullRequestEnd(state=state)
+
+        @activity.defn(name="look_at_others")
+        async def look_at_others(asked: OthersLook) -> None:
+            self.calls.append(("look_at_others", asked))
+            if missing := sorted(set(asked.after) - self.over):
+                raise not_yet(f"not over: {', '.join(missing)}")
+
+        return [
+            open_workspace, move_workspace, finalize_json, *(self._step(step) for step in Step), end_work,
+            look_at_pull_request, look_at_others,
+        ]  # fmt: skip
+>>>>>>> 32e5900 (The board gives triaged work orders their turn; a completed one's pull request is watched until it is merged or closed)
 
     def workspace(self, asked: OpenWorkspace) -> Workspace:
         """Return a workspace on this test's own queue."""

@@ -91,6 +91,7 @@ class FakeGitHub:
             ("GET", rf"{repository}/issues/(\d+)/comments", self._comments),
             ("POST", rf"{repository}/issues/(\d+)/labels", self._labels),
             ("GET", rf"{repository}/pulls", self._pulls),
+            ("GET", rf"{repository}/pulls/(\d+)", self._pull),
             ("POST", rf"{repository}/pulls", self._open),
         )
 
@@ -118,6 +119,10 @@ class FakeGitHub:
             found = [pull for pull in found if pull["head"]["label"] == head]
         return 200, found
 
+    def _pull(self, _asked: Asked, _query: Json, number: str) -> tuple[int, Json]:
+        pull = self.pulls.get(int(number))
+        return (200, pull) if pull else (404, {"message": "Not Found"})
+
     def _open(self, asked: Asked, _query: Json) -> tuple[int, Json]:
         body, owner = asked.body, self.project.split("/")[0]
         for name in ("head", "base"):
@@ -138,6 +143,7 @@ class FakeGitHub:
             "body": body["body"],
             "draft": body.get("draft", False),
             "state": "open",
+            "merged_at": None,
             "head": {"label": label, "ref": body["head"], "sha": self._sha(body["head"])},
             "base": {"label": f"{owner}:{body['base']}", "ref": body["base"], "sha": self._sha(body["base"])},
             "user": {"login": "septet", "id": 3},

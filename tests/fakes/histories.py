@@ -21,6 +21,7 @@ from septet.contracts.steps import FinalizeCall, MoveWorkspace, OpenWorkspace, S
 from septet.contracts.task import Task
 from septet.contracts.transitions import Target
 from septet.errors import AgentMissingError
+from workflows.pull_request import PullRequest
 from workflows.work_order import WorkOrder
 
 QUEUE: Final = "histories"
@@ -222,7 +223,7 @@ async def history_of(client: Client, name: str) -> WorkflowHistory:
     worker = Worker(
         client,
         task_queue=QUEUE,
-        workflows=[WorkOrder],
+        workflows=[WorkOrder, PullRequest],
         activities=doubles.activities(),
         identity="recorder",
         max_heartbeat_throttle_interval=timedelta(seconds=0.1),

@@ -17,6 +17,7 @@ from temporalio.worker import Replayer, Worker
 from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import MoveWorkspace, StepCall, StepResult, Workspace
 from septet.contracts.task import Task
+from workflows.pull_request import PullRequest
 from workflows.work_order import WorkOrder
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -41,7 +42,7 @@ async def running(client: Client) -> WorkflowHandle[Any, Task]:
 
 
 def worker_of(client: Client, doubles: Doubles) -> Worker:
-    return Worker(client, task_queue=QUEUE, workflows=[WorkOrder], activities=doubles.activities())
+    return Worker(client, task_queue=QUEUE, workflows=[WorkOrder, PullRequest], activities=doubles.activities())
 
 
 async def replayed(handle: WorkflowHandle[Any, Any]) -> None:

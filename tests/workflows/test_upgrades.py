@@ -19,6 +19,7 @@ from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import Task
 from septet.settings import Settings
 from workers.versions import build_id, deployment_config, take_what_nobody_serves, take_work_orders
+from workflows.pull_request import PullRequest
 from workflows.work_order import WorkOrder
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -41,7 +42,7 @@ def worker_of(client: Client, settings: Settings, workflow: type, doubles: Doubl
     return Worker(
         client,
         task_queue=settings.task_queue,
-        workflows=[workflow],
+        workflows=[workflow, PullRequest],
         activities=[open_workspace],
         deployment_config=deployment_config(settings),
     )

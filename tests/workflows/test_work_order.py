@@ -20,6 +20,7 @@ from septet.contracts.facts import Rescue
 from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import Task
+from workflows.pull_request import PullRequest
 from workflows.work_order import WorkOrder
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -31,7 +32,9 @@ STEPS = [step.value for step in Step]
 @asynccontextmanager
 async def work_order(client: Client, doubles: Doubles, *inputs: Any) -> AsyncIterator[WorkflowHandle[Any, Any]]:
     """Start a work order with doubled activities; at the end its history is replayed."""
-    worker = Worker(client, task_queue=doubles.task_queue, workflows=[WorkOrder], activities=doubles.activities())
+    worker = Worker(
+        client, task_queue=doubles.task_queue, workflows=[WorkOrder, PullRequest], activities=doubles.activities()
+    )
     async with worker:
         handle = await client.start_workflow(
             "WorkOrder",

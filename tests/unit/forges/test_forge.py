@@ -16,6 +16,7 @@ from septet.forges.forge import (
     NewPullRequest,
     bounded_issue,
     label_names,
+    pull_request_number,
 )
 from septet.forges.github import GitHubForge
 from septet.forges.local import LocalForge
@@ -156,3 +157,16 @@ def test_a_page_of_github_is_no_repository(repository: str) -> None:
         forge_name(parse_address(repository))
 
     assert "owner/name" in refused.value.remedy
+
+
+@pytest.mark.parametrize("url", ["https://github.com/o/r/pull/17", "file:///srv/my%20app.git/pull/17"])
+def test_an_address_of_a_pull_request_ends_with_its_number(url: str) -> None:
+    """The number is all that a forge needs to find it again."""
+    assert pull_request_number(url) == 17
+
+
+@pytest.mark.parametrize("url", ["https://github.com/o/r/pulls", "https://github.com/o/r/pull/x", ""])
+def test_an_address_without_a_number_is_refused(url: str) -> None:
+    """What is no pull request's address is told."""
+    with pytest.raises(InvalidInputError, match="no address of a pull request"):
+        pull_request_number(url)

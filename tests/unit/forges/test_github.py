@@ -116,6 +116,30 @@ def test_a_closed_pull_request_is_not_found(github: FakeGitHub, forge: GitHubFor
     assert forge.find_pull_request("feat-1") is None
 
 
+@pytest.mark.parametrize(
+    ("facts", "state"),
+    [
+        ({}, "open"),
+        ({"state": "closed"}, "closed"),
+        ({"state": "closed", "merged_at": "2026-01-01T00:00:00Z"}, "merged"),
+    ],
+)
+def test_a_pull_request_says_what_became_of_it(
+    github: FakeGitHub, forge: GitHubForge, facts: dict[str, str], state: str
+) -> None:
+    """GitHub's `closed` is `merged` where it names the time of the merge."""
+    number = forge.open_pull_request(NEW).number
+    github.pulls[number].update(facts)
+
+    assert forge.pull_request(number).state == state
+
+
+def test_an_unknown_pull_request_is_not_found(forge: GitHubForge) -> None:
+    """A number that no pull request has is not found."""
+    with pytest.raises(NotFoundError, match="pull request 9"):
+        forge.pull_request(9)
+
+
 def test_a_pull_request_of_another_branch_is_not_taken(github: FakeGitHub, forge: GitHubForge) -> None:
     """A GitHub that passes over the filter does not make us take another branch's pull request."""
     github.heads["other"] = "c" * 40

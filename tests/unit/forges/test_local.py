@@ -10,6 +10,7 @@ from fakes.repositories import Origin, git, git_env, make_origin
 from septet.errors import ForgeError, ForgeUnavailableError, NotFoundError
 from septet.forges.forge import ISSUE_LIMIT_BYTES, NewPullRequest, PullRequest
 from septet.forges.local import LocalForge
+from septet.forges.local_merge import holds, merge_branch
 from septet.forges.ref_store import RefStore
 from septet.git.engine import Git
 
@@ -184,3 +185,88 @@ def test_a_folder_without_a_repository_is_not_found(tmp_path: Path) -> None:
     """A path that holds no repository is an error that names it."""
     with pytest.raises(NotFoundError, match="no git repository"):
         LocalForge(tmp_path, git_env(tmp_path / "home")).issue(1)
+
+
+def test_a_pull_request_is_merged_when_its_base_holds_it(forge: LocalForge, origin: Origin) -> None:
+    """Whoever merges and pushes: the next look says merged, also when the branch is gone by then."""
+    opened = forge.open_pull_request(NEW)
+    commit = origin.sha("feat-1")
+    assert forge.pull_request(opened.number, commit).state == "open"
+
+    git(origin.checkout, "checkout", "-q", "main")
+    git(origin.checkout, "merge", "-q", "--no-ff", "feat-1", "-m", "merge")
+    git(origin.checkout, "push", "-q", "origin", "main")
+    assert forge.pull_request(opened.number).state == "merged"
+
+    git(origin.checkout, "push", "-q", "origin", "--delete", "feat-1")
+    assert forge.pull_request(opened.number, commit).state == "merged"
+
+
+def test_a_pull_request_without_its_branch_is_closed(forge: LocalForge, origin: Origin) -> None:
+    """A branch that was deleted with nothing merged closes its pull request, as on other forges."""
+    opened = forge.open_pull_request(NEW)
+    commit = origin.sha("feat-1")
+    git(origin.bare, "branch", "-D", "feat-1")
+
+    assert forge.pull_request(opened.number, commit).state == "closed"
+    assert forge.pull_request(opened.number).state == "closed"
+
+
+def test_a_person_merges_a_pull_request(forge: LocalForge, origin: Origin) -> None:
+    """The base then holds both sides, the record says so, and a second merge is refused."""
+    opened = forge.open_pull_request(NEW)
+    git(origin.checkout, "checkout", "-q", "main")
+    base = origin.push({"c": "1"})
+
+    assert forge.merge_pull_request(opened.number).state == "merged"
+    assert git(origin.bare, "rev-list", "--parents", "-1", "main").split()[1:] == [base, origin.sha("feat-1")]
+    assert git(origin.bare, "show", "main:b") == git(origin.bare, "show", "main:c") == "1"
+    with pytest.raises(ForgeError, match="is merged"):
+        forge.merge_pull_request(opened.number)
+
+
+def test_a_conflict_merges_nothing(forge: LocalForge, origin: Origin) -> None:
+    """Two sides that changed the same file are named, and the base stays."""
+    origin.push({"a": "2"}, branch="feat-1")
+    git(origin.checkout, "checkout", "-q", "main")
+    base = origin.push({"a": "3"})
+    opened = forge.open_pull_request(NEW)
+
+    with pytest.raises(ForgeError, match="cannot be merged into main: a"):
+        forge.merge_pull_request(opened.number)
+
+    assert origin.sha("main") == base
+    assert forge.pull_request(opened.number).state == "open"
+
+
+def test_a_branch_under_a_worktree_is_not_moved(origin: Origin, tmp_path: Path) -> None:
+    """In a checkout the base may be what a person works on: the merge is theirs."""
+    forge = LocalForge(origin.checkout, git_env(tmp_path / "home"))
+    git(origin.checkout, "checkout", "-q", "main")
+    opened = forge.open_pull_request(NEW)
+
+    with pytest.raises(ForgeError, match="checked out"):
+        forge.merge_pull_request(opened.number)
+
+    git(origin.checkout, "merge", "-q", "feat-1")
+    assert forge.pull_request(opened.number).state == "merged"
+
+
+def test_a_closed_pull_request_is_not_merged(forge: LocalForge) -> None:
+    """What a person closed stays closed, and a number that nobody gave is not found."""
+    opened = forge.open_pull_request(NEW)
+
+    assert forge.close_pull_request(opened.number).state == "closed"
+    assert forge.pull_request(opened.number).state == "closed"
+    with pytest.raises(ForgeError, match="is closed"):
+        forge.merge_pull_request(opened.number)
+    with pytest.raises(NotFoundError, match="no pull request 7"):
+        forge.pull_request(7)
+
+
+def test_a_branch_that_is_gone_is_not_merged(origin: Origin, tmp_path: Path) -> None:
+    """A merge names the branch that is not there."""
+    repository = Git(origin.bare, env=git_env(tmp_path / "home"))
+    with pytest.raises(ForgeError, match="no branch feat-2"):
+        merge_branch(repository, "main", "feat-2", "merge")
+    assert holds(repository, "main", "") is False

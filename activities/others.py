@@ -1,0 +1,117 @@
+"""The work orders that another one comes after: whether they are over, and if not, what is with them."""
+
+import asyncio
+from collections import deque
+from dataclasses import dataclass
+from typing import Final
+
+from pydantic import ValidationError
+from temporalio import activity
+from temporalio.client import WorkflowExecutionDescription, WorkflowExecutionStatus
+from temporalio.service import RPCError, RPCStatusCode
+
+from activities._polling import not_yet
+from septet.contracts.names import Stage
+from septet.contracts.others import OthersLook, Until
+from septet.contracts.task import Task
+from septet.settings import Settings
+
+_A_PERSON: Final = "a person decides: move this one to executing, or retry the other"
+_MOST_FOLLOWED: Final = 100
+_AT_A_TIME: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Others:
+    """Looks at other work orders."""
+
+    settings: Settings
+
+    @activity.defn(name="look_at_others")
+    async def look_at_others(self, asked: OthersLook) -> None:
+        """Return when all are over. Idempotent; leaves nothing.
+
+        Raises:
+            ApplicationError: One is not over, or the server did not tell; Temporal looks again, ever more rarely.
+        """
+        places = asyncio.Semaphore(_AT_A_TIME)
+
+        async def one(other: str) -> str | None:
+            async with places:
+                return await _why_not(other, asked.until)
+
+        try:
+            held_up = [why for why in await asyncio.gather(*map(one, asked.after)) if why]
+            if held_up and (circle := await _circle(asked)):
+                held_up.insert(0, circle)
+        except RPCError as error:
+            raise not_yet(f"The server did not tell: {error.message}", self.settings, kind="ComesAfter") from error
+        if held_up:
+            raise not_yet("; ".join(held_up), self.settings, kind="ComesAfter")
+
+
+async def _why_not(other: str, until: Until) -> str | None:
+    """Return why a work order is not over; `None` when it is."""
+    order = await _described(other)
+    if order is None or order.workflow_type != "WorkOrder":
+        return f"there is no work order {other} yet"
+    if order.status is WorkflowExecutionStatus.RUNNING:
+        return f"{other} is {_stage(order) or 'executing'}"
+    if until == "closed":
+        return None
+    if order.status is not WorkflowExecutionStatus.COMPLETED:
+        how = order.status.name.lower() if order.status else "closed"
+        return f"{other} ended as {how}: {_A_PERSON}"
+    return None if until == "completed" else await _why_not_merged(other)
+
+
+async def _why_not_merged(other: str) -> str | None:
+    watch = await _described(f"{other}/pr")
+    stage = _stage(watch) if watch is not None else None
+    if watch is None or stage is None:
+        return f"{other} is completed, but nobody sees whether its pull request is merged: {_A_PERSON}"
+    if stage == Stage.DONE:
+        return None
+    if stage == Stage.BLOCKED:
+        return f"{other} is blocked, its pull request is not merged: {_A_PERSON}"
+    return f"{other} is in review, its pull request is not merged yet"
+
+
+async def _circle(asked: OthersLook) -> str | None:
+    """Return the circle in which work orders wait for each other, if this one is in it."""
+    ways: deque[tuple[str, ...]] = deque((other,) for other in asked.after)
+    seen = set(asked.after)
+    while ways:
+        way = ways.popleft()
+        if way[-1] == asked.id:
+            return f"they wait for each other: {' after '.join((asked.id, *way))}"
+        for following in await _comes_after(way[-1]):
+            if following not in seen and len(seen) < _MOST_FOLLOWED:
+                seen.add(following)
+                ways.append((*way, following))
+    return None
+
+
+async def _comes_after(order_id: str) -> tuple[str, ...]:
+    """Return what a work order that waits comes after, as its row on the board tells."""
+    order = await _described(order_id)
+    if order is None or order.status is not WorkflowExecutionStatus.RUNNING:
+        return ()
+    try:
+        return Task.model_validate(await order.memo_value("task", {}), strict=False).after
+    except ValidationError:
+        return ()
+
+
+async def _described(workflow_id: str) -> WorkflowExecutionDescription | None:
+    try:
+        return await activity.client().get_workflow_handle(workflow_id).describe()
+    except RPCError as error:
+        if error.status is RPCStatusCode.NOT_FOUND:
+            return None
+        raise
+
+
+def _stage(description: WorkflowExecutionDescription) -> str | None:
+    found = description.search_attributes.get("SeptetStage") or [None]
+    return str(found[0]) if found[0] else None

@@ -1,0 +1,43 @@
+"""Pull requests: what became of them on their forge."""
+
+import asyncio
+from dataclasses import dataclass
+
+from temporalio import activity
+
+from activities._polling import not_yet
+from activities._room import Host
+from septet.contracts.pull_request import PullRequestEnd, PullRequestLook
+from septet.errors import SeptetError
+from septet.forges.forge import pull_request_number
+
+
+@dataclass(frozen=True, slots=True)
+class PullRequests:
+    """Looks at pull requests, with this host's key or at this host's disk."""
+
+    host: Host
+
+    @activity.defn(name="look_at_pull_request")
+    async def look_at_pull_request(self, asked: PullRequestLook) -> PullRequestEnd:
+        """Return how a pull request ended. Idempotent; leaves nothing.
+
+        Raises:
+            ApplicationError: It is open, or the forge did not tell; Temporal looks again after a growing pause.
+        """
+        settings = self.host.settings
+        try:
+            found = await asyncio.to_thread(self._looked, asked)
+        except SeptetError as error:
+            raise not_yet(str(error), settings, kind=_kind(error), rarely=not error.retryable) from error
+        if found == "open":
+            raise not_yet(f"{asked.url} is open.", settings, kind="PullRequestOpen")
+        return PullRequestEnd(state="merged" if found == "merged" else "closed")
+
+    def _looked(self, asked: PullRequestLook) -> str:
+        _, forge = self.host.forge(asked.repository)
+        return forge.pull_request(pull_request_number(asked.url), asked.commit).state
+
+
+def _kind(error: SeptetError) -> str:
+    return type(error).__name__.removesuffix("Error")

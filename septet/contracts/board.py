@@ -1,0 +1,55 @@
+"""What the board is told, and what it remembers: short values, for ten thousand work orders may wait."""
+
+from septet.contracts.wire import Wire
+
+
+class Waits(Wire):
+    """A work order waits for its turn."""
+
+    id: str
+    project: str
+    score: int
+    since: float
+    """Seconds since the epoch."""
+
+
+class Serves(Wire):
+    """A host serves."""
+
+    host: str
+    host_limit: int
+    """Work orders that may run at a time for this host."""
+    project_limit: int
+    """Work orders of one project that may run at a time."""
+    seconds: float
+    """After so many without another word the host counts no more."""
+
+
+class BoardState(Wire):
+    """What the board knows, from one of its runs to the next."""
+
+    waiting: tuple[tuple[str, str, int, float], ...] = ()
+    """Of each: id, project, score, since."""
+    holders: tuple[tuple[str, str], ...] = ()
+    """Of each: id, project."""
+    hosts: tuple[tuple[str, int, float], ...] = ()
+    """Of each: id, limit, until when it counts."""
+    project_limit: int = 0
+    passed_over: bool = False
+    """More waited than could be remembered."""
+
+
+class Known(Wire):
+    """Which work orders the board knows."""
+
+    ids: tuple[str, ...] = ()
+    limit: int = 0
+    """The most that it can take in."""
+
+
+class Found(Wire):
+    """What waits on the board, as its server tells."""
+
+    waiting: tuple[Waits, ...] = ()
+    all: bool = True
+    """Whether there are no more."""

@@ -1,0 +1,82 @@
+"""The row of a task: what lists and the board show of it, small enough to lie beside ten thousand others."""
+
+from typing import Final
+
+from septet.contracts.names import Stage, Status
+from septet.contracts.order import WorkOrderInput
+from septet.contracts.task import Task, TaskError
+
+DESCRIPTION_LIMIT: Final = 200
+_TITLE_LIMIT: Final = 300
+_MESSAGE_LIMIT: Final = 500
+_RESCUES: Final = 3
+_SHOWN: Final = (
+    "status",
+    "stage",
+    "title",
+    "project",
+    "assigned_agent",
+    "branch_name",
+    "pr_url",
+    "error",
+    "score",
+)
+"""A row is written anew when one of these has changed."""
+
+
+def row_of(task: Task) -> Task:
+    """Return a task without its steps, and with its texts cut."""
+    return task.model_copy(
+        update={
+            "steps": (),
+            "title": _cut(task.title, _TITLE_LIMIT),
+            "description": _cut(task.description, DESCRIPTION_LIMIT),
+            "rescues": task.rescues[-_RESCUES:],
+            "error": _cut_error(task.error) if task.error else None,
+        }
+    )
+
+
+def differ(row: Task, other: Task) -> bool:
+    """Say whether two rows of a task show something else."""
+    return any(getattr(row, name) != getattr(other, name) for name in _SHOWN)
+
+
+def first_task(order_id: str, order: WorkOrderInput, waits: Stage | None, now: str) -> Task:
+    """Return the task of a work order that has just been asked for.
+
+    Args:
+        order_id: Its id.
+        order: What was asked for.
+        waits: The stage in which it waits on the board; it begins at once where there is none.
+        now: ISO 8601, UTC.
+    """
+    return Task(
+        id=order_id,
+        project=order.project or "",
+        title=order.title or "",
+        description=order.description or "",
+        status=Status.PENDING if waits else Status.RUNNING,
+        stage=waits or Stage.EXECUTING,
+        priority=order.priority,
+        impact=order.impact,
+        effort=order.effort,
+        score=order.priority + order.impact - order.effort,
+        assigned_agent=order.agent,
+        external_id=str(order.issue or ""),
+        issue_number=str(order.issue or ""),
+        repository_url=order.repository,
+        after=order.after,
+        created_at=now,
+        updated_at=now,
+    )
+
+
+def _cut(text: str, limit: int) -> str:
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+def _cut_error(error: TaskError) -> TaskError:
+    return error.model_copy(
+        update={"message": _cut(error.message, _MESSAGE_LIMIT), "remedy": _cut(error.remedy, _MESSAGE_LIMIT)}
+    )

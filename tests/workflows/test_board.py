@@ -1,0 +1,251 @@
+"""The board on a real server: whose turn it is, under limits, with work orders that wait."""
+
+import asyncio
+import contextlib
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from fakes.activities import Doubles, done
+from temporalio import activity
+from temporalio.client import Client, WorkflowHandle
+from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.worker import Replayer, Worker
+
+from activities.board import BoardActivities
+from septet.contracts.board import BoardState, Found, Known, Serves
+from septet.contracts.names import Step
+from septet.contracts.steps import StepCall, StepResult
+from septet.contracts.task import Task
+from septet.settings import Settings
+from workers.board import board_id, tell_board
+from workflows.board import Board
+from workflows.pull_request import PullRequest
+from workflows.work_order import WorkOrder
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+WITHIN_SECONDS = 60
+ORDER = {"repository": "/app", "title": "Totals are wrong", "project": "app"}
+
+
+@dataclass
+class Floor:
+    """A queue with its board, and work orders whose first step ends when the test says so."""
+
+    client: Client
+    doubles: Doubles
+    began: list[str] = field(default_factory=list)
+    may_end: dict[str, asyncio.Event] = field(default_factory=dict)
+    stock_taken: bool = True
+
+    async def first_step(self, call: StepCall) -> StepResult:
+        """Say that a work order has begun, and wait for the test's word."""
+        self.began.append(call.workspace.work_order_id)
+        ending = self.may_end.setdefault(call.workspace.work_order_id, asyncio.Event())
+        while not ending.is_set():
+            activity.heartbeat()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(ending.wait(), 1)
+        return done(call)
+
+    async def create(self, name: str, **fields: Any) -> WorkflowHandle[Any, Task]:
+        """Put a work order on the board."""
+        return await self.client.start_workflow(
+            "WorkOrder",
+            {**ORDER, "stage": "triaged", **fields},
+            id=f"{name}-{self.doubles.task_queue[-8:]}",
+            task_queue=self.doubles.task_queue,
+            result_type=Task,
+        )
+
+    async def serve(self, host: str = "one", *, project_limit: int = 4, host_limit: int = 20) -> None:
+        """Tell the board that a host serves."""
+        settings = Settings(
+            task_queue=self.doubles.task_queue, project_limit=project_limit, host_limit=host_limit, environ={}
+        )
+        await tell_board(self.client, settings, host)
+
+    @property
+    def board(self) -> WorkflowHandle[Any, Any]:
+        """The board's workflow."""
+        return self.client.get_workflow_handle(board_id(self.doubles.task_queue))
+
+    def end(self, name: str) -> None:
+        """Let the first step of a work order end."""
+        order_id = f"{name}-{self.doubles.task_queue[-8:]}"
+        self.may_end.setdefault(order_id, asyncio.Event()).set()
+
+    def names(self) -> list[str]:
+        """Return who has begun, in their order."""
+        return [order_id.rpartition("-")[0] for order_id in self.began]
+
+    async def until_known(self, waiting: int) -> None:
+        """Wait until the board knows of so many that wait."""
+
+        async def known() -> bool:
+            details = str(await self.board.query("__temporal_workflow_metadata"))
+            return f"**{waiting}** wait" in details
+
+        await until(known)
+
+
+async def until(so: Callable[[], Awaitable[bool]]) -> None:
+    """Wait until something is so."""
+    async with asyncio.timeout(WITHIN_SECONDS):
+        while not await so():  # noqa: ASYNC110 -- it can only be asked
+            await asyncio.sleep(0.05)
+
+
+@asynccontextmanager
+async def floor_of(client: Client) -> AsyncIterator[Floor]:
+    """Give a queue with a worker; at the end everything on it is ended, and the board's history is replayed."""
+    doubles = Doubles(task_queue=f"queue-{uuid.uuid4().hex}")
+    floor = Floor(client, doubles)
+    doubles.steps[Step.CLASSIFY_ISSUE] = [floor.first_step]
+    board = BoardActivities()
+    async with Worker(
+        client,
+        task_queue=doubles.task_queue,
+        workflows=[WorkOrder, PullRequest, Board],
+        activities=[*doubles.activities(), board.find_closed, board.find_waiting],
+    ):
+        yield floor
+        history = None
+        with contextlib.suppress(Exception):
+            history = await floor.board.fetch_history()
+        async for row in client.list_workflows(f'TaskQueue="{doubles.task_queue}" AND ExecutionStatus="Running"'):
+            await client.get_workflow_handle(row.id).terminate()
+        for ending in floor.may_end.values():
+            ending.set()
+    if history is not None:
+        await Replayer(workflows=[Board], data_converter=pydantic_data_converter).replay_workflow(history)
+
+
+async def test_the_best_score_begins_first(client: Client) -> None:
+    """Among those that wait the best score has its turn first, and among equals the one that waited longest."""
+    async with floor_of(client) as floor:
+        await floor.serve(host_limit=0)
+        for name, fields in {
+            "low": {"effort": 5}, "first": {}, "second": {}, "high": {"priority": 5, "impact": 5, "effort": 1}
+        }.items():  # fmt: skip
+            await floor.create(name, **fields)
+        await floor.until_known(4)
+        await floor.serve(host_limit=1)
+        for turn, name in enumerate(["high", "first", "second", "low"], start=1):
+            await until(lambda turn=turn: _is(len(floor.began) == turn))
+            assert floor.names()[-1] == name
+            floor.end(name)
+
+
+async def test_no_project_and_no_host_gets_more_than_its_limit(client: Client) -> None:
+    """Two of one project run, the third waits although a seat is free; what is over frees its seat."""
+    async with floor_of(client) as floor:
+        await floor.serve(host_limit=0, project_limit=2)
+        for name in ("a1", "a2", "a3"):
+            await floor.create(name, priority=5)
+        for name in ("b1", "b2"):
+            await floor.create(name, project="other")
+        await floor.until_known(5)
+        await floor.serve(host_limit=3, project_limit=2)
+        await floor.until_known(2)
+        await until(lambda: _is(len(floor.began) == 3))
+        assert sorted(floor.names()) == ["a1", "a2", "b1"]
+        floor.end("a1")
+        await until(lambda: _is(len(floor.began) == 4))
+        assert floor.names()[-1] == "a3"
+
+
+async def test_a_seat_of_one_that_was_terminated_is_found_free(client: Client) -> None:
+    """A terminated work order says nothing; as somebody waits for its seat, the board looks."""
+    async with floor_of(client) as floor:
+        await floor.serve(host_limit=1)
+        first = await floor.create("first")
+        await until(lambda: _is(floor.names() == ["first"]))
+        await first.terminate()
+        await floor.create("second")
+        await until(lambda: _is(floor.names() == ["first", "second"]))
+
+
+async def test_a_work_order_that_waits_needs_no_board_to_be_there_yet(client: Client) -> None:
+    """A board that begins later finds those that wait already."""
+    async with floor_of(client) as floor:
+        await floor.create("early")
+
+        async def is_found() -> bool:
+            query = f'TaskQueue="{floor.doubles.task_queue}" AND SeptetStage="triaged"'
+            return (await client.count_workflows(query)).count == 1
+
+        await until(is_found)
+        await floor.serve()
+        await until(lambda: _is(floor.names() == ["early"]))
+
+
+async def test_a_collected_work_order_waits_for_a_person(client: Client) -> None:
+    """Seats are for triaged ones; a collected one costs no activity."""
+    async with floor_of(client) as floor:
+        await floor.serve()
+        collected = await floor.create("collected", stage="collected")
+        await floor.create("triaged")
+        await until(lambda: _is(floor.names() == ["triaged"]))
+        task: Task = await collected.query(WorkOrder.work_order)
+        assert (task.status, task.stage) == ("pending", "collected")
+
+
+async def test_one_that_comes_after_others_waits_for_them(client: Client) -> None:
+    """Until the others are over it asks for no seat; then it has its turn by itself."""
+    async with floor_of(client) as floor:
+        await floor.serve()
+        await floor.create("later", after=["wo-before"], stage=None)
+        await until(lambda: _is("look_at_others" in floor.doubles.names()))
+        assert floor.began == []
+        floor.doubles.over.add("wo-before")
+        await until(lambda: _is(floor.names() == ["later"]))
+
+
+async def test_a_cancelled_work_order_waits_no_more(client: Client) -> None:
+    """One that is cancelled while it waits is forgotten by the board, and ends as cancelled."""
+    async with floor_of(client) as floor:
+        await floor.serve(host_limit=0)
+        waiting = await floor.create("waiting")
+        await floor.until_known(1)
+        await waiting.cancel()
+        await floor.until_known(0)
+        assert (await waiting.query(WorkOrder.work_order)).status == "cancelled"
+
+
+async def test_the_board_hands_over_to_its_next_run(client: Client) -> None:
+    """A run that begins with what another one knew gives the next seats, and forgets nobody."""
+    queue, told = f"queue-{uuid.uuid4().hex}", []
+
+    @activity.defn(name="find_closed")
+    async def find_closed(known: Known) -> list[str]:
+        told.append(known)
+        return list(known.ids)
+
+    @activity.defn(name="find_waiting")
+    async def find_waiting(known: Known) -> Found:
+        raise AssertionError("a board that goes on takes no stock")
+
+    state = BoardState(
+        waiting=tuple((f"wo-{number}", "app", 3, float(number)) for number in range(10_000)),
+        holders=(("wo-a", "app"),),
+        hosts=(("one", 1, 4e9),),
+        project_limit=4,
+    )
+    async with Worker(client, task_queue=queue, workflows=[Board], activities=[find_closed, find_waiting]):
+        handle = await client.start_workflow(Board.run, state, id=board_id(queue), task_queue=queue)
+        details = await handle.query("__temporal_workflow_metadata")
+        assert "**10000** wait, **1** of 1 seats are taken" in str(details)
+        await handle.signal(Board.leaves, "wo-9999")
+        await handle.signal(Board.serves, Serves(host="two", host_limit=0, project_limit=4, seconds=60))
+        details = await handle.query("__temporal_workflow_metadata")
+        assert "**9999** wait" in str(details)
+        await handle.terminate()
+
+
+async def _is(what: bool) -> bool:
+    return what

@@ -1,0 +1,142 @@
+"""What comes after a completed work order: its pull request is watched, and has the task's row on the board."""
+
+import asyncio
+import contextlib
+import uuid
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from fakes.activities import Doubles
+from temporalio.client import Client, WorkflowExecutionStatus, WorkflowFailureError, WorkflowHandle
+from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.exceptions import CancelledError
+from temporalio.worker import Replayer, Worker
+
+from clients._pending import waiting_for
+from septet.contracts.names import Stage
+from septet.contracts.task import Task
+from workflows.pull_request import PullRequest
+from workflows.work_order import WorkOrder
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+URL = "file:///origin.git/pull/1"
+WITHIN_SECONDS = 60
+
+
+@pytest.fixture
+def doubles() -> Doubles:
+    return Doubles(task_queue=f"queue-{uuid.uuid4().hex}")
+
+
+@asynccontextmanager
+async def watched(client: Client, doubles: Doubles) -> AsyncIterator[WorkflowHandle[Any, Task]]:
+    """Let a work order complete, and give its watch; at the end its history is replayed."""
+    workflows = [WorkOrder, PullRequest]
+    async with Worker(client, task_queue=doubles.task_queue, workflows=workflows, activities=doubles.activities()):
+        order = await client.start_workflow(
+            "WorkOrder",
+            {"repository": "/app", "title": "Totals are wrong", "priority": 5},
+            id=f"wo-{uuid.uuid4().hex[:8]}",
+            task_queue=doubles.task_queue,
+            result_type=Task,
+        )
+        assert (await asyncio.wait_for(order.result(), WITHIN_SECONDS)).stage == "review"
+        watch = client.get_workflow_handle(f"{order.id}/pr", result_type=Task)
+        try:
+            yield watch
+        finally:
+            with contextlib.suppress(Exception):
+                await watch.terminate()
+        history = await watch.fetch_history()
+    await Replayer(workflows=[PullRequest], data_converter=pydantic_data_converter).replay_workflow(history)
+
+
+async def found(handle: WorkflowHandle[Any, Any]) -> tuple[dict[str, Any], Task]:
+    """Return the search attributes of a workflow and the row in its memo."""
+    description = await handle.describe()
+    told = {pair.key.name: pair.value for pair in description.typed_search_attributes}
+    return told, Task.model_validate(await description.memo_value("task"), strict=False)
+
+
+async def test_an_open_pull_request_has_the_row_of_its_task(client: Client, doubles: Doubles) -> None:
+    """The watch begins with the work order's search attributes and row, and says what it waits for."""
+    async with watched(client, doubles) as watch:
+        told, row = await found(watch)
+        async with asyncio.timeout(WITHIN_SECONDS):
+            while waiting_for(await watch.describe()) is None:  # noqa: ASYNC110 -- it can only be asked
+                await asyncio.sleep(0.05)
+        pending = waiting_for(await watch.describe())
+    assert (told["SeptetStage"], told["SeptetStatus"], told["SeptetPriority"]) == ("review", "completed", 5)
+    assert told["SeptetPullRequest"] == URL
+    assert (row.id, row.title, row.stage, row.status) == (
+        watch.id.removesuffix("/pr"), "Totals are wrong", "review", "completed",
+    )  # fmt: skip
+    assert row.steps == ()
+    assert pending is not None
+    assert f"{URL} is open." in pending
+
+
+async def test_a_merge_makes_the_task_done(client: Client, doubles: Doubles) -> None:
+    """The look that finds the merge ends the watch, and the board shows the task as done."""
+    async with watched(client, doubles) as watch:
+        doubles.pull_requests[URL] = "merged"
+        task = await asyncio.wait_for(watch.result(), WITHIN_SECONDS)
+        told, row = await found(watch)
+        history = await watch.query(PullRequest.history)
+    assert (task.stage, task.status, task.error) == ("done", "completed", None)
+    assert (told["SeptetStage"], row.stage) == ("done", "done")
+    assert [(move.came_from, move.to, move.why) for move in history] == [
+        ("review", "done", "the pull request is merged")
+    ]
+
+
+async def test_a_close_without_a_merge_blocks_the_task(client: Client, doubles: Doubles) -> None:
+    """A task whose pull request nobody merged says so, and how to go on."""
+    async with watched(client, doubles) as watch:
+        doubles.pull_requests[URL] = "closed"
+        task = await asyncio.wait_for(watch.result(), WITHIN_SECONDS)
+    assert task.stage == Stage.BLOCKED
+    assert task.error is not None
+    assert task.error.type == "PullRequestClosed"
+    assert "septet retry" in task.error.remedy
+
+
+async def test_a_nudge_ends_the_pause(client: Client, doubles: Doubles) -> None:
+    """A person who has merged need not wait for the next look."""
+    async with watched(client, doubles) as watch:
+        before = len(await events(watch))
+        doubles.pull_requests[URL] = "merged"
+        await watch.signal(PullRequest.nudge)
+        await asyncio.wait_for(watch.result(), WITHIN_SECONDS)
+    assert before < 10
+
+
+async def test_looks_grow_no_history(client: Client, doubles: Doubles) -> None:
+    """An open pull request is looked at by retries: ten looks leave no more events than one."""
+    async with watched(client, doubles) as watch:
+        async with asyncio.timeout(WITHIN_SECONDS):
+            while doubles.names().count("look_at_pull_request") < 10:  # noqa: ASYNC110 -- it can only be looked at
+                await asyncio.sleep(0.05)
+        scheduled = [
+            event for event in await events(watch) if event.HasField("activity_task_scheduled_event_attributes")
+        ]
+    assert len(scheduled) == 1
+
+
+async def test_a_watch_that_is_cancelled_gives_its_row_back(client: Client, doubles: Doubles) -> None:
+    """When the work goes on, its watch ends and is found by nothing: it counts nowhere."""
+    async with watched(client, doubles) as watch:
+        await watch.cancel()
+        with pytest.raises(WorkflowFailureError) as ended:
+            await asyncio.wait_for(watch.result(), WITHIN_SECONDS)
+        description = await watch.describe()
+    assert isinstance(ended.value.cause, CancelledError)
+    assert description.status is WorkflowExecutionStatus.CANCELED
+    assert "SeptetStage" not in {pair.key.name for pair in description.typed_search_attributes}
+
+
+async def events(handle: WorkflowHandle[Any, Any]) -> list[Any]:
+    return [event async for event in handle.fetch_history_events()]

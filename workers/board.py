@@ -1,0 +1,70 @@
+"""The board of a queue: workers see that there is one, and tell it that they serve."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Final
+
+import structlog
+from temporalio.client import Client
+from temporalio.service import RPCError
+
+from septet.contracts.board import Serves
+from septet.settings import Settings
+from workflows.board import Board
+
+TELL_SECONDS: Final = 120.0
+"""How often a worker says that it serves."""
+_SILENT: Final = 3
+"""So many times later a host counts no more."""
+
+_log = structlog.get_logger()
+
+
+def board_id(task_queue: str) -> str:
+    """Return the id of the board of a queue."""
+    return f"{task_queue}-board"
+
+
+@asynccontextmanager
+async def serving_on_board(client: Client, settings: Settings, host_id: str) -> AsyncIterator[None]:
+    """Tell the board that this host serves, now and every few minutes for as long as the block lasts."""
+
+    async def tell() -> None:
+        while True:
+            try:
+                await tell_board(client, settings, host_id)
+            except RPCError as error:
+                _log.warning("board_not_told", error=error.message)
+            await asyncio.sleep(TELL_SECONDS)
+
+    task = asyncio.create_task(tell())
+    try:
+        yield
+    finally:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
+
+async def tell_board(client: Client, settings: Settings, host_id: str) -> None:
+    """Tell the board that a host serves, and with which limits; where there is no board, begin one.
+
+    Raises:
+        RPCError: The server refused.
+    """
+    told = Serves(
+        host=host_id,
+        host_limit=settings.host_limit,
+        project_limit=settings.project_limit,
+        seconds=_SILENT * TELL_SECONDS,
+    )
+    await client.start_workflow(
+        Board.run,
+        id=board_id(settings.task_queue),
+        task_queue=settings.task_queue,
+        start_signal="serves",
+        start_signal_args=[told],
+        static_summary="Whose turn it is",
+    )

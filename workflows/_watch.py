@@ -1,0 +1,50 @@
+"""The watch over a pull request, begun by its work order and living on after it."""
+
+from temporalio import workflow
+from temporalio.exceptions import FailureError, WorkflowAlreadyStartedError
+from temporalio.workflow import ParentClosePolicy
+
+from septet.contracts.names import Stage, Status
+from septet.contracts.pull_request import PullRequestWatch
+from septet.contracts.row import row_of
+from septet.contracts.steps import Workspace
+from septet.contracts.task import Task
+from workflows.pull_request import PullRequest
+from workflows.search_attributes import MEMO, found_at_start
+
+_TRIES = 3
+
+
+async def watch_pull_request(task: Task, workspace: Workspace) -> None:
+    """Have the pull request of a work order watched that is about to close; one that is watched already, anew."""
+    row = row_of(task.model_copy(update={"status": Status.COMPLETED, "stage": Stage.REVIEW, "error": None}))
+    local = workspace.forge == "local"
+    queue = (workspace.control_queue or workspace.task_queue) if local else ""
+    watch = PullRequestWatch(task=row, forge=workspace.forge, task_queue=queue)
+    for _ in range(_TRIES):
+        if await _started(watch) or await _told(watch):
+            return
+
+
+async def _started(watch: PullRequestWatch) -> bool:
+    try:
+        await workflow.start_child_workflow(
+            PullRequest.run,
+            watch,
+            id=f"{watch.task.id}/pr",
+            parent_close_policy=ParentClosePolicy.ABANDON,
+            memo={MEMO: watch.task},
+            search_attributes=found_at_start(watch.task),
+            static_summary=f"{watch.task.pr_url}: {watch.task.title}"[:200],
+        )
+    except WorkflowAlreadyStartedError:
+        return False
+    return True
+
+
+async def _told(watch: PullRequestWatch) -> bool:
+    try:
+        await workflow.get_external_workflow_handle(f"{watch.task.id}/pr").signal(PullRequest.renew, watch)
+    except FailureError:  # it ended just now
+        return False
+    return True

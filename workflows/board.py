@@ -1,0 +1,143 @@
+"""The board: one workflow that says whose turn it is, best score first, under limits."""
+
+import asyncio
+from datetime import timedelta
+from typing import Final
+
+from temporalio import workflow
+from temporalio.common import RetryPolicy
+from temporalio.exceptions import FailureError
+
+with workflow.unsafe.imports_passed_through():
+    from activities.board import BoardActivities
+    from septet.contracts.board import BoardState, Known, Serves, Waits
+    from septet.seats import MOST_WAITING, Seats
+
+_FIRST_LOOK: Final = timedelta(seconds=5)
+_RAREST_LOOK: Final = timedelta(minutes=10)
+"""A work order that was terminated does not say that it has ended: it is looked for where others wait."""
+_ASKED_WITHIN: Final = timedelta(minutes=2)
+_RETRIES: Final = RetryPolicy(maximum_interval=timedelta(minutes=1), maximum_attempts=0)
+_AT_A_TIME: Final = 100
+"""Work orders that are told at a time: more would fill one workflow task."""
+_SHOWN: Final = 10
+_TAKEN_IN_AT_ONCE: Final = 4000
+
+
+@workflow.defn(name="Board")
+class Board:
+    """Who waits, who has a seat: work orders and workers tell it by signals, and it signals back `begin`."""
+
+    @workflow.init
+    def __init__(self, state: BoardState | None = None) -> None:
+        """Go on from what the run before knew, before anything new is told."""
+        self._seats = Seats.of(state or BoardState())
+        self._news = True
+        self._look_after = _FIRST_LOOK
+
+    @workflow.run
+    async def run(self, state: BoardState | None = None) -> None:
+        """Give seats for ever; a run of the board hands over to the next before its history grows long."""
+        if state is None:
+            await self._take_stock()
+        while not workflow.info().is_continue_as_new_suggested():
+            self._news = False
+            await self._give_seats()
+            self._show()
+            await self._hear()
+        workflow.continue_as_new(self._seats.state)
+
+    @workflow.signal(description="A work order waits for its turn.")
+    def waits(self, asked: Waits) -> None:
+        """Take in who waits."""
+        self._seats.wait(asked)
+        self._changed()
+
+    @workflow.signal(description="A work order waits no more, or has ended.")
+    def leaves(self, order_id: str) -> None:
+        """Free what it had."""
+        self._seats.leave(order_id)
+        self._changed()
+
+    @workflow.signal(description="A host serves, with these limits.")
+    def serves(self, told: Serves) -> None:
+        """Take in a host and the limits."""
+        before = (self._seats.places(_now()), self._seats.project_limit)
+        self._seats.hear(told, _now())
+        self._news = self._news or before != (self._seats.places(_now()), self._seats.project_limit)
+
+    def _changed(self) -> None:
+        self._news, self._look_after = True, _FIRST_LOOK
+
+    async def _give_seats(self) -> None:
+        """Tell those whose turn it is, until there is no seat or nobody left."""
+        while due := self._seats.due(_now())[:_AT_A_TIME]:
+            for taker in due:
+                self._seats.seat(taker)
+            told = await asyncio.gather(*(_begins(taker.id) for taker in due))
+            for taker, there in zip(due, told, strict=True):
+                if not there:
+                    self._seats.leave(taker.id)
+        if self._seats.passed_over and len(self._seats.waiting) < MOST_WAITING // 2:
+            await self._take_stock()
+
+    async def _hear(self) -> None:
+        """Wait for news; where somebody waits for a seat, look now and then whether one is free."""
+        looks = bool(self._seats.waiting and self._seats.holders)
+        try:
+            await workflow.wait_condition(
+                lambda: self._news, timeout=self._look_after if looks else None, timeout_summary="is a seat free?"
+            )
+        except TimeoutError:
+            self._look_after = min(2 * self._look_after, _RAREST_LOOK)
+            for order_id in await self._closed():
+                self._seats.leave(order_id)
+
+    async def _closed(self) -> list[str]:
+        """Return those with a seat that have ended."""
+        return await workflow.execute_activity_method(
+            BoardActivities.find_closed,
+            Known(ids=tuple(self._seats.holders)),
+            start_to_close_timeout=_ASKED_WITHIN,
+            retry_policy=_RETRIES,
+            summary="which work orders have ended?",
+        )
+
+    async def _take_stock(self) -> None:
+        """Take in those that wait as the server tells: a board that is new has heard of none."""
+        known = (*self._seats.waiting, *self._seats.holders)
+        found = await workflow.execute_activity_method(
+            BoardActivities.find_waiting,
+            Known(ids=known, limit=_TAKEN_IN_AT_ONCE),
+            start_to_close_timeout=_ASKED_WITHIN,
+            retry_policy=_RETRIES,
+            summary="who waits?",
+        )
+        for each in found.waiting:
+            if each.id not in self._seats.holders and each.id not in self._seats.waiting:
+                self._seats.wait(each)
+        self._seats.passed_over = not found.all
+
+    def _show(self) -> None:
+        """Show in the web UI how many wait, who runs, and who serves."""
+        seats = self._seats
+        hosts = ", ".join(f"`{host}` ({limit})" for host, (limit, _) in list(seats.hosts.items())[:_SHOWN])
+        running = ", ".join(f"`{order_id}`" for order_id in list(seats.holders)[:_SHOWN])
+        workflow.set_current_details(
+            f"**{len(seats.waiting)}** wait, **{len(seats.holders)}** of {seats.places(_now())} seats are taken, "
+            f"{seats.project_limit} at most for a project.\n\n"
+            f"Running: {running or 'none'}\n\nHosts: {hosts or 'none'}"
+        )
+
+
+async def _begins(order_id: str) -> bool:
+    """Tell a work order that it is its turn; return whether it is there."""
+    try:
+        await workflow.get_external_workflow_handle(order_id).signal("begin")
+    except FailureError:
+        return False
+    return True
+
+
+def _now() -> float:
+    return workflow.now().timestamp()

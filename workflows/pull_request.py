@@ -1,0 +1,118 @@
+"""What comes after a work order: its pull request is watched until it is merged, closed, or a person decides."""
+
+import asyncio
+from contextlib import suppress
+from datetime import timedelta
+from typing import Final
+
+from temporalio import workflow
+from temporalio.common import RetryPolicy
+from temporalio.exceptions import ActivityError
+
+with workflow.unsafe.imports_passed_through():
+    from activities.pull_requests import PullRequests
+    from septet.contracts.names import Stage
+    from septet.contracts.pull_request import PullRequestEnd, PullRequestLook, PullRequestWatch
+    from septet.contracts.task import Move, Task, TaskError
+    from septet.timestamps import timestamp
+    from workflows._row import Row
+
+_LOOK: Final = timedelta(minutes=2)
+_RETRIES: Final = RetryPolicy(maximum_interval=timedelta(minutes=5), maximum_attempts=0)
+"""An open pull request and a forge that is away are looked at again by retries: they grow no history. The look
+itself says after which pause."""
+_CLOSED: Final = "The pull request was closed without a merge."
+_REOPEN: Final = "`septet retry` goes on with the work; `septet cancel` ends it."
+
+
+@workflow.defn(name="PullRequest")
+class PullRequest:
+    """The watch over one pull request: it has the task's row on the board from now on."""
+
+    def __init__(self) -> None:
+        """Begin with nothing known."""
+        self._watch: PullRequestWatch
+        self._task = Task(id="")
+        self._history: tuple[Move, ...] = ()
+        self._again = False
+        self._row = Row()
+
+    @workflow.run
+    async def run(self, watch: PullRequestWatch) -> Task:
+        """Look until the pull request is merged or closed, or a person has moved the task."""
+        self.renew(watch)
+        try:
+            while self._task.stage is Stage.REVIEW:
+                await self._look()
+        except asyncio.CancelledError:
+            self._row.erase()
+            raise
+        return self._task
+
+    @workflow.query(description="The work order object, without its steps.")
+    def work_order(self) -> Task:
+        """Return the task."""
+        return self._task
+
+    @workflow.query(description="The stages that it went through since its work order completed.")
+    def history(self) -> tuple[Move, ...]:
+        """Return the history, oldest first."""
+        return self._history
+
+    @workflow.signal(description="Look again now.")
+    def nudge(self) -> None:
+        """End the pause before the next look."""
+        self._again = True
+
+    @workflow.signal(description="The work order completed once more: this is what is watched now.")
+    def renew(self, watch: PullRequestWatch) -> None:
+        """Take in what is to be watched."""
+        self._watch, self._task, self._again = watch, watch.task, True
+        self._tell()
+
+    async def _look(self) -> None:
+        """Look until there is an end, or a reason to look anew."""
+        self._again = False
+        looking = self._start_look()
+        await workflow.wait_condition(
+            lambda: looking.done() or self._again or self._task.stage is not Stage.REVIEW
+        )
+        if looking.done() and not self._again and self._task.stage is Stage.REVIEW:
+            self._end(await looking)
+            return
+        looking.cancel()
+        with suppress(ActivityError):
+            await looking
+        if workflow.cancellation_reason() is not None:  # the wait for one activity swallows a cancel of all
+            raise asyncio.CancelledError
+
+    def _start_look(self) -> workflow.ActivityHandle[PullRequestEnd]:
+        watch, task = self._watch, self._watch.task
+        return workflow.start_activity_method(
+            PullRequests.look_at_pull_request,
+            PullRequestLook(repository=task.repository_url, url=task.pr_url or "", commit=task.commit_sha or ""),
+            task_queue=watch.task_queue or None,
+            start_to_close_timeout=_LOOK,
+            retry_policy=_RETRIES,
+            summary=f"is {task.pr_url} merged?",
+        )
+
+    def _end(self, end: PullRequestEnd) -> None:
+        if end.state == "merged":
+            self._move(Stage.DONE, "the pull request is merged")
+            return
+        error = TaskError(type="PullRequestClosed", message=_CLOSED, remedy=_REOPEN)
+        self._move(Stage.BLOCKED, _CLOSED, error=error)
+
+    def _move(self, to: Stage, why: str, who: str = "septet", error: TaskError | None = None) -> None:
+        now, before = timestamp(workflow.now()), self._task.stage.value
+        move = Move(when=now, who=who, **{"from": before}, to=to.value, why=why)
+        self._history = (*self._history, move)
+        self._task = self._task.model_copy(update={"stage": to, "error": error, "updated_at": now})
+        self._tell()
+
+    def _tell(self) -> None:
+        task = self._task
+        why = f"\n\n**{task.error.type}**: {task.error.message} {task.error.remedy}" if task.error else ""
+        workflow.set_current_details(f"**{task.id}** · {task.pr_url} · **{task.stage.value}**{why}")
+        self._row.write(task)
