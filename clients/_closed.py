@@ -1,5 +1,6 @@
 """The work order object of a work order that no worker can be asked about."""
 
+from pydantic import ValidationError
 from temporalio.client import WorkflowExecution, WorkflowExecutionStatus
 from temporalio.exceptions import ApplicationError
 
@@ -19,13 +20,16 @@ _CLOSED_AS = {
 
 
 def task_of_row(row: WorkflowExecution) -> Task:
-    """Return what the search attributes of a work order tell."""
+    """Return what the row of a work order, or of the watch over its pull request, tells."""
+    told = _told(row)
+    if told is not None:
+        return task_of_closed(told, row) if row.workflow_type == "WorkOrder" else told
     found = row.typed_search_attributes
     status, stage = _CLOSED_AS.get(
         row.status or WorkflowExecutionStatus.RUNNING, (Status.RUNNING, Stage.EXECUTING)
     )
     return Task(
-        id=row.id,
+        id=row.id.removesuffix("/pr"),
         project=found.get(by.PROJECT, ""),
         status=Status(found.get(by.STATUS, status.value)) if status is Status.RUNNING else status,
         stage=Stage(found.get(by.STAGE, stage.value)) if status is Status.RUNNING else stage,
@@ -38,6 +42,17 @@ def task_of_row(row: WorkflowExecution) -> Task:
         created_at=timestamp(row.start_time),
         updated_at=timestamp(row.close_time or row.start_time),
     )
+
+
+def _told(row: WorkflowExecution) -> Task | None:
+    """Return the task in a row's memo; `None` where an older version has written none."""
+    payload = row.raw_info.memo.fields.get(by.MEMO)
+    if payload is None:
+        return None
+    try:
+        return Task.model_validate_json(payload.data)
+    except ValidationError:
+        return None
 
 
 def task_of_closed(task: Task, row: WorkflowExecution, cause: BaseException | None = None) -> Task:

@@ -14,6 +14,8 @@ _NOT_TAKEN: Final = "no worker of its host has had a slot for it yet"
 _ASKS_A_HOST: Final = "probe_host"
 """Not what the work waits for."""
 _PLAN: Final = "approve_plan: a person is to say `septet approve` or `septet reject`"
+_NO_FAILURE: Final = "PullRequestOpen"
+"""Nothing holds up a task in review but its people."""
 
 
 def waiting_for(description: WorkflowExecutionDescription) -> str | None:
@@ -32,5 +34,7 @@ def _why(pending: PendingActivityInfo) -> str | None:
     if pending.paused:
         return _PAUSED
     if pending.state != PendingActivityState.PENDING_ACTIVITY_STATE_SCHEDULED:
+        return None
+    if pending.last_failure.application_failure_info.type == _NO_FAILURE:
         return None
     return pending.last_failure.message or _NOT_TAKEN

@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from clients.agent_logs import AgentLogs
-from clients.board import board_of
+from clients.board import board_page
 from clients.kept_on_disk import snapshots_of
+from clients.rows import PAGE as TASKS_AT_ONCE
+from clients.rows import Rows
 from clients.runs_on_disk import runs_of
 from clients.work_orders import WorkOrders
 from septet.contracts.decisions import MoveCall, PlanDecision, RetryCall, checked
@@ -61,9 +63,15 @@ class Operations:
         """Return the steps so far."""
         return StepsReply(steps=(await self.orders.task(order_id)).steps)
 
-    async def board(self, project: str | None = None) -> BoardReply:
-        """Return the work orders by stage."""
-        return board_of(project, [task async for task in self.orders.tasks()])
+    async def board(
+        self, project: str | None = None, *, after: str = "", limit: int = TASKS_AT_ONCE
+    ) -> BoardReply:
+        """Return a page of the work orders by stage, with the numbers of all; `after` is a page's `next`.
+
+        Raises:
+            InvalidInputError: `after` is no such word.
+        """
+        return await board_page(Rows(self.orders.client), project, after=after, limit=limit)
 
     async def logs(self, order_id: str, *, after: str = "", limit: int = ENTRIES_AT_ONCE) -> LogsReply:
         """Return what its agents said and did on this host; `after` is the id of the last entry that is known.

@@ -2,9 +2,8 @@
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from temporalio.client import (
@@ -23,9 +22,11 @@ from clients._closed import task_of_closed, task_of_row
 from clients._pending import waiting_for
 from clients._resets import reset, reset_point
 from clients._updates import update
+from clients._watch import give_up_watch, watch_id, watch_of, with_watch
 from septet.contracts.decisions import HISTORY_KEPT, MoveCall, PlanDecision, Resumed, RetryCall
 from septet.contracts.names import ORDER_ID, Stage, Status, Step
 from septet.contracts.order import WorkOrderInput
+from septet.contracts.row import first_task, row_of, waits_in
 from septet.contracts.task import Move, Task
 from septet.contracts.transitions import Target, check_move
 from septet.errors import (
@@ -35,6 +36,8 @@ from septet.errors import (
     RefusedTransitionError,
     ServerNotReachedError,
 )
+from septet.timestamps import timestamp
+from workflows.search_attributes import MEMO, found_at_start
 
 _QUERY_TIMEOUT: Final = timedelta(seconds=5)
 _CANCEL_WITHIN_SECONDS: Final = 20.0
@@ -57,23 +60,38 @@ class WorkOrders:
             AlreadyRunningError: The id was used before.
             InvalidInputError: It is no id.
         """
+        return await self.task((await self.put(order, order_id)).id)
+
+    async def put(self, order: WorkOrderInput, order_id: str | None = None) -> Task:
+        """Start a work order and return it as it was asked for: no worker is waited for.
+
+        Raises:
+            AlreadyRunningError: The id was used before.
+            InvalidInputError: It is no id.
+            ServerNotReachedError: The server refused.
+        """
         order_id = order_id if order_id is not None else f"wo-{secrets.token_hex(4)}"
         if not ORDER_ID.fullmatch(order_id):
             remedy = "Use up to 64 letters, digits, dots, hyphens and underscores."
             raise InvalidInputError(f"{order_id!r} is no id of a work order.", remedy=remedy)
+        row = row_of(first_task(order_id, order, waits_in(order), timestamp(datetime.now(UTC))))
         try:
-            handle = await self.client.start_workflow(
+            await self.client.start_workflow(
                 "WorkOrder",
                 order,
                 id=order_id,
                 task_queue=self.task_queue,
                 id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
+                memo={MEMO: row},
+                search_attributes=found_at_start(row),
                 static_summary=f"{order.repository} {order.title or f'#{order.issue}'}"[:200],
             )
         except WorkflowAlreadyStartedError as error:
             message = f"The id {order_id} was used before."
             raise AlreadyRunningError(message, remedy=f"Look at it with `septet show {order_id}`.") from error
-        return await self.task(handle.id)
+        except RPCError as error:
+            raise _told(error, order_id) from error
+        return row
 
     async def task(self, order_id: str) -> Task:
         """Return the work order object.
@@ -83,7 +101,8 @@ class WorkOrders:
         """
         description = await self._describe(order_id)
         if description.status in (WorkflowExecutionStatus.COMPLETED, WorkflowExecutionStatus.FAILED):
-            return await self._told_at_its_end(order_id, description)
+            ended = await self._told_at_its_end(order_id, description)
+            return await with_watch(self.client, ended) if ended.stage is Stage.REVIEW else ended
         try:
             task: Task = await self._handle(order_id).query(
                 "work_order", result_type=Task, rpc_timeout=_QUERY_TIMEOUT
@@ -104,12 +123,9 @@ class WorkOrders:
 
     async def history(self, order_id: str) -> tuple[Move, ...]:
         """Return the stages that a work order went through; none where no worker can be asked."""
-        try:
-            moves: tuple[Move, ...] = await self._handle(order_id).query(
-                "history", result_type=tuple[Move, ...], rpc_timeout=_QUERY_TIMEOUT
-            )
-        except (RPCError, WorkflowQueryFailedError):
-            return ()
+        moves = await self._moves_of(order_id)
+        if moves and moves[-1].to == Stage.REVIEW and await watch_of(self.client, order_id) is not None:
+            return (*moves, *await self._moves_of(watch_id(order_id)))
         return moves
 
     async def waiting_for(self, order_id: str) -> str | None:
@@ -118,13 +134,11 @@ class WorkOrders:
         Raises:
             NotFoundError: There is no such work order.
         """
-        return waiting_for(await self._describe(order_id))
-
-    async def tasks(self, limit: int = 100) -> AsyncIterator[Task]:
-        """Return the newest work orders, as far as search attributes tell."""
-        rows = self.client.list_workflows('WorkflowType="WorkOrder"', limit=limit)
-        async for row in rows:
-            yield task_of_row(row)
+        description = await self._describe(order_id)
+        if description.status is WorkflowExecutionStatus.COMPLETED:
+            watch = await watch_of(self.client, order_id)
+            return waiting_for(watch) if watch is not None else None
+        return waiting_for(description)
 
     async def wait(self, order_id: str) -> Task:
         """Wait until the work order is closed and return it."""
@@ -168,7 +182,8 @@ class WorkOrders:
             case Status.COMPLETED, Target.EXECUTING:
                 return await self._go_on(task, again.model_copy(update={"from_step": Step.IMPLEMENT_PLAN}))
             case Status.COMPLETED, _:
-                return await self._decide(f"{order_id}/pr", "move", call)
+                await self._decide(watch_id(order_id), "move", call)
+                return await self.task(order_id)
             case Status.FAILED, Target.EXECUTING:
                 return await self._go_on(task, again)
             case Status.FAILED, _:
@@ -234,6 +249,7 @@ class WorkOrders:
         )
         run_id = description.run_id or ""
         event_id = await reset_point(self._handle(task.id, run_id), task, call.from_step)
+        await give_up_watch(self.client, task.id)
         await reset(self.client, task.id, run_id, event_id, signal, said)
         return await self.task(task.id)
 
@@ -248,6 +264,15 @@ class WorkOrders:
                 return await self.wait(order_id)
         except TimeoutError:
             return await self.task(order_id)
+
+    async def _moves_of(self, workflow_id: str) -> tuple[Move, ...]:
+        try:
+            moves: tuple[Move, ...] = await self._handle(workflow_id).query(
+                "history", result_type=tuple[Move, ...], rpc_timeout=_QUERY_TIMEOUT
+            )
+        except (RPCError, WorkflowQueryFailedError):
+            return ()
+        return moves
 
     async def _told_at_its_end(self, order_id: str, description: WorkflowExecutionDescription) -> Task:
         try:

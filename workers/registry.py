@@ -96,17 +96,14 @@ async def parts_of(settings: Settings) -> AsyncIterator[Parts]:
     finalizer = FinalizeJson(way, {step.step: step.prove for step in steps})
     host_activities: list[Activity] = [finalizer.run, *(step.run for step in steps), EndWork(way).run]
     try:
+        workspaces = Workspaces(host).open_workspace
         hosts, board = Hosts(host), BoardActivities()
         asked_by_board = (board.find_closed, board.find_waiting)
         others = Others(settings).look_at_others
         look = PullRequests(host).look_at_pull_request
         yield Parts(
             host,
-<<<<<<< HEAD
-            [Workspaces(host).open_workspace, hosts.move_workspace, CancelWorkOrder().run],
-=======
-            [Workspaces(host).open_workspace, hosts.move_workspace, look, others, *asked_by_board],
->>>>>>> 32e5900 (The board gives triaged work orders their turn; a completed one's pull request is watched until it is merged or closed)
+            [workspaces, hosts.move_workspace, CancelWorkOrder().run, look, others, *asked_by_board],
             host_activities,
             [hosts.probe_host, look],
             [SweepHost(host).run],

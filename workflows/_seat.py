@@ -82,7 +82,7 @@ class Seat:
     async def _ask(self, task: Task, wanted: Callable[[], bool]) -> bool:
         """Ask the board for a seat, again and again where there is no board yet."""
         self._asked, self._given, pause = True, False, _BOARD_IS_BACK
-        since = workflow.info().start_time.timestamp()
+        since = workflow.info().workflow_start_time.timestamp()
         asked = Waits(id=task.id, project=task.project or task.repository_url, score=task.score, since=since)
         while wanted() and not await self._tell_board("waits", asked):
             with suppress(TimeoutError):

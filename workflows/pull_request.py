@@ -11,10 +11,14 @@ from temporalio.exceptions import ActivityError
 
 with workflow.unsafe.imports_passed_through():
     from activities.pull_requests import PullRequests
+    from septet.contracts.decisions import MoveCall
     from septet.contracts.names import Stage
     from septet.contracts.pull_request import PullRequestEnd, PullRequestLook, PullRequestWatch
     from septet.contracts.task import Move, Task, TaskError
+    from septet.contracts.transitions import Target, check_move
+    from septet.errors import RefusedTransitionError
     from septet.timestamps import timestamp
+    from workflows._refusals import refused
     from workflows._row import Row
 
 _LOOK: Final = timedelta(minutes=2)
@@ -22,7 +26,7 @@ _RETRIES: Final = RetryPolicy(maximum_interval=timedelta(minutes=5), maximum_att
 """An open pull request and a forge that is away are looked at again by retries: they grow no history. The look
 itself says after which pause."""
 _CLOSED: Final = "The pull request was closed without a merge."
-_REOPEN: Final = "`septet retry` goes on with the work; `septet cancel` ends it."
+_GO_ON: Final = "`septet move ID executing` goes on with the work, `septet move ID done` says that it is over."
 
 
 @workflow.defn(name="PullRequest")
@@ -39,11 +43,17 @@ class PullRequest:
 
     @workflow.run
     async def run(self, watch: PullRequestWatch) -> Task:
-        """Look until the pull request is merged or closed, or a person has moved the task."""
+        """Look until the pull request is merged, or a person says that the task is done.
+
+        One that is closed or moved to blocked is waited with: when its work goes on, this is cancelled.
+        """
         self.renew(watch)
         try:
-            while self._task.stage is Stage.REVIEW:
-                await self._look()
+            while self._task.stage is not Stage.DONE:
+                if self._task.stage is Stage.REVIEW:
+                    await self._look()
+                else:
+                    await workflow.wait_condition(lambda: self._task.stage is not Stage.BLOCKED)
         except asyncio.CancelledError:
             self._row.erase()
             raise
@@ -61,8 +71,29 @@ class PullRequest:
 
     @workflow.signal(description="Look again now.")
     def nudge(self) -> None:
-        """End the pause before the next look."""
+        """End the pause before the next look; one that was closed may have been opened again."""
         self._again = True
+        if self._task.stage is Stage.BLOCKED:
+            self._move(Stage.REVIEW, "looked at again")
+
+    @workflow.update(description="Move the task on the board. A refusal lists where it may move from here.")
+    def move(self, call: MoveCall) -> Task:
+        """Move it, and return it as it is then."""
+        error = None
+        if call.to is Target.BLOCKED:
+            error = TaskError(type="Blocked", message=call.why or "a person moved it to blocked", remedy=_GO_ON)
+        self._move(Stage(call.to.value), call.why, call.who or "septet", error)
+        return self._task
+
+    @move.validator
+    def _may_move(self, call: MoveCall) -> None:
+        """Refuse what is not allowed from here; the work itself goes on by a reset of the work order."""
+        try:
+            check_move(self._task, call.to)
+        except RefusedTransitionError as error:
+            raise refused(error.message, error.remedy) from None
+        if call.to is Target.EXECUTING:
+            raise refused(f"{self._task.id} is completed.", "`septet move ID executing` takes it up again.")
 
     @workflow.signal(description="The work order completed once more: this is what is watched now.")
     def renew(self, watch: PullRequestWatch) -> None:
@@ -101,7 +132,7 @@ class PullRequest:
         if end.state == "merged":
             self._move(Stage.DONE, "the pull request is merged")
             return
-        error = TaskError(type="PullRequestClosed", message=_CLOSED, remedy=_REOPEN)
+        error = TaskError(type="PullRequestClosed", message=_CLOSED, remedy=_GO_ON)
         self._move(Stage.BLOCKED, _CLOSED, error=error)
 
     def _move(self, to: Stage, why: str, who: str = "septet", error: TaskError | None = None) -> None:

@@ -42,6 +42,13 @@ def differ(row: Task, other: Task) -> bool:
     return any(getattr(row, name) != getattr(other, name) for name in _SHOWN)
 
 
+def waits_in(order: WorkOrderInput) -> Stage | None:
+    """Return the stage in which a work order waits on the board; `None`: it begins at once."""
+    if order.stage is not None:
+        return Stage(order.stage)
+    return Stage.TRIAGED if order.after else None
+
+
 def first_task(order_id: str, order: WorkOrderInput, waits: Stage | None, now: str) -> Task:
     """Return the task of a work order that has just been asked for.
 

@@ -26,11 +26,8 @@ ANSWERS = {
     Step.CREATE_PULL_REQUEST: "file:///origin.git/pull/1",
 }
 
-<<<<<<< HEAD
 PLAN_SHA256 = "c0de" * 16
-=======
 _LOOK_AGAIN = timedelta(seconds=0.1)
->>>>>>> 32e5900 (The board gives triaged work orders their turn; a completed one's pull request is watched until it is merged or closed)
 
 Behaviour = Callable[[StepCall], StepResult | Awaitable[StepResult]]
 
@@ -51,9 +48,9 @@ def done(call: StepCall, text: str | None = None, **facts: Any) -> StepResult:
     )
 
 
-def not_yet(why: str) -> ApplicationError:
+def not_yet(why: str, kind: str = "NotYet") -> ApplicationError:
     """Return what a look says that is to be taken again soon."""
-    return ApplicationError(why, next_retry_delay=_LOOK_AGAIN, category=ApplicationErrorCategory.BENIGN)
+    return ApplicationError(why, type=kind, next_retry_delay=_LOOK_AGAIN, category=ApplicationErrorCategory.BENIGN)
 
 
 def ended(call: StepCall, verdict: Verdict, *reasons: str, **facts: Any) -> StepResult:
@@ -75,6 +72,8 @@ class Doubles:
     calls: list[tuple[str, Any]] = field(default_factory=list)
     pull_requests: dict[str, str] = field(default_factory=dict)
     """By address: `merged`, `closed`, or why nobody can tell; those that are not named are open."""
+    looks: list[tuple[str, Any]] = field(default_factory=list)
+    """Looks at pull requests and at other work orders, which come when they like."""
     over: set[str] = field(default_factory=set)
     """The work orders that others need not wait for."""
 
@@ -107,29 +106,23 @@ class Doubles:
                 rescues=(Rescue(snapshot="wo/0009-rescue", reason="cancelled"),),
             )
 
-<<<<<<< HEAD
-        steps = (self._step(step) for step in Step)
-        return [open_workspace, move_workspace, finalize_json, *steps, end_work, CancelWorkOrder().run]
-=======
         @activity.defn(name="look_at_pull_request")
         async def look_at_pull_request(asked: PullRequestLook) -> PullRequestEnd:
-            self.calls.append(("look_at_pull_request", asked))
-            state = self.pull_requests.get(asked.url, f"{asked.url} is open.")
+            self.looks.append(("look_at_pull_request", asked))
+            state = self.pull_requests.get(asked.url, "open")
             if state not in {"merged", "closed"}:
-                raise not_yet(state)
+                raise not_yet(state, "PullRequestOpen" if state == "open" else "ForgeUnavailable")
             return PullRequestEnd(state=state)
 
         @activity.defn(name="look_at_others")
         async def look_at_others(asked: OthersLook) -> None:
-            self.calls.append(("look_at_others", asked))
+            self.looks.append(("look_at_others", asked))
             if missing := sorted(set(asked.after) - self.over):
                 raise not_yet(f"not over: {', '.join(missing)}")
 
-        return [
-            open_workspace, move_workspace, finalize_json, *(self._step(step) for step in Step), end_work,
-            look_at_pull_request, look_at_others,
-        ]  # fmt: skip
->>>>>>> 32e5900 (The board gives triaged work orders their turn; a completed one's pull request is watched until it is merged or closed)
+        steps = (self._step(step) for step in Step)
+        looks = (look_at_pull_request, look_at_others)
+        return [open_workspace, move_workspace, finalize_json, *steps, end_work, CancelWorkOrder().run, *looks]
 
     def workspace(self, asked: OpenWorkspace) -> Workspace:
         """Return a workspace on this test's own queue."""

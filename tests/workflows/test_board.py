@@ -200,7 +200,7 @@ async def test_one_that_comes_after_others_waits_for_them(client: Client) -> Non
     async with floor_of(client) as floor:
         await floor.serve()
         await floor.create("later", after=["wo-before"], stage=None)
-        await until(lambda: _is("look_at_others" in floor.doubles.names()))
+        await until(lambda: _is(bool(floor.doubles.looks)))
         assert floor.began == []
         floor.doubles.over.add("wo-before")
         await until(lambda: _is(floor.names() == ["later"]))

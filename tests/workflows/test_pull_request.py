@@ -14,7 +14,7 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.exceptions import CancelledError
 from temporalio.worker import Replayer, Worker
 
-from clients._pending import waiting_for
+from clients.work_orders import WorkOrders
 from septet.contracts.names import Stage
 from septet.contracts.task import Task
 from workflows.pull_request import PullRequest
@@ -62,21 +62,36 @@ async def found(handle: WorkflowHandle[Any, Any]) -> tuple[dict[str, Any], Task]
 
 
 async def test_an_open_pull_request_has_the_row_of_its_task(client: Client, doubles: Doubles) -> None:
-    """The watch begins with the work order's search attributes and row, and says what it waits for."""
+    """The watch begins with the work order's search attributes and row."""
     async with watched(client, doubles) as watch:
         told, row = await found(watch)
-        async with asyncio.timeout(WITHIN_SECONDS):
-            while waiting_for(await watch.describe()) is None:  # noqa: ASYNC110 -- it can only be asked
-                await asyncio.sleep(0.05)
-        pending = waiting_for(await watch.describe())
     assert (told["SeptetStage"], told["SeptetStatus"], told["SeptetPriority"]) == ("review", "completed", 5)
     assert told["SeptetPullRequest"] == URL
     assert (row.id, row.title, row.stage, row.status) == (
         watch.id.removesuffix("/pr"), "Totals are wrong", "review", "completed",
     )  # fmt: skip
     assert row.steps == ()
-    assert pending is not None
-    assert f"{URL} is open." in pending
+
+
+async def test_a_forge_that_is_away_is_told_and_looked_at_again(client: Client, doubles: Doubles) -> None:
+    """What keeps the look from its answer is what the task waits for; an open pull request holds nothing up."""
+    async with watched(client, doubles) as watch:
+        orders = WorkOrders(client, doubles.task_queue)
+        order_id = watch.id.removesuffix("/pr")
+        assert await orders.waiting_for(order_id) is None
+        doubles.pull_requests[URL] = "The forge is away."
+        async with asyncio.timeout(WITHIN_SECONDS):
+            while (told := await orders.waiting_for(order_id)) is None:  # noqa: ASYNC110 -- it can only be asked
+                await asyncio.sleep(0.05)
+        assert "The forge is away." in told
+        doubles.pull_requests[URL] = "merged"
+        await asyncio.wait_for(watch.result(), WITHIN_SECONDS)
+        task = await orders.task(order_id)
+        moves = await orders.history(order_id)
+    assert (task.stage, task.status, len(task.steps)) == ("done", "completed", 7)
+    assert [(move.came_from, move.to) for move in moves] == [
+        ("", "executing"), ("executing", "review"), ("review", "done"),
+    ]  # fmt: skip
 
 
 async def test_a_merge_makes_the_task_done(client: Client, doubles: Doubles) -> None:
@@ -118,7 +133,7 @@ async def test_looks_grow_no_history(client: Client, doubles: Doubles) -> None:
     """An open pull request is looked at by retries: ten looks leave no more events than one."""
     async with watched(client, doubles) as watch:
         async with asyncio.timeout(WITHIN_SECONDS):
-            while doubles.names().count("look_at_pull_request") < 10:  # noqa: ASYNC110 -- it can only be looked at
+            while len(doubles.looks) < 10:  # noqa: ASYNC110 -- it can only be looked at
                 await asyncio.sleep(0.05)
         scheduled = [
             event for event in await events(watch) if event.HasField("activity_task_scheduled_event_attributes")

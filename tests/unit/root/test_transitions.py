@@ -18,6 +18,7 @@ MAY = {
     ("waiting", "executing"): {"blocked", "cancelled"},
     ("waiting", "blocked"): {"executing", "cancelled"},
     ("completed", "review"): {"done", "executing", "blocked"},
+    ("completed", "blocked"): {"executing", "done"},
     ("failed", "blocked"): {"executing", "cancelled"},
 }
 

@@ -1,0 +1,136 @@
+"""The rows of the board: pages of tasks from memo and search attributes, and their numbers; nobody is queried."""
+
+import asyncio
+import base64
+import binascii
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from temporalio.client import Client
+from temporalio.service import RPCError
+
+from clients._closed import task_of_row
+from septet.contracts.names import Stage
+from septet.contracts.task import Task
+from septet.errors import InvalidInputError, ServerNotReachedError
+
+PAGE: Final = 500
+"""Rows at a time."""
+
+_ORDERS: Final = 'WorkflowType="WorkOrder"'
+_WATCHES: Final = 'WorkflowType="PullRequest"'
+_ROWS: Final = (
+    f'(({_ORDERS} AND (SeptetStage IS NULL OR SeptetStage!="review")) OR ({_WATCHES} AND SeptetStage IS NOT NULL))'
+)
+"""A completed work order stays in review for ever: its watch, begun before it closed, has the task's row."""
+_STAGES: Final[Mapping[Stage, str]] = {
+    **{
+        stage: f'{_ORDERS} AND ExecutionStatus="Running" AND SeptetStage="{stage}"'
+        for stage in (Stage.COLLECTED, Stage.TRIAGED, Stage.EXECUTING)
+    },
+    Stage.REVIEW: f'{_WATCHES} AND SeptetStage="review"',
+    Stage.DONE: (
+        f'(({_ORDERS} AND ExecutionStatus IN ("Canceled", "Terminated")) OR ({_WATCHES} AND SeptetStage="done"))'
+    ),
+    Stage.BLOCKED: (
+        f'(({_ORDERS} AND (ExecutionStatus IN ("Failed", "TimedOut") '
+        f'OR (ExecutionStatus="Running" AND SeptetStage="blocked"))) OR ({_WATCHES} AND SeptetStage="blocked"))'
+    ),
+}
+"""A terminated work order could not say that it is over: its execution's status goes before its attributes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Some rows of the board, newest first, each task once."""
+
+    tasks: tuple[Task, ...]
+    next: str | None
+    """What to ask for as `after`; `None` where there is no more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The rows of one namespace."""
+
+    client: Client
+
+    async def page(self, project: str | None = None, *, after: str = "", limit: int = PAGE) -> Page:
+        """Return a page of rows.
+
+        Args:
+            project: Of this one only.
+            after: The `next` of the page before.
+            limit: How many at the most.
+
+        Raises:
+            InvalidInputError: `after` is no such word, or the server cannot find the project's name.
+            ServerNotReachedError: The server refused.
+        """
+        found = self.client.list_workflows(
+            _of(project, _ROWS), page_size=limit, next_page_token=_token(after) if after else None
+        )
+        try:
+            await found.fetch_next_page()
+        except RPCError as error:
+            raise ServerNotReachedError(f"The Temporal server refused: {error.message}.") from error
+        tasks: dict[str, Task] = {}
+        for row in found.current_page or ():
+            task = task_of_row(row)
+            tasks.setdefault(task.id, task)
+        token = found.next_page_token
+        return Page(tuple(tasks.values()), base64.urlsafe_b64encode(token).decode() if token else None)
+
+    async def all(self, project: str | None = None) -> AsyncIterator[Task]:
+        """Yield every row, newest first, each task once.
+
+        Raises:
+            ServerNotReachedError: The server refused.
+        """
+        seen: set[str] = set()
+        after: str | None = ""
+        while after is not None:
+            page = await self.page(project, after=after)
+            for task in page.tasks:
+                if task.id not in seen:
+                    seen.add(task.id)
+                    yield task
+            after = page.next
+
+    async def counts(self, project: str | None = None) -> dict[Stage, int]:
+        """Return how many tasks each stage has.
+
+        A work order that was reset by hand counts with its run before as well, until the server forgets that one.
+
+        Raises:
+            ServerNotReachedError: The server refused.
+        """
+
+        async def count(stage: Stage) -> int:
+            return (await self.client.count_workflows(_of(project, _STAGES[stage]))).count
+
+        try:
+            found = await asyncio.gather(*map(count, Stage))
+        except RPCError as error:
+            raise ServerNotReachedError(f"The Temporal server refused: {error.message}.") from error
+        return dict(zip(Stage, found, strict=True))
+
+
+def _of(project: str | None, query: str) -> str:
+    if project is None:
+        return query
+    if '"' in project or "\\" in project:
+        message = (
+            f"project: {project!r} cannot be asked for: the server finds no name with a quote or a backslash."
+        )
+        raise InvalidInputError(message, remedy="Look at the whole board.")
+    return f'{query} AND SeptetProject="{project}"'
+
+
+def _token(after: str) -> bytes:
+    try:
+        return base64.b64decode(after.encode("ascii"), altchars=b"-_", validate=True)
+    except (UnicodeEncodeError, binascii.Error) as error:
+        remedy = "Give what the page before answered as `next`."
+        raise InvalidInputError(f"after: {after[:80]!r} is no place in a list.", remedy=remedy) from error

@@ -1,0 +1,144 @@
+"""The rows of the board, from memo and search attributes of a real server; no worker is there to be asked."""
+
+import asyncio
+import uuid
+from collections.abc import Awaitable, Callable
+
+import pytest
+from temporalio.client import Client
+
+from clients.board import board_page
+from clients.rows import Rows
+from clients.work_orders import WorkOrders
+from septet.contracts.names import Stage, Status
+from septet.contracts.order import WorkOrderInput
+from septet.contracts.pull_request import PullRequestWatch
+from septet.contracts.task import Task
+from septet.errors import AlreadyRunningError, InvalidInputError
+from workflows.search_attributes import MEMO, found_at_start
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+WITHIN_SECONDS = 60
+
+
+@pytest.fixture
+def project() -> str:
+    """A project of the test's own."""
+    return f"o/it's {uuid.uuid4().hex} ünd"
+
+
+@pytest.fixture
+def orders(client: Client) -> WorkOrders:
+    return WorkOrders(client, "nobody-serves-this")
+
+
+def order(project: str, **fields: object) -> WorkOrderInput:
+    return WorkOrderInput.model_validate(
+        {"repository": "/app", "title": "T", "description": "d" * 300, "project": project, **fields}, strict=False
+    )
+
+
+async def put(orders: WorkOrders, project: str, **fields: object) -> str:
+    """Start a work order that nobody carries out, and return its id."""
+    return (await orders.put(order(project, **fields))).id
+
+
+async def put_watch(client: Client, task: Task) -> None:
+    """Start the watch of a work order, as that would."""
+    await client.start_workflow(
+        "PullRequest",
+        PullRequestWatch(task=task, forge="local"),
+        id=f"{task.id}/pr",
+        task_queue="nobody-serves-this",
+        memo={MEMO: task},
+        search_attributes=found_at_start(task),
+    )
+
+
+async def until(so: Callable[[], Awaitable[bool]]) -> None:
+    """Wait until the server's lists have caught up."""
+    async with asyncio.timeout(WITHIN_SECONDS):
+        while not await so():  # noqa: ASYNC110 -- it can only be asked
+            await asyncio.sleep(0.05)
+
+
+async def test_a_work_order_is_on_the_board_as_soon_as_it_is_started(orders: WorkOrders, project: str) -> None:
+    """Its row has all that was asked for, before a worker has seen it; a long description is cut."""
+    rows = Rows(orders.client)
+    order_id = await put(orders, project, stage="collected", priority=5, after=["wo-a"])
+    await until(lambda: _has(rows, project, 1))
+    (task,) = (await rows.page(project)).tasks
+    assert (task.id, task.stage, task.status) == (order_id, "collected", "pending")
+    assert (task.score, task.after, len(task.description)) == (5, ("wo-a",), 200)
+    with pytest.raises(AlreadyRunningError):
+        await orders.put(order(project), order_id)
+
+
+async def test_pages_hold_each_task_once(orders: WorkOrders, project: str) -> None:
+    """Three pages of seven tasks, newest first; the numbers are of all pages."""
+    rows = Rows(orders.client)
+    ids = [await put(orders, project, stage="triaged") for _ in range(7)]
+    await until(lambda: _has(rows, project, 7))
+    first = await board_page(rows, project, limit=3)
+    assert first.next is not None
+    second = await board_page(rows, project, after=first.next, limit=3)
+    third = await board_page(rows, project, after=second.next or "", limit=3)
+    pages = [[task.id for task in page.stages[Stage.TRIAGED]] for page in (first, second, third)]
+    assert [len(page) for page in pages] == [3, 3, 1]
+    assert [order_id for page in pages for order_id in page] == ids[::-1]
+    assert {page.counts[Stage.TRIAGED] for page in (first, second, third)} == {7}
+    assert (third.next, first.summary.total) == (None, 7)
+    assert [task.id async for task in rows.all(project)] == ids[::-1]
+
+
+async def test_the_row_of_a_task_is_its_watchs_once_there_is_one(orders: WorkOrders, project: str) -> None:
+    """A task in review, done or blocked by its pull request counts once, in the stage that the watch tells."""
+    rows = Rows(orders.client)
+    for stage in (Stage.REVIEW, Stage.DONE, Stage.BLOCKED):
+        order_id = await put(orders, project)
+        task = Task(id=order_id, project=project, status=Status.COMPLETED, stage=stage)
+        await orders.client.get_workflow_handle(order_id).terminate()
+        await put_watch(orders.client, task)
+    await put(orders, project)
+    await until(lambda: _has(rows, project, 4))
+    board = await board_page(rows, project)
+    assert {stage: len(tasks) for stage, tasks in board.stages.items() if tasks} == {
+        "review": 1, "done": 1, "blocked": 1, "executing": 1,
+    }  # fmt: skip
+    assert board.counts == {stage: len(tasks) for stage, tasks in board.stages.items()}
+    assert board.summary.model_dump() == {"total": 4, "in_progress": 1, "blocked": 1, "completed": 3}
+
+
+async def test_one_that_was_terminated_is_told_as_over(orders: WorkOrders, project: str) -> None:
+    """A terminated work order could not say that it is over: rows and numbers say it for it."""
+    rows = Rows(orders.client)
+    order_id = await put(orders, project, stage="triaged")
+    await until(lambda: _has(rows, project, 1))
+    await orders.client.get_workflow_handle(order_id).terminate()
+
+    async def is_told() -> bool:
+        return (await rows.counts(project))[Stage.DONE] == 1
+
+    await until(is_told)
+    (task,) = (await rows.page(project)).tasks
+    assert (task.status, task.stage) == ("cancelled", "done")
+    assert sum((await rows.counts(project)).values()) == 1
+
+
+@pytest.mark.parametrize("after", ["no place", "ä"])
+async def test_a_place_in_no_list_is_refused(orders: WorkOrders, after: str) -> None:
+    """What is no `next` of a page is wrong input, not an error of the server."""
+    with pytest.raises(InvalidInputError, match="no place in a list"):
+        await Rows(orders.client).page(after=after)
+
+
+@pytest.mark.parametrize("name", ['a"b', "a\\"])
+async def test_a_project_that_the_server_cannot_find_is_refused(orders: WorkOrders, name: str) -> None:
+    """A name with a quote or a backslash would find nothing: that is told, and no query is mangled by it."""
+    with pytest.raises(InvalidInputError, match="cannot be asked for"):
+        await Rows(orders.client).page(name)
+
+
+async def _has(rows: Rows, project: str, count: int) -> bool:
+    return len((await rows.page(project)).tasks) == count
