@@ -40,7 +40,7 @@ def _milliseconds(argv: list[str]) -> float:
 async def _up_seconds() -> float:
     """Return the seconds until `septet up` says that it is ready."""
     with scratch() as folder:
-        ports = ("--port", str(free_port()), "--ui-port", str(free_port()))
+        ports = [part for option in ("--port", "--ui-port", "--api-port") for part in (option, str(free_port()))]
         begin = time.perf_counter()
         async with program([str(SEPTET), "up", "--json", *ports], _environ(folder)):
             return time.perf_counter() - begin

@@ -1,5 +1,6 @@
 """What can be done with work orders: every face asks here and gives on what it is answered."""
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -7,11 +8,14 @@ from typing import Final
 from clients.agent_logs import AgentLogs
 from clients.board import board_page
 from clients.kept_on_disk import snapshots_of
+from clients.once import start_once
+from clients.order_list import list_orders
 from clients.rows import PAGE as TASKS_AT_ONCE
 from clients.rows import Rows
 from clients.runs_on_disk import runs_of
 from clients.work_orders import WorkOrders
 from septet.contracts.decisions import MoveCall, PlanDecision, RetryCall, checked
+from septet.contracts.names import Status
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.replies import (
     BoardReply,
@@ -20,6 +24,7 @@ from septet.contracts.replies import (
     RescuesReply,
     StepsReply,
     TaskReply,
+    TasksReply,
 )
 from septet.errors import RefusedTransitionError
 from septet.settings import Settings
@@ -41,20 +46,32 @@ class Operations:
     state: StateDir
     git_env: Mapping[str, str]
 
-    async def run(self, order: WorkOrderInput, order_id: str | None = None) -> TaskReply:
+    async def run(self, order: WorkOrderInput, order_id: str | None = None, *, key: str = "") -> TaskReply:
         """Start a work order; its input says whether it waits on the board first.
 
+        With a key it is started once: the same key and input give the same work order again.
+
         Raises:
-            AlreadyRunningError: The id was used before.
+            AlreadyRunningError: The id was used before, or the key with another input.
             InvalidInputError: It is no id.
         """
+        if key:
+            return TaskReply(task=await start_once(self.orders, order, key, order_id))
         return TaskReply(task=await self.orders.start(order, order_id))
+
+    async def tasks(self, status: Status | None = None, *, limit: int = 100, after: str = "") -> TasksReply:
+        """Return work orders page by page, as far as search attributes tell.
+
+        Raises:
+            NotFoundError: No page goes on at `after`.
+        """
+        return await list_orders(self.orders.client, status, limit=limit, after=after)
 
     async def detail(self, order_id: str) -> DetailReply:
         """Return a work order with its agent runs on this host, its history, and what holds it up."""
         return DetailReply(
             task=await self.orders.task(order_id),
-            runs=runs_of(self.state, order_id),
+            runs=await asyncio.to_thread(runs_of, self.state, order_id),
             history=await self.orders.history(order_id),
             waiting_for=await self.orders.waiting_for(order_id),
         )
@@ -73,19 +90,28 @@ class Operations:
         """
         return await board_page(Rows(self.orders.client), project, after=after, limit=limit)
 
-    async def logs(self, order_id: str, *, after: str = "", limit: int = ENTRIES_AT_ONCE) -> LogsReply:
-        """Return what its agents said and did on this host; `after` is the id of the last entry that is known.
+    async def logs(
+        self, order_id: str, *, after: str = "", offset: int = 0, limit: int = ENTRIES_AT_ONCE
+    ) -> LogsReply:
+        """Return what its agents said and did on this host.
+
+        Args:
+            order_id: The work order.
+            after: The id of the last entry that is known.
+            offset: How many entries to leave out, after that one.
+            limit: The most entries to return.
 
         Raises:
-            NotFoundError: This host has no runs of it.
+            NotFoundError: There is no such work order, or its steps ran on another host.
         """
         logs = AgentLogs(self.state, order_id)
-        entries = list(logs.new_entries())
-        logs.must_exist()
-        known = next((number for number, entry in enumerate(entries, 1) if entry.id == after), 0)
-        page = entries[known : known + limit]
-        more = known + limit < len(entries)
-        return LogsReply(log_entries=tuple(page), next=page[-1].id if more else None)
+        entries = await asyncio.to_thread(lambda: list(logs.new_entries()))
+        if not entries and (await self.orders.task(order_id)).steps:
+            logs.must_exist()
+        first = offset + next((number for number, entry in enumerate(entries, 1) if entry.id == after), 0)
+        page = tuple(entries[first : first + limit])
+        more = page[-1].id if page and first + limit < len(entries) else None
+        return LogsReply(log_entries=page, total=len(entries), next=more)
 
     async def move(self, order_id: str, call: MoveCall) -> TaskReply:
         """Move it on the board; a refusal lists where it may move from where it is."""
@@ -127,7 +153,8 @@ class Operations:
 
     async def rescues(self, order_id: str | None = None, *, everything: bool = False) -> RescuesReply:
         """Return the rescues on this host; with `everything` the checkpoints too."""
-        return RescuesReply(rescues=snapshots_of(self.state, self.git_env, order_id, everything=everything))
+        kept = await asyncio.to_thread(snapshots_of, self.state, self.git_env, order_id, everything=everything)
+        return RescuesReply(rescues=kept)
 
 
 async def connected(settings: Settings, address: str | None = None) -> Operations:

@@ -68,6 +68,11 @@ class StateDir:
         return self.root / "server.json"
 
     @property
+    def api_token(self) -> Path:
+        """The HTTP API's token: read by clients of this user, and empty for confined agents."""
+        return self.root / "api-token"
+
+    @property
     def server_log(self) -> Path:
         """What the embedded server printed."""
         return self.root / "server.log"

@@ -49,6 +49,8 @@ class Ports:
 
     server: int = 7233
     ui: int = 8233
+    api: int | None = None
+    """The HTTP API's, which whoever runs the server serves; `None`: nobody does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +91,8 @@ async def embedded_server(
         await asyncio.to_thread(_end_leftover, state)
         _free_or_refuse(ports.server, "--port")
         _free_or_refuse(ports.ui, "--ui-port")
+        if ports.api is not None:
+            _free_or_refuse(ports.api, "--api-port")
         server = _Server(state, ports, env, tuned=tuned)
         try:
             told = await server.start()
@@ -249,6 +253,7 @@ def _write_server_file(state: StateDir, ports: Ports, server_pid: int) -> Server
         start_time=psutil.Process().create_time(),
         server_pid=server_pid,
         server_start_time=psutil.Process(server_pid).create_time(),
+        api=f"http://127.0.0.1:{ports.api}" if ports.api is not None else None,
     )
     draft = state.server_file.with_suffix(f".{os.getpid()}")
     draft.write_text(json.dumps({name: getattr(told, name) for name in ServerFile.__slots__}), encoding="utf-8")

@@ -8,7 +8,7 @@ from typing import Final
 from clients.agent_logs import AgentLogs
 from clients.cli.reply import Reply, print_json, reply
 from clients.operations import Operations, connected
-from septet.contracts.replies import LogEntry
+from septet.contracts.replies import LogEntry, LogsReply
 from septet.settings import load_settings
 from septet.state import StateDir
 
@@ -36,7 +36,8 @@ def logs(order_id: str, *, follow: bool, raw: bool, address: str | None, as_json
                 break
             await asyncio.sleep(_LOOK_SECONDS)
         found.must_exist()
-        return Reply({"log_entries": [entry.model_dump(mode="json") for entry in entries]})
+        told = LogsReply(log_entries=tuple(entries), total=len(entries))
+        return Reply.of(told, lambda: None)
 
     reply(work, as_json=as_json and not raw and not follow)
 

@@ -40,17 +40,24 @@ SandboxOption = Annotated[
 ]
 Port = Annotated[int, typer.Option(help="The embedded server's port.")]
 UiPort = Annotated[int, typer.Option(help="The web UI's port.")]
+ApiPort = Annotated[int, typer.Option(help="The HTTP API's port.")]
 
 
 @app.command()
-def up(port: Port = 7233, ui_port: UiPort = 8233, sandbox: SandboxOption = None, as_json: Json = False) -> None:
-    """Run server, web UI and worker in this terminal, until Ctrl-C.
+def up(
+    port: Port = 7233,
+    ui_port: UiPort = 8233,
+    api_port: ApiPort = 8888,
+    sandbox: SandboxOption = None,
+    as_json: Json = False,
+) -> None:
+    """Run server, web UI, worker and HTTP API in this terminal, until Ctrl-C.
 
     Example: septet up
     """
     from clients.cli import up as implementation
 
-    implementation.up(port=port, ui_port=ui_port, sandbox=sandbox, as_json=as_json)
+    implementation.up(port=port, ui_port=ui_port, api_port=api_port, sandbox=sandbox, as_json=as_json)
 
 
 @app.command()
@@ -154,6 +161,21 @@ def worker(
     from clients.cli import worker as implementation
 
     implementation.worker(register=register, sandbox=sandbox, address=address, as_json=as_json)
+
+
+@app.command()
+def serve(
+    port: Annotated[int, typer.Option(help="The API's port, on 127.0.0.1.")] = 8888,
+    address: Address = None,
+    as_json: Json = False,
+) -> None:
+    """Serve the HTTP API, until SIGTERM. `septet up` serves it too.
+
+    Example: septet serve --address temporal:7233
+    """
+    from clients.cli import serve as implementation
+
+    implementation.serve(port=port, address=address, as_json=as_json)
 
 
 @app.command()

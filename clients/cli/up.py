@@ -1,11 +1,15 @@
-"""`septet up`: server, web UI and worker in one terminal."""
+"""`septet up`: server, web UI, worker and HTTP API in one terminal."""
 
+import asyncio
+from importlib import import_module
 from typing import Final
 
 import typer
 
 from clients.cli.reply import Reply, print_json, reply
 from clients.cli.worker import stop_asked, stopped
+from clients.operations import Operations
+from clients.work_orders import WorkOrders
 from septet.contracts.names import SandboxChoice
 from septet.settings import load_settings
 from septet.state import StateDir
@@ -16,7 +20,7 @@ from workers.server import Ports, ServerFile, embedded_server
 _ENDED: Final = "a person ended `septet up` with its agents"
 
 
-def up(*, port: int, ui_port: int, sandbox: SandboxChoice | None, as_json: bool) -> None:
+def up(*, port: int, ui_port: int, api_port: int, sandbox: SandboxChoice | None, as_json: bool) -> None:
     """Run all of Septet on this machine until Ctrl-C; agents live on."""
 
     async def work() -> Reply:
@@ -26,11 +30,14 @@ def up(*, port: int, ui_port: int, sandbox: SandboxChoice | None, as_json: bool)
         settings = load_settings(sandbox)
         set_up_logs(settings)
         state = StateDir(settings.state_dir)
-        async with embedded_server(state, Ports(port, ui_port), settings.git_env) as server:
+        http = asyncio.create_task(asyncio.to_thread(import_module, "clients.http.serving"))
+        async with embedded_server(state, Ports(port, ui_port, api_port), settings.git_env) as server:
             client = await connect(settings, address=server.address, identity=f"septet@{state.host_id()}")
+            operations = Operations(WorkOrders(client, settings.task_queue), state, settings.git_env)
             async with running_worker(client, settings, sole=True) as parts:
-                _say_ready(server, state, as_json=as_json)
-                again = await stop_asked()
+                async with (await http).serving(operations, settings, api_port, "--api-port"):
+                    _say_ready(server, state, as_json=as_json)
+                    again = await stop_asked()
                 if parts.living_agents():
                     typer.echo("Agents live on. Ctrl-C again ends them now, with a rescue.", err=True)
             if again.is_set():
@@ -44,11 +51,10 @@ def up(*, port: int, ui_port: int, sandbox: SandboxChoice | None, as_json: bool)
 
 def _say_ready(server: ServerFile, state: StateDir, *, as_json: bool) -> None:
     if as_json:
-        print_json(
-            {"ok": True, "ready": True, "address": server.address, "ui": server.ui, "state_dir": str(state.root)}
-        )
+        where = {"address": server.address, "ui": server.ui, "api": server.api, "state_dir": str(state.root)}
+        print_json({"ok": True, "ready": True, **where})
         return
-    typer.echo(f"Septet is up: server {server.address}, web UI {server.ui}, state {state.root}.")
+    typer.echo(f"Septet is up: server {server.address}, web UI {server.ui}, API {server.api}, state {state.root}.")
     typer.echo(
         "Start a work order in another terminal: septet run --repo . --title 'What is wrong' --body 'Where'"
     )

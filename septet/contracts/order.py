@@ -28,20 +28,13 @@ Name = Annotated[
     AfterValidator(_no_option),
 ]
 """One line that no program takes for an option."""
+Repository = Annotated[str, StringConstraints(min_length=1, max_length=2048, pattern=r"^[^\x00-\x1f]+$")]
 Id = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]{1,64}$")]
 
 
-class WorkOrderInput(Wire):
-    """One issue on its way to a pull request: a repository, and the issue as a number or as text."""
+class OrderChoices(Wire):
+    """How a work order is to be done: all but the repository and the issue."""
 
-    repository: Annotated[str, StringConstraints(min_length=1, max_length=2048, pattern=r"^[^\x00-\x1f]+$")]
-    """A path, or an address that git takes: `https://…`, `ssh://…`, `git@host:…`, `file://…`."""
-    issue: Annotated[int, Field(ge=1)] | None = None
-    """The number of an issue on the repository's forge."""
-    title: Annotated[str, StringConstraints(max_length=TEXT_LIMIT_BYTES)] | None = None
-    """The issue's title, when the issue is given as text."""
-    description: str | None = None
-    """The issue's body, when the issue is given as text."""
     agent: Name | None = None
     """The agent to use; the worker's default when absent."""
     model: Name | None = None
@@ -71,6 +64,19 @@ class WorkOrderInput(Wire):
     """By step: its tools, model and limits, before everything that is said for all steps or by the repository."""
     labels: Annotated[tuple[Name, ...], Field(max_length=100)] = ()
     """Labels for the pull request."""
+
+
+class WorkOrderInput(OrderChoices):
+    """One issue on its way to a pull request: a repository, and the issue as a number or as text."""
+
+    repository: Repository
+    """A path, or an address that git takes: `https://…`, `ssh://…`, `git@host:…`, `file://…`."""
+    issue: Annotated[int, Field(ge=1)] | None = None
+    """The number of an issue on the repository's forge."""
+    title: Annotated[str, StringConstraints(max_length=TEXT_LIMIT_BYTES)] | None = None
+    """The issue's title, when the issue is given as text."""
+    description: str | None = None
+    """The issue's body, when the issue is given as text."""
 
     @model_validator(mode="after")
     def _names_its_issue(self) -> "WorkOrderInput":

@@ -95,6 +95,12 @@ class StepsReply(Reply):
     steps: tuple[TaskStep, ...] = ()
 
 
+class TasksReply(PagedReply):
+    """Work orders, newest first: the open ones before the closed ones. Their steps are left out."""
+
+    tasks: tuple[Task, ...] = ()
+
+
 class BoardSummary(Wire):
     """The board in four numbers."""
 
@@ -121,6 +127,8 @@ class LogsReply(PagedReply):
     """What the agents of a work order said and did."""
 
     log_entries: tuple[LogEntry, ...] = ()
+    total: int = 0
+    """Those there are so far, on this page and others."""
 
 
 class RescuesReply(Reply):

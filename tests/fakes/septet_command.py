@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
+import httpx
 import psutil
 
 Found = TypeVar("Found")
@@ -78,6 +79,11 @@ class Running:
         """Where its Temporal server answers."""
         return str(self.ready["address"])
 
+    @property
+    def api(self) -> str:
+        """Where its HTTP API answers."""
+        return str(self.ready["api"])
+
     def end(self, number: signal.Signals = signal.SIGINT) -> int:
         """Send a signal, wait for the end, and return the exit code."""
         self.process.send_signal(number)
@@ -100,6 +106,14 @@ class Septet:
     def state(self) -> Path:
         """The state directory."""
         return self.root / "state"
+
+    @property
+    def api(self) -> httpx.Client:
+        """A client of the HTTP API of this machine's `septet up`, with the token of its file."""
+        told = json.loads((self.state / "server.json").read_text(encoding="utf-8"))
+        token = (self.state / "api-token").read_text(encoding="ascii").strip()
+        headers = {"Authorization": f"Bearer {token}"}
+        return httpx.Client(base_url=told["api"], headers=headers, trust_env=False, timeout=WITHIN_SECONDS)
 
     @property
     def env(self) -> dict[str, str]:
@@ -143,13 +157,22 @@ class Septet:
     @contextmanager
     def up(self, **extra: str) -> Iterator[Running]:
         """Run `septet up` on free ports for as long as the block lasts; what it leaves behind is ended then."""
-        ports = ("--port", str(free_port()), "--ui-port", str(free_port()))
+        ports = [part for option in ("--port", "--ui-port", "--api-port") for part in (option, str(free_port()))]
         with self.serving("up", *ports, **extra) as running:
             yield running
 
     @contextmanager
     def serving(self, *args: str, **extra: str) -> Iterator[Running]:
-        """Run a command that says when it is ready."""
+        """Run a command that says when it is ready; whatever works for this state directory at its end is ended."""
+        try:
+            with self.beside(*args, **extra) as running:
+                yield running
+        finally:
+            self.end_all()
+
+    @contextmanager
+    def beside(self, *args: str, **extra: str) -> Iterator[Running]:
+        """Run a command that says when it is ready, beside others of this machine; they stay."""
         process = self._popen(*args, "--json", **extra)
         lines: list[str] = []
         errors: list[str] = []
@@ -168,7 +191,7 @@ class Septet:
                 process.send_signal(signal.SIGINT)
                 with suppress(subprocess.TimeoutExpired):
                     process.wait(WITHIN_SECONDS)
-            self.end_all()
+            process.kill()
             for reader in readers:
                 reader.join(WITHIN_SECONDS)
 

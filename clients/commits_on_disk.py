@@ -1,0 +1,30 @@
+"""What a work order committed, as the workspace on this host tells it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from septet.errors import SeptetError
+from septet.git.record import find_place
+from septet.git.view import view_git
+from septet.state import StateDir
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """The commits between the base and the work order's commit."""
+
+    commits: int
+    files: int
+    """That differ between both."""
+
+
+def committed(state: StateDir, git_env: Mapping[str, str], order_id: str, sha: str) -> Committed | None:
+    """Count commits and files up to `sha`; `None` where this host has no workspace that can tell."""
+    try:
+        place = find_place(state, order_id, git_env)
+        git = view_git(place)
+        commits = git.text("rev-list", "--count", f"{place.base_sha}..{sha}")
+        files = git.run("diff", "--name-only", "-z", place.base_sha, sha)
+    except SeptetError:
+        return None
+    return Committed(int(commits), files.count(b"\0"))

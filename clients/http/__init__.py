@@ -1,0 +1,1 @@
+"""The HTTP API: the same operations and replies as every other face, under the paths that scripts know."""

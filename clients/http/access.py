@@ -1,0 +1,102 @@
+"""Who is let in: those who know the token, name this machine as host, and send no more than a little."""
+
+import secrets
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Final
+
+from fastapi.responses import JSONResponse
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from clients.http.problems import problem
+
+BODY_LIMIT_BYTES: Final = 256 * 1024
+"""Four times the longest text of an issue: escaped, it may take more bytes than it holds."""
+_DROPPED_BYTES: Final = 16 * BODY_LIMIT_BYTES
+OPEN_PATHS: Final = frozenset({"/health", "/openapi.json"})
+"""What tells nothing of any work order."""
+_OWN_NAMES: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """The door of the API. No page of another site gets through: it knows no token, and CORS is not allowed."""
+
+    app: ASGIApp
+    token: str | None
+    """`None`: everybody on this machine is let in."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, or refuse it."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        body = await _body(headers, receive)
+        refused = self._refusal(scope["path"], headers)
+        if refused is not None:
+            await refused(scope, receive, send)
+        elif body is None:
+            await _too_large()(scope, receive, send)
+        else:
+            await self.app(scope, _given(body, receive), send)
+
+    def _refusal(self, path: str, headers: Headers) -> JSONResponse | None:
+        """Refuse a name that is not this machine's (a page of another site may have bound its own to it)."""
+        if _name(headers.get("host", "")) not in _OWN_NAMES:
+            detail, remedy = "The Host header names another host.", "Call it http://127.0.0.1 or http://localhost."
+            return problem(HTTPStatus.MISDIRECTED_REQUEST, "MisdirectedRequest", detail, remedy)
+        if self.token is None or path in OPEN_PATHS or self._knows(headers.get("authorization", "")):
+            return None
+        remedy = (
+            "Send `Authorization: Bearer TOKEN`: that of the file `api-token` in the server's SEPTET_STATE_DIR, "
+            "unless its SEPTET_API_TOKEN says another one."
+        )
+        detail, challenge = "The token is missing or wrong.", {"WWW-Authenticate": "Bearer"}
+        return problem(HTTPStatus.UNAUTHORIZED, "Unauthorized", detail, remedy, headers=challenge)
+
+    def _knows(self, authorization: str) -> bool:
+        scheme, _, given = authorization.partition(" ")
+        same = secrets.compare_digest(given.strip().encode(), (self.token or "").encode())
+        return scheme.lower() == "bearer" and same
+
+
+def _name(host: str) -> str:
+    """Return a Host header without its port."""
+    name, _, port = host.rpartition(":")
+    return (name if port.isdigit() else host).lower()
+
+
+async def _body(headers: Headers, receive: Receive) -> bytes | None:
+    """Read the body, and return `None` for one that is too large, whatever its length was said to be.
+
+    Somewhat more is read and dropped: who is still writing would not read the refusal.
+    """
+    if "content-length" not in headers and "transfer-encoding" not in headers:
+        return b""
+    body, size, more = b"", 0, True
+    while more and size < _DROPPED_BYTES:
+        message = await receive()
+        chunk: bytes = message.get("body", b"")
+        size += len(chunk)
+        body += chunk if size <= BODY_LIMIT_BYTES else b""
+        more = message["type"] == "http.request" and message.get("more_body", False)
+    return body if size <= BODY_LIMIT_BYTES else None
+
+
+def _given(body: bytes, receive: Receive) -> Receive:
+    """Return what gives the body once, and then what comes after it: that the caller is gone."""
+    messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def given() -> Message:
+        return messages.pop() if messages else await receive()
+
+    return given
+
+
+def _too_large() -> JSONResponse:
+    remedy = "Put long texts into an issue of the forge or a file of the repository, and name it."
+    detail = f"The body holds more than {BODY_LIMIT_BYTES} bytes."
+    status, headers = HTTPStatus.REQUEST_ENTITY_TOO_LARGE, {"Connection": "close"}
+    return problem(status, "ContentTooLarge", detail, remedy, headers=headers)

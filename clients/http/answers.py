@@ -1,0 +1,107 @@
+"""What the API answers where scripts know other names: the work order object with those beside its own."""
+
+from typing import Any, Literal
+
+from clients.commits_on_disk import Committed
+from septet.contracts.names import Status, Step
+from septet.contracts.replies import LogsReply, StepsReply
+from septet.contracts.task import Task
+from septet.contracts.wire import Wire
+
+Phase = Literal["planning", "implementing", "completed"]
+
+
+class GitProgress(Wire):
+    """How far a work order has come in git."""
+
+    agent_work_order_id: str
+    current_phase: Phase | None = None
+    """`None` before it begins; of one that failed the phase in which it did."""
+    git_commit_count: int | None = None
+    """Commits on top of the base; `None` where this host cannot count them."""
+    git_files_changed: int = 0
+    """Files that differ from the base; of work under way as its last step left them, up to 100."""
+    latest_commit_message: str | None = None
+    git_branch_name: str | None = None
+
+
+class AgentWorkOrder(Task):
+    """The work order object, and the names that scripts of the seven steps' first home know."""
+
+    agent_work_order_id: str
+    """`id`."""
+    git_branch_name: str | None = None
+    """`branch_name`."""
+    github_pull_request_url: str | None = None
+    """`pr_url`."""
+    github_issue_number: str | None = None
+    """`issue_number`; `None` for an issue given as text."""
+    current_phase: Phase | None = None
+    git_commit_count: int | None = None
+    """Commits on top of the base; `None` where it is not counted: in lists, and for workspaces of other hosts."""
+    git_files_changed: int = 0
+    error_message: str | None = None
+    """`error.message`."""
+
+
+class StepHistory(StepsReply):
+    """The steps so far."""
+
+    agent_work_order_id: str
+
+
+class LogPage(LogsReply):
+    """What the agents said and did, from `offset` on."""
+
+    agent_work_order_id: str
+    limit: int
+    offset: int
+
+
+class Health(Wire):
+    """That the API answers, and whether its Temporal server does."""
+
+    status: Literal["healthy", "degraded"]
+    service: Literal["septet"] = "septet"
+    version: str
+    temporal: bool
+    """Whether the Temporal server answers."""
+
+
+def agent_work_order(task: Task, found: Committed | None = None) -> AgentWorkOrder:
+    """Return a work order under both sets of names."""
+    progress = git_progress(task, found)
+    own: dict[str, Any] = dict(task)
+    return AgentWorkOrder(
+        **own,
+        agent_work_order_id=task.id,
+        git_branch_name=task.branch_name,
+        github_pull_request_url=task.pr_url,
+        github_issue_number=task.issue_number or None,
+        current_phase=progress.current_phase,
+        git_commit_count=progress.git_commit_count,
+        git_files_changed=progress.git_files_changed,
+        error_message=task.error.message if task.error else None,
+    )
+
+
+def git_progress(task: Task, found: Committed | None = None) -> GitProgress:
+    """Return how far a work order has come in git; `found` is what its workspace tells."""
+    seen = [len(step.files_changed) for step in task.steps if step.files_changed]
+    message = next((step.output for step in task.steps if step.step == Step.CREATE_COMMIT and step.success), None)
+    return GitProgress(
+        agent_work_order_id=task.id,
+        current_phase=_phase(task),
+        git_commit_count=0 if task.commit_sha is None else found.commits if found else None,
+        git_files_changed=found.files if found else seen[-1] if seen else 0,
+        latest_commit_message=message,
+        git_branch_name=task.branch_name,
+    )
+
+
+def _phase(task: Task) -> Phase | None:
+    if task.status is Status.PENDING:
+        return None
+    if task.status is Status.COMPLETED:
+        return "completed"
+    return "implementing" if task.plan_path is not None else "planning"

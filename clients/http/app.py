@@ -1,0 +1,78 @@
+"""The API as one application."""
+
+from http import HTTPStatus
+from importlib.metadata import version
+from typing import Any, Final
+
+from fastapi import APIRouter, FastAPI
+from fastapi.openapi.utils import get_openapi
+from temporalio.service import RPCError
+
+from clients.http import board, decisions, log_stream, work_orders
+from clients.http.access import OPEN_PATHS, Guard
+from clients.http.answers import Health
+from clients.http.asked import Asked
+from clients.http.problems import Problem, answer_errors, problems
+from clients.operations import Operations
+
+_DESCRIPTION: Final = """\
+Work orders turn an issue into a pull request with a coding-agent CLI. Every error is a problem (RFC 9457) with a
+`remedy`. All paths but `/health` and this description want the token of the state directory's file `api-token`."""
+_EVERYWHERE: Final = problems(
+    HTTPStatus.MISDIRECTED_REQUEST, HTTPStatus.INTERNAL_SERVER_ERROR, HTTPStatus.SERVICE_UNAVAILABLE
+)
+_router = APIRouter(tags=["health"])
+
+
+@_router.get("/health")
+async def health(asked: Asked) -> Health:
+    """Say that the API answers, and whether its Temporal server does."""
+    try:
+        reached = await asked.orders.client.service_client.check_health()
+    except RPCError:
+        reached = False
+    return Health(status="healthy" if reached else "degraded", version=version("septet"), temporal=reached)
+
+
+def api_of(operations: Operations, token: str | None) -> FastAPI:
+    """Return the application; without a token everybody on this machine is let in."""
+    app = _Api(
+        title="Septet",
+        version=version("septet"),
+        description=_DESCRIPTION,
+        docs_url=None,
+        redoc_url=None,
+        responses=_EVERYWHERE,
+    )
+    app.state.operations = operations
+    app.state.token = token
+    app.add_middleware(Guard, token=token)
+    answer_errors(app)
+    for router in (_router, work_orders.router, log_stream.router, decisions.router, board.router):
+        app.include_router(router)
+    return app
+
+
+class _Api(FastAPI):
+    def openapi(self) -> dict[str, Any]:
+        """Return the description, with the shape of problems and the token."""
+        if self.openapi_schema is None:
+            told = get_openapi(
+                title=self.title, version=self.version, description=self.description, routes=self.routes
+            )
+            parts = told["components"]
+            parts["schemas"]["Problem"] = Problem.model_json_schema()
+            if self.state.token is not None:
+                parts["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+                told["security"] = [{"token": []}]
+                for path, operations in told["paths"].items():
+                    for operation in operations.values():
+                        if path in OPEN_PATHS:
+                            operation["security"] = []
+                        else:
+                            operation["responses"]["401"] = _UNAUTHORIZED
+            self.openapi_schema = told
+        return self.openapi_schema
+
+
+_UNAUTHORIZED: Final = problems(HTTPStatus.UNAUTHORIZED)[HTTPStatus.UNAUTHORIZED]

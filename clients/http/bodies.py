@@ -1,0 +1,146 @@
+"""What the API is sent."""
+
+import json
+from typing import Annotated, Any, Final, Literal, TypeVar
+
+from fastapi import Path
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
+
+from clients.repository_path import whole_path
+from septet.contracts.decisions import MoveCall, RetryCall, Said, Sha256, Who
+from septet.contracts.names import ORDER_ID
+from septet.contracts.order import TEXT_LIMIT_BYTES, OrderChoices, Repository, WorkOrderInput
+from septet.contracts.wire import Wire
+
+Body = TypeVar("Body", bound=Wire)
+_NUMBER: Final = r"^[1-9][0-9]{0,8}$"
+_MOST: Final = 999_999_999
+
+
+def _order_id(given: str) -> str:
+    if not ORDER_ID.fullmatch(given):
+        message = "an id has up to 64 letters, digits, dots, hyphens and underscores"
+        raise ValueError(message)
+    return given
+
+
+_ID_SCHEMA: Final[dict[str, Any]] = {"pattern": f"^{ORDER_ID.pattern}$", "examples": ["wo-42"]}
+OrderId = Annotated[
+    str, AfterValidator(_order_id), Path(description="The work order's id.", json_schema_extra=_ID_SCHEMA)
+]
+_NewId = Annotated[str, AfterValidator(_order_id), Field(json_schema_extra=_ID_SCHEMA)]
+_Text = Annotated[str, StringConstraints(min_length=1, max_length=TEXT_LIMIT_BYTES, pattern=r"[^\s\x00-\x1f]")]
+"""Text that says something."""
+
+
+def _only(name: str, *others: str) -> dict[str, Any]:
+    """Return the JSON Schema that wants one property, and none of the others."""
+    given = {"not": {"type": "null"}}
+    return {"required": [name], "properties": {name: given, **{other: {"type": "null"} for other in others}}}
+
+
+class NewWorkOrder(OrderChoices):
+    """A repository and what is to be done there: an issue's number, a request in words, or a title and a text."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "oneOf": [
+                _only("github_issue_number", "user_request", "title", "description"),
+                _only("user_request", "github_issue_number", "title", "description"),
+                _only("title", "github_issue_number", "user_request"),
+            ],
+            "examples": [{"repository_url": "https://github.com/o/r", "github_issue_number": "42"}],
+        }
+    )
+
+    repository_url: Repository
+    """An address that git takes, or a path on the worker's host."""
+    sandbox_type: Literal["git_branch", "git_worktree"] = "git_branch"
+    """Both mean the same: every work order has a clone of its own, and a branch."""
+    workflow_type: Literal["agent_workflow_plan"] = "agent_workflow_plan"
+    user_request: _Text | None = None
+    """What is wanted, in words: the first line is the title."""
+    github_issue_number: (
+        Annotated[int, Field(ge=1, le=_MOST)] | Annotated[str, StringConstraints(pattern=_NUMBER)] | None
+    ) = None
+    """The number of an issue on the repository's forge, as a number or as text."""
+    title: _Text | None = None
+    """The issue's title, when the issue is given as text."""
+    description: Annotated[str, StringConstraints(max_length=TEXT_LIMIT_BYTES)] | None = None
+    """The issue's body, when the issue is given as text."""
+    id: _NewId | None = None
+    """The work order's id; a used one is refused. One is made when absent."""
+
+    @model_validator(mode="after")
+    def _is_an_order(self) -> "NewWorkOrder":
+        if self.user_request is not None and (self.github_issue_number, self.title, self.description) != (
+            None,
+            None,
+            None,
+        ):
+            message = "user_request is given with github_issue_number, title or description: name the work once"
+            raise ValueError(message)
+        self.order()
+        return self
+
+    def order(self) -> WorkOrderInput:
+        """Return the work order's input.
+
+        Raises:
+            ValidationError: It names no work, or more than one, or holds too much text.
+        """
+        title, description = self.title, self.description
+        if self.user_request is not None:
+            title, _, rest = self.user_request.strip().partition("\n")
+            description = rest.strip()
+        number = self.github_issue_number
+        choices = {name: getattr(self, name) for name in OrderChoices.model_fields}
+        return WorkOrderInput(
+            repository=whole_path(self.repository_url),
+            issue=int(number) if number is not None else None,
+            title=title,
+            description=description,
+            **choices,
+        )
+
+
+class CancelBody(Wire):
+    """Whose decision it is to end a work order, and why."""
+
+    who: Who = ""
+    why: Said = ""
+
+
+class ApproveBody(CancelBody):
+    """A word for a plan."""
+
+    plan_sha256: Sha256 | None = None
+    """Of the plan's file as it was seen: the work order has it as `plan_sha256`, and a word for another one is
+    refused. The plan that waits now when absent."""
+
+
+class RejectBody(ApproveBody):
+    """What is wrong with a plan."""
+
+    feedback: Annotated[Said, StringConstraints(min_length=1)]
+    """What the planner is told."""
+
+
+class PromptBody(Wire):
+    """Words for an agent."""
+
+    prompt_text: _Text
+
+
+def _strictly(model: type[Body]) -> BeforeValidator:
+    """Read what came as JSON by JSON's rules: strict, but an array may be a tuple, a text an enumeration's."""
+    return BeforeValidator(lambda value: model.model_validate_json(json.dumps(value)))
+
+
+NewWorkOrderJson = Annotated[NewWorkOrder, _strictly(NewWorkOrder)]
+CancelJson = Annotated[CancelBody, _strictly(CancelBody)]
+MoveJson = Annotated[MoveCall, _strictly(MoveCall)]
+ApproveJson = Annotated[ApproveBody, _strictly(ApproveBody)]
+RejectJson = Annotated[RejectBody, _strictly(RejectBody)]
+RetryJson = Annotated[RetryCall, _strictly(RetryCall)]
+PromptJson = Annotated[PromptBody, _strictly(PromptBody)]

@@ -1,0 +1,83 @@
+"""The paths of decisions about a work order. Each answers what the command line answers."""
+
+from http import HTTPStatus
+from typing import Final
+
+from fastapi import APIRouter
+
+from clients.http.asked import Asked
+from clients.http.bodies import (
+    ApproveBody,
+    ApproveJson,
+    CancelBody,
+    CancelJson,
+    MoveJson,
+    OrderId,
+    PromptJson,
+    RejectJson,
+    RetryJson,
+)
+from clients.http.problems import Problem, problems
+from septet.contracts.names import Status
+from septet.contracts.replies import TaskReply
+from septet.contracts.task import Task
+from septet.errors import RefusedTransitionError
+
+router = APIRouter(
+    prefix="/agent-work-orders/{order_id}",
+    tags=["decisions"],
+    responses=problems(HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT, HTTPStatus.UNPROCESSABLE_ENTITY),
+)
+_WITH_BODY: Final = problems(HTTPStatus.BAD_REQUEST, HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
+
+
+@router.post("/move", responses=_WITH_BODY)
+async def move(order_id: OrderId, asked: Asked, body: MoveJson) -> TaskReply:
+    """Move it on the board; a refusal lists where it may move from where it is."""
+    return await asked.move(order_id, body)
+
+
+@router.post("/approve", responses=_WITH_BODY)
+async def approve(order_id: OrderId, asked: Asked, body: ApproveJson | None = None) -> TaskReply:
+    """Go on with the plan that waits."""
+    said = body or ApproveBody()
+    return await asked.approve(order_id, said.plan_sha256, said.who, said.why)
+
+
+@router.post("/reject", responses=_WITH_BODY)
+async def reject(order_id: OrderId, asked: Asked, body: RejectJson) -> TaskReply:
+    """Have it planned again, with the feedback."""
+    return await asked.reject(order_id, body.feedback, body.plan_sha256, body.who, body.why)
+
+
+@router.post("/cancel", responses=_WITH_BODY)
+async def cancel(order_id: OrderId, asked: Asked, body: CancelJson | None = None) -> TaskReply:
+    """End its agent, and keep its work in a rescue."""
+    said = body or CancelBody()
+    return await asked.cancel(order_id, said.who, said.why)
+
+
+@router.post("/retry", responses=_WITH_BODY)
+async def retry(order_id: OrderId, asked: Asked, body: RetryJson | None = None) -> TaskReply:
+    """Go on with it; a closed one goes on at the step that failed, or at an earlier one."""
+    return await asked.retry(order_id, body)
+
+
+@router.post("/prompt", status_code=HTTPStatus.CONFLICT, response_model=None, responses=_WITH_BODY)
+async def prompt(order_id: OrderId, asked: Asked, body: PromptJson) -> Problem:
+    """Be refused, with what can be done instead: an agent's step has one prompt, which is on record."""
+    del body
+    raise _no_second_prompt(await asked.orders.task(order_id))
+
+
+def _no_second_prompt(task: Task) -> RefusedTransitionError:
+    where = f"/agent-work-orders/{task.id}"
+    ways = {
+        Status.PENDING: f"POST {where}/cancel, and create another one that says it.",
+        Status.WAITING: f"Where its plan waits: POST {where}/reject with it as `feedback`.",
+        Status.COMPLETED: f"POST {where}/move to executing, with it as `feedback`.",
+        Status.FAILED: f"POST {where}/retry with it as `feedback`.",
+        Status.CANCELLED: f"POST {where}/retry with it as `feedback`.",
+    }
+    remedy = ways.get(task.status, f"POST {where}/move to blocked, then {where}/retry with it as `feedback`.")
+    return RefusedTransitionError(f"{task.id} is {task.status.value} and takes no further prompt.", remedy=remedy)

@@ -1,0 +1,136 @@
+"""What went wrong, as problem details (RFC 9457) with a remedy."""
+
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any, Final
+
+import structlog
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+from starlette.routing import compile_path
+from temporalio.service import RPCError, RPCStatusCode
+
+from septet.contracts.wire import Wire
+from septet.errors import (
+    AlreadyRunningError,
+    InvalidInputError,
+    NotFoundError,
+    RefusedTransitionError,
+    SeptetError,
+    ServerNotReachedError,
+    UsageError,
+    WorkspaceBusyError,
+)
+
+MEDIA_TYPE: Final = "application/problem+json"
+Headers = Mapping[str, str]
+
+_STATUS: Final[Mapping[type[SeptetError], HTTPStatus]] = {
+    UsageError: HTTPStatus.UNPROCESSABLE_ENTITY,
+    InvalidInputError: HTTPStatus.UNPROCESSABLE_ENTITY,
+    NotFoundError: HTTPStatus.NOT_FOUND,
+    ServerNotReachedError: HTTPStatus.SERVICE_UNAVAILABLE,
+    RefusedTransitionError: HTTPStatus.CONFLICT,
+    WorkspaceBusyError: HTTPStatus.CONFLICT,
+    AlreadyRunningError: HTTPStatus.CONFLICT,
+}
+_NAMES_SHOWN: Final = 10
+_LOOK_AT_OPENAPI: Final = "See GET /openapi.json for what there is and what it takes."
+_log = structlog.get_logger()
+
+
+class Problem(Wire):
+    """An error: what kind it is, what happened, and how to go on."""
+
+    type: str
+    """`urn:septet:error:<kind>`; the kind is what the command line calls `type`."""
+    title: str
+    """The kind in words."""
+    status: int
+    detail: str
+    """What happened, where."""
+    remedy: str = ""
+    """How to go on."""
+
+
+def problems(*statuses: HTTPStatus) -> dict[int | str, dict[str, Any]]:
+    """Return OpenAPI's description of error answers."""
+    schema = {"$ref": "#/components/schemas/Problem"}
+    return {
+        int(status): {"description": status.phrase, "content": {MEDIA_TYPE: {"schema": schema}}}
+        for status in statuses
+    }
+
+
+def problem(  # noqa: PLR0913 -- the fields of a problem, and the headers that belong to it
+    status: HTTPStatus,
+    kind: str,
+    detail: str,
+    remedy: str = "",
+    *,
+    title: str = "",
+    headers: Headers | None = None,
+) -> JSONResponse:
+    """Return an error answer."""
+    told = Problem(
+        type=f"urn:septet:error:{kind}", title=title or status.phrase, status=status, detail=detail, remedy=remedy
+    )
+    return JSONResponse(told.model_dump(mode="json"), status, headers, media_type=MEDIA_TYPE)
+
+
+def problem_of(error: SeptetError) -> JSONResponse:
+    """Return the answer to an error of ours: its status is that of the nearest class in the table."""
+    statuses = (_STATUS[kind] for kind in type(error).__mro__ if kind in _STATUS)
+    status = next(statuses, HTTPStatus.INTERNAL_SERVER_ERROR)
+    title = (type(error).__doc__ or "").strip().splitlines()[0]
+    return problem(status, type(error).__name__.removesuffix("Error"), error.message, error.remedy, title=title)
+
+
+def answer_errors(app: FastAPI) -> None:
+    """Let every error that a route raises, and every path and method that there is not, be told as a problem."""
+
+    @app.exception_handler(SeptetError)
+    async def told(_: Request, error: SeptetError) -> JSONResponse:
+        return problem_of(error)
+
+    @app.exception_handler(RequestValidationError)
+    async def invalid(_: Request, error: RequestValidationError) -> JSONResponse:
+        found = [_said(detail) for detail in error.errors()[:_NAMES_SHOWN]]
+        return problem_of(InvalidInputError("; ".join(found) + ".", remedy=_LOOK_AT_OPENAPI))
+
+    @app.exception_handler(RPCError)
+    async def not_reached(_: Request, error: RPCError) -> JSONResponse:
+        if error.status is RPCStatusCode.NOT_FOUND:
+            return problem_of(NotFoundError(error.message))
+        return problem_of(ServerNotReachedError(f"The Temporal server refused: {error.message}."))
+
+    @app.exception_handler(HTTPException)
+    async def refused(request: Request, error: HTTPException) -> JSONResponse:
+        status, headers = HTTPStatus(error.status_code), error.headers
+        detail = str(error.detail)
+        if status is HTTPStatus.METHOD_NOT_ALLOWED:
+            allowed = ", ".join(_allowed(request)) or (headers or {}).get("Allow", "")
+            headers, detail = {"Allow": allowed}, f"{request.url.path} takes {allowed}."
+        return problem(status, status.phrase.title().replace(" ", ""), detail, _LOOK_AT_OPENAPI, headers=headers)
+
+    @app.exception_handler(Exception)
+    async def broke(request: Request, error: Exception) -> JSONResponse:
+        _log.error("request_broke", path=request.url.path, method=request.method, error=type(error).__name__)
+        remedy = "The server's log has more. A disk that is full or a defect of Septet does this."
+        status = HTTPStatus.INTERNAL_SERVER_ERROR
+        return problem(status, "Broken", f"The request broke: {type(error).__name__}.", remedy)
+
+
+def _said(detail: Mapping[str, Any]) -> str:
+    """Say where and what, never the value."""
+    where = ".".join(str(part) for part in detail["loc"] if part != "[key]")
+    return f"{where}: {detail['msg']}"
+
+
+def _allowed(request: Request) -> list[str]:
+    """Return the methods that a path takes: the router itself names those of one route only."""
+    described: Mapping[str, Mapping[str, Any]] = request.app.openapi()["paths"]
+    fitting = [methods for path, methods in described.items() if compile_path(path)[0].match(request.url.path)]
+    return sorted({method.upper() for methods in fitting for method in methods})

@@ -1,0 +1,130 @@
+"""The paths of work orders: start them, and look at them."""
+
+import asyncio
+from http import HTTPStatus
+from typing import Annotated
+
+from fastapi import APIRouter, Header, Query, Request, Response
+from pydantic import BaseModel, Field
+
+from clients.commits_on_disk import Committed, committed
+from clients.http.answers import (
+    AgentWorkOrder,
+    GitProgress,
+    LogPage,
+    StepHistory,
+    agent_work_order,
+    git_progress,
+)
+from clients.http.asked import MOST_AT_ONCE, Asked, Limit
+from clients.http.bodies import NewWorkOrderJson, OrderId
+from clients.http.problems import problems
+from clients.operations import ENTRIES_AT_ONCE, Operations
+from septet.contracts.names import Status
+from septet.contracts.replies import DetailReply
+from septet.contracts.task import Task
+
+router = APIRouter(
+    prefix="/agent-work-orders",
+    tags=["work orders"],
+    responses=problems(HTTPStatus.NOT_FOUND, HTTPStatus.UNPROCESSABLE_ENTITY),
+)
+IdempotencyKey = Annotated[
+    str,
+    Header(
+        alias="Idempotency-Key",
+        pattern="^[!-~]{0,255}$",
+        description="Started once: the same key and body give the same work order again, however often they come.",
+    ),
+]
+
+
+class Wanted(BaseModel):
+    """Which work orders a list is to have."""
+
+    status: Status | None = None
+    limit: int = Field(100, ge=1, le=MOST_AT_ONCE)
+    after: Annotated[str, Field(description="Where the page before ended: its Link says it.")] = ""
+
+
+_LINK = {"Link": {"description": 'The next page, `rel="next"`, where there is one.', "schema": {"type": "string"}}}
+_LOCATION = {"Location": {"description": "The work order's path.", "schema": {"type": "string"}}}
+
+
+@router.post(
+    "",
+    status_code=HTTPStatus.CREATED,
+    responses={
+        **problems(HTTPStatus.BAD_REQUEST, HTTPStatus.CONFLICT, HTTPStatus.REQUEST_ENTITY_TOO_LARGE),
+        HTTPStatus.CREATED: {"headers": _LOCATION},
+    },
+)
+async def create_work_order(
+    new: NewWorkOrderJson, asked: Asked, response: Response, idempotency_key: IdempotencyKey = ""
+) -> AgentWorkOrder:
+    """Start a work order; its stage says whether it waits on the board first."""
+    begun = await asked.run(new.order(), new.id, key=idempotency_key)
+    response.headers["Location"] = f"{router.prefix}/{begun.task.id}"
+    return await _whole(asked, begun.task)
+
+
+@router.get("", responses={HTTPStatus.OK: {"headers": _LINK}})
+async def list_work_orders(
+    asked: Asked, which: Annotated[Wanted, Query()], request: Request, response: Response
+) -> list[AgentWorkOrder]:
+    """List work orders, open ones first, newest first, as far as search attributes tell."""
+    found = await asked.tasks(which.status, limit=which.limit, after=which.after)
+    if found.next is not None:
+        following = request.url.include_query_params(limit=which.limit, after=found.next)
+        response.headers["Link"] = f'<{following.path}?{following.query}>; rel="next"'
+    return [agent_work_order(task) for task in found.tasks]
+
+
+@router.get("/{order_id}")
+async def get_work_order(order_id: OrderId, asked: Asked) -> AgentWorkOrder:
+    """Show one work order."""
+    return await _whole(asked, await asked.orders.task(order_id))
+
+
+@router.get("/{order_id}/detail")
+async def get_detail(order_id: OrderId, asked: Asked) -> DetailReply:
+    """Show one work order with its agent runs, its history, and what it waits for."""
+    return await asked.detail(order_id)
+
+
+@router.get("/{order_id}/steps")
+async def get_steps(order_id: OrderId, asked: Asked) -> StepHistory:
+    """Show the steps so far: none before the first one is done."""
+    found = await asked.steps(order_id)
+    return StepHistory(**dict(found), agent_work_order_id=order_id)
+
+
+@router.get("/{order_id}/git-progress")
+async def get_git_progress(order_id: OrderId, asked: Asked) -> GitProgress:
+    """Show how far it has come in git."""
+    task = await asked.orders.task(order_id)
+    return git_progress(task, await _committed(asked, task))
+
+
+@router.get("/{order_id}/logs")
+async def get_logs(
+    order_id: OrderId,
+    asked: Asked,
+    limit: Limit = ENTRIES_AT_ONCE,
+    offset: Annotated[int, Query(ge=0)] = 0,
+    after: Annotated[str, Query(description="The id of the last entry that is known.")] = "",
+) -> LogPage:
+    """Show what the agents said and did on this host."""
+    found = await asked.logs(order_id, after=after, offset=offset, limit=limit)
+    return LogPage(**dict(found), agent_work_order_id=order_id, limit=limit, offset=offset)
+
+
+async def _whole(asked: Operations, task: Task) -> AgentWorkOrder:
+    """Return a work order with its commits counted, where it has any."""
+    return agent_work_order(task, await _committed(asked, task))
+
+
+async def _committed(asked: Operations, task: Task) -> Committed | None:
+    if task.commit_sha is None:
+        return None
+    return await asyncio.to_thread(committed, asked.state, asked.git_env, task.id, task.commit_sha)

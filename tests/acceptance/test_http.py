@@ -1,0 +1,339 @@
+"""The HTTP API of `septet up` and `septet serve`, as clients see it."""
+
+import json
+import os
+import re
+import signal
+import socket
+import stat
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+from fakes.repositories import Origin
+from fakes.septet_command import Septet, free_port, until
+
+from septet.contracts.names import Stage
+
+Task = dict[str, Any]
+ORDERS = "/agent-work-orders"
+
+
+@pytest.fixture(scope="session")
+def api(served: Septet) -> Iterator[httpx.Client]:
+    with served.api as client:
+        yield client
+
+
+def problem(answer: httpx.Response, status: int) -> dict[str, Any]:
+    """Return the problem that an answer must be."""
+    assert answer.status_code == status, answer.text
+    assert answer.headers["content-type"] == "application/problem+json"
+    told: dict[str, Any] = answer.json()
+    assert set(told) == {"type", "title", "status", "detail", "remedy"}
+    assert told["status"] == status
+    assert told["remedy"]
+    return told
+
+
+def events(text: str) -> list[dict[str, str]]:
+    """Return the events of a stream, without its comments."""
+    blocks = [block for block in text.split("\n\n") if block and not block.startswith(":")]
+    return [dict(line.split(": ", 1) for line in block.splitlines()) for block in blocks]
+
+
+def test_server_json_and_health_tell_where_it_is_and_how_it_is(served: Septet, api: httpx.Client) -> None:
+    """`up` writes the API's address into server.json; /health needs no token and says whether Temporal answers."""
+    told = json.loads((served.state / "server.json").read_text(encoding="utf-8"))
+    answer = httpx.get(f"{told['api']}/health", trust_env=False)
+    assert answer.json() == {"status": "healthy", "service": "septet", "version": "0.1.0", "temporal": True}
+
+
+def test_the_token_is_this_users_and_wanted_on_loopback_too(served: Septet, api: httpx.Client) -> None:
+    """The token's file is for its user only; without the token, or with another, nothing is told."""
+    path = served.state / "api-token"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert len(path.read_text(encoding="ascii").strip()) >= 40
+    token = api.headers["authorization"]
+    for wrong in ("", "Bearer", "Bearer x", f"Basic {token}", token + "x", token[:-1]):
+        answer = api.get(ORDERS, headers={"Authorization": wrong})
+        assert problem(answer, 401)["type"] == "urn:septet:error:Unauthorized"
+        assert answer.headers["www-authenticate"] == "Bearer"
+
+
+def test_another_host_name_is_refused(api: httpx.Client) -> None:
+    """A page whose own name was bound to this machine gets nothing; nor does any page, for CORS is not allowed."""
+    for name in (
+        "evil.example",
+        "evil.example:8888",
+        "localhost.evil.example",
+        "127.0.0.1.evil.example:80",
+        "a@localhost",
+    ):
+        problem(api.get("/health", headers={"Host": name}), 421)
+    for name in ("localhost", "localhost:1234", "[::1]:8888", "LOCALHOST"):
+        assert api.get("/health", headers={"Host": name}).status_code == 200
+    assert problem(api.options(ORDERS, headers={"Origin": "http://evil.example"}), 405)
+    assert not [name for name in api.get("/health").headers if name.startswith("access-control")]
+
+
+def test_a_large_body_is_refused_however_it_is_sent(api: httpx.Client) -> None:
+    """More than 256 KiB are refused by what is said of the length, and by what comes where nothing is said."""
+    large = b" " * (256 * 1024 + 1)
+    assert problem(api.post(ORDERS, content=large), 413)["detail"].startswith("The body holds more")
+    problem(api.post(ORDERS, content=iter([large[:1000], large])), 413)
+
+
+def test_a_work_order_is_created_and_told_under_both_sets_of_names(api: httpx.Client, origin: Origin) -> None:
+    """POST answers 201 with the work order object and the names that scripts know; its end has them filled."""
+    answer = api.post(
+        ORDERS, json={"repository_url": str(origin.bare), "user_request": "Say goodbye\n\nAt the end."}
+    )
+    assert answer.status_code == 201, answer.text
+    begun = answer.json()
+    assert answer.headers["location"] == f"{ORDERS}/{begun['id']}"
+    assert (begun["title"], begun["description"]) == ("Say goodbye", "At the end.")
+    assert (begun["agent_work_order_id"], begun["git_commit_count"]) == (begun["id"], 0)
+    path = answer.headers["location"]
+    done = until(lambda: found if (found := api.get(path).json())["status"] == "completed" else None)
+    assert done["git_branch_name"] == done["branch_name"] == f"feat-{done['id']}-say-goodbye"
+    assert done["github_pull_request_url"] == done["pr_url"]
+    assert (done["github_issue_number"], done["current_phase"], done["error_message"]) == (None, "completed", None)
+    assert (done["git_commit_count"], done["git_files_changed"]) == (1, len(done["steps"][4]["files_changed"]))
+    assert api.get(f"{path}/git-progress").json() == {
+        "agent_work_order_id": done["id"], "current_phase": "completed", "git_commit_count": 1,
+        "git_files_changed": done["git_files_changed"], "latest_commit_message": done["steps"][5]["output"],
+        "git_branch_name": done["branch_name"],
+    }  # fmt: skip
+
+
+def test_an_issue_is_named_by_a_number_or_a_text(api: httpx.Client, origin: Origin) -> None:
+    """`github_issue_number` may be 1 or "1"."""
+    for number in (7, "7"):
+        answer = api.post(ORDERS, json={"repository_url": str(origin.bare), "github_issue_number": number})
+        assert answer.json()["github_issue_number"] == "7"
+
+
+def test_what_is_wrong_with_a_body_is_said_by_name(api: httpx.Client) -> None:
+    """Unknown sandboxes and fields, loose types, no work or two of them are 422, with the field and never its value."""
+    good = {"repository_url": "/app.git", "user_request": "Do it"}
+    for change, name in (
+        ({"sandbox_type": "e2b"}, "sandbox_type"),
+        ({"sandbox_type": "docker"}, "sandbox_type"),
+        ({"workflow_type": "other"}, "workflow_type"),
+        ({"priority": "3"}, "priority"),
+        ({"surprise": 1}, "surprise"),
+        ({"repository_url": ""}, "repository_url"),
+        ({"user_request": "  \n "}, "user_request"),
+        ({"github_issue_number": 1}, "user_request"),
+        ({"user_request": None}, "issue or title is missing"),
+        ({"user_request": None, "github_issue_number": "x1"}, "github_issue_number"),
+        ({"user_request": "€" * 30_000}, "64"),
+        ({"steps": {"dance": {}}}, "dance"),
+        ({"id": ".."}, "id"),
+    ):  # fmt: skip
+        answer = api.post(ORDERS, json={**good, **change})
+        told = problem(answer, 422)
+        assert told["type"] == "urn:septet:error:InvalidInput"
+        assert name in told["detail"] or name == "64", told
+    for content in (b"", b"{", b"[]", b"\xff", b'{"a":' * 100_000):
+        answer = api.post(ORDERS, content=content, headers={"Content-Type": "application/json"})
+        assert answer.status_code in {400, 413, 422}
+        problem(answer, answer.status_code)
+
+
+def test_the_same_key_is_the_same_work_order(api: httpx.Client, origin: Origin) -> None:
+    """A repeat is answered with the work order that the first one started, also later; another body is a conflict."""
+    body = {"repository_url": str(origin.bare), "user_request": "Do it once", "labels": ["once"]}
+    key = {"Idempotency-Key": f"once {origin.bare}".replace(" ", "-")[-200:]}
+    first = api.post(ORDERS, json=body, headers=key)
+    assert first.status_code == 201, first.text
+    again = api.post(ORDERS, json=body, headers=key)
+    assert (again.status_code, again.json()["id"]) == (201, first.json()["id"])
+    path = first.headers["location"]
+    until(lambda: api.get(path).json()["status"] == "completed")
+    assert api.post(ORDERS, json=body, headers=key).json()["status"] == "completed"
+    assert "was used before" in problem(api.post(ORDERS, json={**body, "draft": True}, headers=key), 409)["detail"]
+    assert api.post(ORDERS, json=body).json()["id"] != first.json()["id"]
+
+
+def test_a_used_id_is_a_conflict(api: httpx.Client, done: Task) -> None:
+    """Without a key an id starts one work order, once."""
+    body = {"repository_url": done["repository_url"], "user_request": "Again", "id": done["id"]}
+    assert problem(api.post(ORDERS, json=body), 409)["type"] == "urn:septet:error:AlreadyRunning"
+
+
+def test_what_is_told_is_what_the_command_line_tells(served: Septet, api: httpx.Client, done: Task) -> None:
+    """Work order, detail, steps, logs, board and rescues are the same objects over HTTP and on the command line."""
+    name = done["id"]
+    shown = api.get(f"{ORDERS}/{name}").json()
+    assert {key: shown[key] for key in done} == done
+    assert api.get(f"{ORDERS}/{name}/detail").json() == served("show", name, "--json").json
+    assert api.get(f"{ORDERS}/{name}/steps").json() == {
+        **served("steps", name, "--json").json,
+        "agent_work_order_id": name,
+    }
+    logs = api.get(f"{ORDERS}/{name}/logs").json()
+    paged = {"agent_work_order_id": name, "limit": 1000, "offset": 0}
+    assert logs == {**served("logs", name, "--json").json, **paged}
+    rescues = api.get(f"{ORDERS}/{name}/rescues", params={"all": True}).json()
+    told = served("rescue", "list", name, "--all", "--json").json
+    for row in (*rescues["rescues"], *told["rescues"]):
+        row["age_seconds"] = 0
+    assert rescues == told
+    board = api.get("/board", params={"project": "no such project"}).json()
+    assert board == served("board", "--project", "no such project", "--json").json
+    assert list(board["stages"]) == [stage.value for stage in Stage]
+
+
+def test_logs_are_paged_by_offset_or_by_the_last_id(api: httpx.Client, done: Task) -> None:
+    """`limit` and `offset` cut the list; `next` is the id to ask for as `after`; `total` counts them all."""
+    path = f"{ORDERS}/{done['id']}/logs"
+    whole = api.get(path).json()
+    assert whole["total"] == len(whole["log_entries"]) > 10
+    assert "next" not in whole
+    page = api.get(path, params={"limit": 4, "offset": 3}).json()
+    assert page["log_entries"] == whole["log_entries"][3:7]
+    after = api.get(path, params={"limit": 2, "after": page["next"]}).json()
+    assert after["log_entries"] == whole["log_entries"][7:9]
+    for wrong in ({"limit": 0}, {"limit": 1001}, {"offset": -1}):
+        problem(api.get(path, params=wrong), 422)
+
+
+def test_a_list_goes_on_where_its_link_says(api: httpx.Client, done: Task) -> None:
+    """All work orders come page by page, each once; a status is told as it is; a page that there is not is a 404."""
+    until(lambda: done["id"] in {row["id"] for row in api.get(ORDERS, params={"status": "completed"}).json()})
+    whole = {row["id"] for row in api.get(ORDERS, params={"limit": 1000, "status": "completed"}).json()}
+    seen: list[str] = []
+    answer = api.get(ORDERS, params={"limit": 1, "status": "completed"})
+    for _ in range(len(whole) + 2):
+        seen += [row["id"] for row in answer.json()]
+        link = re.fullmatch(r'<(/.*)>; rel="next"', answer.headers.get("link", ""))
+        if link is None:
+            break
+        answer = api.get(link[1])
+    assert set(seen) >= whole
+    assert len(seen) == len(set(seen))
+    problem(api.get(ORDERS, params={"after": "bm8gc3VjaCBwYWdl"}), 404)
+    problem(api.get(ORDERS, params={"after": "é"}), 404)
+    problem(api.get(ORDERS, params={"status": "dancing"}), 422)
+
+
+def test_the_stream_goes_on_where_a_reader_was_and_ends_with_the_work_order(
+    served: Septet, api: httpx.Client, origin: Origin
+) -> None:
+    """Entries come while the agent works; the last event says how it ended; then a reader is told not to come back."""
+    gate = served.root / "stream gate"
+    order = served.scenario("wo-stream", {"steps": {"implement_plan": {"wait_for": str(gate)}}})
+    api.post(ORDERS, json={"repository_url": str(origin.bare), "user_request": "Stream", "id": order})
+    path = f"{ORDERS}/{order}/logs/stream"
+    lines: list[str] = []
+    with api.stream("GET", path) as stream:
+        assert stream.headers["content-type"].startswith("text/event-stream")
+        for line in stream.iter_lines():
+            lines.append(line)
+            if line.startswith("id: 4-generate_branch-1/"):
+                break
+    seen = [line.removeprefix("id: ") for line in lines if line.startswith("id: ")]
+    gate.touch()
+    rest = events(api.get(path, headers={"Last-Event-ID": seen[-1]}).text)
+    end = rest.pop()
+    assert (end["event"], json.loads(end["data"])) == (
+        "end",
+        {"id": order, "status": "completed", "stage": "review"},
+    )
+    entries = api.get(f"{ORDERS}/{order}/logs").json()["log_entries"]
+    assert [*seen, *(event["id"] for event in rest)] == [entry["id"] for entry in entries]
+    assert [json.loads(event["data"]) for event in rest] == entries[len(seen) :]
+    assert api.get(path, headers={"Last-Event-ID": end["id"]}).status_code == 204
+    assert events(api.get(path, headers={"Last-Event-ID": entries[-1]["id"]}).text) == [end]
+    assert len(events(api.get(path, headers={"Last-Event-ID": "no such entry"}).text)) == len(entries) + 1
+
+
+def test_a_work_order_without_a_step_has_none_and_a_prompt_to_it_is_refused(
+    served: Septet, api: httpx.Client, origin: Origin
+) -> None:
+    """Steps and logs are empty lists before the first step is done; a prompt is a conflict that says what can be done."""
+    gate = served.root / "first gate"
+    order = served.scenario("wo-first", {"steps": {"classify_issue": {"wait_for": str(gate)}}})
+    api.post(ORDERS, json={"repository_url": str(origin.bare), "user_request": "Wait", "id": order})
+    path = f"{ORDERS}/{order}"
+    assert api.get(f"{path}/steps").json() == {"ok": True, "steps": [], "agent_work_order_id": order}
+    assert api.get(f"{path}/logs").status_code == 200
+    assert api.get(f"{path}/git-progress").json()["current_phase"] == "planning"
+    told = problem(api.post(f"{path}/prompt", json={"prompt_text": "Hurry"}), 409)
+    assert f"{path}/cancel" in told["remedy"]
+    problem(api.post(f"{path}/retry"), 409)
+    cancelled = api.post(f"{path}/cancel").json()
+    assert (cancelled["ok"], cancelled["task"]["status"]) == (True, "cancelled")
+    assert cancelled == {"ok": True, "task": served("show", order, "--json").json["task"]}
+    problem(api.post(f"{path}/cancel"), 409)
+    gate.touch()
+    again = api.post(f"{path}/retry", json={"from_step": "classify_issue"})
+    assert (again.status_code, again.json()["task"]["id"]) == (200, order)
+    until(lambda: api.get(path).json()["status"] == "completed")
+    problem(api.post(f"{path}/prompt", json={"prompt_text": "More"}), 409)
+
+
+def test_what_there_is_not_is_a_problem_too(api: httpx.Client) -> None:
+    """Unknown work orders, paths and methods are told with a remedy; a 405 names every method that the path takes."""
+    for rest in ("", "/detail", "/steps", "/git-progress", "/logs", "/logs/stream"):
+        problem(api.get(f"{ORDERS}/wo-nobody{rest}"), 404)
+    for rest, body in (("cancel", None), ("retry", {}), ("prompt", {"prompt_text": "x"})):
+        problem(api.post(f"{ORDERS}/wo-nobody/{rest}", json=body), 404)
+    assert api.get(f"{ORDERS}/wo-nobody/rescues").json() == {"ok": True, "rescues": []}
+    problem(api.get("/no/such/path"), 404)
+    problem(api.get(f"{ORDERS}/not%20an%20id"), 422)
+    answer = api.put(ORDERS)
+    problem(answer, 405)
+    assert answer.headers["allow"] == "GET, POST"
+
+
+def test_serve_answers_beside_up_with_a_token_of_ones_own(served: Septet, api: httpx.Client, done: Task) -> None:
+    """`septet serve` finds the server, takes SEPTET_API_TOKEN, ends with SIGTERM, and leaves `up` alone."""
+    port = free_port()
+    with served.beside("serve", "--port", str(port), SEPTET_API_TOKEN="other") as serving:
+        path = f"{serving.api}{ORDERS}/{done['id']}"
+        assert serving.api == f"http://127.0.0.1:{port}"
+        problem(httpx.get(path, headers=api.headers, trust_env=False), 401)
+        shown = httpx.get(path, headers={"Authorization": "bearer other"}, trust_env=False)
+        assert shown.json() == api.get(f"{ORDERS}/{done['id']}").json()
+        taken = served("serve", "--port", str(port), "--json")
+        assert (taken.code, "--port" in taken.error["remedy"]) == (2, True)
+        assert serving.end(signal.SIGTERM) == 0
+    assert api.get("/health").status_code == 200
+
+
+def test_a_taken_api_port_is_refused_by_up(septet: Septet) -> None:
+    """`up` starts nothing when the API's port is taken; the remedy is --api-port."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        ended = septet(
+            "up", "--port", str(free_port()), "--ui-port", str(free_port()), "--api-port", port, "--json"
+        )
+    assert (ended.code, "--api-port" in ended.error["remedy"]) == (2, True)
+    assert not (septet.state / "temporal.db").exists()
+
+
+def test_the_command_line_imports_no_server(served: Septet) -> None:
+    """`septet --help` does not pay for the HTTP API."""
+    ended = served.run_program("python", "-X", "importtime", "-c", "import clients.cli.main")
+    assert "clients.cli.main" in ended.err
+    assert "fastapi" not in ended.err
+    assert "uvicorn" not in ended.err
+
+
+def test_an_open_stream_does_not_hold_up_the_end(septet: Septet, origin: Origin) -> None:
+    """Ctrl-C ends `up` while a reader follows a work order; the reader's stream is cut off."""
+    gate = septet.root / "gate"
+    order = septet.scenario("wo-open", {"steps": {"classify_issue": {"wait_for": str(gate)}}})
+    with septet.up() as running, septet.api as api:
+        body = {"repository_url": str(origin.bare), "user_request": "Wait", "id": order}
+        assert api.post(ORDERS, json=body).status_code == 201
+        with api.stream("GET", f"{ORDERS}/{order}/logs/stream") as stream:
+            assert next(stream.iter_lines()).startswith(":")
+            assert running.end(signal.SIGINT) == 0
+    assert os.path.exists(septet.state / "api-token")
