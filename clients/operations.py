@@ -13,7 +13,9 @@ from clients.order_list import list_orders
 from clients.rows import PAGE as TASKS_AT_ONCE
 from clients.rows import Rows
 from clients.runs_on_disk import runs_of
+from clients.watch import Watch
 from clients.work_orders import WorkOrders
+from clients.workspace_view import WorkspaceView
 from septet.contracts.decisions import MoveCall, PlanDecision, RetryCall, checked
 from septet.contracts.names import Status
 from septet.contracts.order import WorkOrderInput
@@ -112,6 +114,10 @@ class Operations:
         page = tuple(entries[first : first + limit])
         more = page[-1].id if page and first + limit < len(entries) else None
         return LogsReply(log_entries=page, total=len(entries), next=more)
+
+    def watch(self, order_id: str) -> Watch:
+        """Return what looks at a work order again and again, from now on."""
+        return Watch(self.orders, WorkspaceView(self.state, self.git_env, order_id))
 
     async def move(self, order_id: str, call: MoveCall) -> TaskReply:
         """Move it on the board; a refusal lists where it may move from where it is."""

@@ -103,16 +103,29 @@ def steps(order_id: Id, address: Address = None, as_json: Json = False) -> None:
 @app.command()
 def board(
     project: Annotated[str | None, typer.Option(help="Only this project.")] = None,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Show it again when it changes.")] = False,
     address: Address = None,
     as_json: Json = False,
 ) -> None:
     """Show the work orders by stage.
 
-    Example: septet board --project o/r
+    Example: septet board --project o/r --follow
     """
-    from clients.cli import orders
+    from clients.cli import orders, watch
 
-    orders.board(project, address=address, as_json=as_json)
+    show_it = watch.follow_board if follow else orders.board
+    show_it(project, address=address, as_json=as_json)
+
+
+@app.command("watch")
+def watch_(order_id: Id, address: Address = None, as_json: Json = False) -> None:
+    """Watch a work order live, until it ends: steps, tool calls, tokens, plan and changes.
+
+    Example: septet watch wo-42
+    """
+    from clients.cli import watch
+
+    watch.watch(order_id, address=address, as_json=as_json)
 
 
 @app.command()

@@ -7,7 +7,16 @@ import typer
 
 Json = Annotated[bool, typer.Option("--json", help="Answer with one JSON object on stdout.")]
 Address = Annotated[str | None, typer.Option(help="The Temporal server, as host:port.")]
-Id = Annotated[str, typer.Argument(metavar="ID", help="The work order, such as wo-42.")]
+
+
+def _known_ids(incomplete: str) -> list[str]:
+    """Return the work orders that this host's disk knows, for the shell's completion; no server is asked."""
+    from clients.cli.completion import known_ids
+
+    return known_ids(incomplete)
+
+
+Id = Annotated[str, typer.Argument(metavar="ID", help="The work order, such as wo-42.", autocompletion=_known_ids)]
 Repo = Annotated[str, typer.Option("--repo", help="A path, or an address that git takes.")]
 Wait = Annotated[bool, typer.Option("--wait", help="Wait for its end.")]
 Why = Annotated[str, typer.Option(help="Your reason, for its history.")]

@@ -16,6 +16,7 @@ from clients.repository_path import whole_path
 from septet.contracts.names import Status
 from septet.contracts.order import TEXT_LIMIT_BYTES, WorkOrderInput
 from septet.contracts.replies import TaskReply
+from septet.contracts.task import Task
 from septet.errors import InvalidInputError, NotFoundError, SeptetError, UsageError
 from septet.settings import load_settings
 
@@ -106,7 +107,7 @@ def board(project: str | None, *, address: str | None, as_json: bool) -> None:
 
     async def work(operations: Operations) -> Reply:
         answer = await operations.board(project)
-        return Reply.of(answer, lambda: tables.show_board(answer.stages))
+        return Reply.of(answer, lambda: tables.show_board(answer))
 
     with_operations(work, address=address, as_json=as_json)
 
@@ -123,12 +124,17 @@ def with_operations(work: Callable[[Operations], Awaitable[Reply]], *, address: 
 async def answer_of(operations: Operations, begun: TaskReply, *, wait: bool) -> Reply:
     """Return a work order, after its end where that is waited for: then only a completed one is a success."""
     answer = TaskReply(task=await operations.orders.wait(begun.task.id)) if wait else begun
-    task, failed = answer.task, None
-    if wait and task.status is not Status.COMPLETED:
-        message = task.error.message if task.error else f"{task.id} is {task.status.value}."
-        remedy = task.error.remedy if task.error else f"Look at it with `septet show {task.id}`."
-        failed = WorkOrderFailedError(message, remedy=remedy)
+    task, failed = answer.task, failure_of(answer.task) if wait else None
     return Reply.of(answer, lambda: tables.show_task(task, with_error=failed is None), failed)
+
+
+def failure_of(task: Task) -> WorkOrderFailedError | None:
+    """Return why a closed work order is no success; `None` where it is one."""
+    if task.status is Status.COMPLETED:
+        return None
+    message = task.error.message if task.error else f"{task.id} is {task.status.value}."
+    remedy = task.error.remedy if task.error else f"Look at it with `septet show {task.id}`."
+    return WorkOrderFailedError(message, remedy=remedy)
 
 
 def _step_settings(given: Sequence[str]) -> dict[str, dict[str, object]]:

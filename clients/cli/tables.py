@@ -1,19 +1,25 @@
 """Work orders as people read them: rich tables that fit the terminal."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from rich.console import Console, Group, JustifyMethod, RenderableType
 from rich.markup import escape
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from septet.agents.preview import printable
 from septet.contracts.names import Stage
+from septet.contracts.replies import BoardReply
 from septet.contracts.task import Task, TaskStep
 
 _HEADINGS = ("", "step", "result", "time", "tokens", "tries", "read by")
 _RESULT = _HEADINGS.index("result")
 _LEAST_RESULT = 12
 """Characters of the one column that gives way in a narrow terminal."""
+_TITLE, _STATUS = 2, 3
+"""Where a row of the board has them; the title gives way there."""
+_LONGEST_CELL = 200
 _GAP = 2
 _NUMBERS = ("time", "tokens", "tries")
 _STYLE_OF = {"completed": "green", "failed": "red", "cancelled": "yellow", "running": "cyan"}
@@ -47,7 +53,7 @@ def show_steps(rows: Sequence[TaskStep]) -> None:
 def task_view(task: Task, running: str = "") -> RenderableType:
     """Return a work order with its steps, as something that rich can draw again and again."""
     name, status = Text(task.id, style="bold"), Text(task.status.value, style=_STYLE_OF.get(task.status.value, ""))
-    title = Text(task.title)
+    title = Text(_cut(task.title, _LONGEST_CELL))
     room = console().width - len(task.id) - len(_issue(task)) - len(status) - 3 * _GAP
     title.truncate(max(_LEAST_RESULT, room), overflow="ellipsis")
     heading = Text(" " * _GAP).join(part for part in (name, Text(_issue(task)), title, status) if part)
@@ -79,8 +85,8 @@ def _task_lines(task: Task, *, with_error: bool) -> list[Text]:
         for rescue in task.rescues
     ]
     if task.error and with_error:
-        lines.append(Text(f"{task.error.type}: {task.error.message}", style="red"))
-        lines.append(Text(task.error.remedy))
+        lines.append(Text(printable(f"{task.error.type}: {task.error.message}"), style="red"))
+        lines.append(Text(printable(task.error.remedy)))
     return lines
 
 
@@ -102,14 +108,65 @@ def steps_table(rows: Sequence[TaskStep], running: str = "") -> Table:
     return table
 
 
-def show_board(stages: Mapping[Stage, Sequence[Task]]) -> None:
-    """Print the board: each stage with its count and its work orders."""
+def show_board(board: BoardReply) -> None:
+    """Print the board: each stage with its count and its work orders; whole where no terminal sets a width."""
     out = console()
-    for stage, tasks in stages.items():
-        out.print(Text.assemble((stage.value, "bold"), f" ({len(tasks)})"))
+    if out.is_terminal:
+        out.print(board_view(board))
+        return
+    for stage, tasks in board.stages.items():
+        out.print(_stage_heading(board, stage))
         for task in tasks:
-            parts = (task.id, _issue(task), task.status.value, task.pr_url)
-            out.print(Text("  " + "  ".join(part for part in parts if part)), soft_wrap=True)
+            parts = (*_row(task), task.pr_url)
+            out.print(Text("  " + "  ".join(printable(part) for part in parts if part)), soft_wrap=True)
+
+
+def board_view(board: BoardReply) -> RenderableType:
+    """Return the board in the terminal's width: titles give way, and a pull request is its number and a link."""
+    parts: list[RenderableType] = []
+    for stage, tasks in board.stages.items():
+        parts.append(_stage_heading(board, stage))
+        if tasks:
+            parts.append(Padding(_stage_table(tasks), (0, 0, 0, _GAP)))
+        if (more := board.counts.get(stage, 0) - len(tasks)) > 0:
+            parts.append(Text(f"  and {more:,} more", style="dim"))
+    return Group(*parts)
+
+
+def _stage_heading(board: BoardReply, stage: Stage) -> Text:
+    count = max(board.counts.get(stage, 0), len(board.stages[stage]))
+    return Text.assemble((stage.value, "bold"), f" ({count:,})")
+
+
+def _stage_table(tasks: Sequence[Task]) -> Table:
+    rows = [[_cut(cell, _LONGEST_CELL) for cell in _row(task)] for task in tasks]
+    widths = [max(Text(row[column]).cell_len for row in rows) for column in range(len(rows[0]))]
+    pull = max(Text(_pull_request(task)).cell_len for task in tasks)
+    others = sum(widths) - widths[_TITLE] + pull + _GAP * (len(widths) + 1)
+    widths[_TITLE] = min(widths[_TITLE], max(_LEAST_RESULT, console().width - others))
+    table = Table.grid(padding=(0, _GAP, 0, 0))
+    for width in (*widths, pull):
+        table.add_column(no_wrap=True, overflow="ellipsis", width=width)
+    for task, row in zip(tasks, rows, strict=True):
+        cells = [Text(cell) for cell in row]
+        cells[_STATUS].stylize(_STYLE_OF.get(task.status.value, ""))
+        table.add_row(*cells, Text(_pull_request(task), style=f"link {task.pr_url}" if task.pr_url else ""))
+    return table
+
+
+def _row(task: Task) -> tuple[str, ...]:
+    return (task.id, _issue(task), task.title, task.status.value, task.assigned_agent or "")
+
+
+def _pull_request(task: Task) -> str:
+    """Return the end of a pull request's address, such as `pull/7`."""
+    return "/".join(task.pr_url.rstrip("/").split("/")[-2:]) if task.pr_url else ""
+
+
+def _cut(text: str, cells: int) -> str:
+    shown = Text(" ".join(printable(text).split()))
+    shown.truncate(cells, overflow="ellipsis")
+    return shown.plain
 
 
 def _cells(row: TaskStep) -> tuple[str, ...]:
@@ -120,7 +177,7 @@ def _cells(row: TaskStep) -> tuple[str, ...]:
     return (
         mark,
         row.step,
-        escape(" ".join(found.split())[:200]),
+        escape(printable(" ".join(found.split())[:200])),
         f"{row.duration_seconds:.1f} s",
         f"{tokens:,}",
         str(row.attempts),

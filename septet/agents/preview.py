@@ -41,10 +41,15 @@ def preview(text: str, *, secrets: Iterable[str] = (), limit: int = 200) -> str:
         limit: Characters at the most.
     """
     line = " ".join(scrub(text[:_LOOKED_AT], secrets).split())
-    shown = "".join(
-        letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in line[: limit + 1]
-    )
+    shown = printable(line[: limit + 1])
     return shown if len(shown) <= limit else f"{shown[: limit - 1]}…"
+
+
+def printable(text: str) -> str:
+    """Return `text` without what moves a terminal's cursor or changes its colours; lines and tabs stay."""
+    return "".join(
+        letter if letter.isprintable() or letter in "\n\t" else "\N{REPLACEMENT CHARACTER}" for letter in text
+    )
 
 
 def scrub(text: str, secrets: Iterable[str] = ()) -> str:

@@ -137,6 +137,55 @@ class RescuesReply(Reply):
     rescues: tuple[KeptSnapshot, ...] = ()
 
 
+class PlanView(Wire):
+    """A work order's plan as it stands on this host."""
+
+    path: str
+    text: str
+    """Its beginning, without keys in it."""
+    whole: bool = True
+
+
+class ChangedFile(Wire):
+    """One file that differs from the base commit."""
+
+    path: str
+    added: int | None
+    """Lines; `None` for a binary or very large file, and so is `removed`."""
+    removed: int | None
+
+
+class DiffView(Wire):
+    """What a work order has changed so far on this host, committed or not."""
+
+    files: tuple[ChangedFile, ...] = ()
+    patch: str = ""
+    """Its beginning, without keys in it."""
+    whole: bool = True
+
+
+class WatchReply(TaskReply):
+    """A work order at one moment, with what this host sees of its agent and its workspace."""
+
+    running_step: str = ""
+    """Empty between two steps."""
+    waiting_for: str | None = None
+    """What holds it up right now; `None` where nothing does."""
+    doing: LogEntry | None = None
+    """The agent's tool call that has not come back yet."""
+    tokens: int = 0
+    """Of all kinds, with those of the agent run under way."""
+    cost_usd: float | None = None
+    """Of the finished steps, where the agents say."""
+    elapsed_seconds: float = 0.0
+    """Since it was created, or until it was closed."""
+    plan: PlanView | None = None
+    """`None` where there is none yet, or none on this host; so is `diff`."""
+    diff: DiffView | None = None
+    log_entries: tuple[LogEntry, ...] = ()
+    """What was said and done since the last look; of the first look the end."""
+
+
 class ErrorReply(Wire):
     """What did not go well, and how to go on."""
 

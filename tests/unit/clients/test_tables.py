@@ -4,6 +4,7 @@ from rich.console import Console
 from clients.cli import tables
 from septet.contracts.facts import Rescue, Usage
 from septet.contracts.names import Stage, Status
+from septet.contracts.replies import BoardReply, BoardSummary
 from septet.contracts.task import Task, TaskError, TaskStep
 
 LONG_URL = f"https://github.com/{'o' * 100}/r/pull/1"
@@ -60,13 +61,49 @@ def test_the_step_that_runs_is_the_last_row() -> None:
     assert shown.get().splitlines()[-1].split() == ["…", "create_commit", "running"]
 
 
+def board(*tasks: Task, stage: Stage = Stage.EXECUTING, in_all: int = 0) -> BoardReply:
+    stages = {each: tasks if each is stage else () for each in Stage}
+    counts = {each: max(len(found), in_all if each is stage else 0) for each, found in stages.items()}
+    return BoardReply(stages=stages, counts=counts, summary=BoardSummary(total=len(tasks)))
+
+
+def painted(board: BoardReply, width: int) -> list[str]:
+    """Return the board's lines as a terminal of that width shows them."""
+    out = Console(width=width)
+    with out.capture() as shown:
+        out.print(tables.board_view(board))
+    return shown.get().splitlines()
+
+
 def test_the_board_counts_its_stages(capsys: pytest.CaptureFixture[str]) -> None:
     """Each stage is shown with its number of work orders, also an empty one."""
-    tables.show_board({Stage.EXECUTING: [TASK], Stage.DONE: []})
+    tables.show_board(board(TASK))
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "executing (1)"
-    assert lines[1].startswith("  wo-1  o/r #7  failed")
-    assert lines[-1] == "done (0)"
+    assert lines[0] == "collected (0)"
+    assert lines[3].startswith("  wo-1  o/r #7  Totals  failed")
+    assert lines[-1] == "blocked (0)"
+
+
+def test_a_piped_board_is_whole(capsys: pytest.CaptureFixture[str]) -> None:
+    """Where no terminal sets a width, a pull request's address is on the line of its work order."""
+    tables.show_board(board(TASK.model_copy(update={"title": "Totals " * 40})))
+    assert capsys.readouterr().out.splitlines()[3].endswith(LONG_URL)
+
+
+def test_a_board_fits_its_terminal() -> None:
+    """A long title is cut so that status and pull request are seen, whatever the title's letters."""
+    long = TASK.model_copy(update={"title": "Totals \x1b[31m文字" * 40, "assigned_agent": "claude"})
+    (row,) = (line for line in painted(board(long, TASK), tables.console().width) if "…" in line)
+    assert len(row) <= tables.console().width
+    assert "\x1b" not in row
+    assert row.rstrip().endswith("failed  claude  pull/1")
+
+
+def test_a_stage_says_how_many_are_not_shown() -> None:
+    """A stage of which this is only a page says how many more there are."""
+    lines = painted(board(TASK, in_all=1200), 100)
+    assert "executing (1,200)" in lines
+    assert "  and 1,199 more" in lines
 
 
 def test_the_result_gives_way_in_a_narrow_terminal(capsys: pytest.CaptureFixture[str]) -> None:

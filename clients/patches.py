@@ -1,0 +1,59 @@
+"""A patch as people read it: by file, each line with what it is."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, Literal
+
+_FILE: Final = "diff --git "
+_NEXT_FILE: Final = "\n" + _FILE
+_BOOKS: Final = ("index ", "--- ", "+++ ", "similarity index ", "new file mode ", "rename from ")
+"""What says again what the heading and the colours say."""
+
+Kind = Literal["added", "removed", "place", "note", "same"]
+
+
+@dataclass(frozen=True, slots=True)
+class PatchLine:
+    """One line; its sign is part of the text."""
+
+    kind: Kind
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class PatchFile:
+    """What a patch says of one file."""
+
+    path: str
+    lines: tuple[PatchLine, ...]
+
+
+def files_of(patch: str) -> tuple[PatchFile, ...]:
+    """Return the files of a git patch, which may be cut anywhere."""
+    if not patch.startswith(_FILE):
+        return ()
+    return tuple(_file(part) for part in patch.removeprefix(_FILE).split(_NEXT_FILE))
+
+
+def _file(part: str) -> PatchFile:
+    names, *lines = part.rstrip("\n").split("\n")
+    return PatchFile(_path(names, lines), tuple(_lines(lines)))
+
+
+def _path(names: str, lines: list[str]) -> str:
+    for mark in ("+++ b/", "rename to ", "--- a/"):
+        if found := next((line for line in lines[:8] if line.startswith(mark)), None):
+            return found.removeprefix(mark).rstrip("\t")
+    return names.rpartition(" b/")[2]
+
+
+def _lines(lines: list[str]) -> Iterator[PatchLine]:
+    """Yield the lines; before the first `@@` there are only git's notes on the file."""
+    kinds: dict[str, Kind] = {"+": "added", "-": "removed", "@": "place"}
+    begun = False
+    for line in lines:
+        begun = begun or line.startswith("@@")
+        if begun:
+            yield PatchLine(kinds.get(line[:1], "same"), line)
+        elif not line.startswith(_BOOKS):
+            yield PatchLine("note", line)

@@ -1,0 +1,87 @@
+"""A work order as it goes on: what its workflow says, and what this host sees of its agent and its workspace."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+from clients.work_orders import WorkOrders
+from clients.workspace_view import WorkspaceView
+from septet.contracts.replies import WatchReply
+from septet.contracts.task import Task
+
+_LOOK_SECONDS: Final = 0.5
+_FIRST_ENTRIES: Final = 200
+"""Of a work order that has gone on for long."""
+
+
+@dataclass(slots=True)
+class Watch:
+    """One work order under somebody's eyes."""
+
+    orders: WorkOrders
+    view: WorkspaceView
+    _last: WatchReply | None = None
+
+    async def look(self) -> WatchReply:
+        """Return the work order as of now; its log entries are those since the last look.
+
+        Raises:
+            NotFoundError: There is no such work order.
+            ServerNotReachedError: Nobody answers.
+        """
+        order_id = self.view.order_id
+        task = await self.orders.task(order_id)
+        closed = task.is_closed
+        running = "" if closed else await self.orders.running_step(order_id)
+        waiting = None if closed else await self.orders.waiting_for(order_id)
+        self._last = await asyncio.to_thread(self._seen, task, running, waiting)
+        return self._last
+
+    async def looks(self) -> AsyncIterator[WatchReply]:
+        """Yield the work order now, whenever anything of it has changed, and last when it is closed.
+
+        Raises:
+            NotFoundError: There is no such work order.
+            ServerNotReachedError: Nobody answers.
+        """
+        told = await self.look()
+        yield told
+        while not told.task.is_closed:
+            await asyncio.sleep(_LOOK_SECONDS)
+            now = await self.look()
+            if now.log_entries or _lasting(now) != _lasting(told):
+                told = now
+                yield told
+
+    def _seen(self, task: Task, running: str, waiting: str | None) -> WatchReply:
+        entries = self.view.new_entries()
+        usage = task.usage
+        finished = usage.input_tokens + usage.output_tokens + usage.cache_read_tokens + usage.cache_write_tokens
+        known = self._last.task if self._last is not None else None
+        return WatchReply(
+            task=task,
+            running_step=running,
+            waiting_for=waiting,
+            doing=self.view.doing if running else None,
+            tokens=finished + (self.view.tokens_of(running) if running else 0),
+            cost_usd=usage.cost_usd,
+            elapsed_seconds=elapsed_seconds(task),
+            plan=self.view.plan(task.plan_path),
+            diff=self.view.diff(now=known is None or task.steps != known.steps),
+            log_entries=entries[-_FIRST_ENTRIES:] if known is None else entries,
+        )
+
+
+def _lasting(told: WatchReply) -> WatchReply:
+    """Return what is no news when it is seen again: time passes and entries have been told."""
+    return told.model_copy(update={"elapsed_seconds": 0.0, "log_entries": ()})
+
+
+def elapsed_seconds(task: Task) -> float:
+    """Return how long a work order has gone on: until now, or until it was closed."""
+    if not task.created_at:
+        return 0.0
+    end = datetime.fromisoformat(task.updated_at) if task.is_closed and task.updated_at else datetime.now(UTC)
+    return round(max((end - datetime.fromisoformat(task.created_at)).total_seconds(), 0.0), 1)

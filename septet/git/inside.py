@@ -1,0 +1,38 @@
+"""Reading a file of a worktree that an agent may be changing at this moment, without ever leaving the worktree."""
+
+import os
+import stat
+from contextlib import ExitStack
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+_FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
+
+
+def read_inside(root: Path, path: str, limit_bytes: int) -> bytes | None:
+    """Return the first `limit_bytes` of a plain file below `root`, or `None` where there is none.
+
+    Each folder on the way is opened in the one before it, and a symlink anywhere on the way counts as nothing.
+    """
+    parts = PurePosixPath(path).parts
+    if not parts or ".." in parts or PurePosixPath(path).is_absolute():
+        return None
+    try:
+        with ExitStack() as opened:
+            at = _opened(opened, os.open(root, _FOLDER))
+            for name in parts[:-1]:
+                at = _opened(opened, os.open(name, _FOLDER, dir_fd=at))
+            file = _opened(opened, os.open(parts[-1], _FILE, dir_fd=at))
+            if not stat.S_ISREG(os.fstat(file).st_mode):
+                return None
+            with open(file, "rb", closefd=False) as reader:
+                return reader.read(limit_bytes)
+    except (OSError, ValueError):
+        # ValueError is a name that no file can have.
+        return None
+
+
+def _opened(opened: ExitStack, descriptor: int) -> int:
+    opened.callback(os.close, descriptor)
+    return descriptor

@@ -1,0 +1,186 @@
+import json
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fakes.repositories import Origin
+from fakes.septet_command import WITHIN_SECONDS, Septet
+
+from clients.cli.main import app
+
+SEPTET = Path(sys.executable).parent / "septet"
+Task = dict[str, Any]
+
+
+def held(served: Septet, origin: Origin, gate: Path, order: str) -> None:
+    """Start a work order whose agent waits in the middle of `implement_plan` for the gate."""
+    served.scenario(order, {"steps": {"implement_plan": {"wait_for": str(gate)}}})
+    assert served("run", "--repo", origin.bare, "--title", "Wait for me", "--id", order, "--json").code == 0
+
+
+def on_a_terminal(served: Septet, *args: str, **extra: str) -> tuple[int, str]:
+    """Run `septet` on a terminal of 24 lines and return its exit code and what it painted."""
+    parent, child = pty.openpty()
+    env = {name: value for name, value in served.env.items() if name not in {"NO_COLOR", "COLUMNS"}}
+    with subprocess.Popen(
+        [SEPTET, *args],
+        env={**env, "TERM": "xterm-256color", "COLUMNS": "100", "LINES": "24", **extra},
+        stdin=child,
+        stdout=child,
+        stderr=child,
+    ) as process:
+        os.close(child)
+        try:
+            painted = b"".join(_read(parent))
+            return process.wait(WITHIN_SECONDS), painted.decode()
+        finally:
+            process.kill()
+            os.close(parent)
+
+
+def _read(terminal: int) -> Iterator[bytes]:
+    deadline = time.monotonic() + WITHIN_SECONDS
+    while select.select([terminal], [], [], deadline - time.monotonic())[0]:
+        try:
+            yield os.read(terminal, 65536)
+        except OSError:  # the terminal's other end is closed
+            return
+
+
+def test_a_watch_tells_each_step_and_ends_with_the_work_order(
+    served: Septet, origin: Origin, tmp_path: Path
+) -> None:
+    """Piped, it prints plain lines while the work order goes on, ends by itself, and answers 0 for a completed one."""
+    gate = tmp_path / "gate"
+    held(served, origin, gate, "wo-watched")
+    with served.started("watch", "wo-watched") as process:
+        assert process.stdout is not None
+        lines = []
+        while "… implement_plan\n" not in lines:
+            lines.append(process.stdout.readline())
+            assert lines[-1], f"it ended: {lines}"
+        gate.touch()
+        lines += process.stdout.readlines()
+        assert process.wait(WITHIN_SECONDS) == 0
+    assert [line.split()[1] for line in lines if line.startswith("✓")] == [
+        "classify_issue", "build_plan", "find_plan_file", "generate_branch", "implement_plan", "create_commit",
+        "create_pull_request",
+    ]  # fmt: skip
+    assert any(line.startswith("  > Write: ") for line in lines)
+    assert "\x1b" not in "".join(lines)
+
+
+def test_a_watch_for_programs_is_one_object_a_line(served: Septet, origin: Origin, tmp_path: Path) -> None:
+    """Each change is one JSON object with plan, changes and what was said; the last one is the closed work order."""
+    gate = tmp_path / "gate"
+    held(served, origin, gate, "wo-objects")
+    with served.started("watch", "wo-objects", "--json") as process:
+        assert process.stdout is not None
+        looks = [json.loads(process.stdout.readline())]
+        while looks[-1]["running_step"] != "implement_plan":
+            looks.append(json.loads(process.stdout.readline()))
+        gate.touch()
+        looks += [json.loads(line) for line in process.stdout]
+        assert process.wait(WITHIN_SECONDS) == 0
+    assert all(look["ok"] for look in looks)
+    assert looks[-1]["task"]["status"] == "completed"
+    assert looks[-1]["plan"]["path"] == looks[-1]["task"]["plan_path"]
+    assert looks[-1]["plan"]["path"] in {file["path"] for file in looks[-1]["diff"]["files"]}
+    ids = [entry["id"] for look in looks for entry in look["log_entries"]]
+    assert len(ids) == len(set(ids)) > 7
+
+
+def test_a_watch_of_a_failed_work_order_fails(served: Septet, origin: Origin) -> None:
+    """As with `--wait`, a work order that failed is exit code 1, with its error on the last line."""
+    order = served.scenario("wo-fails", {"steps": {"implement_plan": {"refuse": "The plan contradicts itself."}}})
+    served("run", "--repo", origin.bare, "--title", "No", "--id", order, "--json")
+    ended = served("watch", order, "--json")
+    last = json.loads(ended.out.splitlines()[-1])
+    assert (ended.code, last["ok"], last["task"]["status"]) == (1, False, "failed")
+    assert last["error"]["message"]
+
+
+def test_what_is_not_there_cannot_be_watched(served: Septet) -> None:
+    """An unknown id is exit code 3."""
+    assert served("watch", "wo-nobody", "--json").error["type"] == "NotFound"
+    assert served("watch", "wo-nobody").code == 3
+
+
+def test_a_watch_paints_on_a_terminal(served: Septet, done: Task) -> None:
+    """On a terminal there are colours, with NO_COLOR there are none, and both end with the pull request."""
+    code, painted = on_a_terminal(served, "watch", "wo-done")
+    assert code == 0
+    assert "\x1b[32m" in painted
+    assert done["pr_url"] in painted
+    assert "\x1b[32m" not in on_a_terminal(served, "watch", "wo-done", NO_COLOR="1")[1]
+
+
+def test_a_followed_board_shows_what_changes(served: Septet, origin: Origin, done: Task, tmp_path: Path) -> None:
+    """Each board is one object; a work order that starts meanwhile is on the next one; Ctrl-C ends it with 130."""
+    gate = tmp_path / "gate"
+    with served.started("board", "--follow", "--json") as process:
+        assert process.stdout is not None
+        first = json.loads(process.stdout.readline())
+        assert any(task["id"] == done["id"] for task in first["stages"]["review"])
+        held(served, origin, gate, "wo-later")
+        board = first
+        while not any(task["id"] == "wo-later" for task in board["stages"]["executing"]):
+            board = json.loads(process.stdout.readline())
+        process.send_signal(signal.SIGINT)
+        assert process.wait(WITHIN_SECONDS) == 130
+    gate.touch()
+    assert served.closed("wo-later")["status"] == "completed"
+
+
+def test_the_board_fits_a_terminal(served: Septet, done: Task) -> None:
+    """No line of the board is longer than the terminal is wide."""
+    code, painted = on_a_terminal(served, "board", NO_COLOR="1", COLUMNS="60")
+    assert code == 0
+    assert "wo-done" in painted
+    rows = [row.split("\x1b]8;")[0] for row in painted.splitlines()]
+    assert max(map(len, rows)) <= 60
+
+
+def _commands() -> list[list[str]]:
+    """Return the words of every command."""
+    tops = [[command.name or command.callback.__name__] for command in app.registered_commands if command.callback]
+    groups = [group.typer_instance for group in app.registered_groups if group.typer_instance is not None]
+    below = [
+        [str(group.info.name), str(command.name)] for group in groups for command in group.registered_commands
+    ]
+    return tops + below
+
+
+@pytest.mark.parametrize("command", _commands(), ids=" ".join)
+def test_each_command_has_an_example(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """`--help` of every command ends its text with one example that begins with the command itself."""
+    app([*command, "--help"], standalone_mode=False)
+    shown = capsys.readouterr().out
+    assert shown.count("Example: ") == 1
+    assert f"septet {' '.join(command)}" in shown.partition("Example: ")[2]
+
+
+def test_the_shell_completes_work_orders(served: Septet, done: Task) -> None:
+    """After a command that takes a work order the shell is given those of this host that fit."""
+    completed = subprocess.run(
+        [SEPTET],
+        env={
+            **served.env,
+            "_SEPTET_COMPLETE": "complete_bash",
+            "COMP_WORDS": "septet show wo-d",
+            "COMP_CWORD": "2",
+        },
+        capture_output=True,
+        text=True,
+        timeout=WITHIN_SECONDS,
+        check=False,
+    )
+    assert completed.stdout.split() == ["wo-done"]

@@ -1,0 +1,48 @@
+from clients.patches import PatchLine, files_of
+
+PATCH = """\
+diff --git a/shop/a b.py b/shop/a b.py
+index 1..2 100644
+--- a/shop/a b.py\t
++++ b/shop/a b.py\t
+@@ -1,2 +1,2 @@ def f():
+ same
+-old
++new
++--- no heading
+diff --git a/gone.txt b/gone.txt
+deleted file mode 100644
+--- a/gone.txt
++++ /dev/null
+@@ -1 +0,0 @@
+-it was
+diff --git a/old.py b/new.py
+similarity index 100%
+rename from old.py
+rename to new.py
+diff --git a/picture.bin b/picture.bin
+new file mode 100644
+Binary files /dev/null and b/picture.bin differ
+"""
+
+
+def test_a_patch_is_read_by_file() -> None:
+    """Each file has its name: of a deleted one the old, of a renamed one the new."""
+    assert [file.path for file in files_of(PATCH)] == ["shop/a b.py", "gone.txt", "new.py", "picture.bin"]
+
+
+def test_each_line_says_what_it_is() -> None:
+    """Added, removed and unchanged lines keep their signs; what only keeps books is left out."""
+    assert files_of(PATCH)[0].lines == (
+        PatchLine("place", "@@ -1,2 +1,2 @@ def f():"),
+        PatchLine("same", " same"),
+        PatchLine("removed", "-old"),
+        PatchLine("added", "+new"),
+        PatchLine("added", "+--- no heading"),
+    )
+    assert files_of(PATCH)[3].lines == (PatchLine("note", "Binary files /dev/null and b/picture.bin differ"),)
+
+
+def test_a_patch_may_be_cut_anywhere() -> None:
+    """Whatever is left of a patch is read."""
+    assert all(isinstance(files_of(PATCH[:end]), tuple) for end in range(len(PATCH)))

@@ -1,0 +1,82 @@
+from rich.console import Console
+
+from clients.cli.watching import Lines, Picture
+from septet.contracts.names import Status
+from septet.contracts.replies import ChangedFile, DiffView, LogEntry, PlanView, WatchReply
+from septet.contracts.task import Task, TaskStep
+
+STEP = TaskStep(
+    step="build_plan",
+    agent_name="planner",
+    agent="claude",
+    success=True,
+    output="specs/plan.md",
+    duration_seconds=2,
+)
+TASK = Task(id="wo-1", title="Totals", status=Status.RUNNING, created_at="2025-01-01T00:00:00.000Z")
+CALL = LogEntry(
+    id="5-implement_plan-1/2", run="5-implement_plan-1", step="implement_plan", agent="claude", kind="tool_call",
+    tool="Edit", text="shop.py\x1b[2J",
+)  # fmt: skip
+PLANNED = LogEntry(
+    id="2-build_plan-1/1", run="2-build_plan-1", step="build_plan", agent="claude", kind="text", text="I plan."
+)
+PATCH = "diff --git a/shop.py b/shop.py\n--- a/shop.py\n+++ b/shop.py\n@@ -1 +1 @@\n-old\n+new\x1b[2J\n"
+LOOK = WatchReply(
+    task=TASK.model_copy(update={"steps": (STEP,)}),
+    running_step="implement_plan",
+    doing=CALL,
+    tokens=1234,
+    cost_usd=0.5,
+    plan=PlanView(path="specs/plan.md", text="# Plan\n\n1. Do it.\n" + "more\n" * 20),
+    diff=DiffView(files=(ChangedFile(path="shop.py", added=1, removed=1),), patch=PATCH),
+    log_entries=(CALL, PLANNED),
+)
+
+
+def painted(look: WatchReply, height: int = 40) -> str:
+    """Return what a terminal of that height shows."""
+    out = Console(width=100, height=height, force_terminal=True, color_system=None)
+    picture = Picture()
+    picture.take(look)
+    with out.capture() as shown:
+        out.print(picture)
+    return shown.get()
+
+
+def test_a_picture_tells_what_goes_on() -> None:
+    """Steps, the tool call under way, tokens, cost, the plan's first lines and the changes are in it."""
+    shown = painted(LOOK)
+    for words in ("wo-1", "build_plan", "implement_plan · Edit shop.py", "tokens 1,234", "cost 0.50 USD", "# Plan",
+                  "… 16 more lines", "1 file changed, +1 -1", "-old", "+new"):  # fmt: skip
+        assert words in shown
+
+
+def test_what_an_agent_wrote_moves_no_cursor() -> None:
+    """Control codes in a tool call, in a patch or in a title are replaced, painted or piped."""
+    assert "\x1b" not in painted(LOOK)
+    assert "\x1b" not in "".join(Lines().of(LOOK))
+
+
+def test_a_picture_gives_the_changes_the_room_that_is_left() -> None:
+    """In a low terminal the patch is left out before the steps are."""
+    shown = painted(LOOK, height=20)
+    assert "build_plan" in shown
+    assert "1 file changed" in shown
+    assert "+new" not in shown
+
+
+def test_what_a_work_order_waits_for_is_said() -> None:
+    """A pause or a full disk stands where the tool call would."""
+    look = LOOK.model_copy(update={"waiting_for": "implement_plan: the disk is full"})
+    assert "waits for implement_plan: the disk is full" in painted(look)
+    assert "waits for implement_plan: the disk is full" in list(Lines().of(look))
+
+
+def test_lines_tell_each_thing_once_and_in_order() -> None:
+    """What a step's agent said comes before the step's end, and nothing is told twice."""
+    lines = Lines()
+    assert [line.split(":")[0] for line in lines.of(LOOK)] == [
+        "wo-1 Totals", "    text", "✓ build_plan 2.0 s", "… implement_plan", "  > Edit",
+    ]  # fmt: skip
+    assert list(lines.of(LOOK.model_copy(update={"log_entries": ()}))) == []

@@ -1,0 +1,147 @@
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from fakes.pictures import picture
+from fakes.repositories import git
+
+from septet.errors import SeptetError
+from septet.git.difference import FileCount, difference
+from septet.git.inside import read_inside
+from septet.git.place import Place
+from septet.git.view import view_folder
+
+LIMIT = 10_000
+
+
+def test_what_an_agent_changed_is_seen_committed_or_not(place: Place) -> None:
+    """New, changed and deleted files are counted and shown; a commit of the agent's hides nothing; ignored ones do."""
+    work = place.worktree
+    (work / "README.md").write_text("# Sample\n\nMore.\n")
+    git(work, "add", "-A")
+    git(work, "commit", "-q", "-m", "half")
+    (work / "src" / "app.py").unlink()
+    (work / "specs").mkdir()
+    (work / "specs" / "plan.md").write_text("# Plan\n")
+    (work / "picture.bin").write_bytes(bytes(range(256)))
+    (work / "debug.log").write_text("ignored\n")
+    found = difference(place, limit_bytes=LIMIT)
+    assert found.files == (
+        FileCount("README.md", 2, 0),
+        FileCount("picture.bin", None, None),
+        FileCount("specs/plan.md", 1, 0),
+        FileCount("src/app.py", 0, 20),
+    )
+    assert found.whole
+    assert "+More.\n" in found.patch
+    assert "+# Plan\n" in found.patch
+
+
+def test_a_worktree_without_changes_has_none(place: Place) -> None:
+    """Of a fresh checkout there is nothing to show."""
+    found = difference(place, limit_bytes=LIMIT)
+    assert (found.files, found.patch, found.whole) == ((), "", True)
+
+
+def test_a_long_patch_is_cut_and_said_to_be(place: Place) -> None:
+    """Of a patch over the limit the beginning is shown; all files are counted."""
+    (place.worktree / "long.txt").write_text("line\n" * 20_000)
+    found = difference(place, limit_bytes=1000)
+    assert (len(found.patch), found.whole) == (1000, False)
+    assert found.files == (FileCount("long.txt", 20_000, 0),)
+
+
+def test_looking_writes_nothing(place: Place) -> None:
+    """Worktree, `.git` and the engine's view are as they were before somebody looked."""
+    (place.worktree / "new.txt").write_text("new\n")
+    before = picture(place.worktree), picture(view_folder(place))
+    difference(place, limit_bytes=LIMIT)
+    assert (picture(place.worktree), picture(view_folder(place))) == before
+
+
+def test_a_symlink_is_shown_as_one(place: Place, tmp_path: Path) -> None:
+    """What a symlink leads to is not shown: neither that of a file nor what lies in a folder."""
+    secret = tmp_path / "secret"
+    secret.mkdir()
+    (secret / "key").write_text("very secret\n")
+    (place.worktree / "key").symlink_to(secret / "key")
+    (place.worktree / "folder").symlink_to(secret)
+    found = difference(place, limit_bytes=LIMIT)
+    assert [file.path for file in found.files] == ["folder", "key"]
+    assert "very secret" not in found.patch
+
+
+def test_no_program_of_an_agent_is_started(place: Place, tmp_path: Path) -> None:
+    """Filters, drivers and hooks that an agent configured do not run, and a repository inside is not entered."""
+    canary, program = tmp_path / "canary", tmp_path / "program"
+    program.write_text(f"#!/bin/sh\necho \"$0 $*\" >> '{canary}'\nexec cat\n")
+    program.chmod(0o755)
+    with (place.worktree / ".git" / "config").open("a") as config:
+        config.write(
+            f'[core]\n\tfsmonitor = {program}\n[diff]\n\texternal = {program}\n[filter "evil"]\n\tclean = {program}\n'
+            f'[diff "evil"]\n\ttextconv = {program}\n\tcommand = {program}\n'
+        )
+    (place.worktree / ".gitattributes").write_text("* filter=evil diff=evil\n")
+    (place.worktree / "README.md").write_text("changed\n")
+    nested = place.worktree / "nested"
+    git(place.worktree, "init", "-q", str(nested))
+    (nested / "file").write_text("inside\n")
+    git(nested, "add", "-A")
+    git(nested, "commit", "-q", "-m", "inside")
+    (nested / ".git" / "config").write_text(f"[core]\n\tfsmonitor = {program}\n")
+    found = difference(place, limit_bytes=LIMIT)
+    assert [file.path for file in found.files] == [".gitattributes", "README.md"]
+    assert not canary.exists()
+
+
+def test_a_git_folder_that_leads_elsewhere_is_refused(place: Place, tmp_path: Path) -> None:
+    """A `.git` that an agent made a symlink is not looked into."""
+    (place.worktree / ".git").rename(tmp_path / "moved")
+    (place.worktree / ".git").symlink_to(tmp_path / "moved")
+    with pytest.raises(SeptetError):
+        difference(place, limit_bytes=LIMIT)
+
+
+def _beside(root: Path) -> None:
+    (root / "plan.md").symlink_to(root.parent / "outside.md")
+
+
+def _above(root: Path) -> None:
+    (root / "specs").symlink_to(root.parent)
+
+
+def _pipe(root: Path) -> None:
+    os.mkfifo(root / "plan.md")
+
+
+def _nothing(root: Path) -> None:
+    """Leave the worktree as it is."""
+
+
+@pytest.mark.parametrize(
+    ("spoil", "path"),
+    [
+        (_beside, "plan.md"),
+        (_above, "specs/outside.md"),
+        (_pipe, "plan.md"),
+        (_nothing, "../outside.md"),
+        (_nothing, "/etc/hostname"),
+        (_nothing, "no\0name"),
+        (_nothing, ""),
+    ],
+)
+def test_nothing_outside_a_worktree_is_read(tmp_path: Path, spoil: Callable[[Path], None], path: str) -> None:
+    """A symlink on the way, a pipe, `..` and an absolute path read as nothing."""
+    root = tmp_path / "work"
+    root.mkdir()
+    (tmp_path / "outside.md").write_text("outside\n")
+    spoil(root)
+    assert read_inside(root, path, 100) is None
+
+
+def test_a_file_inside_is_read_to_the_limit(tmp_path: Path) -> None:
+    """A plain file in a folder is read, and no more of it than was asked for."""
+    (tmp_path / "specs").mkdir()
+    (tmp_path / "specs" / "plan.md").write_text("# Plan\n")
+    assert read_inside(tmp_path, "specs/plan.md", 6) == b"# Plan"
