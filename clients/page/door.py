@@ -1,0 +1,78 @@
+"""Who may see the page: a browser that has once opened the link that `septet up` and `septet serve` print.
+
+The link and the cookie carry a key that is made from the API's token and opens nothing but this page, which
+changes nothing. Neither tells the token.
+"""
+
+import hmac
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Final
+from urllib.parse import urlencode
+
+from fastapi import Request, Response
+from fastapi.responses import RedirectResponse
+
+from clients.page.rendering import render
+
+_PURPOSE: Final = b"septet: the page"
+_NAMED_BY: Final = b"septet: the page's cookie"
+_KEPT_SECONDS: Final = 30 * 24 * 3600
+_OPEN_PATHS: Final = "/static/"
+"""What tells nothing of any work order."""
+
+
+def is_page(path: str) -> bool:
+    """Return whether a path is the page's, which has a door of its own."""
+    return path in {"/", "/live"} or path.startswith(("/work-orders/", _OPEN_PATHS))
+
+
+def page_link(address: str, token: str | None) -> str:
+    """Return the link to open in a browser; without a token there is nothing to prove."""
+    return f"{address}/?{urlencode({'token': page_key(token)})}" if token is not None else f"{address}/"
+
+
+def page_key(token: str) -> str:
+    """Return the key that opens the page; who knows it does not know the token."""
+    return _derived(token, _PURPOSE)
+
+
+@dataclass(frozen=True, slots=True)
+class Door:
+    """The door of the page."""
+
+    token: str | None
+    """The API's; `None`: everybody on this machine is let in."""
+
+    def refusal(self, request: Request) -> Response | None:
+        """Return what a browser gets instead of what it asked for; `None` lets it in."""
+        if self.token is None or request.url.path.startswith(_OPEN_PATHS):
+            return None
+        key, given = page_key(self.token), request.query_params.get("token")
+        if given is not None and _same(given, key):
+            response = RedirectResponse(request.url.path, HTTPStatus.SEE_OTHER)
+            response.set_cookie(
+                self._cookie, key, max_age=_KEPT_SECONDS, httponly=True, samesite="strict", path="/"
+            )
+            return response
+        if _same(request.cookies.get(self._cookie, ""), key):
+            return None
+        words = {
+            "title": "This page wants its key",
+            "message": "Open the link that septet up or septet serve printed when it started.",
+            "remedy": "If you have just come from there, reload this page.",
+        }
+        return render("refused.html", HTTPStatus.UNAUTHORIZED, **words)
+
+    @property
+    def _cookie(self) -> str:
+        """A name of its own: a browser gives the cookies of one port of this machine to all others too."""
+        return f"septet-{_derived(self.token or '', _NAMED_BY)[:8]}"
+
+
+def _derived(token: str, purpose: bytes) -> str:
+    return hmac.digest(token.encode(), purpose, "sha256").hex()
+
+
+def _same(given: str, key: str) -> bool:
+    return hmac.compare_digest(given.encode(), key.encode())

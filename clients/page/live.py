@@ -1,0 +1,105 @@
+"""What changes on the page while it is looked at, as server-sent events that carry pieces of it."""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from typing import Any, Final
+
+from clients.operations import Operations
+from clients.page.rendering import text_of
+from septet.contracts.replies import DetailReply, WatchReply
+from septet.errors import SeptetError
+
+_BOARD_SECONDS: Final = 2.0
+_BOARD_SHARE: Final = 5
+"""A long board is asked for more rarely: at most this part of the time goes into it."""
+_KEEPALIVE_SECONDS: Final = 10.0
+_COME_BACK_MS: Final = 2000
+OF_A_LOOK: Final = ("overview", "steps", "plan", "diff")
+"""The pieces of a work order's page that a look is enough for."""
+
+
+async def board_events(operations: Operations, project: str | None) -> AsyncIterator[bytes]:
+    """Yield the board whenever it has changed."""
+    async with aclosing(_changed_boards(operations, project)) as events:
+        async for event in _kept_alive(events):
+            yield event
+
+
+async def work_order_events(operations: Operations, order_id: str, ui: object) -> AsyncIterator[bytes]:
+    """Yield the pieces of a work order's page that have changed, and last that nothing changes any more."""
+    async with aclosing(_changed_pieces(operations, order_id, ui)) as events:
+        async for event in _kept_alive(events):
+            yield event
+
+
+async def _changed_boards(operations: Operations, project: str | None) -> AsyncGenerator[bytes, None]:
+    loop, told = asyncio.get_running_loop(), None
+    while True:
+        began = loop.time()
+        board = await operations.board(project)
+        if board != told:
+            told = board
+            yield _event("put", {"id": "board", "html": text_of("_board.html", board=board)})
+        await asyncio.sleep(max(_BOARD_SECONDS, _BOARD_SHARE * (loop.time() - began)))
+
+
+async def _changed_pieces(operations: Operations, order_id: str, ui: object) -> AsyncGenerator[bytes, None]:
+    shown: dict[str, str] = {}
+    detail: DetailReply | None = None
+    kind = "put"
+    async for look in operations.watch(order_id).looks():
+        if detail is None or _facts(look) != _facts(detail):
+            detail = await operations.detail(order_id)
+        pieces = {name: text_of(f"_{name}.html", look=look) for name in OF_A_LOOK}
+        pieces["record"] = text_of("_record.html", detail=detail, ui=ui)
+        for name, html in pieces.items():
+            if shown.get(name) != html:
+                yield _event("put", {"id": name, "html": html})
+        shown = pieces
+        if look.log_entries or kind == "put":
+            html = text_of("_entries.html", entries=look.log_entries)
+            yield _event(kind, {"id": "transcript", "html": html})
+            kind = "add"
+    yield _event("over", {})
+
+
+def _facts(reply: WatchReply | DetailReply) -> tuple[object, ...]:
+    """Return what history, runs and rescues may have changed with."""
+    task = reply.task
+    return task.status, task.stage, task.updated_at, len(task.steps), task.rescues
+
+
+async def _kept_alive(events: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """Yield the events, and comments between them, by which the server notices that nobody reads any more.
+
+    Where something fails the stream ends; the browser comes back by itself.
+    """
+    yield f"retry: {_COME_BACK_MS}\n\n".encode()
+    following = asyncio.ensure_future(_following(events))
+    try:
+        while True:
+            if not (await asyncio.wait([following], timeout=_KEEPALIVE_SECONDS))[0]:
+                yield b": it goes on\n\n"
+                continue
+            event = following.result()
+            if event is None:
+                return
+            yield event
+            following = asyncio.ensure_future(_following(events))
+    finally:
+        following.cancel()
+        await asyncio.wait([following])
+
+
+async def _following(events: AsyncIterator[bytes]) -> bytes | None:
+    try:
+        return await anext(events, None)
+    except SeptetError:
+        return None
+
+
+def _event(kind: str, data: dict[str, Any]) -> bytes:
+    """Return one event. JSON has no line breaks, so that its data is one line."""
+    return f"event: {kind}\ndata: {json.dumps(data, ensure_ascii=False)}\n\n".encode()

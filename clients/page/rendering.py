@@ -1,0 +1,101 @@
+"""The page's templates. Whatever they show is escaped: issues, plans and transcripts are other people's words."""
+
+from datetime import timedelta
+from http import HTTPStatus
+from importlib.resources import files
+from typing import Final
+
+from fastapi.responses import HTMLResponse
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markdown_it import MarkdownIt
+from markupsafe import Markup
+
+from clients.patches import files_of
+from septet.contracts.names import Step
+from septet.contracts.task import Task
+
+HEADERS: Final = {
+    "Content-Security-Policy": (
+        "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; "
+        "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    ),
+    "Cache-Control": "no-store",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+"""What the browser is told of every answer: nothing that is not this server's own file is run, shown or asked."""
+STATIC: Final = {"page.css": "text/css", "page.js": "text/javascript", "septet.svg": "image/svg+xml"}
+
+_MINUTE_SECONDS: Final = 60
+
+# Raw HTML stays text, links lead to http, https and mail only, and no picture is fetched.
+_MARKDOWN: Final = MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
+
+
+def render(template: str, status: HTTPStatus = HTTPStatus.OK, **values: object) -> HTMLResponse:
+    """Return a template as an answer."""
+    return HTMLResponse(text_of(template, **values), status)
+
+
+def text_of(template: str, **values: object) -> str:
+    """Return a template's text."""
+    return _ENVIRONMENT.get_template(template).render(**values)
+
+
+def static_file(name: str) -> bytes:
+    """Return one of the page's own files; `name` is one of `STATIC`."""
+    return files("clients.page").joinpath("static", name).read_bytes()
+
+
+def _markdown(text: str) -> Markup:
+    return Markup(_MARKDOWN.render(text))  # noqa: S704 -- the renderer escapes what it is given
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.1f} s" if seconds < _MINUTE_SECONDS else _elapsed(seconds)
+
+
+def _elapsed(seconds: float) -> str:
+    """Return a time that goes on, to the second: `page.js` says it the same way."""
+    return f"{seconds:.0f} s" if seconds < _MINUTE_SECONDS else str(timedelta(seconds=round(seconds)))
+
+
+def _time(stamp: str) -> str:
+    """Return a time as people read it, to the second, in UTC."""
+    return stamp[:19].replace("T", " ")
+
+
+def _web_link(address: str | None) -> str | None:
+    """Return an address that a browser may follow; a path of the local forge is none."""
+    return address if address is not None and address.startswith(("https://", "http://")) else None
+
+
+def _steps_to_come(task: Task, running: str) -> list[str]:
+    """Return the steps that were not reached yet."""
+    reached = {row.step for row in task.steps} | {running}
+    return [] if task.is_closed else [step.value for step in Step if step.value not in reached]
+
+
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("clients.page"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(
+        markdown=_markdown,
+        duration=_duration,
+        elapsed=_elapsed,
+        time=_time,
+        web_link=_web_link,
+        patch_files=files_of,
+    )
+    environment.globals.update(steps_to_come=_steps_to_come)
+    return environment
+
+
+_ENVIRONMENT: Final = _environment()

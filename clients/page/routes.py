@@ -1,0 +1,108 @@
+"""The page's addresses: the board, a work order, and what changes on them."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import StreamingResponse
+from fastapi.routing import APIRoute
+
+from clients.operations import Operations
+from clients.page.door import Door
+from clients.page.live import board_events, work_order_events
+from clients.page.rendering import HEADERS, STATIC, render, static_file
+from clients.page.temporal_ui import TemporalUi
+from septet.errors import InvalidInputError, NotFoundError, SeptetError
+
+Handler = Callable[[Request], Coroutine[Any, Any, Response]]
+
+
+def page_router(operations: Operations, token: str | None, ui: TemporalUi | None) -> APIRouter:
+    """Return the page's routes.
+
+    Args:
+        operations: Where it asks for work orders.
+        token: The API's token, of which the page's key is made; `None` lets everybody in.
+        ui: Temporal's own web UI, where one is known.
+    """
+    page, door = _Page(operations, ui), Door(token)
+
+    class Route(APIRoute):
+        def get_route_handler(self) -> Handler:
+            return _guarded(super().get_route_handler(), door)
+
+    router = APIRouter(route_class=Route, include_in_schema=False)
+    for path, route in page.routes().items():
+        router.add_api_route(path, route, methods=["GET"])
+    return router
+
+
+def _guarded(handler: Handler, door: Door) -> Handler:
+    """Return a handler that lets in whom the door lets in, and tells people what went wrong."""
+
+    async def guarded(request: Request) -> Response:
+        response = door.refusal(request)
+        if response is None:
+            try:
+                response = await handler(request)
+            except SeptetError as error:
+                response = _failed(error)
+        response.headers.update(HEADERS)
+        return response
+
+    return guarded
+
+
+def _failed(error: SeptetError) -> Response:
+    missing = isinstance(error, (NotFoundError, InvalidInputError))
+    status = HTTPStatus.NOT_FOUND if missing else HTTPStatus.SERVICE_UNAVAILABLE
+    title = "There is nothing here" if missing else "This cannot be shown now"
+    return render("refused.html", status, title=title, message=error.message, remedy=error.remedy)
+
+
+@dataclass(frozen=True, slots=True)
+class _Page:
+    operations: Operations
+    ui: TemporalUi | None
+
+    def routes(self) -> dict[str, Callable[..., Awaitable[Response]]]:
+        """Return what answers each path."""
+        return {
+            "/": self.board,
+            "/live": self.board_live,
+            "/work-orders/{order_id}": self.work_order,
+            "/work-orders/{order_id}/live": self.work_order_live,
+            "/static/{name}": self.static,
+        }
+
+    async def board(self, project: str = "") -> Response:
+        """Show the board, of one project where one is named."""
+        board = await self.operations.board(project or None)
+        return render("board.html", board=board, project=project, ui=self.ui)
+
+    async def board_live(self, project: str = "") -> Response:
+        """Send the board whenever it changes."""
+        return _stream(board_events(self.operations, project or None))
+
+    async def work_order(self, order_id: str) -> Response:
+        """Show one work order."""
+        look = await self.operations.watch(order_id).look()
+        detail = await self.operations.detail(order_id)
+        return render("work_order.html", look=look, detail=detail, ui=self.ui)
+
+    async def work_order_live(self, order_id: str) -> Response:
+        """Send what changes of a work order until it is closed."""
+        await self.operations.orders.task(order_id)
+        return _stream(work_order_events(self.operations, order_id, self.ui))
+
+    async def static(self, name: str) -> Response:
+        """Send one of the page's own files."""
+        if name not in STATIC:
+            raise NotFoundError(f"The page has no file {name}.")
+        return Response(static_file(name), media_type=STATIC[name])
+
+
+def _stream(events: AsyncIterator[bytes]) -> Response:
+    return StreamingResponse(events, media_type="text/event-stream")

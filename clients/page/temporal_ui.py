@@ -1,0 +1,35 @@
+"""Where Temporal's own web UI shows what the page shows."""
+
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from clients.operations import Operations
+from workers.server import read_server_file
+
+
+@dataclass(frozen=True, slots=True)
+class TemporalUi:
+    """Addresses in Temporal's web UI."""
+
+    namespace_url: str
+
+    @property
+    def board(self) -> str:
+        """The list of work orders."""
+        query = 'WorkflowType="WorkOrder"'
+        return f"{self.namespace_url}/workflows?query={quote(query)}"
+
+    def work_order(self, order_id: str) -> str:
+        """One work order."""
+        return f"{self.namespace_url}/workflows/{quote(order_id, safe='')}"
+
+
+def temporal_ui(operations: Operations, address: str | None) -> TemporalUi | None:
+    """Return the UI at `address`, else that of this host's embedded server; `None` where none is known."""
+    client = operations.orders.client
+    if address is None:
+        told = read_server_file(operations.state)
+        if told is None or told.address != client.service_client.config.target_host:
+            return None
+        address = told.ui
+    return TemporalUi(f"{address.rstrip('/')}/namespaces/{quote(client.namespace, safe='')}")
