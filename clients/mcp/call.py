@@ -49,7 +49,7 @@ class Call(Wire):
         except ValidationError as error:
             first = error.errors()[0]
             field = ".".join(str(part) for part in first["loc"]) or "the input"
-            remedy = f"{cls.tool} takes {', '.join(cls.model_fields)}."
+            remedy = f"{cls.tool} takes {', '.join(_schema(cls, 'validation')['properties'])}."
             raise InvalidInputError(f"{field}: {first['msg']}.", remedy=remedy) from error
 
     @classmethod

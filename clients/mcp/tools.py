@@ -1,9 +1,10 @@
 """The tools, one by one: each docstring is what an agent reads before it chooses one."""
 
-from typing import Annotated, ClassVar, Final
+from typing import Annotated, ClassVar, Final, Literal
 
 from mcp.types import ToolAnnotations
 from pydantic import Field
+from pydantic.json_schema import SkipJsonSchema
 
 from clients.mcp.call import ADDS, ENDS, Call
 from clients.operations import Operations
@@ -32,6 +33,29 @@ class _OfTask(Call):
     """The task's id, such as wo-42, as `board` and every start answer it."""
 
 
+class CreateTask(WorkOrderInput, Call):
+    """Put an issue on the board, without starting work on it.
+
+    Name the repository, and either `issue` (a number on its forge) or `title` and `description` (its text). A
+    `collected` task waits until somebody moves it; a `triaged` one starts by itself when it is its turn: the best
+    score (`priority` + `impact` - `effort`) first, and only when the tasks in `after` are through. Give an `id` of
+    your own where you might call twice: a used one is refused, so that nothing is there twice.
+    """
+
+    tool: ClassVar[str] = "create_task"
+    hints: ClassVar[ToolAnnotations] = ADDS
+    replies: ClassVar[type[Reply]] = TaskReply
+
+    stage: Literal["collected", "triaged"] = "collected"
+    """Where it waits: for a person's word, or for its turn."""
+    id: Id | None = None
+    """The new task's id; one is made when absent."""
+
+    async def answer(self, operations: Operations) -> TaskReply:
+        """Put it there."""
+        return await operations.run(_order(self), self.id)
+
+
 class Run(WorkOrderInput, Call):
     """Start work on an issue at once: a coding agent plans it, implements it and opens a pull request.
 
@@ -45,6 +69,7 @@ class Run(WorkOrderInput, Call):
     hints: ClassVar[ToolAnnotations] = ADDS
     replies: ClassVar[type[Reply]] = TaskReply
 
+    stage: SkipJsonSchema[None] = None
     id: Id | None = None
     """The new task's id; one is made when absent."""
 
@@ -171,4 +196,4 @@ def _order(asked: WorkOrderInput) -> WorkOrderInput:
     return WorkOrderInput(**{**fields, "repository": whole_path(asked.repository)})
 
 
-TOOLS: Final[tuple[type[Call], ...]] = (Run, TaskDetail, Board, Steps, Logs, Cancel, Retry, Rescues)
+TOOLS: Final[tuple[type[Call], ...]] = (CreateTask, Run, TaskDetail, Board, Steps, Logs, Cancel, Retry, Rescues)

@@ -15,7 +15,7 @@ from fakes.septet_command import PROGRAMS, WITHIN_SECONDS, Septet, until
 from jsonschema import Draft202012Validator
 from mcp import MCPError
 
-TOOLS = {"run", "task_detail", "board", "steps", "logs", "cancel", "retry", "rescues"}
+TOOLS = {"create_task", "run", "task_detail", "board", "steps", "logs", "cancel", "retry", "rescues"}
 LOOKS = {"task_detail", "board", "steps", "logs", "rescues"}
 
 
@@ -34,6 +34,9 @@ MISTAKES: list[tuple[str, dict[str, Any], str, str]] = [
     ("run", {"repository": ".", "issue": 1, "priority": 6}, "InvalidInput", "priority: "),
     ("run", {"repository": ".", "issue": 1, "steps": {"implement_plan": {"x": 1}}}, "InvalidInput", "steps."),
     ("run", {"repository": ".", "title": "x", "id": "no/id"}, "InvalidInput", "id: "),
+    ("run", {"repository": ".", "title": "x", "stage": "collected"}, "InvalidInput", "stage: "),
+    ("create_task", {"repository": ".", "title": "x", "stage": "done"}, "InvalidInput", "stage: "),
+    ("create_task", {"title": "x"}, "InvalidInput", "repository: "),
 ]
 """Calls, and the type and a part of the message of their errors."""
 
@@ -122,6 +125,17 @@ async def test_task_is_run_cancelled_and_gone_on_with(begin: Begin, served: Sept
         assert (task["status"], task["stage"]) == ("completed", "review")
         assert task["pr_url"]
         assert task == served("show", order, "--json").json["task"]
+
+
+async def test_created_task_waits_on_the_board(begin: Begin, served: Septet, origin: Origin) -> None:
+    """No agent starts for it; who looks at the board finds it where it was put."""
+    async with begin() as tools:
+        order, issue = "wo-mcp-waits", {"repository": str(origin.bare), "title": "Say goodbye too"}
+        created = (await tools("create_task", id=order, project="mcp-waits", **issue))["task"]
+        assert (created["status"], created["stage"]) == ("pending", "collected")
+        assert (await tools("task_detail", id=order))["task"] == created
+        assert not (served.state / "runs" / order).exists()
+        assert (await tools("cancel", id=order))["task"]["status"] == "cancelled"
 
 
 async def test_paths_are_relative_to_where_the_agent_works(served: Septet, origin: Origin, tmp_path: Path) -> None:

@@ -1,0 +1,102 @@
+"""A real CLI as the agent that uses `septet mcp`: what its model calls is done, and what is answered is read."""
+
+import json
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fakes.model_stub import Asked, Model, serving
+from fakes.model_wires import Call, Said
+from fakes.repositories import Origin, make_origin
+from fakes.septet_command import PROGRAMS, Septet
+
+pytestmark = pytest.mark.timeout(600)
+
+TOOLS = ("create_task", "task_detail", "cancel")
+_PREFIX = "mcp__septet__"
+_WITHIN_SECONDS = 240.0
+
+
+@dataclass
+class Caller(Model):
+    """A model that calls tools, one after the other, and is done."""
+
+    calls: tuple[Call, ...] = ()
+
+    def says(self, asked: Asked) -> Said:
+        """Return the next call; requests beside the work get a word."""
+        if asked.tools and asked.results < len(self.calls):
+            return Said(call=self.calls[asked.results])
+        return Said("It is done.")
+
+
+@pytest.fixture
+def septet(tmp_path: Path) -> Iterator[Septet]:
+    """A machine on which `septet up` runs."""
+    septet = Septet(tmp_path / "machine")
+    with septet.up():
+        yield septet
+
+
+@pytest.fixture
+def origin(tmp_path: Path) -> Origin:
+    """A repository with a little code."""
+    repository = make_origin(tmp_path, "app.git")
+    repository.push({"README.md": "# app\n"})
+    return repository
+
+
+def answers_of(claude: str, septet: Septet, model: Model) -> list[dict[str, Any]]:
+    """Run the CLI until its model has said all, and return what the tools answered, as the model is told it."""
+    work = septet.root / "work"
+    work.mkdir()
+    server = {"command": str(PROGRAMS / "septet"), "args": ["mcp"], "env": septet.env}
+    config = work / "mcp.json"
+    config.write_text(json.dumps({"mcpServers": {"septet": server}}), encoding="utf-8")
+    allowed = ",".join(_PREFIX + tool for tool in TOOLS)
+    options = ("--mcp-config", str(config), "--strict-mcp-config", "--allowedTools", allowed)
+    with serving(model) as address:
+        ended = subprocess.run(
+            [claude, "-p", "--verbose", "--output-format", "stream-json", *options],
+            input="Put the issue on the board.",
+            env={**septet.env, "ANTHROPIC_BASE_URL": address, "ANTHROPIC_API_KEY": "made-up"},
+            cwd=work,
+            capture_output=True,
+            text=True,
+            timeout=_WITHIN_SECONDS,
+            check=False,
+        )
+    assert ended.returncode == 0, (ended.stdout, ended.stderr)
+    events = [json.loads(line) for line in ended.stdout.splitlines()]
+    told = [block for event in events if event["type"] == "user" for block in event["message"]["content"]]
+    return [_answer(block["content"]) for block in told if block["type"] == "tool_result"]
+
+
+def _answer(content: str | list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the object with which a result begins; the CLI may add words of its own to an error."""
+    text = content if isinstance(content, str) else content[0]["text"]
+    answer: dict[str, Any] = json.JSONDecoder().raw_decode(text)[0]
+    return answer
+
+
+def test_agent_creates_a_task_reads_it_and_ends_it(
+    programs: dict[str, str], septet: Septet, origin: Origin
+) -> None:
+    """The CLI finds the tools, its model calls them, and is told the objects that the commands print."""
+    order = {"id": "wo-agent"}
+    calls = (
+        Call(f"{_PREFIX}create_task", {"repository": str(origin.bare), "title": "Say goodbye too", **order}),
+        Call(f"{_PREFIX}task_detail", order),
+        Call(f"{_PREFIX}task_detail", {"id": "wo-nobody"}),
+        Call(f"{_PREFIX}cancel", order),
+    )
+    created, read, refused, ended = answers_of(programs["SEPTET_CLAUDE_PATH"], septet, Caller({}, calls=calls))
+    assert (created["task"]["status"], created["task"]["stage"]) == ("pending", "collected")
+    assert read["task"] == created["task"]
+    assert [move["to"] for move in read["history"]] == ["collected"]
+    assert refused["error"]["type"] == "NotFound"
+    assert ended["task"]["status"] == "cancelled"
+    assert ended["task"] == septet("show", "wo-agent", "--json").json["task"]
