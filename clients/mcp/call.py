@@ -38,14 +38,14 @@ class Call(Wire):
         """
 
     @classmethod
-    def read(cls, arguments: Mapping[str, Any] | None) -> Self:
+    def read(cls, arguments: Mapping[str, Any]) -> Self:
         """Return the call with these arguments.
 
         Raises:
             InvalidInputError: They are not those of the tool; the message names the first that is wrong.
         """
         try:
-            return cls.model_validate_json(json.dumps(arguments or {}))
+            return cls.model_validate_json(json.dumps(arguments))
         except ValidationError as error:
             first = error.errors()[0]
             field = ".".join(str(part) for part in first["loc"]) or "the input"

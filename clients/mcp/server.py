@@ -31,6 +31,8 @@ one issue on its way. Every answer is {"ok": true, ...} with the whole new state
 message, remedy}}: do what the remedy says. Where it names a `septet` command, the tool of that name does the same.
 A step takes minutes: look again after a while instead of at once."""
 
+_NAME_LENGTH: Final = 200
+
 Reach = Callable[[], AbstractAsyncContextManager[Operations]]
 """Gives what can be done with work orders, for as long as a block lasts."""
 
@@ -47,12 +49,11 @@ def mcp_server(reach: Reach) -> Server[Any]:
         return ListToolsResult(tools=tools)
 
     async def call_tool(context: ServerRequestContext[Any], asked: CallToolRequestParams) -> CallToolResult:
-        del context
         call = calls.get(asked.name)
         if call is None:
             message = f"There is no tool {asked.name}. The tools are {', '.join(calls)}."
             raise MCPError(INVALID_PARAMS, message)
-        return await _answer(call, asked.arguments, reach)
+        return await _answer(call, _signed(call, asked.arguments or {}, context), reach)
 
     return Server(
         "septet",
@@ -64,7 +65,15 @@ def mcp_server(reach: Reach) -> Server[Any]:
     )
 
 
-async def _answer(call: type[Call], arguments: dict[str, Any] | None, reach: Reach) -> CallToolResult:
+def _signed(call: type[Call], arguments: dict[str, Any], context: ServerRequestContext[Any]) -> dict[str, Any]:
+    """Say whose decision it is where the agent does not: that of the client's program."""
+    if "who" not in call.model_fields:
+        return arguments
+    client = context.session.client_params
+    return {"who": client.client_info.name[:_NAME_LENGTH] if client is not None else "mcp", **arguments}
+
+
+async def _answer(call: type[Call], arguments: dict[str, Any], reach: Reach) -> CallToolResult:
     try:
         asked = call.read(arguments)
         async with reach() as operations:

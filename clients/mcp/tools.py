@@ -1,6 +1,6 @@
 """The tools, one by one: each docstring is what an agent reads before it chooses one."""
 
-from typing import Annotated, ClassVar, Final, Literal
+from typing import Annotated, ClassVar, Final, Literal, TypeVar
 
 from mcp.types import ToolAnnotations
 from pydantic import Field
@@ -9,8 +9,7 @@ from pydantic.json_schema import SkipJsonSchema
 from clients.mcp.call import ADDS, ENDS, Call
 from clients.operations import Operations
 from clients.repository_path import whole_path
-from septet.contracts.decisions import RetryCall
-from septet.contracts.names import Step
+from septet.contracts.decisions import MoveCall, RetryCall, Said, Sha256, Who
 from septet.contracts.order import Id, WorkOrderInput
 from septet.contracts.replies import (
     BoardReply,
@@ -21,7 +20,9 @@ from septet.contracts.replies import (
     StepsReply,
     TaskReply,
 )
+from septet.contracts.wire import Wire
 
+Part = TypeVar("Part", bound=Wire)
 _ENTRIES_AT_ONCE: Final = 50
 """An agent's context is small; it can ask for more."""
 
@@ -31,6 +32,15 @@ class _OfTask(Call):
 
     id: Id
     """The task's id, such as wo-42, as `board` and every start answer it."""
+
+
+class _Decision(_OfTask):
+    """What is decided about one task."""
+
+    who: Who = ""
+    """Whose decision it is, as the history shows it; this agent's when absent."""
+    why: Said = ""
+    """Why, as the history shows it."""
 
 
 class CreateTask(WorkOrderInput, Call):
@@ -140,7 +150,60 @@ class Logs(_OfTask):
         return await operations.logs(self.id, after=self.after, limit=self.limit)
 
 
-class Cancel(_OfTask):
+class Move(MoveCall, _OfTask):
+    """Move a task on the board.
+
+    To `executing`: a triaged one begins, a failed one goes on, one in review is worked on again with your
+    `feedback`. To `triaged` or `collected`: it waits for its turn, or for a person. To `blocked`: it is held up;
+    an agent that works is ended, its work kept. To `done`: it is merged. To `cancelled`: it is over.
+    From each stage only some moves are allowed; a refusal lists them.
+    """
+
+    tool: ClassVar[str] = "move"
+    hints: ClassVar[ToolAnnotations] = ENDS
+    replies: ClassVar[type[Reply]] = TaskReply
+
+    async def answer(self, operations: Operations) -> TaskReply:
+        """Move it."""
+        return await operations.move(self.id, _as(MoveCall, self))
+
+
+class Approve(_Decision):
+    """Let a task go on with its plan, which it waits with (`status` waiting) when it has `approve_plan`.
+
+    That gate is for a person: approve only what a person told you to, or what is yours to decide.
+    """
+
+    tool: ClassVar[str] = "approve"
+    hints: ClassVar[ToolAnnotations] = ADDS
+    replies: ClassVar[type[Reply]] = TaskReply
+
+    plan_sha256: Sha256 | None = None
+    """The plan that you read, as `task_detail` has it: another is refused. The one that waits when absent."""
+
+    async def answer(self, operations: Operations) -> TaskReply:
+        """Approve it."""
+        return await operations.approve(self.id, self.plan_sha256, self.who, self.why)
+
+
+class Reject(_Decision):
+    """Have a task planned again, with your feedback; then it waits with the new plan."""
+
+    tool: ClassVar[str] = "reject"
+    hints: ClassVar[ToolAnnotations] = ADDS
+    replies: ClassVar[type[Reply]] = TaskReply
+
+    feedback: Annotated[Said, Field(min_length=1)]
+    """What the planner is told."""
+    plan_sha256: Sha256 | None = None
+    """The plan that you read, as `task_detail` has it: another is refused. The one that waits when absent."""
+
+    async def answer(self, operations: Operations) -> TaskReply:
+        """Reject it."""
+        return await operations.reject(self.id, self.feedback, self.plan_sha256, self.who, self.why)
+
+
+class Cancel(_Decision):
     """End a task for good: its coding agent is stopped, and its work so far is kept in a rescue."""
 
     tool: ClassVar[str] = "cancel"
@@ -149,26 +212,23 @@ class Cancel(_OfTask):
 
     async def answer(self, operations: Operations) -> TaskReply:
         """End it."""
-        return await operations.cancel(self.id)
+        return await operations.cancel(self.id, self.who, self.why)
 
 
-class Retry(_OfTask):
+class Retry(RetryCall, _OfTask):
     """Go on with a task that failed or was cancelled, at the step that failed.
 
-    Do what its error's remedy says first.
-    With `from_step` it goes back to an earlier step, also when it is completed; what came after is done again.
+    Do what its error's remedy says first. With `from_step` it goes back to an earlier step, also when it is
+    completed; what came after is done again.
     """
 
     tool: ClassVar[str] = "retry"
     hints: ClassVar[ToolAnnotations] = ADDS
     replies: ClassVar[type[Reply]] = TaskReply
 
-    from_step: Step | None = None
-    """The step to go back to; the one that failed when absent."""
-
     async def answer(self, operations: Operations) -> TaskReply:
         """Go on."""
-        return await operations.retry(self.id, RetryCall(from_step=self.from_step))
+        return await operations.retry(self.id, _as(RetryCall, self))
 
 
 class Rescues(Call):
@@ -192,8 +252,15 @@ class Rescues(Call):
 
 def _order(asked: WorkOrderInput) -> WorkOrderInput:
     """Return the work order that is asked for; a path is relative to the folder that this server runs in."""
-    fields = {name: getattr(asked, name) for name in WorkOrderInput.model_fields}
-    return WorkOrderInput(**{**fields, "repository": whole_path(asked.repository)})
+    return _as(WorkOrderInput, asked).model_copy(update={"repository": whole_path(asked.repository)})
 
 
-TOOLS: Final[tuple[type[Call], ...]] = (CreateTask, Run, TaskDetail, Board, Steps, Logs, Cancel, Retry, Rescues)
+def _as(kind: type[Part], asked: Part) -> Part:
+    """Return what an operation takes of a call."""
+    return kind(**{name: getattr(asked, name) for name in kind.model_fields})
+
+
+TOOLS: Final[tuple[type[Call], ...]] = (
+    *(CreateTask, Run, TaskDetail, Board, Move, Approve, Reject),
+    *(Steps, Logs, Cancel, Retry, Rescues),
+)

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fakes.mcp_client import Tools, tools_of
+from fakes.mcp_client import WHO, Tools, tools_of
 from fakes.repositories import Origin
 from fakes.septet_command import PROGRAMS, WITHIN_SECONDS, Septet, until
 from jsonschema import Draft202012Validator
 from mcp import MCPError
 
-TOOLS = {"create_task", "run", "task_detail", "board", "steps", "logs", "cancel", "retry", "rescues"}
+DOES = {"create_task", "run", "move", "approve", "reject", "cancel", "retry"}
 LOOKS = {"task_detail", "board", "steps", "logs", "rescues"}
 
 
@@ -58,10 +58,20 @@ async def closed(tools: Tools, order: str) -> dict[str, Any]:
     pytest.fail("it did not end")
 
 
+async def waiting_plan(tools: Tools, order: str) -> str:
+    """Look at a work order until it waits with a plan, and return the plan's SHA-256."""
+    for _ in range(600):
+        task: dict[str, Any] = (await tools("task_detail", id=order))["task"]
+        assert task["status"] not in {"completed", "failed", "cancelled"}, task
+        if task["status"] == "waiting":
+            return str(task["plan_sha256"])
+    pytest.fail("it has no plan")
+
+
 async def test_every_tool_says_what_it_takes_answers_and_does(begin: Begin) -> None:
     """Each has a description, schemas that hold what is not theirs off, and says whether it only looks."""
     async with begin() as tools:
-        assert set(tools.tools) == TOOLS
+        assert set(tools.tools) == DOES | LOOKS
         for name, tool in tools.tools.items():
             assert tool.description
             assert tool.input_schema["additionalProperties"] is False
@@ -127,15 +137,41 @@ async def test_task_is_run_cancelled_and_gone_on_with(begin: Begin, served: Sept
         assert task == served("show", order, "--json").json["task"]
 
 
-async def test_created_task_waits_on_the_board(begin: Begin, served: Septet, origin: Origin) -> None:
-    """No agent starts for it; who looks at the board finds it where it was put."""
+async def test_created_task_waits_on_the_board_until_it_is_moved(
+    begin: Begin, served: Septet, origin: Origin
+) -> None:
+    """No agent starts for it before; a move that is not allowed names those that are, and each is signed."""
     async with begin() as tools:
-        order, issue = "wo-mcp-waits", {"repository": str(origin.bare), "title": "Say goodbye too"}
-        created = (await tools("create_task", id=order, project="mcp-waits", **issue))["task"]
+        order, issue = {"id": "wo-mcp-waits"}, {"repository": str(origin.bare), "title": "Say goodbye too"}
+        created = (await tools("create_task", **order, **issue))["task"]
         assert (created["status"], created["stage"]) == ("pending", "collected")
-        assert (await tools("task_detail", id=order))["task"] == created
-        assert not (served.state / "runs" / order).exists()
-        assert (await tools("cancel", id=order))["task"]["status"] == "cancelled"
+        assert (await tools("task_detail", **order))["task"] == created
+        refused = await tools.refused("move", **order, to="executing")
+        assert refused["type"] == "RefusedTransition"
+        assert "triaged" in refused["remedy"]
+        assert not (served.state / "runs" / order["id"]).exists()
+        moved = await tools("move", **order, to="blocked", why="it is unclear")
+        assert moved["task"]["stage"] == "blocked"
+        assert (await tools("move", **order, to="cancelled", who="Ada"))["task"]["status"] == "cancelled"
+        history = (await tools("task_detail", **order))["history"]
+        assert [(move["to"], move["who"]) for move in history[1:]] == [("blocked", WHO.name), ("done", "Ada")]
+        assert history[1]["why"] == "it is unclear"
+
+
+async def test_plan_is_rejected_and_approved(begin: Begin, origin: Origin) -> None:
+    """A task waits with its plan, is planned again with feedback, and goes on once that plan is approved."""
+    async with begin() as tools:
+        order = {"id": "wo-mcp-plan"}
+        await tools("run", **order, repository=str(origin.bare), title="Say goodbye too", approve_plan=True)
+        first = await waiting_plan(tools, order["id"])
+        refused = await tools.refused("approve", **order, plan_sha256="0" * 64)
+        assert first in refused["message"] + refused["remedy"]
+        assert (await tools.refused("reject", **order))["message"].startswith("feedback: ")
+        rejected = await tools("reject", **order, plan_sha256=first, feedback="Say it in French.")
+        assert rejected["task"]["status"] == "running"
+        second = await waiting_plan(tools, order["id"])
+        await tools("approve", **order, plan_sha256=second, why="good")
+        assert (await closed(tools, order["id"]))["status"] == "completed"
 
 
 async def test_paths_are_relative_to_where_the_agent_works(served: Septet, origin: Origin, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from fakes.septet_command import PROGRAMS, Septet
 
 pytestmark = pytest.mark.timeout(600)
 
-TOOLS = ("create_task", "task_detail", "cancel")
+TOOLS = ("create_task", "task_detail", "move")
 _PREFIX = "mcp__septet__"
 _WITHIN_SECONDS = 240.0
 
@@ -82,7 +82,7 @@ def _answer(content: str | list[dict[str, Any]]) -> dict[str, Any]:
     return answer
 
 
-def test_agent_creates_a_task_reads_it_and_ends_it(
+def test_agent_creates_a_task_reads_it_and_moves_it(
     programs: dict[str, str], septet: Septet, origin: Origin
 ) -> None:
     """The CLI finds the tools, its model calls them, and is told the objects that the commands print."""
@@ -91,12 +91,17 @@ def test_agent_creates_a_task_reads_it_and_ends_it(
         Call(f"{_PREFIX}create_task", {"repository": str(origin.bare), "title": "Say goodbye too", **order}),
         Call(f"{_PREFIX}task_detail", order),
         Call(f"{_PREFIX}task_detail", {"id": "wo-nobody"}),
-        Call(f"{_PREFIX}cancel", order),
+        Call(f"{_PREFIX}move", {**order, "to": "triaged"}),
+        Call(f"{_PREFIX}move", {**order, "to": "done"}),
     )
-    created, read, refused, ended = answers_of(programs["SEPTET_CLAUDE_PATH"], septet, Caller({}, calls=calls))
+    created, read, unknown, moved, refused = answers_of(
+        programs["SEPTET_CLAUDE_PATH"], septet, Caller({}, calls=calls)
+    )
     assert (created["task"]["status"], created["task"]["stage"]) == ("pending", "collected")
     assert read["task"] == created["task"]
     assert [move["to"] for move in read["history"]] == ["collected"]
-    assert refused["error"]["type"] == "NotFound"
-    assert ended["task"]["status"] == "cancelled"
-    assert ended["task"] == septet("show", "wo-agent", "--json").json["task"]
+    assert unknown["error"]["type"] == "NotFound"
+    assert moved["task"]["stage"] == "triaged"
+    assert refused["error"]["type"] == "RefusedTransition"
+    history = septet("show", "wo-agent", "--json").json["history"]
+    assert [(move["to"], move["who"]) for move in history[1:2]] == [("triaged", "claude-code")]

@@ -5,13 +5,16 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from fakes.septet_command import PROGRAMS, Septet
 from jsonschema import Draft202012Validator
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
-from mcp.types import CallToolResult, Tool, ToolAnnotations
+from mcp.types import CallToolResult, Implementation, Tool, ToolAnnotations
+
+WHO: Final = Implementation(name="a-test", version="1")
+"""The client, as it says its name."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,6 @@ async def tools_of(septet: Septet, log: Path, cwd: Path | None = None) -> AsyncI
     """Start `septet mcp` for as long as the block lasts; its stderr goes to `log`."""
     command = StdioServerParameters(command=str(PROGRAMS / "septet"), args=["mcp"], env=septet.env, cwd=cwd)
     with log.open("w", encoding="utf-8") as errors:
-        async with Client(stdio_client(command, errlog=errors)) as client:
+        async with Client(stdio_client(command, errlog=errors), client_info=WHO) as client:
             listed = await client.list_tools()
             yield Tools(client, {tool.name: tool for tool in listed.tools})
