@@ -12,6 +12,19 @@ from septet.settings import Settings
 from workers.connection import server_address
 
 
+@asynccontextmanager
+async def held(operations: Operations) -> AsyncIterator[Operations]:
+    """Give operations that are connected, for as long as the block lasts.
+
+    Raises:
+        ServerNotReachedError: Nobody answers them any more.
+    """
+    try:
+        yield operations
+    except RPCError as error:
+        raise ServerNotReachedError(f"The Temporal server did not answer: {error.message}.") from error
+
+
 @dataclass(slots=True)
 class Connection:
     """Operations on the server of the settings: connected when they are needed, and anew where it moved."""
@@ -29,10 +42,8 @@ class Connection:
             ServerNotReachedError: Nobody answers, or no more.
         """
         try:
-            yield await self._connected()
-        except RPCError as error:
-            self._operations = None
-            raise ServerNotReachedError(f"The Temporal server did not answer: {error.message}.") from error
+            async with held(await self._connected()) as operations:
+                yield operations
         except ServerNotReachedError:
             self._operations = None
             raise

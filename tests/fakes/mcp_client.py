@@ -28,13 +28,13 @@ class Tools:
         """Call a tool that does what it is asked, and return its answer."""
         answered = await self.client.call_tool(name, arguments)
         assert not answered.is_error, answered
-        return self._checked(name, answered)
+        return checked(self.tools[name], answered)
 
     async def refused(self, name: str, **arguments: Any) -> dict[str, str]:
         """Call a tool that does not do what it is asked, and return its error."""
         answered = await self.client.call_tool(name, arguments)
         assert answered.is_error, answered
-        told: dict[str, str] = self._checked(name, answered)["error"]
+        told: dict[str, str] = checked(self.tools[name], answered)["error"]
         assert set(told) == {"type", "message", "remedy"}
         return told
 
@@ -44,16 +44,17 @@ class Tools:
         assert hints is not None
         return hints
 
-    def _checked(self, name: str, answered: CallToolResult) -> dict[str, Any]:
-        """Return the object of an answer: it keeps to its schema, and the text says the same."""
-        schema = self.tools[name].output_schema
-        assert schema is not None
-        structured: dict[str, Any] = answered.structured_content
-        Draft202012Validator(schema).validate(structured)
-        (text,) = answered.content
-        assert text.type == "text"
-        assert json.loads(text.text) == structured
-        return structured
+
+def checked(tool: Tool, answered: CallToolResult) -> dict[str, Any]:
+    """Return the object of an answer: it keeps to the tool's schema, and the text says the same."""
+    schema = tool.output_schema
+    assert schema is not None
+    structured: dict[str, Any] = answered.structured_content
+    Draft202012Validator(schema).validate(structured)
+    (text,) = answered.content
+    assert text.type == "text"
+    assert json.loads(text.text) == structured
+    return structured
 
 
 @asynccontextmanager
