@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 from fakes.repositories import Origin
 from fakes.septet_command import WITHIN_SECONDS, Septet
 
@@ -149,17 +150,16 @@ def test_the_board_fits_a_terminal(served: Septet, done: Task) -> None:
     assert max(map(len, rows)) <= 60
 
 
-def _commands() -> list[list[str]]:
-    """Return the words of every command."""
-    tops = [[command.name or command.callback.__name__] for command in app.registered_commands if command.callback]
-    groups = [group.typer_instance for group in app.registered_groups if group.typer_instance is not None]
-    below = [
-        [str(group.info.name), str(command.name)] for group in groups for command in group.registered_commands
-    ]
-    return tops + below
+def _commands(group: typer.core.TyperGroup, *words: str) -> Iterator[list[str]]:
+    """Give the words of every command."""
+    for name, command in group.commands.items():
+        if isinstance(command, typer.core.TyperGroup):
+            yield from _commands(command, *words, name)
+        else:
+            yield [*words, name]
 
 
-@pytest.mark.parametrize("command", _commands(), ids=" ".join)
+@pytest.mark.parametrize("command", list(_commands(typer.main.get_group(app))), ids=" ".join)
 def test_each_command_has_an_example(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     """`--help` of every command ends its text with one example that begins with the command itself."""
     app([*command, "--help"], standalone_mode=False)
