@@ -206,7 +206,7 @@ class Way:
         """Complete the step's facts by what the finalizer used; what it did to the worktree is undone."""
         before = asked.result
         facts = before.model_dump(
-            exclude={"verdict", "reasons", "checkpoint", "rescues", "result_text", "commit_sha"}
+            exclude={"verdict", "reasons", "checkpoint", "rescues", "result_text", "commit_sha", "plan_sha256"}
         )
         facts |= {"usage": before.usage, "files_changed": before.files_changed}
         if carried is not None:
