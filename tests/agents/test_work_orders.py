@@ -122,7 +122,7 @@ async def test_agent_killed_in_a_tool_call_is_taken_up_again(day: Day, begun: Be
 
 async def test_model_that_hangs_costs_no_session(day: Day, begun: Begun) -> None:
     """A stream that opens and is then silent ends at the idle limit; its session is resumed and finishes."""
-    day.goes_wrong(Fault("build_plan", "hang", results=1))
+    day.hangs("build_plan", results=1)
     async with begun(day) as orders:
         await day.start(orders)
         step = await day.done(orders, "build_plan")
@@ -137,7 +137,7 @@ async def test_model_that_hangs_costs_no_session(day: Day, begun: Begun) -> None
 @pytest.mark.parametrize("cli", ["claude", "gemini"], indirect=True)
 async def test_cli_that_goes_on_after_its_result_is_ended(day: Day, begun: Begun, tmp_path: Path) -> None:
     """Its result counts; after a time of grace the CLI and what it waits for are ended."""
-    mark, day.home, day.idle_seconds = tmp_path / "at-its-end", tmp_path / "home", 120.0
+    mark, day.home = tmp_path / "at-its-end", tmp_path / "home"
     day.home.mkdir()
     day.at_its_end = f"touch {mark}; exec tail -f {mark}"
     async with begun(day) as orders:

@@ -25,8 +25,10 @@ ORDER_ID: Final = "wo-real"
 PLAN: Final = "specs/issue-1-plan.md"
 BRANCH: Final = f"bug-issue-1-{ORDER_ID}-discount-from-ten"
 MODELS: Final = {"gemini": "gemini-2.5-pro", "codex": "gpt-5.4"}
-_IDLE_SECONDS: Final = {"claude": 8.0, "codex": 8.0, "copilot": 20.0, "gemini": 20.0, "opencode": 45.0}
+_SOON_SECONDS: Final = {"claude": 15.0, "codex": 10.0, "copilot": 20.0, "gemini": 20.0, "opencode": 45.0}
 """Longer than the silence of each CLI's start on a busy machine."""
+_IDLE_SECONDS: Final = 150.0
+"""Longer than anything but a hang."""
 _PATIENCE_SECONDS: Final = 240.0
 _SETTINGS: Final = {"claude": ".claude/settings.json", "gemini": ".gemini/settings.json"}
 """Below the home, where those CLIs look for hooks that can."""
@@ -59,8 +61,7 @@ class Day:
     sandbox: SandboxChoice = "bwrap"
     sandboxed: bool = True
     """What `SEPTET_SANDBOXED` says: CLIs leave the sandboxes of their own off."""
-    idle_seconds: float = 0.0
-    """0: what suits the CLI."""
+    idle_seconds: float = _IDLE_SECONDS
     at_its_end: str = ""
     """A command for the shell that the CLI runs after its result, by a hook of its user's; not all of them can."""
     _seen: tuple[Sample, Runs] | None = None
@@ -73,6 +74,11 @@ class Day:
     def does(self, step: str, *commands: str) -> None:
         """Let the model run these commands in a step before it answers."""
         self.model.parts[step] = Part(self.model.parts[step].answer, commands)
+
+    def hangs(self, step: str, *, results: int) -> None:
+        """Let the model's stream open and then be silent in a step, which is soon found out."""
+        self.goes_wrong(Fault(step, "hang", results=results))
+        self.idle_seconds = _SOON_SECONDS[self.cli]
 
     def opened(self, sample: Sample, runs: Runs) -> None:
         """Note what was made for it."""
@@ -97,8 +103,7 @@ class Day:
 
     async def start(self, orders: WorkOrders) -> None:
         """Start the work order."""
-        idle_seconds = self.idle_seconds or _IDLE_SECONDS[self.cli]
-        timeouts = Timeouts(wall_seconds=300, idle_seconds=idle_seconds, turns=50)
+        timeouts = Timeouts(wall_seconds=300, idle_seconds=self.idle_seconds, turns=50)
         order = WorkOrderInput(
             repository=str(self.sample.origin),
             issue=self.sample.issue,
