@@ -7,6 +7,7 @@ from septet.contracts.task import Move, Task, TaskStep
 from workflows._hosts import Hosts
 from workflows._moves import Moves
 from workflows._plan_gate import PlanGate
+from workflows._refusals import refused
 from workflows._seat import Seat
 from workflows._shown import Shown
 from workflows._story import Story
@@ -89,8 +90,7 @@ class Asked:
     def _is_on(self, host: str) -> None:
         """Refuse the word on a host that does not have the workspace."""
         if not self._hosts.holds(host):
-            message = f"host {host} does not have the workspace"
-            raise ValueError(message)
+            raise refused(f"host {host} does not have the workspace")
 
     @workflow.signal(description="The board says that it is its turn.")
     def begin(self) -> None:

@@ -9,14 +9,17 @@ from typing import Any
 import pytest
 from fakes.activities import Doubles, done, ended
 from fakes.histories import QUEUE, on_a_dead_host, to_a_living_host
+from temporalio import activity
 from temporalio.client import Client, WorkflowHandle, WorkflowUpdateFailedError
 from temporalio.common import WorkflowIDReusePolicy
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.worker import Replayer, Worker
 
+from septet.contracts.decisions import MoveCall, RetryCall
 from septet.contracts.names import Step, Verdict
-from septet.contracts.steps import MoveWorkspace, StepCall, StepResult, Workspace
+from septet.contracts.steps import MoveWorkspace, OpenWorkspace, StepCall, StepResult, Workspace
 from septet.contracts.task import Task
+from septet.contracts.transitions import Target
 from workflows.pull_request import PullRequest
 from workflows.work_order import WorkOrder
 
@@ -151,3 +154,36 @@ async def test_a_cancel_while_a_host_is_waited_for_ends_the_work_order(client: C
         task = await handle.query(WorkOrder.work_order)
         await replayed(handle)
     assert task.status == "cancelled"
+
+
+@pytest.mark.parametrize("asks", ["retry", "move", "nudge"])
+async def test_a_person_has_a_host_that_is_waited_for_asked_again_at_once(client: Client, asks: str) -> None:
+    """However rarely it is asked by then, a retry, a move to executing or a nudge has it asked, and it goes on."""
+
+    @activity.defn(name="probe_host")
+    async def probe_host() -> None:
+        """Be there."""
+
+    def asked_hourly(asked: OpenWorkspace) -> Workspace:
+        rarely = {"probe_seconds": 3600.0, "control_queue": f"{QUEUE}-{asks}"}
+        return on_a_dead_host(asked, kept=False).model_copy(update=rarely)
+
+    async with worker_of(client, Doubles(QUEUE, open_workspace=asked_hourly)):
+        handle = await running(client)
+        await handle.execute_update(WorkOrder.host_gone, "dead")
+        async with asyncio.timeout(30):
+            while (await handle.query(WorkOrder.work_order)).stage != "blocked":  # noqa: ASYNC110 -- as above
+                await asyncio.sleep(0.02)
+        async with Worker(client, task_queue=f"{QUEUE}-{asks}", activities=[probe_host]):
+            match asks:
+                case "retry":
+                    await handle.execute_update(WorkOrder.retry, RetryCall())
+                case "move":
+                    await handle.execute_update(WorkOrder.move, MoveCall(to=Target.EXECUTING))
+                case _:
+                    await handle.signal(WorkOrder.nudge)
+            async with asyncio.timeout(30):
+                while (await handle.query(WorkOrder.work_order)).status != "running":  # noqa: ASYNC110 -- as above
+                    await asyncio.sleep(0.02)
+        await handle.terminate()
+        await replayed(handle)
