@@ -121,10 +121,10 @@ def _of(project: str | None, query: str) -> str:
     if project is None:
         return query
     if '"' in project or "\\" in project:
-        message = (
-            f"project: {project!r} cannot be asked for: the server finds no name with a quote or a backslash."
+        why = "the server finds no name with a double quote or a backslash"
+        raise InvalidInputError(
+            f"project: {project!r} cannot be asked for: {why}.", remedy="Look at the whole board."
         )
-        raise InvalidInputError(message, remedy="Look at the whole board.")
     return f'{query} AND SeptetProject="{project}"'
 
 

@@ -23,6 +23,7 @@ from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import Task
 from septet.contracts.transitions import Target
 from septet.errors import RefusedTransitionError
+from workflows.pull_request import PullRequest
 from workflows.work_order import WorkOrder
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -43,7 +44,7 @@ async def work_order(client: Client, doubles: Doubles, **fields: Any) -> AsyncIt
     worker = Worker(
         client,
         task_queue=doubles.task_queue,
-        workflows=[WorkOrder],
+        workflows=[WorkOrder, PullRequest],
         activities=doubles.activities(),
         max_heartbeat_throttle_interval=timedelta(seconds=0.1),
     )
@@ -110,6 +111,7 @@ async def test_a_collected_one_waits_without_activity_until_it_is_moved_on(
         await move(handle, "collected")
         moved = await move(handle, "triaged", why="it is next")
         assert moved.status == "pending"
+        await handle.signal(WorkOrder.begin)
         assert (await result_of(handle)).status == "completed"
         assert await moves_of(handle) == [
             ("septet", "", "collected"),
@@ -159,6 +161,7 @@ async def test_a_retried_one_that_is_blocked_on_the_board_has_its_turn(client: C
         await until(handle, lambda task: bool(task.id))
         await move(handle, "blocked")
         await handle.execute_update(WorkOrder.retry, RetryCall(who="bob"))
+        await handle.signal(WorkOrder.begin)
         assert (await result_of(handle)).status == "completed"
         assert ("bob", "blocked", "triaged") in await moves_of(handle)
 

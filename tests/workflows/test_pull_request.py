@@ -9,14 +9,24 @@ from typing import Any
 
 import pytest
 from fakes.activities import Doubles
-from temporalio.client import Client, WorkflowExecutionStatus, WorkflowFailureError, WorkflowHandle
+from temporalio.api.common.v1 import WorkflowExecution
+from temporalio.api.workflowservice.v1 import ResetWorkflowExecutionRequest
+from temporalio.client import (
+    Client,
+    WorkflowExecutionStatus,
+    WorkflowFailureError,
+    WorkflowHandle,
+    WorkflowUpdateFailedError,
+)
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.exceptions import CancelledError
 from temporalio.worker import Replayer, Worker
 
 from clients.work_orders import WorkOrders
+from septet.contracts.decisions import MoveCall
 from septet.contracts.names import Stage
 from septet.contracts.task import Task
+from septet.contracts.transitions import Target
 from workflows.pull_request import PullRequest
 from workflows.work_order import WorkOrder
 
@@ -109,14 +119,76 @@ async def test_a_merge_makes_the_task_done(client: Client, doubles: Doubles) -> 
 
 
 async def test_a_close_without_a_merge_blocks_the_task(client: Client, doubles: Doubles) -> None:
-    """A task whose pull request nobody merged says so, and how to go on."""
+    """A task whose pull request nobody merged says so and how to go on; one that was opened again is seen by a nudge."""
     async with watched(client, doubles) as watch:
         doubles.pull_requests[URL] = "closed"
+        task = await stage_of(watch, Stage.BLOCKED)
+        assert task.error is not None
+        assert task.error.type == "PullRequestClosed"
+        assert "septet move ID executing" in task.error.remedy
+        doubles.pull_requests[URL] = "merged"
+        await watch.signal(PullRequest.nudge)
         task = await asyncio.wait_for(watch.result(), WITHIN_SECONDS)
-    assert task.stage == Stage.BLOCKED
-    assert task.error is not None
-    assert task.error.type == "PullRequestClosed"
-    assert "septet retry" in task.error.remedy
+    assert (task.stage, task.error) == ("done", None)
+
+
+async def test_a_person_moves_the_task(client: Client, doubles: Doubles) -> None:
+    """Done and blocked are a person's to say; what is not allowed is refused with what is, and leaves no trace."""
+    async with watched(client, doubles) as watch:
+        async with asyncio.timeout(WITHIN_SECONDS):
+            while len(doubles.looks) < 2:  # noqa: ASYNC110 -- it can only be looked at
+                await asyncio.sleep(0.05)
+        before = len(await events(watch))
+        for to, allowed in (("triaged", "executing, done, blocked"), ("executing", "takes it up again")):
+            with pytest.raises(WorkflowUpdateFailedError) as refused:
+                await watch.execute_update(PullRequest.move, MoveCall(to=Target(to)))
+            assert allowed in str(refused.value.cause)
+        assert len(await events(watch)) == before
+        held = await watch.execute_update(PullRequest.move, MoveCall(to=Target.BLOCKED, who="ann", why="not now"))
+        assert (held.stage, held.error and held.error.message) == ("blocked", "not now")
+        orders = WorkOrders(client, doubles.task_queue)
+        over = await orders.move(
+            watch.id.removesuffix("/pr"), MoveCall(to=Target.DONE, who="ann", why="merged by hand")
+        )
+        assert (over.stage, over.status, len(over.steps)) == ("done", "completed", 7)
+        assert (await asyncio.wait_for(watch.result(), WITHIN_SECONDS)).stage == "done"
+        history = await watch.query(PullRequest.history)
+    assert [(move.who, move.to, move.why) for move in history] == [
+        ("ann", "blocked", "not now"), ("ann", "done", "merged by hand"),
+    ]  # fmt: skip
+
+
+async def test_work_that_goes_on_ends_its_watch_and_is_watched_again(client: Client, doubles: Doubles) -> None:
+    """A completed work order that is taken up again is watched by nobody, until it has completed once more."""
+    async with watched(client, doubles) as watch:
+        order_id = watch.id.removesuffix("/pr")
+        orders = WorkOrders(client, doubles.task_queue)
+        await orders.move(order_id, MoveCall(to=Target.EXECUTING, feedback="Mind the tests."))
+        assert (await watch.describe()).status is WorkflowExecutionStatus.CANCELED or len(doubles.looks) > 1
+        assert (await asyncio.wait_for(orders.wait(order_id), WITHIN_SECONDS)).stage == "review"
+        again = client.get_workflow_handle(watch.id)
+        assert (await again.describe()).status is WorkflowExecutionStatus.RUNNING
+        assert (await found(again))[1].stage == "review"
+        await again.terminate()
+
+
+async def test_a_watch_that_is_there_takes_the_work_order_that_completes_again(
+    client: Client, doubles: Doubles
+) -> None:
+    """A reset by hand leaves the watch alive: the work order that completes once more is watched by it, or by a new one."""
+    async with watched(client, doubles) as watch:
+        order = client.get_workflow_handle(watch.id.removesuffix("/pr"), result_type=Task)
+        point = next(
+            event.workflow_task_completed_event_attributes and event.event_id
+            for event in await events(order)
+            if event.HasField("workflow_task_completed_event_attributes")
+        )
+        await reset(client, order.id, (await order.describe()).run_id or "", point)
+        assert (await asyncio.wait_for(order.result(), WITHIN_SECONDS)).stage == "review"
+        doubles.pull_requests[URL] = "merged"
+        last = client.get_workflow_handle(watch.id, result_type=Task)
+        await last.signal(PullRequest.nudge)
+        assert (await asyncio.wait_for(last.result(), WITHIN_SECONDS)).stage == "done"
 
 
 async def test_a_nudge_ends_the_pause(client: Client, doubles: Doubles) -> None:
@@ -151,6 +223,27 @@ async def test_a_watch_that_is_cancelled_gives_its_row_back(client: Client, doub
     assert isinstance(ended.value.cause, CancelledError)
     assert description.status is WorkflowExecutionStatus.CANCELED
     assert "SeptetStage" not in {pair.key.name for pair in description.typed_search_attributes}
+
+
+async def stage_of(watch: WorkflowHandle[Any, Task], stage: Stage) -> Task:
+    """Wait until a task is in a stage, and return it."""
+    async with asyncio.timeout(WITHIN_SECONDS):
+        while (task := await watch.query(PullRequest.work_order)).stage is not stage:  # noqa: ASYNC110 -- it can only be asked
+            await asyncio.sleep(0.05)
+    return task
+
+
+async def reset(client: Client, workflow_id: str, run_id: str, event_id: int) -> None:
+    """Reset a workflow as a person with Temporal's own command line does."""
+    await client.workflow_service.reset_workflow_execution(
+        ResetWorkflowExecutionRequest(
+            namespace=client.namespace,
+            workflow_execution=WorkflowExecution(workflow_id=workflow_id, run_id=run_id),
+            reason="by hand",
+            workflow_task_finish_event_id=event_id,
+            request_id=uuid.uuid4().hex,
+        )
+    )
 
 
 async def events(handle: WorkflowHandle[Any, Any]) -> list[Any]:
