@@ -28,12 +28,18 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+Number = Annotated[int, typer.Argument(metavar="N", help="The pull request's number.", min=1)]
+
 rescue = typer.Typer(name="rescue", help="Get work back.", no_args_is_help=True, rich_markup_mode=None)
 issue = typer.Typer(name="issue", help="Issues of the local forge.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(asking.app)
 app.add_typer(deciding.app)
 app.add_typer(rescue)
 app.add_typer(issue)
+pull = typer.Typer(
+    name="pr", help="Pull requests of the local forge.", no_args_is_help=True, rich_markup_mode=None
+)
+app.add_typer(pull)
 
 SandboxOption = Annotated[
     SandboxChoice | None, typer.Option("--sandbox", help="What confines agents; SEPTET_SANDBOX, else auto.")
@@ -272,6 +278,28 @@ def issue_add(
     from clients.cli import issues
 
     issues.add(repo, title, body, as_json=as_json)
+
+
+@pull.command("merge")
+def pull_merge(repo: Repo, number: Number, as_json: Json = False) -> None:
+    """Merge a pull request of a repository on disk into its base.
+
+    Example: septet pr merge --repo ./app.git 1
+    """
+    from clients.cli import pulls
+
+    pulls.end(repo, number, "merge", as_json=as_json)
+
+
+@pull.command("close")
+def pull_close(repo: Repo, number: Number, as_json: Json = False) -> None:
+    """Close a pull request of a repository on disk without a merge; its branch stays.
+
+    Example: septet pr close --repo ./app.git 1
+    """
+    from clients.cli import pulls
+
+    pulls.end(repo, number, "close", as_json=as_json)
 
 
 def main() -> None:

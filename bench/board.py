@@ -1,0 +1,81 @@
+"""The board with ten thousand work orders that wait: a page with its counts, and all of it."""
+
+import asyncio
+import time
+
+from bench.figure import Figure, median
+from bench.pace import Pace
+from bench.stage import Stage, stage
+from clients.board import board_page
+from clients.rows import PAGE, Rows
+from clients.work_orders import WorkOrders
+from septet.contracts.order import WorkOrderInput
+from workers.preflight import register_search_attributes
+
+PAGE_TARGET_SECONDS = 0.5
+ALL_TARGET_SECONDS = 8.0
+_AT_ONCE = 50
+_SEEN_WITHIN_SECONDS = 120.0
+_PROJECTS = 20
+
+
+def measure(pace: Pace) -> list[Figure]:
+    """Measure pages and the whole of a board on the embedded server, with its database on disk."""
+    return asyncio.run(_measured(pace))
+
+
+async def _measured(pace: Pace) -> list[Figure]:
+    count = pace.times(10_000, 2000)
+    async with stage() as on:
+        await register_search_attributes(on.client)
+        await _fill(on, count)
+        rows = Rows(on.client)
+        pages = [await _page_seconds(rows, count) for _ in range(pace.times(20, 5))]
+        wholes = [await _all_seconds(rows, count) for _ in range(pace.times(5, 2))]
+    note = f"p50 of {len(pages)}, the slowest {max(pages):.2f}; {count} wait, no worker"
+    return [
+        Figure(f"a page of {PAGE} with counts", median(pages), "s", PAGE_TARGET_SECONDS, note=note),
+        Figure("all rows", median(wholes), "s", ALL_TARGET_SECONDS, note=f"the slowest {max(wholes):.2f}"),
+    ]
+
+
+async def _fill(on: Stage, count: int) -> None:
+    """Put work orders on the board, and wait until the server's lists show them."""
+    orders, places = WorkOrders(on.client), asyncio.Semaphore(_AT_ONCE)
+
+    async def put(number: int) -> None:
+        async with places:
+            await orders.put(
+                WorkOrderInput(
+                    repository=f"https://github.com/o/r{number % _PROJECTS}",
+                    title=f"Totals of report {number} are wrong",
+                    description="Ten items are counted as nine. " * 20,
+                    project=f"o/r{number % _PROJECTS}",
+                    priority=1 + number % 5,
+                    stage="triaged" if number % 2 else "collected",
+                ),
+                f"wo-{number:05d}",
+            )
+
+    await asyncio.gather(*map(put, range(count)))
+    async with asyncio.timeout(_SEEN_WITHIN_SECONDS):
+        while sum((await Rows(on.client).counts()).values()) < count:
+            await asyncio.sleep(0.2)
+
+
+async def _page_seconds(rows: Rows, count: int) -> float:
+    begin = time.perf_counter()
+    board = await board_page(rows, None)
+    seconds = time.perf_counter() - begin
+    if board.summary.total != count:
+        raise RuntimeError(f"The board has {board.summary.total} of {count}.")
+    return seconds
+
+
+async def _all_seconds(rows: Rows, count: int) -> float:
+    begin = time.perf_counter()
+    found = [task async for task in rows.all()]
+    seconds = time.perf_counter() - begin
+    if len(found) != count:
+        raise RuntimeError(f"The board has {len(found)} of {count}.")
+    return seconds

@@ -1,0 +1,33 @@
+import json
+
+from fakes.repositories import Origin, git
+from fakes.septet_command import Septet, until
+
+
+def test_one_that_comes_after_another_begins_when_that_is_merged(septet: Septet, origin: Origin) -> None:
+    """The second work order waits and says for what; the merge makes the first done, and the second begins by itself."""
+    with septet.up(SEPTET_LOOK_SECONDS="0.5", SEPTET_LONGEST_LOOK_SECONDS="1"):
+        first = septet("run", "--repo", origin.bare, "--title", "Say more", "--id", "wo-1", "--wait", "--json")
+        assert first.json["task"]["stage"] == "review"
+        made = septet("create", "--repo", origin.bare, "--title", "Say it again", "--id", "wo-2", "--after", "wo-1", "--json")  # fmt: skip
+        assert made.code == 0, made
+        if made.json["task"]["stage"] == "collected":
+            assert septet("move", "wo-2", "triaged", "--json").code == 0
+        held = until(lambda: septet("show", "wo-2", "--json").json["waiting_for"])
+        assert "wo-1 is in review" in held
+        merged = septet("pr", "merge", "--repo", origin.bare, "1", "--json").json["pull_request"]
+        assert merged["state"] == "merged"
+        assert until(lambda: _stage(septet, "wo-1") == "done")
+        assert septet.closed("wo-2")["stage"] == "review"
+        history = [move["to"] for move in septet("show", "wo-1", "--json").json["history"]]
+        assert history == ["executing", "review", "done"]
+        git(origin.checkout, "pull", "-q", "origin", "main")
+        rows = json.loads(septet("board", "--json").out)
+        assert {stage: len(tasks) for stage, tasks in rows["stages"].items() if tasks} == {"review": 1, "done": 1}
+        closed = septet("pr", "close", "--repo", origin.bare, "2", "--json")
+        assert closed.json["pull_request"]["state"] == "closed"
+        assert until(lambda: _stage(septet, "wo-2") == "blocked")
+
+
+def _stage(septet: Septet, order_id: str) -> str:
+    return str(septet("show", order_id, "--json").json["task"]["stage"])
