@@ -1,16 +1,16 @@
 """Work orders by their status, page by page, as far as the server's index tells."""
 
-import base64
 from collections.abc import Mapping
 from typing import Final
 
 from temporalio.client import Client
-from temporalio.service import RPCError, RPCStatusCode
+from temporalio.service import RPCError
 
 from clients._closed import task_of_row
+from clients.page_word import page_token, page_word
 from septet.contracts.names import Status
 from septet.contracts.replies import TasksReply
-from septet.errors import NotFoundError, ServerNotReachedError
+from septet.errors import ServerNotReachedError
 
 _OPEN: Final = (Status.PENDING, Status.RUNNING, Status.WAITING)
 _AND_IS: Final[Mapping[Status, str]] = {
@@ -38,17 +38,10 @@ async def list_orders(
         ServerNotReachedError: The server refused.
     """
     query = f'WorkflowType="WorkOrder"{_AND_IS[status] if status else ""}'
+    rows = client.list_workflows(query, page_size=limit, next_page_token=page_token(after))
     try:
-        token = base64.b64decode(after, altchars=b"-_", validate=True) if after else None
-        rows = client.list_workflows(query, page_size=limit, next_page_token=token)
         await rows.fetch_next_page()
-    except (RPCError, ValueError) as error:
-        if isinstance(error, RPCError) and not (after and error.status is RPCStatusCode.INVALID_ARGUMENT):
-            raise ServerNotReachedError(f"The Temporal server refused: {error.message}.") from error
-        message = f"No list of work orders goes on at {after[:80]!r}."
-        raise NotFoundError(message, remedy="Give the `next` of the page before, as it was.") from error
-    more = rows.next_page_token
-    return TasksReply(
-        tasks=tuple(task_of_row(row) for row in rows.current_page or ()),
-        next=base64.urlsafe_b64encode(more).decode("ascii") if more else None,
-    )
+    except RPCError as error:
+        raise ServerNotReachedError(f"The Temporal server refused: {error.message}.") from error
+    found = tuple(task_of_row(row) for row in rows.current_page or ())
+    return TasksReply(tasks=found, next=page_word(rows.next_page_token or b""))

@@ -25,6 +25,16 @@ _HEADERS: Final = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 _EVENTS: Final = """\
 Events `log` carry a log entry as JSON, and its id as theirs; comments keep the connection; one event `end` with
 the work order's id, status and stage is the last. Who comes back with `Last-Event-ID` is told what follows it."""
+_EVENT: Final = {
+    "type": "object",
+    "required": ["event", "data"],
+    "properties": {
+        "id": {"type": "string"},
+        "event": {"enum": ["log", "end", "error"]},
+        "data": {"type": "string", "contentMediaType": "application/json"},
+    },
+}
+"""One event. `data` of `log` is a log entry; of `end` an id, a status and a stage; of `error` what ended the stream."""
 _END: Final = "#end"
 """What follows the last entry's id in the id of the last event."""
 _NO_MORE: Final = "The work order is closed, and everything was told: do not come back."
@@ -40,7 +50,7 @@ class EventStream(StreamingResponse):
     "/{order_id}/logs/stream",
     response_class=EventStream,
     responses={
-        HTTPStatus.OK: {"description": _EVENTS, "content": {_MEDIA_TYPE: {"schema": {"type": "string"}}}},
+        HTTPStatus.OK: {"description": _EVENTS, "content": {_MEDIA_TYPE: {"schema": _EVENT}}},
         HTTPStatus.NO_CONTENT: {"description": _NO_MORE},
         **problems(HTTPStatus.NOT_FOUND, HTTPStatus.UNPROCESSABLE_ENTITY),
     },

@@ -263,7 +263,7 @@ def test_a_work_order_without_a_step_has_none_and_a_prompt_to_it_is_refused(
     assert api.get(f"{path}/logs").status_code == 200
     assert api.get(f"{path}/git-progress").json()["current_phase"] == "planning"
     told = problem(api.post(f"{path}/prompt", json={"prompt_text": "Hurry"}), 409)
-    assert f"{path}/cancel" in told["remedy"]
+    assert f"{path}/retry" in told["remedy"]
     problem(api.post(f"{path}/retry"), 409)
     cancelled = api.post(f"{path}/cancel").json()
     assert (cancelled["ok"], cancelled["task"]["status"]) == (True, "cancelled")

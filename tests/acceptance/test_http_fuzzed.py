@@ -1,0 +1,66 @@
+"""The HTTP API under schemathesis: what its description says holds for whatever it is sent."""
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from fakes.activities import Doubles
+from fakes.repositories import Origin
+from fakes.septet_command import Septet, free_port, until
+from temporalio.client import Client
+from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.worker import Worker
+
+from workflows.work_order import WorkOrder
+
+QUEUE = "septet-fuzzed"
+SECONDS = int(os.environ.get("SEPTET_API_SECONDS", "40"))
+"""For which values are tried: `make test-api` takes longer."""
+
+
+def start(septet: Septet, origin: Origin, order: str, scenario: dict[str, object]) -> None:
+    septet.scenario(order, {"steps": {"implement_plan": scenario}})
+    assert septet("run", "--repo", origin.bare, "--title", "Do it", "--id", order, "--json").code == 0
+
+
+@pytest.mark.timeout(SECONDS + 240)
+async def test_nothing_that_is_sent_breaks_what_the_description_says(septet: Septet, origin: Origin) -> None:
+    """With a completed, a running and a failed work order there, every check of schemathesis holds on every path."""
+    gate = septet.root / "gate"
+    with septet.up() as up:
+        start(septet, origin, "wo-done", {})
+        start(septet, origin, "wo-failed", {"refuse": "The plan contradicts itself."})
+        start(septet, origin, "wo-running", {"wait_for": str(gate)})
+        assert septet.closed("wo-failed")["rescues"]
+        assert septet.closed("wo-done")["status"] == "completed"
+        until((septet.state / "runs" / "wo-running" / "5-implement_plan-1" / "run.json").exists)
+        client = await Client.connect(up.address, data_converter=pydantic_data_converter)
+        doubles = Doubles(QUEUE)
+        async with Worker(client, task_queue=QUEUE, workflows=[WorkOrder], activities=doubles.activities()):
+            port = str(free_port())
+            with septet.beside("serve", "--port", port, SEPTET_TASK_QUEUE=QUEUE) as serving:
+                code, told = await fuzzed(septet, serving.api)
+        assert code == 0, told
+        gate.touch()
+
+
+async def fuzzed(septet: Septet, api: str) -> tuple[int, str]:
+    """Run schemathesis; what it creates is done by doubles, in the worker of the test."""
+    token = (septet.state / "api-token").read_text(encoding="ascii").strip()
+    process = await asyncio.create_subprocess_exec(
+        Path(sys.executable).parent / "schemathesis", "run", f"{api}/openapi.json",
+        "--header", f"Authorization: Bearer {token}", "--checks", "all", "--max-examples", "10",
+        "--max-time", str(SECONDS), "--request-timeout", "30", "--generation-database", "none", "--no-color",
+        "--suppress-health-check", "all", "--continue-on-failure",
+        cwd=septet.root, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+        env={
+            "PATH": os.environ["PATH"], "HOME": str(septet.root), "NO_PROXY": "127.0.0.1", "COLUMNS": "110",
+            "PYTHONPATH": str(Path(__file__).parents[1]), "SCHEMATHESIS_HOOKS": "fakes.api_hooks",
+            "SEPTET_ORDERS": "wo-done wo-failed wo-running", "SEPTET_CLOSED_ORDERS": "wo-done wo-failed",
+        },
+    )  # fmt: skip
+    out, _ = await process.communicate()
+    return await process.wait(), out.decode(errors="replace")
