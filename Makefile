@@ -7,7 +7,7 @@ ARGS ?=
 CHAOS := $(if $(RUNS),--runs $(RUNS)) $(if $(SEED),--seed $(SEED)) $(if $(MINUTES),--minutes $(MINUTES))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup ready demo test test-recovery test-long test-agents histories lint types contracts bench chaos chaos-rolling lock container-trial clean
+.PHONY: help setup ready demo test test-recovery test-long test-api test-agents histories lint types contracts bench chaos chaos-rolling lock container-trial clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
@@ -29,6 +29,9 @@ test-recovery: ready ## Whole programs, killed, stopped and started again: worke
 
 test-long: ready ## The property tests with many more examples
 	@HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest -m hypothesis --timeout=1800 $(ARGS)
+
+test-api: ready ## The HTTP API under schemathesis for ten minutes
+	@SEPTET_API_SECONDS=600 $(BIN)/python -m pytest tests/acceptance/test_http_fuzzed.py --timeout=1800 $(ARGS)
 
 test-agents: ready ## Real agent CLIs from a cache, against a model on loopback; AGENTS="claude codex" ARGS="-k …"
 	@scripts/agents install $(AGENTS)

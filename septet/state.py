@@ -4,6 +4,10 @@ import os
 import secrets
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
+
+_TOKEN_BYTES: Final = 32
+_OWNER_ONLY: Final = 0o600
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +72,8 @@ class StateDir:
         return self.root / "server.json"
 
     @property
-    def api_token(self) -> Path:
-        """The HTTP API's token: read by clients of this user, and empty for confined agents."""
+    def api_token_file(self) -> Path:
+        """The HTTP API's token: read by clients of this user, and by no confined agent."""
         return self.root / "api-token"
 
     @property
@@ -97,15 +101,25 @@ class StateDir:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def host_id(self) -> str:
-        """Return this host's id, made on first use; of two processes that make it, the first one wins."""
-        path = self.root / "host-id"
-        if not path.exists():
-            own = path.with_name(f"host-id.{os.getpid()}.{secrets.token_hex(4)}")
-            own.write_text(secrets.token_hex(6) + "\n", encoding="ascii")
-            try:
-                os.link(own, path)
-            except FileExistsError:
-                pass
-            finally:
-                own.unlink()
-        return path.read_text(encoding="ascii").strip()
+        """Return this host's id, made on first use."""
+        return _once(self.root / "host-id", secrets.token_hex(6))
+
+    def api_token(self) -> str:
+        """Return the HTTP API's token, made on first use: a file that only this user reads."""
+        return _once(self.api_token_file, secrets.token_urlsafe(_TOKEN_BYTES))
+
+
+def _once(path: Path, word: str) -> str:
+    """Return the word in a file, which is this one where there is none; of two processes the first one wins."""
+    if not path.exists():
+        own = path.with_name(f"{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
+        file = os.open(own, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _OWNER_ONLY)
+        with os.fdopen(file, "w", encoding="ascii") as writer:
+            writer.write(f"{word}\n")
+        try:
+            os.link(own, path)
+        except FileExistsError:
+            pass
+        finally:
+            own.unlink()
+    return path.read_text(encoding="ascii").strip()

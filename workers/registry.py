@@ -114,7 +114,8 @@ async def parts_of(settings: Settings) -> AsyncIterator[Parts]:
 
 def _sandbox(settings: Settings, state: StateDir) -> Sandbox:
     """Return what confines agents here, and say it where nothing does."""
-    hidden = (*state.hidden, *_kept_elsewhere(settings, state))
+    state.api_token()  # made before any agent starts, for none is to read it
+    hidden = (*state.hidden, state.api_token_file, *_kept_elsewhere(settings, state))
     sandbox = find_sandbox(settings.sandbox, settings.git_env, read_only=(state.mirrors,), hidden=hidden)
     if not sandbox.confines:
         _log.warning("unconfined", reason=sandbox.reason, remedy=sandbox.remedy)

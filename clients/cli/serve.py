@@ -24,7 +24,7 @@ def serve(*, port: int, address: str | None, as_json: bool) -> None:
             if as_json:
                 print_json({"ok": True, "ready": True, "api": api, "state_dir": str(state.root)})
             else:
-                typer.echo(f"The API is at {api}; its token is in {state.api_token}.")
+                typer.echo(f"The API is at {api}; its token is in {state.api_token_file}.")
             await stop_asked()
         return Reply(told=True)
 

@@ -40,7 +40,7 @@ class Sandbox:
     remedy: str = ""
     read_only: tuple[Path, ...] = ()
     hidden: tuple[Path, ...] = ()
-    """Folders that are empty for agents."""
+    """Folders that are empty for agents, and files that they cannot read."""
 
     @property
     def confines(self) -> bool:
@@ -57,9 +57,13 @@ class Sandbox:
         if self.program is None:
             return tuple(argv)
         read_only = [part for path in self.read_only for part in ("--ro-bind", *2 * (str(path.resolve()),))]
-        hidden = [part for path in self.hidden for part in ("--tmpfs", str(path.resolve()))]
+        hidden = [part for path in self.hidden for part in _hiding(path.resolve())]
         privileges = _WITHOUT_MOUNTS if os.getuid() == 0 else ()
         return (self.program, *_AS_IT_IS, *_OWN_PROCESSES, *read_only, *hidden, *privileges, "--", *argv)
+
+
+def _hiding(path: Path) -> tuple[str, ...]:
+    return ("--ro-bind", os.devnull, str(path)) if path.is_file() else ("--tmpfs", str(path))
 
 
 def find_sandbox(

@@ -43,7 +43,9 @@ def confined(lab: Lab) -> Iterator[Lab]:
     for folder in (mirror, vault):
         folder.mkdir()
         (folder / "kept").write_text("kept", encoding="utf-8")
-    sandbox = find_sandbox("auto", os.environ, read_only=(mirror,), hidden=(vault,))
+    token = lab.root / "token"
+    token.write_text("secret", encoding="utf-8")
+    sandbox = find_sandbox("auto", os.environ, read_only=(mirror,), hidden=(vault, token))
     lab.means = replace(lab.means, sandbox=sandbox)
     yield lab
     for process in escaped(lab):
@@ -151,6 +153,23 @@ async def test_an_agent_is_asked_to_end_before_it_is_killed(confined: Lab) -> No
     assert confined.journal == ["start new", "leaves in good order"]
     assert record is not None
     assert (record.cause, record.exit_code, record.signal) == ("ended", 0, None)
+
+
+async def test_a_hidden_file_cannot_be_read(confined: Lab) -> None:
+    """An agent that looks for the HTTP API's token in the state directory does not learn it."""
+    confined.agent("""
+        def read(path):
+            try:
+                return open(path).read() or "empty"
+            except OSError:
+                return "refused"
+
+        init()
+        result(read("../token"))
+    """)
+    seen = (await confined.carry_out()).outcome.text
+    assert seen in ({"empty", "refused"} if confined.means.sandbox.confines else {"secret"})
+    assert (confined.root / "token").read_text(encoding="utf-8") == "secret"
 
 
 @pytest.mark.parametrize(

@@ -33,3 +33,12 @@ def test_of_two_that_make_the_id_the_first_one_wins(tmp_path: Path) -> None:
             ids = set(pool.map(lambda state: state.host_id(), [state] * 8))
         assert ids == {state.host_id()}
         assert [path.name for path in state.root.glob("host-id*")] == ["host-id"]
+
+
+def test_the_token_is_made_once_and_for_its_user_alone(tmp_path: Path) -> None:
+    """The HTTP API's token is long, stays the same, and lies in a file that nobody else reads."""
+    state = StateDir(tmp_path)
+    token = state.api_token()
+    assert len(token) >= 40
+    assert state.api_token() == token
+    assert stat.S_IMODE(state.api_token_file.stat().st_mode) == 0o600
