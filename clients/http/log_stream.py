@@ -34,7 +34,7 @@ _EVENT: Final = {
         "data": {"type": "string", "contentMediaType": "application/json"},
     },
 }
-"""Of `log` the data are an entry; of `end` an id, a status and a stage; of `error` why the stream ended too soon."""
+"""The data of `log` are an entry; of `end` an id, a status and a stage; of `error` why it ended too soon."""
 _END: Final = "#end"
 """What follows the last entry's id in the id of the last event."""
 _NO_MORE: Final = "The work order is closed, and everything was told: do not come back."
