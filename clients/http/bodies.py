@@ -6,7 +6,6 @@ from typing import Annotated, Any, Final, Literal, TypeVar
 from fastapi import Path
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
 
-from clients.repository_path import whole_path
 from septet.contracts.decisions import MoveCall, RetryCall, Said, Sha256, Who
 from septet.contracts.names import ORDER_ID
 from septet.contracts.order import TEXT_LIMIT_BYTES, OrderChoices, Repository, WorkOrderInput
@@ -96,7 +95,7 @@ class NewWorkOrder(OrderChoices):
         number = self.github_issue_number
         choices = {name: getattr(self, name) for name in OrderChoices.model_fields}
         return WorkOrderInput(
-            repository=whole_path(self.repository_url),
+            repository=self.repository_url,
             issue=int(number) if number is not None else None,
             title=title,
             description=description,
