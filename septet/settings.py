@@ -112,6 +112,8 @@ class Settings(BaseSettings):
     """Agents are started by the `septet runner` of this state directory, and outlive this worker's container."""
     sandboxed: bool = False
     """The worker runs in a container or another sandbox: agents may run as root in it."""
+    temporal_ui_url: str | None = None
+    """Where Temporal's web UI is, for links from the page; that of `septet up` is known without."""
     api_token: SecretStr | None = None
     """What the HTTP API wants as bearer token: `none` for nothing; that of the state directory when absent."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"

@@ -6,9 +6,11 @@ from typing import Final
 
 import typer
 
+from clients.api_token import api_token
 from clients.cli.reply import Reply, print_json, reply
 from clients.cli.worker import stop_asked, stopped
 from clients.operations import Operations
+from clients.page.key import page_link
 from clients.work_orders import WorkOrders
 from septet.contracts.names import SandboxChoice
 from septet.settings import load_settings
@@ -36,7 +38,7 @@ def up(*, port: int, ui_port: int, api_port: int, sandbox: SandboxChoice | None,
             operations = Operations(WorkOrders(client, settings.task_queue), state, settings.git_env)
             async with running_worker(client, settings, sole=True) as parts:
                 async with (await http).serving(operations, settings, api_port, "--api-port"):
-                    _say_ready(server, state, as_json=as_json)
+                    _say_ready(server, state, page_link(str(server.api), api_token(settings)), as_json=as_json)
                     again = await stop_asked()
                 if parts.living_agents():
                     typer.echo("Agents live on. Ctrl-C again ends them now, with a rescue.", err=True)
@@ -49,12 +51,13 @@ def up(*, port: int, ui_port: int, api_port: int, sandbox: SandboxChoice | None,
     reply(work, as_json=as_json)
 
 
-def _say_ready(server: ServerFile, state: StateDir, *, as_json: bool) -> None:
+def _say_ready(server: ServerFile, state: StateDir, page: str, *, as_json: bool) -> None:
     if as_json:
-        where = {"address": server.address, "ui": server.ui, "api": server.api, "state_dir": str(state.root)}
-        print_json({"ok": True, "ready": True, **where})
+        where = {"address": server.address, "ui": server.ui, "api": server.api, "page": page}
+        print_json({"ok": True, "ready": True, **where, "state_dir": str(state.root)})
         return
     typer.echo(f"Septet is up: server {server.address}, web UI {server.ui}, API {server.api}, state {state.root}.")
+    typer.echo(f"The page, for your browser: {page}")
     typer.echo(
         "Start a work order in another terminal: septet run --repo . --title 'What is wrong' --body 'Where'"
     )

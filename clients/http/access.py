@@ -10,6 +10,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from clients.http.problems import problem
+from clients.page.door import is_page
 
 BODY_LIMIT_BYTES: Final = 256 * 1024
 """Four times the longest text of an issue: escaped, it may take more bytes than it holds."""
@@ -47,7 +48,12 @@ class Guard:
         if _name(headers.get("host", "")) not in _OWN_NAMES:
             detail, remedy = "The Host header names another host.", "Call it http://127.0.0.1 or http://localhost."
             return problem(HTTPStatus.MISDIRECTED_REQUEST, "MisdirectedRequest", detail, remedy)
-        if self.token is None or path in OPEN_PATHS or self._knows(headers.get("authorization", "")):
+        if (
+            self.token is None
+            or path in OPEN_PATHS
+            or is_page(path)
+            or self._knows(headers.get("authorization", ""))
+        ):
             return None
         remedy = (
             "Send `Authorization: Bearer TOKEN`: that of the file `api-token` in the server's SEPTET_STATE_DIR, "

@@ -14,6 +14,8 @@ from clients.http.answers import Health
 from clients.http.asked import Asked
 from clients.http.problems import Problem, answer_errors, problems
 from clients.operations import Operations
+from clients.page.routes import page_router
+from clients.page.temporal_ui import temporal_ui
 
 _DESCRIPTION: Final = """\
 Work orders turn an issue into a pull request with a coding-agent CLI. Every error is a problem (RFC 9457) with a
@@ -34,8 +36,14 @@ async def health(asked: Asked) -> Health:
     return Health(status="healthy" if reached else "degraded", version=version("septet"), temporal=reached)
 
 
-def api_of(operations: Operations, token: str | None) -> FastAPI:
-    """Return the application; without a token everybody on this machine is let in."""
+def api_of(operations: Operations, token: str | None, ui_url: str | None = None) -> FastAPI:
+    """Return the application; without a token everybody on this machine is let in.
+
+    Args:
+        operations: Where it asks for work orders.
+        token: The API's token.
+        ui_url: The address of Temporal's web UI, where it is not that of this host's embedded server.
+    """
     app = _Api(
         title="Septet",
         version=version("septet"),
@@ -50,6 +58,7 @@ def api_of(operations: Operations, token: str | None) -> FastAPI:
     answer_errors(app)
     for router in (_router, work_orders.router, log_stream.router, decisions.router, board.router):
         app.include_router(router)
+    app.include_router(page_router(operations, token, temporal_ui(operations, ui_url)))
     return app
 
 

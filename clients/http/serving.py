@@ -45,7 +45,7 @@ async def serving(operations: Operations, settings: Settings, port: int, option:
     """
     with _listening(port, option) as listening:
         config = uvicorn.Config(
-            api_of(operations, api_token(settings)),
+            api_of(operations, api_token(settings), settings.temporal_ui_url),
             log_config=None,
             access_log=False,
             server_header=False,

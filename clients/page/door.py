@@ -8,14 +8,13 @@ import hmac
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final
-from urllib.parse import urlencode
 
 from fastapi import Request, Response
 from fastapi.responses import RedirectResponse
 
+from clients.page.key import derived, page_key
 from clients.page.rendering import render
 
-_PURPOSE: Final = b"septet: the page"
 _NAMED_BY: Final = b"septet: the page's cookie"
 _KEPT_SECONDS: Final = 30 * 24 * 3600
 _OPEN_PATHS: Final = "/static/"
@@ -25,16 +24,6 @@ _OPEN_PATHS: Final = "/static/"
 def is_page(path: str) -> bool:
     """Return whether a path is the page's, which has a door of its own."""
     return path in {"/", "/live"} or path.startswith(("/work-orders/", _OPEN_PATHS))
-
-
-def page_link(address: str, token: str | None) -> str:
-    """Return the link to open in a browser; without a token there is nothing to prove."""
-    return f"{address}/?{urlencode({'token': page_key(token)})}" if token is not None else f"{address}/"
-
-
-def page_key(token: str) -> str:
-    """Return the key that opens the page; who knows it does not know the token."""
-    return _derived(token, _PURPOSE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +56,7 @@ class Door:
     @property
     def _cookie(self) -> str:
         """A name of its own: a browser gives the cookies of one port of this machine to all others too."""
-        return f"septet-{_derived(self.token or '', _NAMED_BY)[:8]}"
-
-
-def _derived(token: str, purpose: bytes) -> str:
-    return hmac.digest(token.encode(), purpose, "sha256").hex()
+        return f"septet-{derived(self.token or '', _NAMED_BY)[:8]}"
 
 
 def _same(given: str, key: str) -> bool:

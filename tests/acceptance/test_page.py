@@ -1,0 +1,213 @@
+import json
+from collections.abc import Iterator
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from fakes.browser import chromium
+from fakes.repositories import Origin, make_origin
+from fakes.septet_command import WITHIN_SECONDS, Septet
+from playwright.sync_api import Browser, Page, expect
+
+from clients.page.key import page_key, page_link
+from septet.contracts.names import Step
+
+Task = dict[str, Any]
+WITHIN_MS = WITHIN_SECONDS * 1000
+MARKUP = "<script>window.hurt = 1</script><img src=x onerror='window.hurt = 2'> & [x](javascript:window.hurt=3)"
+
+
+def where(served: Septet) -> dict[str, str]:
+    """Return the addresses of the machine's `septet up`."""
+    told: dict[str, str] = json.loads((served.state / "server.json").read_text(encoding="utf-8"))
+    return told
+
+
+def token(served: Septet) -> str:
+    """Return the API's token."""
+    return (served.state / "api-token").read_text(encoding="ascii").strip()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Run a browser for this module."""
+    with chromium() as browser:
+        yield browser
+
+
+@pytest.fixture
+def page(browser: Browser, served: Septet) -> Iterator[Page]:
+    """Return a tab that has opened the link, and whose page asks its own server alone and makes no mistakes."""
+    context = browser.new_context(base_url=where(served)["api"], viewport={"width": 1280, "height": 800})
+    context.set_default_timeout(WITHIN_MS)
+    tab, trouble = context.new_page(), list[str]()
+    tab.on("pageerror", lambda error: trouble.append(str(error)))
+    tab.on("console", lambda message: trouble.append(message.text) if message.type == "error" else None)
+    tab.on("request", lambda asked: trouble.append(asked.url) if not asked.url.startswith(tab_home) else None)
+    tab_home = where(served)["api"]
+    tab.goto(page_link(tab_home, token(served)))
+    yield tab
+    context.close()
+    assert trouble == []
+
+
+def held(served: Septet, origin: Origin, gate: Path, order: str) -> None:
+    """Start a work order whose agent waits in the middle of `implement_plan` for the gate."""
+    served.scenario(order, {"steps": {"implement_plan": {"wait_for": str(gate)}}})
+    assert served("run", "--repo", origin.bare, "--title", "Wait for me", "--id", order, "--json").code == 0
+
+
+def test_the_board_shows_a_work_order_and_leads_to_it(page: Page, done: Task) -> None:
+    """The link leads to the board, a card to its work order: steps, plan, changes, transcript and history are there."""
+    expect(page).to_have_url(f"{page.url.rstrip('/')}/")
+    card = page.locator(".stage-review .card", has_text=done["id"])
+    expect(card).to_contain_text("completed")
+    card.locator(".card-title").click()
+    expect(page.locator(".title h1")).to_have_text("Say goodbye too")
+    expect(page.locator(".steps .ok .name")).to_have_text([step.value for step in Step])
+    expect(page.locator("#plan")).to_contain_text("Say goodbye too")
+    expect(page.locator("#diff .files")).to_contain_text(done["plan_path"])
+    expect(page.locator("#diff .added").first).to_be_visible()
+    expect(page.locator("#transcript .tool_call").first).to_be_visible()
+    expect(page.locator("#record")).to_contain_text("executing → review")
+    expect(page.locator(".live")).to_have_count(0)
+
+
+def test_steps_appear_without_a_reload(page: Page, served: Septet, origin: Origin, tmp_path: Path) -> None:
+    """A page that is open shows each step, the plan, what was said, and the end of the work order as they come."""
+    gate = tmp_path / "gate"
+    held(served, origin, gate, "wo-page-live")
+    page.goto("/work-orders/wo-page-live")
+    page.evaluate("window.notReloaded = true")
+    expect(page.locator(".steps .now .name")).to_have_text("implement_plan", timeout=WITHIN_MS)
+    expect(page.locator("#plan")).to_contain_text("Wait for me")
+    expect(page.locator(".steps .later")).to_have_count(2)
+    gate.touch()
+    expect(page.locator("#overview .badge")).to_have_text("completed", timeout=WITHIN_MS)
+    expect(page.locator(".steps .ok")).to_have_count(7)
+    expect(page.locator("#transcript .entry.result")).to_have_count(7)
+    expect(page.locator("#record")).to_contain_text("executing → review")
+    expect(page.locator(".live")).to_have_count(0)
+    assert page.evaluate("window.notReloaded")
+
+
+def test_the_board_goes_on_without_a_reload(page: Page, served: Septet, origin: Origin, tmp_path: Path) -> None:
+    """A work order that starts and ends while the board is open comes to its stages by itself."""
+    gate = tmp_path / "gate"
+    page.evaluate("window.notReloaded = true")
+    held(served, origin, gate, "wo-page-board")
+    card = page.locator(".card", has_text="wo-page-board")
+    expect(page.locator(".stage-executing").filter(has=card)).to_be_visible(timeout=WITHIN_MS)
+    gate.touch()
+    expect(page.locator(".stage-review").filter(has=card)).to_be_visible(timeout=WITHIN_MS)
+    assert page.evaluate("window.notReloaded")
+
+
+def test_markup_in_an_issue_is_words(page: Page, served: Septet, tmp_path: Path) -> None:
+    """Script tags, handlers and script links in an issue, and in the plan made of it, are shown and do nothing."""
+    origin = make_origin(tmp_path, "app.git")
+    origin.push({"README.md": "# app\n"})
+    ended = served(
+        "run",
+        "--repo",
+        origin.bare,
+        "--title",
+        MARKUP,
+        "--body",
+        MARKUP,
+        "--id",
+        "wo-page-markup",
+        "--wait",
+        "--json",
+    )
+    assert ended.code == 0, ended
+    for path in ("/", "/work-orders/wo-page-markup"):
+        page.goto(path)
+        expect(page.get_by_text("wo-page-markup").first).to_be_visible()
+        assert page.locator("main script, main img, main [onerror], main a[href^='javascript']").count() == 0
+    expect(page.locator(".title h1")).to_have_text(MARKUP)
+    expect(page.locator("#plan")).to_contain_text("<script>window.hurt = 1</script>")
+    assert page.evaluate("window.hurt") is None
+
+
+def test_a_policy_stops_what_is_not_the_pages_own(browser: Browser, served: Septet) -> None:
+    """Even where markup came through, the browser runs no script in it: the content security policy says so."""
+    tab = browser.new_page()
+    tab.goto(page_link(where(served)["api"], token(served)))
+    stopped = tab.evaluate(
+        """async () => {
+            const told = new Promise((done) => addEventListener("securitypolicyviolation", done, { once: true }));
+            document.body.insertAdjacentHTML("beforeend", "<b onclick='window.hurt = 1' id=mark></b>");
+            document.getElementById("mark").click();
+            return [(await told).effectiveDirective, window.hurt === undefined];
+        }"""
+    )
+    tab.close()
+    assert stopped == ["script-src-attr", True]
+
+
+def test_links_lead_to_the_work_order_in_temporals_own_ui(page: Page, served: Septet, done: Task) -> None:
+    """The link on the board lists work orders in Temporal's UI, that of a work order shows it."""
+    ui = where(served)["ui"]
+    listed = page.get_by_role("link", name="Temporal UI").get_attribute("href")
+    page.goto(f"/work-orders/{done['id']}")
+    shown = page.get_by_role("link", name="Temporal UI").first.get_attribute("href")
+    assert shown == f"{ui}/namespaces/default/workflows/{done['id']}"
+    browser = page.context.browser
+    assert browser is not None
+    for address in (listed, shown):
+        tab = browser.new_page()
+        tab.goto(str(address))
+        expect(tab.get_by_text(done["id"]).first).to_be_visible(timeout=WITHIN_MS)
+        tab.close()
+
+
+@pytest.mark.parametrize("path", ["/", "/work-orders/wo-done"])
+def test_the_page_fits_a_phone(page: Page, done: Task, path: str) -> None:
+    """In 360 pixels nothing is wider than the screen."""
+    page.set_viewport_size({"width": 360, "height": 700})
+    page.goto(path)
+    expect(page.get_by_text(done["id"]).first).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+
+
+def test_the_key_opens_the_page_and_nothing_else(served: Septet, done: Task) -> None:
+    """The link sets a cookie for this site alone, which no script reads, and leads on without the key.
+
+    The API does not take the key, and the page not another one.
+    """
+    api, key = where(served)["api"], page_key(token(served))
+    with httpx.Client(base_url=api, trust_env=False) as client:
+        assert client.get("/").status_code == HTTPStatus.UNAUTHORIZED
+        assert client.get("/", params={"token": "guessed"}).status_code == HTTPStatus.UNAUTHORIZED
+        assert client.get(f"/work-orders/{done['id']}/live").status_code == HTTPStatus.UNAUTHORIZED
+        opened = client.get("/", params={"token": key})
+        assert (opened.status_code, opened.headers["location"]) == (HTTPStatus.SEE_OTHER, "/")
+        cookie = opened.headers["set-cookie"].lower()
+        assert "httponly" in cookie
+        assert "samesite=strict" in cookie
+        assert token(served) not in opened.headers["set-cookie"]
+        shown = client.get("/")
+        assert shown.status_code == HTTPStatus.OK
+        assert "script-src 'self'" in shown.headers["content-security-policy"]
+        assert "unsafe" not in shown.headers["content-security-policy"]
+        assert client.get("/agent-work-orders").status_code == HTTPStatus.UNAUTHORIZED
+        bearer = {"Authorization": f"Bearer {key}"}
+        assert client.get("/agent-work-orders", headers=bearer).status_code == HTTPStatus.UNAUTHORIZED
+
+
+def test_what_is_not_there_is_told_in_words(served: Septet) -> None:
+    """An unknown work order, a file that is none of the page's and an impossible id are pages that say so."""
+    with httpx.Client(base_url=where(served)["api"], trust_env=False) as client:
+        client.get("/", params={"token": page_key(token(served))})
+        for path in (
+            "/work-orders/wo-nobody",
+            "/static/door.py",
+            "/static/..%2Fdoor.py",
+            "/work-orders/%2E%2E/live",
+        ):
+            answer = client.get(path)
+            assert answer.status_code == HTTPStatus.NOT_FOUND, path
+        assert "There is no work order wo-nobody." in client.get("/work-orders/wo-nobody").text
