@@ -1,7 +1,7 @@
 """A way to the work orders that lasts longer than a server: for faces that serve for hours."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 
 from temporalio.service import RPCError
@@ -10,6 +10,9 @@ from clients.operations import Operations, connected
 from septet.errors import ServerNotReachedError
 from septet.settings import Settings
 from workers.connection import server_address
+
+Reach = Callable[[], AbstractAsyncContextManager[Operations]]
+"""Gives what can be done with work orders, for as long as a block lasts."""
 
 
 @asynccontextmanager

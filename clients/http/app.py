@@ -13,6 +13,7 @@ from clients.http.access import OPEN_PATHS, Guard
 from clients.http.answers import Health
 from clients.http.asked import Asked
 from clients.http.problems import Problem, answer_errors, problems
+from clients.mcp.over_http import mcp_route
 from clients.operations import Operations
 from clients.page.routes import page_router
 from clients.page.temporal_ui import temporal_ui
@@ -59,6 +60,7 @@ def api_of(operations: Operations, token: str | None, ui_url: str | None = None)
     for router in (_router, work_orders.router, log_stream.router, decisions.router, board.router):
         app.include_router(router)
     app.include_router(page_router(operations, token, temporal_ui(operations, ui_url)))
+    app.router.routes.append(mcp_route(operations))
     return app
 
 

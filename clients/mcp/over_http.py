@@ -1,25 +1,48 @@
-"""The server at `/mcp` of the HTTP API, for agents that are started elsewhere."""
+"""The server at `/mcp` of the HTTP API, for agents that run for long or elsewhere."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from typing import Final
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Final
 
-from fastapi import FastAPI
-from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
-from clients.mcp.server import Reach, mcp_server
+from clients.connection import Reach, held
+from clients.operations import Operations
+
+if TYPE_CHECKING:
+    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 PATH: Final = "/mcp"
 
 
-@asynccontextmanager
-async def mcp_at(app: FastAPI, reach: Reach) -> AsyncIterator[None]:
-    """Serve the tools at `/mcp` of an application for as long as the block lasts, behind all that guards it.
+def mcp_route(operations: Operations) -> Route:
+    """Return the route with the tools, for an application that guards it as it guards the others."""
+    return Route(PATH, _Endpoint(partial(held, operations)), include_in_schema=False)
 
-    No session is kept between requests, so that no end of the server and no other process beside it loses one.
-    """
-    sessions = StreamableHTTPSessionManager(mcp_server(reach), json_response=True, stateless=True)
-    app.router.routes.append(Route(PATH, StreamableHTTPASGIApp(sessions), include_in_schema=False))
-    async with sessions.run():
-        yield
+
+@dataclass(slots=True)
+class _Endpoint:
+    """Answers each request by itself: nothing is kept between two, which the end of a process could lose."""
+
+    reach: Reach
+    _sessions: "Callable[[], StreamableHTTPSessionManager] | None" = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if self._sessions is None:
+            self._sessions = await asyncio.to_thread(_prepared, self.reach)
+        sessions = self._sessions()
+        async with sessions.run():
+            await sessions.handle_request(scope, receive, send)
+
+
+def _prepared(reach: Reach) -> "Callable[[], StreamableHTTPSessionManager]":
+    """Import what nobody has to wait for who calls no tool."""
+    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
+    from clients.mcp.server import mcp_server
+
+    return partial(StreamableHTTPSessionManager, mcp_server(reach), json_response=True, stateless=True)

@@ -2,7 +2,8 @@
 
 from mcp.server.stdio import stdio_server
 
-from clients.mcp.server import Reach, mcp_server
+from clients.connection import Reach
+from clients.mcp.server import mcp_server
 
 
 async def serve_stdio(reach: Reach) -> None:

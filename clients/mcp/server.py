@@ -1,8 +1,6 @@
 """The server: tools are listed and called, and every answer is the object that all faces give."""
 
 import json
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
 from importlib.metadata import version
 from typing import Any, Final
 
@@ -18,9 +16,9 @@ from mcp.types import (
     TextContent,
 )
 
+from clients.connection import Reach
 from clients.mcp.call import Call
 from clients.mcp.tools import TOOLS
-from clients.operations import Operations
 from clients.told import told
 from septet.contracts.replies import ErrorReply, Reply
 from septet.errors import SeptetError
@@ -32,9 +30,6 @@ message, remedy}}: do what the remedy says. Where it names a `septet` command, t
 A step takes minutes: look again after a while instead of at once."""
 
 _NAME_LENGTH: Final = 200
-
-Reach = Callable[[], AbstractAsyncContextManager[Operations]]
-"""Gives what can be done with work orders, for as long as a block lasts."""
 
 
 def mcp_server(reach: Reach) -> Server[Any]:
