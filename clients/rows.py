@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from temporalio.client import Client
-from temporalio.service import RPCError
+from temporalio.service import RPCError, RPCStatusCode
 
 from clients._closed import task_of_row
 from septet.contracts.names import Stage
@@ -74,6 +74,8 @@ class Rows:
         try:
             await found.fetch_next_page()
         except RPCError as error:
+            if after and error.status is not RPCStatusCode.UNAVAILABLE:
+                raise _no_place(after) from error
             raise ServerNotReachedError(f"The Temporal server refused: {error.message}.") from error
         tasks: dict[str, Task] = {}
         for row in found.current_page or ():
@@ -132,5 +134,9 @@ def _token(after: str) -> bytes:
     try:
         return base64.b64decode(after.encode("ascii"), altchars=b"-_", validate=True)
     except (UnicodeEncodeError, binascii.Error) as error:
-        remedy = "Give what the page before answered as `next`."
-        raise InvalidInputError(f"after: {after[:80]!r} is no place in a list.", remedy=remedy) from error
+        raise _no_place(after) from error
+
+
+def _no_place(after: str) -> InvalidInputError:
+    remedy = "Give what the page before answered as `next`."
+    return InvalidInputError(f"after: {after[:80]!r} is no place in a list.", remedy=remedy)

@@ -52,6 +52,10 @@ class Call(Wire):
             remedy = f"{cls.tool} takes {', '.join(_schema(cls, 'validation')['properties'])}."
             raise InvalidInputError(f"{field}: {first['msg']}.", remedy=remedy) from error
 
+    def from_here(self) -> Self:
+        """Return it as an agent means it that works in the folder of this process."""
+        return self
+
     @classmethod
     def described(cls) -> Tool:
         """Return the tool as an agent is told of it."""

@@ -45,4 +45,6 @@ def _prepared(reach: Reach) -> "Callable[[], StreamableHTTPSessionManager]":
 
     from clients.mcp.server import mcp_server
 
-    return partial(StreamableHTTPSessionManager, mcp_server(reach), json_response=True, stateless=True)
+    return partial(
+        StreamableHTTPSessionManager, mcp_server(reach, beside=False), json_response=True, stateless=True
+    )

@@ -32,8 +32,13 @@ A step takes minutes: look again after a while instead of at once."""
 _NAME_LENGTH: Final = 200
 
 
-def mcp_server(reach: Reach) -> Server[Any]:
-    """Return the server; it reaches work orders when a tool is called, not before."""
+def mcp_server(reach: Reach, *, beside: bool) -> Server[Any]:
+    """Return the server; it reaches work orders when a tool is called, not before.
+
+    Args:
+        reach: Gives the work orders.
+        beside: Whether it was started by its agent, in the folder where that works.
+    """
     calls = {call.tool: call for call in TOOLS}
     tools = [call.described() for call in TOOLS]
 
@@ -48,7 +53,7 @@ def mcp_server(reach: Reach) -> Server[Any]:
         if call is None:
             message = f"There is no tool {asked.name}. The tools are {', '.join(calls)}."
             raise MCPError(INVALID_PARAMS, message)
-        return await _answer(call, _signed(call, asked.arguments or {}, context), reach)
+        return await _answer(call, _signed(call, asked.arguments or {}, context), reach, beside=beside)
 
     return Server(
         "septet",
@@ -68,9 +73,10 @@ def _signed(call: type[Call], arguments: dict[str, Any], context: ServerRequestC
     return {"who": client.client_info.name[:_NAME_LENGTH] if client is not None else "mcp", **arguments}
 
 
-async def _answer(call: type[Call], arguments: dict[str, Any], reach: Reach) -> CallToolResult:
+async def _answer(call: type[Call], arguments: dict[str, Any], reach: Reach, *, beside: bool) -> CallToolResult:
     try:
         asked = call.read(arguments)
+        asked = asked.from_here() if beside else asked
         async with reach() as operations:
             return _result(await asked.answer(operations))
     except (SeptetError, OSError) as error:

@@ -1,6 +1,6 @@
 """The tools, one by one: each docstring is what an agent reads before it chooses one."""
 
-from typing import Annotated, ClassVar, Final, Literal, TypeVar
+from typing import Annotated, ClassVar, Final, Literal, Self, TypeVar
 
 from mcp.types import ToolAnnotations
 from pydantic import Field
@@ -23,6 +23,7 @@ from septet.contracts.replies import (
 from septet.contracts.wire import Wire
 
 Part = TypeVar("Part", bound=Wire)
+_ROWS_AT_ONCE: Final = 50
 _ENTRIES_AT_ONCE: Final = 50
 """An agent's context is small; it can ask for more."""
 
@@ -43,7 +44,25 @@ class _Decision(_OfTask):
     """Why, as the history shows it."""
 
 
-class CreateTask(WorkOrderInput, Call):
+class _Start(WorkOrderInput, Call):
+    """What begins with an issue."""
+
+    hints: ClassVar[ToolAnnotations] = ADDS
+    replies: ClassVar[type[Reply]] = TaskReply
+
+    id: Id | None = None
+    """The new task's id; one is made when absent."""
+
+    def from_here(self) -> Self:
+        """Return it with the whole path of a repository that is on this machine."""
+        return self.model_copy(update={"repository": whole_path(self.repository)})
+
+    async def answer(self, operations: Operations) -> TaskReply:
+        """Start it, or put it on the board: its stage says which."""
+        return await operations.run(_as(WorkOrderInput, self), self.id)
+
+
+class CreateTask(_Start):
     """Put an issue on the board, without starting work on it.
 
     Name the repository, and either `issue` (a number on its forge) or `title` and `description` (its text). A
@@ -53,20 +72,12 @@ class CreateTask(WorkOrderInput, Call):
     """
 
     tool: ClassVar[str] = "create_task"
-    hints: ClassVar[ToolAnnotations] = ADDS
-    replies: ClassVar[type[Reply]] = TaskReply
 
     stage: Literal["collected", "triaged"] = "collected"
     """Where it waits: for a person's word, or for its turn."""
-    id: Id | None = None
-    """The new task's id; one is made when absent."""
-
-    async def answer(self, operations: Operations) -> TaskReply:
-        """Put it there."""
-        return await operations.run(_order(self), self.id)
 
 
-class Run(WorkOrderInput, Call):
+class Run(_Start):
     """Start work on an issue at once: a coding agent plans it, implements it and opens a pull request.
 
     Name the repository, and either `issue` (a number on its forge) or `title` and `description` (its text). It
@@ -76,16 +87,8 @@ class Run(WorkOrderInput, Call):
     """
 
     tool: ClassVar[str] = "run"
-    hints: ClassVar[ToolAnnotations] = ADDS
-    replies: ClassVar[type[Reply]] = TaskReply
 
     stage: SkipJsonSchema[None] = None
-    id: Id | None = None
-    """The new task's id; one is made when absent."""
-
-    async def answer(self, operations: Operations) -> TaskReply:
-        """Start it."""
-        return await operations.run(_order(self), self.id)
 
 
 class TaskDetail(_OfTask):
@@ -104,9 +107,10 @@ class TaskDetail(_OfTask):
 
 
 class Board(Call):
-    """See all tasks by stage (collected, triaged, executing, review, done, blocked), with counts.
+    """See the tasks by stage (collected, triaged, executing, review, done, blocked), with the counts of all.
 
-    Rows have no steps; ask `task_detail` for those of one task.
+    Rows have no steps; ask `task_detail` for those of one task. Where there is more, the answer has `next`: call
+    again with it as `after`.
     """
 
     tool: ClassVar[str] = "board"
@@ -114,10 +118,14 @@ class Board(Call):
 
     project: str | None = None
     """Only the tasks of this project, such as o/r; all when absent."""
+    after: str = ""
+    """The `next` of the page before; the first page when absent."""
+    limit: Annotated[int, Field(ge=1, le=500)] = _ROWS_AT_ONCE
+    """The most tasks to answer."""
 
     async def answer(self, operations: Operations) -> BoardReply:
         """Look."""
-        return await operations.board(self.project)
+        return await operations.board(self.project, after=self.after, limit=self.limit)
 
 
 class Steps(_OfTask):
@@ -248,11 +256,6 @@ class Rescues(Call):
     async def answer(self, operations: Operations) -> RescuesReply:
         """Look."""
         return await operations.rescues(self.id, everything=self.everything)
-
-
-def _order(asked: WorkOrderInput) -> WorkOrderInput:
-    """Return the work order that is asked for; a path is relative to the folder that this server runs in."""
-    return _as(WorkOrderInput, asked).model_copy(update={"repository": whole_path(asked.repository)})
 
 
 def _as(kind: type[Part], asked: Part) -> Part:

@@ -93,7 +93,7 @@ async def test_tools_answer_what_the_commands_print(begin: Begin, served: Septet
             "steps": ({"id": order}, ("steps", order)),
             "logs": ({"id": order, "limit": 1000}, ("logs", order)),
             "rescues": ({"id": order, "everything": True}, ("rescue", "list", order, "--all")),
-            "board": ({"project": project}, ("board", "--project", project)),
+            "board": ({"project": project, "limit": 500}, ("board", "--project", project)),
         }
         assert set(looks) == LOOKS
         for name, (arguments, command) in looks.items():
@@ -113,6 +113,17 @@ async def test_logs_come_in_pages(begin: Begin, done: dict[str, Any]) -> None:
         rest = await tools("logs", id=done["id"], limit=1000, after=first["next"])
         assert first["log_entries"] + rest["log_entries"] == whole
         assert "next" not in rest
+
+
+async def test_board_comes_in_pages(begin: Begin, done: dict[str, Any]) -> None:
+    """A page has no more tasks than are asked for, and the counts are those of the whole board."""
+    async with begin() as tools:
+        page = await tools("board", project=done["project"], limit=1)
+        assert [task["id"] for rows in page["stages"].values() for task in rows]
+        assert sum(map(len, page["stages"].values())) == 1
+        assert sum(page["counts"].values()) == page["summary"]["total"]
+        for nonsense in ("nonsense", "no place"):
+            assert (await tools.refused("board", after=nonsense))["type"] == "InvalidInput"
 
 
 async def test_task_is_run_cancelled_and_gone_on_with(begin: Begin, served: Septet, origin: Origin) -> None:
