@@ -7,7 +7,7 @@ ARGS ?=
 CHAOS := $(if $(RUNS),--runs $(RUNS)) $(if $(SEED),--seed $(SEED)) $(if $(MINUTES),--minutes $(MINUTES))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup ready demo test test-recovery test-long test-api test-agents histories lint types contracts bench chaos chaos-rolling lock container-trial clean
+.PHONY: help setup ready demo test test-recovery test-long test-api test-agents histories pictures lint types contracts bench chaos chaos-rolling lock container-trial clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
@@ -39,6 +39,9 @@ test-agents: ready ## Real agent CLIs from a cache, against a model on loopback;
 
 histories: ready ## Record the histories for tests/replay that are missing
 	@$(BIN)/python scripts/record_histories.py
+
+pictures: ready ## Take the pictures in docs/ again; wants chromium
+	@$(BIN)/python scripts/take_pictures.py
 
 lint: ready ## Style and form of the code, and what no committed file may name
 	@$(BIN)/ruff check .

@@ -1,0 +1,101 @@
+"""Take the pictures of docs/pictures/ again: the board, a work order and Temporal's web UI, in Chromium.
+
+They are of a `septet up` of its own with the sample repository and another one, which end with it.
+"""
+
+import json
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fakes.septet_command import Running, Septet
+    from playwright.sync_api import Page
+
+ROOT = Path(__file__).resolve().parent.parent
+PICTURES = ROOT / "docs" / "pictures"
+WIDTH = 1280
+FAILS = {"steps": {"implement_plan": {"refuse": "The price list and the till disagree on who rounds."}}}
+
+
+def take() -> None:
+    """Set the scene and take all pictures of it."""
+    from fakes.browser import chromium
+    from fakes.septet_command import Septet
+
+    PICTURES.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="shop-") as folder:
+        septet = Septet(Path(folder))
+        with septet.up() as running, chromium() as browser:
+            _set_the_scene(septet)
+            page = browser.new_page(viewport={"width": WIDTH, "height": 620}, base_url=running.api)
+            page.goto(running.ready["page"])
+            _picture(page, "board.png", "/", ".stage-executing .card")
+            page.set_viewport_size({"width": WIDTH, "height": 900})
+            _picture(page, "work-order.png", "/work-orders/wo-discount", ".steps .now")
+            _temporal(page, running)
+
+
+def _set_the_scene(septet: "Septet") -> None:
+    """Leave work orders in every stage: one is under way, and waits for what never comes."""
+    from fakes.repositories import make_origin
+    from fakes.septet_command import until
+
+    from septet.forges.local import LocalForge
+    from septet.sample.sample import make_sample
+
+    env = septet.env
+    shop = make_sample(septet.root / "sample", lambda at, *text: LocalForge(at, env).add_issue(*text).number, env)
+    till = make_origin(septet.root / "till", "till.git")
+    till.push({"README.md": "# till\n", "till.py": "print('total')\n"})
+    at_till = ("--repo", str(till.bare), "--json")
+
+    _done(
+        septet("run", "--repo", shop.origin, "--issue", str(shop.issue), "--id", "wo-discount", "--wait", "--json")
+    )
+    _done(septet("run", *at_till, "--title", "Print the date on receipts", "--id", "wo-date", "--wait"))
+    _done(septet("run", *at_till, "--title", "Send receipts by mail", "--id", "wo-receipt", "--wait"))
+    _done(septet("move", "wo-date", "done", "--json"))
+    septet.scenario("wo-rounding", FAILS)
+    septet("run", *at_till, "--title", "Totals are rounded twice", "--id", "wo-rounding", "--wait")
+    _done(septet("create", *at_till, "--title", "Prices in several currencies", "--id", "wo-currencies"))
+    _done(septet("create", *at_till, "--title", "Sort receipts by day", "--id", "wo-sorted", "--priority", "5"))
+    septet.scenario("wo-discount", {"steps": {"create_commit": {"wait_for": str(septet.root / "never")}}})
+    _done(septet("run", *at_till, "--title", "Print the date on receipts", "--id", "wo-date", "--wait"))
+    _done(septet("move", "wo-date", "done", "--json"))
+    septet.scenario("wo-rounding", FAILS)
+    septet("run", *at_till, "--title", "Totals are rounded twice", "--id", "wo-rounding", "--wait")
+    _done(septet("create", *at_till, "--title", "Prices in several currencies", "--id", "wo-currencies"))
+    _done(septet("create", *at_till, "--title", "Sort receipts by day", "--id", "wo-sorted", "--priority", "5"))
+    septet.scenario("wo-discount", {"steps": {"create_commit": {"wait_for": str(septet.root / "never")}}})
+    _done(septet("run", "--repo", shop.origin, "--issue", str(shop.issue), "--id", "wo-discount", "--json"))
+    until((septet.state / "runs" / "wo-discount" / "6-create_commit-1" / "run.json").exists)
+
+
+def _picture(page: "Page", name: str, path: str, shows: str) -> None:
+    page.goto(path)
+    page.locator(".live.on").wait_for()
+    page.locator(shows).first.wait_for()
+    page.screenshot(path=PICTURES / name, animations="disabled")
+    print(f"docs/pictures/{name}")
+
+
+def _temporal(page: "Page", running: "Running") -> None:
+    page.goto(f"{running.ready['ui']}/namespaces/default/workflows/wo-receipt")
+    page.get_by_text("create_pull_request").first.wait_for()
+    page.get_by_role("heading", name="Timeline").evaluate("heading => heading.scrollIntoView()")
+    page.screenshot(path=PICTURES / "temporal.png", animations="disabled")
+    print("docs/pictures/temporal.png")
+
+
+def _done(ended: object) -> None:
+    """See that a command did what it was asked."""
+    code = getattr(ended, "code", None)
+    if code != 0:
+        sys.exit(json.dumps(str(ended)))
+
+
+if __name__ == "__main__":
+    sys.path[:0] = [str(ROOT / "tests"), str(ROOT)]
+    take()
