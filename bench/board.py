@@ -59,7 +59,7 @@ async def _fill(on: Stage, count: int) -> None:
 
     await asyncio.gather(*map(put, range(count)))
     async with asyncio.timeout(_SEEN_WITHIN_SECONDS):
-        while sum((await Rows(on.client).counts()).values()) < count:  # noqa: ASYNC110 -- the server fills it
+        while sum((await Rows(on.client).counts()).values()) < count:  # noqa: ASYNC110 -- it can only be asked
             await asyncio.sleep(0.2)
 
 

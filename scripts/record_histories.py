@@ -22,6 +22,7 @@ REPLAY = ROOT / "tests" / "replay"
 
 async def record() -> None:
     """Record what is missing, and say what was recorded."""
+    from fakes.board_histories import BOARDS, WATCHES, history_of_board, history_of_watch
     from fakes.histories import TOLD, history_of
     from fakes.janitor_histories import PASSES, history_of_pass
     from temporalio.contrib.pydantic import pydantic_data_converter
@@ -39,6 +40,8 @@ async def record() -> None:
         await register_search_attributes(server.client)
         await _record(REPLAY / "histories", TOLD, partial(history_of, server.client))
         await _record(REPLAY / "janitor", PASSES, partial(history_of_pass, server.client))
+        await _record(REPLAY / "board", BOARDS, partial(history_of_board, server.client))
+        await _record(REPLAY / "pull_request", WATCHES, partial(history_of_watch, server.client))
 
 
 async def _record(root: Path, names: Iterable[str], history_of: HistoryOf) -> None:

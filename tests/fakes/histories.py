@@ -177,7 +177,17 @@ async def _rework(client: Client, handle: Handle) -> None:
     await WorkOrders(client, QUEUE).move(handle.id, call)
 
 
+async def _begin(_client: Client, handle: Handle) -> None:
+    """Say that it is its turn, once it waits for that."""
+    async with asyncio.timeout(_WITHIN_SECONDS):
+        while (await handle.query(WorkOrder.work_order)).stage is not Stage.TRIAGED:  # noqa: ASYNC110 -- it can only be asked
+            await asyncio.sleep(0.02)
+    await handle.signal(WorkOrder.begin)
+
+
 TOLD: Final = {
+    "watched": Told(),
+    "had-its-turn": Told(order={**_ORDER, "stage": "triaged"}, event=_begin),
     "completed": Told(),
     "text": Told(
         order={"repository": "/app", "title": "Totals are wrong", "description": "Ten items.", "priority": 5}

@@ -1,0 +1,128 @@
+"""Boards and watches whose histories are recorded, each with what happens to it."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Any, Final
+
+from fakes.activities import Doubles
+from temporalio import activity
+from temporalio.client import Client, WorkflowFailureError, WorkflowHandle, WorkflowHistory
+from temporalio.worker import Worker
+
+from septet.contracts.board import BoardState, Found, Known, Serves, Waits
+from septet.contracts.decisions import MoveCall
+from septet.contracts.names import Stage, Status
+from septet.contracts.pull_request import PullRequestWatch
+from septet.contracts.task import Task
+from septet.contracts.transitions import Target
+from workflows.board import Board
+from workflows.pull_request import PullRequest
+
+QUEUE: Final = "board-histories"
+_WITHIN_SECONDS: Final = 60.0
+_URL: Final = "file:///origin.git/pull/1"
+_ONE: Final = Serves(host="one", host_limit=1, project_limit=4, seconds=1e9)
+
+Handle = WorkflowHandle[Any, Any]
+Event = Callable[[Handle, Doubles], Awaitable[None]]
+
+
+async def _seats(handle: Handle, _doubles: Doubles) -> None:
+    """Two wait for one seat; nobody of that name is there, so each is forgotten as its turn comes."""
+    await handle.signal(Board.waits, Waits(id="wo-nobody", project="app", score=3, since=1.0))
+    await handle.signal(Board.waits, Waits(id="wo-nobody-else", project="app", score=9, since=2.0))
+    await handle.signal(Board.serves, _ONE)
+    await _until(handle, "**0** wait, **0** of 1")
+    await handle.terminate()
+
+
+async def _gone_on(handle: Handle, _doubles: Doubles) -> None:
+    """A board goes on from its last run: the one with the seat is found closed, as somebody waits."""
+    await _until(handle, "**0** wait, **0** of 1")
+    await handle.terminate()
+
+
+async def _merged(handle: Handle, doubles: Doubles) -> None:
+    await handle.query(PullRequest.work_order)
+    doubles.pull_requests[_URL] = "merged"
+
+
+async def _blocked_and_done(handle: Handle, doubles: Doubles) -> None:
+    doubles.pull_requests[_URL] = "closed"
+    async with asyncio.timeout(_WITHIN_SECONDS):
+        while (await handle.query(PullRequest.work_order)).stage is not Stage.BLOCKED:  # noqa: ASYNC110 -- it can only be asked
+            await asyncio.sleep(0.02)
+    await handle.signal(PullRequest.nudge)
+    async with asyncio.timeout(_WITHIN_SECONDS):
+        while len(doubles.looks) < 2 or (await handle.query(PullRequest.work_order)).stage is not Stage.BLOCKED:  # noqa: ASYNC110 -- as above
+            await asyncio.sleep(0.02)
+    await handle.execute_update(PullRequest.move, MoveCall(to=Target.DONE, who="ann", why="merged by hand"))
+
+
+async def _cancelled(handle: Handle, doubles: Doubles) -> None:
+    async with asyncio.timeout(_WITHIN_SECONDS):
+        while not doubles.looks:  # noqa: ASYNC110 -- it can only be looked at
+            await asyncio.sleep(0.02)
+    await handle.cancel()
+
+
+_STATE: Final = BoardState(
+    waiting=(("wo-waits", "app", 3, 1.0),),
+    holders=(("wo-gone", "app"),),
+    hosts=(("one", 1, 4e9),),
+    project_limit=4,
+)
+BOARDS: Final[dict[str, tuple[tuple[BoardState, ...], Event]]] = {
+    "seats": ((), _seats),
+    "gone-on": ((_STATE,), _gone_on),
+}
+"""By name: what a board begins with, and what happens to it."""
+WATCHES: Final[dict[str, Event]] = {
+    "merged": _merged,
+    "blocked-and-done": _blocked_and_done,
+    "cancelled": _cancelled,
+}
+"""By name: what happens to a watch."""
+
+
+async def history_of_board(client: Client, name: str) -> WorkflowHistory:
+    """Let a board do its work on a real server, and return its history."""
+
+    @activity.defn(name="find_closed")
+    async def find_closed(known: Known) -> list[str]:
+        return list(known.ids)
+
+    @activity.defn(name="find_waiting")
+    async def find_waiting(_known: Known) -> Found:
+        return Found()
+
+    state, event = BOARDS[name]
+    async with Worker(
+        client, task_queue=QUEUE, workflows=[Board], activities=[find_closed, find_waiting], identity="recorder"
+    ):
+        handle = await client.start_workflow(Board.run, args=state, id=f"{name}-board", task_queue=QUEUE)
+        await event(handle, Doubles(QUEUE))
+        return await handle.fetch_history()
+
+
+async def history_of_watch(client: Client, name: str) -> WorkflowHistory:
+    """Let a watch run to its end on a real server, and return its history."""
+    doubles = Doubles(QUEUE)
+    task = Task(id=f"wo-{name}", repository_url="/app", pr_url=_URL, status=Status.COMPLETED, stage=Stage.REVIEW)
+    async with Worker(
+        client, task_queue=QUEUE, workflows=[PullRequest], activities=doubles.activities(), identity="recorder"
+    ):
+        handle = await client.start_workflow(
+            PullRequest.run, PullRequestWatch(task=task, forge="local"), id=f"{task.id}/pr", task_queue=QUEUE
+        )
+        await WATCHES[name](handle, doubles)
+        with suppress(WorkflowFailureError):  # it may be cancelled
+            await asyncio.wait_for(handle.result(), _WITHIN_SECONDS)
+        return await handle.fetch_history()
+
+
+async def _until(handle: Handle, words: str) -> None:
+    async with asyncio.timeout(_WITHIN_SECONDS):
+        while words not in str(await handle.query("__temporal_workflow_metadata")):  # noqa: ASYNC110 -- it can only be asked
+            await asyncio.sleep(0.02)
