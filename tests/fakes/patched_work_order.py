@@ -38,4 +38,5 @@ class PatchedWorkOrder(WorkOrder):
             await self._take(ImplementPlan)
             await self._take(CreateCommit)
             await self._take(CreatePullRequest)
+            await self._have_it_watched()
         return self._story.task
