@@ -34,9 +34,8 @@ class Seat:
 
     async def taken(self, order: WorkOrderInput, task: Task, wanted: Callable[[], bool]) -> bool:
         """Wait for a seat for as long as it is `wanted`; return whether it was taken."""
-        if not await self._others_are_over(order, task, wanted) or not await self._ask(task, wanted):
-            return False
-        await workflow.wait_condition(lambda: self._given or not wanted())
+        if await self._others_are_over(order, task, wanted) and await self._ask(task, wanted):
+            await workflow.wait_condition(lambda: self._given or not wanted())
         if wanted():
             return True
         await self.left()

@@ -200,11 +200,15 @@ class WorkOrder(Asked):
         else:
             self._close(Status.COMPLETED, Stage.REVIEW)
         finally:
-            if self._story.task.is_closed:  # a worker that forgets it throws its coroutine away: that is no end
-                await self._seat.left()
-                while not workflow.all_handlers_finished():
-                    with suppress(asyncio.CancelledError):  # it has closed in its own words already
-                        await workflow.wait_condition(workflow.all_handlers_finished)
+            if self._story.task.is_closed:  # else it leaves a worker's cache, and nothing can be awaited
+                await self._leave()
+
+    async def _leave(self) -> None:
+        """Give the seat back, and let those who asked for something have their answer."""
+        await self._seat.left()
+        while not workflow.all_handlers_finished():
+            with suppress(asyncio.CancelledError):  # it has closed in its own words already
+                await workflow.wait_condition(workflow.all_handlers_finished)
 
     async def _end_cancelled(self, cause: BaseException) -> None:
         """Close as cancelled, once its agent has ended.

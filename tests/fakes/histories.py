@@ -149,6 +149,19 @@ async def _hold_up_and_cancel(_client: Client, handle: Handle) -> None:
         await _move(handle, target)
 
 
+async def _give_it_its_turn(_client: Client, handle: Handle) -> None:
+    """Be the board, which says after a while that it is its turn."""
+    await _until(handle, lambda task: task.stage is Stage.TRIAGED)
+    await handle.signal(WorkOrder.begin)
+
+
+async def _start_before_its_turn(_client: Client, handle: Handle) -> None:
+    """Let it wait for its turn, take that back, and have it begin at once in the end."""
+    await _until(handle, lambda task: task.stage is Stage.COLLECTED)
+    for target in (Target.TRIAGED, Target.COLLECTED, Target.TRIAGED, Target.EXECUTING):
+        await _move(handle, target)
+
+
 async def _reject_and_approve(_client: Client, handle: Handle) -> None:
     """Reject its first plan, and approve the second one."""
     decision = PlanDecision(plan_sha256=PLAN_SHA256, who="ann", feedback="Too long.")
@@ -214,6 +227,8 @@ TOLD: Final = {
     "retried": Told({Step.IMPLEMENT_PLAN: [_refused, _refused, done]}, event=_retry),
     "retried-and-told": Told({Step.IMPLEMENT_PLAN: [_refused, _refused, done]}, event=_retry),
     "collected": Told(order={**_ORDER, "stage": "collected"}, event=_hold_up_and_cancel),
+    "triaged": Told(order={**_ORDER, "stage": "triaged"}, event=_give_it_its_turn),
+    "before-its-turn": Told(order={**_ORDER, "stage": "collected"}, event=_start_before_its_turn),
     "plan-approved": Told(
         {Step.FIND_PLAN_FILE: [done, lambda call: done(call, _OTHER_PLAN)]},
         order={**_ORDER, "approve_plan": True},

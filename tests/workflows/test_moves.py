@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import uuid
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -121,6 +122,22 @@ async def test_a_collected_one_waits_without_activity_until_it_is_moved_on(
             ("septet", "triaged", "executing"),
             ("septet", "executing", "review"),
         ]
+
+
+async def test_a_worker_that_ends_lets_go_of_what_waits(client: Client, doubles: Doubles) -> None:
+    """A work order that leaves a worker's cache awaits nothing there: it goes on where the next worker has it."""
+    async with work_order(client, doubles, stage="triaged") as handle:
+        await until(handle, lambda task: task.stage == "triaged")
+    gc.collect()  # a coroutine that awaits something as it goes is an error of this test
+    await handle.terminate()
+
+
+async def test_a_person_has_one_begin_before_its_turn(client: Client, doubles: Doubles) -> None:
+    """Moved to executing, a triaged work order begins without the board's word."""
+    async with work_order(client, doubles, stage="triaged") as handle:
+        await until(handle, lambda task: task.stage == "triaged")
+        assert (await move(handle, "executing")).status == "running"
+        assert (await result_of(handle)).status == "completed"
 
 
 async def test_a_refused_move_lists_what_is_allowed_and_leaves_no_trace(client: Client, doubles: Doubles) -> None:
