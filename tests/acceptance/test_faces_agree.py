@@ -1,0 +1,224 @@
+"""Every operation through every face: command line, HTTP, an agent's tools and the typed client give one object."""
+
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from fakes.mcp_client import Tools, tools_of
+from fakes.repositories import Origin
+from fakes.septet_command import Septet, until
+
+from clients.operations import Operations, connected
+from septet.contracts.decisions import MoveCall, RetryCall
+from septet.contracts.order import WorkOrderInput
+from septet.contracts.replies import Reply
+from septet.contracts.task import Task
+from septet.contracts.transitions import Target
+from septet.settings import Settings
+
+ORDERS = "/agent-work-orders"
+TEXT = {"title": "Say goodbye too", "description": "The app greets only."}
+OWN = {"created_at", "updated_at", "timestamp", "duration_seconds", "session_id", "plan_sha256", "age_seconds"}
+"""Fields that differ from one work order to the next, and from one moment to the next."""
+Answer = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Faces:
+    """The four ways to ask one `septet up`."""
+
+    cli: Septet
+    http: httpx.Client
+    tools: Tools
+    client: Operations
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One operation, as each face is asked for it; `{id}` is the work order, `{repo}` the repository."""
+
+    cli: tuple[str, ...]
+    http: tuple[str, str, Answer | None]
+    """Method, path and body."""
+    tool: tuple[str, Answer]
+    client: Callable[[Operations, str, str], Awaitable[Reply]]
+    begins: tuple[str, ...] = ()
+    """What is to be there before: the options of `septet create`, or of `run` where they begin so."""
+    until: str = ""
+    """The status to wait for before it is asked."""
+    of: str = ""
+    """The work order that is looked at, where none of its own is made."""
+    http_only: frozenset[str] = field(default=frozenset())
+    """What HTTP says besides."""
+
+
+def _begun(order_id: str, repo: str, **choices: Any) -> tuple[WorkOrderInput, str]:
+    return WorkOrderInput(repository=repo, **TEXT, **choices), order_id
+
+
+CREATE = ("--repo", "{repo}", "--title", TEXT["title"], "--body", TEXT["description"], "--id", "{id}", "--json")
+WAITING = ("create", *CREATE)
+PLANNED = ("run", *CREATE, "--approve-plan")
+HELD = ("create", *CREATE, "--stage", "triaged", "--after", "wo-nobody")
+OPERATIONS = {
+    "create": Operation(
+        cli=WAITING,
+        http=("POST", ORDERS, {"repository_url": "{repo}", **TEXT, "id": "{id}", "stage": "collected"}),
+        tool=("create_task", {"repository": "{repo}", **TEXT, "id": "{id}"}),
+        client=lambda ask, name, repo: ask.run(*_begun(name, repo, stage="collected")),
+    ),
+    "move": Operation(
+        cli=("move", "{id}", "blocked", "--why", "not now", "--json"),
+        http=("POST", f"{ORDERS}/{{id}}/move", {"to": "blocked", "why": "not now"}),
+        tool=("move", {"id": "{id}", "to": "blocked", "why": "not now"}),
+        client=lambda ask, name, _repo: ask.move(name, MoveCall(to=Target.BLOCKED, why="not now")),
+        begins=WAITING,
+    ),
+    "cancel": Operation(
+        cli=("cancel", "{id}", "--json"),
+        http=("POST", f"{ORDERS}/{{id}}/cancel", {}),
+        tool=("cancel", {"id": "{id}"}),
+        client=lambda ask, name, _repo: ask.cancel(name),
+        begins=WAITING,
+    ),
+    "retry": Operation(
+        cli=("retry", "{id}", "--json"),
+        http=("POST", f"{ORDERS}/{{id}}/retry", {}),
+        tool=("retry", {"id": "{id}"}),
+        client=lambda ask, name, _repo: ask.retry(name, RetryCall()),
+        begins=HELD,
+        until="blocked",
+    ),
+    "approve": Operation(
+        cli=("approve", "{id}", "--json"),
+        http=("POST", f"{ORDERS}/{{id}}/approve", {}),
+        tool=("approve", {"id": "{id}"}),
+        client=lambda ask, name, _repo: ask.approve(name),
+        begins=PLANNED,
+        until="waiting",
+    ),
+    "reject": Operation(
+        cli=("reject", "{id}", "--feedback", "shorter", "--json"),
+        http=("POST", f"{ORDERS}/{{id}}/reject", {"feedback": "shorter"}),
+        tool=("reject", {"id": "{id}", "feedback": "shorter"}),
+        client=lambda ask, name, _repo: ask.reject(name, "shorter"),
+        begins=PLANNED,
+        until="waiting",
+    ),
+    "detail": Operation(
+        cli=("show", "{id}", "--json"),
+        http=("GET", f"{ORDERS}/{{id}}/detail", None),
+        tool=("task_detail", {"id": "{id}"}),
+        client=lambda ask, name, _repo: ask.detail(name),
+        of="wo-done",
+    ),
+    "steps": Operation(
+        cli=("steps", "{id}", "--json"),
+        http=("GET", f"{ORDERS}/{{id}}/steps", None),
+        tool=("steps", {"id": "{id}"}),
+        client=lambda ask, name, _repo: ask.steps(name),
+        of="wo-done",
+        http_only=frozenset({"agent_work_order_id"}),
+    ),
+    "logs": Operation(
+        cli=("logs", "{id}", "--json"),
+        http=("GET", f"{ORDERS}/{{id}}/logs", None),
+        tool=("logs", {"id": "{id}", "limit": 1000}),
+        client=lambda ask, name, _repo: ask.logs(name),
+        of="wo-done",
+        http_only=frozenset({"agent_work_order_id", "limit", "offset"}),
+    ),
+    "board": Operation(
+        cli=("board", "--project", "app", "--json"),
+        http=("GET", "/board?project=app", None),
+        tool=("board", {"project": "app", "limit": 500}),
+        client=lambda ask, _name, _repo: ask.board("app"),
+        of="wo-done",
+    ),
+    "rescues": Operation(
+        cli=("rescue", "list", "{id}", "--all", "--json"),
+        http=("GET", f"{ORDERS}/{{id}}/rescues?all=true", None),
+        tool=("rescues", {"id": "{id}", "everything": True}),
+        client=lambda ask, name, _repo: ask.rescues(name, everything=True),
+        of="wo-done",
+    ),
+}
+
+
+@asynccontextmanager
+async def faces_of(served: Septet, log: Path) -> AsyncIterator[Faces]:
+    """Open the four ways for as long as the block lasts."""
+    with served.api as http:
+        async with tools_of(served, log) as tools:
+            yield Faces(served, http, tools, await connected(Settings(state_dir=served.state, environ=served.env)))
+
+
+def filled(template: Any, names: dict[str, str]) -> Any:
+    """Return a call with the work order and the repository that it is about."""
+    return json.loads(json.dumps(template).replace("{id}", names["id"]).replace("{repo}", names["repo"]))
+
+
+def common(value: Any, name: str) -> Any:
+    """Return an answer without what is its own work order's alone."""
+    if isinstance(value, dict):
+        return {key: None if key in OWN else common(part, name) for key, part in value.items()}
+    if isinstance(value, list):
+        return [common(part, name) for part in value]
+    return value.replace(name, "wo-it") if isinstance(value, str) else value
+
+
+def begun(faces: Faces, operation: Operation, names: dict[str, str]) -> None:
+    """Bring a work order to where the operation finds it."""
+    if not operation.begins:
+        return
+    assert faces.cli(*filled(operation.begins, names)).code == 0
+    if operation.until == "blocked":
+        assert faces.cli("move", names["id"], "blocked", "--json").code == 0
+    elif operation.until:
+        until(lambda: faces.cli("show", names["id"], "--json").json["task"]["status"] == operation.until)
+
+
+def over_http(faces: Faces, operation: Operation, names: dict[str, str]) -> Answer:
+    """Ask over HTTP; a work order that is begun is answered as it is, with names of another system beside its own."""
+    method, path, body = filled(operation.http, names)
+    answered = faces.http.request(method, path, json=body)
+    assert answered.is_success, answered.text
+    told: Answer = answered.json()
+    if path == ORDERS:
+        return {"ok": True, "task": {name: told[name] for name in Task.model_fields}}
+    return {name: told[name] for name in told if name not in operation.http_only}
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+async def test_every_face_answers_the_same_object(
+    name: str, served: Septet, done: Answer, origin: Origin, tmp_path: Path
+) -> None:
+    """An operation answers one and the same object, whoever asks and by whichever face."""
+    operation = OPERATIONS[name]
+    async with faces_of(served, tmp_path / "mcp.log") as faces:
+        answers = []
+        for face in ("cl", "ht", "to", "ty"):
+            names = {"id": operation.of or f"wo-{name}-{face}", "repo": str(origin.bare)}
+            begun(faces, operation, names)
+            if face == "cl":
+                told = faces.cli(*filled(operation.cli, names)).json
+            elif face == "ht":
+                told = over_http(faces, operation, names)
+            elif face == "to":
+                tool, arguments = filled(operation.tool, names)
+                told = await faces.tools(tool, **arguments)
+            else:
+                told = (await operation.client(faces.client, names["id"], names["repo"])).model_dump(mode="json")
+            answers.append(common(told, names["id"]))
+            if not operation.of:
+                faces.cli("cancel", names["id"], "--json")
+    assert answers[0]["ok"] is True
+    assert answers[1:] == answers[:1] * 3
+    if not operation.of:
+        assert answers[0]["task"]["id"] == "wo-it"
+    assert done["id"] == "wo-done"
