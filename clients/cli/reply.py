@@ -7,12 +7,10 @@ import sys
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Any, Final, NoReturn, Self
+from typing import TYPE_CHECKING, Any, Final, NoReturn, Self
 
 import typer
 
-from clients.told import told
-from septet.contracts import replies
 from septet.errors import (
     AlreadyRunningError,
     InvalidInputError,
@@ -23,6 +21,9 @@ from septet.errors import (
     UsageError,
     WorkspaceBusyError,
 )
+
+if TYPE_CHECKING:
+    from septet.contracts import replies  # half of the time of `septet --help`, which answers nothing
 
 
 class ExitCode(IntEnum):
@@ -63,7 +64,7 @@ class Reply:
     """Set where programs got their one object before, such as that of `up` when it is ready."""
 
     @classmethod
-    def of(cls, answer: replies.Reply, show: Callable[[], None], failed: SeptetError | None = None) -> Self:
+    def of(cls, answer: "replies.Reply", show: Callable[[], None], failed: SeptetError | None = None) -> Self:
         """Return what every face answers, as a command's answer."""
         return cls(answer.model_dump(mode="json", exclude={"ok"}), show, failed)
 
@@ -77,6 +78,8 @@ def reply(work: Callable[[], Awaitable[Reply]], *, as_json: bool) -> None:
     except BrokenPipeError:
         _end_without_reader()
     except (SeptetError, OSError) as error:
+        from clients.told import told
+
         refused = told(error).error
         code = exit_code_of(error) if isinstance(error, SeptetError) else ExitCode.FAILED
         end_with_error(refused.type, refused.message, refused.remedy, code, as_json=as_json)
@@ -131,6 +134,8 @@ async def _finished(work: Callable[[], Awaitable[Reply]]) -> Reply:
 def _outcome(answer: Reply) -> dict[str, Any]:
     if answer.failed is None:
         return {"ok": True}
+    from clients.told import told
+
     return told(answer.failed).model_dump(mode="json")
 
 
