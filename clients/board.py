@@ -15,7 +15,7 @@ async def board_page(rows: Rows, project: str | None, *, after: str = "", limit:
     Where one page holds everything, its own rows are counted: then rows and numbers are of one moment.
 
     Raises:
-        InvalidInputError: `after` is no word of a page before.
+        NotFoundError: `after` is no word of a page before.
         ServerNotReachedError: The server refused.
     """
     page, counts = await asyncio.gather(rows.page(project, after=after, limit=limit), rows.counts(project))

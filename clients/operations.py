@@ -88,7 +88,7 @@ class Operations:
         """Return a page of the work orders by stage, with the numbers of all; `after` is a page's `next`.
 
         Raises:
-            InvalidInputError: `after` is no such word.
+            NotFoundError: `after` is no such word.
         """
         return await board_page(Rows(self.orders.client), project, after=after, limit=limit)
 

@@ -1,16 +1,15 @@
 """The rows of the board: pages of tasks from memo and search attributes, and their numbers; nobody is queried."""
 
 import asyncio
-import base64
-import binascii
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from temporalio.client import Client
-from temporalio.service import RPCError, RPCStatusCode
+from temporalio.service import RPCError
 
 from clients._closed import task_of_row
+from clients.page_word import page_token, page_word
 from septet.contracts.names import Stage
 from septet.contracts.task import Task
 from septet.errors import InvalidInputError, ServerNotReachedError
@@ -65,24 +64,20 @@ class Rows:
             limit: How many at the most.
 
         Raises:
-            InvalidInputError: `after` is no such word, or the server cannot find the project's name.
+            NotFoundError: `after` is no such word.
+            InvalidInputError: The server cannot find the project's name.
             ServerNotReachedError: The server refused.
         """
-        found = self.client.list_workflows(
-            _of(project, _ROWS), page_size=limit, next_page_token=_token(after) if after else None
-        )
+        found = self.client.list_workflows(_of(project, _ROWS), page_size=limit, next_page_token=page_token(after))
         try:
             await found.fetch_next_page()
         except RPCError as error:
-            if after and error.status is not RPCStatusCode.UNAVAILABLE:
-                raise _no_place(after) from error
             raise ServerNotReachedError(f"The Temporal server refused: {error.message}.") from error
         tasks: dict[str, Task] = {}
         for row in found.current_page or ():
             task = task_of_row(row)
             tasks.setdefault(task.id, task)
-        token = found.next_page_token
-        return Page(tuple(tasks.values()), base64.urlsafe_b64encode(token).decode() if token else None)
+        return Page(tuple(tasks.values()), page_word(found.next_page_token or b""))
 
     async def all(self, project: str | None = None) -> AsyncIterator[Task]:
         """Yield every row, newest first, each task once.
@@ -128,15 +123,3 @@ def _of(project: str | None, query: str) -> str:
             f"project: {project!r} cannot be asked for: {why}.", remedy="Look at the whole board."
         )
     return f'{query} AND SeptetProject="{project}"'
-
-
-def _token(after: str) -> bytes:
-    try:
-        return base64.b64decode(after.encode("ascii"), altchars=b"-_", validate=True)
-    except (UnicodeEncodeError, binascii.Error) as error:
-        raise _no_place(after) from error
-
-
-def _no_place(after: str) -> InvalidInputError:
-    remedy = "Give what the page before answered as `next`."
-    return InvalidInputError(f"after: {after[:80]!r} is no place in a list.", remedy=remedy)

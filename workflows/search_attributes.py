@@ -23,6 +23,8 @@ PULL_REQUEST: Final = SearchAttributeKey.for_keyword("SeptetPullRequest")
 KEYWORDS: Final = (STATUS, STAGE, PROJECT, REPOSITORY, ISSUE, AGENT, PULL_REQUEST)
 ALL: Final = (*KEYWORDS, PRIORITY)
 
+_MOST_BYTES: Final = 2000
+"""Of a value; the server's limit is 2 KiB, its own signs included."""
 MEMO: Final = "task"
 """The memo's key under which the board's row of a task lies."""
 
@@ -32,12 +34,12 @@ def values_of(task: Task) -> list[SearchAttributeUpdate[Any]]:
     return [
         STATUS.value_set(task.status.value),
         STAGE.value_set(task.stage.value),
-        PROJECT.value_set(task.project),
-        REPOSITORY.value_set(task.repository_url),
+        PROJECT.value_set(_cut(task.project)),
+        REPOSITORY.value_set(_cut(task.repository_url)),
         ISSUE.value_set(task.issue_number),
         PRIORITY.value_set(task.priority),
         AGENT.value_set(task.assigned_agent or ""),
-        PULL_REQUEST.value_set(task.pr_url or ""),
+        PULL_REQUEST.value_set(_cut(task.pr_url or "")),
     ]
 
 
@@ -45,3 +47,8 @@ def found_at_start(task: Task) -> TypedSearchAttributes:
     """Return what a workflow is found by as soon as it is started."""
     pairs = ((update.key, update.value) for update in values_of(task))
     return TypedSearchAttributes([SearchAttributePair(key, value) for key, value in pairs])
+
+
+def _cut(value: str) -> str:
+    """Return as much of a value as the server takes: for more it refuses the start, or fails the workflow task."""
+    return value.encode()[:_MOST_BYTES].decode(errors="ignore")

@@ -5,21 +5,22 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from clients.http.asked import Asked
+from clients.http.asked import Asked, Limit
 from clients.http.bodies import OrderId
 from clients.http.problems import problems
+from clients.rows import PAGE
 from septet.contracts.replies import BoardReply, RescuesReply
 
 router = APIRouter(tags=["board"], responses=problems(HTTPStatus.UNPROCESSABLE_ENTITY))
+Project = Annotated[str | None, Query(pattern=r'^[^"\\\x00-\x1f]{1,200}$', description="Only this project.")]
+After = Annotated[str, Query(description="The `next` of the page before.")]
 Everything = Annotated[bool, Query(alias="all", description="The checkpoints too.")]
 
 
-@router.get("/board")
-async def get_board(
-    asked: Asked, project: Annotated[str | None, Query(description="Only this project.")] = None
-) -> BoardReply:
-    """Show the work orders by stage."""
-    return await asked.board(project)
+@router.get("/board", responses=problems(HTTPStatus.NOT_FOUND))
+async def get_board(asked: Asked, project: Project = None, limit: Limit = PAGE, after: After = "") -> BoardReply:
+    """Show a page of the work orders by stage, with the numbers of all of them."""
+    return await asked.board(project, after=after, limit=limit)
 
 
 @router.get("/rescues")

@@ -132,8 +132,19 @@ class PromptBody(Wire):
 
 
 def _strictly(model: type[Body]) -> BeforeValidator:
-    """Read what came as JSON by JSON's rules: strict, but an array may be a tuple, a text an enumeration's."""
-    return BeforeValidator(lambda value: model.model_validate_json(json.dumps(value)))
+    """Read what came by JSON's rules: strict, but an array may be a tuple, a text an enumeration's, and 3.0 is 3."""
+
+    def read(value: object) -> Body:
+        whole = json.loads(json.dumps(value), parse_float=_number)
+        return model.model_validate_json(json.dumps(whole))
+
+    return BeforeValidator(read)
+
+
+def _number(text: str) -> int | float:
+    """Return a number as JSON Schema sees it: what has no fraction is an integer."""
+    number = float(text)
+    return int(number) if number.is_integer() else number
 
 
 NewWorkOrderJson = Annotated[NewWorkOrder, _strictly(NewWorkOrder)]

@@ -14,6 +14,7 @@ import pytest
 from fakes.repositories import Origin
 from fakes.septet_command import Septet, free_port, until
 
+from clients.page.key import page_link
 from septet.contracts.names import Stage
 
 Task = dict[str, Any]
@@ -35,6 +36,12 @@ def problem(answer: httpx.Response, status: int) -> dict[str, Any]:
     assert told["status"] == status
     assert told["remedy"]
     return told
+
+
+def row_of(name: str, board: dict[str, Any]) -> Task | None:
+    """Return a work order's row of the board."""
+    assert set(board) >= {"ok", "project", "stages", "counts", "summary"}
+    return next((row for rows in board["stages"].values() for row in rows if row["id"] == name), None)
 
 
 def events(text: str) -> list[dict[str, str]]:
@@ -170,6 +177,10 @@ def test_what_is_told_is_what_the_command_line_tells(served: Septet, api: httpx.
     shown = api.get(f"{ORDERS}/{name}").json()
     assert {key: shown[key] for key in done} == done
     assert api.get(f"{ORDERS}/{name}/detail").json() == served("show", name, "--json").json
+    rows = [row_of(name, answer) for answer in (api.get("/board").json(), served("board", "--json").json)]
+    assert rows[0] == rows[1] is not None
+    problem(api.get("/board", params={"after": "bm8gc3VjaCBwYWdl"}), 404)
+    problem(api.get("/board", params={"project": 'a"b'}), 422)
     assert api.get(f"{ORDERS}/{name}/steps").json() == {
         **served("steps", name, "--json").json,
         "agent_work_order_id": name,
@@ -265,9 +276,9 @@ def test_a_work_order_without_a_step_has_none_and_a_prompt_to_it_is_refused(
     told = problem(api.post(f"{path}/prompt", json={"prompt_text": "Hurry"}), 409)
     assert f"{path}/retry" in told["remedy"]
     problem(api.post(f"{path}/retry"), 409)
-    cancelled = api.post(f"{path}/cancel").json()
-    assert (cancelled["ok"], cancelled["task"]["status"]) == (True, "cancelled")
-    assert cancelled == {"ok": True, "task": served("show", order, "--json").json["task"]}
+    cancelled = api.post(f"{path}/cancel", json={"why": "not now"}).json()
+    assert (cancelled["ok"], cancelled["task"]["id"]) == (True, order)
+    until(lambda: api.get(path).json()["status"] == "cancelled")  # a slow machine answers before it has ended
     problem(api.post(f"{path}/cancel"), 409)
     gate.touch()
     again = api.post(f"{path}/retry", json={"from_step": "classify_issue"})
@@ -303,6 +314,23 @@ def test_serve_answers_beside_up_with_a_token_of_ones_own(served: Septet, api: h
         assert (taken.code, "--port" in taken.error["remedy"]) == (2, True)
         assert serving.end(signal.SIGTERM) == 0
     assert api.get("/health").status_code == 200
+
+
+def test_page_and_tools_are_behind_the_same_door(served: Septet, api: httpx.Client, done: Task) -> None:
+    """`up` serves the page with its own key and the tools of agents with the token; another host name opens neither."""
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
+    accept = {"Accept": "application/json, text/event-stream"}
+    answer = api.post("/mcp", json=call, headers=accept)
+    assert answer.status_code == 200, answer.text
+    assert "task_detail" in {tool["name"] for tool in answer.json()["result"]["tools"]}
+    problem(api.post("/mcp", json=call, headers={**accept, "Authorization": "Bearer x"}), 401)
+    for path in ("/", f"/work-orders/{done['id']}"):
+        assert api.get(path, headers={"Authorization": ""}).status_code == 401
+        problem(api.get(path, headers={"Host": "evil.example"}), 421)
+    key = page_link("", (served.state / "api-token").read_text(encoding="ascii").strip())
+    with httpx.Client(base_url=api.base_url, trust_env=False, follow_redirects=True) as browser:
+        assert done["id"] in browser.get(key).text
+        assert done["title"] in browser.get(f"/work-orders/{done['id']}").text
 
 
 def test_a_taken_api_port_is_refused_by_up(septet: Septet) -> None:

@@ -13,9 +13,11 @@ from temporalio.client import Client
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.worker import Worker
 
+from workflows.pull_request import PullRequest
 from workflows.work_order import WorkOrder
 
 QUEUE = "septet-fuzzed"
+WORKFLOWS = [WorkOrder, PullRequest]
 SECONDS = int(os.environ.get("SEPTET_API_SECONDS", "40"))
 """For which values are tried: `make test-api` takes longer."""
 
@@ -38,7 +40,7 @@ async def test_nothing_that_is_sent_breaks_what_the_description_says(septet: Sep
         until((septet.state / "runs" / "wo-running" / "5-implement_plan-1" / "run.json").exists)
         client = await Client.connect(up.address, data_converter=pydantic_data_converter)
         doubles = Doubles(QUEUE)
-        async with Worker(client, task_queue=QUEUE, workflows=[WorkOrder], activities=doubles.activities()):
+        async with Worker(client, task_queue=QUEUE, workflows=WORKFLOWS, activities=doubles.activities()):
             port = str(free_port())
             with septet.beside("serve", "--port", port, SEPTET_TASK_QUEUE=QUEUE) as serving:
                 code, told = await fuzzed(septet, serving.api)

@@ -14,7 +14,7 @@ from septet.contracts.names import Stage, Status
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.pull_request import PullRequestWatch
 from septet.contracts.task import Task
-from septet.errors import AlreadyRunningError, InvalidInputError
+from septet.errors import AlreadyRunningError, InvalidInputError, NotFoundError
 from workflows.search_attributes import MEMO, found_at_start
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -129,7 +129,7 @@ async def test_one_that_was_terminated_is_told_as_over(orders: WorkOrders, proje
 @pytest.mark.parametrize("after", ["no place", "ä"])
 async def test_a_place_in_no_list_is_refused(orders: WorkOrders, after: str) -> None:
     """What is no `next` of a page is wrong input, not an error of the server."""
-    with pytest.raises(InvalidInputError, match="no place in a list"):
+    with pytest.raises(NotFoundError, match="No list goes on"):
         await Rows(orders.client).page(after=after)
 
 

@@ -108,10 +108,11 @@ async def test_a_server_ends_the_one_that_a_killed_process_left(state: StateDir)
         assert (await client.get_workflow_handle("wo-1").describe()).id == "wo-1"
 
 
-@pytest.mark.parametrize("option", ["--port", "--ui-port"])
+@pytest.mark.parametrize("option", ["--port", "--ui-port", "--api-port"])
 async def test_a_taken_port_names_the_option(state: StateDir, taken: int, option: str) -> None:
     """A port that somebody has is an error before anything starts; the remedy names the option for another one."""
-    ports = Ports(taken, free_port()) if option == "--port" else Ports(free_port(), taken)
+    options = ("--port", "--ui-port", "--api-port")
+    ports = Ports(*(taken if option == each else free_port() for each in options))
     with pytest.raises(UsageError, match=f"Port {taken} of 127.0.0.1 is taken") as refused:
         async with embedded_server(state, ports, ENV):
             pytest.fail("the server has started")
