@@ -132,7 +132,7 @@ class PromptBody(Wire):
 
 
 def _strictly(model: type[Body]) -> BeforeValidator:
-    """Read what came by JSON's rules: strict, but an array may be a tuple, a text an enumeration's, and 3.0 is 3."""
+    """Read what came by JSON's rules: strict, but an array may be a tuple, a text an enumeration's; 3.0 is 3."""
 
     def read(value: object) -> Body:
         whole = json.loads(json.dumps(value), parse_float=_number)

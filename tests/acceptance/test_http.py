@@ -122,6 +122,16 @@ def test_an_issue_is_named_by_a_number_or_a_text(api: httpx.Client, origin: Orig
         assert answer.json()["github_issue_number"] == "7"
 
 
+def test_a_long_address_and_a_whole_number_are_taken(api: httpx.Client) -> None:
+    """An address may be longer than what the server finds it by; a number without a fraction is an integer, as 9.0."""
+    body = {"repository_url": f"/{2047 * 'x'}", "user_request": "Do it", "stage": "collected"}
+    answer = api.post(ORDERS, json={**body, "timeouts": {"turns": 9.0}})
+    assert answer.status_code == 201, answer.text
+    assert answer.json()["repository_url"] == body["repository_url"]
+    assert answer.json()["stage"] == "collected"
+    problem(api.post(ORDERS, json={**body, "timeouts": {"turns": 9.5}}), 422)
+
+
 def test_what_is_wrong_with_a_body_is_said_by_name(api: httpx.Client) -> None:
     """Unknown sandboxes and fields, loose types, no work or two of them are 422, with the field and never its value."""
     good = {"repository_url": "/app.git", "user_request": "Do it"}
