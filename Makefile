@@ -7,7 +7,7 @@ ARGS ?=
 CHAOS := $(if $(RUNS),--runs $(RUNS)) $(if $(SEED),--seed $(SEED)) $(if $(MINUTES),--minutes $(MINUTES))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup ready demo test test-recovery test-long test-api test-agents histories pictures lint types contracts bench chaos chaos-rolling lock container-trial clean
+.PHONY: help setup ready demo test test-faces test-recovery test-long test-api test-agents histories pictures lint types contracts bench chaos chaos-rolling lock container-trial clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
@@ -22,7 +22,10 @@ demo: ready ## From an issue to a pull request on a sample repository, in second
 	@$(BIN)/septet demo $(ARGS)
 
 test: ready ## All tests, with the branch coverage of septet/
-	@$(BIN)/python -m pytest --numprocesses=auto --maxprocesses=4 --cov=septet --cov-branch --cov-report=term-missing:skip-covered --cov-fail-under=90 -m "not recovery" $(ARGS)
+	@$(BIN)/python -m pytest --numprocesses=auto --maxprocesses=4 --cov=septet --cov-branch --cov-report=term-missing:skip-covered --cov-fail-under=90 -m "not recovery and not faces" $(ARGS)
+
+test-faces: ready ## Commands, HTTP API, tools of agents and page, as people, scripts, agents and browsers meet them
+	@$(BIN)/python -m pytest --numprocesses=auto --maxprocesses=4 -m faces $(ARGS)
 
 test-recovery: ready ## Whole programs, killed, stopped and started again: workers, servers, hosts, runners, disks
 	@$(BIN)/python -m pytest --numprocesses=auto --maxprocesses=4 -m recovery $(ARGS)

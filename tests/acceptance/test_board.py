@@ -1,7 +1,10 @@
 import json
 
+import pytest
 from fakes.repositories import Origin, git
 from fakes.septet_command import Septet, until
+
+pytestmark = pytest.mark.faces
 
 
 def test_one_that_comes_after_another_begins_when_that_is_merged(septet: Septet, origin: Origin) -> None:

@@ -21,6 +21,8 @@ from septet.contracts.task import Task
 from septet.contracts.transitions import Target
 from septet.settings import Settings
 
+pytestmark = pytest.mark.faces
+
 ORDERS = "/agent-work-orders"
 TEXT = {"title": "Say goodbye too", "description": "The app greets only."}
 OWN = {"created_at", "updated_at", "timestamp", "duration_seconds", "session_id", "plan_sha256", "age_seconds"}

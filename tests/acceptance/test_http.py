@@ -17,6 +17,8 @@ from fakes.septet_command import Septet, free_port, until
 from clients.page.key import page_link
 from septet.contracts.names import Stage
 
+pytestmark = pytest.mark.faces
+
 Task = dict[str, Any]
 ORDERS = "/agent-work-orders"
 

@@ -8,10 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
 from fakes.repositories import Origin
 from fakes.septet_command import WITHIN_SECONDS, Septet, free_port
 
 from septet.contracts.names import Step
+
+pytestmark = pytest.mark.faces
 
 COMMANDS = Path(__file__).parents[1] / "data" / "http" / "commands.sh"
 SLEEP = """\

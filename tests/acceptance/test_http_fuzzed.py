@@ -16,6 +16,8 @@ from temporalio.worker import Worker
 from workflows.pull_request import PullRequest
 from workflows.work_order import WorkOrder
 
+pytestmark = pytest.mark.faces
+
 QUEUE = "septet-fuzzed"
 WORKFLOWS = [WorkOrder, PullRequest]
 SECONDS = int(os.environ.get("SEPTET_API_SECONDS", "40"))

@@ -15,6 +15,8 @@ from fakes.septet_command import PROGRAMS, WITHIN_SECONDS, Septet, until
 from jsonschema import Draft202012Validator
 from mcp import MCPError
 
+pytestmark = pytest.mark.faces
+
 DOES = {"create_task", "run", "move", "approve", "reject", "cancel", "retry"}
 LOOKS = {"task_detail", "board", "steps", "logs", "rescues"}
 

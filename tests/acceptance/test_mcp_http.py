@@ -10,6 +10,8 @@ from fakes.septet_command import WITHIN_SECONDS, Septet
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
+pytestmark = pytest.mark.faces
+
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 async def test_tools_are_the_same_over_http(served: Septet, done: dict[str, Any], mode: str) -> None:

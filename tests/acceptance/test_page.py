@@ -14,6 +14,8 @@ from playwright.sync_api import Browser, Page, expect
 from clients.page.key import page_key, page_link
 from septet.contracts.names import Step
 
+pytestmark = pytest.mark.faces
+
 Task = dict[str, Any]
 WITHIN_MS = WITHIN_SECONDS * 1000
 MARKUP = "<script>window.hurt = 1</script><img src=x onerror='window.hurt = 2'> & [x](javascript:window.hurt=3)"

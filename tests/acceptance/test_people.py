@@ -1,8 +1,11 @@
 import json
 from typing import Any
 
+import pytest
 from fakes.repositories import Origin
 from fakes.septet_command import Septet, until
+
+pytestmark = pytest.mark.faces
 
 
 def waits_with_a_plan(served: Septet, order: str, *, other_than: str | None = None) -> dict[str, Any]:

@@ -9,6 +9,8 @@ from fakes.repositories import Origin, make_origin
 from fakes.septet_command import Septet
 from fakes.ssh_server import SshServer, serving_ssh
 
+pytestmark = pytest.mark.faces
+
 HOSTS = "127.0.0.1,forge,stranger,locked-out"
 
 

@@ -17,6 +17,8 @@ from fakes.septet_command import WITHIN_SECONDS, Septet
 
 from clients.cli.main import app
 
+pytestmark = pytest.mark.faces
+
 SEPTET = Path(sys.executable).parent / "septet"
 Task = dict[str, Any]
 
@@ -131,14 +133,14 @@ def test_a_followed_board_shows_what_changes(served: Septet, origin: Origin, don
         assert process.stdout is not None
         first = json.loads(process.stdout.readline())
         assert any(task["id"] == done["id"] for task in first["stages"]["review"])
-        held(served, origin, gate, "wo-later")
+        held(served, origin, gate, "wo-followed-board")
         board = first
-        while not any(task["id"] == "wo-later" for task in board["stages"]["executing"]):
+        while not any(task["id"] == "wo-followed-board" for task in board["stages"]["executing"]):
             board = json.loads(process.stdout.readline())
         process.send_signal(signal.SIGINT)
         assert process.wait(WITHIN_SECONDS) == 130
     gate.touch()
-    assert served.closed("wo-later")["status"] == "completed"
+    assert served.closed("wo-followed-board")["status"] == "completed"
 
 
 def test_the_board_fits_a_terminal(served: Septet, done: Task) -> None:
