@@ -288,6 +288,7 @@ def test_a_work_order_without_a_step_has_none_and_a_prompt_to_it_is_refused(
     told = problem(api.post(f"{path}/prompt", json={"prompt_text": "Hurry"}), 409)
     assert f"{path}/retry" in told["remedy"]
     problem(api.post(f"{path}/retry"), 409)
+    until((served.state / "runs" / order / "1-classify_issue-1" / "run.json").exists)
     cancelled = api.post(f"{path}/cancel", json={"why": "not now"}).json()
     assert (cancelled["ok"], cancelled["task"]["id"]) == (True, order)
     until(lambda: api.get(path).json()["status"] == "cancelled")  # a slow machine answers before it has ended
