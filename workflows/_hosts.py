@@ -24,6 +24,9 @@ from workflows._story import Story
 _RAREST: Final = 10
 """A host that answers is asked ever more rarely, up to so many times the first pause: a history is no log."""
 
+_LATE_CANCEL: Final = "late-cancel"
+"""Before it, a cancel that met the end of an activity was forgotten with it."""
+
 _WAIT: Final = (
     "Start a worker on its state directory: the work order goes on by itself as soon as the host answers."
 )
@@ -65,7 +68,13 @@ class Hosts:
         self._nudged = True
 
     async def carry_out(self, asked: Asked, start: Callable[[Asked], Running]) -> StepResult:
-        """Carry an activity out where the workspace is; when that host is gone, once more on another one."""
+        """Carry an activity out where the workspace is; when that host is gone, once more on another one.
+
+        Raises:
+            asyncio.CancelledError: The work order is to end. What went on when that was said has ended by itself.
+        """
+        if _is_to_end() and workflow.patched(_LATE_CANCEL):
+            raise asyncio.CancelledError
         moves: list[str] = []
         while True:
             asked = placed(asked, self.here)
@@ -167,6 +176,12 @@ class Hosts:
     def _show(self, changed: bool) -> None:
         if changed:
             self._tell()
+
+
+def _is_to_end() -> bool:
+    """Say whether the work was cancelled: that outlasts an activity which was done all the same."""
+    work = asyncio.current_task()
+    return work is not None and work.cancelling() > 0
 
 
 def placed(asked: Asked, workspace: Workspace) -> Asked:

@@ -125,7 +125,7 @@ async def test_board_comes_in_pages(begin: Begin, done: dict[str, Any]) -> None:
         assert sum(map(len, page["stages"].values())) == 1
         assert sum(page["counts"].values()) == page["summary"]["total"]
         for nonsense in ("nonsense", "no place"):
-            assert (await tools.refused("board", after=nonsense))["type"] == "InvalidInput"
+            assert (await tools.refused("board", after=nonsense))["type"] == "NotFound"
 
 
 async def test_task_is_run_cancelled_and_gone_on_with(begin: Begin, served: Septet, origin: Origin) -> None:

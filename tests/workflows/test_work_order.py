@@ -169,6 +169,30 @@ async def test_a_cancelled_step_that_could_not_end_its_agent_has_it_ended(
     assert [rescue.snapshot for rescue in task.rescues] == ["wo/0009-rescue"]
 
 
+async def test_a_step_that_is_done_in_spite_of_a_cancel_is_the_last_one(client: Client, doubles: Doubles) -> None:
+    """A cancel that meets what cannot be ended any more, such as the end of a step, holds all the same."""
+
+    async def done_all_the_same(call: StepCall) -> StepResult:
+        with contextlib.suppress(asyncio.CancelledError):
+            while True:
+                activity.heartbeat()
+                await asyncio.sleep(0.05)
+        return done(call)
+
+    doubles.steps[Step.BUILD_PLAN] = [done_all_the_same]
+    async with work_order(client, doubles, {**ORDER, "timeouts": {"heartbeat_seconds": 1}}) as handle:
+        async with asyncio.timeout(30):
+            while not doubles.calls_of(Step.BUILD_PLAN):  # noqa: ASYNC110 -- it can only be looked at
+                await asyncio.sleep(0.02)
+        await handle.cancel()
+        with pytest.raises(WorkflowFailureError) as ended_as:
+            await asyncio.wait_for(handle.result(), 30)
+        task = await handle.query(WorkOrder.work_order)
+    assert isinstance(ended_as.value.cause, CancelledError)
+    assert (task.status, task.stage) == ("cancelled", "done")
+    assert doubles.names()[-2:] == ["build_plan", "end_work"]
+
+
 @pytest.mark.parametrize(
     ("inputs", "named"),
     [
