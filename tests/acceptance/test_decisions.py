@@ -1,8 +1,11 @@
 import stat
 from pathlib import Path
 
+import pytest
 from fakes.repositories import Origin, git
 from fakes.septet_command import Septet, until
+
+pytestmark = pytest.mark.recovery
 
 SLOW = {"steps": {"implement_plan": [{"delay_seconds": 40, "edits": {"half.txt": "half done\n"}}, {}]}}
 

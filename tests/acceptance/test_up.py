@@ -2,10 +2,13 @@ import json
 import signal
 
 import psutil
+import pytest
 from fakes.repositories import Origin
 from fakes.septet_command import WITHIN_SECONDS, Septet, until
 
 from septet.contracts.names import Step
+
+pytestmark = pytest.mark.recovery
 
 ONCE = [f"{step.number}-{step.value}-1" for step in Step]
 SLOW = {"steps": {"implement_plan": {"delay_seconds": 5}}}

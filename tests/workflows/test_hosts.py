@@ -138,7 +138,7 @@ async def test_a_finalizer_goes_on_from_the_checkpoint_of_the_answer_that_was_no
         async with steps:
             handle = await running(client)
             async with asyncio.timeout(30):
-                while "finalize_json" not in await pending(handle):
+                while "finalize_json" not in await pending(handle):  # noqa: ASYNC110 -- as above
                     await asyncio.sleep(0.02)
         await handle.execute_update(WorkOrder.host_gone, "dead")
         task = await asyncio.wait_for(handle.result(), 60)
