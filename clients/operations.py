@@ -10,6 +10,7 @@ from clients.board import board_page
 from clients.kept_on_disk import snapshots_of
 from clients.once import start_once
 from clients.order_list import list_orders
+from clients.repository_path import with_project
 from clients.rows import PAGE as TASKS_AT_ONCE
 from clients.rows import Rows
 from clients.runs_on_disk import runs_of
@@ -57,6 +58,7 @@ class Operations:
             AlreadyRunningError: The id was used before, or the key with another input.
             InvalidInputError: It is no id.
         """
+        order = with_project(order)
         if key:
             return TaskReply(task=await start_once(self.orders, order, key, order_id))
         return TaskReply(task=await self.orders.start(order, order_id))

@@ -74,6 +74,12 @@ OPERATIONS = {
         tool=("create_task", {"repository": "{repo}", **TEXT, "id": "{id}"}),
         client=lambda ask, name, repo: ask.run(*_begun(name, repo, stage="collected")),
     ),
+    "run": Operation(
+        cli=("run", *CREATE, "--after", "wo-nobody"),
+        http=("POST", ORDERS, {"repository_url": "{repo}", **TEXT, "id": "{id}", "after": ["wo-nobody"]}),
+        tool=("run", {"repository": "{repo}", **TEXT, "id": "{id}", "after": ["wo-nobody"]}),
+        client=lambda ask, name, repo: ask.run(*_begun(name, repo, after=("wo-nobody",))),
+    ),
     "move": Operation(
         cli=("move", "{id}", "blocked", "--why", "not now", "--json"),
         http=("POST", f"{ORDERS}/{{id}}/move", {"to": "blocked", "why": "not now"}),
@@ -136,11 +142,12 @@ OPERATIONS = {
         http_only=frozenset({"agent_work_order_id", "limit", "offset"}),
     ),
     "board": Operation(
-        cli=("board", "--project", "app", "--json"),
-        http=("GET", "/board?project=app", None),
-        tool=("board", {"project": "app", "limit": 500}),
-        client=lambda ask, _name, _repo: ask.board("app"),
-        of="wo-done",
+        cli=("board", "--project", "agreed", "--json"),
+        http=("GET", "/board?project=agreed", None),
+        tool=("board", {"project": "agreed", "limit": 500}),
+        client=lambda ask, _name, _repo: ask.board("agreed"),
+        begins=(*WAITING, "--project", "agreed"),
+        of="wo-on-board",
     ),
     "rescues": Operation(
         cli=("rescue", "list", "{id}", "--all", "--json"),
@@ -204,9 +211,12 @@ async def test_every_face_answers_the_same_object(
     operation = OPERATIONS[name]
     async with faces_of(served, tmp_path / "mcp.log") as faces:
         answers = []
+        if operation.of:
+            begun(faces, operation, {"id": operation.of, "repo": str(origin.bare)})
         for face in ("cl", "ht", "to", "ty"):
             names = {"id": operation.of or f"wo-{name}-{face}", "repo": str(origin.bare)}
-            begun(faces, operation, names)
+            if not operation.of:
+                begun(faces, operation, names)
             if face == "cl":
                 told = faces.cli(*filled(operation.cli, names)).json
             elif face == "ht":
