@@ -7,6 +7,7 @@ from temporalio.client import Client
 from temporalio.service import RPCError
 
 from clients._closed import task_of_row
+from clients.latest import latest
 from clients.page_word import page_token, page_word
 from septet.contracts.names import Status
 from septet.contracts.replies import TasksReply
@@ -25,7 +26,7 @@ _AND_IS: Final[Mapping[Status, str]] = {
 async def list_orders(
     client: Client, status: Status | None = None, *, limit: int = 100, after: str = ""
 ) -> TasksReply:
-    """Return a page of work orders, open ones first.
+    """Return a page of work orders, open ones first, each once.
 
     Args:
         client: Where.
@@ -41,7 +42,7 @@ async def list_orders(
     rows = client.list_workflows(query, page_size=limit, next_page_token=page_token(after))
     try:
         await rows.fetch_next_page()
+        found = tuple(task_of_row(row) for row in await latest(client, rows.current_page or ()))
     except RPCError as error:
         raise ServerNotReachedError(f"The Temporal server refused: {error.message}.") from error
-    found = tuple(task_of_row(row) for row in rows.current_page or ())
     return TasksReply(tasks=found, next=page_word(rows.next_page_token or b""))

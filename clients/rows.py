@@ -9,6 +9,7 @@ from temporalio.client import Client
 from temporalio.service import RPCError
 
 from clients._closed import task_of_row
+from clients.latest import latest
 from clients.page_word import page_token, page_word
 from septet.contracts.names import Stage
 from septet.contracts.task import Task
@@ -71,10 +72,11 @@ class Rows:
         found = self.client.list_workflows(_of(project, _ROWS), page_size=limit, next_page_token=page_token(after))
         try:
             await found.fetch_next_page()
+            rows = await latest(self.client, found.current_page or ())
         except RPCError as error:
             raise ServerNotReachedError(f"The Temporal server refused: {error.message}.") from error
         tasks: dict[str, Task] = {}
-        for row in found.current_page or ():
+        for row in rows:
             task = task_of_row(row)
             tasks.setdefault(task.id, task)
         return Page(tuple(tasks.values()), page_word(found.next_page_token or b""))

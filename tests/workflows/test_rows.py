@@ -6,8 +6,10 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 from temporalio.client import Client
+from temporalio.common import WorkflowIDReusePolicy
 
 from clients.board import board_page
+from clients.order_list import list_orders
 from clients.rows import Rows
 from clients.work_orders import WorkOrders
 from septet.contracts.names import Stage, Status
@@ -90,6 +92,37 @@ async def test_pages_hold_each_task_once(orders: WorkOrders, project: str) -> No
     assert {page.counts[Stage.TRIAGED] for page in (first, second, third)} == {7}
     assert (third.next, first.summary.total) == (None, 7)
     assert [task.id async for task in rows.all(project)] == ids[::-1]
+
+
+async def test_a_run_that_another_one_followed_is_on_no_page(orders: WorkOrders, project: str) -> None:
+    """A work order that was taken up again is listed once, as it is now, however the pages are cut."""
+    name = f"wo-{uuid.uuid4().hex[:8]}"
+    for _ in range(2):
+        await orders.client.start_workflow(
+            "WorkOrder",
+            order(project),
+            id=name,
+            task_queue=orders.task_queue,
+            id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE,
+        )
+        await orders.client.get_workflow_handle(name).terminate()
+
+    async def listed() -> list[str]:
+        found, after = [], ""
+        while True:
+            page = await list_orders(orders.client, Status.CANCELLED, limit=1, after=after)
+            found += [task.id for task in page.tasks if task.id == name]
+            if page.next is None:
+                return found
+            after = page.next
+
+    async def both_are_seen() -> bool:
+        return (
+            await orders.client.count_workflows(f'WorkflowId="{name}" AND ExecutionStatus="Terminated"')
+        ).count == 2
+
+    await until(both_are_seen)
+    assert await listed() == [name]
 
 
 async def test_the_row_of_a_task_is_its_watchs_once_there_is_one(orders: WorkOrders, project: str) -> None:
