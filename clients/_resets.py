@@ -13,6 +13,7 @@ from septet.contracts.names import Step
 from septet.contracts.task import Task
 from septet.errors import RefusedTransitionError
 
+_STEPS: Final = frozenset(Step)
 _NOT_REAPPLIED: Final = (
     ResetReapplyExcludeType.RESET_REAPPLY_EXCLUDE_TYPE_SIGNAL,
     ResetReapplyExcludeType.RESET_REAPPLY_EXCLUDE_TYPE_UPDATE,
@@ -41,25 +42,29 @@ async def reset(  # noqa: PLR0913, PLR0917 -- what a reset is made of
 
 
 async def reset_point(run: WorkflowHandle[Any, Any], task: Task, from_step: Step | None) -> int:
-    """Return the workflow task that scheduled the step, or the first one when no step was reached.
+    """Return the workflow task that scheduled the step, else the last step that was reached, else the first task.
+
+    What was to be taken up and never began, such as the step after a plan that waits, begins after the one before.
 
     Raises:
         RefusedTransitionError: The work order never came to the step.
     """
     wanted = from_step.value if from_step else _step_to_retry(task)
-    first = 0
+    first = last = 0
     async for event in run.fetch_history_events():
         if not first and event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED:
             first = event.event_id
+        if event.event_type != EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
+            continue
         scheduled = event.activity_task_scheduled_event_attributes
-        if event.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED and (
-            scheduled.activity_type.name == wanted
-        ):
+        if scheduled.activity_type.name == wanted:
             return scheduled.workflow_task_completed_event_id
+        if scheduled.activity_type.name in _STEPS:
+            last = scheduled.workflow_task_completed_event_id
     if from_step is not None or not first:
         message = f"{task.id} never came to {wanted}."
         raise RefusedTransitionError(message, remedy=f"See its steps with `septet steps {task.id}`.")
-    return first
+    return last or first
 
 
 def _step_to_retry(task: Task) -> str:

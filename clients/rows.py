@@ -19,7 +19,7 @@ PAGE: Final = 500
 """Rows at a time."""
 
 _ORDERS: Final = 'WorkflowType="WorkOrder"'
-_WATCHES: Final = 'WorkflowType="PullRequest"'
+_WATCHES: Final = 'WorkflowType="PullRequest" AND ExecutionStatus IN ("Running", "Completed")'
 _ROWS: Final = (
     f'(({_ORDERS} AND (SeptetStage IS NULL OR SeptetStage!="review")) OR ({_WATCHES} AND SeptetStage IS NOT NULL))'
 )
@@ -100,7 +100,7 @@ class Rows:
     async def counts(self, project: str | None = None) -> dict[Stage, int]:
         """Return how many tasks each stage has.
 
-        A work order that was reset by hand counts with its run before as well, until the server forgets that one.
+        A work order that was taken up again counts with its run before as well, until the server forgets that one.
 
         Raises:
             ServerNotReachedError: The server refused.

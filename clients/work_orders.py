@@ -249,8 +249,8 @@ class WorkOrders:
         )
         run_id = description.run_id or ""
         event_id = await reset_point(self._handle(task.id, run_id), task, call.from_step)
-        await give_up_watch(self.client, task.id)
         await reset(self.client, task.id, run_id, event_id, signal, said)
+        await give_up_watch(self.client, task.id)
         return await self.task(task.id)
 
     async def _decide(self, workflow_id: str, name: str, decision: MoveCall | PlanDecision | RetryCall) -> Task:

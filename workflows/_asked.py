@@ -93,9 +93,9 @@ class Asked:
             raise refused(f"host {host} does not have the workspace")
 
     @workflow.signal(description="The board says that it is its turn.")
-    def begin(self) -> None:
+    async def begin(self) -> None:
         """Begin, where it still waits for its turn."""
-        self._seat.give()
+        await self._seat.give()
 
     @workflow.signal(
         description="Look again now, where it waits for something that is looked at ever more rarely."

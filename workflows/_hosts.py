@@ -73,7 +73,7 @@ class Hosts:
         Raises:
             asyncio.CancelledError: The work order is to end. What went on when that was said has ended by itself.
         """
-        if _is_to_end() and workflow.patched(_LATE_CANCEL):
+        if is_to_end() and workflow.patched(_LATE_CANCEL):
             raise asyncio.CancelledError
         moves: list[str] = []
         while True:
@@ -178,7 +178,7 @@ class Hosts:
             self._tell()
 
 
-def _is_to_end() -> bool:
+def is_to_end() -> bool:
     """Say whether the work was cancelled: that outlasts an activity which was done all the same."""
     work = asyncio.current_task()
     return work is not None and work.cancelling() > 0

@@ -46,6 +46,7 @@ class Moves:
 
     def check(self, call: MoveCall) -> None:
         """Refuse a move that is not allowed from here; the refusal lists what is."""
+        self._check_begun()
         if self._is_over or self._end is not None:
             raise refused(f"{self._story.task.id} is about to close.", "Look again when it is closed.")
         try:
@@ -66,6 +67,7 @@ class Moves:
                 if self._work is not None:
                     self._work.cancel()
             case _:
+                self._feedback = call.feedback
                 self._story.placed(Stage(call.to.value), call.who, call.why, workflow.now())
                 self._tell()
         if self._end is not None:
@@ -74,6 +76,7 @@ class Moves:
 
     def check_retry(self, call: RetryCall) -> None:
         """Refuse to retry what goes on by itself."""
+        self._check_begun()
         task = self._story.task
         if self._is_over or not (self._is_held_up or self._story.waits_for_host):
             why = f"{task.id} is {task.stage.value} ({task.status.value})."
@@ -85,6 +88,7 @@ class Moves:
 
     def retry(self, call: RetryCall) -> Task:
         """Let what is held up on the board have its turn, or ask a host that is gone once more."""
+        self._feedback = call.feedback
         if self._is_held_up:
             self._story.placed(Stage.TRIAGED, call.who, call.why or "retried", workflow.now())
             self._tell()
@@ -142,6 +146,11 @@ class Moves:
         who = self._end.who or "a person"
         message = f"{who} moved it to blocked: {self._end.why}" if self._end.why else f"{who} moved it to blocked."
         return TaskError(type="Blocked", message=message, remedy=GO_ON)
+
+    def _check_begun(self) -> None:
+        """Refuse what comes before the work order has read its own input: nobody knows yet where it is."""
+        if not self._story.task.id:
+            raise refused("The work order has not begun yet.", "Ask again in a moment.")
 
     @property
     def _is_over(self) -> bool:

@@ -1,11 +1,13 @@
 """The gate after the plan: a person reads it, and approves or rejects it."""
 
+import asyncio
 from collections.abc import Callable
 
 from temporalio import workflow
 
 from septet.contracts.decisions import PlanDecision
 from septet.contracts.task import Task
+from workflows._hosts import is_to_end
 from workflows._refusals import refused
 from workflows._story import Story
 
@@ -21,11 +23,20 @@ class PlanGate:
         self._feedback = ""
 
     async def feedback(self) -> str:
-        """Wait for a decision on the plan; return what a person wants otherwise: nothing when it is approved."""
+        """Wait for a decision on the plan; return what a person wants otherwise: nothing when it is approved.
+
+        Raises:
+            asyncio.CancelledError: The work order is to end.
+        """
+        if is_to_end():
+            raise asyncio.CancelledError
         self._waits, self._feedback = True, ""
         self._story.plan_waits(workflow.now())
         self._tell()
-        await workflow.wait_condition(lambda: not self._waits)
+        try:
+            await workflow.wait_condition(lambda: not self._waits)
+        finally:
+            self._waits = False
         return self._feedback
 
     def check(self, decision: PlanDecision, *, rejects: bool) -> None:

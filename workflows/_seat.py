@@ -41,9 +41,12 @@ class Seat:
         await self.left()
         return False
 
-    def give(self) -> None:
-        """Take the board's word that the seat is this work order's."""
-        self._given = True
+    async def give(self) -> None:
+        """Take the board's word that the seat is this work order's; one that was not asked for is given back."""
+        if self._asked:
+            self._given = True
+        else:
+            await self._tell_board("leaves", workflow.info().workflow_id)
 
     def look_again(self) -> None:
         """Look again now at those that it comes after."""
@@ -94,10 +97,15 @@ class Seat:
         return wanted()
 
     async def _tell_board(self, signal: str, told: Waits | str) -> bool:
-        """Signal the board of this queue; return whether there is one."""
+        """Signal the board of this queue; return whether there is one.
+
+        The wait for a signal swallows a cancel; the wait for a task that sends it does not.
+        """
         board = workflow.get_external_workflow_handle(f"{workflow.info().task_queue}-board")
+        sending = asyncio.create_task(board.signal(signal, told))
         try:
-            await board.signal(signal, told)
+            await workflow.wait_condition(sending.done)
+            await sending
         except FailureError:
             return False
         return True

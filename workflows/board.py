@@ -86,12 +86,16 @@ class Board:
         looks = bool(self._seats.waiting and self._seats.holders)
         try:
             await workflow.wait_condition(
-                lambda: self._news, timeout=self._look_after if looks else None, timeout_summary="is a seat free?"
+                self._has_news, timeout=self._look_after if looks else None, timeout_summary="is a seat free?"
             )
         except TimeoutError:
             self._look_after = min(2 * self._look_after, _RAREST_LOOK)
             for order_id in await self._closed():
                 self._seats.leave(order_id)
+
+    def _has_news(self) -> bool:
+        """Say whether there is something to do; what hosts say makes the history of an idle board grow too."""
+        return self._news or workflow.info().is_continue_as_new_suggested()
 
     async def _closed(self) -> list[str]:
         """Return those with a seat that have ended."""

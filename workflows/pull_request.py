@@ -88,6 +88,8 @@ class PullRequest:
     @move.validator
     def _may_move(self, call: MoveCall) -> None:
         """Refuse what is not allowed from here; the work itself goes on by a reset of the work order."""
+        if not self._task.id:
+            raise refused("The watch has not begun yet.", "Ask again in a moment.")
         try:
             check_move(self._task, call.to)
         except RefusedTransitionError as error:

@@ -205,9 +205,10 @@ class WorkOrder(Asked):
 
     async def _leave(self) -> None:
         """Give the seat back, and let those who asked for something have their answer."""
-        await self._seat.left()
+        with suppress(asyncio.CancelledError):  # it has closed in its own words already
+            await self._seat.left()
         while not workflow.all_handlers_finished():
-            with suppress(asyncio.CancelledError):  # it has closed in its own words already
+            with suppress(asyncio.CancelledError):
                 await workflow.wait_condition(workflow.all_handlers_finished)
 
     async def _end_cancelled(self, cause: BaseException) -> None:

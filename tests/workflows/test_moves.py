@@ -287,11 +287,15 @@ async def refusal_of_a_closed(client: Client, handle: WorkflowHandle[Any, Any], 
 
 
 async def test_a_plan_that_waits_can_be_put_aside(client: Client, doubles: Doubles) -> None:
-    """A work order that waits with its plan can be moved to blocked as one whose agent works."""
+    """A work order that waits with its plan can be moved to blocked, and taken up with the very same plan."""
+    orders = WorkOrders(client, doubles.task_queue)
     async with work_order(client, doubles, approve_plan=True) as handle:
         await until(handle, waits_for_a_decision)
         task = await move(handle, "blocked")
         assert (task.status, task.stage) == ("failed", "blocked")
+        await orders.retry(handle.id)
+        await until(handle, waits_for_a_decision)
+        assert doubles.names().count("build_plan") == 1
 
 
 @pytest.mark.parametrize(("priority", "effort", "key"), [(5, 1, 2), (3, 3, 3), (1, 5, 4)])

@@ -169,6 +169,24 @@ async def test_a_cancelled_step_that_could_not_end_its_agent_has_it_ended(
     assert [rescue.snapshot for rescue in task.rescues] == ["wo/0009-rescue"]
 
 
+async def test_a_cancel_that_comes_before_its_turn_is_heeded_while_the_board_is_asked(
+    client: Client, doubles: Doubles
+) -> None:
+    """Begun and cancelled while no worker was there, a triaged work order closes, and nothing of it is done."""
+    handle = await client.start_workflow(
+        "WorkOrder", {**ORDER, "stage": "triaged"}, id=f"wo-{uuid.uuid4().hex[:8]}", task_queue=doubles.task_queue
+    )
+    await handle.cancel()
+    async with Worker(
+        client, task_queue=doubles.task_queue, workflows=[WorkOrder], activities=doubles.activities()
+    ):
+        with pytest.raises(WorkflowFailureError) as ended_as:
+            await asyncio.wait_for(handle.result(), 30)
+        task = await handle.query(WorkOrder.work_order)
+    assert isinstance(ended_as.value.cause, CancelledError)
+    assert (task.status, task.stage, doubles.names()) == ("cancelled", "done", [])
+
+
 async def test_a_step_that_is_done_in_spite_of_a_cancel_is_the_last_one(client: Client, doubles: Doubles) -> None:
     """A cancel that meets what cannot be ended any more, such as the end of a step, holds all the same."""
 
