@@ -1,9 +1,10 @@
 """What the API is sent."""
 
 import json
+from http import HTTPStatus
 from typing import Annotated, Any, Final, Literal, TypeVar
 
-from fastapi import Path
+from fastapi import HTTPException, Path, Request
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
 
 from septet.contracts.decisions import MoveCall, RetryCall, Said, Sha256, Who
@@ -12,6 +13,7 @@ from septet.contracts.order import TEXT_LIMIT_BYTES, OrderChoices, Repository, W
 from septet.contracts.wire import Wire
 
 Body = TypeVar("Body", bound=Wire)
+_JSON: Final = "application/json"
 _NUMBER: Final = r"^[1-9][0-9]{0,8}$"
 _MOST: Final = 999_999_999
 
@@ -129,6 +131,18 @@ class PromptBody(Wire):
     """Words for an agent."""
 
     prompt_text: _Text
+
+
+async def json_alone(request: Request) -> None:
+    """Refuse a body that does not say that it is JSON: a form of another site's page could send it.
+
+    Raises:
+        HTTPException: 415.
+    """
+    said = request.headers.get("content-type", "")
+    if said.partition(";")[0].strip().lower() != _JSON and await request.body():
+        detail = f"A body is taken with `Content-Type: {_JSON}` alone."
+        raise HTTPException(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, detail)
 
 
 def _strictly(model: type[Body]) -> BeforeValidator:

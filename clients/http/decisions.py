@@ -3,7 +3,7 @@
 from http import HTTPStatus
 from typing import Final
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Depends
 
 from clients.http.asked import Asked
 from clients.http.bodies import (
@@ -16,8 +16,9 @@ from clients.http.bodies import (
     PromptJson,
     RejectJson,
     RetryJson,
+    json_alone,
 )
-from clients.http.problems import Problem, problems
+from clients.http.problems import Problem, problems, problems_of_a_body
 from septet.contracts.names import Status
 from septet.contracts.replies import TaskReply
 from septet.contracts.task import Task
@@ -26,9 +27,10 @@ from septet.errors import RefusedTransitionError
 router = APIRouter(
     prefix="/agent-work-orders/{order_id}",
     tags=["decisions"],
+    dependencies=[Depends(json_alone)],
     responses=problems(HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT, HTTPStatus.UNPROCESSABLE_ENTITY),
 )
-_WITH_BODY: Final = problems(HTTPStatus.BAD_REQUEST, HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
+_WITH_BODY: Final = problems_of_a_body()
 
 
 @router.post("/move", responses=_WITH_BODY)

@@ -36,6 +36,11 @@ _STATUS: Final[Mapping[type[SeptetError], HTTPStatus]] = {
     WorkspaceBusyError: HTTPStatus.CONFLICT,
     AlreadyRunningError: HTTPStatus.CONFLICT,
 }
+_OF_A_BODY: Final = (
+    HTTPStatus.BAD_REQUEST,
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+    HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
+)
 _NAMES_SHOWN: Final = 10
 _LOOK_AT_OPENAPI: Final = "See GET /openapi.json for what there is and what it takes."
 _log = structlog.get_logger()
@@ -62,6 +67,11 @@ def problems(*statuses: HTTPStatus) -> dict[int | str, dict[str, Any]]:
         int(status): {"description": status.phrase, "content": {MEDIA_TYPE: {"schema": schema}}}
         for status in statuses
     }
+
+
+def problems_of_a_body() -> dict[int | str, dict[str, Any]]:
+    """Return OpenAPI's description of what every path answers that takes a body."""
+    return problems(*_OF_A_BODY)
 
 
 def problem(  # noqa: PLR0913 -- the fields of a problem, and the headers that belong to it

@@ -4,7 +4,7 @@ import asyncio
 from http import HTTPStatus
 from typing import Annotated
 
-from fastapi import APIRouter, Header, Query, Request, Response
+from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from pydantic import BaseModel, Field
 
 from clients.commits_on_disk import Committed, committed
@@ -17,8 +17,8 @@ from clients.http.answers import (
     git_progress,
 )
 from clients.http.asked import MOST_AT_ONCE, Asked, Limit
-from clients.http.bodies import NewWorkOrderJson, OrderId
-from clients.http.problems import problems
+from clients.http.bodies import NewWorkOrderJson, OrderId, json_alone
+from clients.http.problems import problems, problems_of_a_body
 from clients.operations import ENTRIES_AT_ONCE, Operations
 from septet.contracts.names import Status
 from septet.contracts.replies import DetailReply
@@ -54,8 +54,10 @@ _LOCATION = {"Location": {"description": "The work order's path.", "schema": {"t
 @router.post(
     "",
     status_code=HTTPStatus.CREATED,
+    dependencies=[Depends(json_alone)],
     responses={
-        **problems(HTTPStatus.BAD_REQUEST, HTTPStatus.CONFLICT, HTTPStatus.REQUEST_ENTITY_TOO_LARGE),
+        **problems_of_a_body(),
+        **problems(HTTPStatus.CONFLICT),
         HTTPStatus.CREATED: {"headers": _LOCATION},
     },
 )

@@ -1,0 +1,36 @@
+"""What the HTTP API lets in, and what it makes of what it is sent."""
+
+from pathlib import Path
+
+import httpx
+import pytest
+from fakes.unreached import unreached
+
+from clients.http.app import api_of
+
+ORDERS = "/agent-work-orders"
+POSTS = (ORDERS, *(f"{ORDERS}/wo-1/{name}" for name in ("move", "approve", "reject", "cancel", "retry", "prompt")))
+OWN = "http://127.0.0.1:8888"
+
+
+async def api(state: Path) -> httpx.AsyncClient:
+    """Return a client of the API in this process, without a token and without a Temporal server."""
+    app = api_of(await unreached(state), None)
+    transport = httpx.ASGITransport(app, raise_app_exceptions=False)
+    return httpx.AsyncClient(transport=transport, base_url=OWN)
+
+
+@pytest.mark.parametrize("path", POSTS)
+async def test_a_body_that_does_not_say_that_it_is_json_is_refused(path: str, tmp_path: Path) -> None:
+    """A text, a form and bytes without a type are 415 and not read, whatever they hold; OpenAPI says so."""
+    async with await api(tmp_path) as client:
+        for said in ("text/plain", "application/x-www-form-urlencoded", ""):
+            answer = await client.post(path, content=b"{}", headers={"Content-Type": said} if said else {})
+            assert answer.status_code == 415, answer.text
+            assert answer.json()["type"] == "urn:septet:error:UnsupportedMediaType"
+        described = (await client.get("/openapi.json")).json()["paths"]
+        assert "415" in described[path.replace("wo-1", "{order_id}")]["post"]["responses"]
+        answer = await client.post(
+            path, content=b"[]", headers={"Content-Type": "Application/JSON; charset=utf-8"}
+        )
+        assert answer.status_code == 422, answer.text
