@@ -7,6 +7,7 @@ from typing import Final
 
 from fastapi.responses import JSONResponse
 from starlette.datastructures import Headers
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from clients.http.problems import problem
@@ -34,7 +35,10 @@ class Guard:
             await self.app(scope, receive, send)
             return
         headers = Headers(scope=scope)
-        body = await _body(headers, receive)
+        try:
+            body = await _body(headers, receive)
+        except ClientDisconnect:
+            return
         refused = self._refusal(scope["path"], headers)
         if refused is not None:
             await refused(scope, receive, send)
@@ -78,16 +82,21 @@ async def _body(headers: Headers, receive: Receive) -> bytes | None:
     """Read the body, and return `None` for one that is too large, whatever its length was said to be.
 
     Somewhat more is read and dropped: who is still writing would not read the refusal.
+
+    Raises:
+        ClientDisconnect: The caller is gone before the whole body has come.
     """
     if "content-length" not in headers and "transfer-encoding" not in headers:
         return b""
     body, size, more = b"", 0, True
     while more and size < _DROPPED_BYTES:
         message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
         chunk: bytes = message.get("body", b"")
         size += len(chunk)
         body += chunk if size <= BODY_LIMIT_BYTES else b""
-        more = message["type"] == "http.request" and message.get("more_body", False)
+        more = message.get("more_body", False)
     return body if size <= BODY_LIMIT_BYTES else None
 
 

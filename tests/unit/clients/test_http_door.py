@@ -5,7 +5,9 @@ from pathlib import Path
 import httpx
 import pytest
 from fakes.unreached import unreached
+from starlette.types import Message, Receive, Scope, Send
 
+from clients.http.access import Guard
 from clients.http.app import api_of
 
 ORDERS = "/agent-work-orders"
@@ -34,3 +36,28 @@ async def test_a_body_that_does_not_say_that_it_is_json_is_refused(path: str, tm
             path, content=b"[]", headers={"Content-Type": "Application/JSON; charset=utf-8"}
         )
         assert answer.status_code == 422, answer.text
+
+
+async def test_a_body_whose_sender_goes_away_is_not_acted_on() -> None:
+    """A connection that ends within the body reaches no route: half a word is not taken for the whole one."""
+    reached: list[str] = []
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        del receive, send
+        reached.append(scope["path"])
+
+    coming: list[Message] = [
+        {"type": "http.disconnect"},
+        {"type": "http.request", "body": b"", "more_body": True},
+    ]
+
+    async def receive() -> Message:
+        return coming.pop()
+
+    async def send(message: Message) -> None:
+        raise AssertionError(message)
+
+    headers = [(b"host", b"localhost"), (b"content-length", b"80"), (b"content-type", b"application/json")]
+    scope = {"type": "http", "method": "POST", "path": f"{ORDERS}/wo-1/approve", "headers": headers}
+    await Guard(app, None)(scope, receive, send)
+    assert (reached, coming) == ([], [])
