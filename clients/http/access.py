@@ -18,6 +18,7 @@ BODY_LIMIT_BYTES: Final = 256 * 1024
 _DROPPED_BYTES: Final = 16 * BODY_LIMIT_BYTES
 OPEN_PATHS: Final = frozenset({"/health", "/openapi.json"})
 """What tells nothing of any work order."""
+_CHANGES_NOTHING: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _OWN_NAMES: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
 
 
@@ -39,7 +40,7 @@ class Guard:
             body = await _body(headers, receive)
         except ClientDisconnect:
             return
-        refused = self._refusal(scope["path"], headers)
+        refused = self._refusal(scope["method"], scope["path"], headers)
         if refused is not None:
             await refused(scope, receive, send)
         elif body is None:
@@ -47,11 +48,17 @@ class Guard:
         else:
             await self.app(scope, _given(body, receive), send)
 
-    def _refusal(self, path: str, headers: Headers) -> JSONResponse | None:
-        """Refuse a name that is not this machine's (a page of another site may have bound its own to it)."""
+    def _refusal(self, method: str, path: str, headers: Headers) -> JSONResponse | None:
+        """Refuse a name that is not this machine's (a page of another site may have bound its own to it).
+
+        A page of another site may send what it cannot read the answer of, without a token where none is wanted.
+        """
         if _name(headers.get("host", "")) not in _OWN_NAMES:
             detail, remedy = "The Host header names another host.", "Call it http://127.0.0.1 or http://localhost."
             return problem(HTTPStatus.MISDIRECTED_REQUEST, "MisdirectedRequest", detail, remedy)
+        if method not in _CHANGES_NOTHING and _from_another_site(headers):
+            detail, remedy = "A page of another site sent this.", "Send it from this machine, not from a page."
+            return problem(HTTPStatus.FORBIDDEN, "Forbidden", detail, remedy)
         if (
             self.token is None
             or path in OPEN_PATHS
@@ -70,6 +77,13 @@ class Guard:
         scheme, _, given = authorization.partition(" ")
         same = secrets.compare_digest(given.strip().encode(), (self.token or "").encode())
         return scheme.lower() == "bearer" and same
+
+
+def _from_another_site(headers: Headers) -> bool:
+    """Return whether a browser says so: a sandboxed page has the origin `null`, programs have none."""
+    origin = headers.get("origin")
+    foreign = origin is not None and _name(origin.partition("://")[2]) not in _OWN_NAMES
+    return foreign or headers.get("sec-fetch-site", "").lower() == "cross-site"
 
 
 def _name(host: str) -> str:

@@ -38,6 +38,7 @@ _STATUS: Final[Mapping[type[SeptetError], HTTPStatus]] = {
 }
 _OF_A_BODY: Final = (
     HTTPStatus.BAD_REQUEST,
+    HTTPStatus.FORBIDDEN,
     HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
     HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
 )

@@ -61,3 +61,28 @@ async def test_a_body_whose_sender_goes_away_is_not_acted_on() -> None:
     scope = {"type": "http", "method": "POST", "path": f"{ORDERS}/wo-1/approve", "headers": headers}
     await Guard(app, None)(scope, receive, send)
     assert (reached, coming) == ([], [])
+
+
+@pytest.mark.parametrize("path", POSTS)
+async def test_a_page_of_another_site_decides_nothing(path: str, tmp_path: Path) -> None:
+    """Where no token is wanted, a POST that a browser sends from elsewhere is 403; from this machine it goes on."""
+    async with await api(tmp_path) as client:
+        for headers in (
+            {"Origin": "https://evil.example"},
+            {"Origin": "http://localhost.evil.example:8888"},
+            {"Origin": "http://127.0.0.1@evil.example"},
+            {"Origin": "null"},
+            {"Sec-Fetch-Site": "cross-site"},
+            {"Origin": OWN, "Sec-Fetch-Site": "cross-site"},
+        ):
+            answer = await client.post(path, headers=headers)
+            assert answer.status_code == 403, answer.text
+            assert answer.json()["type"] == "urn:septet:error:Forbidden"
+            assert (await client.get("/openapi.json", headers=headers)).status_code == 200
+        for origin in (OWN, "http://localhost:8888", "http://[::1]:8888"):
+            answer = await client.post(
+                path, content=b"[]", headers={"Origin": origin, "Sec-Fetch-Site": "same-origin"}
+            )
+            assert answer.status_code == 415, answer.text
+        described = (await client.get("/openapi.json")).json()["paths"]
+        assert "403" in described[path.replace("wo-1", "{order_id}")]["post"]["responses"]
