@@ -1,16 +1,21 @@
 """The one place, beside the agents' supervisor, where processes are started: argv, never a shell."""
 
 import os
+import selectors
 import signal
 import subprocess
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from septet.errors import HaltedError
+
+_CHUNK_BYTES: Final = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +28,8 @@ class Completed:
     stdout: bytes
     stderr: bytes
     timed_out: bool = False
+    cut: bool = False
+    """Whether it was killed because it had printed as much as was asked for."""
 
 
 class Halt:
@@ -85,6 +92,7 @@ def run(  # noqa: PLR0913 -- each is a fact of the process, all by name
     stdin: bytes = b"",
     timeout_seconds: float = 120.0,
     pass_fds: Sequence[int] = (),
+    limit_bytes: int | None = None,
 ) -> Completed:
     """Run `argv` to its end in a session of its own and return what it printed.
 
@@ -95,6 +103,8 @@ def run(  # noqa: PLR0913 -- each is a fact of the process, all by name
         stdin: What it reads.
         timeout_seconds: After that its whole process group is killed and `timed_out` is set.
         pass_fds: Descriptors that stay open in it.
+        limit_bytes: With that much on stdout its whole process group is killed and `cut` is set; for one without
+            `stdin`.
 
     Raises:
         OSError: The program could not be started.
@@ -113,10 +123,13 @@ def run(  # noqa: PLR0913 -- each is a fact of the process, all by name
         start_new_session=True,
         pass_fds=pass_fds,
     )
-    timed_out = False
+    timed_out = cut = False
     with halt.reaching(process.pid) if halt is not None else nullcontext():
         try:
-            stdout, stderr = process.communicate(stdin or None, timeout=timeout_seconds)
+            if limit_bytes is None:
+                stdout, stderr = process.communicate(stdin or None, timeout=timeout_seconds)
+            else:
+                stdout, stderr, cut = _head(process, limit_bytes, timeout_seconds)
         except subprocess.TimeoutExpired:
             timed_out = True
             kill_group(process.pid)
@@ -125,7 +138,35 @@ def run(  # noqa: PLR0913 -- each is a fact of the process, all by name
             kill_group(process.pid)
             process.wait()
             raise
-    return Completed(tuple(argv), process.returncode, stdout, stderr, timed_out)
+    return Completed(tuple(argv), process.returncode, stdout, stderr, timed_out, cut)
+
+
+def _head(process: subprocess.Popen[bytes], limit_bytes: int, timeout_seconds: float) -> tuple[bytes, bytes, bool]:
+    """Return the first `limit_bytes` of stdout, what is on stderr, and whether the process was killed for it.
+
+    Raises:
+        TimeoutExpired: It runs on.
+    """
+    deadline = time.monotonic() + timeout_seconds
+    printed = {pipe: bytearray() for pipe in (process.stdout, process.stderr) if pipe is not None}
+    stdout, stderr = printed.values()
+    with selectors.DefaultSelector() as reading:
+        for pipe, content in printed.items():
+            reading.register(pipe, selectors.EVENT_READ, content)
+        while reading.get_map() and len(stdout) < limit_bytes:
+            if (left := deadline - time.monotonic()) <= 0:
+                raise subprocess.TimeoutExpired(process.args, timeout_seconds)
+            for key, _ in reading.select(left):
+                chunk = os.read(key.fd, _CHUNK_BYTES)
+                key.data.extend(chunk)
+                if not chunk:
+                    reading.unregister(key.fileobj)
+    if cut := len(stdout) >= limit_bytes:
+        kill_group(process.pid)
+    process.wait(max(0.0, deadline - time.monotonic()) if not cut else None)
+    for pipe in printed:
+        pipe.close()
+    return bytes(stdout[:limit_bytes]), bytes(stderr), cut
 
 
 def start_detached(

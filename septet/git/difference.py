@@ -29,6 +29,8 @@ _DIFF: Final = (
     "--no-color",
     "--no-ext-diff",
     "--no-textconv",
+    "--src-prefix=a/",
+    "--dst-prefix=b/",
     "--ignore-submodules=all",
 )
 
@@ -67,20 +69,18 @@ def difference(place: Place, *, limit_bytes: int) -> Difference:
     """
     refuse_links(place.worktree / ".git")
     with tempfile.TemporaryDirectory(prefix="septet-look-") as folder:
-        index, shown = Path(folder) / "index", Path(folder) / "diff"
+        index = Path(folder) / "index"
         shutil.copy2(view_folder(place) / "index", index)
         git = Git(view_folder(place), place.worktree, place.env, index=index)
         all_listed = _take_up_untracked(git)
-        git.run(
+        content = git.run(
             *_DIFF,
-            f"--output={shown}",
             place.base_sha,
             "--",
             timeout_seconds=_LOOK_SECONDS,
+            limit_bytes=_COUNTS_BYTES + limit_bytes + 1,
             core__bigFileThreshold=_BINARY_FROM,
         )
-        with shown.open("rb") as file:
-            content = file.read(_COUNTS_BYTES + limit_bytes + 1)
     return _read(content, limit_bytes, all_listed=all_listed)
 
 

@@ -48,6 +48,7 @@ class Git:
         stdin: bytes = b"",
         ok: tuple[int, ...] = (0,),
         timeout_seconds: float = _DEFAULT_TIMEOUT_SECONDS,
+        limit_bytes: int | None = None,
         **config: str,
     ) -> bytes:
         """Run `git args…` and return what it printed on stdout.
@@ -57,16 +58,19 @@ class Git:
             stdin: What git reads.
             ok: Exit codes that are no error.
             timeout_seconds: After that git is killed.
+            limit_bytes: With that much on stdout git is killed too, which is no error.
             config: More settings, `core__autocrlf="false"` for `core.autocrlf`.
 
         Raises:
             GitError: git could not be started, took too long, or ended with another exit code.
         """
-        completed = self.completed(*args, stdin=stdin, timeout_seconds=timeout_seconds, **config)
+        completed = self.completed(
+            *args, stdin=stdin, timeout_seconds=timeout_seconds, limit_bytes=limit_bytes, **config
+        )
         if completed.timed_out:
             message = f"git {args[0]} in {self.git_dir} took longer than {timeout_seconds:.0f} s."
             raise GitError(message, remedy="See whether the disk or the remote hangs, then `septet retry`.")
-        if completed.exit_code not in ok:
+        if completed.exit_code not in ok and not completed.cut:
             shown = completed.stderr[-_STDERR_SHOWN:].decode(errors="replace").strip()
             message = f"git {args[0]} in {self.git_dir} ended with {completed.exit_code}: {shown}"
             raise GitError(message)
@@ -77,6 +81,7 @@ class Git:
         *args: str,
         stdin: bytes = b"",
         timeout_seconds: float = _DEFAULT_TIMEOUT_SECONDS,
+        limit_bytes: int | None = None,
         **config: str,
     ) -> processes.Completed:
         """Run `git args…` and return how it ended, whatever the exit code.
@@ -91,6 +96,7 @@ class Git:
                 cwd=self.work_tree if self.work_tree is not None else self.git_dir.parent,
                 stdin=stdin,
                 timeout_seconds=timeout_seconds,
+                limit_bytes=limit_bytes,
             )
         except OSError as error:
             message = f"git could not be started in {error.filename or self.git_dir}: {error.strerror}."

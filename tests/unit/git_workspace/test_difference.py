@@ -1,5 +1,7 @@
 import os
+import resource
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -50,6 +52,29 @@ def test_a_long_patch_is_cut_and_said_to_be(place: Place) -> None:
     found = difference(place, limit_bytes=1000)
     assert (len(found.patch), found.whole) == (1000, False)
     assert found.files == (FileCount("long.txt", 20_000, 0),)
+
+
+def test_a_look_costs_what_is_shown_of_it(place: Place) -> None:
+    """Of many large files git does not print all: a look reads no more, and leaves no more on a disk."""
+    line = "x" * 1000 + "\n"
+    for number in range(30):
+        (place.worktree / f"{number}.txt").write_text(line * 1000)
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    found = difference(place, limit_bytes=1000)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert (len(found.files), len(found.patch), found.whole) == (30, 1000, False)
+    assert after.ru_oublock - before.ru_oublock < 10_000
+
+
+@pytest.mark.parametrize("setting", ["mnemonicPrefix", "noprefix"])
+def test_a_users_prefixes_do_not_count(place: Place, tmp_path: Path, setting: str) -> None:
+    """A person's own git settings change nothing about the names in the patch."""
+    settings = tmp_path / "gitconfig"
+    settings.write_text(f"[diff]\n\t{setting} = true\n")
+    (place.worktree / "README.md").write_text("changed\n")
+    theirs = replace(place, env={**place.env, "GIT_CONFIG_GLOBAL": str(settings)})
+    found = difference(theirs, limit_bytes=LIMIT)
+    assert found.patch.startswith("diff --git a/README.md b/README.md\n")
 
 
 def test_looking_writes_nothing(place: Place) -> None:

@@ -53,6 +53,24 @@ def test_a_time_limit_kills_the_whole_group(tmp_path: Path) -> None:
     assert not _lives(int((tmp_path / "child").read_text()))
 
 
+def test_a_process_that_prints_too_much_is_ended() -> None:
+    """With as much on stdout as was asked for the whole group is killed, and that much is returned."""
+    done = processes.run(["sh", "-c", "yes & yes"], env=ENV, limit_bytes=1000)
+    assert (len(done.stdout), done.cut, done.timed_out, done.exit_code) == (1000, True, False, -signal.SIGKILL)
+
+
+def test_a_process_within_its_limit_ends_by_itself() -> None:
+    """Less than the limit is returned whole, with stderr and the exit code."""
+    done = processes.run(["sh", "-c", "echo out; echo err >&2; exit 3"], env=ENV, limit_bytes=1000)
+    assert (done.stdout, done.stderr, done.exit_code, done.cut) == (b"out\n", b"err\n", 3, False)
+
+
+def test_a_process_with_a_limit_has_its_time_too() -> None:
+    """One that prints less and does not end is killed when its time is over."""
+    done = processes.run(["sleep", "600"], env=ENV, limit_bytes=1000, timeout_seconds=0.3)
+    assert (done.timed_out, done.cut) == (True, False)
+
+
 def test_a_program_that_is_not_there_says_so() -> None:
     """A program that cannot be started is an error of the machine."""
     with pytest.raises(FileNotFoundError):
