@@ -2,8 +2,9 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from clients.operations import Operations
@@ -41,28 +42,52 @@ async def _changed_boards(operations: Operations, project: str | None) -> AsyncG
         board = await operations.board(project)
         if board != told:
             told = board
-            yield _event("put", {"id": "board", "html": text_of("_board.html", board=board)})
+            html = await asyncio.to_thread(text_of, "_board.html", board=board)
+            yield _event("put", {"id": "board", "html": html})
         await asyncio.sleep(max(_BOARD_SECONDS, _BOARD_SHARE * (loop.time() - began)))
 
 
 async def _changed_pieces(operations: Operations, order_id: str, ui: object) -> AsyncGenerator[bytes, None]:
-    shown: dict[str, str] = {}
+    pieces = Pieces(ui)
     detail: DetailReply | None = None
     kind = "put"
     async for look in operations.watch(order_id).looks():
         if detail is None or _facts(look) != _facts(detail):
             detail = await operations.detail(order_id)
-        pieces = {name: text_of(f"_{name}.html", look=look) for name in OF_A_LOOK}
-        pieces["record"] = text_of("_record.html", detail=detail, ui=ui)
-        for name, html in pieces.items():
-            if shown.get(name) != html:
-                yield _event("put", {"id": name, "html": html})
-        shown = pieces
+        for name, html in (await asyncio.to_thread(pieces.changed, look, detail)).items():
+            yield _event("put", {"id": name, "html": html})
         if look.log_entries or kind == "put":
-            html = text_of("_entries.html", entries=look.log_entries)
+            html = await asyncio.to_thread(text_of, "_entries.html", entries=look.log_entries)
             yield _event(kind, {"id": "transcript", "html": html})
             kind = "add"
     yield _event("over", {})
+
+
+@dataclass(slots=True)
+class Pieces:
+    """The pieces of a work order's page, as one reader has them."""
+
+    ui: object
+    _made_of: Mapping[str, tuple[object, object]] = field(default_factory=dict)
+    _shown: dict[str, str] = field(default_factory=dict)
+
+    def changed(self, look: WatchReply, detail: DetailReply) -> dict[str, str]:
+        """Return the pieces that differ from those before.
+
+        A long plan or patch takes long: no event loop waits for it, and it is rendered when it has changed.
+        """
+        path = look.plan.path if look.plan is not None else None
+        made_of = {"plan": (look.plan, look.task.plan_path), "diff": (look.diff, path)}
+        told = {}
+        for name in (*OF_A_LOOK, "record"):
+            if name in made_of and self._made_of.get(name) == made_of[name]:
+                continue
+            html = text_of(f"_{name}.html", look=look, detail=detail, ui=self.ui)
+            if self._shown.get(name) != html:
+                told[name] = html
+        self._made_of = made_of
+        self._shown |= told
+        return told
 
 
 def _facts(reply: WatchReply | DetailReply) -> tuple[object, ...]:

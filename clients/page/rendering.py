@@ -30,8 +30,9 @@ STATIC: Final = {"page.css": "text/css", "page.js": "text/javascript", "septet.s
 
 _MINUTE_SECONDS: Final = 60
 
-# Raw HTML stays text, links lead to http, https and mail only, and no picture is fetched.
-_MARKDOWN: Final = MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
+# Raw HTML stays text, links lead to http, https and mail only, and no picture is fetched. A table stays text too:
+# with its cells it would be many times as long.
+_MARKDOWN: Final = MarkdownIt("commonmark", {"html": False}).disable("image")
 
 
 def render(template: str, status: HTTPStatus = HTTPStatus.OK, **values: object) -> HTMLResponse:

@@ -1,5 +1,6 @@
 """The page's addresses: the board, a work order, and what changes on them."""
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -80,7 +81,7 @@ class _Page:
     async def board(self, project: str = "") -> Response:
         """Show the board, of one project where one is named."""
         board = await self.operations.board(project or None)
-        return render("board.html", board=board, project=project, ui=self.ui)
+        return await asyncio.to_thread(render, "board.html", board=board, project=project, ui=self.ui)
 
     async def board_live(self, project: str = "") -> Response:
         """Send the board whenever it changes."""
@@ -90,7 +91,7 @@ class _Page:
         """Show one work order."""
         look = await self.operations.watch(order_id).look()
         detail = await self.operations.detail(order_id)
-        return render("work_order.html", look=look, detail=detail, ui=self.ui)
+        return await asyncio.to_thread(render, "work_order.html", look=look, detail=detail, ui=self.ui)
 
     async def work_order_live(self, order_id: str) -> Response:
         """Send what changes of a work order until it is closed."""

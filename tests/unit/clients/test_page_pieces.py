@@ -1,0 +1,56 @@
+from typing import ClassVar
+
+from clients.page.live import Pieces
+from clients.page.rendering import text_of
+from septet.contracts.names import Status
+from septet.contracts.replies import DetailReply, DiffView, PlanView, WatchReply
+from septet.contracts.task import Task
+
+TASK = Task(id="wo-1", status=Status.RUNNING, plan_path="specs/plan.md")
+DETAIL = DetailReply(task=TASK)
+
+
+def plan_of(text: str) -> str:
+    """Return the plan's piece of the page."""
+    plan = PlanView(path="specs/plan.md", text=text)
+    return text_of("_plan.html", look=WatchReply(task=TASK, plan=plan))
+
+
+def test_a_piece_is_told_when_it_has_changed() -> None:
+    """A reader gets each piece once, and then the one that differs."""
+    pieces, plan = Pieces(None), PlanView(path="specs/plan.md", text="# One")
+    look = WatchReply(task=TASK, plan=plan, diff=DiffView())
+    assert set(pieces.changed(look, DETAIL)) == {"overview", "steps", "plan", "diff", "record"}
+    assert pieces.changed(look.model_copy(), DETAIL) == {}
+    look = look.model_copy(update={"tokens": 7})
+    assert set(pieces.changed(look, DETAIL)) == {"overview"}
+    longer = plan.model_copy(update={"text": "# Two"})
+    assert set(pieces.changed(look.model_copy(update={"plan": longer}), DETAIL)) == {"plan"}
+
+
+class CountedPlan(PlanView):
+    """A plan that counts how often a template reads it."""
+
+    reads: ClassVar[list[str]] = []
+
+    def __getattribute__(self, name: str) -> object:
+        """Count each look at the text."""
+        if name == "text":
+            CountedPlan.reads.append(name)
+        return super().__getattribute__(name)
+
+
+def test_a_plan_that_is_the_same_is_not_rendered_again() -> None:
+    """A long plan costs its rendering once, however often its work order is looked at."""
+    CountedPlan.reads.clear()
+    plan, pieces = CountedPlan(path="specs/plan.md", text="# Long"), Pieces(None)
+    look = WatchReply(task=TASK, plan=plan)
+    for tokens in range(5):
+        pieces.changed(look.model_copy(update={"tokens": tokens}), DETAIL)
+    assert len(CountedPlan.reads) == 1
+
+
+def test_a_wide_table_stays_as_small_as_its_text() -> None:
+    """A plan with a table of thousands of empty cells is about as long on the page as it is in its file."""
+    text = "|a" * 1000 + "|\n" + "|-" * 1000 + "|\n" + "|\n" * 2000
+    assert len(plan_of(text)) < 3 * len(text)
