@@ -8,6 +8,7 @@ from typing import Final
 from clients.agent_logs import AgentLogs
 from clients.cli.reply import Reply, print_json, reply
 from clients.operations import Operations, connected
+from septet.agents.preview import printable
 from septet.contracts.replies import LogEntry, LogsReply
 from septet.settings import load_settings
 from septet.state import StateDir
@@ -53,4 +54,4 @@ def _print(entries: Iterator[LogEntry], *, as_json: bool) -> None:
             continue
         tool = f" {entry.tool}" if entry.tool else ""
         text = entry.text.rstrip().replace("\n", "\n    ")
-        sys.stdout.write(f"{entry.run}  {entry.kind}{tool}: {text}\n")
+        sys.stdout.write(printable(f"{entry.run}  {entry.kind}{tool}: {text}\n"))

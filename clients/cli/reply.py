@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, Self
 
 import typer
 
+from septet.agents.preview import printable
 from septet.errors import (
     AlreadyRunningError,
     InvalidInputError,
@@ -140,6 +141,6 @@ def _outcome(answer: Reply) -> dict[str, Any]:
 
 
 def _say_error(message: str, remedy: str) -> None:
-    typer.secho(f"Error: {message}", fg="red", err=True)
+    typer.secho(printable(f"Error: {message}"), fg="red", err=True)
     if remedy:
-        typer.secho(remedy, err=True)
+        typer.secho(printable(remedy), err=True)

@@ -35,7 +35,7 @@ def show_task(task: Task, running: str = "", waits: str | None = None, *, with_e
     out = console()
     out.print(task_view(task, running))
     lines = _task_lines(task, with_error=with_error)
-    for line in [*lines, *([Text(f"waits for     {waits}", style="yellow")] if waits else [])]:
+    for line in [*lines, *([Text(printable(f"waits for     {waits}"), style="yellow")] if waits else [])]:
         out.print(line, soft_wrap=True)
 
 
@@ -79,7 +79,7 @@ def _task_lines(task: Task, *, with_error: bool) -> list[Text]:
         lines.append(Text(f"commit        {task.commit_sha[:12]} on {task.branch_name}"))
     lines += [
         Text(
-            f"rescue        {rescue.snapshot}: {_first_line(rescue.reason)}"
+            f"rescue        {rescue.snapshot}: {printable(_first_line(rescue.reason))}"
             + (f"\n              {rescue.patch}" if rescue.patch else "")
         )
         for rescue in task.rescues

@@ -94,6 +94,17 @@ def test_end_without_a_result_is_told_with_the_last_words_of_stderr(tmp_path: Pa
     ]
 
 
+def test_an_agents_words_move_no_cursor(tmp_path: Path) -> None:
+    """Escape sequences in what an agent said do not reach the terminal, except with --raw."""
+    run = run_of("claude", tmp_path)
+    run.stdout.write_bytes(b'{"type":"result","result":"a \\u001b]0;evil\\u0007 bug"}\n')
+    run.put("exit.json", b'{"cause": "exited", "exit_code": 0}')
+    told = logs(tmp_path)
+    assert b"evil" in told
+    assert not {b"\x1b", b"\x07"} & {bytes([byte]) for byte in told}
+    assert logs(tmp_path, "--raw") == run.stdout.read_bytes()
+
+
 def test_agent_that_is_no_more_is_still_raw(tmp_path: Path) -> None:
     """A run of an agent that this version does not know has no readable form, and its bytes all the same."""
     run = run_of("of-old", tmp_path)

@@ -71,6 +71,15 @@ def test_people_read_a_text(capsys: pytest.CaptureFixture[str]) -> None:
     assert err == "Error: There is none.\nMake one.\n"
 
 
+def test_an_error_moves_no_cursor(capsys: pytest.CaptureFixture[str]) -> None:
+    """Control characters that came from elsewhere do not reach the terminal with an error or its remedy."""
+    _end(SeptetError("It \x1b]0;evil\x07 failed.", remedy="Do \x1b[2J this."), as_json=False)
+    err = capsys.readouterr().err
+    assert "\x1b" not in err
+    assert "\x07" not in err
+    assert err.endswith(" this.\n")
+
+
 def test_a_work_that_was_done_can_still_fail(capsys: pytest.CaptureFixture[str]) -> None:
     """A failed work order is told as a whole, with `ok` false and exit code 1."""
     failed = Reply({"task": {"id": "wo-1"}}, failed=SeptetError("It failed.", remedy="Retry."))

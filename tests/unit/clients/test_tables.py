@@ -137,6 +137,16 @@ def test_what_is_not_known_yet_leaves_no_gap(capsys: pytest.CaptureFixture[str])
     assert capsys.readouterr().out == "wo-2  running\n"
 
 
+def test_what_holds_a_work_order_up_moves_no_cursor(capsys: pytest.CaptureFixture[str]) -> None:
+    """Control characters in what it waits for, and in a rescue's reason, do not reach the terminal."""
+    rescue = Rescue(snapshot="wo-1/0003-rescue", reason="\x1b]0;evil\x07 check")
+    tables.show_task(TASK.model_copy(update={"rescues": (rescue,)}), waits="a \x1b[2J slot")
+    printed = capsys.readouterr().out
+    assert "\x1b" not in printed
+    assert "\x07" not in printed
+    assert "slot" in printed
+
+
 def test_a_rescue_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     """Of a reason such as a failed check's output the first line is shown."""
     rescue = Rescue(snapshot="wo-1/0003-rescue", reason="The check ended with 1:\nFAIL: test_it")
