@@ -1,5 +1,6 @@
 """The page's templates. Whatever they show is escaped: issues, plans and transcripts are other people's words."""
 
+import re
 from datetime import timedelta
 from http import HTTPStatus
 from importlib.resources import files
@@ -30,9 +31,18 @@ STATIC: Final = {"page.css": "text/css", "page.js": "text/javascript", "septet.s
 
 _MINUTE_SECONDS: Final = 60
 
-# Raw HTML stays text, links lead to http, https and mail only, and no picture is fetched. A table stays text too:
-# with its cells it would be many times as long.
-_MARKDOWN: Final = MarkdownIt("commonmark", {"html": False}).disable("image")
+_LINK: Final = re.compile(r"https?://|mailto:", re.IGNORECASE)
+
+
+class _Markdown(MarkdownIt):
+    """Markdown whose links lead to http, https and mail only."""
+
+    def validateLink(self, url: str) -> bool:  # noqa: N802 -- the parser asks it by this name
+        return _LINK.match(url) is not None
+
+
+# Raw HTML stays text, and no picture is fetched. A table stays text too: with its cells it would be many times as long.
+_MARKDOWN: Final = _Markdown("commonmark", {"html": False}).disable("image")
 
 
 def render(template: str, status: HTTPStatus = HTTPStatus.OK, **values: object) -> HTMLResponse:

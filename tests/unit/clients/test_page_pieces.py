@@ -1,5 +1,7 @@
 from typing import ClassVar
 
+import pytest
+
 from clients.page.live import Pieces
 from clients.page.rendering import text_of
 from septet.contracts.names import Status
@@ -54,3 +56,19 @@ def test_a_wide_table_stays_as_small_as_its_text() -> None:
     """A plan with a table of thousands of empty cells is about as long on the page as it is in its file."""
     text = "|a" * 1000 + "|\n" + "|-" * 1000 + "|\n" + "|\n" * 2000
     assert len(plan_of(text)) < 3 * len(text)
+
+
+@pytest.mark.parametrize(
+    "url", ["vscode://a", "//evil", "javascript:a", "file:///etc/passwd", "/work-orders/wo-2", "#steps"]
+)
+def test_other_addresses_are_words(url: str) -> None:
+    """What is no address of http, https or mail is shown as it was written, in each of a link's forms."""
+    piece = plan_of(f"[here]({url}) [there]\n\n[again][there] <{url}>\n\n[there]: {url}\n")
+    assert "<a" not in piece
+    assert f"[here]({url})" in piece
+
+
+@pytest.mark.parametrize("url", ["https://example.org/a", "HTTP://example.org", "mailto:me@example.org"])
+def test_web_and_mail_are_links(url: str) -> None:
+    """An address of http, https or mail can be followed."""
+    assert f'<a href="{url}">here</a>' in plan_of(f"[here]({url})")
