@@ -100,10 +100,11 @@ def clear_locks(git_dir: Path) -> None:
 
 
 def refuse_links(git_dir: Path, branch: str = "") -> None:
-    """Refuse a `.git` whose folders lead elsewhere: what is written into it stays in it.
+    """Refuse a `.git` whose folders lead elsewhere: what is written into it stays in it, and git waits for no pipe.
 
     Raises:
-        WorkspaceError: `.git`, its objects, or a folder on the way to `branch` is no plain folder.
+        WorkspaceError: `.git`, its objects, or a folder on the way to `branch` is no plain folder, or `info/exclude`
+            no plain file.
     """
     ref = ("heads", *branch.split("/")[:-1])
     refs = git_dir / "refs"
@@ -113,6 +114,8 @@ def refuse_links(git_dir: Path, branch: str = "") -> None:
             raise WorkspaceError(f"{folder} is no plain folder any more.", remedy=_REMEDY)
     if linked := next((folder for folder in on_the_way if folder.is_symlink()), None):
         raise WorkspaceError(f"{linked} leads out of the worktree.", remedy=_REMEDY)
+    if (exclude := git_dir / "info" / "exclude").exists() and not exclude.is_file():
+        raise WorkspaceError(f"{exclude} is no plain file.", remedy=_REMEDY)
 
 
 def read_file(path: Path, limit_bytes: int = _FILE_LIMIT_BYTES) -> bytes | None:

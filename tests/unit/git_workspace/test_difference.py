@@ -8,7 +8,7 @@ import pytest
 from fakes.pictures import picture
 from fakes.repositories import git
 
-from septet.errors import SeptetError
+from septet.errors import SeptetError, WorkspaceError
 from septet.git.difference import FileCount, difference
 from septet.git.inside import read_inside
 from septet.git.place import Place
@@ -125,6 +125,16 @@ def test_a_git_folder_that_leads_elsewhere_is_refused(place: Place, tmp_path: Pa
     (place.worktree / ".git").rename(tmp_path / "moved")
     (place.worktree / ".git").symlink_to(tmp_path / "moved")
     with pytest.raises(SeptetError):
+        difference(place, limit_bytes=LIMIT)
+
+
+def test_a_pipe_in_the_git_folder_is_refused(place: Place) -> None:
+    """A named pipe that an agent put where git reads what to leave out holds nobody up."""
+    exclude = place.worktree / ".git" / "info" / "exclude"
+    exclude.parent.mkdir(exist_ok=True)
+    exclude.unlink(missing_ok=True)
+    os.mkfifo(exclude)
+    with pytest.raises(WorkspaceError, match=r"info/exclude is no plain file"):
         difference(place, limit_bytes=LIMIT)
 
 
