@@ -12,6 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.routing import compile_path
 from temporalio.service import RPCError, RPCStatusCode
 
+from clients.told import told as told_of
 from septet.contracts.wire import Wire
 from septet.errors import (
     AlreadyRunningError,
@@ -126,10 +127,16 @@ def answer_errors(app: FastAPI) -> None:
             headers, detail = {"Allow": allowed}, f"{request.url.path} takes {allowed}."
         return problem(status, status.phrase.title().replace(" ", ""), detail, _LOOK_AT_OPENAPI, headers=headers)
 
+    @app.exception_handler(OSError)
+    async def machine(request: Request, error: OSError) -> JSONResponse:
+        _log.error("request_broke", path=request.url.path, method=request.method, error=type(error).__name__)
+        said = told_of(error).error
+        return problem(HTTPStatus.INTERNAL_SERVER_ERROR, said.type, said.message, said.remedy)
+
     @app.exception_handler(Exception)
     async def broke(request: Request, error: Exception) -> JSONResponse:
         _log.error("request_broke", path=request.url.path, method=request.method, error=type(error).__name__)
-        remedy = "The server's log has more. A disk that is full or a defect of Septet does this."
+        remedy = "The server's log has more. A defect of Septet does this."
         status = HTTPStatus.INTERNAL_SERVER_ERROR
         return problem(status, "Broken", f"The request broke: {type(error).__name__}.", remedy)
 

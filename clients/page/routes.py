@@ -15,6 +15,7 @@ from clients.page.door import Door
 from clients.page.live import board_events, work_order_events
 from clients.page.rendering import HEADERS, STATIC, render, static_file
 from clients.page.temporal_ui import TemporalUi
+from clients.told import told
 from septet.errors import InvalidInputError, NotFoundError, SeptetError
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
@@ -48,7 +49,7 @@ def _guarded(handler: Handler, door: Door) -> Handler:
         if response is None:
             try:
                 response = await handler(request)
-            except SeptetError as error:
+            except (SeptetError, OSError) as error:
                 response = _failed(error)
         response.headers.update(HEADERS)
         return response
@@ -56,11 +57,12 @@ def _guarded(handler: Handler, door: Door) -> Handler:
     return guarded
 
 
-def _failed(error: SeptetError) -> Response:
+def _failed(error: SeptetError | OSError) -> Response:
     missing = isinstance(error, (NotFoundError, InvalidInputError))
     status = HTTPStatus.NOT_FOUND if missing else HTTPStatus.SERVICE_UNAVAILABLE
     title = "There is nothing here" if missing else "This cannot be shown now"
-    return render("refused.html", status, title=title, message=error.message, remedy=error.remedy)
+    said = told(error).error
+    return render("refused.html", status, title=title, message=said.message, remedy=said.remedy)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,7 @@
 """Operations on a server that nobody runs: each call of it is refused at once."""
 
+import errno
+import os
 from pathlib import Path
 
 from fakes.septet_command import free_port
@@ -7,7 +9,22 @@ from temporalio.client import Client, RetryConfig
 
 from clients.operations import Operations
 from clients.work_orders import WorkOrders
+from septet.contracts.replies import BoardReply
 from septet.state import StateDir
+
+
+def full_disk() -> OSError:
+    """Return what the system says of a disk that has no room."""
+    return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/state/server.json")
+
+
+class FullDisk(Operations):
+    """Operations where the disk has no room for a board."""
+
+    async def board(self, project: str | None = None, *, after: str = "", limit: int = 1) -> BoardReply:
+        """Fail as the system does."""
+        del project, after, limit
+        raise full_disk()
 
 
 async def unreached(state: Path) -> Operations:

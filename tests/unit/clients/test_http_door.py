@@ -4,11 +4,13 @@ from pathlib import Path
 
 import httpx
 import pytest
-from fakes.unreached import unreached
+from fakes.unreached import FullDisk, full_disk, unreached
 from starlette.types import Message, Receive, Scope, Send
 
 from clients.http.access import Guard
 from clients.http.app import api_of
+from clients.operations import Operations
+from clients.told import told
 
 ORDERS = "/agent-work-orders"
 POSTS = (ORDERS, *(f"{ORDERS}/wo-1/{name}" for name in ("move", "approve", "reject", "cancel", "retry", "prompt")))
@@ -17,7 +19,12 @@ OWN = "http://127.0.0.1:8888"
 
 async def api(state: Path) -> httpx.AsyncClient:
     """Return a client of the API in this process, without a token and without a Temporal server."""
-    app = api_of(await unreached(state), None)
+    return client_of(await unreached(state))
+
+
+def client_of(operations: Operations) -> httpx.AsyncClient:
+    """Return a client of the API in this process, without a token."""
+    app = api_of(operations, None)
     transport = httpx.ASGITransport(app, raise_app_exceptions=False)
     return httpx.AsyncClient(transport=transport, base_url=OWN)
 
@@ -86,3 +93,19 @@ async def test_a_page_of_another_site_decides_nothing(path: str, tmp_path: Path)
             assert answer.status_code == 415, answer.text
         described = (await client.get("/openapi.json")).json()["paths"]
         assert "403" in described[path.replace("wo-1", "{order_id}")]["post"]["responses"]
+
+
+async def test_what_the_machine_refuses_is_told_as_every_face_tells_it(tmp_path: Path) -> None:
+    """A full disk is a 500 problem with the file, the cause and the remedy; the page has the same words."""
+    asked = await unreached(tmp_path)
+    full = FullDisk(asked.orders, asked.state, asked.git_env)
+    words = told(full_disk()).error
+    async with client_of(full) as client:
+        answer = await client.get("/board")
+        said = answer.json()
+        assert (answer.status_code, said["type"]) == (500, "urn:septet:error:MachineFailed")
+        assert (said["detail"], said["remedy"]) == (words.message, words.remedy)
+        page = await client.get("/")
+        assert page.status_code == 503
+        assert words.message in page.text
+        assert words.remedy in page.text
