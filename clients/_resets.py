@@ -7,7 +7,9 @@ from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.enums.v1 import EventType, ResetReapplyExcludeType
 from temporalio.api.workflowservice.v1 import ResetWorkflowExecutionRequest
 from temporalio.client import Client, WorkflowHandle
+from temporalio.service import RPCError
 
+from clients._refused import refused_of_open
 from septet.contracts.decisions import Resumed
 from septet.contracts.names import Step
 from septet.contracts.task import Task
@@ -28,6 +30,10 @@ async def reset(  # noqa: PLR0913, PLR0917 -- what a reset is made of
     """Reset a work order to a workflow task; the new run waits for the signal that says what is wanted of it.
 
     The server takes no signal together with the reset: "unsupported post reset operation", as of release 1.32.
+
+    Raises:
+        RefusedTransitionError: The new run has been ended before the signal came.
+        ServerNotReachedError: The server refused.
     """
     request = ResetWorkflowExecutionRequest(
         namespace=client.namespace,
@@ -37,8 +43,11 @@ async def reset(  # noqa: PLR0913, PLR0917 -- what a reset is made of
         request_id=secrets.token_hex(8),
         reset_reapply_exclude_types=_NOT_REAPPLIED,
     )
-    begun = await client.workflow_service.reset_workflow_execution(request)
-    await client.get_workflow_handle(order_id, run_id=begun.run_id).signal(signal, said)
+    try:
+        begun = await client.workflow_service.reset_workflow_execution(request)
+        await client.get_workflow_handle(order_id, run_id=begun.run_id).signal(signal, said)
+    except RPCError as error:
+        raise refused_of_open(error, order_id) from error
 
 
 async def reset_point(run: WorkflowHandle[Any, Any], task: Task, from_step: Step | None) -> int:
@@ -47,9 +56,28 @@ async def reset_point(run: WorkflowHandle[Any, Any], task: Task, from_step: Step
     What was to be taken up and never began, such as the step after a plan that waits, begins after the one before.
 
     Raises:
+        NotFoundError: The server has forgotten the work order.
         RefusedTransitionError: The work order never came to the step.
+        ServerNotReachedError: The server refused.
     """
     wanted = from_step.value if from_step else _step_to_retry(task)
+    try:
+        first, last, found = await _tasks_of(run, wanted)
+    except RPCError as error:
+        raise refused_of(error, task.id) from error
+    if found:
+        return found
+    if from_step is not None or not first:
+        message = f"{task.id} never came to {wanted}."
+        raise RefusedTransitionError(message, remedy=f"See its steps with `septet steps {task.id}`.")
+    return last or first
+
+
+async def _tasks_of(run: WorkflowHandle[Any, Any], step: str) -> tuple[int, int, int]:
+    """Return the first workflow task, the last one that scheduled a step, and the one that scheduled this step.
+
+    Each is 0 where there is none.
+    """
     first = last = 0
     async for event in run.fetch_history_events():
         if not first and event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED:
@@ -57,14 +85,11 @@ async def reset_point(run: WorkflowHandle[Any, Any], task: Task, from_step: Step
         if event.event_type != EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
             continue
         scheduled = event.activity_task_scheduled_event_attributes
-        if scheduled.activity_type.name == wanted:
-            return scheduled.workflow_task_completed_event_id
+        if scheduled.activity_type.name == step:
+            return first, last, scheduled.workflow_task_completed_event_id
         if scheduled.activity_type.name in _STEPS:
             last = scheduled.workflow_task_completed_event_id
-    if from_step is not None or not first:
-        message = f"{task.id} never came to {wanted}."
-        raise RefusedTransitionError(message, remedy=f"See its steps with `septet steps {task.id}`.")
-    return last or first
+    return first, last, 0
 
 
 def _step_to_retry(task: Task) -> str:

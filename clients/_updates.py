@@ -5,8 +5,9 @@ from typing import Any, Final
 
 from temporalio.client import WorkflowHandle, WorkflowUpdateFailedError, WorkflowUpdateStage
 from temporalio.exceptions import ApplicationError
-from temporalio.service import RPCError, RPCStatusCode
+from temporalio.service import RPCError
 
+from clients._refused import refused_of_open
 from septet.contracts.task import Task
 from septet.contracts.wire import Wire
 from septet.errors import RefusedTransitionError, ServerNotReachedError
@@ -32,7 +33,7 @@ async def update(handle: WorkflowHandle[Any, Task], name: str, decision: Wire) -
     except WorkflowUpdateFailedError as error:
         raise _refusal(error) from error
     except RPCError as error:
-        raise _told(error, handle.id) from error
+        raise refused_of_open(error, handle.id) from error
     except TimeoutError as error:
         message = f"No worker has answered for {handle.id} within {_WITHIN_SECONDS:.0f} s."
         raise ServerNotReachedError(message, remedy=_NO_WORKER) from error
@@ -43,7 +44,7 @@ async def update(handle: WorkflowHandle[Any, Task], name: str, decision: Wire) -
     except WorkflowUpdateFailedError as error:
         raise _refusal(error) from error
     except RPCError as error:
-        raise _told(error, handle.id) from error
+        raise refused_of_open(error, handle.id) from error
     except TimeoutError:
         return None
 
@@ -54,10 +55,3 @@ def _refusal(error: WorkflowUpdateFailedError) -> RefusedTransitionError:
         message, remedy = cause.details[:2]
         return RefusedTransitionError(str(message), remedy=str(remedy))
     return RefusedTransitionError(cause.message if isinstance(cause, ApplicationError) else str(cause))
-
-
-def _told(error: RPCError, order_id: str) -> Exception:
-    if error.status is RPCStatusCode.NOT_FOUND:
-        remedy = f"Look at it with `septet show {order_id}`."
-        return RefusedTransitionError(f"{order_id} is not open: {error.message}.", remedy=remedy)
-    return ServerNotReachedError(f"The Temporal server refused: {error.message}.")

@@ -3,9 +3,15 @@
 from datetime import timedelta
 from typing import Final
 
-from temporalio.client import Client, WorkflowUpdateFailedError, WorkflowUpdateRPCTimeoutOrCancelledError
+from temporalio.client import (
+    Client,
+    WorkflowExecution,
+    WorkflowUpdateFailedError,
+    WorkflowUpdateRPCTimeoutOrCancelledError,
+)
 from temporalio.service import RPCError, RPCStatusCode
 
+from clients._refused import refused
 from septet.errors import NotFoundError
 
 _QUERY: Final = 'WorkflowType="WorkOrder" AND ExecutionStatus="Running"'
@@ -17,20 +23,27 @@ async def give_up(client: Client, host: str) -> list[str]:
 
     Raises:
         NotFoundError: No running work order is on that host.
+        ServerNotReachedError: The server refused.
     """
-    moved = []
-    async for row in client.list_workflows(_QUERY):
-        handle = client.get_workflow_handle(row.id, run_id=row.run_id)
-        try:
-            await handle.execute_update("host_gone", host, rpc_timeout=_ANSWERED_WITHIN)
-        except (WorkflowUpdateFailedError, WorkflowUpdateRPCTimeoutOrCancelledError):
-            continue  # it is on another host, or no worker lives that could tell
-        except RPCError as error:
-            if error.status is not RPCStatusCode.NOT_FOUND:
-                raise
-            continue  # it has ended meanwhile
-        moved.append(row.id)
+    try:
+        moved = [row.id async for row in client.list_workflows(_QUERY) if await _left(client, row, host)]
+    except RPCError as error:
+        raise refused(error) from error
     if not moved:
         remedy = "`septet show ID` names the host that a work order waits for."
         raise NotFoundError(f"No running work order is on host {host}.", remedy=remedy)
     return sorted(moved)
+
+
+async def _left(client: Client, row: WorkflowExecution, host: str) -> bool:
+    """Tell a work order that a host is dead, and return whether that one has its workspace."""
+    handle = client.get_workflow_handle(row.id, run_id=row.run_id)
+    try:
+        await handle.execute_update("host_gone", host, rpc_timeout=_ANSWERED_WITHIN)
+    except (WorkflowUpdateFailedError, WorkflowUpdateRPCTimeoutOrCancelledError):
+        return False  # it is on another host, or no worker lives that could tell
+    except RPCError as error:
+        if error.status is not RPCStatusCode.NOT_FOUND:
+            raise
+        return False  # it has ended meanwhile
+    return True

@@ -3,7 +3,9 @@
 from hashlib import sha256
 
 from pydantic import ValidationError
+from temporalio.service import RPCError
 
+from clients._refused import refused_of
 from clients.work_orders import WorkOrders
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.task import Task
@@ -18,12 +20,17 @@ async def start_once(orders: WorkOrders, order: WorkOrderInput, key: str, order_
     Raises:
         AlreadyRunningError: The id or the key was used before, with another input.
         InvalidInputError: It is no id.
+        ServerNotReachedError: The server refused.
     """
     order_id = order_id if order_id is not None else f"wo-{sha256(key.encode()).hexdigest()[:16]}"
     try:
         return await orders.start(order, order_id)
     except AlreadyRunningError:
-        if await _input(orders, order_id) != order:
+        try:
+            same = await _input(orders, order_id) == order
+        except RPCError as error:
+            raise refused_of(error, order_id) from error
+        if not same:
             raise
         return await orders.task(order_id)
 

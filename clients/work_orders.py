@@ -16,10 +16,11 @@ from temporalio.client import (
 )
 from temporalio.common import WorkflowIDReusePolicy
 from temporalio.exceptions import ApplicationError, WorkflowAlreadyStartedError
-from temporalio.service import RPCError, RPCStatusCode
+from temporalio.service import RPCError
 
 from clients._closed import task_of_closed, task_of_row
 from clients._pending import waiting_for
+from clients._refused import refused_of, refused_of_open
 from clients._resets import reset, reset_point
 from clients._updates import update
 from clients._watch import give_up_watch, watch_id, watch_of, with_watch
@@ -29,13 +30,7 @@ from septet.contracts.order import WorkOrderInput
 from septet.contracts.row import first_task, row_of, waits_in
 from septet.contracts.task import Move, Task
 from septet.contracts.transitions import Target, check_move
-from septet.errors import (
-    AlreadyRunningError,
-    InvalidInputError,
-    NotFoundError,
-    RefusedTransitionError,
-    ServerNotReachedError,
-)
+from septet.errors import AlreadyRunningError, InvalidInputError, NotFoundError, RefusedTransitionError
 from septet.timestamps import timestamp
 from workflows.search_attributes import MEMO, found_at_start
 
@@ -90,7 +85,7 @@ class WorkOrders:
             message = f"The id {order_id} was used before."
             raise AlreadyRunningError(message, remedy=f"Look at it with `septet show {order_id}`.") from error
         except RPCError as error:
-            raise _told(error, order_id) from error
+            raise refused_of(error, order_id) from error
         return row
 
     async def task(self, order_id: str) -> Task:
@@ -147,7 +142,7 @@ class WorkOrders:
         except WorkflowFailureError:
             pass
         except RPCError as error:
-            raise _told(error, order_id) from error
+            raise refused_of(error, order_id) from error
         return await self.task(order_id)
 
     async def cancel(self, order_id: str, who: str = "", why: str = "") -> Task:
@@ -164,7 +159,10 @@ class WorkOrders:
                 f"{order_id} is {task.status.value} and cannot be cancelled.",
                 remedy="Only running work orders can be cancelled.",
             )
-        await self._handle(order_id).cancel(reason=MoveCall(to=Target.CANCELLED, who=who, why=why).told)
+        try:
+            await self._handle(order_id).cancel(reason=MoveCall(to=Target.CANCELLED, who=who, why=why).told)
+        except RPCError as error:
+            raise refused_of_open(error, order_id) from error
         return await self._closed_soon(order_id)
 
     async def move(self, order_id: str, call: MoveCall) -> Task:
@@ -282,21 +280,17 @@ class WorkOrders:
             if isinstance(cause, ApplicationError) and cause.details:
                 return Task.model_validate(cause.details[0], strict=False)
             return task_of_closed(task_of_row(description), description, cause)
+        except RPCError as error:
+            raise refused_of(error, order_id) from error
 
     async def _describe(self, order_id: str) -> WorkflowExecutionDescription:
         try:
             description = await self._handle(order_id).describe()
         except RPCError as error:
-            raise _told(error, order_id) from error
+            raise refused_of(error, order_id) from error
         if description.workflow_type != "WorkOrder":
             raise NotFoundError(f"{order_id} is a workflow, but no work order: {description.workflow_type}.")
         return description
 
     def _handle(self, order_id: str, run_id: str | None = None) -> Handle:
         return self.client.get_workflow_handle(order_id, run_id=run_id, result_type=Task)
-
-
-def _told(error: RPCError, order_id: str) -> Exception:
-    if error.status is RPCStatusCode.NOT_FOUND:
-        return NotFoundError(f"There is no work order {order_id}.", remedy="See them all with `septet board`.")
-    return ServerNotReachedError(f"The Temporal server refused: {error.message}.")

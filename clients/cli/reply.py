@@ -24,6 +24,8 @@ from septet.errors import (
 )
 
 if TYPE_CHECKING:
+    from temporalio.service import RPCError
+
     from septet.contracts import replies  # half of the time of `septet --help`, which answers nothing
 
 
@@ -84,6 +86,11 @@ def reply(work: Callable[[], Awaitable[Reply]], *, as_json: bool) -> None:
         refused = told(error).error
         code = exit_code_of(error) if isinstance(error, SeptetError) else ExitCode.FAILED
         end_with_error(refused.type, refused.message, refused.remedy, code, as_json=as_json)
+    except _refused_by_server() as error:
+        from clients._refused import refused as refused_by
+
+        away = refused_by(error)
+        end_with_error("ServerNotReached", away.message, away.remedy, exit_code_of(away), as_json=as_json)
     try:
         _tell(answer, as_json=as_json)
     except BrokenPipeError:
@@ -126,6 +133,13 @@ def end_with_error(kind: str, message: str, remedy: str, code: ExitCode, *, as_j
 def exit_code_of(error: SeptetError) -> ExitCode:
     """Return the exit code for an error: that of the nearest class in the table."""
     return next((_EXIT_CODES[kind] for kind in type(error).__mro__ if kind in _EXIT_CODES), ExitCode.FAILED)
+
+
+def _refused_by_server() -> "type[RPCError]":
+    """Return what the client of Temporal raises: imported only when something was raised, for it takes long."""
+    from temporalio.service import RPCError
+
+    return RPCError
 
 
 async def _finished(work: Callable[[], Awaitable[Reply]]) -> Reply:

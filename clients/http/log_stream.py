@@ -8,12 +8,15 @@ from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Header, Response
 from fastapi.responses import StreamingResponse
+from temporalio.service import RPCError
 
+from clients._refused import refused
 from clients.follow_logs import follow_logs
 from clients.http.asked import Asked
 from clients.http.bodies import OrderId
 from clients.http.problems import problems
 from clients.operations import Operations
+from clients.told import told
 from septet.errors import SeptetError
 
 router = APIRouter(prefix="/agent-work-orders", tags=["work orders"])
@@ -80,9 +83,9 @@ async def _events(asked: Operations, order_id: str, after: str) -> AsyncIterator
                 yield _KEEPALIVE
             told_at = loop.time()
         task = await asked.orders.task(order_id)
-    except SeptetError as error:
-        kind = type(error).__name__.removesuffix("Error")
-        yield _event("error", {"type": kind, "message": error.message, "remedy": error.remedy})
+    except (SeptetError, OSError, RPCError) as error:
+        said = told(refused(error) if isinstance(error, RPCError) else error).error
+        yield _event("error", said.model_dump(mode="json", include={"type", "message", "remedy"}))
         return
     end = {"id": task.id, "status": task.status.value, "stage": task.stage.value}
     yield _event("end", end, f"{after}{_END}")

@@ -12,6 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.routing import compile_path
 from temporalio.service import RPCError, RPCStatusCode
 
+from clients._refused import refused as refused_by
 from clients.told import told as told_of
 from septet.contracts.wire import Wire
 from septet.errors import (
@@ -116,7 +117,7 @@ def answer_errors(app: FastAPI) -> None:
     async def not_reached(_: Request, error: RPCError) -> JSONResponse:
         if error.status is RPCStatusCode.NOT_FOUND:
             return problem_of(NotFoundError(error.message))
-        return problem_of(ServerNotReachedError(f"The Temporal server refused: {error.message}."))
+        return problem_of(refused_by(error))
 
     @app.exception_handler(HTTPException)
     async def refused(request: Request, error: HTTPException) -> JSONResponse:

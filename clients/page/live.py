@@ -7,6 +7,8 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from temporalio.service import RPCError
+
 from clients.operations import Operations
 from clients.page.rendering import text_of
 from septet.contracts.replies import DetailReply, WatchReply
@@ -121,7 +123,7 @@ async def _kept_alive(events: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
 async def _following(events: AsyncIterator[bytes]) -> bytes | None:
     try:
         return await anext(events, None)
-    except SeptetError:
+    except (SeptetError, OSError, RPCError):
         return None
 
 

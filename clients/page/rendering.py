@@ -41,7 +41,7 @@ class _Markdown(MarkdownIt):
         return _LINK.match(url) is not None
 
 
-# Raw HTML stays text, and no picture is fetched. A table stays text too: its cells would make it many times as long.
+# Raw HTML stays text, and no picture is fetched. So does a table: its cells would make it many times as long.
 _MARKDOWN: Final = _Markdown("commonmark", {"html": False}).disable("image")
 
 

@@ -9,7 +9,9 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
 from fastapi.routing import APIRoute
+from temporalio.service import RPCError
 
+from clients._refused import refused
 from clients.operations import Operations
 from clients.page.door import Door
 from clients.page.live import board_events, work_order_events
@@ -51,6 +53,8 @@ def _guarded(handler: Handler, door: Door) -> Handler:
                 response = await handler(request)
             except (SeptetError, OSError) as error:
                 response = _failed(error)
+            except RPCError as error:
+                response = _failed(refused(error))
         response.headers.update(HEADERS)
         return response
 

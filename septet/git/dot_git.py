@@ -100,11 +100,11 @@ def clear_locks(git_dir: Path) -> None:
 
 
 def refuse_links(git_dir: Path, branch: str = "") -> None:
-    """Refuse a `.git` whose folders lead elsewhere: what is written into it stays in it, and git waits for no pipe.
+    """Refuse a `.git` whose folders lead elsewhere: what is written in it stays in it, and git waits for no pipe.
 
     Raises:
-        WorkspaceError: `.git`, its objects, or a folder on the way to `branch` is no plain folder, or `info/exclude`
-            no plain file.
+        WorkspaceError: `.git`, its objects, or a folder on the way to `branch` is no plain folder, or
+            `info/exclude` no plain file.
     """
     ref = ("heads", *branch.split("/")[:-1])
     refs = git_dir / "refs"

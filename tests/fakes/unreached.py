@@ -6,11 +6,17 @@ from pathlib import Path
 
 from fakes.septet_command import free_port
 from temporalio.client import Client, RetryConfig
+from temporalio.service import RPCError, RPCStatusCode
 
 from clients.operations import Operations
 from clients.work_orders import WorkOrders
 from septet.contracts.replies import BoardReply
 from septet.state import StateDir
+
+
+def away() -> RPCError:
+    """Return what a client of Temporal raises where its server is away."""
+    return RPCError("away", RPCStatusCode.UNAVAILABLE, b"")
 
 
 def full_disk() -> OSError:

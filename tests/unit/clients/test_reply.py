@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import typer
+from fakes.unreached import away
 
 from clients.cli.reply import ExitCode, Reply, exit_code_of, reply
 from septet.errors import (
@@ -96,6 +97,13 @@ def test_what_the_machine_refuses_names_the_file(capsys: pytest.CaptureFixture[s
     told = json.loads(capsys.readouterr().out)["error"]
     assert (told["type"], told["message"]) == ("MachineFailed", "/root/x: Permission denied.")
     assert told["remedy"]
+
+
+def test_a_server_that_goes_away_is_no_traceback(capsys: pytest.CaptureFixture[str]) -> None:
+    """What the client of Temporal raises and nobody has put into words is told as a server that is not reached."""
+    assert _end(away(), as_json=True) == ExitCode.SERVER_NOT_REACHED
+    told = json.loads(capsys.readouterr().out)["error"]
+    assert (told["type"], told["message"]) == ("ServerNotReached", "The Temporal server refused: away.")
 
 
 def test_an_interrupt_is_130(capsys: pytest.CaptureFixture[str]) -> None:
