@@ -9,7 +9,7 @@ from temporalio.api.workflowservice.v1 import ResetWorkflowExecutionRequest
 from temporalio.client import Client, WorkflowHandle
 from temporalio.service import RPCError
 
-from clients._refused import refused_of_open
+from clients._refused import refused_of, refused_of_open
 from septet.contracts.decisions import Resumed
 from septet.contracts.names import Step
 from septet.contracts.task import Task
