@@ -10,7 +10,8 @@ from clients.cli.reply import Reply, print_json, reply
 from clients.operations import Operations, connected
 from septet.agents.preview import printable
 from septet.contracts.replies import LogEntry, LogsReply
-from septet.settings import load_settings
+from septet.errors import NotFoundError
+from septet.settings import Settings, load_settings
 from septet.state import StateDir
 
 _LOOK_SECONDS: Final = 0.3
@@ -21,26 +22,35 @@ def logs(order_id: str, *, follow: bool, raw: bool, address: str | None, as_json
 
     async def work() -> Reply:
         settings = load_settings()
+        if as_json and not raw and not follow:
+            return Reply.of(await _all(settings, order_id, address), lambda: None)
         found = AgentLogs(StateDir(settings.state_dir), order_id)
         operations = await connected(settings, address) if follow else None
-        entries: list[LogEntry] = []
         while True:
             over = operations is None or await _is_closed(operations, order_id)
             if raw:
                 sys.stdout.buffer.writelines(found.new_bytes())
-            elif follow or not as_json:
-                _print(found.new_entries(), as_json=as_json)
             else:
-                entries += found.new_entries()
+                _print(found.new_entries(), as_json=as_json)
             sys.stdout.flush()
             if over:
                 break
             await asyncio.sleep(_LOOK_SECONDS)
         found.must_exist()
-        told = LogsReply(log_entries=tuple(entries), total=len(entries))
-        return Reply.of(told, lambda: None)
+        return Reply()
 
     reply(work, as_json=as_json and not raw and not follow)
+
+
+async def _all(settings: Settings, order_id: str, address: str | None) -> LogsReply:
+    """Return all entries as the other faces do; the server is asked where this host's disk knows of no run."""
+    found = AgentLogs(StateDir(settings.state_dir), order_id)
+    entries = tuple(found.new_entries())
+    try:
+        found.must_exist()
+    except NotFoundError:
+        return await (await connected(settings, address)).logs(order_id)
+    return LogsReply(log_entries=entries, total=len(entries))
 
 
 async def _is_closed(operations: Operations, order_id: str) -> bool:

@@ -110,6 +110,8 @@ def steps(order_id: Id, address: Address = None, as_json: Json = False) -> None:
 def board(
     project: Annotated[str | None, typer.Option(help="Only this project.")] = None,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Show it again when it changes.")] = False,
+    after: Annotated[str, typer.Option(metavar="NEXT", help="The `next` of the page before.")] = "",
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="The most work orders of a page.")] = 500,
     address: Address = None,
     as_json: Json = False,
 ) -> None:
@@ -119,8 +121,10 @@ def board(
     """
     from clients.cli import orders, watch
 
-    show_it = watch.follow_board if follow else orders.board
-    show_it(project, address=address, as_json=as_json)
+    if follow:
+        watch.follow_board(project, address=address, as_json=as_json)
+    else:
+        orders.board(project, after=after, limit=limit, address=address, as_json=as_json)
 
 
 @app.command("watch")

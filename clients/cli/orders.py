@@ -102,11 +102,11 @@ def steps(order_id: str, *, address: str | None, as_json: bool) -> None:
     with_operations(work, address=address, as_json=as_json)
 
 
-def board(project: str | None, *, address: str | None, as_json: bool) -> None:
-    """Show the work orders by stage."""
+def board(project: str | None, *, after: str, limit: int, address: str | None, as_json: bool) -> None:
+    """Show a page of the work orders by stage; `after` is the `next` of the page before."""
 
     async def work(operations: Operations) -> Reply:
-        answer = await operations.board(project)
+        answer = await operations.board(project, after=after, limit=limit)
         return Reply.of(answer, lambda: tables.show_board(answer))
 
     with_operations(work, address=address, as_json=as_json)

@@ -210,6 +210,30 @@ def test_what_is_told_is_what_the_command_line_tells(served: Septet, api: httpx.
     assert list(board["stages"]) == [stage.value for stage in Stage]
 
 
+def test_a_work_order_that_has_not_begun_has_no_logs_yet(
+    served: Septet, api: httpx.Client, origin: Origin
+) -> None:
+    """Its logs are an empty list, over HTTP and on the command line; those of an unknown one are not found."""
+    made = served("create", "--repo", origin.bare, "--title", "Later", "--id", "wo-later-logs", "--json")
+    assert made.code == 0, made
+    told = served("logs", "wo-later-logs", "--json")
+    assert (told.code, told.json["log_entries"], told.json["total"]) == (0, [], 0)
+    assert api.get(f"{ORDERS}/wo-later-logs/logs").json()["log_entries"] == []
+    assert served("logs", "wo-nobody", "--json").json["error"]["message"] == "There is no work order wo-nobody."
+    assert served("cancel", "wo-later-logs", "--json").code == 0
+
+
+def test_the_board_of_the_command_line_comes_in_pages(served: Septet, api: httpx.Client, done: Task) -> None:
+    """`--limit` makes a page, and `--after` with its `next` the page behind it."""
+    first = served("board", "--limit", "1", "--json").json
+    assert sum(map(len, first["stages"].values())) == 1
+    wrong = served("board", "--after", "bm8gc3VjaCBwYWdl", "--json")
+    assert (wrong.code, wrong.json["error"]["type"]) == (3, "NotFound")
+    if "next" in first:
+        second = served("board", "--limit", "1", "--after", first["next"], "--json").json
+        assert second["stages"] != first["stages"]
+
+
 def test_logs_are_paged_by_offset_or_by_the_last_id(api: httpx.Client, done: Task) -> None:
     """`limit` and `offset` cut the list; `next` is the id to ask for as `after`; `total` counts them all."""
     path = f"{ORDERS}/{done['id']}/logs"
