@@ -4,17 +4,16 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Final
 
-from pydantic import ValidationError
 from temporalio import activity
-from temporalio.client import WorkflowExecution, WorkflowExecutionStatus
-from temporalio.service import RPCError, RPCStatusCode
+from temporalio.client import WorkflowExecution
 
+from activities._ends import is_closed
+from activities._rows import task_in
 from septet.contracts.board import Found, Known, Waits
 from septet.contracts.task import Task
 
 _AT_A_TIME: Final = 20
 _WAITING: Final = 'WorkflowType="WorkOrder" AND SeptetStage="triaged" AND ExecutionStatus="Running"'
-_DEFAULT_SCORE: Final = 3
 
 
 class BoardActivities:
@@ -27,7 +26,7 @@ class BoardActivities:
 
         async def closed(order_id: str) -> bool:
             async with places:
-                return await _is_closed(order_id)
+                return await is_closed(activity.client(), order_id)
 
         ended = await asyncio.gather(*map(closed, known.ids))
         return [order_id for order_id, is_so in zip(known.ids, ended, strict=True) if is_so]
@@ -46,26 +45,12 @@ class BoardActivities:
         return Found(waiting=tuple(found))
 
 
-async def _is_closed(order_id: str) -> bool:
-    try:
-        description = await activity.client().get_workflow_handle(order_id).describe()
-    except RPCError as error:
-        if error.status is RPCStatusCode.NOT_FOUND:
-            return True
-        raise
-    return description.status not in (None, WorkflowExecutionStatus.RUNNING)
-
-
 def _triaged() -> AsyncIterator[WorkflowExecution]:
     query = f'{_WAITING} AND TaskQueue="{activity.info().task_queue}"'
     return activity.client().list_workflows(query, page_size=1000)
 
 
 async def _waits(row: WorkflowExecution) -> Waits:
-    project, score = "", _DEFAULT_SCORE
-    try:
-        task = Task.model_validate(await row.memo_value("task", {}), strict=False)
-        project, score = task.project, task.score
-    except ValidationError:
-        pass  # an older version's, or none: the board's default will do
-    return Waits(id=row.id, project=project, score=score, since=row.start_time.timestamp())
+    task = await task_in(row) or Task(id=row.id)
+    project = task.project or task.repository_url
+    return Waits(id=row.id, project=project, score=task.score, since=row.start_time.timestamp())

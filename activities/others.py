@@ -5,15 +5,15 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Final
 
-from pydantic import ValidationError
 from temporalio import activity
 from temporalio.client import WorkflowExecutionDescription, WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
 
 from activities._polling import not_yet
+from activities._rows import task_in
 from septet.contracts.names import Stage
 from septet.contracts.others import OthersLook, Until
-from septet.contracts.task import Task
+from septet.contracts.pull_request import watch_id
 from septet.settings import Settings
 
 _A_PERSON: Final = "a person decides: move this one to executing, or retry the other"
@@ -66,7 +66,7 @@ async def _why_not(other: str, until: Until) -> str | None:
 
 
 async def _why_not_merged(other: str) -> str | None:
-    watch = await _described(f"{other}/pr")
+    watch = await _described(watch_id(other))
     stage = _stage(watch) if watch is not None else None
     if watch is None or stage is None:
         return f"{other} is completed, but nobody sees whether its pull request is merged: {_A_PERSON}"
@@ -97,10 +97,8 @@ async def _comes_after(order_id: str) -> tuple[str, ...]:
     order = await _described(order_id)
     if order is None or order.status is not WorkflowExecutionStatus.RUNNING:
         return ()
-    try:
-        return Task.model_validate(await order.memo_value("task", {}), strict=False).after
-    except ValidationError:
-        return ()
+    task = await task_in(order)
+    return task.after if task is not None else ()
 
 
 async def _described(workflow_id: str) -> WorkflowExecutionDescription | None:

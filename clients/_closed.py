@@ -5,6 +5,8 @@ from temporalio.client import WorkflowExecution, WorkflowExecutionStatus
 from temporalio.exceptions import ApplicationError
 
 from septet.contracts.names import Stage, Status
+from septet.contracts.pull_request import watched
+from septet.contracts.row import MEMO
 from septet.contracts.task import Task, TaskError
 from septet.timestamps import timestamp
 from workflows import search_attributes as by
@@ -29,7 +31,7 @@ def task_of_row(row: WorkflowExecution) -> Task:
         row.status or WorkflowExecutionStatus.RUNNING, (Status.RUNNING, Stage.EXECUTING)
     )
     return Task(
-        id=row.id.removesuffix("/pr"),
+        id=watched(row.id),
         project=found.get(by.PROJECT, ""),
         status=Status(found.get(by.STATUS, status.value)) if status is Status.RUNNING else status,
         stage=Stage(found.get(by.STAGE, stage.value)) if status is Status.RUNNING else stage,
@@ -46,7 +48,7 @@ def task_of_row(row: WorkflowExecution) -> Task:
 
 def _told(row: WorkflowExecution) -> Task | None:
     """Return the task in a row's memo; `None` where an older version has written none."""
-    payload = row.raw_info.memo.fields.get(by.MEMO)
+    payload = row.raw_info.memo.fields.get(MEMO)
     if payload is None:
         return None
     try:

@@ -8,16 +8,12 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from clients._closed import task_of_row
 from septet.contracts.names import Stage
+from septet.contracts.pull_request import watch_id
 from septet.contracts.task import Task
 from septet.errors import ServerNotReachedError
 
 _ENDS_WITHIN_SECONDS: Final = 10.0
 _HAS_THE_ROW: Final = (WorkflowExecutionStatus.RUNNING, WorkflowExecutionStatus.COMPLETED)
-
-
-def watch_id(order_id: str) -> str:
-    """Return the id of the workflow that watches a work order's pull request."""
-    return f"{order_id}/pr"
 
 
 async def watch_of(client: Client, order_id: str) -> WorkflowExecutionDescription | None:

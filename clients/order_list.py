@@ -4,14 +4,11 @@ from collections.abc import Mapping
 from typing import Final
 
 from temporalio.client import Client
-from temporalio.service import RPCError
 
 from clients._closed import task_of_row
-from clients.latest import latest
-from clients.page_word import page_token, page_word
+from clients.pages import page_of
 from septet.contracts.names import Status
 from septet.contracts.replies import TasksReply
-from septet.errors import ServerNotReachedError
 
 _OPEN: Final = (Status.PENDING, Status.RUNNING, Status.WAITING)
 _AND_IS: Final[Mapping[Status, str]] = {
@@ -39,10 +36,5 @@ async def list_orders(
         ServerNotReachedError: The server refused.
     """
     query = f'WorkflowType="WorkOrder"{_AND_IS[status] if status else ""}'
-    rows = client.list_workflows(query, page_size=limit, next_page_token=page_token(after))
-    try:
-        await rows.fetch_next_page()
-        found = tuple(task_of_row(row) for row in await latest(client, rows.current_page or ()))
-    except RPCError as error:
-        raise ServerNotReachedError(f"The Temporal server refused: {error.message}.") from error
-    return TasksReply(tasks=found, next=page_word(rows.next_page_token or b""))
+    rows, following = await page_of(client, query, after=after, limit=limit)
+    return TasksReply(tasks=tuple(map(task_of_row, rows)), next=following)

@@ -9,8 +9,7 @@ from temporalio.client import Client
 from temporalio.service import RPCError
 
 from clients._closed import task_of_row
-from clients.latest import latest
-from clients.page_word import page_token, page_word
+from clients.pages import page_of
 from septet.contracts.names import Stage
 from septet.contracts.task import Task
 from septet.errors import InvalidInputError, ServerNotReachedError
@@ -69,17 +68,12 @@ class Rows:
             InvalidInputError: The server cannot find the project's name.
             ServerNotReachedError: The server refused.
         """
-        found = self.client.list_workflows(_of(project, _ROWS), page_size=limit, next_page_token=page_token(after))
-        try:
-            await found.fetch_next_page()
-            rows = await latest(self.client, found.current_page or ())
-        except RPCError as error:
-            raise ServerNotReachedError(f"The Temporal server refused: {error.message}.") from error
+        rows, following = await page_of(self.client, _of(project, _ROWS), after=after, limit=limit)
         tasks: dict[str, Task] = {}
         for row in rows:
             task = task_of_row(row)
             tasks.setdefault(task.id, task)
-        return Page(tuple(tasks.values()), page_word(found.next_page_token or b""))
+        return Page(tuple(tasks.values()), following)
 
     async def all(self, project: str | None = None) -> AsyncIterator[Task]:
         """Yield every row, newest first, each task once.

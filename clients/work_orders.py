@@ -23,16 +23,17 @@ from clients._pending import waiting_for
 from clients._refused import refused_of, refused_of_open
 from clients._resets import reset, reset_point
 from clients._updates import update
-from clients._watch import give_up_watch, watch_id, watch_of, with_watch
+from clients._watch import give_up_watch, watch_of, with_watch
 from septet.contracts.decisions import HISTORY_KEPT, MoveCall, PlanDecision, Resumed, RetryCall
 from septet.contracts.names import ORDER_ID, Stage, Status, Step
 from septet.contracts.order import WorkOrderInput
-from septet.contracts.row import first_task, row_of, waits_in
+from septet.contracts.pull_request import watch_id
+from septet.contracts.row import MEMO, first_task, row_of, waits_in
 from septet.contracts.task import Move, Task
 from septet.contracts.transitions import Target, check_move
 from septet.errors import AlreadyRunningError, InvalidInputError, NotFoundError, RefusedTransitionError
 from septet.timestamps import timestamp
-from workflows.search_attributes import MEMO, found_at_start
+from workflows.search_attributes import found_at_start
 
 _QUERY_TIMEOUT: Final = timedelta(seconds=5)
 _CANCEL_WITHIN_SECONDS: Final = 20.0

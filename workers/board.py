@@ -1,7 +1,6 @@
 """The board of a queue: workers see that there is one, and tell it that they serve."""
 
 import asyncio
-import contextlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final
@@ -10,8 +9,9 @@ import structlog
 from temporalio.client import Client
 from temporalio.service import RPCError
 
-from septet.contracts.board import Serves
+from septet.contracts.board import Serves, board_id
 from septet.settings import Settings
+from workers.beside import beside
 from workflows.board import Board
 
 TELL_SECONDS: Final = 120.0
@@ -20,11 +20,6 @@ _SILENT: Final = 3
 """So many times later a host counts no more."""
 
 _log = structlog.get_logger()
-
-
-def board_id(task_queue: str) -> str:
-    """Return the id of the board of a queue."""
-    return f"{task_queue}-board"
 
 
 @asynccontextmanager
@@ -39,13 +34,8 @@ async def serving_on_board(client: Client, settings: Settings, host_id: str) -> 
                 _log.warning("board_not_told", error=error.message)
             await asyncio.sleep(TELL_SECONDS)
 
-    task = asyncio.create_task(tell())
-    try:
+    async with beside(tell()):
         yield
-    finally:
-        task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await task
 
 
 async def tell_board(client: Client, settings: Settings, host_id: str) -> None:

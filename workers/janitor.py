@@ -1,7 +1,6 @@
 """The schedule of a host's janitor."""
 
 import asyncio
-import contextlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -25,6 +24,7 @@ from temporalio.client import (
 from temporalio.service import RPCError
 
 from septet.settings import Settings
+from workers.beside import beside
 from workflows.janitor import Janitor
 
 _EVERY: Final = timedelta(hours=6)
@@ -52,13 +52,8 @@ async def scheduling_janitor(
             await asyncio.sleep(_EVERY.total_seconds())
             await schedule_janitor(client, settings, host_id, host_queue)
 
-    task = asyncio.create_task(renew())
-    try:
+    async with beside(renew()):
         yield
-    finally:
-        task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await task
 
 
 async def schedule_janitor(client: Client, settings: Settings, host_id: str, host_queue: str) -> None:

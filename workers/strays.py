@@ -1,7 +1,6 @@
 """Agents that nobody asks for: their work order was closed or paused unseen, or no worker followed them."""
 
 import asyncio
-import contextlib
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Final
@@ -17,6 +16,7 @@ from septet.agents.endings import PAUSED, RESTARTED
 from septet.agents.rest import end_all, sweep_order
 from septet.agents.runs import Run, Runs
 from septet.errors import SeptetError
+from workers.beside import beside
 
 LOOK_SECONDS: Final = 30.0
 _WHY: Final = "closed"
@@ -37,13 +37,8 @@ async def looking_after_strays(client: Client, host: Host) -> AsyncIterator[None
                 await end_strays(client, host)
             await asyncio.sleep(LOOK_SECONDS)
 
-    task = asyncio.create_task(look())
-    try:
+    async with beside(look()):
         yield
-    finally:
-        task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await task
 
 
 @contextmanager

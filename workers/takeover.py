@@ -6,7 +6,6 @@ seconds. When that one goes on it finds itself superseded. One that is only slow
 """
 
 import asyncio
-import contextlib
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -22,6 +21,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from activities._ends import handle_of, was_reset
 from septet.agents.lock_holder import stopped_holder
 from septet.agents.runs import Runs
+from workers.beside import beside
 from workers.tokens import Held, read, tokens_in, unheld
 
 LOOK_SECONDS: Final = 1.0
@@ -58,13 +58,8 @@ async def taking_over(client: Client, folder: Path, runs: Runs) -> AsyncIterator
             except OSError as error:
                 _log.warning("tokens_not_looked_at", folder=str(folder), error=str(error))
 
-    task = asyncio.create_task(look())
-    try:
+    async with beside(look()):
         yield
-    finally:
-        task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await task
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,6 @@
 """Which build of the workflows gets work orders: their queue is versioned, the queues of hosts are not."""
 
 import asyncio
-import contextlib
 import hashlib
 import math
 import re
@@ -27,6 +26,7 @@ from temporalio.worker import WorkerDeploymentConfig
 
 import workflows
 from septet.settings import Settings
+from workers.beside import beside
 from workers.preflight import PreflightError
 
 _HASH_LENGTH: Final = 8
@@ -106,13 +106,8 @@ async def taking_work_orders(client: Client, settings: Settings, *, sole: bool) 
             except RPCError as error:
                 _log.info("builds_not_looked_at", error=error.message)
 
-    task = asyncio.create_task(look())
-    try:
+    async with beside(look()):
         yield
-    finally:
-        task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await task
 
 
 async def take_what_nobody_serves(

@@ -6,9 +6,9 @@ from pydantic import ValidationError
 from temporalio import workflow
 from temporalio.common import SearchAttributeUpdate
 
-from septet.contracts.row import differ, row_of
+from septet.contracts.row import MEMO, differ, row_of
 from septet.contracts.task import Task
-from workflows.search_attributes import ALL, MEMO, values_of
+from workflows.search_attributes import ALL, values_of
 
 _PATCH: Final = "row-in-memo"
 

@@ -11,7 +11,7 @@ from temporalio.common import RetryPolicy
 from temporalio.exceptions import ActivityError, FailureError
 
 from activities.others import Others
-from septet.contracts.board import Waits
+from septet.contracts.board import Waits, board_id
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.others import OthersLook
 from septet.contracts.task import Task
@@ -101,7 +101,7 @@ class Seat:
 
         The wait for a signal swallows a cancel; the wait for a task that sends it does not.
         """
-        board = workflow.get_external_workflow_handle(f"{workflow.info().task_queue}-board")
+        board = workflow.get_external_workflow_handle(board_id(workflow.info().task_queue))
         sending = asyncio.create_task(board.signal(signal, told))
         try:
             await workflow.wait_condition(sending.done)

@@ -5,12 +5,12 @@ from temporalio.exceptions import FailureError, WorkflowAlreadyStartedError
 from temporalio.workflow import ParentClosePolicy
 
 from septet.contracts.names import Stage, Status
-from septet.contracts.pull_request import PullRequestWatch
-from septet.contracts.row import row_of
+from septet.contracts.pull_request import PullRequestWatch, watch_id
+from septet.contracts.row import MEMO, row_of
 from septet.contracts.steps import Workspace
 from septet.contracts.task import Task
 from workflows.pull_request import PullRequest
-from workflows.search_attributes import MEMO, found_at_start
+from workflows.search_attributes import found_at_start
 
 _TRIES = 3
 
@@ -31,7 +31,7 @@ async def _started(watch: PullRequestWatch) -> bool:
         await workflow.start_child_workflow(
             PullRequest.run,
             watch,
-            id=f"{watch.task.id}/pr",
+            id=watch_id(watch.task.id),
             parent_close_policy=ParentClosePolicy.ABANDON,
             memo={MEMO: watch.task},
             search_attributes=found_at_start(watch.task),
@@ -44,7 +44,7 @@ async def _started(watch: PullRequestWatch) -> bool:
 
 async def _told(watch: PullRequestWatch) -> bool:
     try:
-        await workflow.get_external_workflow_handle(f"{watch.task.id}/pr").signal(PullRequest.renew, watch)
+        await workflow.get_external_workflow_handle(watch_id(watch.task.id)).signal(PullRequest.renew, watch)
     except FailureError:  # it ended just now
         return False
     return True

@@ -25,8 +25,6 @@ ALL: Final = (*KEYWORDS, PRIORITY)
 
 _MOST_BYTES: Final = 2000
 """Of a value; the server's limit is 2 KiB, its own signs included."""
-MEMO: Final = "task"
-"""The memo's key under which the board's row of a task lies."""
 
 
 def values_of(task: Task) -> list[SearchAttributeUpdate[Any]]:

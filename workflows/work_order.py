@@ -21,6 +21,7 @@ with workflow.unsafe.imports_passed_through():
     from septet.contracts.limits import StepSettings
     from septet.contracts.names import Stage, Status, Verdict
     from septet.contracts.order import WorkOrderInput
+    from septet.contracts.row import waits_in
     from septet.contracts.steps import OpenWorkspace, StepCall, StepResult
     from septet.contracts.task import Task, TaskError
     from workflows._asked import Asked
@@ -250,7 +251,5 @@ class WorkOrder(Asked):
 
 
 def _waits_in(order: WorkOrderInput) -> Stage | None:
-    """Return the stage in which a work order waits: one that comes after others waits for its turn."""
-    if order.stage is not None:
-        return Stage(order.stage)
-    return Stage.TRIAGED if order.after and workflow.patched(_BOARD) else None
+    """Return the stage in which it waits; before there was a board, one that came after others did not wait."""
+    return waits_in(order) if order.stage is not None or (order.after and workflow.patched(_BOARD)) else None

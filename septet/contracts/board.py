@@ -3,6 +3,11 @@
 from septet.contracts.wire import Wire
 
 
+def board_id(task_queue: str) -> str:
+    """Return the id of the board of a queue."""
+    return f"{task_queue}-board"
+
+
 class Waits(Wire):
     """A work order waits for its turn."""
 

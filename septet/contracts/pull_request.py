@@ -1,9 +1,22 @@
 """What the watch over an opened pull request is given, and what it asks its forge."""
 
-from typing import Literal
+from typing import Final, Literal
 
 from septet.contracts.task import Task
 from septet.contracts.wire import Wire
+
+_WATCH: Final = "/pr"
+"""No work order's id can end so."""
+
+
+def watch_id(order_id: str) -> str:
+    """Return the id of the workflow that watches a work order's pull request."""
+    return f"{order_id}{_WATCH}"
+
+
+def watched(workflow_id: str) -> str:
+    """Return the id of the work order that a workflow is, or whose pull request it watches."""
+    return workflow_id.removesuffix(_WATCH)
 
 
 class PullRequestWatch(Wire):

@@ -6,6 +6,8 @@ from septet.contracts.names import Stage, Status
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.task import Task, TaskError
 
+MEMO: Final = "task"
+"""The key of a workflow's memo under which the row of its task lies."""
 DESCRIPTION_LIMIT: Final = 200
 _TITLE_LIMIT: Final = 300
 _MESSAGE_LIMIT: Final = 500

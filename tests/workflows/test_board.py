@@ -16,12 +16,12 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.worker import Replayer, Worker
 
 from activities.board import BoardActivities
-from septet.contracts.board import BoardState, Found, Known, Serves
+from septet.contracts.board import BoardState, Found, Known, Serves, board_id
 from septet.contracts.names import Step
 from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import Task
 from septet.settings import Settings
-from workers.board import board_id, tell_board
+from workers.board import tell_board
 from workflows.board import Board
 from workflows.pull_request import PullRequest
 from workflows.work_order import WorkOrder

@@ -15,9 +15,10 @@ from clients.work_orders import WorkOrders
 from septet.contracts.names import Stage, Status
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.pull_request import PullRequestWatch
+from septet.contracts.row import MEMO
 from septet.contracts.task import Task
 from septet.errors import AlreadyRunningError, InvalidInputError, NotFoundError
-from workflows.search_attributes import MEMO, found_at_start
+from workflows.search_attributes import found_at_start
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
