@@ -1,0 +1,294 @@
+"""A pipeline: what it is asked for, what it and its work orders tell each other, and what everybody sees of it."""
+
+from enum import StrEnum
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints, field_validator, model_validator
+
+from septet.contracts.facts import FileChange, Rescue, Usage
+from septet.contracts.limits import Seconds
+from septet.contracts.order import Name, Repository
+from septet.contracts.task import TaskError
+from septet.contracts.wire import Wire
+
+MOST_ISSUES = 1000
+PIPELINE_ID = r"^(?!\.{1,2}$)[A-Za-z0-9._-]{1,40}$"
+"""Shorter than a work order's: those of its issues begin with it."""
+ISSUE_ID = r"^[A-Za-z0-9._-]{1,20}$"
+TEXT_LIMIT_BYTES = 1_000_000
+"""The most that all issues that are given as text may hold together: a Temporal payload holds two million."""
+
+IssueId = Annotated[str, StringConstraints(pattern=ISSUE_ID)]
+PipelineId = Annotated[str, StringConstraints(pattern=PIPELINE_ID)]
+
+
+class PipelineIssue(Wire):
+    """One issue of a pipeline: a number on the repository's forge, or a text."""
+
+    id: IssueId
+    """Unique in the pipeline; for an issue of the forge it is the number."""
+    title: Annotated[str, StringConstraints(max_length=1024)] = ""
+    body: str | None = None
+    """The issue's text; absent for an issue of the forge, which is read there."""
+    depends_on: Annotated[tuple[IssueId, ...], Field(max_length=100)] = ()
+    """Issues of the pipeline that come before it."""
+
+    @property
+    def number(self) -> int | None:
+        """The issue's number on the forge; `None` for one that is given as text."""
+        return int(self.id) if self.body is None and self.id.isascii() and self.id.isdigit() else None
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> "PipelineIssue":
+        if self.number is None and not self.title.strip():
+            message = "title is missing: an issue is a number of the forge, or has a title and a body"
+            raise ValueError(message)
+        return self
+
+
+class PipelineChoices(Wire):
+    """How a pipeline works: all but the repository and the issues."""
+
+    agent: Name | None = None
+    """The agent of both roles; the worker's default when absent."""
+    planner: Name | None = None
+    """The agent that plans, where it is another one."""
+    executor: Name | None = None
+    """The agent that executes, where it is another one."""
+    model: Name | None = None
+    base: Name | None = None
+    project: Name | None = None
+    executors: Annotated[int, Field(ge=1, le=16)] = 1
+    """How many solutions that touch different files may be carried out side by side."""
+    one_branch: bool = False
+    """One branch and one pull request, with a commit for each solution."""
+    fresh: bool = False
+    """Give each issue new sessions: what was said about another one is not known."""
+    plans_ahead: Annotated[int, Field(ge=1, le=50)] = 5
+    """How many solutions may wait for an executor before the planner pauses."""
+    plan_seconds: Seconds = 300.0
+    """The most that an agent may take for a plan."""
+    execution_seconds: Seconds = 600.0
+    """The most that an agent may take to carry out a solution."""
+    draft: bool = False
+    labels: Annotated[tuple[Name, ...], Field(max_length=100)] = ()
+
+    @model_validator(mode="after")
+    def _fits(self) -> "PipelineChoices":
+        if self.one_branch and self.executors > 1:
+            message = "one_branch needs one executor: commits on one branch come one after the other"
+            raise ValueError(message)
+        return self
+
+
+class PipelineInput(PipelineChoices):
+    """Many issues of one repository, and how they are to be worked on."""
+
+    repository: Repository
+    issues: Annotated[tuple[PipelineIssue, ...], Field(max_length=MOST_ISSUES)] = ()
+    """In the order wanted; a plain number is an issue of the forge."""
+    label: Name | None = None
+    """Take the open issues of the forge with this label, instead of a list."""
+
+    @field_validator("issues", mode="before")
+    @classmethod
+    def _takes_numbers(cls, value: object) -> object:
+        """Take `[1, 2]` for `[{"id": "1"}, {"id": "2"}]`."""
+        if not isinstance(value, list | tuple):
+            return value
+        return tuple({"id": str(each)} if type(each) is int else each for each in value)
+
+    @model_validator(mode="after")
+    def _names_its_issues(self) -> "PipelineInput":
+        if bool(self.issues) == (self.label is not None):
+            message = "give issues or a label: the one or the other"
+            raise ValueError(message)
+        size = sum(len(f"{each.title}{each.body or ''}".encode()) for each in self.issues)
+        if size > TEXT_LIMIT_BYTES:
+            message = f"the issues hold {size} bytes, {TEXT_LIMIT_BYTES} are allowed: put their texts on the forge"
+            raise ValueError(message)
+        return self
+
+
+class Role(StrEnum):
+    """The two agents."""
+
+    PLANNER = "planner"
+    EXECUTOR = "executor"
+
+
+class Lane(Wire):
+    """A workspace of the pipeline, and the session of the agent that works in it."""
+
+    id: str
+    """The workspace's id: the pipeline's and `-planner`, or `-executor-1` and so on."""
+    pipeline: str
+    agent: str | None = None
+    task_queue: str = ""
+    """The queue of its host; empty while it is open nowhere."""
+    session_id: str | None = None
+    """The session to go on with; `None`: a new one begins."""
+    opened_by: str = ""
+    """The pipeline's first Temporal run."""
+    starts_from: str = ""
+    """The snapshot that the next work order begins with; empty: the base commit."""
+
+
+class Turnkey(Wire):
+    """The pipeline tells a work order that a lane is its own until it says that it has left."""
+
+    role: Role
+    lane: Lane
+
+
+class Outline(Wire):
+    """What a pipeline remembers of a solution: less than 1 KB. The whole lies on its host's disk."""
+
+    id: str
+    summary: str = ""
+    tasks: tuple[tuple[str, str], ...] = ()
+    """Of each: id, title."""
+    files: tuple[str, ...] = ()
+    """The predicted files, as far as they are remembered."""
+    files_count: int = 0
+
+
+class Left(Wire):
+    """A work order tells its pipeline that it has left a lane, and what it brought."""
+
+    order_id: str
+    role: Role
+    lane: Lane
+    """As it is left: where it is, and with which session."""
+    solution: Outline | None = None
+    """What was planned; `None` where there is no plan."""
+
+
+class IssueStatus(StrEnum):
+    """Where an issue of a pipeline is."""
+
+    WAITING = "waiting"
+    PLANNING = "planning"
+    PLANNED = "planned"
+    EXECUTING = "executing"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+    CANCELLED = "cancelled"
+
+
+class IssueState(Wire):
+    """What a pipeline knows of one issue."""
+
+    issue_id: str
+    order_id: str
+    """Its work order."""
+    title: str = ""
+    depends_on: tuple[str, ...] = ()
+    status: IssueStatus = IssueStatus.WAITING
+    solution: Outline | None = None
+    planned_at: str | None = None
+    """ISO 8601, UTC; so is `executed_at`."""
+    executed_at: str | None = None
+    planning_seconds: float | None = None
+    execution_seconds: float | None = None
+    plan_path: str | None = None
+    branch_name: str | None = None
+    commit_hash: str | None = None
+    pr_url: str | None = None
+    files_modified: tuple[FileChange, ...] = ()
+    """The first twenty."""
+    usage: Usage = Usage()
+    error: TaskError | None = None
+    """Why it failed or was skipped."""
+    rescue: Rescue | None = None
+    overlaps: tuple[str, ...] = ()
+    """Issues that were carried out at the same time and, as the real diff shows, changed the same files."""
+    context: Literal["shared", "fresh"] = "shared"
+    """Whether its sessions knew of the issues before."""
+    executor: str = ""
+    """The lane that carried it out."""
+
+
+class PlanningResult(Wire):
+    """One entry of `planning-results.json`."""
+
+    issue_id: str
+    solution_id: str | None = None
+    status: Literal["completed", "failed", "skipped"]
+    solution: dict[str, object] | None = None
+    """Whole on disk; in a query its outline."""
+    planned_at: str
+
+
+class ExecutionResult(Wire):
+    """One entry of `execution-results.json`."""
+
+    issue_id: str
+    solution_id: str | None = None
+    status: Literal["completed", "failed", "cancelled", "skipped"]
+    commit_hash: str | None = None
+    files_modified: tuple[str, ...] = ()
+    executed_at: str
+
+
+class PlanningResults(Wire):
+    """`planning-results.json`."""
+
+    phase: Literal["planning"] = "planning"
+    created_at: str
+    results: tuple[PlanningResult, ...] = ()
+
+
+class ExecutionResults(Wire):
+    """`execution-results.json`."""
+
+    phase: Literal["execution"] = "execution"
+    created_at: str
+    results: tuple[ExecutionResult, ...] = ()
+
+
+class PipelineStatus(StrEnum):
+    """Where a pipeline is."""
+
+    RUNNING = "running"
+    PAUSED = "paused"
+    STOPPING = "stopping"
+    """What is under way is carried to its end, and nothing new begins."""
+    COMPLETED = "completed"
+    """Every issue has its result; some may have failed."""
+    STOPPED = "stopped"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+class PipelineView(Wire):
+    """A pipeline as every face shows it."""
+
+    id: str
+    repository: str
+    status: PipelineStatus
+    created_at: str
+    closed_at: str | None = None
+    planner: Lane | None = None
+    executors: tuple[Lane, ...] = ()
+    one_branch: bool = False
+    fresh: bool = False
+    issues: tuple[IssueState, ...] = ()
+    error: TaskError | None = None
+
+
+class IssueCall(Wire):
+    """A person's word about one issue of a pipeline."""
+
+    issue_id: str
+    who: str = ""
+    why: str = ""
+    """For `replan`: what the planner is to be told."""
+
+
+class PipelineCall(Wire):
+    """A person's word about a whole pipeline."""
+
+    who: str = ""
+    why: str = ""

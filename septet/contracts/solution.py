@@ -1,0 +1,90 @@
+"""What a pipeline's two agents answer: the planner a solution, the executor what became of it."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints
+
+from septet.contracts.answers import Line, Text
+from septet.contracts.wire import Wire
+
+SOLUTION_LIMIT_BYTES = 256 * 1024
+"""The most that a solution may hold: it lies on disk, and only its outline goes on to the workflow."""
+
+TaskId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]{1,64}$")]
+Path = Annotated[str, StringConstraints(min_length=1, max_length=4096, pattern=r"^[^\x00-\x1f]+$")]
+"""Relative to the repository's root, with `/`."""
+
+
+class ModificationPoint(Wire):
+    """One place that a task changes."""
+
+    file: Path
+    """The file, relative to the repository's root."""
+    change: Text
+    """What is to change there: a function, a section, a value."""
+
+
+class SolutionTask(Wire):
+    """One piece of the work."""
+
+    id: TaskId
+    """Unique in the solution, such as `T1`."""
+    title: Line
+    scope: Path
+    """The folder or file, inside the repository, that the task stays in."""
+    modification_points: Annotated[tuple[ModificationPoint, ...], Field(max_length=200)]
+    implementation: Annotated[tuple[Text, ...], Field(max_length=100)]
+    """The steps, in their order."""
+    test_commands: Annotated[tuple[Line, ...], Field(max_length=50)]
+    """The commands that show that it works."""
+    acceptance: Annotated[tuple[Text, ...], Field(max_length=50)]
+    """What must hold when it is done, each so that it can be looked at."""
+    depends_on: Annotated[tuple[TaskId, ...], Field(max_length=100)]
+    """Tasks of this solution that come first."""
+    estimated_minutes: Annotated[int, Field(ge=1, le=10_000)]
+
+
+class SolutionAnswer(Wire):
+    """The solution of one issue."""
+
+    id: TaskId
+    """`SOL-` and the issue's id."""
+    plan_path: Line
+    """The path of the plan's file, relative to the repository's root."""
+    summary: Text
+    """The solution in one or two sentences."""
+    tasks: Annotated[tuple[SolutionTask, ...], Field(min_length=1, max_length=100)]
+    predicted_files: Annotated[tuple[Path, ...], Field(min_length=1, max_length=1000)]
+    """Every file that the work will create, change or delete, the plan's file aside."""
+
+    @property
+    def result_text(self) -> str:
+        """The plan's path."""
+        return self.plan_path
+
+
+class TaskDone(Wire):
+    """What became of one task of the solution."""
+
+    id: TaskId
+    status: Literal["completed", "failed", "skipped"]
+    note: str = ""
+
+
+class ExecutionAnswer(Wire):
+    """What became of a solution."""
+
+    status: Literal["completed", "failed"]
+    summary: Text
+    """What was done, or why it could not be done."""
+    tasks: Annotated[tuple[TaskDone, ...], Field(max_length=100)]
+    """Each task of the solution, in the order in which it was carried out."""
+    commit_hash: str | None
+    """The commit that the agent made itself, if it made one."""
+    files_modified: Annotated[tuple[Path, ...], Field(max_length=1000)]
+    """Every file that was created, changed or deleted."""
+
+    @property
+    def result_text(self) -> str:
+        """The summary."""
+        return self.summary
