@@ -61,7 +61,7 @@ def step_errand(host: Host, call: StepCall) -> Errand:
         NotFoundError, WorkspaceError: The workspace is not on this host, or was not opened to the end.
         CommandError, RepositorySettingsError: What the repository gives cannot be used.
     """
-    place = host.place(call.workspace.work_order_id)
+    place = host.place(call.workspace.place_id)
     _see_that_it_stands(place)
     papers = read_papers(place)
     wishes = load_repository_settings(papers.read)
@@ -71,12 +71,14 @@ def step_errand(host: Host, call: StepCall) -> Errand:
     turn = Turn(
         prompt=prompt(command, filled, note),
         worktree=place.worktree,
+        resume_id=call.session_id,
         schema=request_schema_of(call.step),
         tools=wishes.tools_for(call.step, call.settings),
         model=wishes.model_for(call.step, call.model or host.settings.model, call.settings),
     )
     request = _request(host, call, wishes, turn, call.step.value)
-    return Errand(call, place, wishes, request, call.starts_from, Gate(own_lease(request.means.runs)))
+    gate = Gate(own_lease(request.means.runs, call.workspace))
+    return Errand(call, place, wishes, request, call.starts_from, gate)
 
 
 def finalizer_errand(host: Host, asked: FinalizeCall) -> Errand:
@@ -86,18 +88,20 @@ def finalizer_errand(host: Host, asked: FinalizeCall) -> Errand:
         NotFoundError, WorkspaceError: The workspace is not on this host, or was not opened to the end.
     """
     call = asked.call
-    place = host.place(call.workspace.work_order_id)
+    place = host.place(call.workspace.place_id)
     wishes = load_repository_settings(read_papers(place).read)
     turn = Turn(
         prompt=finalizer_prompt(call.step, asked.reasons, asked.attempt),
         worktree=place.worktree,
         resume_id=asked.session_id,
+        about_session=True,
         schema=request_schema_of(call.step),
         tools="none",
         model=wishes.model_for(call.step, call.model or host.settings.model, call.settings),
     )
     request = _request(host, call, wishes, turn, _finalizer_of(call.step))
-    return Errand(call, place, wishes, request, asked.result.checkpoint or "", Gate(own_lease(request.means.runs)))
+    gate = Gate(own_lease(request.means.runs, call.workspace))
+    return Errand(call, place, wishes, request, asked.result.checkpoint or "", gate)
 
 
 def ending_errand(host: Host, call: StepCall) -> Errand:
@@ -132,7 +136,7 @@ def _see_that_it_stands(place: Place) -> None:
 def _request(host: Host, call: StepCall, wishes: RepositorySettings, turn: Turn, name: str) -> Request:
     return Request(
         key=own_key(),
-        order_id=call.workspace.work_order_id,
+        order_id=call.workspace.place_id,
         number=call.step.number,
         step=name,
         adapter=adapter_for(call.workspace.agent),

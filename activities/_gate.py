@@ -10,6 +10,7 @@ from temporalio import activity
 
 from septet.agents.lease import Lease
 from septet.agents.runs import RunKey, Runs
+from septet.contracts.steps import Workspace
 from septet.processes import Halt
 
 T = TypeVar("T")
@@ -63,11 +64,22 @@ def own_key() -> RunKey:
     return RunKey(info.workflow_id or "", info.workflow_run_id or "", info.activity_id)
 
 
-def own_lease(runs: Runs) -> Lease:
+def own_lease(runs: Runs, workspace: Workspace | None = None) -> Lease:
     """Write the running attempt down and return its lease.
+
+    Args:
+        runs: The runs of this host.
+        workspace: Where it works; the work order's own workspace when absent.
 
     Raises:
         SupersededError: A later attempt has begun already.
     """
     info = activity.info()
-    return Lease.take(runs, own_key(), number=info.attempt, started_at=info.started_time.timestamp())
+    return Lease.take(
+        runs,
+        own_key(),
+        place_id=workspace.place_id if workspace else "",
+        visit=workspace.visit if workspace else "",
+        number=info.attempt,
+        started_at=info.started_time.timestamp(),
+    )

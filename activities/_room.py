@@ -151,7 +151,7 @@ class Host:
     def rescue(self, place: Place, reason: str, step: str) -> Rescue | None:
         """Take a rescue; `None` when there is nothing to lose."""
         snapshot = self.snapshot(place, "rescue", reason, step)
-        return self._noted(place, snapshot) if snapshot is not None else None
+        return self.note(place, snapshot) if snapshot is not None else None
 
     def rescue_once(self, place: Place, reason: str, step: str) -> Rescue | None:
         """Take a rescue; `None` when there is nothing to lose, or the last snapshot holds it all."""
@@ -160,7 +160,7 @@ class Host:
         snapshot = take(
             place, "rescue", reason, ignored_limit_bytes=limit, step=step or None, unless_equal_to=last
         )
-        return self._noted(place, snapshot) if snapshot is not None else None
+        return self.note(place, snapshot) if snapshot is not None else None
 
     def return_to(self, place: Place, checkpoint: str, reason: str, step: str) -> Rescue | None:
         """Make the worktree as it was at a checkpoint, and return the rescue of what it was until now.
@@ -170,7 +170,7 @@ class Host:
         """
         limit = self.settings.ignored_limit_mib * MIB
         snapshot = return_to(place, find(vault_at(place), checkpoint), Why(reason, limit, step))
-        return self._noted(place, snapshot) if snapshot is not None else None
+        return self.note(place, snapshot) if snapshot is not None else None
 
     def differs(self, place: Place, checkpoint: str) -> bool:
         """Say whether the worktree is another than it was at a checkpoint."""
@@ -179,7 +179,7 @@ class Host:
         reason = f"differs from {checkpoint}"
         return take(place, "checkpoint", reason, ignored_limit_bytes=limit, unless_equal_to=equal) is not None
 
-    def _noted(self, place: Place, snapshot: Snapshot) -> Rescue:
+    def note(self, place: Place, snapshot: Snapshot) -> Rescue:
         """Write the patch and the note of a rescue, and tell of it."""
         rescue = Rescue(
             snapshot=snapshot.name,

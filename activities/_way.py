@@ -8,6 +8,7 @@ from typing import Any
 
 import structlog
 
+from activities._agents_end import end_agents_of
 from activities._ends import CANCELLED as CANCELLED_ORDER
 from activities._ends import end_of_the_work
 from activities._errands import AnyClaim, Claim, Errand, ending_errand, finalizer_errand, step_errand
@@ -23,7 +24,6 @@ from activities._room import Host
 from septet.agents.endings import CANCELLED
 from septet.agents.ladder import Carried, carry_out, last_carried
 from septet.agents.preview import preview
-from septet.agents.rest import end_all
 from septet.answers.ladder import Answer, AnswerError
 from septet.answers.steps import read_step_answer
 from septet.contracts.facts import FileChange, Rescue
@@ -96,7 +96,7 @@ class Way:
         with failures_told(self.host.state.root):
             async with beating():
                 # First of all, and also where a full disk takes no note of this attempt.
-                await end_all(self.host.means.runs, call.workspace.work_order_id, CANCELLED)
+                await end_agents_of(self.host.means.runs, call.workspace, CANCELLED)
                 return await self._ended(await unhurried(ending_errand, self.host, call), CANCELLED_ORDER)
 
     async def _guarded(self, prepare: Callable[[], Errand], work: Work) -> StepResult:
@@ -138,7 +138,7 @@ class Way:
     async def _ended(self, errand: Errand, why: str) -> StepResult:
         """End the agent and keep what it did."""
         errand.gate.lease.check()
-        await end_all(errand.request.means.runs, errand.request.order_id, CANCELLED)
+        await end_agents_of(errand.request.means.runs, errand.call.workspace, CANCELLED)
         return await unhurried(self._over, errand, Verdict.CANCELLED, why)
 
     def _over(self, errand: Errand, verdict: Verdict, reason: str) -> StepResult:

@@ -64,15 +64,15 @@ class Hosts:
                     living = await unhurried(self.host.means.runs.living, move.place.order_id)
                     if living is not None:  # of an earlier time on this host
                         await end_agent(living, SUPERSEDED)
-                    kept = await unhurried(self._moved, move)
+                    kept = await unhurried(self._moved, move, asked.workspace)
                     await unhurried(bring_session, self.host, move, kept, asked.workspace.agent)
                 here = {**whereabouts(self.host), "path": str(move.place.worktree)}
                 return asked.workspace.model_copy(update=here)
 
-    def _moved(self, move: Move) -> Kept:
+    def _moved(self, move: Move, workspace: Workspace) -> Kept:
         """Move as the only writer: an attempt of an earlier time on this host may still be held up somewhere."""
         limit = self.host.settings.ignored_limit_mib * MIB
-        with own_lease(self.host.means.runs).held():
+        with own_lease(self.host.means.runs, workspace).held():
             return move_here(move, Why("the work order comes back to this host", limit))
 
     def _prepared(self, asked: MoveWorkspace) -> Move:
@@ -84,7 +84,7 @@ class Hosts:
         address = parse_address(workspace.repository, home=Path.home())
         place = place_for(
             host.state,
-            workspace.work_order_id,
+            workspace.place_id,
             address,
             base_branch=workspace.base_branch,
             base_sha=workspace.base_sha,

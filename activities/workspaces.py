@@ -45,18 +45,28 @@ class Workspaces:
         """
         with failures_told(self.host.state.root, most_tries=OPENING_TRIES):
             async with beating():
-                return await until_cancelled(
-                    self._open, asked, asked.first_run_id or activity.info().workflow_run_id or ""
-                )
+                run_id = asked.first_run_id or activity.info().workflow_run_id or ""
+                _, workspace = await until_cancelled(self.open, asked, asked.work_order_id, run_id)
+                return workspace
 
-    def _open(self, asked: OpenWorkspace, run_id: str) -> Workspace:
+    def open(self, asked: OpenWorkspace, place_id: str, run_id: str) -> tuple[Place, Workspace]:
+        """Open a workspace, or find it open, and lay the papers of what is worked on into it.
+
+        Args:
+            asked: What is worked on.
+            place_id: What its bytes lie under: the work order's id, or a lane's.
+            run_id: The Temporal run that it belongs to.
+
+        Raises:
+            SeptetError: The repository, the issue, a command or the agent cannot be used.
+        """
         host = self.host
         address, forge = host.forge(asked.repository)
         issue = _issue(asked, forge)
         place = open_workspace(
             host.state,
             address,
-            asked.work_order_id,
+            place_id,
             first_run_id=run_id,
             env=host.settings.git_env,
             base=asked.base,
@@ -64,7 +74,7 @@ class Workspaces:
         )
         papers, agent = self._papers(asked, place, issue)
         write_papers(place, papers)
-        return self._described(asked, address, forge, place, issue, agent)
+        return place, self._described(asked, address, forge, place, issue, agent)
 
     def _papers(self, asked: OpenWorkspace, place: Place, issue: dict[str, JsonValue]) -> tuple[Papers, str]:
         """Read the repository's commands and settings, check them, and see that the agent is here."""

@@ -22,7 +22,9 @@ from activities.find_plan_file import FindPlanFile
 from activities.generate_branch import GenerateBranch
 from activities.hosts import Hosts
 from activities.implement_plan import ImplementPlan
+from activities.lanes import Lanes
 from activities.others import Others
+from activities.pipelines import Pipelines
 from activities.pull_requests import PullRequests
 from activities.sweep_host import SweepHost
 from activities.workspaces import Workspaces
@@ -53,6 +55,8 @@ class Parts:
     """On the host's control queue: it answers however busy the host is."""
     janitor_activities: list[Activity]
     """As well on the host's own queue."""
+    lane_activities: list[Activity]
+    """As well on the host's own queue, for pipelines."""
 
     @property
     def host_id(self) -> str:
@@ -101,12 +105,18 @@ async def parts_of(settings: Settings) -> AsyncIterator[Parts]:
         asked_by_board = (board.find_closed, board.find_waiting)
         others = Others(settings).look_at_others
         look = PullRequests(host).look_at_pull_request
+        lanes, pipelines = Lanes(host), Pipelines(host)
+        kept = (pipelines.note_results, pipelines.write_report)
         yield Parts(
             host,
-            [workspaces, hosts.move_workspace, CancelWorkOrder().run, look, others, *asked_by_board],
+            [
+                *(workspaces, hosts.move_workspace, CancelWorkOrder().run, look, others, *asked_by_board),
+                *(pipelines.read_issues, lanes.enter_lane, *kept),
+            ],
             host_activities,
             [hosts.probe_host, look],
             [SweepHost(host).run],
+            [lanes.enter_lane, lanes.close_lanes, *kept],
         )
     finally:
         supervisors.close()

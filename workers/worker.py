@@ -18,6 +18,7 @@ from workers.tokens import Tokens
 from workers.versions import deployment_config, taking_work_orders
 from workflows.board import Board
 from workflows.janitor import Janitor
+from workflows.pipeline import Pipeline
 from workflows.pull_request import PullRequest
 from workflows.work_order import WorkOrder
 
@@ -53,7 +54,7 @@ async def running_worker(client: Client, settings: Settings, *, sole: bool = Fal
             Worker(
                 client,
                 task_queue=settings.task_queue,
-                workflows=[WorkOrder, PullRequest, Board, Janitor],
+                workflows=[WorkOrder, PullRequest, Board, Janitor, Pipeline],
                 activities=parts.shared_activities,
                 interceptors=[tokens],
                 deployment_config=deployment_config(settings),
@@ -67,7 +68,7 @@ async def running_worker(client: Client, settings: Settings, *, sole: bool = Fal
             Worker(
                 client,
                 task_queue=parts.host_queue,
-                activities=[*parts.host_activities, *parts.janitor_activities],
+                activities=[*parts.host_activities, *parts.janitor_activities, *parts.lane_activities],
                 interceptors=[tokens],
                 max_concurrent_activities=settings.max_agents,
                 graceful_shutdown_timeout=_GRACE,

@@ -3,6 +3,7 @@
 from temporalio import workflow
 
 from septet.contracts.decisions import MoveCall, PlanDecision, Resumed, RetryCall
+from septet.contracts.pipeline import IssueCall, Role, Turnkey
 from septet.contracts.task import Move, Task, TaskStep
 from workflows._hosts import Hosts
 from workflows._moves import Moves
@@ -10,6 +11,7 @@ from workflows._plan_gate import PlanGate
 from workflows._refusals import refused
 from workflows._seat import Seat
 from workflows._shown import Shown
+from workflows._stay import Stay
 from workflows._story import Story
 
 
@@ -24,6 +26,7 @@ class Asked:
         self._moves = Moves(self._story, self._hosts, self._tell)
         self._gate = PlanGate(self._story, self._tell)
         self._seat = Seat()
+        self._stay = Stay()
 
     @workflow.query(description="The work order object, as every face shows it.")
     def work_order(self) -> Task:
@@ -96,6 +99,18 @@ class Asked:
     async def begin(self) -> None:
         """Begin, where it still waits for its turn."""
         await self._seat.give()
+
+    @workflow.signal(description="The pipeline says that a lane is its own now.")
+    async def take_lane(self, turnkey: Turnkey) -> None:
+        """Begin to plan, or to carry the plan out."""
+        self._stay.give(turnkey)
+        if turnkey.role is Role.PLANNER:
+            await self._seat.give()
+
+    @workflow.signal(description="The pipeline says that another plan is wanted.")
+    def plan_again(self, call: IssueCall) -> None:
+        """Plan once more, as soon as the planner is free."""
+        self._stay.plan_again(call)
 
     @workflow.signal(
         description="Look again now, where it waits for something that is looked at ever more rarely."

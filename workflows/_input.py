@@ -1,17 +1,16 @@
 """Wrong input fails the work order at once and names the field."""
 
 import inspect
+import re
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from temporalio.common import RawValue
 from temporalio.exceptions import ApplicationError
 
-from septet.contracts.names import ORDER_ID
-from septet.contracts.order import WorkOrderInput
-
 Run = TypeVar("Run", bound=Callable[..., Any])
+Input = TypeVar("Input", bound=BaseModel)
 
 
 def takes_raw_input(run: Run) -> Run:
@@ -26,20 +25,33 @@ def takes_raw_input(run: Run) -> Run:
     return run
 
 
-def checked_input(workflow_id: str, order: RawValue | None, rest: tuple[object, ...]) -> WorkOrderInput:
-    """Return the work order's input.
+def checked_input(
+    workflow_id: str,
+    order: RawValue | None,
+    rest: tuple[object, ...],
+    kind: type[Input],
+    ids: str = "[A-Za-z0-9._-]{1,64}",
+) -> Input:
+    """Return the input of a workflow.
+
+    Args:
+        workflow_id: Its id.
+        order: Its first input, undecoded.
+        rest: What was given beyond that.
+        kind: What the input must be.
+        ids: What the id must match.
 
     Raises:
         ApplicationError: Of type `InvalidInput`, non-retryable: location and message, never the value.
     """
-    if not ORDER_ID.fullmatch(workflow_id):
-        raise _invalid("the workflow id must match [A-Za-z0-9._-]{1,64}")
+    if workflow_id in {".", ".."} or not re.fullmatch(ids, workflow_id):
+        raise _invalid(f"the workflow id must match {ids}")
     if order is None:
         raise _invalid('repository: Field required. Give one JSON object, such as {"repository": "…", "issue": 1}')
     if rest:
         raise _invalid(f"{len(rest) + 1} inputs were given. Give one JSON object")
     try:
-        return WorkOrderInput.model_validate_json(order.payload.data or b"null")
+        return kind.model_validate_json(order.payload.data or b"null")
     except ValidationError as error:
         found = error.errors(include_url=False, include_context=False, include_input=False)
         raise _invalid("; ".join(_said(detail["loc"], detail["msg"]) for detail in found[:10])) from None

@@ -28,12 +28,17 @@ class Seat:
 
     def __init__(self) -> None:
         """Begin without one."""
+        self._board = ""
         self._given = False
         self._asked = False
         self._asks_again = False
 
     async def taken(self, order: WorkOrderInput, task: Task, wanted: Callable[[], bool]) -> bool:
-        """Wait for a seat for as long as it is `wanted`; return whether it was taken."""
+        """Wait for a seat for as long as it is `wanted`; return whether it was taken.
+
+        The board of the queue gives it; in a pipeline the pipeline does.
+        """
+        self._board = order.pipeline or ""
         if await self._others_are_over(order, task, wanted) and await self._ask(task, wanted):
             await workflow.wait_condition(lambda: self._given or not wanted())
         if wanted():
@@ -101,7 +106,7 @@ class Seat:
 
         The wait for a signal swallows a cancel; the wait for a task that sends it does not.
         """
-        board = workflow.get_external_workflow_handle(board_id(workflow.info().task_queue))
+        board = workflow.get_external_workflow_handle(self._board or board_id(workflow.info().task_queue))
         sending = asyncio.create_task(board.signal(signal, told))
         try:
             await workflow.wait_condition(sending.done)

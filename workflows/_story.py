@@ -6,6 +6,7 @@ from typing import Final
 from septet.contracts.decisions import Resumed
 from septet.contracts.names import AGENT_NAMES, Stage, Status, Step, Verdict
 from septet.contracts.order import WorkOrderInput
+from septet.contracts.pipeline import Planned
 from septet.contracts.row import first_task
 from septet.contracts.steps import Progress, StepResult, Workspace
 from septet.contracts.task import Move, Task, TaskError, TaskStep
@@ -46,6 +47,11 @@ class Story:
         before = self.task.stage.value
         self._change(now, status=Status.RUNNING if stage is Stage.EXECUTING else Status.PENDING, stage=stage)
         self._moved(before, now, why, who)
+
+    def planned(self, now: datetime) -> Planned:
+        """Return what the plan came to: its path, and how long its steps took."""
+        seconds = sum(row.duration_seconds for row in self.task.steps)
+        return Planned(plan_path=self.task.plan_path or "", planned_at=timestamp(now), seconds=round(seconds, 3))
 
     def resumed(self, said: Resumed, now: datetime) -> None:
         """Be taken up again by a reset, with the history of the run before."""

@@ -21,8 +21,9 @@ with workflow.unsafe.imports_passed_through():
     from septet.contracts.limits import StepSettings
     from septet.contracts.names import Stage, Status, Verdict
     from septet.contracts.order import WorkOrderInput
+    from septet.contracts.pipeline import Outline, Role
     from septet.contracts.row import waits_in
-    from septet.contracts.steps import OpenWorkspace, StepCall, StepResult
+    from septet.contracts.steps import OpenWorkspace, StepCall, StepResult, Workspace
     from septet.contracts.task import Task, TaskError
     from workflows._asked import Asked
     from workflows._failures import AgentEnded, StepFailed, explained
@@ -52,6 +53,7 @@ class WorkOrder(Asked):
         self._order: WorkOrderInput
         self._checkpoint = ""
         self._attempt = 1
+        self._outline: Outline | None = None
         self._call_under_way: StepCall | None = None
         self._ids = ActivityIds()
 
@@ -67,6 +69,7 @@ class WorkOrder(Asked):
             await self._take(BuildPlan)
             await self._find_the_plan()
             await self._have_the_plan_approved()
+            await self._hand_over()
             await self._take(GenerateBranch)
             await self._take(ImplementPlan)
             await self._take(CreateCommit)
@@ -75,7 +78,7 @@ class WorkOrder(Asked):
         return self._story.task
 
     def _accept(self, order: RawValue | None, rest: tuple[object, ...]) -> None:
-        self._order = checked_input(workflow.info().workflow_id, order, rest)
+        self._order = checked_input(workflow.info().workflow_id, order, rest, WorkOrderInput)
         waits = _waits_in(self._order)
         self._story.begin(workflow.info().workflow_id, self._order, workflow.info().start_time, waits)
         self._tell()
@@ -94,24 +97,40 @@ class WorkOrder(Asked):
                 self._tell()
 
     async def _open_workspace(self) -> None:
-        order = self._order
-        self._hosts.workspace = workspace = await workflow.execute_activity_method(
-            Workspaces.open_workspace,
-            OpenWorkspace(
-                work_order_id=workflow.info().workflow_id,
-                repository=order.repository,
-                issue=order.issue,
-                title=order.title,
-                description=order.description,
-                base=order.base,
-                agent=order.agent,
-                first_run_id=workflow.info().first_execution_run_id,
-            ),
-            activity_id=self._ids.of("open_workspace"),
-            summary=f"workspace for {order.repository}",
-            priority=priority_of(self._story.task),
-            **WORKSPACE_OPTIONS,
+        """Open a workspace of its own; in a pipeline, enter the planner's."""
+        if self._order.pipeline is not None:
+            await self._stay.given(Role.PLANNER)
+            await self._enter_lane()
+            return
+        self._opened(
+            await workflow.execute_activity_method(
+                Workspaces.open_workspace,
+                self._opening(),
+                activity_id=self._ids.of("open_workspace"),
+                summary=f"workspace for {self._order.repository}",
+                priority=priority_of(self._story.task),
+                **WORKSPACE_OPTIONS,
+            )
         )
+
+    async def _enter_lane(self, plan: tuple[str, str] | None = None) -> None:
+        self._opened(await self._stay.enter(self._opening(), self._ids.of("enter_lane"), plan))
+
+    def _opening(self) -> OpenWorkspace:
+        order = self._order
+        return OpenWorkspace(
+            work_order_id=workflow.info().workflow_id,
+            repository=order.repository,
+            issue=order.issue,
+            title=order.title,
+            description=order.description,
+            base=order.base,
+            agent=order.agent,
+            first_run_id=workflow.info().first_execution_run_id,
+        )
+
+    def _opened(self, workspace: Workspace) -> None:
+        self._hosts.workspace = workspace
         self._checkpoint = workspace.checkpoint
         self._story.opened(workspace, workflow.now())
         self._tell()
@@ -132,6 +151,23 @@ class WorkOrder(Asked):
             await self._take(BuildPlan, reasons=(f"a person rejected the plan: {feedback}",))
             await self._find_the_plan()
 
+    async def _hand_over(self) -> None:
+        """In a pipeline, pass the plan on to an executor; where a person wants another one, plan again first."""
+        if self._order.pipeline is None:
+            return
+        await self._pass_on()
+        while wanted := await self._stay.wanted_otherwise():
+            await self._enter_lane()
+            await self._take(BuildPlan, reasons=(f"a person wants another plan: {wanted}",))
+            await self._find_the_plan()
+            await self._pass_on()
+        await self._enter_lane((self._checkpoint, self._story.progress.plan_path or ""))
+
+    async def _pass_on(self) -> None:
+        """Leave the planner's lane with the plan."""
+        self._call_under_way = None
+        await self._stay.leave(self._order, self._outline, self._story.planned(workflow.now()))
+
     async def _take(self, activity: type[StepActivity], reasons: tuple[str, ...] = ()) -> StepResult:
         """Take a step; one that is not accepted is tried once more, and told why."""
         await self._moves.heed()
@@ -145,6 +181,7 @@ class WorkOrder(Asked):
                 activity, self._call_under_way, self._hosts, self._ids, priority_of(self._story.task)
             )
             self._story.step_ended(result, attempt, workflow.now())
+            self._stay.heard(result, self._hosts.here)
             self._tell()
             if result.verdict is Verdict.DONE:
                 break
@@ -154,6 +191,9 @@ class WorkOrder(Asked):
         else:
             raise StepFailed(activity.step, reasons)
         self._checkpoint = result.checkpoint or self._checkpoint
+        self._outline = result.outline or self._outline
+        if self._order.pipeline is not None and activity is ImplementPlan:
+            await self._stay.changed(self._order, result, self._story.progress.plan_path)
         return result
 
     async def _have_it_watched(self) -> None:
@@ -175,6 +215,8 @@ class WorkOrder(Asked):
             settings=settings,
             draft=self._order.draft,
             labels=self._order.labels,
+            pipeline=self._order.pipeline or "",
+            session_id=self._stay.session_id,
         )
 
     @asynccontextmanager
@@ -207,6 +249,7 @@ class WorkOrder(Asked):
     async def _leave(self) -> None:
         """Give the seat back, and let those who asked for something have their answer."""
         with suppress(asyncio.CancelledError):  # it has closed in its own words already
+            await self._stay.leave(self._order)
             await self._seat.left()
         while not workflow.all_handlers_finished():
             with suppress(asyncio.CancelledError):

@@ -96,7 +96,8 @@ def launch(request: Request, start: Start, writer_lock: int) -> tuple[Run, socke
 
 def _turn(request: Request, start: Start) -> Turn:
     turn = request.turn
-    resume_id = start.session_id or turn.resume_id
+    anew = start.because in {"context", "rerun"} and not turn.about_session
+    resume_id = start.session_id or (None if anew else turn.resume_id)
     own_id = resume_id is None and request.adapter.capabilities.own_session_id
     return replace(
         turn,

@@ -54,7 +54,16 @@ class Lease:
     """Where this attempt's line ends: whatever comes behind it is later."""
 
     @classmethod
-    def take(cls, runs: Runs, key: RunKey, *, number: int = 1, started_at: float = 0.0) -> Self:
+    def take(  # noqa: PLR0913 -- what tells an attempt from others, all by name
+        cls,
+        runs: Runs,
+        key: RunKey,
+        *,
+        place_id: str = "",
+        visit: str = "",
+        number: int = 1,
+        started_at: float = 0.0,
+    ) -> Self:
         """Write the attempt down and return its lease.
 
         Where a person has reset the activity since its last attempt, the runs of its key count no more.
@@ -62,14 +71,16 @@ class Lease:
         Args:
             runs: The runs of this host.
             key: Which activity of which work order's run it is.
+            place_id: The lane in which it works; the work order's own workspace when absent.
+            visit: Which of the work order's stays in that lane.
             number: Which attempt of that activity.
             started_at: When the server handed it out, in seconds.
 
         Raises:
             SupersededError: A later attempt has begun already: this one was held up between server and host.
         """
-        order_id = key.workflow_id
-        attempt = Attempt(key.run_id, key.activity_id, number, started_at, worker_id(os.getpid()))
+        order_id = place_id or key.workflow_id
+        attempt = Attempt(f"{key.run_id}{visit}", key.activity_id, number, started_at, worker_id(os.getpid()))
         with _file(runs, order_id).open("a+b") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             file.seek(0)

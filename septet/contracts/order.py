@@ -77,6 +77,8 @@ class WorkOrderInput(OrderChoices):
     """The issue's title, when the issue is given as text."""
     description: str | None = None
     """The issue's body, when the issue is given as text."""
+    pipeline: Id | None = None
+    """The pipeline that does it, with the agents that it keeps for many issues."""
 
     @model_validator(mode="after")
     def _names_its_issue(self) -> "WorkOrderInput":

@@ -139,6 +139,8 @@ class Turnkey(Wire):
 
     role: Role
     lane: Lane
+    visit: str
+    """Tells this stay in the lane from all others."""
 
 
 class Outline(Wire):
@@ -153,6 +155,15 @@ class Outline(Wire):
     files_count: int = 0
 
 
+class Planned(Wire):
+    """What planning one issue came to."""
+
+    plan_path: str
+    planned_at: str
+    """ISO 8601, UTC."""
+    seconds: float
+
+
 class Left(Wire):
     """A work order tells its pipeline that it has left a lane, and what it brought."""
 
@@ -162,6 +173,16 @@ class Left(Wire):
     """As it is left: where it is, and with which session."""
     solution: Outline | None = None
     """What was planned; `None` where there is no plan."""
+    result: Planned | None = None
+
+
+class Changed(Wire):
+    """A work order tells its pipeline which files it has really changed."""
+
+    order_id: str
+    files: tuple[FileChange, ...]
+    """The first twenty."""
+    count: int
 
 
 class IssueStatus(StrEnum):
@@ -197,7 +218,8 @@ class IssueState(Wire):
     commit_hash: str | None = None
     pr_url: str | None = None
     files_modified: tuple[FileChange, ...] = ()
-    """The first twenty."""
+    """The first twenty, as git has seen them."""
+    files_modified_count: int = 0
     usage: Usage = Usage()
     error: TaskError | None = None
     """Why it failed or was skipped."""
@@ -278,6 +300,24 @@ class PipelineView(Wire):
     error: TaskError | None = None
 
 
+class Carried(Wire):
+    """What a run of a pipeline passes on to the next one."""
+
+    created_at: str
+    first_run_id: str
+    issues: tuple[IssueState, ...]
+    lanes: tuple[Lane, ...]
+    paused: bool = False
+    visits: int = 0
+
+
+class PipelineRun(PipelineInput):
+    """The input of a run: what was asked for, and after the first run what was done so far."""
+
+    carried: Carried | None = None
+    """The pipeline's own; not for people."""
+
+
 class IssueCall(Wire):
     """A person's word about one issue of a pipeline."""
 
@@ -292,3 +332,24 @@ class PipelineCall(Wire):
 
     who: str = ""
     why: str = ""
+
+
+class ReadIssues(Wire):
+    """Ask for issues of a repository's forge."""
+
+    repository: str
+    ids: tuple[IssueId, ...] = ()
+    label: Name | None = None
+
+
+class IssuesRead(Wire):
+    """Issues of a forge, without their texts."""
+
+    issues: tuple[PipelineIssue, ...]
+
+
+class CloseLanes(Wire):
+    """Ask for the end of a pipeline's agents."""
+
+    pipeline: str
+    lanes: tuple[str, ...]

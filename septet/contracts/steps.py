@@ -8,6 +8,7 @@ from pydantic import Field, JsonValue
 from septet.contracts.facts import FileChange, Rescue, Usage
 from septet.contracts.limits import StepSettings, Timeouts
 from septet.contracts.names import IssueClass, Step, Verdict
+from septet.contracts.pipeline import Lane, Outline
 from septet.contracts.wire import Wire
 
 
@@ -61,6 +62,27 @@ class Workspace(Wire):
     """Whether the host keeps its snapshots on a checkpoint remote."""
     opened_by: str = ""
     """The Temporal run that opened it first."""
+    lane: str = ""
+    """The lane of a pipeline that it is; empty where the work order has a workspace of its own."""
+    visit: str = ""
+    """Tells one stay in a lane from another; empty outside of a pipeline."""
+
+    @property
+    def place_id(self) -> str:
+        """What its bytes and its runs lie under on its host: the lane's id, or else the work order's."""
+        return self.lane or self.work_order_id
+
+
+class EnterLane(Wire):
+    """Ask for a lane of a pipeline: fresh, and with the plan in it where there is one."""
+
+    opening: OpenWorkspace
+    """What is worked on."""
+    lane: Lane
+    visit: str
+    plan_snapshot: str = ""
+    """The planner's checkpoint that holds the plan; empty where nothing is planned yet."""
+    plan_path: str | None = None
 
 
 class MoveWorkspace(Wire):
@@ -100,6 +122,10 @@ class StepCall(Wire):
     """What the work order says for this step alone."""
     draft: bool = False
     labels: tuple[str, ...] = ()
+    pipeline: str = ""
+    """The pipeline that it belongs to; empty outside of one."""
+    session_id: str | None = None
+    """The session to go on with; a new one where there is none."""
 
 
 class FinalizeCall(Wire):
@@ -150,6 +176,8 @@ class StepResult(Wire):
     commit_sha: str | None = None
     plan_sha256: str | None = None
     """The SHA-256 of the plan's file, where the step has found one."""
+    outline: Outline | None = None
+    """Of the solution that a pipeline's planner found."""
     run: str = ""
     """The run's folder, relative to the state directory: prompt, stream and record."""
     sandbox: str = ""

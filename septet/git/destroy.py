@@ -42,16 +42,26 @@ class Why:
     step: str | None = None
 
 
-def return_to(place: Place, snapshot: Snapshot, why: Why, *, accept_loss: bool = False) -> Snapshot | None:
+def return_to(  # noqa: PLR0913 -- what is wanted, and what may go, all by name
+    place: Place,
+    snapshot: Snapshot,
+    why: Why,
+    *,
+    secured: Snapshot | None = None,
+    adding: Mapping[bytes, Item] | None = None,
+    accept_loss: bool = False,
+) -> Snapshot | None:
     """Make the workspace as it was at `snapshot`, and return the rescue of what it was until now.
 
-    There is no rescue when nothing had changed since the base commit or since `snapshot`. What the rescue had to
+    There is no rescue when nothing had changed since the base commit or since `secured`. What the rescue had to
     leave out stays where it is, an ignored folder over the limit as a whole.
 
     Args:
         place: The workspace.
         snapshot: One of its snapshots.
         why: What the rescue says.
+        secured: The snapshot that may hold already what is there; `snapshot` itself when absent.
+        adding: What the vault has, and is to be there as well, by its path; folders before what is in them.
         accept_loss: A person says that what is left out may go where it is in the way.
 
     Raises:
@@ -61,11 +71,12 @@ def return_to(place: Place, snapshot: Snapshot, why: Why, *, accept_loss: bool =
     """
     vault = vault_at(place)
     verify(vault, snapshot)
-    current, rescue = _secure(place, why, snapshot)
-    if current is snapshot:
+    current, rescue = _secure(place, why, secured or snapshot)
+    if current.commit == snapshot.commit and not adding:
         return None
     left_out = read_left_out(vault, current.commit)
-    have, want = read(vault, current.commit), read(vault, snapshot.commit)
+    have = read(vault, current.commit)
+    want = dict(sorted({**read(vault, snapshot.commit), **(adding or {})}.items()))
     if not accept_loss:
         want = _without_heavy(want, left_out)
     in_the_way = [path for path in left_out if _is_in_the_way(path, want)]

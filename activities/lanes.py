@@ -1,0 +1,72 @@
+"""Lanes: the workspaces of a pipeline, which its work orders use one after the other."""
+
+from dataclasses import dataclass
+
+from temporalio import activity
+
+from activities._failures import OPENING_TRIES, failures_told
+from activities._gate import Gate, own_lease
+from activities._pulse import beating, until_cancelled
+from activities._room import Host
+from activities.workspaces import Workspaces
+from septet.agents.endings import SUPERSEDED
+from septet.agents.rest import end_all
+from septet.contracts.pipeline import CloseLanes
+from septet.contracts.steps import EnterLane, Workspace
+from septet.git.destroy import Why
+from septet.git.lane import switch
+from septet.git.place import Place
+from septet.git.snapshots.vault import find, vault_at
+from septet.settings import MIB
+
+
+@dataclass(frozen=True, slots=True)
+class Lanes:
+    """The lanes of one host."""
+
+    host: Host
+
+    @activity.defn(name="enter_lane")
+    async def enter_lane(self, asked: EnterLane) -> Workspace:
+        """Make a lane ready for a work order: as fresh as a new workspace, with the plan in it where there is one.
+
+        Idempotent. What the work order before has left and nobody kept is rescued. Leaves the lane's workspace,
+        vault and papers on disk.
+
+        Raises:
+            ApplicationError: The repository, the issue, the agent or the plan cannot be used.
+        """
+        with failures_told(self.host.state.root, most_tries=OPENING_TRIES):
+            async with beating():
+                place, workspace = await until_cancelled(self._opened, asked)
+                gate = Gate(own_lease(self.host.means.runs, workspace))
+                await end_all(self.host.means.runs, workspace.place_id, SUPERSEDED)
+                return await gate.as_writer(lambda: self._entered(asked, place, workspace))
+
+    @activity.defn(name="close_lanes")
+    async def close_lanes(self, asked: CloseLanes) -> None:
+        """End the agents of a pipeline that is over. Idempotent. The lanes stay, with all that is in them.
+
+        Raises:
+            ApplicationError: An agent could not be ended.
+        """
+        with failures_told(self.host.state.root):
+            for lane in asked.lanes:
+                await end_all(self.host.means.runs, lane, SUPERSEDED)
+
+    def _opened(self, asked: EnterLane) -> tuple[Place, Workspace]:
+        """Find the lane open, or open it; who works in it now is not disturbed."""
+        place, workspace = Workspaces(self.host).open(asked.opening, asked.lane.id, asked.lane.opened_by)
+        return place, workspace.model_copy(update={"lane": asked.lane.id, "visit": asked.visit})
+
+    def _entered(self, asked: EnterLane, place: Place, workspace: Workspace) -> Workspace:
+        start = find(vault_at(place), asked.lane.starts_from or workspace.checkpoint)
+        plan = (asked.plan_snapshot, asked.plan_path) if asked.plan_path else None
+        limit = self.host.settings.ignored_limit_mib * MIB
+        rescue = switch(place, start, Why("the lane is passed on", limit), plan)
+        if rescue is not None:
+            self.host.note(place, rescue)
+        if plan is None:
+            return workspace.model_copy(update={"checkpoint": start.name})
+        fresh = self.host.snapshot(place, "checkpoint", f"the lane is {asked.opening.work_order_id}'s now")
+        return workspace.model_copy(update={"checkpoint": fresh.name if fresh is not None else start.name})

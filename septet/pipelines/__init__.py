@@ -1,0 +1,1 @@
+"""What a pipeline decides and keeps, without Temporal."""

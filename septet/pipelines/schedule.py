@@ -1,0 +1,85 @@
+"""Whose turn it is in a pipeline: pure decisions over what is known of its issues."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Final
+
+from septet.contracts.pipeline import IssueState, IssueStatus
+
+CLOSED: Final = frozenset({IssueStatus.COMPLETED, IssueStatus.FAILED, IssueStatus.SKIPPED, IssueStatus.CANCELLED})
+"""Nothing happens any more to an issue that is here."""
+
+
+def next_to_plan(
+    issues: Iterable[IssueState], ready: Collection[str], held_back: Collection[str], plans_ahead: int
+) -> IssueState | None:
+    """Return the issue to plan now, in the pipeline's order: one whose work order has just begun is waited for.
+
+    Args:
+        issues: All, in their order.
+        ready: The work orders that wait for the planner.
+        held_back: The work orders that a person has moved away on the board.
+        plans_ahead: How many plans may wait for an executor.
+    """
+    known = list(issues)
+    if sum(issue.status is IssueStatus.PLANNED for issue in known) >= plans_ahead:
+        return None
+    waiting = (each for each in known if each.status is IssueStatus.WAITING and each.order_id not in held_back)
+    first = next(waiting, None)
+    return first if first is not None and first.order_id in ready else None
+
+
+def next_to_execute(issues: Mapping[str, IssueState]) -> IssueState | None:
+    """Return the issue to carry out now, in the pipeline's order.
+
+    What it depends on is done, and it touches no file that another one is changing.
+    """
+    working = [issue for issue in issues.values() if issue.status is IssueStatus.EXECUTING]
+    for issue in issues.values():
+        if issue.status is not IssueStatus.PLANNED:
+            continue
+        done = all(issues[before].status is IssueStatus.COMPLETED for before in issue.depends_on)
+        if done and not any(overlap(issue, other) for other in working):
+            return issue
+    return None
+
+
+def doomed(issues: Mapping[str, IssueState]) -> list[tuple[IssueState, str]]:
+    """Return the issues that cannot be carried out, each with what did not succeed before it."""
+    lost = CLOSED - {IssueStatus.COMPLETED}
+    return [
+        (issue, before)
+        for issue in issues.values()
+        if issue.status in {IssueStatus.WAITING, IssueStatus.PLANNED}
+        for before in issue.depends_on
+        if issues[before].status in lost
+    ]
+
+
+def overlap(one: IssueState, other: IssueState) -> bool:
+    """Say whether two issues may change the same file: as git has seen it, or else as it was predicted.
+
+    One of which not all files are known overlaps with all.
+    """
+    ours, theirs = _files(one), _files(other)
+    return ours is None or theirs is None or any(_meet(mine, its) for mine in ours for its in theirs)
+
+
+def same_files(one: IssueState, other: IssueState) -> bool:
+    """Say whether git has seen both change the same file."""
+    paths = {change.path for change in one.files_modified}
+    return any(change.path in paths for change in other.files_modified)
+
+
+def _files(issue: IssueState) -> Sequence[str] | None:
+    seen = tuple(change.path for change in issue.files_modified)
+    if seen and issue.files_modified_count <= len(seen):
+        return seen
+    solution = issue.solution
+    if seen or solution is None or solution.files_count > len(solution.files):
+        return None
+    return solution.files
+
+
+def _meet(one: str, other: str) -> bool:
+    """Say whether two paths are the same, or one lies below the other."""
+    return one == other or one.startswith(f"{other.rstrip('/')}/") or other.startswith(f"{one.rstrip('/')}/")

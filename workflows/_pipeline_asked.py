@@ -1,0 +1,156 @@
+"""What a pipeline can be asked and told: its query, its updates with their validators, its signals."""
+
+from temporalio import workflow
+
+from septet.contracts.board import Waits
+from septet.contracts.pipeline import Changed, IssueCall, IssueState, IssueStatus, Left, PipelineCall, PipelineView
+from workflows._pipeline_story import PipelineStory
+from workflows._refusals import refused
+
+_SKIPPED = frozenset({IssueStatus.WAITING, IssueStatus.PLANNED})
+
+
+class AskedPipeline:
+    """One pipeline, as far as it answers; a refused update leaves no trace."""
+
+    def __init__(self) -> None:
+        """Begin with nothing known; the input is read in `run`, where a wrong one can be refused."""
+        self._story: PipelineStory | None = None
+        self._ready: set[str] = set()
+        """The work orders that wait for the planner."""
+        self._held_back: set[str] = set()
+        """Those that wait no more: a person moved them away on the board, or they have ended."""
+        self._holders: dict[str, str] = {}
+        """By lane: the work order that has it."""
+        self._to_skip: dict[str, str] = {}
+        """By issue: why it is to be skipped."""
+        self._news = True
+
+    @workflow.query(description="The pipeline, with what is known of each issue.")
+    def pipeline(self) -> PipelineView:
+        """Return the pipeline."""
+        return self._known().view()
+
+    @workflow.update(description="Begin nothing new until it is resumed; what is under way goes on.")
+    def pause(self, call: PipelineCall) -> PipelineView:
+        """Pause."""
+        del call
+        self._known().paused = self._news = True
+        return self._known().view()
+
+    @pause.validator
+    def _may_pause(self, call: PipelineCall) -> None:
+        del call
+        self._check_open()
+        if self._known().paused:
+            raise refused(f"{self._known().id} is paused already.", "`septet pipeline resume` lets it go on.")
+
+    @workflow.update(description="Go on after a pause.")
+    def resume(self, call: PipelineCall) -> PipelineView:
+        """Go on."""
+        del call
+        self._known().paused, self._news = False, True
+        return self._known().view()
+
+    @resume.validator
+    def _may_resume(self, call: PipelineCall) -> None:
+        del call
+        self._check_open()
+        if not self._known().paused:
+            raise refused(f"{self._known().id} is not paused.")
+
+    @workflow.update(description="Carry what is under way to its end, and begin nothing else.")
+    def stop(self, call: PipelineCall) -> PipelineView:
+        """Stop after the current one."""
+        del call
+        self._known().stopping, self._known().paused, self._news = True, False, True
+        return self._known().view()
+
+    @stop.validator
+    def _may_stop(self, call: PipelineCall) -> None:
+        del call
+        self._check_open()
+        if self._known().stopping:
+            raise refused(f"{self._known().id} stops already.", "Cancel it to end what is under way.")
+
+    @workflow.update(description="Skip an issue that is not under way.")
+    def skip(self, call: IssueCall) -> PipelineView:
+        """Skip it; what depends on it is skipped as well."""
+        who = call.who or "a person"
+        self._to_skip[call.issue_id] = f"{who} skipped it: {call.why}" if call.why else f"{who} skipped it"
+        self._news = True
+        return self._known().view()
+
+    @skip.validator
+    def _may_skip(self, call: IssueCall) -> None:
+        issue = self._issue(call.issue_id)
+        if issue.status not in _SKIPPED:
+            why = f"Issue {issue.issue_id} is {issue.status.value}."
+            raise refused(why, f"What is under way can be cancelled: `septet cancel {issue.order_id}`.")
+
+    @workflow.update(description="Have an issue planned again that is planned and not carried out yet.")
+    async def replan(self, call: IssueCall) -> PipelineView:
+        """Plan it again as soon as the planner is free; `why` is what the planner is told."""
+        story, issue = self._known(), self._issue(call.issue_id)
+        story.change(issue, status=IssueStatus.WAITING, solution=None, planned_at=None)
+        await workflow.get_external_workflow_handle(issue.order_id).signal("plan_again", call)
+        self._ready.add(issue.order_id)
+        self._news = True
+        return story.view()
+
+    @replan.validator
+    def _may_replan(self, call: IssueCall) -> None:
+        issue = self._issue(call.issue_id)
+        if issue.status is not IssueStatus.PLANNED:
+            why = f"Issue {issue.issue_id} is {issue.status.value}: only what is planned can be planned again."
+            raise refused(why)
+
+    @workflow.signal(description="A work order waits for the planner.")
+    def waits(self, asked: Waits) -> None:
+        """Take in who waits."""
+        self._ready.add(asked.id)
+        self._held_back.discard(asked.id)
+        self._news = True
+
+    @workflow.signal(description="A work order waits no more, or has ended.")
+    def leaves(self, order_id: str) -> None:
+        """Free what it had; one that went back to the board's waiting stages has its turn again later."""
+        self._ready.discard(order_id)
+        self._held_back.add(order_id)
+        for lane in [lane for lane, holder in self._holders.items() if holder == order_id]:
+            del self._holders[lane]
+            issue = self._known().of_order(order_id)
+            if issue is not None and issue.status is IssueStatus.PLANNING:
+                self._known().change(issue, status=IssueStatus.WAITING)
+        self._news = True
+
+    @workflow.signal(description="A work order has left a lane; what it says of the plan comes with it.")
+    def left(self, told: Left) -> None:
+        """Free the lane, and take in the plan."""
+        if self._holders.get(told.lane.id) == told.order_id:
+            del self._holders[told.lane.id]
+            self._known().left(told)
+        self._news = True
+
+    @workflow.signal(description="A work order has changed these files.")
+    def changed(self, told: Changed) -> None:
+        """Take in what git has seen."""
+        self._known().changed(told)
+        self._news = True
+
+    def _known(self) -> PipelineStory:
+        if self._story is None:
+            raise refused("The pipeline has not begun yet.", "Ask again in a moment.")
+        return self._story
+
+    def _check_open(self) -> None:
+        story = self._known()
+        if story.closed_at is not None:
+            raise refused(f"{story.id} is over.")
+
+    def _issue(self, issue_id: str) -> IssueState:
+        self._check_open()
+        issue = self._known().issues.get(issue_id)
+        if issue is None:
+            raise refused(f"{self._known().id} has no issue {issue_id}.")
+        return issue

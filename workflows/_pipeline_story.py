@@ -1,0 +1,253 @@
+"""What has happened in a pipeline so far: its issues, its lanes, and the table that the web UI shows."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Final
+
+from septet.contracts.limits import StepSettings
+from septet.contracts.names import Step
+from septet.contracts.order import WorkOrderInput
+from septet.contracts.pipeline import (
+    Carried,
+    Changed,
+    IssueState,
+    IssueStatus,
+    Lane,
+    Left,
+    PipelineIssue,
+    PipelineRun,
+    PipelineStatus,
+    PipelineView,
+    Role,
+)
+from septet.contracts.task import Task, TaskError
+from septet.pipelines.schedule import CLOSED, same_files
+from septet.timestamps import timestamp
+
+_SHOWN: Final = 40
+_CELL_LIMIT: Final = 60
+
+
+class PipelineStory:
+    """The issues of one pipeline, in their order, and its lanes."""
+
+    def __init__(self, pipeline_id: str, run: PipelineRun, first_run_id: str, now: datetime) -> None:
+        """Begin with what was asked for, or go on from what the run before knew."""
+        carried = run.carried
+        self.id = pipeline_id
+        self.asked = run
+        self.created_at = carried.created_at if carried else timestamp(now)
+        self.first_run_id = carried.first_run_id if carried else first_run_id
+        self.issues: dict[str, IssueState] = {each.issue_id: each for each in carried.issues} if carried else {}
+        self.lanes: dict[str, Lane] = {lane.id: lane for lane in carried.lanes} if carried else self._fresh_lanes()
+        self.paused = carried.paused if carried else False
+        self.stopping = False
+        self.closed_at: str | None = None
+        self.status: PipelineStatus | None = None
+        self.error: TaskError | None = None
+        self._visits = carried.visits if carried else 0
+
+    @property
+    def planner(self) -> Lane:
+        """The planner's lane."""
+        return self.lanes[f"{self.id}-planner"]
+
+    @property
+    def executors(self) -> tuple[Lane, ...]:
+        """The executors' lanes."""
+        return tuple(lane for lane in self.lanes.values() if lane.id != self.planner.id)
+
+    @property
+    def open_issues(self) -> list[IssueState]:
+        """Those that have no result yet."""
+        return [issue for issue in self.issues.values() if issue.status not in CLOSED]
+
+    def take_in(self, issues: Iterable[PipelineIssue]) -> None:
+        """Take in the issues, in the order in which they are to be worked on."""
+        self.issues = {
+            each.id: IssueState(
+                issue_id=each.id,
+                order_id=f"{self.id}-{each.id}",
+                title=each.title[:200],
+                depends_on=each.depends_on,
+                context="fresh" if self.asked.fresh else "shared",
+            )
+            for each in issues
+        }
+
+    def of_order(self, order_id: str) -> IssueState | None:
+        """Return the issue of a work order."""
+        return self.issues.get(order_id.removeprefix(f"{self.id}-"))
+
+    def order_of(self, issue: PipelineIssue) -> WorkOrderInput:
+        """Return what a work order is asked for."""
+        asked = self.asked
+        return WorkOrderInput(
+            repository=asked.repository,
+            issue=issue.number,
+            title=issue.title if issue.number is None else None,
+            description=issue.body if issue.number is None else None,
+            agent=asked.planner or asked.agent,
+            model=asked.model,
+            base=asked.base,
+            project=asked.project,
+            stage="triaged",
+            draft=asked.draft,
+            labels=asked.labels,
+            steps={
+                Step.BUILD_PLAN: StepSettings(wall_seconds=asked.plan_seconds),
+                Step.IMPLEMENT_PLAN: StepSettings(wall_seconds=asked.execution_seconds),
+            },
+            pipeline=self.id,
+        )
+
+    def change(self, issue: IssueState, **values: object) -> IssueState:
+        """Change what is known of an issue."""
+        self.issues[issue.issue_id] = changed = issue.model_copy(update=values)
+        return changed
+
+    def visit(self, lane: Lane) -> Lane:
+        """Return a lane as the next work order gets it: with its session, or with none where each has its own."""
+        self._visits += 1
+        return lane.model_copy(update={"session_id": None}) if self.asked.fresh else lane
+
+    @property
+    def visits(self) -> int:
+        """How often a lane was given so far."""
+        return self._visits
+
+    def left(self, told: Left) -> None:
+        """Take in what a work order says as it leaves a lane."""
+        self.lanes[told.lane.id] = told.lane
+        if told.role is Role.PLANNER and self.planner.task_queue:
+            for lane in self.executors:  # the plan goes from vault to worktree, on one host
+                if not lane.task_queue:
+                    self.lanes[lane.id] = lane.model_copy(update={"task_queue": self.planner.task_queue})
+        issue = self.of_order(told.order_id)
+        if issue is not None and told.role is Role.PLANNER and told.result is not None:
+            self.change(
+                issue,
+                status=IssueStatus.PLANNED,
+                solution=told.solution,
+                plan_path=told.result.plan_path,
+                planned_at=told.result.planned_at,
+                planning_seconds=told.result.seconds,
+            )
+
+    def changed(self, told: Changed) -> None:
+        """Take in which files a work order has really changed, and who was at them at the same time."""
+        issue = self.of_order(told.order_id)
+        if issue is None:
+            return
+        issue = self.change(issue, files_modified=told.files, files_modified_count=told.count)
+        beside = [each for each in self.issues.values() if each.status is IssueStatus.EXECUTING and each != issue]
+        for other in beside:
+            if same_files(issue, other):
+                self.change(issue, overlaps=(*issue.overlaps, other.issue_id))
+                self.change(other, overlaps=(*other.overlaps, issue.issue_id))
+
+    def ended(
+        self, issue: IssueState, status: IssueStatus, now: datetime, task: Task | None, error: TaskError | None
+    ) -> None:
+        """Take in how a work order ended."""
+        executed = issue.status is IssueStatus.EXECUTING
+        values: dict[str, object] = {"status": status, "error": error}
+        if executed:
+            values["executed_at"] = timestamp(now)
+        if task is not None:
+            values |= {
+                "title": task.title[:200] or issue.title,
+                "plan_path": task.plan_path,
+                "branch_name": task.branch_name,
+                "commit_hash": task.commit_sha,
+                "pr_url": task.pr_url,
+                "usage": task.usage,
+                "rescue": task.rescues[-1] if task.rescues else None,
+            }
+            late = [row for row in task.steps if row.step in _EXECUTING]
+            if executed:
+                values["execution_seconds"] = round(sum(row.duration_seconds for row in late), 3)
+        self.change(issue, **values)
+
+    def view(self) -> PipelineView:
+        """Return the pipeline as every face shows it."""
+        return PipelineView(
+            id=self.id,
+            repository=self.asked.repository,
+            status=self._status(),
+            created_at=self.created_at,
+            closed_at=self.closed_at,
+            planner=self.planner,
+            executors=self.executors,
+            one_branch=self.asked.one_branch,
+            fresh=self.asked.fresh,
+            issues=tuple(self.issues.values()),
+            error=self.error,
+        )
+
+    def carried(self) -> Carried:
+        """Return what the next run has to know."""
+        return Carried(
+            created_at=self.created_at,
+            first_run_id=self.first_run_id,
+            issues=tuple(self.issues.values()),
+            lanes=tuple(self.lanes.values()),
+            paused=self.paused,
+            visits=self._visits,
+        )
+
+    def details(self) -> str:
+        """Return the story as Markdown: what the web UI shows without opening a payload."""
+        counts = {status: sum(each.status is status for each in self.issues.values()) for status in IssueStatus}
+        told = ", ".join(f"{count} {status.value}" for status, count in counts.items() if count)
+        lines = [f"**{self.id}** · **{self._status().value}** · {told or 'no issues yet'}", ""]
+        lines += ["| issue | status | solution | commit | pull request |", "| --- | --- | --- | --- | --- |"]
+        shown = self.open_issues[:_SHOWN] or list(self.issues.values())[-_SHOWN:]
+        lines += [_row(issue) for issue in shown]
+        if len(self.issues) > len(shown):
+            lines += ["", f"and {len(self.issues) - len(shown)} more: `septet pipeline show {self.id}`"]
+        return "\n".join(lines)
+
+    def _status(self) -> PipelineStatus:
+        if self.status is not None:
+            return self.status
+        if self.stopping:
+            return PipelineStatus.STOPPING
+        return PipelineStatus.PAUSED if self.paused else PipelineStatus.RUNNING
+
+    def _fresh_lanes(self) -> dict[str, Lane]:
+        asked = self.asked
+        planner = Lane(
+            id=f"{self.id}-planner",
+            pipeline=self.id,
+            agent=asked.planner or asked.agent,
+            opened_by=self.first_run_id,
+        )
+        executors = [
+            Lane(
+                id=f"{self.id}-executor-{number}",
+                pipeline=self.id,
+                agent=asked.executor or asked.agent,
+                opened_by=self.first_run_id,
+            )
+            for number in range(1, asked.executors + 1)
+        ]
+        return {lane.id: lane for lane in (planner, *executors)}
+
+
+_EXECUTING: Final = frozenset(
+    step.value
+    for step in (Step.GENERATE_BRANCH, Step.IMPLEMENT_PLAN, Step.CREATE_COMMIT, Step.CREATE_PULL_REQUEST)
+)
+
+
+def _row(issue: IssueState) -> str:
+    reason = f" ({_cell(issue.error.message)})" if issue.error else ""
+    solution = f"{issue.solution.id}: {_cell(issue.solution.summary)}" if issue.solution else ""
+    commit = (issue.commit_hash or "")[:12]
+    return f"| {issue.issue_id} | {issue.status.value}{reason} | {solution} | {commit} | {issue.pr_url or ''} |"
+
+
+def _cell(text: str) -> str:
+    line = " ".join(text.split()).replace("|", "¦").replace("`", "'")
+    return line if len(line) <= _CELL_LIMIT else f"{line[: _CELL_LIMIT - 1]}…"

@@ -1,0 +1,121 @@
+"""A work order's stays in the lanes of its pipeline: first with the planner, then with an executor."""
+
+import asyncio
+
+from temporalio import workflow
+from temporalio.exceptions import FailureError
+
+from activities.lanes import Lanes
+from septet.contracts.order import WorkOrderInput
+from septet.contracts.pipeline import Changed, IssueCall, Left, Outline, Planned, Role, Turnkey
+from septet.contracts.steps import EnterLane, OpenWorkspace, StepResult, Workspace
+from workflows._policies import WORKSPACE_OPTIONS
+
+_FILES_TOLD = 20
+
+
+class Stay:
+    """Which lane a work order has, and with which session its agent goes on there."""
+
+    def __init__(self) -> None:
+        """Begin outside of all lanes."""
+        self.session_id: str | None = None
+        self._given: Turnkey | None = None
+        self._here: Turnkey | None = None
+        self._queue = ""
+        self._again = ""
+
+    def give(self, turnkey: Turnkey) -> None:
+        """Take the pipeline's word that a lane is this work order's now."""
+        self._given = turnkey
+
+    def plan_again(self, call: IssueCall) -> None:
+        """Hear that a person wants another plan."""
+        self._again = call.why or "another plan is wanted"
+
+    async def given(self, role: Role) -> None:
+        """Wait for a lane of a role."""
+        await workflow.wait_condition(lambda: self._given is not None and self._given.role is role)
+
+    async def wanted_otherwise(self) -> str:
+        """Wait for an executor; return what a person wants otherwise, where that comes first."""
+        await workflow.wait_condition(lambda: self._again != "" or self._is_given(Role.EXECUTOR))
+        if self._is_given(Role.EXECUTOR):
+            return ""
+        wanted, self._again = self._again, ""
+        await self.given(Role.PLANNER)
+        return wanted
+
+    async def enter(
+        self, opening: OpenWorkspace, activity_id: str | None, plan: tuple[str, str] | None = None
+    ) -> Workspace:
+        """Enter the lane that was given, with the plan where there is one: its snapshot, and its path."""
+        turnkey, self._given = self._given, None
+        if turnkey is None:
+            message = "no lane was given"
+            raise RuntimeError(message)
+        self._here, self.session_id = turnkey, turnkey.lane.session_id
+        snapshot, path = plan or ("", None)
+        opening = opening.model_copy(update={"agent": turnkey.lane.agent or opening.agent})
+        asked = EnterLane(
+            opening=opening, lane=turnkey.lane, visit=turnkey.visit, plan_snapshot=snapshot, plan_path=path
+        )
+        workspace = await workflow.execute_activity_method(
+            Lanes.enter_lane,
+            asked,
+            task_queue=turnkey.lane.task_queue or None,
+            activity_id=activity_id,
+            summary=f"lane {turnkey.lane.id}",
+            **WORKSPACE_OPTIONS,
+        )
+        self._queue = workspace.task_queue
+        return workspace
+
+    def heard(self, result: StepResult, workspace: Workspace) -> None:
+        """Go on with the session in which the agent answered last, where the workspace is now."""
+        if self._here is not None:
+            self.session_id = result.session_id or self.session_id
+            self._queue = workspace.task_queue
+
+    async def leave(
+        self, order: WorkOrderInput, outline: Outline | None = None, plan: Planned | None = None
+    ) -> None:
+        """Tell the pipeline that its lane is free again, and what was planned in it."""
+        if self._here is None:
+            return
+        role, lane = self._here.role, self._here.lane
+        left = lane.model_copy(
+            update={"session_id": self.session_id, "task_queue": self._queue or lane.task_queue}
+        )
+        self._here = self.session_id = None
+        order_id = workflow.info().workflow_id
+        await self._tell(
+            order, "left", Left(order_id=order_id, role=role, lane=left, solution=outline, result=plan)
+        )
+
+    async def changed(self, order: WorkOrderInput, result: StepResult, plan_path: str | None) -> None:
+        """Tell the pipeline which files were really changed, the plan's aside."""
+        files = tuple(change for change in result.files_changed if change.path != plan_path)
+        told = Changed(
+            order_id=workflow.info().workflow_id,
+            files=files[:_FILES_TOLD],
+            count=result.files_changed_count - (len(result.files_changed) - len(files)),
+        )
+        await self._tell(order, "changed", told)
+
+    def _is_given(self, role: Role) -> bool:
+        return self._given is not None and self._given.role is role
+
+    async def _tell(self, order: WorkOrderInput, signal: str, told: Left | Changed) -> None:
+        """Signal the pipeline; one that is over has no need to know.
+
+        The wait for a signal swallows a cancel; the wait for a task that sends it does not.
+        """
+        sending = asyncio.create_task(
+            workflow.get_external_workflow_handle(order.pipeline or "").signal(signal, told)
+        )
+        await workflow.wait_condition(sending.done)
+        try:
+            await sending
+        except FailureError:
+            workflow.logger.info("the pipeline is over")

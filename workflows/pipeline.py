@@ -1,0 +1,237 @@
+"""The pipeline: many issues, one agent that plans them and one or more that carry the plans out."""
+
+import asyncio
+from datetime import timedelta
+from typing import Final
+
+from temporalio import workflow
+from temporalio.common import RawValue, RetryPolicy, WorkflowIDReusePolicy
+from temporalio.exceptions import (
+    ActivityError,
+    ApplicationError,
+    ChildWorkflowError,
+    FailureError,
+    is_cancelled_exception,
+)
+from temporalio.workflow import ChildWorkflowCancellationType, ParentClosePolicy
+
+with workflow.unsafe.imports_passed_through():
+    from activities.pipelines import Pipelines
+    from septet.contracts.names import Stage
+    from septet.contracts.pipeline import (
+        PIPELINE_ID,
+        IssueState,
+        IssueStatus,
+        Lane,
+        PipelineIssue,
+        PipelineRun,
+        PipelineStatus,
+        PipelineView,
+        ReadIssues,
+        Role,
+        Turnkey,
+    )
+    from septet.contracts.row import MEMO, first_task, row_of
+    from septet.contracts.task import Task, TaskError
+    from septet.errors import InvalidInputError
+    from septet.pipelines.issues import ordered
+    from septet.pipelines.schedule import doomed, next_to_execute, next_to_plan
+    from septet.timestamps import timestamp
+    from workflows._failures import GO_ON, explained
+    from workflows._input import checked_input, takes_raw_input
+    from workflows._pipeline_asked import AskedPipeline
+    from workflows._pipeline_notes import Notes
+    from workflows._pipeline_story import PipelineStory
+    from workflows.search_attributes import found_at_start
+
+_BATCH: Final = 40
+"""Issues of one run of the workflow: some fifty events each stay far below a tenth of what a history may hold."""
+_READING: Final = timedelta(minutes=10)
+_RETRIES: Final = RetryPolicy(maximum_interval=timedelta(minutes=1))
+
+
+@workflow.defn(name="Pipeline")
+class Pipeline(AskedPipeline):
+    """Issues in their order, each a work order: planned ahead by one agent, carried out by others."""
+
+    @workflow.run
+    @takes_raw_input
+    async def run(self, order: RawValue | None = None, *rest: object) -> PipelineView:
+        """Read the issues; have each planned and carried out; close both agents; report."""
+        self._story = story = self._accept(order, rest)
+        self._notes = Notes(story)
+        try:
+            await self._read_issues()
+            await self._carry_out(story.open_issues[:_BATCH])
+        except asyncio.CancelledError:
+            await self._close(PipelineStatus.CANCELLED)
+            raise
+        except ActivityError as error:
+            why, _ = explained(error)
+            await self._close(PipelineStatus.FAILED, why)
+            raise ApplicationError(why.message, story.view(), type=why.type, non_retryable=True) from error
+        if story.open_issues:
+            await self._hand_over()
+        await self._close(PipelineStatus.STOPPED if story.stopping else PipelineStatus.COMPLETED)
+        return story.view()
+
+    def _accept(self, order: RawValue | None, rest: tuple[object, ...]) -> PipelineStory:
+        info = workflow.info()
+        asked = checked_input(info.workflow_id, order, rest, PipelineRun, PIPELINE_ID)
+        if info.continued_run_id is None and asked.carried is not None:
+            asked = asked.model_copy(update={"carried": None})
+        self._texts = {issue.id: issue for issue in asked.issues}
+        return PipelineStory(info.workflow_id, asked, info.first_execution_run_id, info.workflow_start_time)
+
+    async def _read_issues(self) -> None:
+        """Read titles and dependencies of what is on the forge, and order all; a circle is refused."""
+        story, asked = self._known(), self._known().asked
+        if story.issues:
+            return
+        numbers = tuple(issue.number for issue in asked.issues if issue.number is not None)
+        read: tuple[PipelineIssue, ...] = ()
+        if numbers or asked.label:
+            read = (
+                await workflow.execute_activity_method(
+                    Pipelines.read_issues,
+                    ReadIssues(repository=asked.repository, ids=tuple(map(str, numbers)), label=asked.label),
+                    start_to_close_timeout=_READING,
+                    retry_policy=_RETRIES,
+                    summary=f"the issues of {asked.repository}"[:200],
+                )
+            ).issues
+        found = {issue.id: issue for issue in read}
+        issues = [_merged(issue, found) for issue in asked.issues] or list(read)
+        try:
+            issues = list(ordered(issues))
+        except InvalidInputError as error:
+            message = f"The input is not valid: {error.message}"
+            raise ApplicationError(message, type="InvalidInput", non_retryable=True) from error
+        self._texts = {issue.id: issue for issue in issues}
+        story.take_in(issues)
+
+    async def _carry_out(self, batch: list[IssueState]) -> None:
+        """Start a work order for each issue, and give them the lanes in turn, until each has its result."""
+        story = self._known()
+        self._works = {issue.issue_id: asyncio.create_task(self._work(issue)) for issue in batch}
+        while not all(work.done() for work in self._works.values()):
+            self._news = False
+            self._skip()
+            await self._give_lanes()
+            workflow.set_current_details(story.details())
+            await workflow.wait_condition(lambda: self._news)
+        await self._notes.written()
+
+    async def _work(self, issue: IssueState) -> None:
+        """Have one issue worked on, and take in how that ended."""
+        story = self._known()
+        order = story.order_of(self._texts.get(issue.issue_id) or PipelineIssue(id=issue.issue_id))
+        row = row_of(first_task(issue.order_id, order, Stage.TRIAGED, timestamp(workflow.now())))
+        task, status, error = None, IssueStatus.COMPLETED, None
+        try:
+            task = await workflow.execute_child_workflow(
+                "WorkOrder",
+                order,
+                id=issue.order_id,
+                id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
+                parent_close_policy=ParentClosePolicy.REQUEST_CANCEL,
+                cancellation_type=ChildWorkflowCancellationType.WAIT_CANCELLATION_COMPLETED,
+                memo={MEMO: row},
+                search_attributes=found_at_start(row),
+                static_summary=f"{order.repository} {order.title or f'#{order.issue}'}"[:200],
+                result_type=Task,
+            )
+        except (FailureError, asyncio.CancelledError) as failed:
+            status, task, error = _how_it_ended(failed)
+        if reason := self._to_skip.get(issue.issue_id):
+            status, error = IssueStatus.SKIPPED, TaskError(type="Skipped", message=f"{reason}.")
+        story.ended(story.issues[issue.issue_id], status, workflow.now(), task, error)
+        self._notes.note(issue.issue_id)
+        self.leaves(issue.order_id)
+
+    def _skip(self) -> None:
+        """End what cannot or must not be carried out any more."""
+        story = self._known()
+        for issue, before in doomed(story.issues):
+            why = f"it depends on issue {before}, which is {story.issues[before].status.value}"
+            self._to_skip.setdefault(issue.issue_id, why)
+        waiting = [each for each in story.open_issues if each.status in {IssueStatus.WAITING, IssueStatus.PLANNED}]
+        for issue in waiting:
+            if story.stopping:
+                self._to_skip.setdefault(issue.issue_id, "the pipeline was stopped")
+            if issue.issue_id in self._to_skip and (work := self._works.get(issue.issue_id)):
+                work.cancel()
+
+    async def _give_lanes(self) -> None:
+        """Give each free lane to the issue whose turn it is."""
+        story = self._known()
+        if story.paused or story.stopping:
+            return
+        issues = [each for each in story.issues.values() if each.issue_id not in self._to_skip]
+        if story.planner.id not in self._holders:
+            planned = next_to_plan(issues, self._ready, self._held_back, story.asked.plans_ahead)
+            if planned is not None:
+                self._ready.discard(planned.order_id)
+                await self._give(planned, Role.PLANNER, story.planner)
+        for lane in story.executors:
+            if lane.id not in self._holders and lane.task_queue:
+                known = {each.issue_id: each for each in issues}
+                ready = next_to_execute(known)
+                if ready is not None:
+                    await self._give(ready, Role.EXECUTOR, lane)
+
+    async def _give(self, issue: IssueState, role: Role, lane: Lane) -> None:
+        """Tell a work order that a lane is its own."""
+        story = self._known()
+        self._holders[lane.id] = issue.order_id
+        status = IssueStatus.PLANNING if role is Role.PLANNER else IssueStatus.EXECUTING
+        story.change(issue, status=status, executor="" if role is Role.PLANNER else lane.id)
+        given = story.visit(lane)
+        turnkey = Turnkey(role=role, lane=given, visit=f"/{story.visits}")
+        try:
+            await workflow.get_external_workflow_handle(issue.order_id).signal("take_lane", turnkey)
+        except FailureError:  # it has just ended, and says so
+            self._holders.pop(lane.id, None)
+
+    async def _hand_over(self) -> None:
+        """Go on in a run with a short history."""
+        story = self._known()
+        await workflow.wait_condition(workflow.all_handlers_finished)
+        texts = tuple(self._texts[issue.issue_id] for issue in story.open_issues if issue.issue_id in self._texts)
+        asked = story.asked.model_copy(update={"issues": texts, "label": None, "carried": story.carried()})
+        workflow.continue_as_new(asked)
+
+    async def _close(self, status: PipelineStatus, error: TaskError | None = None) -> None:
+        """End what is still under way, close both agents, and report."""
+        story = self._known()
+        works = list(getattr(self, "_works", {}).values())
+        for work in works:
+            work.cancel()
+        await workflow.wait_condition(lambda: all(work.done() for work in works))
+        for issue in story.open_issues:
+            story.change(issue, status=IssueStatus.CANCELLED)
+        story.status, story.error, story.closed_at = status, error, timestamp(workflow.now())
+        workflow.set_current_details(story.details())
+        await self._notes.close()
+        await workflow.wait_condition(workflow.all_handlers_finished)
+
+
+def _merged(issue: PipelineIssue, read: dict[str, PipelineIssue]) -> PipelineIssue:
+    """Return an issue with what its forge says of it."""
+    there = read.get(issue.id) if issue.number is not None else None
+    if there is None:
+        return issue
+    depends_on = (*issue.depends_on, *(each for each in there.depends_on if each not in issue.depends_on))
+    return issue.model_copy(update={"title": issue.title or there.title, "depends_on": depends_on})
+
+
+def _how_it_ended(failed: BaseException) -> tuple[IssueStatus, Task | None, TaskError | None]:
+    """Return what a work order that was not completed came to."""
+    cause = failed.cause if isinstance(failed, ChildWorkflowError) else failed
+    if is_cancelled_exception(failed) or (cause is not None and is_cancelled_exception(cause)):
+        return IssueStatus.CANCELLED, None, TaskError(type="Cancelled", message="The work order was cancelled.")
+    if isinstance(cause, ApplicationError) and cause.details:
+        task = Task.model_validate(cause.details[0], strict=False)
+        return IssueStatus.FAILED, task, task.error
+    message = f"The work order ended: {cause or failed}"
+    return IssueStatus.FAILED, None, TaskError(type=type(cause or failed).__name__, message=message, remedy=GO_ON)
