@@ -80,7 +80,7 @@ class Pipeline(AskedPipeline):
         asked = checked_input(info.workflow_id, order, rest, PipelineRun, PIPELINE_ID)
         if info.continued_run_id is None and asked.carried is not None:
             asked = asked.model_copy(update={"carried": None})
-        self._texts = {issue.id: issue for issue in asked.issues}
+        self._texts = {issue.id: issue for issue in asked.listed}
         return PipelineStory(info.workflow_id, asked, info.first_execution_run_id, info.workflow_start_time)
 
     async def _read_issues(self) -> None:
@@ -88,7 +88,7 @@ class Pipeline(AskedPipeline):
         story, asked = self._known(), self._known().asked
         if story.issues:
             return
-        numbers = tuple(issue.number for issue in asked.issues if issue.number is not None)
+        numbers = tuple(issue.number for issue in asked.listed if issue.number is not None)
         read: tuple[PipelineIssue, ...] = ()
         if numbers or asked.label:
             read = (
@@ -101,7 +101,7 @@ class Pipeline(AskedPipeline):
                 )
             ).issues
         found = {issue.id: issue for issue in read}
-        issues = [_merged(issue, found) for issue in asked.issues] or list(read)
+        issues = [_merged(issue, found) for issue in asked.listed] or list(read)
         try:
             issues = list(ordered(issues))
         except InvalidInputError as error:
@@ -163,22 +163,23 @@ class Pipeline(AskedPipeline):
                 work.cancel()
 
     async def _give_lanes(self) -> None:
-        """Give each free lane to the issue whose turn it is."""
+        """Give each free lane to the issue whose turn it is; one may let another have its turn."""
         story = self._known()
-        if story.paused or story.stopping:
-            return
-        issues = [each for each in story.issues.values() if each.issue_id not in self._to_skip]
-        if story.planner.id not in self._holders:
-            planned = next_to_plan(issues, self._ready, self._held_back, story.asked.plans_ahead)
-            if planned is not None:
+        while not (story.paused or story.stopping):
+            known = {each.issue_id: each for each in story.issues.values() if each.issue_id not in self._to_skip}
+            planned = next_to_plan(known.values(), self._ready, self._held_back, story.asked.plans_ahead)
+            carried_out = next_to_execute(known)
+            free = next((lane for lane in story.executors if lane.task_queue and not self._is_held(lane)), None)
+            if planned is not None and not self._is_held(story.planner):
                 self._ready.discard(planned.order_id)
                 await self._give(planned, Role.PLANNER, story.planner)
-        for lane in story.executors:
-            if lane.id not in self._holders and lane.task_queue:
-                known = {each.issue_id: each for each in issues}
-                ready = next_to_execute(known)
-                if ready is not None:
-                    await self._give(ready, Role.EXECUTOR, lane)
+            elif carried_out is not None and free is not None:
+                await self._give(carried_out, Role.EXECUTOR, free)
+            else:
+                return
+
+    def _is_held(self, lane: Lane) -> bool:
+        return lane.id in self._holders
 
     async def _give(self, issue: IssueState, role: Role, lane: Lane) -> None:
         """Tell a work order that a lane is its own."""

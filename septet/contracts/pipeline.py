@@ -3,7 +3,7 @@
 from enum import StrEnum
 from typing import Annotated, Literal
 
-from pydantic import Field, StringConstraints, field_validator, model_validator
+from pydantic import Field, StringConstraints, model_validator
 
 from septet.contracts.facts import FileChange, Rescue, Usage
 from septet.contracts.limits import Seconds
@@ -18,6 +18,7 @@ ISSUE_ID = r"^[A-Za-z0-9._-]{1,20}$"
 TEXT_LIMIT_BYTES = 1_000_000
 """The most that all issues that are given as text may hold together: a Temporal payload holds two million."""
 
+IssueNumber = Annotated[int, Field(ge=1)]
 IssueId = Annotated[str, StringConstraints(pattern=ISSUE_ID)]
 PipelineId = Annotated[str, StringConstraints(pattern=PIPELINE_ID)]
 
@@ -85,25 +86,24 @@ class PipelineInput(PipelineChoices):
     """Many issues of one repository, and how they are to be worked on."""
 
     repository: Repository
-    issues: Annotated[tuple[PipelineIssue, ...], Field(max_length=MOST_ISSUES)] = ()
+    issues: Annotated[tuple[PipelineIssue | IssueNumber, ...], Field(max_length=MOST_ISSUES)] = ()
     """In the order wanted; a plain number is an issue of the forge."""
     label: Name | None = None
     """Take the open issues of the forge with this label, instead of a list."""
 
-    @field_validator("issues", mode="before")
-    @classmethod
-    def _takes_numbers(cls, value: object) -> object:
-        """Take `[1, 2]` for `[{"id": "1"}, {"id": "2"}]`."""
-        if not isinstance(value, list | tuple):
-            return value
-        return tuple({"id": str(each)} if type(each) is int else each for each in value)
+    @property
+    def listed(self) -> tuple[PipelineIssue, ...]:
+        """The issues, `1` as `{"id": "1"}`."""
+        return tuple(
+            each if isinstance(each, PipelineIssue) else PipelineIssue(id=str(each)) for each in self.issues
+        )
 
     @model_validator(mode="after")
     def _names_its_issues(self) -> "PipelineInput":
         if bool(self.issues) == (self.label is not None):
             message = "give issues or a label: the one or the other"
             raise ValueError(message)
-        size = sum(len(f"{each.title}{each.body or ''}".encode()) for each in self.issues)
+        size = sum(len(f"{each.title}{each.body or ''}".encode()) for each in self.listed)
         if size > TEXT_LIMIT_BYTES:
             message = f"the issues hold {size} bytes, {TEXT_LIMIT_BYTES} are allowed: put their texts on the forge"
             raise ValueError(message)

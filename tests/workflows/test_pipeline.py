@@ -1,0 +1,466 @@
+"""The pipeline on a real server, with doubles for what its work orders do."""
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from fakes.activities import Doubles, done, ended
+from temporalio import activity
+from temporalio.client import Client, WorkflowFailureError, WorkflowHandle, WorkflowUpdateFailedError
+from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.exceptions import ApplicationError, CancelledError
+from temporalio.worker import Replayer, Worker
+
+from septet.contracts.facts import FileChange
+from septet.contracts.names import Step, Verdict
+from septet.contracts.pipeline import (
+    CloseLanes,
+    IssueCall,
+    IssuesRead,
+    IssueState,
+    IssueStatus,
+    Outline,
+    PipelineCall,
+    PipelineIssue,
+    PipelineStatus,
+    PipelineView,
+    ReadIssues,
+)
+from septet.contracts.steps import EnterLane, StepCall, StepResult, Workspace
+from workflows.pipeline import Pipeline
+from workflows.pull_request import PullRequest
+from workflows.work_order import WorkOrder
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+WITHIN_SECONDS = 60
+NOBODY = PipelineCall(who="ann")
+
+
+@dataclass
+class Line:
+    """A queue with a worker; what its agents do ends when the test says so, where it wants to."""
+
+    client: Client
+    doubles: Doubles
+    files: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """By issue: the files that are predicted, and then changed."""
+    real_files: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    held: dict[tuple[str, Step], asyncio.Event] = field(default_factory=dict)
+    """By issue and step: until when it is under way."""
+    fails: dict[tuple[str, Step], int] = field(default_factory=dict)
+    """By issue and step: how many tries fail."""
+    lanes: list[EnterLane] = field(default_factory=list)
+    noted: list[PipelineView] = field(default_factory=list)
+    reports: list[PipelineView] = field(default_factory=list)
+    closed: list[CloseLanes] = field(default_factory=list)
+    read: dict[str, PipelineIssue] = field(default_factory=dict)
+    events: list[str] = field(default_factory=list)
+
+    async def step(self, call: StepCall) -> StepResult:
+        """Take a step of an issue."""
+        issue = self.issue_of(call.workspace.work_order_id)
+        self.events.append(f"{issue}:{call.step.value}")
+        while (held := self.held.get((issue, call.step))) is not None and not held.is_set():
+            activity.heartbeat()
+            try:
+                async with asyncio.timeout(0.2):
+                    await held.wait()
+            except TimeoutError:
+                pass
+        session = call.session_id or f"{call.workspace.place_id}-session-{len(self.events)}"
+        if self.fails.get((issue, call.step), 0) > 0:
+            self.fails[issue, call.step] -= 1
+            return ended(call, Verdict.REFUSED, "it cannot be done").model_copy(update={"session_id": session})
+        facts: dict[str, Any] = {}
+        if call.step is Step.BUILD_PLAN:
+            files = self.files.get(issue, (f"{issue}.py",))
+            facts["outline"] = Outline(id=f"SOL-{issue}", files=files, files_count=len(files))
+        if call.step is Step.IMPLEMENT_PLAN:
+            real = self.real_files.get(issue) or self.files.get(issue, (f"{issue}.py",))
+            changes = tuple(FileChange(path=path, operation="modify") for path in ("specs/plan.md", *real))
+            facts |= {"files_changed": changes, "files_changed_count": len(changes)}
+        self.events.append(f"{issue}:{call.step.value}:done")
+        return done(call, **facts).model_copy(update={"session_id": session})
+
+    def issue_of(self, order_id: str) -> str:
+        """Return the issue of a work order."""
+        return order_id.rpartition("-")[2]
+
+    def activities(self) -> list[Callable[..., Any]]:
+        """Return what a pipeline needs beside its work orders' steps."""
+
+        @activity.defn(name="enter_lane")
+        async def enter_lane(asked: EnterLane) -> Workspace:
+            self.lanes.append(asked)
+            workspace = self.doubles.workspace(asked.opening)
+            return workspace.model_copy(update={"lane": asked.lane.id, "visit": asked.visit})
+
+        @activity.defn(name="close_lanes")
+        async def close_lanes(asked: CloseLanes) -> None:
+            self.closed.append(asked)
+
+        @activity.defn(name="read_issues")
+        async def read_issues(asked: ReadIssues) -> IssuesRead:
+            return IssuesRead(issues=tuple(self.read.get(name, PipelineIssue(id=name)) for name in asked.ids))
+
+        @activity.defn(name="note_results")
+        async def note_results(some: PipelineView) -> None:
+            self.noted.append(some)
+
+        @activity.defn(name="write_report")
+        async def write_report(view: PipelineView) -> None:
+            self.reports.append(view)
+
+        return [enter_lane, close_lanes, read_issues, note_results, write_report]
+
+    async def start(self, *issues: object, **fields: Any) -> WorkflowHandle[Any, PipelineView]:
+        """Start a pipeline over issues; a name alone is one that is given as text."""
+        given = [
+            {"id": each, "title": f"Issue {each}", "body": "Do it."} if isinstance(each, str) else each
+            for each in issues
+        ]
+        return await self.client.start_workflow(
+            "Pipeline",
+            {"repository": "/app", "issues": given, **fields},
+            id=f"pl-{uuid.uuid4().hex[:12]}",
+            task_queue=self.doubles.task_queue,
+            result_type=PipelineView,
+        )
+
+    def hold(self, issue: str, step: Step) -> asyncio.Event:
+        """Keep a step under way until the event that is returned."""
+        return self.held.setdefault((issue, step), asyncio.Event())
+
+    async def until(self, event: str) -> None:
+        """Wait until a step has begun, or is done."""
+
+        async def seen() -> bool:
+            return event in self.events
+
+        await until(seen)
+
+
+async def until(so: Callable[[], Awaitable[bool]]) -> None:
+    """Wait until something is so."""
+    async with asyncio.timeout(WITHIN_SECONDS):
+        while not await so():  # noqa: ASYNC110 -- it can only be asked
+            await asyncio.sleep(0.05)
+
+
+async def until_issue(handle: WorkflowHandle[Any, PipelineView], issue_id: str, status: IssueStatus) -> None:
+    """Wait until an issue is somewhere."""
+
+    async def there() -> bool:
+        return state_of(await handle.query(Pipeline.pipeline), issue_id).status is status
+
+    await until(there)
+
+
+def state_of(view: PipelineView, issue_id: str) -> IssueState:
+    """Return what is known of an issue."""
+    return next(issue for issue in view.issues if issue.issue_id == issue_id)
+
+
+def statuses(view: PipelineView) -> list[str]:
+    """Return where the issues are, in their order."""
+    return [issue.status.value for issue in view.issues]
+
+
+@asynccontextmanager
+async def line_of(client: Client) -> AsyncIterator[Line]:
+    """Give a queue with a worker; at its end everything is ended, and each pipeline's history is replayed."""
+    doubles = Doubles(task_queue=f"queue-{uuid.uuid4().hex}")
+    line = Line(client, doubles)
+    for step in Step:
+        doubles.steps[step] = [line.step]
+    async with Worker(
+        client,
+        task_queue=doubles.task_queue,
+        workflows=[WorkOrder, PullRequest, Pipeline],
+        activities=[*doubles.activities(), *line.activities()],
+    ):
+        yield line
+        on_it = f'TaskQueue="{doubles.task_queue}"'
+        async for row in client.list_workflows(f'{on_it} AND ExecutionStatus="Running"'):
+            await client.get_workflow_handle(row.id, run_id=row.run_id).terminate()
+        for held in line.held.values():
+            held.set()
+    replayer = Replayer(workflows=[Pipeline, WorkOrder], data_converter=pydantic_data_converter)
+    async for row in client.list_workflows(f'{on_it} AND WorkflowType IN ("Pipeline", "WorkOrder")'):
+        await replayer.replay_workflow(await client.get_workflow_handle(row.id, run_id=row.run_id).fetch_history())
+
+
+async def test_the_planner_plans_the_next_issue_while_the_executor_works(client: Client) -> None:
+    """With the first issue still under way the second is planned already, and not carried out."""
+    async with line_of(client) as line:
+        working = line.hold("a", Step.IMPLEMENT_PLAN)
+        handle = await line.start("a", "b")
+        await line.until("a:implement_plan")
+        await until_issue(handle, "b", IssueStatus.PLANNED)
+        assert "b:generate_branch" not in line.events
+        working.set()
+        view = await handle.result()
+        assert statuses(view) == ["completed", "completed"]
+        assert view.status is PipelineStatus.COMPLETED
+
+
+async def test_each_agent_has_one_workspace_and_one_session_over_all_issues(client: Client) -> None:
+    """The planner's steps run in its lane and session, the executor's in its own; the plan goes from one to the other."""
+    async with line_of(client) as line:
+        handle = await line.start("a", "b")
+        view = await handle.result()
+        early = [call for step in list(Step)[:3] for call in line.doubles.calls_of(step)]
+        late = [call for step in list(Step)[3:] for call in line.doubles.calls_of(step)]
+        assert {call.workspace.place_id for call in early} == {f"{handle.id}-planner"}
+        assert {call.workspace.place_id for call in late} == {f"{handle.id}-executor-1"}
+        assert view.planner is not None
+        assert {call.session_id for call in early} == {None, view.planner.session_id}
+        assert [call.session_id for call in early].count(None) == 1
+        assert [call.session_id for call in late].count(None) == 1
+        assert {asked.plan_path for asked in line.lanes if "executor" in asked.lane.id} == {"specs/plan.md"}
+        assert {asked.plan_snapshot for asked in line.lanes if "executor" in asked.lane.id} == {
+            "after-find_plan_file"
+        }
+
+
+async def test_each_issue_has_sessions_of_its_own_where_that_is_wanted(client: Client) -> None:
+    """With `fresh` no session goes on from one issue to the next, and the report says so."""
+    async with line_of(client) as line:
+        view = await (await line.start("a", "b", fresh=True)).result()
+        first_steps = (Step.CLASSIFY_ISSUE, Step.GENERATE_BRANCH)
+        assert [call.session_id for step in first_steps for call in line.doubles.calls_of(step)] == [None] * 4
+        assert {issue.context for issue in view.issues} == {"fresh"}
+
+
+async def test_two_roles_can_have_two_agents(client: Client) -> None:
+    """The planner's workspace is opened for its agent, the executor's for another one."""
+    async with line_of(client) as line:
+        await (await line.start("a", planner="thinker", executor="doer")).result()
+        assert [asked.opening.agent for asked in line.lanes] == ["thinker", "doer"]
+
+
+async def test_issues_that_depend_on_others_come_after_them(client: Client) -> None:
+    """Given in the wrong order, each is carried out after what it depends on, and one after a failure is skipped."""
+    async with line_of(client) as line:
+        line.fails["b", Step.IMPLEMENT_PLAN] = 2
+        dependent = {"id": "c", "title": "Last", "body": "…", "depends_on": ["b"]}
+        handle = await line.start(dependent, "a", {"id": "b", "title": "Mid", "body": "…", "depends_on": ["a"]})
+        view = await handle.result()
+        assert {issue.issue_id: issue.status.value for issue in view.issues} == {
+            "a": "completed", "b": "failed", "c": "skipped",
+        }  # fmt: skip
+        assert line.events.index("a:create_pull_request:done") < line.events.index("b:generate_branch")
+        error = state_of(view, "c").error
+        assert error is not None
+        assert "depends on issue b" in error.message
+        assert "c:generate_branch" not in line.events
+
+
+async def test_an_issue_that_cannot_be_planned_does_not_hold_up_the_others(client: Client) -> None:
+    """Its planning is asked for twice and fails; the next one has its turn, and both results are noted."""
+    async with line_of(client) as line:
+        line.fails["a", Step.BUILD_PLAN] = 2
+        view = await (await line.start("a", "b")).result()
+        assert statuses(view) == ["failed", "completed"]
+        assert view.status is PipelineStatus.COMPLETED
+        noted = {issue.issue_id: issue.status.value for some in line.noted for issue in some.issues}
+        assert noted == {"a": "failed", "b": "completed"}
+        assert len(line.reports) == 1
+
+
+async def test_disjoint_solutions_are_carried_out_side_by_side(client: Client) -> None:
+    """Two executors work at the same time on different files; a third issue that touches one of them waits."""
+    async with line_of(client) as line:
+        line.files = {"a": ("one.py",), "b": ("two.py",), "c": ("one.py", "three.py")}
+        working = [line.hold("a", Step.IMPLEMENT_PLAN), line.hold("b", Step.IMPLEMENT_PLAN)]
+        handle = await line.start("a", "b", "c", executors=3)
+        await line.until("a:implement_plan")
+        await line.until("b:implement_plan")
+        await until_issue(handle, "c", IssueStatus.PLANNED)
+        for each in working:
+            each.set()
+        view = await handle.result()
+        assert line.events.index("a:create_pull_request:done") < line.events.index("c:generate_branch")
+        assert state_of(view, "a").executor != state_of(view, "b").executor
+
+
+async def test_what_was_really_changed_counts_more_than_what_was_predicted(client: Client) -> None:
+    """A third issue that meets only the real diff of a running one waits for its end; an overlap is told."""
+    async with line_of(client) as line:
+        line.files = {"a": ("one.py",), "b": ("two.py",), "c": ("shared.py",)}
+        line.real_files = {"a": ("one.py", "shared.py"), "b": ("two.py", "shared.py")}
+        line.hold("c", Step.BUILD_PLAN)
+        committing = [line.hold("a", Step.CREATE_COMMIT), line.hold("b", Step.CREATE_COMMIT)]
+        handle = await line.start("a", "b", "c", executors=3)
+        await line.until("a:create_commit")
+        await line.until("b:create_commit")
+        line.held["c", Step.BUILD_PLAN].set()
+        await until_issue(handle, "c", IssueStatus.PLANNED)
+        for each in committing:
+            each.set()
+        view = await handle.result()
+        ends = [line.events.index(f"{name}:create_pull_request:done") for name in ("a", "b")]
+        assert max(ends) < line.events.index("c:generate_branch")
+        assert state_of(view, "a").overlaps == ("b",)
+        assert state_of(view, "b").overlaps == ("a",)
+
+
+async def test_a_paused_pipeline_begins_nothing_new(client: Client) -> None:
+    """What is under way goes on; the rest waits for `resume`. A second `pause` is refused."""
+    async with line_of(client) as line:
+        planning = line.hold("a", Step.BUILD_PLAN)
+        handle = await line.start("a", "b")
+        await line.until("a:build_plan")
+        assert (await handle.execute_update(Pipeline.pause, NOBODY)).status is PipelineStatus.PAUSED
+        with pytest.raises(WorkflowUpdateFailedError):
+            await handle.execute_update(Pipeline.pause, NOBODY)
+        planning.set()
+        await until_issue(handle, "a", IssueStatus.PLANNED)
+        assert "a:generate_branch" not in line.events
+        assert "b:classify_issue" not in line.events
+        await handle.execute_update(Pipeline.resume, NOBODY)
+        assert statuses(await handle.result()) == ["completed", "completed"]
+
+
+async def test_a_person_can_skip_an_issue_and_want_another_plan(client: Client) -> None:
+    """One is skipped before its turn; another is planned again with the person's words; what runs is refused."""
+    async with line_of(client) as line:
+        working = line.hold("a", Step.IMPLEMENT_PLAN)
+        handle = await line.start("a", "b", "c", plans_ahead=1)
+        await until_issue(handle, "b", IssueStatus.PLANNED)
+        await line.until("a:implement_plan")
+        with pytest.raises(WorkflowUpdateFailedError) as refusal:
+            await handle.execute_update(Pipeline.skip, IssueCall(issue_id="a"))
+        assert "Issue a is executing" in str(refusal.value.cause)
+        await handle.execute_update(Pipeline.skip, IssueCall(issue_id="c", who="ann", why="not now"))
+        await until_issue(handle, "c", IssueStatus.SKIPPED)
+        await handle.execute_update(Pipeline.replan, IssueCall(issue_id="b", why="smaller steps"))
+        await until_issue(handle, "b", IssueStatus.PLANNED)
+        working.set()
+        view = await handle.result()
+        assert statuses(view) == ["completed", "completed", "skipped"]
+        assert [call.reasons for call in line.doubles.calls_of(Step.BUILD_PLAN)][-1] == (
+            "a person wants another plan: smaller steps",
+        )
+
+
+async def test_a_pipeline_that_is_stopped_ends_after_what_is_under_way(client: Client) -> None:
+    """The issue at work is completed, the others are skipped, and the agents are closed."""
+    async with line_of(client) as line:
+        working = line.hold("a", Step.IMPLEMENT_PLAN)
+        handle = await line.start("a", "b", "c")
+        await line.until("a:implement_plan")
+        await until_issue(handle, "b", IssueStatus.PLANNED)
+        await handle.execute_update(Pipeline.stop, NOBODY)
+        working.set()
+        view = await handle.result()
+        assert view.status is PipelineStatus.STOPPED
+        assert statuses(view) == ["completed", "skipped", "skipped"]
+        assert [set(asked.lanes) for asked in line.closed] == [{f"{handle.id}-planner", f"{handle.id}-executor-1"}]
+
+
+async def test_a_cancelled_pipeline_ends_its_work_orders_and_closes_both_agents(client: Client) -> None:
+    """What was done stays done, what was under way is cancelled with a rescue, and the report is written."""
+    async with line_of(client) as line:
+        line.hold("b", Step.IMPLEMENT_PLAN)
+        handle = await line.start("a", "b", "c")
+        await line.until("b:implement_plan")
+        await handle.cancel()
+        with pytest.raises(WorkflowFailureError) as failure:
+            await handle.result()
+        assert isinstance(failure.value.cause, CancelledError)
+        view = line.reports[-1]
+        assert statuses(view) == ["completed", "cancelled", "cancelled"]
+        assert len(line.closed) == 1
+        async for row in client.list_workflows(
+            f'TaskQueue="{line.doubles.task_queue}" AND WorkflowType="WorkOrder"'
+        ):
+            assert row.close_time is not None
+
+
+async def test_a_work_order_that_is_terminated_gives_its_lane_back(client: Client) -> None:
+    """The pipeline learns of it at once, says so, and goes on with the next issue."""
+    async with line_of(client) as line:
+        line.hold("a", Step.CLASSIFY_ISSUE)
+        handle = await line.start("a", "b")
+        await line.until("a:classify_issue")
+        await client.get_workflow_handle(f"{handle.id}-a").terminate("it hangs")
+        view = await handle.result()
+        assert statuses(view) == ["failed", "completed"]
+        error = state_of(view, "a").error
+        assert error is not None
+        assert "terminated" in error.message.lower()
+
+
+async def test_an_issue_that_a_person_holds_back_has_its_turn_later(client: Client) -> None:
+    """Moved to `collected` on the board it is passed over; moved back it is planned."""
+    async with line_of(client) as line:
+        planning = line.hold("a", Step.CLASSIFY_ISSUE)
+        handle = await line.start("a", "b", "c")
+        await line.until("a:classify_issue")
+        order = client.get_workflow_handle(f"{handle.id}-b")
+        await order.execute_update("move", {"to": "collected"})
+        planning.set()
+        await until_issue(handle, "c", IssueStatus.COMPLETED)
+        assert "b:classify_issue" not in line.events
+        await order.execute_update("move", {"to": "triaged"})
+        assert statuses(await handle.result()) == ["completed", "completed", "completed"]
+
+
+async def test_more_issues_than_one_run_takes_are_carried_out_by_the_next_one(client: Client) -> None:
+    """The pipeline continues as new with sessions and results; nothing runs twice, and histories stay short."""
+    async with line_of(client) as line:
+        names = [f"n{number}" for number in range(43)]
+        handle = await line.start(*names)
+        view = await handle.result()
+        assert statuses(view) == ["completed"] * 43
+        begun = [event for event in line.events if event.endswith(":classify_issue")]
+        assert len(begun) == len(set(begun)) == 43
+        assert [call.session_id for call in line.doubles.calls_of(Step.CLASSIFY_ISSUE)].count(None) == 1
+        async for row in client.list_workflows(f'WorkflowId="{handle.id}"'):
+            described = await client.get_workflow_handle(row.id, run_id=row.run_id).describe()
+            assert described.raw_description.workflow_execution_info.history_length < 5120
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({}, "repository: Field required"),
+        ({"repository": "/app"}, "give issues or a label"),
+        (
+            {"repository": "/app", "issues": [1], "executors": 2, "one_branch": True},
+            "one_branch needs one executor",
+        ),
+        ({"repository": "/app", "issues": [{"id": "a"}]}, "title is missing"),
+        (
+            {
+                "repository": "/app",
+                "issues": [
+                    {"id": "a", "title": "A", "body": "", "depends_on": ["b"]},
+                    {"id": "b", "title": "B", "body": "", "depends_on": ["a"]},
+                ],
+            },
+            "a → b → a",
+        ),
+    ],
+)
+async def test_wrong_input_is_refused_before_anything_starts(
+    client: Client, given: dict[str, Any], said: str
+) -> None:
+    """The failure names what is wrong, and no work order was started."""
+    async with line_of(client) as line:
+        handle = await client.start_workflow(
+            "Pipeline", given, id=f"pl-{uuid.uuid4().hex[:12]}", task_queue=line.doubles.task_queue
+        )
+        with pytest.raises(WorkflowFailureError) as failure:
+            await handle.result()
+        cause = failure.value.cause
+        assert isinstance(cause, ApplicationError)
+        assert cause.type == "InvalidInput"
+        assert said in str(cause)
+        assert line.doubles.calls == []
