@@ -11,7 +11,7 @@ from septet.agents.registry import adapter_for
 from septet.answers.finalizer import finalizer_prompt
 from septet.answers.steps import request_schema_of
 from septet.commands.loader import load
-from septet.commands.prompt import prompt, retry_note
+from septet.commands.prompt import prompt, step_note
 from septet.commands.values import values
 from septet.contracts.names import Step
 from septet.contracts.steps import FinalizeCall, StepCall
@@ -67,9 +67,8 @@ def step_errand(host: Host, call: StepCall) -> Errand:
     wishes = load_repository_settings(papers.read)
     command = load(call.step, call.progress.issue_class, papers.read)
     filled = values(call.step, call.workspace, call.progress, papers.issue)
-    note = retry_note(call.reasons) if call.reasons else ""
     turn = Turn(
-        prompt=prompt(command, filled, note),
+        prompt=prompt(command, filled, step_note(call.reasons, call.attempt)),
         worktree=place.worktree,
         resume_id=call.session_id,
         schema=request_schema_of(call.step),

@@ -139,7 +139,7 @@ class WorkOrder(Asked):
         """Find the plan's file; where there is none, plan once more."""
         if (await self._take(FindPlanFile)).result_text != "0":
             return
-        await self._take(BuildPlan, reasons=("the plan's file was not found in the worktree",))
+        await self._take(BuildPlan, said=("the plan's file was not found in the worktree",))
         if (await self._take(FindPlanFile)).result_text == "0":
             raise StepFailed(FindPlanFile.step, ("there is no plan's file, also after a second plan",))
 
@@ -148,7 +148,7 @@ class WorkOrder(Asked):
         if not (self._order.approve_plan and workflow.patched(_PLAN_GATE)):
             return
         while feedback := await self._gate.feedback():
-            await self._take(BuildPlan, reasons=(f"a person rejected the plan: {feedback}",))
+            await self._take(BuildPlan, said=(f"a person rejected the plan: {feedback}",))
             await self._find_the_plan()
 
     async def _hand_over(self) -> None:
@@ -158,7 +158,7 @@ class WorkOrder(Asked):
         await self._pass_on()
         while wanted := await self._stay.wanted_otherwise():
             await self._enter_lane()
-            await self._take(BuildPlan, reasons=(f"a person wants another plan: {wanted}",))
+            await self._take(BuildPlan, said=(f"a person wants another plan: {wanted}",))
             await self._find_the_plan()
             await self._pass_on()
         await self._enter_lane((self._checkpoint, self._story.progress.plan_path or ""))
@@ -168,15 +168,16 @@ class WorkOrder(Asked):
         self._call_under_way = None
         await self._stay.leave(self._order, self._outline, self._story.planned(workflow.now()))
 
-    async def _take(self, activity: type[StepActivity], reasons: tuple[str, ...] = ()) -> StepResult:
-        """Take a step; one that is not accepted is tried once more, and told why."""
+    async def _take(self, activity: type[StepActivity], said: tuple[str, ...] = ()) -> StepResult:
+        """Take a step, with what was said before; one that is not accepted is tried once more, and told why."""
         await self._moves.heed()
-        reasons = reasons or self._moves.feedback()
+        said = said or self._moves.feedback()
+        reasons: tuple[str, ...] = ()
         for attempt in (1, 2):
             self._attempt = attempt
             self._story.step_begins(activity.step, workflow.now())
             self._tell()
-            self._call_under_way = self._call(activity, attempt, reasons)
+            self._call_under_way = self._call(activity, attempt, said + reasons)
             result = await take_step(
                 activity, self._call_under_way, self._hosts, self._ids, priority_of(self._story.task)
             )

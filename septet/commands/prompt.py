@@ -1,4 +1,4 @@
-"""The whole prompt of an agent run: the filled command, and what a second try or a resumed session must know."""
+"""The whole prompt of an agent run: the filled command, and what was said of the work before."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -9,6 +9,24 @@ from septet.commands.values import Values
 
 _REASON_SHOWN: Final = 4000
 """Characters of one reason: an agent's own words or the end of a failing check's output."""
+_SECOND_TRY: Final = """\
+## This is the second try
+
+The first try was not accepted. What was said of it, and of the work before it:
+
+{reasons}
+
+The files that it changed are still in the working tree. Look at them first: keep what is right, correct what is
+wrong. Then answer as described above. There is no third try.
+"""
+_SAID_BEFORE: Final = """\
+## What was said of the work so far
+
+{reasons}
+
+Heed this in what you do now; where it differs from the text above, do as it says. Work that was done before may be
+in the working tree. Look at it first: keep what is right, correct what is wrong. Then answer as described above.
+"""
 
 
 def prompt(command: Command, values: Values, *notes: str) -> str:
@@ -25,19 +43,16 @@ def prompt(command: Command, values: Values, *notes: str) -> str:
     return "\n\n".join([filled.rstrip("\n"), *(note.rstrip("\n") for note in notes if note)]) + "\n"
 
 
-def retry_note(reasons: Sequence[str]) -> str:
-    """Return the paragraph of a second try: why the first one was not accepted. Each reason's end is kept."""
+def step_note(reasons: Sequence[str], attempt: int) -> str:
+    """Return the paragraph that tells what was said of the work before; it is empty where nothing was.
+
+    Reasons of a second try say why the first one was not accepted. Those of a first try are a person's feedback,
+    or what a later step found missing. Each reason's end is kept.
+    """
+    if not reasons:
+        return ""
     listed = "\n".join(f"- {_indented(reason[-_REASON_SHOWN:].strip())}" for reason in reasons)
-    return f"""\
-## This is the second try
-
-The first try was not accepted:
-
-{listed or "- It gave no answer that could be used."}
-
-The files that it changed are still in the working tree. Look at them first: keep what is right, correct what is
-wrong. Then answer as described above. There is no third try.
-"""
+    return (_SECOND_TRY if attempt > 1 else _SAID_BEFORE).format(reasons=listed)
 
 
 def _indented(reason: str) -> str:

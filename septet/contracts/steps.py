@@ -113,7 +113,7 @@ class StepCall(Wire):
     attempt: int = 1
     """1, or 2 when the step is tried once more."""
     reasons: tuple[str, ...] = ()
-    """Why the try before this one was not accepted; the agent reads them."""
+    """What was said of the work before: a person's feedback, and why the first try was not accepted."""
     starts_from: str = ""
     """The checkpoint that the step begins with; a reset returns to it."""
     model: str | None = None

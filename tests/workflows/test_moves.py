@@ -280,6 +280,24 @@ async def test_a_rejected_plan_is_made_again_with_the_feedback(client: Client, d
     assert doubles.calls_of(Step.BUILD_PLAN)[-1].reasons == ("a person rejected the plan: Too long.",)
 
 
+async def test_a_second_try_knows_the_feedback_as_well(client: Client, doubles: Doubles) -> None:
+    """A planner whose second plan is refused is told in its second try what the person said, and why it was refused."""
+    refused = [lambda call: ended(call, Verdict.UNPROVEN, "no file")]
+    doubles.steps[Step.BUILD_PLAN] = [done, *refused, done]
+    async with work_order(client, doubles, approve_plan=True) as handle:
+        await until(handle, waits_for_a_decision)
+        await handle.execute_update(
+            WorkOrder.reject_plan, PlanDecision(plan_sha256=PLAN_SHA256, feedback="Too long.")
+        )
+        await until(
+            handle, lambda task: len(doubles.calls_of(Step.BUILD_PLAN)) == 3 and waits_for_a_decision(task)
+        )
+        await handle.execute_update(WorkOrder.approve_plan, PlanDecision(plan_sha256=PLAN_SHA256))
+        await result_of(handle)
+    said = "a person rejected the plan: Too long."
+    assert [call.reasons for call in doubles.calls_of(Step.BUILD_PLAN)] == [(), (said,), (said, "no file")]
+
+
 async def refusal_of_a_closed(client: Client, handle: WorkflowHandle[Any, Any], decision: PlanDecision) -> str:
     with pytest.raises(RefusedTransitionError) as refused:
         await WorkOrders(client).approve(handle.id, decision)

@@ -3,7 +3,7 @@
 import pytest
 
 from septet.commands.loader import Command
-from septet.commands.prompt import prompt, retry_note
+from septet.commands.prompt import prompt, step_note
 from septet.commands.values import Values
 from septet.contracts.names import Step
 
@@ -31,18 +31,28 @@ def test_notes_follow_the_command() -> None:
 
 def test_a_note_is_not_filled() -> None:
     """An agent's own words in a note stay as they are."""
-    assert "$1 ${X} $$" in prompt(command("$1"), Values(("a",), {}), retry_note(["$1 ${X} $$"]))
+    assert "$1 ${X} $$" in prompt(command("$1"), Values(("a",), {}), step_note(["$1 ${X} $$"], 2))
 
 
 def test_a_second_try_is_told_every_reason() -> None:
     """Reasons of many lines stay in their place in the list; of a long one the end is kept."""
-    note = retry_note(["no plan file\nat specs/x.md", "y" * 5000 + "THE END"])
+    note = step_note(["no plan file\nat specs/x.md", "y" * 5000 + "THE END"], 2)
     assert "- no plan file\n  at specs/x.md\n- yyy" in note
     assert "THE END" in note
     assert len(note) < 5000
+    assert "This is the second try" in note
     assert "still in the working tree" in note
 
 
-def test_a_second_try_without_a_reason_still_says_why() -> None:
-    """There is always something to go on."""
-    assert "It gave no answer that could be used." in retry_note([])
+def test_a_first_try_is_told_what_was_said_of_the_work_before() -> None:
+    """A person's feedback {braces and all} comes as what it is: nothing says that a try was refused, or the last one."""
+    note = step_note(["a person rejected the plan: round {total}\nnot each item"], 1)
+    assert "- a person rejected the plan: round {total}\n  not each item\n" in note
+    assert "do as it says" in note
+    assert "try" not in note
+
+
+@pytest.mark.parametrize("attempt", [1, 2])
+def test_where_nothing_was_said_nothing_is_added(attempt: int) -> None:
+    """A step that begins with nothing before it has the command alone."""
+    assert step_note([], attempt) == ""
