@@ -12,10 +12,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 import httpx
 import psutil
+from fakes.warm_command import run_septet
 
 Found = TypeVar("Found")
 
@@ -147,7 +149,9 @@ class Septet:
 
     def __call__(self, *args: str | Path, cwd: Path | None = None) -> Ended:
         """Run `septet` to its end."""
-        return self.run_program("septet", *args, cwd=cwd)
+        argv = [str(part) for part in (PROGRAMS / "septet", *args)]
+        with TemporaryDirectory(prefix="septet-") as output:
+            return Ended(*run_septet(argv, self.env, cwd or Path.cwd(), Path(output), WITHIN_SECONDS))
 
     def temporal(self, *args: str) -> Ended:
         """Run Temporal's own command line to its end, on the server of this state directory."""

@@ -1,0 +1,51 @@
+"""`septet` to its end in a process forked from one that has imported it: a start without the second of imports.
+
+What runs is the program's own `main`, with an environment, a folder, output and an exit code of its own.
+"""
+
+import multiprocessing
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+_WARM: Final = ("clients.cli.main", "clients.cli.orders", "clients.cli.decisions", "clients.operations")
+_FORKS: Final = multiprocessing.get_context("forkserver")
+_FORKS.set_forkserver_preload(list(_WARM))
+
+
+def run_septet(
+    argv: Sequence[str], env: Mapping[str, str], cwd: Path, output: Path, within_seconds: float
+) -> tuple[int, str, str]:
+    """Run a command line, and return its exit code, stdout and stderr, which are written below `output`."""
+    out, err = output / "out", output / "err"
+    process = _FORKS.Process(target=_become, args=(tuple(argv), dict(env), cwd, out, err))
+    process.start()
+    try:
+        process.join(within_seconds)
+        assert process.exitcode is not None, f"{argv} did not end in time"
+        return process.exitcode, out.read_text(encoding="utf-8"), err.read_text(encoding="utf-8")
+    finally:
+        process.kill()
+        process.join()
+        process.close()
+
+
+def _become(argv: Sequence[str], env: Mapping[str, str], cwd: Path, out: Path, err: Path) -> None:
+    os.environ.clear()
+    os.environ.update(env)
+    os.chdir(cwd)
+    for target, source, flags in (
+        (0, Path(os.devnull), os.O_RDONLY),
+        (1, out, os.O_WRONLY | os.O_CREAT),
+        (2, err, os.O_WRONLY | os.O_CREAT),
+    ):
+        opened = os.open(source, flags)
+        os.dup2(opened, target)
+        os.close(opened)
+    sys.argv = list(argv)
+
+    from clients.cli.main import main
+
+    main()
