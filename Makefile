@@ -6,6 +6,9 @@ BIN := .venv/bin
 ARGS ?=
 CHAOS := $(if $(RUNS),--runs $(RUNS)) $(if $(SEED),--seed $(SEED)) $(if $(MINUTES),--minutes $(MINUTES))
 
+# Where this is set, each start of Python compiles every module anew: workers of pytest, agents, commands.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help setup ready demo test test-faces test-recovery test-long test-api test-agents histories pictures lint types contracts bench chaos chaos-rolling lock container-trial clean
 

@@ -202,10 +202,10 @@ async def test_a_nudge_ends_the_pause(client: Client, doubles: Doubles) -> None:
 
 
 async def test_looks_grow_no_history(client: Client, doubles: Doubles) -> None:
-    """An open pull request is looked at by retries: ten looks leave no more events than one."""
+    """An open pull request is looked at by retries: four looks leave no more events than one."""
     async with watched(client, doubles) as watch:
         async with asyncio.timeout(WITHIN_SECONDS):
-            while len(doubles.looks) < 10:  # noqa: ASYNC110 -- it can only be looked at
+            while len(doubles.looks) < 4:  # noqa: ASYNC110 -- it can only be looked at
                 await asyncio.sleep(0.05)
         scheduled = [
             event for event in await events(watch) if event.HasField("activity_task_scheduled_event_attributes")

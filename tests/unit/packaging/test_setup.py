@@ -130,8 +130,20 @@ def checkout(tmp_path: Path) -> Checkout:
     return Checkout(tmp_path / "checkout", tmp_path / "programs")
 
 
-def test_two_at_once_make_one_environment_and_a_third_changes_nothing(checkout: Checkout) -> None:
-    """The second run waits for the first and finds all done; what is done is not done again."""
+def test_one_environment_is_made_whatever_came_before(checkout: Checkout) -> None:
+    """A killed run is made good; of two at once the second waits; what is done is not done again, and what changed is.
+
+    One test, because an environment takes seconds. Packages stay when only pyproject.toml changed; a lock whose
+    hashes do not fit leaves nothing usable.
+    """
+    killed = checkout.start()
+    assert killed.stderr is not None
+    assert "making .venv" in killed.stderr.readline()
+    os.killpg(killed.pid, signal.SIGKILL)
+    killed.communicate()
+    checkout.venv.mkdir(exist_ok=True)
+    (checkout.venv / "half-made").touch()
+
     first = checkout.start()
     assert first.stderr is not None
     assert "making .venv" in first.stderr.readline()
@@ -140,39 +152,25 @@ def test_two_at_once_make_one_environment_and_a_third_changes_nothing(checkout: 
     assert stdout.splitlines()[-1] == f". {checkout.venv}/bin/activate"
     first.communicate(timeout=TIMEOUT_SECONDS)
     assert first.returncode == 0
+    assert checkout.imports("backend")
+    assert not (checkout.venv / "half-made").exists()
+
     stamp = (checkout.venv / "septet.stamp").stat()
     assert checkout.set_up("--quiet") == (0, "", "")
     assert (checkout.venv / "septet.stamp").stat() == stamp
 
-
-def test_a_changed_project_is_installed_again_and_a_changed_lock_begins_anew(checkout: Checkout) -> None:
-    """Packages stay when only pyproject.toml changed; a lock whose hashes do not fit leaves nothing usable."""
-    checkout.set_up()
     kept = checkout.venv / "kept"
     kept.touch()
     with (checkout.root / "pyproject.toml").open("a", encoding="utf-8") as project:
         project.write("# changed\n")
     assert checkout.set_up()[0] == 0
     assert kept.exists()
+
     checkout.lock("0" * 64)
     code, _, stderr = checkout.set_up()
     assert (code, "DO NOT MATCH" in stderr, "begins anew" in stderr) == (1, True, True)
     assert not kept.exists()
     assert not (checkout.venv / "septet.stamp").exists()
-
-
-def test_an_interrupted_run_is_made_good_by_the_next(checkout: Checkout) -> None:
-    """What a killed run left half-made is replaced."""
-    killed = checkout.start()
-    assert killed.stderr is not None
-    assert "making .venv" in killed.stderr.readline()
-    os.killpg(killed.pid, signal.SIGKILL)
-    killed.communicate()
-    checkout.venv.mkdir(exist_ok=True)
-    (checkout.venv / "half-made").touch()
-    assert checkout.set_up()[0] == 0
-    assert checkout.imports("backend")
-    assert not (checkout.venv / "half-made").exists()
 
 
 def test_an_old_python_is_named_with_the_remedy(checkout: Checkout) -> None:
