@@ -4,6 +4,8 @@
 
 BIN := .venv/bin
 ARGS ?=
+# One process more than there are cores: tests of whole programs wait for them half of their time.
+TESTERS := --numprocesses=$(shell expr 1 + $$(getconf _NPROCESSORS_ONLN)) --maxprocesses=4
 CHAOS := $(if $(RUNS),--runs $(RUNS)) $(if $(SEED),--seed $(SEED)) $(if $(MINUTES),--minutes $(MINUTES))
 
 # Where this is set, each start of Python compiles every module anew: workers of pytest, agents, commands.
@@ -25,7 +27,7 @@ demo: ready ## From an issue to a pull request on a sample repository, in second
 	@$(BIN)/septet demo $(ARGS)
 
 test: ready ## All tests, with the branch coverage of septet/
-	@$(BIN)/python -m pytest --numprocesses=auto --maxprocesses=4 --cov=septet --cov-branch --cov-report=term-missing:skip-covered --cov-fail-under=90 -m "not recovery and not faces" $(ARGS)
+	@$(BIN)/python -m pytest $(TESTERS) --cov=septet --cov-branch --cov-report=term-missing:skip-covered --cov-fail-under=90 -m "not recovery and not faces" $(ARGS)
 
 test-faces: ready ## Commands, HTTP API, tools of agents and page, as people, scripts, agents and browsers meet them
 	@$(BIN)/python -m pytest --numprocesses=auto --maxprocesses=4 -m faces $(ARGS)

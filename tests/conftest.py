@@ -1,4 +1,4 @@
-"""What every test shares: how hard hypothesis tries, and disks of a test's own."""
+"""What every test shares: how hard hypothesis tries, which tests start first, and disks of a test's own."""
 
 import os
 
@@ -9,6 +9,12 @@ from hypothesis import HealthCheck, settings
 settings.register_profile("default", max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("long", max_examples=1000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Start long tests first, so that no process is left alone with one at the end; the others stay in their order."""
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)
 
 
 @pytest.hookimpl(tryfirst=True)

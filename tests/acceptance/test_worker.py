@@ -7,6 +7,8 @@ from fakes.septet_command import Septet
 
 from workflows.search_attributes import ALL
 
+pytestmark = pytest.mark.faces
+
 
 def test_a_worker_of_another_host_registers_says_that_it_is_ready_and_ends_on_sigterm(
     served: Septet, septet: Septet
