@@ -5,6 +5,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from septet.contracts.names import SandboxChoice
+
 Json = Annotated[bool, typer.Option("--json", help="Answer with one JSON object on stdout.")]
 Address = Annotated[str | None, typer.Option(help="The Temporal server, as host:port.")]
 
@@ -18,6 +20,9 @@ def _known_ids(incomplete: str) -> list[str]:
 
 Id = Annotated[str, typer.Argument(metavar="ID", help="The work order, such as wo-42.", autocompletion=_known_ids)]
 Repo = Annotated[str, typer.Option("--repo", help="A path, or an address that git takes.")]
+Sandbox = Annotated[
+    SandboxChoice | None, typer.Option("--sandbox", help="What confines agents; SEPTET_SANDBOX, else auto.")
+]
 Wait = Annotated[bool, typer.Option("--wait", help="Wait for its end.")]
 Why = Annotated[str, typer.Option(help="Your reason, for its history.")]
 
