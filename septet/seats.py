@@ -1,6 +1,7 @@
 """The board's seats: which of the work orders that wait may begin, best score first, under limits."""
 
 import hashlib
+import json
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -8,7 +9,8 @@ from septet.contracts.board import BoardState, Serves, Waits
 
 MOST_WAITING: Final = 10_000
 """So many are remembered; with the longest ids that is 1.3 MB, and a Temporal payload holds 2 MB."""
-_KEY_LENGTH: Final = 40
+_KEY_BYTES: Final = 40
+"""Of a project's name, as JSON writes it."""
 
 
 @dataclass(slots=True)
@@ -97,7 +99,7 @@ def _rank(each: Waits) -> tuple[int, float, str]:
 
 
 def _key(project: str) -> str:
-    """Return a project by a short name, which is its own where that is short."""
-    if len(project) <= _KEY_LENGTH:
+    """Return a project by a short name, which is its own where that is short on the wire."""
+    if len(json.dumps(project, ensure_ascii=False).encode()) <= _KEY_BYTES + len('""'):
         return project
-    return hashlib.sha256(project.encode()).hexdigest()[:_KEY_LENGTH]
+    return hashlib.sha256(project.encode()).hexdigest()[:_KEY_BYTES]

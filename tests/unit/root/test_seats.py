@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -76,15 +77,20 @@ def test_one_that_asks_again_has_no_seat_any_more() -> None:
     assert due(seats) == ["a"]
 
 
-def test_ten_thousand_with_the_longest_names_fit_into_a_payload() -> None:
+@pytest.mark.parametrize(
+    "filler",
+    ["0" * 195, "\u4ed5" * 35, "\u4ed5" * 195, '"' * 35, "\\" * 195],
+    ids=["long", "han", "long han", "quotes", "strokes"],
+)
+def test_ten_thousand_with_the_longest_names_fit_into_a_payload(filler: str) -> None:
     """The state of a full board stays well under Temporal's limit; of more than that the last are passed over."""
     seats = seats_with()
     for number in range(MOST_WAITING + 5):
-        seats.wait(waits(f"{number:064d}", project=f"{number:0200d}", score=-3, since=1.8e9 + number / 7))
+        seats.wait(waits(f"{number:064d}", project=f"{filler}{number:05d}", score=-3, since=1.8e9 + number / 7))
     assert len(seats.waiting) == MOST_WAITING
     assert seats.passed_over
     assert f"{MOST_WAITING:064d}" not in seats.waiting
-    assert len(seats.state.model_dump_json()) < 0.8 * PAYLOAD_LIMIT_BYTES
+    assert len(seats.state.model_dump_json().encode()) < 0.8 * PAYLOAD_LIMIT_BYTES
 
 
 orders = st.builds(
