@@ -149,6 +149,11 @@ class Operations:
         """Go on with it; a closed one goes on at a step: by default at the one that failed."""
         return TaskReply(task=await self.orders.retry(order_id, call))
 
+    async def rescues(self, order_id: str | None = None, *, everything: bool = False) -> RescuesReply:
+        """Return the rescues on this host; with `everything` the checkpoints too."""
+        kept = await asyncio.to_thread(snapshots_of, self.state, self.git_env, order_id, everything=everything)
+        return RescuesReply(rescues=kept)
+
     async def _plan(self, order_id: str) -> str:
         """Return the SHA-256 of the plan that waits now."""
         task = await self.orders.task(order_id)
@@ -158,11 +163,6 @@ class Operations:
                 message, remedy="Only a work order with `approve_plan` waits with its plan."
             )
         return task.plan_sha256
-
-    async def rescues(self, order_id: str | None = None, *, everything: bool = False) -> RescuesReply:
-        """Return the rescues on this host; with `everything` the checkpoints too."""
-        kept = await asyncio.to_thread(snapshots_of, self.state, self.git_env, order_id, everything=everything)
-        return RescuesReply(rescues=kept)
 
 
 async def connected(settings: Settings, address: str | None = None) -> Operations:
