@@ -8,7 +8,7 @@ import typer
 
 from clients.api_token import api_token
 from clients.cli.reply import Reply, print_json, reply
-from clients.cli.worker import stop_asked, stopped
+from clients.cli.worker import Stop, stopped
 from clients.operations import Operations
 from clients.page.key import page_link
 from clients.work_orders import WorkOrders
@@ -38,11 +38,12 @@ def up(*, port: int, ui_port: int, api_port: int, sandbox: SandboxChoice | None,
             operations = Operations(WorkOrders(client, settings.task_queue), state, settings.git_env)
             async with running_worker(client, settings, sole=True) as parts:
                 async with (await http).serving(operations, settings, api_port, "--api-port"):
+                    stop = Stop.heard()
                     _say_ready(server, state, page_link(str(server.api), api_token(settings)), as_json=as_json)
-                    again = await stop_asked()
+                    await stop.asked.wait()
                 if parts.living_agents():
                     typer.echo("Agents live on. Ctrl-C again ends them now, with a rescue.", err=True)
-            if again.is_set():
+            if stop.again.is_set():
                 for run in await end_living(parts.host, _ENDED):
                     typer.echo(f"Agent {run} was ended; the next `septet up` resumes its session.", err=True)
             living = parts.living_agents()

@@ -2,7 +2,8 @@
 
 import asyncio
 import signal
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Self
 
 import typer
 from temporalio.client import Client
@@ -38,28 +39,36 @@ async def _serve(client: Client, settings: Settings, payload: dict[str, Any], *,
     from workers.worker import running_worker
 
     async with running_worker(client, settings) as parts:
+        stop = Stop.heard()
         ready = {"ok": True, "ready": True, "host": parts.host_id, "task_queue": settings.task_queue, **payload}
         if as_json:
             print_json(ready)
         else:
             where = client.service_client.config.target_host
             typer.echo(f"Worker {parts.host_id} serves queue {settings.task_queue!r} at {where}.")
-        await stop_asked()
+        await stop.asked.wait()
     return stopped(parts.living_agents())
 
 
-async def stop_asked() -> asyncio.Event:
-    """Wait for SIGINT or SIGTERM, and return what a SIGINT after it sets."""
-    asked, again = asyncio.Event(), asyncio.Event()
-    loop = asyncio.get_running_loop()
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """What SIGTERM and SIGINT ask of a program that serves; to be heard before anybody learns that it is ready."""
 
-    def on_interrupt() -> None:
-        (again if asked.is_set() else asked).set()
+    asked: asyncio.Event = field(default_factory=asyncio.Event)
+    again: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set by a SIGINT after the first word."""
 
-    loop.add_signal_handler(signal.SIGTERM, asked.set)
-    loop.add_signal_handler(signal.SIGINT, on_interrupt)
-    await asked.wait()
-    return again
+    @classmethod
+    def heard(cls) -> Self:
+        """Hear both signals from now on."""
+        stop = cls()
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGTERM, stop.asked.set)
+        loop.add_signal_handler(signal.SIGINT, stop._interrupted)
+        return stop
+
+    def _interrupted(self) -> None:
+        (self.again if self.asked.is_set() else self.asked).set()
 
 
 def stopped(living: list[str]) -> Reply:
