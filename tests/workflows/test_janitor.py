@@ -130,6 +130,9 @@ async def test_the_schedule_of_a_host_runs_out_unless_it_is_renewed(client: Clie
 
     await handle.update(by_a_person)
     await handle.pause(note="not now")
+    async with asyncio.timeout(60):
+        while not (await handle.describe()).schedule.state.paused:  # noqa: ASYNC110 -- it can only be asked
+            await asyncio.sleep(0.05)
     await schedule_janitor(client, settings, host.host_id, host.host_queue)
     renewed = (await handle.describe()).schedule.state
     assert (renewed.remaining_actions, renewed.paused, renewed.note) == (PASSES, True, "not now")
