@@ -1,10 +1,10 @@
 """The branch of a work order: whether its name may be used, and its making."""
 
+import re
 from typing import Final
 
-from septet.errors import EvidenceError
+from septet.errors import EvidenceError, GitError
 from septet.git.dot_git import clear_locks, read_head, refuse_links, switch_head
-from septet.git.engine import Git
 from septet.git.own_pushes import is_own_push
 from septet.git.place import Place
 from septet.git.record import record_of
@@ -13,6 +13,7 @@ from septet.git.view import view_git
 
 _NO_COMMIT: Final = "0" * 40
 _LONGEST_BYTES: Final = 200
+_REFUSED: Final = re.compile(r"^/|/$|//|(?:^|/)\.|\.\.|\.$|\.lock(?:/|$)|@\{|[\x00-\x20\x7f~^:?*\[\\]")
 
 
 def branch_refusal(place: Place, name: str, *, token: str | None = None) -> str | None:
@@ -60,12 +61,21 @@ def create_branch(place: Place, name: str) -> None:
     clear_locks(dot_git)
     refuse_links(dot_git, name)
     git, ref = view_git(place), f"refs/heads/{name}"
-    there = git.completed("rev-parse", "--verify", "--quiet", ref).stdout.decode("ascii").strip()
-    if there not in {"", head.sha}:
-        raise EvidenceError(f"The worktree has a branch {name} with other commits, and it is not checked out.")
-    if not there:
+    try:
         git.run("update-ref", ref, head.sha, _NO_COMMIT)
+    except GitError as error:
+        there = git.completed("rev-parse", "--verify", "--quiet", ref).stdout.decode("ascii").strip()
+        if not there:
+            raise
+        if there != head.sha:
+            message = f"The worktree has a branch {name} with other commits, and it is not checked out."
+            raise EvidenceError(message) from error
     switch_head(dot_git, name, head)
+
+
+def is_branch_name(name: str) -> bool:
+    """Say whether git takes `name` for a branch, as git-check-ref-format(1) has it, without a process."""
+    return bool(name) and _REFUSED.search(name) is None
 
 
 def protected(place: Place) -> frozenset[str]:
@@ -78,7 +88,7 @@ def _name_refusal(place: Place, name: str) -> str | None:
         return f"{name!r} is no name for a branch"
     if len(name.encode()) > _LONGEST_BYTES:
         return f"{name[:40]}… is longer than {_LONGEST_BYTES} bytes"
-    if Git(place.mirror, env=place.env).completed("check-ref-format", f"refs/heads/{name}").exit_code != 0:
+    if not is_branch_name(name):
         return f"{name!r} is no branch name that git takes"
     if name in protected(place):
         return f"{name} is where the work starts from: give the work a branch of its own"

@@ -1,12 +1,15 @@
 """The branch of a work order."""
 
+import subprocess
 from collections.abc import Callable
 
 import pytest
 from fakes.repositories import Origin, git
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from septet.errors import EvidenceError, GitError, WorkspaceError
-from septet.git.branches import branch_refusal, create_branch
+from septet.git.branches import branch_refusal, create_branch, is_branch_name
 from septet.git.dot_git import Head
 from septet.git.evidence import current_head
 from septet.git.place import Place
@@ -56,6 +59,18 @@ def test_a_good_name_is_taken(place: Place) -> None:
 def test_a_name_that_git_or_we_do_not_take_is_refused(place: Place, name: str) -> None:
     """Options, special names and whatever `git check-ref-format` refuses are told to the agent."""
     assert branch_refusal(place, name)
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    name=st.lists(st.sampled_from([*"a/.@{-~^:?*[\\ \x7f\x1fé", "lock", ".lock"]), min_size=1, max_size=6).map(
+        "".join
+    )
+)
+def test_what_git_takes_for_a_branch_is_known_without_asking_it(env: dict[str, str], name: str) -> None:
+    """The rules of names are git's own."""
+    asked = subprocess.run(["git", "check-ref-format", f"refs/heads/{name}"], env=env, check=False)
+    assert is_branch_name(name) == (asked.returncode == 0)
 
 
 def test_the_base_and_the_default_branch_are_refused(
