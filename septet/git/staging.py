@@ -75,9 +75,14 @@ def _entries(git: Git, known: Standing | None, changed: frozenset[bytes] | None)
 
 
 def _status(git: Git, paths: Sequence[bytes] = ()) -> tuple[Entry, ...]:
+    """Ask git about all files, or about a few, which are worth neither a new index of all nor threads."""
     # Inside a submodule git would start another git, which reads the submodule's own config: its HEAD is enough.
     options = ("--porcelain=v2", "-z", "--untracked-files=all", "--ignore-submodules=dirty")
-    return tuple(read_status(git.run("status", *options, "--", *map(os.fsdecode, paths))))
+    threads = "true"
+    if paths:
+        git, threads = git.with_env(GIT_OPTIONAL_LOCKS="0"), "false"
+    output = git.run("status", *options, "--", *map(os.fsdecode, paths), core__preloadIndex=threads)
+    return tuple(read_status(output))
 
 
 def stage(place: Place, dirt: Dirt) -> Git:

@@ -32,6 +32,8 @@ class Past:
     """Ids of objects that the vault has already."""
     tracked: frozenset[bytes] = frozenset()
     """Files and folders of the base commit; empty where `known` says it."""
+    stamp: tuple[int, ...] = ()
+    """What tells the ledger's file from any other one; empty where nothing is from it."""
 
     def heavy(self) -> frozenset[bytes]:
         """Return the ignored folders that were over the limit."""
@@ -43,12 +45,27 @@ class Past:
         )
 
 
-def recall(place: Place) -> Past:
-    """Return what the ledger says, where it stands for a snapshot that the vault still has; else as `begin`."""
+def recall(place: Place, before: Past | None = None) -> Past:
+    """Return what the ledger says, where it stands for a snapshot that the vault still has; else as `begin`.
+
+    What was recalled `before` is returned as it is where the ledger is still the same. Call it with the lock held.
+    """
+    stamp = _stamp(place)
+    if before is not None and stamp and before.stamp == stamp:
+        return before if points_to(place, before.last) == before.commit else begin(place)
     ledger = load(place.books / LEDGER)
     if ledger is None or points_to(place, ledger.last) != ledger.commit:
         return begin(place)
-    return Past(ledger.folders, ledger.usual, ledger.last, ledger.commit, ledger.base)
+    return Past(ledger.folders, ledger.usual, ledger.last, ledger.commit, ledger.base, stamp=stamp)
+
+
+def _stamp(place: Place) -> tuple[int, ...]:
+    """Return what tells the ledger's file from the one that replaces it, whose inode is another."""
+    try:
+        facts = (place.books / LEDGER).stat()
+    except FileNotFoundError:
+        return ()
+    return facts.st_ino, facts.st_mtime_ns, facts.st_size
 
 
 def begin(place: Place) -> Past:

@@ -105,7 +105,8 @@ def _guarded(place: Place, request: _Request) -> Snapshot | None:
 
 
 def _snapshot(place: Place, request: _Request, root: int) -> Snapshot | None:
-    past = begin(place) if request.kind == "base" else recall(place)
+    toured = request.toured
+    past = begin(place) if request.kind == "base" else recall(place, toured.past if toured is not None else None)
     scene, sorting = _look(place, request, past, root)
     usual = past.usual if past.usual is not None else usual_bits(scene.fresh)
     with Pack(place.vault, past.objects) as pack:

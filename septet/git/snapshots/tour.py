@@ -23,11 +23,16 @@ class Tour:
     """What a worktree looked like on one walk, between an agent's end and whatever the engine does to `.git`."""
 
     survey: Survey
-    since: str
-    """The commit of the snapshot that `changed` is told against; empty where none is known."""
+    past: Past
+    """What was known before it."""
     changed: frozenset[bytes] | None
     """What looks otherwise than that snapshot has it, outside `.git`: a folder stands for all below it. `None`
     where that does not say all that git may see otherwise."""
+
+    @property
+    def since(self) -> str:
+        """The commit of the snapshot that `changed` is told against; empty where none is known."""
+        return self.past.commit
 
 
 def tour(place: Place, *, ignored_limit_bytes: int) -> Tour:
@@ -53,7 +58,7 @@ def tour(place: Place, *, ignored_limit_bytes: int) -> Tour:
             f"{place.worktree} cannot be looked at: {error}.",
             remedy=f"Nothing was removed. See that it and {place.vault} are there, then try again.",
         ) from error
-    return Tour(survey, past.commit, _changed(survey, past))
+    return Tour(survey, past, _changed(survey, past))
 
 
 def survey_after(tour_taken: Tour, root: int) -> Survey:

@@ -1,7 +1,9 @@
 """What git said of a worktree at a snapshot, and what changed since, is what git says now."""
 
+import os
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -70,7 +72,8 @@ def _remove(name: str) -> Edit:
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
         else:
-            path.unlink(missing_ok=True)
+            with suppress(FileNotFoundError, NotADirectoryError):  # a file may be where its folder was
+                path.unlink()
 
     return remove
 
@@ -183,6 +186,31 @@ def test_after_the_commit_of_the_engine_the_worktree_is_known_to_be_clean(opened
     (place.worktree / "new.py").write_text("newer\n")
     assert not gather(place, toured=tour(place, ignored_limit_bytes=LIMIT_BYTES)).clean
     _settle(place)
+
+
+def test_a_look_at_few_files_writes_no_index_of_all(opened: Callable[[], Place]) -> None:
+    """Where the index is as young as its files, a change of the same size is seen, and the index stays as it is."""
+    place = opened()
+    index, readme = place.books / "view" / "index", place.worktree / "README.md"
+    facts = readme.stat()
+    os.utime(index, ns=(facts.st_mtime_ns, facts.st_mtime_ns))
+    before = index.stat()
+    readme.write_text("# SAMPLE\n")
+    os.utime(readme, ns=(facts.st_mtime_ns, facts.st_mtime_ns))
+    toured = tour(place, ignored_limit_bytes=LIMIT_BYTES)
+    assert toured.changed == {b"README.md"}
+    assert [change.path for change in gather(place, toured=toured).files_changed] == ["README.md"]
+    after = index.stat()
+    assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+
+
+def test_a_walk_from_before_another_snapshot_does_not_count(opened: Callable[[], Place]) -> None:
+    """What was written after the walk and is in a snapshot already is in the one that is taken with the walk."""
+    place = opened()
+    toured = tour(place, ignored_limit_bytes=LIMIT_BYTES)
+    (place.worktree / "new.py").write_text("new\n")
+    between = _snapshot(place)
+    assert _snapshot(place, toured=toured).content == between.content
 
 
 @pytest.mark.parametrize("content", [b"", b"\x93", b"not a note"])
