@@ -44,6 +44,8 @@ class Turn:
     model: str | None = None
     """The CLI's own default when absent."""
     max_turns: int | None = None
+    warm: bool = False
+    """Leave the process running for the next turn of this workspace, where the CLI can; else it means nothing."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -119,19 +119,19 @@ async def end_agent(run: Run, why: str, *, within_seconds: float = 15.0) -> Exit
 
 
 @contextmanager
-def short_address(folder: Path) -> Iterator[str]:
-    """Give an address of the folder's socket that fits the system's limit, for as long as the block lasts."""
-    address = str(folder / _SOCKET_NAME)
+def short_address(folder: Path, name: str = _SOCKET_NAME) -> Iterator[str]:
+    """Give an address of a socket in the folder that fits the system's limit, for as long as the block lasts."""
+    address = str(folder / name)
     if len(os.fsencode(address)) <= _LONGEST_ADDRESS_BYTES:
         yield address
     elif _DESCRIPTORS.exists():
         descriptor = os.open(folder, os.O_RDONLY)
         try:
-            yield str(_DESCRIPTORS / str(descriptor) / _SOCKET_NAME)
+            yield str(_DESCRIPTORS / str(descriptor) / name)
         finally:
             os.close(descriptor)
     else:
         with tempfile.TemporaryDirectory(prefix="septet-", dir="/tmp") as short:
             link = Path(short) / "run"
             link.symlink_to(folder)
-            yield str(link / _SOCKET_NAME)
+            yield str(link / name)

@@ -21,6 +21,8 @@ class Capabilities:
     """It takes the answer's JSON Schema."""
     without_tools: bool = False
     """It can be started with no tools at all; else with its most restricted mode."""
+    input_stream: bool = False
+    """One process of it can serve many turns: it reads them from its stdin, a JSON line each, as claude does."""
     turn_limit: bool = False
     """It holds a limit of turns itself."""
     needs_login: bool = True

@@ -35,12 +35,15 @@ _TOOLS: Final[Mapping[Tools, tuple[str, ...]]] = {
     "read": ("--tools", "Read,Glob,Grep"),
     "none": ("--tools", ""),
 }
+_MANY_TURNS: Final = ("--input-format", "stream-json", "--replay-user-messages")
+"""Turns are read from stdin, and each is said again on stdout where the CLI takes it up."""
 _CAPABILITIES: Final = Capabilities(
     tested_version="2.1.329",
     tested_since="2.1.197",
     own_session_id=True,
     schema=True,
     without_tools=True,
+    input_stream=True,
     turn_limit=True,
     login_files=("~/.claude/.credentials.json", "~/.claude.json"),
     login_variables=("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"),
@@ -63,6 +66,9 @@ class Claude:
 
     def invocation(self, turn: Turn, host: Host) -> Invocation:
         """Return how the CLI is started: the prompt on stdin, for a longer argv is refused by the system.
+
+        A process that is kept for further turns gets neither schema nor limit of turns: both would be those of its
+        first turn.
 
         Raises:
             AgentMissingError: The program was not found.
@@ -119,10 +125,12 @@ def _arguments(turn: Turn) -> list[str]:
         arguments += ["--resume", turn.resume_id]
     elif turn.session_id is not None:
         arguments += ["--session-id", turn.session_id]
-    if turn.schema is not None:
+    if turn.warm:
+        arguments += _MANY_TURNS
+    if turn.schema is not None and not turn.warm:
         arguments += ["--json-schema", json.dumps(turn.schema, separators=(",", ":"))]
     if turn.model is not None:
         arguments += ["--model", turn.model]
-    if turn.max_turns is not None:
+    if turn.max_turns is not None and not turn.warm:
         arguments += ["--max-turns", str(turn.max_turns)]
     return arguments

@@ -7,13 +7,15 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from septet.agents.adapter import Adapter, Host, Turn
+from septet.agents.adapter import Adapter, Host, Invocation, Turn
 from septet.agents.follow import Pace
 from septet.agents.moves import Start
 from septet.agents.notes import prompt_for
+from septet.agents.process_tree import LINUX
 from septet.agents.runs import RUN_VARIABLE, Run, RunKey, RunRecord, Runs
 from septet.agents.sandbox import Sandbox
 from septet.agents.supervisors import Order, Supervisors
+from septet.agents.warm import WarmStart, Way
 from septet.contracts.limits import Timeouts
 from septet.errors import WorkspaceError
 from septet.git.dot_git import clear_locks
@@ -33,6 +35,8 @@ class Means:
     patience_seconds: float = 30.0
     """For a lock that is held while no run lives: somebody is about to start one, or to leave."""
     sandbox: Sandbox = field(default_factory=Sandbox)
+    warm: bool = True
+    """Processes may be left running between turns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +57,7 @@ class Request:
 
 
 def launch(request: Request, start: Start, writer_lock: int) -> tuple[Run, socket.socket]:
-    """Start an agent and return its run and the socket by which this attempt is attached.
+    """Start an agent, or give one that waits its turn; return the run, and the socket that attaches this attempt.
 
     Args:
         request: What is asked.
@@ -62,7 +66,7 @@ def launch(request: Request, start: Start, writer_lock: int) -> tuple[Run, socke
 
     Raises:
         AgentMissingError: The program was not found.
-        AgentError: It cannot work on this host.
+        AgentError: It cannot work on this host, or the process of the turn before it does not end.
         AgentCrashedError: The runner that would start it is not there.
         GitBusyError: A git that is no agent's works in the worktree.
         OSError: The disk or the machine refused.
@@ -74,9 +78,11 @@ def launch(request: Request, start: Start, writer_lock: int) -> tuple[Run, socke
             clear_locks(request.turn.worktree / ".git")
         turn = _turn(request, start)
         invocation = request.adapter.invocation(turn, means.host)
-        record = _record(request, start, turn, invocation.argv, tuple(sorted((*invocation.env, RUN_VARIABLE))))
-        run, run_lock = means.runs.create(request.order_id, request.number, record, invocation.stdin)
+        way = Way.for_turn(means.runs, request.order_id, _warm_start(request, turn), turn.resume_id)
+        run, run_lock, gone = None, None, False
         try:
+            record = _record(request, start, turn, invocation, way)
+            run, run_lock = means.runs.create(request.order_id, request.number, record, invocation.stdin)
             order = Order(
                 folder=run.folder,
                 directory=turn.worktree,
@@ -87,9 +93,13 @@ def launch(request: Request, start: Start, writer_lock: int) -> tuple[Run, socke
                 orphan_seconds=means.orphan_limit_seconds,
                 confined=means.sandbox.confines,
             )
-            return run, means.supervisors.start(order, (writer_lock, run_lock))
+            attached = way.go(means.supervisors, order, (writer_lock, run_lock), record.session_id)
+            gone = True
+            return run, attached
         finally:
-            os.close(run_lock)
+            way.close(gone=gone)
+            if run_lock is not None:
+                os.close(run_lock)
     finally:
         os.close(writer_lock)
 
@@ -105,12 +115,20 @@ def _turn(request: Request, start: Start) -> Turn:
         session_id=str(uuid.uuid4()) if own_id else None,
         resume_id=resume_id,
         max_turns=turn.max_turns or request.limits.turns,
+        warm=turn.warm and request.means.warm and LINUX and request.adapter.capabilities.input_stream,
     )
 
 
-def _record(
-    request: Request, start: Start, turn: Turn, argv: tuple[str, ...], env_names: tuple[str, ...]
-) -> RunRecord:
+def _warm_start(request: Request, turn: Turn) -> WarmStart | None:
+    """Return how the process of a turn is started that is to be left running after it."""
+    if not turn.warm:
+        return None
+    means = request.means
+    plain = request.adapter.invocation(replace(turn, prompt="", session_id=None, resume_id=None), means.host)
+    return WarmStart(means.sandbox.around(plain.argv), plain.env, turn.worktree)
+
+
+def _record(request: Request, start: Start, turn: Turn, invocation: Invocation, way: Way) -> RunRecord:
     limits = request.limits
     return RunRecord(
         key=request.key,
@@ -118,13 +136,15 @@ def _record(
         step=request.step,
         agent=request.adapter.name,
         because=start.because,
-        mark=uuid.uuid4().hex,
-        argv=argv,
-        env_names=env_names,
+        mark=way.mark,
+        argv=invocation.argv,
+        env_names=tuple(sorted((*invocation.env, RUN_VARIABLE))),
         worktree=str(turn.worktree),
         limits={"wall_seconds": limits.wall_seconds, "idle_seconds": limits.idle_seconds, "turns": limits.turns},
         started_at=timestamp(datetime.now(UTC)),
         session_id=turn.session_id or turn.resume_id,
         resumed_from=turn.resume_id,
         sandbox=request.means.sandbox.kind,
+        warm=turn.warm,
+        began_in=way.began_in,
     )

@@ -62,4 +62,9 @@ def main(lock: str = "") -> None:
         lead_orphans()
         starter.setblocking(False)  # noqa: FBT003 -- the socket's own signature
         os.chdir(order.folder)
-        Supervisor(order, starter).run()
+        if order.warm_lock is None:
+            Supervisor(order, starter).run()
+        else:
+            from septet.agents.warm_supervisor import WarmSupervisor
+
+            WarmSupervisor(order, starter, order.warm_lock).run()

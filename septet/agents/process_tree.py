@@ -48,6 +48,23 @@ def group_of(leader: int) -> list[int]:
     return [int(name) for name in names if stat_fields(name)[2:3] == [b"%d" % leader]]
 
 
+def stands_still(pids: list[int]) -> bool:
+    """Say whether every thread of these processes is stopped, or has ended; Linux only."""
+    return all(
+        stat_fields(f"{pid}/task/{thread}")[:1] in ([b"T"], [b"t"], [b"Z"], [b"X"], [])
+        for pid in pids
+        for thread in threads(pid)
+    )
+
+
+def threads(pid: int) -> list[str]:
+    """Return a process's threads; none when it is gone."""
+    try:
+        return os.listdir(f"/proc/{pid}/task")  # noqa: PTH208 -- pathlib takes long to import
+    except OSError:
+        return []
+
+
 def descendants(ancestor: int) -> list[int]:
     """Return the living processes below `ancestor`, by the parents that /proc names."""
     families = living_families()

@@ -9,6 +9,7 @@ from septet.agents.attachment import end_agent
 from septet.agents.runner_door import settle
 from septet.agents.runs import Run, Runs
 from septet.agents.sweep import sweep_leftovers
+from septet.agents.warm import end_warm
 
 _LOOK_SECONDS: Final = 0.02
 _RECORD_SECONDS: Final = 10.0
@@ -42,7 +43,7 @@ def sweep_order(runs: Runs, order_id: str) -> None:
 
 
 async def end_all(runs: Runs, order_id: str, why: str) -> None:
-    """End the agent that works for a work order, with all it started, and sweep what earlier ones left.
+    """End the agent that works or waits for a work order, with all it started, and sweep what earlier ones left.
 
     Raises:
         AgentError: It could not be ended.
@@ -50,4 +51,5 @@ async def end_all(runs: Runs, order_id: str, why: str) -> None:
     living = await asyncio.to_thread(runs.living, order_id)
     if living is not None:
         await end_agent(living, why)
+    await asyncio.to_thread(end_warm, runs, order_id, why)
     await asyncio.to_thread(sweep_order, runs, order_id)

@@ -48,7 +48,7 @@ class RunRecord:
     because: Because
     """Why it was started."""
     mark: str
-    """The value of `SEPTET_RUN` in its processes."""
+    """The value of `SEPTET_RUN` in its processes; the turns of one process share it."""
     argv: tuple[str, ...]
     env_names: tuple[str, ...]
     worktree: str
@@ -59,6 +59,10 @@ class RunRecord:
     resumed_from: str | None = None
     sandbox: str = "none"
     """`bwrap`, or `none` for an agent that runs unconfined."""
+    warm: bool = False
+    """Its process was to be left running for a further turn."""
+    began_in: str | None = None
+    """The run that started its process, where that had been left running."""
 
 
 class _Home(msgspec.Struct):
@@ -105,7 +109,7 @@ class Run:
 
     def lives(self) -> bool:
         """Whether its supervisor lives."""
-        return _is_held(self.folder / "lock")
+        return lock_is_held(self.folder / "lock")
 
     def exit(self) -> ExitRecord | None:
         """Return how it ended; `None` while it lives, and when its supervisor was killed."""
@@ -122,7 +126,7 @@ class Run:
     def _was_elsewhere(self) -> bool:
         """Say whether it ran before the machine's or the runner's last start, or in a container that is gone."""
         if self.runner is not None:
-            return not _is_held(self.runner) or _changed(self.runner) > _changed(self.folder / "lock")
+            return not lock_is_held(self.runner) or _changed(self.runner) > _changed(self.folder / "lock")
         try:
             ran = msgspec.json.decode((self.folder / "lock").read_bytes(), type=_Home)
         except (OSError, msgspec.MsgspecError):
@@ -163,7 +167,7 @@ class Runs:
 
     def is_held(self, order_id: str) -> bool:
         """Say whether anybody holds a work order's writer's lock: a living agent, or an attempt that writes."""
-        return _is_held(self.lock_of(order_id))
+        return lock_is_held(self.lock_of(order_id))
 
     def next_serial(self, order_id: str) -> int:
         """Return the number for a work order's next run; the caller holds the writer's lock."""
@@ -262,8 +266,8 @@ def _record(path: Path) -> RunRecord | None:
         return None
 
 
-def _is_held(path: Path) -> bool:
-    """Whether another process holds the lock. A shared one is tried: two who ask do not deceive each other."""
+def lock_is_held(path: Path) -> bool:
+    """Say whether another process holds the lock. A shared one is tried: two who ask do not deceive each other."""
     try:
         file = os.open(path, os.O_RDWR)
     except FileNotFoundError:

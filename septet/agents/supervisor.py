@@ -13,10 +13,11 @@ import os
 import select
 import time
 
+from septet.agents.birth import become_agent
 from septet.agents.confined import REPORT, ended_inside, last_words, reporting
 from septet.agents.exit_file import as_json, leave, moment
 from septet.agents.order import Order
-from septet.agents.process_tree import die_with_parent, group_of, identity, kill_below, read_file
+from septet.agents.process_tree import group_of, identity, kill_below, read_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ class Supervisor:
 
     def run(self) -> None:
         """Carry the order out to its end."""
+        self.hear_signals()
         self.listen()
         started_at = time.time()
         self.start()
@@ -69,17 +71,21 @@ class Supervisor:
         self.finish(started_at)
 
     def listen(self) -> None:
-        """Open the socket, by its short relative name that no limit of 108 bytes meets, and hear signals."""
+        """Open the socket, by its short relative name that no limit of 108 bytes meets."""
         mask = os.umask(0o177)
         self.listener.bind("control.sock")
         os.umask(mask)
         self.listener.listen()
+        for descriptor in (self.listener.fileno(), *self.clients):
+            self.poller.register(descriptor, select.POLLIN)
+
+    def hear_signals(self) -> None:
+        """Be woken by what happens to the agent, and by a request to end."""
         os.set_blocking(self.wakeup_writer, False)
         signal.set_wakeup_fd(self.wakeup_writer, warn_on_full_buffer=False)
         for number in (signal.SIGCHLD, signal.SIGTERM):
             signal.signal(number, lambda *_: None)
-        for descriptor in (self.listener.fileno(), self.wakeup, *self.clients):
-            self.poller.register(descriptor, select.POLLIN)
+        self.poller.register(self.wakeup, select.POLLIN)
 
     def start(self) -> None:
         """Start the agent, and learn at once when the system refuses."""
@@ -88,6 +94,10 @@ class Supervisor:
         except OSError as error:
             self.cause, self.why = "not_started", f"{errno.errorcode.get(error.errno or 0, '')}: {error.strerror}"
         self.identity = identity(self.agent)
+        self.sign()
+
+    def sign(self) -> None:
+        """Write into the run's lock who holds it."""
         try:
             os.write(self.order.run_lock, as_json({"supervisor_pid": os.getpid(), **self.identity}))
         except OSError:  # a full disk: the lock itself is what counts, what stands in it is for people
@@ -99,25 +109,37 @@ class Supervisor:
         Raises:
             OSError: The program cannot be started, or its files cannot be made.
         """
-        for name in ("stdout.jsonl", "stderr.log"):
-            self.outputs.append(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600))
-        os.dup2(self.outputs[1], 2)
+        self.open_outputs()
         if self.order.confined:
             self.open_report()
-        prompt = os.open("prompt.md", os.O_RDONLY)
+        files = self.open_files()
         answer, report = os.pipe()
         supervisor = os.getpid()
         agent = os.fork()
         if agent == 0:
-            become_agent(self.order, (prompt, *self.outputs), report, supervisor)
+            become_agent(self.order, files, report, supervisor)
         os.close(report)
-        os.close(prompt)
+        self.close_files(files)
         refusal = os.read(answer, 16)
         os.close(answer)
         if refusal:
             os.waitpid(agent, 0)
             raise OSError(int(refusal), os.strerror(int(refusal)))
         return agent
+
+    def open_outputs(self) -> None:
+        """Make the files of what is printed; what this process itself says there goes to the second."""
+        for name in ("stdout.jsonl", "stderr.log"):
+            self.outputs.append(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600))
+        os.dup2(self.outputs[1], 2)
+
+    def open_files(self) -> tuple[int, ...]:
+        """Return what the agent gets as stdin, stdout and stderr."""
+        return (os.open("prompt.md", os.O_RDONLY), *self.outputs)
+
+    def close_files(self, files: tuple[int, ...]) -> None:
+        """Close what only the agent needs."""
+        os.close(files[0])
 
     def open_report(self) -> None:
         """Have the sandbox report on a file; the descriptor is the one that an agent's program inherits."""
@@ -269,25 +291,3 @@ class Supervisor:
             except OSError:
                 continue
         leave("exit.json", record, self.outputs)
-
-
-def become_agent(order: Order, files: tuple[int, ...], report: int, supervisor: int) -> None:
-    """Turn this process, just forked, into the agent; never return.
-
-    It dies with its supervisor: so a lock that is free says that the agent is dead.
-    """
-    try:
-        signal.set_wakeup_fd(-1)
-        for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGPIPE, signal.SIGXFSZ):
-            signal.signal(number, signal.SIG_DFL)
-        os.setsid()
-        die_with_parent()
-        for target, source in enumerate(files):
-            os.dup2(source, target)
-        os.chdir(order.directory)
-        if os.getppid() == supervisor:
-            os.execve(order.argv[0], order.argv, order.env)  # noqa: S606 -- no shell is the point
-    except OSError as error:
-        os.write(report, str(error.errno).encode())
-    finally:
-        os._exit(127)

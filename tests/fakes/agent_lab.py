@@ -4,11 +4,12 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import psutil
 import pytest
 from fakes.agent_programs import agent_program
+from fakes.warm_programs import warm_program
 
 from septet.agents.adapter import Turn
 from septet.agents.follow import Progress
@@ -34,9 +35,20 @@ class Lab:
 
     def agent(self, body: str) -> None:
         """Write the agent's program."""
-        self.program = Path(agent_program(self.root / "agent", body))
-        programs = {"scripted": str(self.program)}
-        self.means = replace(self.means, host=replace(self.means.host, programs=programs))
+        self._use(agent_program(self.root / "agent", body))
+
+    def warm_agent(self, body: str) -> None:
+        """Write the program of an agent whose process serves many turns."""
+        self._use(warm_program(self.root / "agent", body))
+
+    def _use(self, program: str) -> None:
+        self.program = Path(program)
+        self.means = replace(self.means, host=replace(self.means.host, programs={"scripted": program}))
+
+    def warm_turn(self, number: int, session_id: str | None = None, **more: Any) -> Request:
+        """Ask for the turn of this number in a process that is kept."""
+        turn = Turn(f"Turn {number}.\n", self.worktree, resume_id=session_id, warm=True, **more)
+        return self.request(activity_id=str(number), turn=turn)
 
     def request(
         self,

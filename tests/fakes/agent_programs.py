@@ -4,7 +4,7 @@ import sys
 import textwrap
 from pathlib import Path
 
-_PRELUDE = """\
+PRELUDE = """\
 #!{python} -IS
 import os, signal, sys, time
 
@@ -62,7 +62,7 @@ def agent_program(path: Path, body: str) -> str:
     """
     journal = str(path.with_name("journal"))
     path.write_text(
-        _PRELUDE.format(python=sys.executable, journal=journal) + textwrap.dedent(body), encoding="utf-8"
+        PRELUDE.format(python=sys.executable, journal=journal) + textwrap.dedent(body), encoding="utf-8"
     )
     path.chmod(0o755)
     return str(path)

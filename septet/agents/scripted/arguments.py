@@ -11,19 +11,22 @@ if TYPE_CHECKING:
 FLAGS = frozenset(
     {
         "--print", "--verbose", "--version", "--dangerously-skip-permissions", "--strict-mcp-config",
-        "--fork-session", "--include-partial-messages", "--no-session-persistence", "--bare",
+        "--fork-session", "--include-partial-messages", "--replay-user-messages", "--no-session-persistence",
+        "--bare",
     }
 )  # fmt: skip
 VALUED = frozenset(
     {
-        "--output-format", "--session-id", "--resume", "--json-schema", "--model", "--fallback-model",
-        "--max-turns", "--max-budget-usd", "--permission-mode", "--append-system-prompt", "--system-prompt",
+        "--input-format", "--output-format", "--session-id", "--resume", "--json-schema", "--model",
+        "--fallback-model", "--max-turns", "--max-budget-usd", "--permission-mode", "--append-system-prompt",
+        "--system-prompt",
         "--settings", "--setting-sources", "--effort", "--scenario",
     }
 )  # fmt: skip
 VARIADIC = frozenset({"--tools", "--allowedTools", "--disallowedTools", "--add-dir", "--mcp-config"})
 SHORT = {"-p": "--print", "-r": "--resume", "-v": "--version"}
 FORMATS = ("text", "json", "stream-json")
+INPUT_FORMATS = ("text", "stream-json")
 _UUID_LENGTHS = [8, 4, 4, 4, 12]
 
 
@@ -45,6 +48,8 @@ class Arguments:
         self.version = "--version" in flags
         self.prompt = prompt
         self.output_format = values.get("--output-format", "text")
+        self.input_format = values.get("--input-format", "text")
+        self.replays = "--replay-user-messages" in flags
         self.verbose = "--verbose" in flags
         self.fork = "--fork-session" in flags
         self.session_id = values.get("--session-id")
@@ -64,6 +69,15 @@ class Arguments:
             raise Refusal(f"error: option '--output-format <format>' argument '{self.output_format}' is invalid.")
         if self.output_format == "stream-json" and not self.verbose:
             raise Refusal("Error: When using --print, --output-format=stream-json requires --verbose")
+        if self.input_format not in INPUT_FORMATS:
+            raise Refusal(f"error: option '--input-format <format>' argument '{self.input_format}' is invalid.")
+        streams = (self.input_format, self.output_format) == ("stream-json", "stream-json")
+        if self.input_format == "stream-json" and not streams:
+            raise Refusal("Error: --input-format=stream-json requires output-format=stream-json.")
+        if self.replays and not streams:
+            raise Refusal(
+                "Error: --replay-user-messages requires both --input-format=stream-json and --output-format."
+            )
         if self.session_id is not None and not is_uuid(self.session_id):
             raise Refusal("Error: Invalid session ID. Must be a valid UUID.")
 

@@ -63,6 +63,11 @@ class Stream:
             }
         )
 
+    def repeat(self, message: dict[str, Any]) -> None:
+        """Print a message of stdin where it is taken up."""
+        said = {"type": "user", "message": message.get("message"), "parent_tool_use_id": None, "isReplay": True}
+        self._emit({**said, "uuid": message.get("uuid") or new_id()})
+
     def say(self, text: str) -> None:
         """Let the model say something."""
         self._message({"type": "text", "text": text})
@@ -184,7 +189,7 @@ class Stream:
     def _emit(self, event: dict[str, Any]) -> None:
         """Print one event; in the other formats only the result is printed."""
         event["session_id"] = self._session.id
-        event["uuid"] = new_id()
+        event.setdefault("uuid", new_id())
         shown = self._arguments.output_format
         if shown == "text" and event["type"] == "result":
             self._print(str(event.get("result", "")))

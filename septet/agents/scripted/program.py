@@ -8,6 +8,7 @@ from pathlib import Path
 
 from septet.agents.scripted.arguments import Arguments, Refusal, parse
 from septet.agents.scripted.events import VERSION, Stream
+from septet.agents.scripted.messages import read_message, text_of
 from septet.agents.scripted.run import Run
 from septet.agents.scripted.scenario import Scenario, load_scenario
 from septet.agents.scripted.sessions import Memory, Session, UnknownSessionError
@@ -29,7 +30,7 @@ def start(argv: list[str], env: Mapping[str, str], stdin: BinaryIO, stdout: Bina
     Args:
         argv: The command line without its program.
         env: `SEPTET_SCRIPTED_HOME`, `HOME` and `SEPTET_SCRIPTED_SCENARIO` are read.
-        stdin: The prompt.
+        stdin: The prompt, or with `--input-format stream-json` one after the other.
         stdout: Where the stream goes.
         stderr: Where it says why it could not begin.
     """
@@ -39,7 +40,7 @@ def start(argv: list[str], env: Mapping[str, str], stdin: BinaryIO, stdout: Bina
             stdout.write(f"{VERSION} (Septet scripted agent)\n".encode())
             return 0
         scenario = load_scenario(arguments.scenario or env.get("SEPTET_SCRIPTED_SCENARIO", ""))
-        prompt = _prompt(arguments, stdin)
+        prompt = "" if arguments.input_format == "stream-json" else _prompt(arguments, stdin)
         memory = Memory(_home(env))
         try:
             session = _session(memory, arguments)
@@ -48,8 +49,33 @@ def start(argv: list[str], env: Mapping[str, str], stdin: BinaryIO, stdout: Bina
     except Refusal as refusal:
         stderr.write(f"{refusal}\n")
         return 1
+    if arguments.input_format == "stream-json":
+        return _serve(arguments, scenario, memory, session, (stdin, stdout, stderr))
     stream = Stream(stdout, arguments, scenario, session)
     return Run(arguments, scenario, memory, session, prompt, stream).play()
+
+
+def _serve(
+    arguments: Arguments,
+    scenario: Scenario,
+    memory: Memory,
+    session: Session,
+    files: tuple[BinaryIO, BinaryIO, TextIO],
+) -> int:
+    """Carry out a turn for each message on stdin, in one session, and return the last one's exit code."""
+    stdin, stdout, stderr = files
+    code = 0
+    for line in iter(stdin.readline, b""):
+        try:
+            message = read_message(line)
+        except Refusal as refusal:
+            stderr.write(f"{refusal}\n")
+            return 1
+        if message is not None:
+            stream = Stream(stdout, arguments, scenario, session)
+            run = Run(arguments, scenario, memory, session, text_of(message), stream)
+            code = run.play(message if arguments.replays else None)
+    return code
 
 
 def _home(env: Mapping[str, str]) -> Path:

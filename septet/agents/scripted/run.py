@@ -52,11 +52,13 @@ class Run:
         self._stream = stream
         self._hands = Hands(self._stream, self._folder, self._script, scenario.journal)
 
-    def play(self) -> int:
-        """Play the run to its end and return the exit code."""
+    def play(self, message: dict[str, Any] | None = None) -> int:
+        """Play the run to its end and return the exit code; `message` is one of stdin that is to be repeated."""
         self._obey_signals()
         try:
             self._stream.init(str(self._folder), self._prompt)
+            if message is not None:
+                self._stream.repeat(message)
             if self._script.api_error is not None:
                 self._stream.api_error(self._script.api_error)
                 return 1

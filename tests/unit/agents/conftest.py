@@ -17,6 +17,7 @@ from septet.agents.follow import Pace
 from septet.agents.launch import Means
 from septet.agents.runs import Runs
 from septet.agents.supervisors import Supervisors
+from septet.agents.warm import end_warm
 
 _MEASURED_PYTHON = """\
     #!{python}
@@ -64,5 +65,6 @@ def lab(tmp_path: Path, supervisors: Supervisors) -> Iterator[Lab]:
     async def end_all() -> None:
         for run in made.means.runs.of("wo-1"):
             await end_agent(run, "cancelled")
+        end_warm(made.means.runs, "wo-1")
 
     asyncio.run(end_all())

@@ -1,0 +1,110 @@
+"""The stdout of a process that serves many turns, cut into turns."""
+
+import json
+
+import pytest
+
+from septet.agents.turn_stream import LINE_LIMIT_BYTES, TurnStream
+
+FIRST, SECOND = "11111111-0000-4000-8000-000000000000", "22222222-0000-4000-8000-000000000000"
+RESULT = b'{"is_error":false,"result":"done","type":"result"}\n'
+
+
+def echo(mark: str) -> bytes:
+    """Return what a process says when it takes a turn up."""
+    return json.dumps({"type": "user", "uuid": mark, "message": {}}).encode() + b"\n"
+
+
+def lifecycle(mark: str) -> bytes:
+    """Return what claude says of a message before it takes it up."""
+    return json.dumps({"type": "command_lifecycle", "command_uuid": mark, "uuid": "x"}).encode() + b"\n"
+
+
+def in_second_turn() -> TurnStream:
+    """Return a stream whose second turn was just asked for."""
+    stream = TurnStream()
+    stream.begin(b"One.", FIRST)
+    stream.take(echo(FIRST) + RESULT)
+    assert stream.over
+    stream.begin(b"Two.", SECOND)
+    assert not stream.over
+    return stream
+
+
+def test_a_turn_is_asked_for_by_one_line() -> None:
+    """The line is a message of the user's with the prompt as it is, and with the mark."""
+    line = TurnStream().begin("Zwei\nZeilen “hier”.".encode(), FIRST)
+    assert line.count(b"\n") == 1
+    assert json.loads(line) == {
+        "type": "user",
+        "message": {"role": "user", "content": "Zwei\nZeilen “hier”."},
+        "uuid": FIRST,
+    }
+
+
+@pytest.mark.parametrize("size", [1, 7, 1000])
+def test_the_result_ends_the_turn_however_the_bytes_are_cut(size: int) -> None:
+    """What is kept is what was printed, byte by byte, and the turn is over with its result and not before."""
+    printed = (
+        b'{"type":"system"}\n' + echo(FIRST) + b'no JSON "result"\n{"type":"assistant","result":1}\n' + RESULT
+    )
+    stream = TurnStream()
+    stream.begin(b"One.", FIRST)
+    kept = b""
+    for start in range(0, len(printed), size):
+        assert not stream.over
+        kept += stream.take(printed[start : start + size])
+    assert (stream.over, stream.failed, kept) == (True, False, printed)
+
+
+def test_a_result_of_before_the_turn_is_no_answer_to_it() -> None:
+    """A process that had gone on by itself ends that first: its result is dropped, and the turn's own counts."""
+    stream = in_second_turn()
+    stray = b'{"type":"result","result":"of a task in the background"}\n'
+    assert stream.take(lifecycle(SECOND) + stray) == lifecycle(SECOND)
+    assert not stream.over
+    assert stream.take(echo(SECOND) + RESULT) == echo(SECOND) + RESULT
+    assert stream.over
+
+
+def test_a_process_that_repeats_nothing_is_believed() -> None:
+    """Where the first turn was not repeated, the first result after a prompt is that of the turn."""
+    stream = TurnStream()
+    stream.begin(b"One.", FIRST)
+    stream.take(RESULT)
+    stream.begin(b"Two.", SECOND)
+    assert stream.take(RESULT) == RESULT
+    assert stream.over
+
+
+def test_the_result_of_a_sub_agent_ends_no_turn() -> None:
+    """Only the session's own result does."""
+    stream = in_second_turn()
+    stream.take(echo(SECOND) + b'{"type":"result","parent_tool_use_id":"toolu_1"}\n')
+    assert not stream.over
+
+
+def test_a_failed_result_is_told() -> None:
+    """A result that is an error ends the turn, and says so."""
+    stream = in_second_turn()
+    stream.take(echo(SECOND) + b'{"type":"result","is_error":true}\n')
+    assert (stream.over, stream.failed) == (True, True)
+
+
+def test_a_line_over_the_limit_is_passed_on_unread() -> None:
+    """Memory does not grow with a line; what it says is no result."""
+    stream = in_second_turn()
+    long = b'{"type":"result","x":"' + b"x" * LINE_LIMIT_BYTES
+    kept = stream.take(echo(SECOND) + long)
+    assert kept == echo(SECOND) + long
+    assert stream.take(b'"}\n{"type":"system"}\n') == b'"}\n{"type":"system"}\n'
+    assert not stream.over
+    stream.take(RESULT)
+    assert stream.over
+
+
+def test_a_half_line_waits_for_its_end() -> None:
+    """The rest of a process that was killed is kept too."""
+    stream = in_second_turn()
+    assert stream.take(b'{"type":"assi') == b""
+    assert stream.rest() == b'{"type":"assi'

@@ -1,0 +1,340 @@
+"""Processes that serve many turns: real ones, killed and stopped where they may be."""
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+import pytest
+from fakes.agent_lab import Lab, agent_of, carriers, mark_of, supervisor_of, wait_until
+
+from septet.agents.adapter import Turn
+from septet.agents.attachment import end_agent
+from septet.agents.ladder import Carried
+from septet.agents.rest import end_all
+from septet.agents.runs import Run
+from septet.agents.sandbox import find_sandbox
+from septet.agents.warm import end_warm, warm_orders
+from septet.contracts.limits import Timeouts
+from septet.errors import AgentApiError, AgentCrashedError
+
+ANSWERS = "turn('m%d' % number); result(heard)"
+WAITS = "turn('m%d' % number); number == 2 and wait_for('../go'); result(heard)"
+
+
+def session_of(carried: Carried) -> str:
+    """Return the session of a turn."""
+    assert carried.outcome.session_id is not None
+    return carried.outcome.session_id
+
+
+def starts(lab: Lab) -> list[str]:
+    """Return the starts of processes, without their turns."""
+    return [line for line in lab.journal if line.startswith("start")]
+
+
+def is_dead(pid: int) -> bool:
+    """Say whether a process has ended."""
+    try:
+        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+
+
+async def begun(lab: Lab, body: str) -> Carried:
+    """Carry out the first turn of a process."""
+    lab.warm_agent(body)
+    return await lab.carry_out(lab.warm_turn(1))
+
+
+async def in_second_turn(lab: Lab) -> tuple[Carried, "asyncio.Future[Carried]", Run]:
+    """Be in the middle of a process's second turn; return the first, the attempt at it, and its run."""
+    first = await begun(lab, WAITS)
+    attempt = asyncio.ensure_future(lab.carry_out(lab.warm_turn(2, session_of(first))))
+    run = (
+        await wait_until(
+            lambda: [told for told in lab.progress if told.run.name != first.run.name and told.turns == 1]
+        )
+    )[0].run
+    return first, attempt, run
+
+
+async def test_one_process_serves_many_turns_of_a_session(lab: Lab) -> None:
+    """Three turns are three runs with outcomes of their own, in one process that was started once and remembers."""
+    first = await begun(lab, ANSWERS)
+    second = await lab.carry_out(lab.warm_turn(2, session_of(first)))
+    third = await lab.carry_out(lab.warm_turn(3, session_of(first)))
+    assert [carried.outcome.text for carried in (first, second, third)] == [
+        "Turn 1.;",
+        "Turn 1.;Turn 2.;",
+        "Turn 1.;Turn 2.;Turn 3.;",
+    ]
+    assert starts(lab) == ["start new"]
+    assert agent_of(first.run) == agent_of(second.run) == agent_of(third.run)
+    for carried, number in ((first, 1), (second, 2), (third, 3)):
+        end = await wait_until(carried.run.exit)
+        assert (end.cause, end.exit_code, end.pid) == ("exited", 0, agent_of(first.run))
+        assert (carried.agent_starts, carried.recovered_by) == (1, None)
+        assert (carried.run.folder / "prompt.md").read_text(encoding="utf-8") == f"Turn {number}.\n"
+        await wait_until(lambda carried=carried: not carried.run.lives())
+    assert [run.record.began_in for run in lab.means.runs.of("wo-1") if run.record] == [
+        None,
+        first.run.folder.name,
+        first.run.folder.name,
+    ]
+
+
+async def test_an_idle_process_cannot_write(lab: Lab) -> None:
+    """Between turns the agent's threads and its group stand still and what left its group is dead; then it goes on."""
+    body = """
+        def scribble(path):
+            while True:
+                open(path, "a").write("x")
+                time.sleep(0.001)
+
+        if number == 1:
+            import threading
+            threading.Thread(target=scribble, args=("by-thread",), daemon=True).start()
+            if os.fork() == 0:
+                scribble("by-child")
+            detached(lambda: scribble("by-daemon"))
+            for path in ("by-thread", "by-child", "by-daemon"):
+                wait_for(path)
+        else:
+            size = os.path.getsize("by-thread")
+            while os.path.getsize("by-thread") == size:
+                time.sleep(0.01)
+        result(heard)
+    """
+    first = await begun(lab, body)
+    lock = lab.means.runs.lock_writer("wo-1")
+    assert lock is not None
+    os.close(lock)
+    paths = [lab.worktree / name for name in ("by-thread", "by-child", "by-daemon")]
+    sizes = [path.stat().st_size for path in paths]
+    await asyncio.sleep(0.2)
+    assert [path.stat().st_size for path in paths] == sizes
+    assert psutil.Process(agent_of(first.run)).status() == psutil.STATUS_STOPPED
+    second = await lab.carry_out(lab.warm_turn(2, session_of(first)))
+    assert second.outcome.ended == "ok"
+    assert paths[0].stat().st_size > sizes[0]
+    assert paths[2].stat().st_size == sizes[2]
+    end_warm(lab.means.runs, "wo-1")
+    assert carriers(mark_of(first.run)) == []
+
+
+async def test_a_killed_agent_is_resumed_in_a_new_process(lab: Lab) -> None:
+    """SIGKILL of the agent in a turn costs one rung of the ladder, and the new process serves the turns after it."""
+    first, attempt, run = await in_second_turn(lab)
+    lab.let_go()
+    os.kill(agent_of(run), signal.SIGKILL)
+    second = await attempt
+    assert (second.outcome.ended, second.recovered_by, second.agent_starts) == ("ok", "resume", 2)
+    third = await lab.carry_out(lab.warm_turn(3, session_of(first)))
+    assert third.outcome.text is not None
+    assert third.outcome.text.startswith("Turn 1.;Turn 2.;")
+    assert starts(lab) == ["start new", "start resume"]
+    assert agent_of(third.run) == agent_of(second.run) != agent_of(first.run)
+
+
+async def test_a_killed_supervisor_takes_the_turn_along_and_it_is_resumed(lab: Lab) -> None:
+    """SIGKILL of the supervisor in a later turn leaves no process of the agent behind; its session goes on."""
+    _, attempt, run = await in_second_turn(lab)
+    lab.let_go()
+    os.kill(supervisor_of(run), signal.SIGKILL)
+    second = await attempt
+    assert (second.outcome.ended, second.recovered_by) == ("ok", "resume")
+    assert is_dead(agent_of(run))
+    assert carriers(mark_of(run)) == []
+    end = run.exit()
+    assert end is not None
+    assert end.cause == "lost"
+    assert starts(lab) == ["start new", "start resume"]
+
+
+@pytest.mark.parametrize("whom", [agent_of, supervisor_of])
+async def test_a_process_that_died_between_turns_is_started_anew(lab: Lab, whom: Callable[[Run], int]) -> None:
+    """The next turn finds nobody, sweeps what was left, and resumes the session; it costs its step no try."""
+    left = "number == 1 and os.fork() == 0 and time.sleep(300); result(heard)"
+    first = await begun(lab, left)
+    os.kill(whom(first.run), signal.SIGKILL)
+    await wait_until(lambda: is_dead(agent_of(first.run)))
+    second = await lab.carry_out(lab.warm_turn(2, session_of(first)))
+    assert (second.outcome.text, second.recovered_by, second.agent_starts) == ("Turn 1.;Turn 2.;", None, 1)
+    assert starts(lab) == ["start new", "start resume"]
+    assert carriers(mark_of(first.run)) == []
+
+
+async def test_the_next_attempt_adopts_a_warm_turn(lab: Lab) -> None:
+    """An attempt that goes leaves the turn; the next one follows it to its end, in the same process."""
+    first, attempt, run = await in_second_turn(lab)
+    attempt.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await attempt
+    again = asyncio.ensure_future(lab.carry_out(lab.warm_turn(2, session_of(first))))
+    await wait_until(lambda: [told for told in lab.progress if told.epoch == 3 and told.run.name == run.name])
+    lab.let_go()
+    second = await again
+    assert (second.outcome.text, second.recovered_by, second.agent_starts) == ("Turn 1.;Turn 2.;", "adopt", 1)
+    assert starts(lab) == ["start new"]
+
+
+async def test_a_warm_turn_that_ended_unseen_is_read(lab: Lab) -> None:
+    """The outcome of a turn that nobody followed is read from disk, while the process waits for the next one."""
+    first, attempt, run = await in_second_turn(lab)
+    attempt.cancel()
+    await asyncio.wait([attempt])
+    lab.let_go()
+    await wait_until(run.exit)
+    second = await lab.carry_out(lab.warm_turn(2, session_of(first)))
+    assert (second.outcome.text, second.recovered_by) == ("Turn 1.;Turn 2.;", "read")
+    assert warm_orders(lab.means.runs) == ["wo-1"]
+
+
+async def test_a_turn_that_does_not_fit_ends_the_process_first(lab: Lab) -> None:
+    """Another model, a new session or a cold turn each end the process that waits, before theirs begins."""
+    first = await begun(lab, ANSWERS)
+    second = await lab.carry_out(lab.warm_turn(2, session_of(first), model="other"))
+    assert is_dead(agent_of(first.run))
+    third = await lab.carry_out(lab.warm_turn(3))
+    assert is_dead(agent_of(second.run))
+    assert third.outcome.text == "Turn 3.;"
+    lab.agent("init(); result('cold')")
+    cold = lab.request(activity_id="4", turn=Turn("Cold.\n", lab.worktree, resume_id=session_of(third)))
+    assert (await lab.carry_out(cold)).outcome.text == "cold"
+    assert is_dead(agent_of(third.run))
+    assert warm_orders(lab.means.runs) == []
+    assert starts(lab) == ["start new", "start resume", "start new", "start resume"]
+
+
+async def test_the_engine_holds_the_limits_of_each_turn(lab: Lab) -> None:
+    """Seconds and turns are those of one turn; one that reaches them is ended with its process, and resumed once."""
+    lab.warm_agent("""
+        for each in range(4):
+            turn("m%d-%d" % (number, each))
+        number == 2 and not resumed and time.sleep(300)
+        result(heard)
+    """)
+    limits = Timeouts(wall_seconds=100, idle_seconds=1, turns=5)
+    first = await lab.carry_out(replace(lab.warm_turn(1), limits=limits))
+    second = await lab.carry_out(replace(lab.warm_turn(2, session_of(first)), limits=limits))
+    assert (first.agent_starts, second.recovered_by, second.agent_starts) == (1, "resume", 2)
+    ends = [await wait_until(run.exit) for run in lab.means.runs.of("wo-1")]
+    assert [end.cause for end in ends] == ["exited", "idle_limit", "exited"]
+    third = await lab.carry_out(replace(lab.warm_turn(3, session_of(first)), limits=limits))
+    assert (third.agent_starts, agent_of(third.run)) == (1, agent_of(second.run))
+
+
+async def test_a_cancelled_warm_turn_ends_the_process(lab: Lab) -> None:
+    """Whoever cancels ends agent and process with it, as in any other run."""
+    _, attempt, run = await in_second_turn(lab)
+    end = await end_agent(run, "cancelled")
+    carried = await attempt
+    assert end is not None
+    assert (carried.outcome.ended, end.cause, end.why) == ("cancelled", "ended", "cancelled")
+    assert is_dead(agent_of(run))
+    assert warm_orders(lab.means.runs) == []
+
+
+async def test_the_end_of_a_work_order_ends_what_waits_for_it(lab: Lab) -> None:
+    """`end_all` leaves no process that waits for a turn; once more is no error."""
+    first = await begun(lab, ANSWERS)
+    assert warm_orders(lab.means.runs) == ["wo-1"]
+    await end_all(lab.means.runs, "wo-1", "closed")
+    assert is_dead(agent_of(first.run))
+    assert warm_orders(lab.means.runs) == []
+    await end_all(lab.means.runs, "wo-1", "closed")
+
+
+async def test_a_warm_process_is_ended_in_a_turn_too(lab: Lab) -> None:
+    """`end_warm` ends a process that is at work, and says why in the turn's record."""
+    _, attempt, run = await in_second_turn(lab)
+    await asyncio.to_thread(end_warm, lab.means.runs, "wo-1", "closed")
+    assert is_dead(agent_of(run))
+    with pytest.raises(AgentCrashedError, match="The agent was ended: closed"):
+        await attempt
+    assert warm_orders(lab.means.runs) == []
+
+
+async def test_a_process_waits_no_longer_than_an_orphan(lab: Lab) -> None:
+    """Without a next turn the process ends by itself after the orphan limit."""
+    lab.means = replace(lab.means, orphan_limit_seconds=0.3)
+    first = await begun(lab, ANSWERS)
+    await wait_until(lambda: is_dead(agent_of(first.run)))
+    await wait_until(lambda: warm_orders(lab.means.runs) == [])
+    second = await lab.carry_out(lab.warm_turn(2, session_of(first)))
+    assert (second.outcome.text, second.agent_starts) == ("Turn 1.;Turn 2.;", 1)
+
+
+async def test_a_failed_turn_leaves_no_process(lab: Lab) -> None:
+    """What the model API refuses is told as ever, and the next turn starts a process anew."""
+    lab.warm_agent("number == 2 and api_error(400, 'API Error: 400 no'); result(heard)")
+    first = await lab.carry_out(lab.warm_turn(1))
+    with pytest.raises(AgentApiError, match="API Error: 400"):
+        await lab.carry_out(lab.warm_turn(2, session_of(first)))
+    await wait_until(lambda: warm_orders(lab.means.runs) == [])
+    third = await lab.carry_out(lab.warm_turn(3, session_of(first)))
+    assert third.outcome.text == "Turn 1.;Turn 2.;Turn 3.;"
+
+
+async def test_a_long_prompt_and_a_long_answer_pass(lab: Lab) -> None:
+    """What does not fit into a pipe at once is said and heard whole, and stderr goes to each turn's own file."""
+    lab.warm_agent(
+        "os.write(2, b'said in turn %d' % number); time.sleep(0.1); result('%d ' % len(prompt) + 'x' * 3000000)"
+    )
+    first = await lab.carry_out(lab.warm_turn(1))
+    request = lab.warm_turn(2, session_of(first))
+    second = await lab.carry_out(replace(request, turn=replace(request.turn, prompt="y" * 1000000)))
+    assert second.outcome.text == "1000000 " + "x" * 3000000
+    assert [carried.run.stderr.read_bytes() for carried in (first, second)] == [
+        b"said in turn 1",
+        b"said in turn 2",
+    ]
+
+
+async def test_warm_turns_work_in_a_sandbox(lab: Lab) -> None:
+    """Bubblewrap stays between turns: nothing in it runs, its report lies beside each turn, and it ends with both."""
+    lab.means = replace(lab.means, sandbox=find_sandbox("auto", os.environ))
+    first = await begun(lab, WAITS)
+    attempt = asyncio.ensure_future(lab.carry_out(lab.warm_turn(2, session_of(first))))
+    run = await wait_until(
+        lambda: lab.progress[-1].run if lab.progress[-1].turns and len(lab.journal) > 2 else None
+    )
+    os.kill(supervisor_of(run), signal.SIGKILL)
+    lab.let_go()
+    second = await attempt
+    assert (second.outcome.ended, second.recovered_by) == ("ok", "resume")
+    assert carriers(mark_of(run)) == []
+    third = await lab.carry_out(lab.warm_turn(3, session_of(first)))
+    assert agent_of(third.run) == agent_of(second.run)
+    end_warm(lab.means.runs, "wo-1")
+    assert carriers(mark_of(third.run)) == []
+
+
+async def test_a_host_may_keep_no_process(lab: Lab) -> None:
+    """With the setting off a warm turn is a start of its own, in the session of the one before."""
+    lab.means = replace(lab.means, warm=False)
+    lab.agent("init(); result(session)")
+    first = await lab.carry_out(lab.warm_turn(1))
+    second = await lab.carry_out(lab.warm_turn(2, session_of(first)))
+    assert starts(lab) == ["start new", "start resume"]
+    assert second.outcome.text == first.outcome.text
+    assert warm_orders(lab.means.runs) == []
+
+
+async def test_the_scripted_agent_serves_many_turns(lab: Lab, tmp_path: Path) -> None:
+    """The real scripted agent does two steps in one process; each turn's tokens and cost are its own."""
+    scenario = tmp_path / "scenario.json"
+    scenario.write_text('{"cost_usd": 0.5, "tokens": {"input_tokens": 9}}', encoding="utf-8")
+    env = {**lab.means.host.env, "SEPTET_SCRIPTED_SCENARIO": str(scenario)}
+    lab.means = replace(lab.means, host=replace(lab.means.host, env=env))
+    first = await lab.carry_out(lab.warm_turn(1))
+    second = await lab.carry_out(lab.warm_turn(2, session_of(first)))
+    assert agent_of(first.run) == agent_of(second.run)
+    assert session_of(first) == session_of(second)
+    for carried in (first, second):
+        usage = carried.outcome.usage
+        assert (usage.cost_usd, usage.input_tokens) == (0.5 * carried.outcome.turns, 9 * carried.outcome.turns)
