@@ -83,6 +83,7 @@ class Host:
             self.agents,
             orphan_limit,
             sandbox=self.sandbox,
+            warm=self.settings.warm_agents,
         )
 
     @property

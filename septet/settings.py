@@ -106,6 +106,8 @@ class Settings(BaseSettings):
     """Ignored files over the limit, which no snapshot holds, may go with their workspace."""
     sign_commits: bool = False
     """Sign the engine's commits with the worker's own git settings."""
+    warm_agents: bool = True
+    """Leave the process of a pipeline's agent running between its turns, stopped, where its CLI can."""
     sandbox: SandboxChoice = "auto"
     """What confines agents: bubblewrap, nothing, or by itself bubblewrap where it can start."""
     runner: bool = False

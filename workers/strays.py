@@ -15,6 +15,7 @@ from septet.agents.attachment import end_agent
 from septet.agents.endings import PAUSED, RESTARTED
 from septet.agents.rest import end_all, sweep_order
 from septet.agents.runs import Run, Runs
+from septet.agents.warm import end_warm, warm_orders
 from septet.errors import SeptetError
 from workers.beside import beside
 
@@ -83,12 +84,19 @@ async def _ended(run: Run, why: str) -> bool:
 
 
 async def end_living(host: Host, why: str) -> list[str]:
-    """End all agents of this host, keep what they did, and return their runs' names.
+    """End all agents of this host, keep what they did, and return their runs' names; those that wait end too.
 
     The next worker of the host resumes their sessions, which costs their steps no try.
     """
-    living = await asyncio.to_thread(_living, host.means.runs)
-    return [run.name for run in living if await _end(host, run, RESTARTED, why)]
+    runs = host.means.runs
+    living = await asyncio.to_thread(_living, runs)
+    ended = [run.name for run in living if await _end(host, run, RESTARTED, why)]
+    for order_id in await asyncio.to_thread(warm_orders, runs):
+        try:
+            await asyncio.to_thread(end_warm, runs, order_id, RESTARTED)
+        except SeptetError as error:
+            _log.warning("warm_process_not_ended", work_order_id=order_id, error=error.message)
+    return ended
 
 
 async def _end(host: Host, run: Run, why: str, reason: str) -> bool:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from septet.agents.runs import Runs
+from septet.agents.warm import end_warm
 from septet.errors import SeptetError
 from septet.git.destroy import (
     Why,
@@ -192,15 +193,18 @@ class Sweep:
         Raises:
             BlockingIOError: Somebody else holds it.
             NotADirectoryError: The folder in which it lies is a link.
+            AgentError: An agent that waits there for a turn does not end.
         """
         folder = self.state.runs / order_id
         if folder.is_symlink():
             raise NotADirectoryError(0, "this is a link; it is left as it is", str(folder))
         was_there = folder.exists()
-        lock = Runs(self.state.runs).lock_writer(order_id)
+        runs = Runs(self.state.runs)
+        lock = runs.lock_writer(order_id)
         if lock is None:
             raise BlockingIOError(0, "an agent or a person works there", str(self.state.workspaces / order_id))
         try:
+            end_warm(runs, order_id)
             yield
         finally:
             if not was_there:

@@ -18,6 +18,7 @@ from septet.agents.endings import RESTARTED
 from septet.agents.runner_door import RUNNER_LOCK, take_lock
 from septet.agents.runs import Runs
 from septet.agents.supervisors import Supervisors
+from septet.agents.warm import warm_orders
 from septet.errors import AgentCrashedError, AlreadyRunningError
 
 ATTEMPTING = Path(__file__).parents[2] / "fakes" / "attempting.py"
@@ -118,6 +119,25 @@ async def test_an_agent_of_a_runner_outlives_its_worker_and_is_adopted(served: L
     carried = await attempt
     assert (carried.outcome.text, carried.recovered_by, carried.agent_starts) == ("done", "adopt", 1)
     assert served.journal == ["start new"]
+
+
+async def test_a_runner_holds_processes_between_turns_and_takes_them_along(served: Lab, runner: Runner) -> None:
+    """A process serves turns of attempts that come over the runner; its SIGTERM and its SIGKILL end one that waits."""
+    served.warm_agent("result(heard)")
+    session, process = None, runner.start()
+    for number, end in ((1, None), (2, signal.SIGTERM), (3, signal.SIGKILL), (4, None)):
+        carried = await served.carry_out(served.warm_turn(number, session))
+        session = carried.outcome.session_id
+        assert (carried.recovered_by, carried.agent_starts) == (None, 1)
+        if end is not None:
+            process.send_signal(end)
+            process.wait(ENDS_SECONDS)
+            await wait_until(lambda: not warm_orders(served.means.runs))
+            assert carriers(mark_of(carried.run)) == []
+            process = runner.start()
+    assert carried.outcome.text == "Turn 1.;Turn 2.;Turn 3.;Turn 4.;"
+    starts = [line for line in served.journal if line.startswith("start")]
+    assert starts == ["start new", "start resume", "start resume"]
 
 
 async def test_a_killed_runner_takes_its_agents_along_and_they_are_resumed(served: Lab, runner: Runner) -> None:

@@ -1,5 +1,6 @@
 """What a pass of the janitor removes, and what it never touches."""
 
+import asyncio
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -8,11 +9,16 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import psutil
 import pytest
+from fakes.agent_lab import Lab, agent_of
 from fakes.pictures import picture, restored_picture
 from fakes.repositories import Origin, git_env, make_origin
 
+from septet.agents.adapter import Host, Turn
+from septet.agents.launch import Means
 from septet.agents.runs import Runs
+from septet.agents.supervisors import Supervisors
 from septet.git.address import parse_address
 from septet.git.place import Place
 from septet.git.snapshots.restore import restore
@@ -161,6 +167,23 @@ def test_who_writes_is_left_alone(home: Home) -> None:
     assert {thing.kind for thing in swept.refused} == {"workspace", "runs"}
     assert "works there" in swept.refused[0].why
     assert (place.worktree / "work.txt").exists()
+
+
+def test_an_agent_that_waits_in_a_workspace_goes_with_it(home: Home, tmp_path: Path) -> None:
+    """A process that was left running for a next turn is ended before its workspace and its runs are removed."""
+    place = home.open("wo-1")
+    host = Host(env={"PATH": os.environ["PATH"], "HOME": str(tmp_path)})
+    runs = Runs(home.state.runs)
+    lab = Lab(tmp_path, Means(runs, Supervisors(), host))
+    lab.warm_agent("result('done')")
+    turn = Turn("Work.\n", place.worktree, warm=True)
+    carried = asyncio.run(lab.carry_out(lab.request(turn=turn)))
+    lab.means.supervisors.close()
+    waits = psutil.Process(agent_of(carried.run))
+    assert waits.status() == psutil.STATUS_STOPPED
+    swept = home.sweep(days=40)
+    assert {(thing.kind, thing.name) for thing in swept.removed} >= {("workspace", "wo-1"), ("runs", "wo-1")}
+    assert not waits.is_running() or waits.status() == psutil.STATUS_ZOMBIE
 
 
 def test_what_no_snapshot_holds_stays_until_a_person_says_so(home: Home) -> None:
