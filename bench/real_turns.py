@@ -22,7 +22,7 @@ from bench.machine import ROOT
 from bench.stage import scratch
 from bench.stream import TARGETS, recording
 from septet.agents.adapter import Host, Turn
-from septet.agents.ladder import carry_out
+from septet.agents.ladder import Carried, carry_out
 from septet.agents.launch import Means, Request
 from septet.agents.lease import Lease
 from septet.agents.registry import adapter_for
@@ -62,29 +62,40 @@ class Bench:
     sandbox: Sandbox
     _numbers: Iterator[int] = field(default_factory=lambda: count(1))
 
+    @property
+    def runs(self) -> Runs:
+        """The runs of all turns."""
+        return Runs(self.folder / "runs")
+
+    def new_order(self) -> str:
+        """Return the id of a new work order."""
+        return f"turn-{next(self._numbers)}"
+
     def seconds(self, cli: str, host: Host) -> float:
         """Carry out one turn of a new work order, from the request to the outcome."""
-        order_id = f"turn-{next(self._numbers)}"
-        runs = Runs(self.folder / "runs")
-        request = Request(
-            key=RunKey(order_id, "run", "1"),
+        begin = time.perf_counter()
+        asyncio.run(carried_out(self.request(cli, host, self.new_order())))
+        return time.perf_counter() - begin
+
+    def request(self, cli: str, host: Host, order_id: str, number: int = 1) -> Request:
+        """Ask for a turn of a work order."""
+        turn = Turn(_PROMPT, self.worktree, tools="read", model=MODELS.get(cli))
+        return Request(
+            key=RunKey(order_id, "run", str(number)),
             order_id=order_id,
-            number=1,
+            number=number,
             step="classify_issue",
             adapter=adapter_for(cli),
-            turn=Turn(prompt=_PROMPT, worktree=self.worktree, tools="read", model=MODELS.get(cli)),
+            turn=turn,
             limits=_LIMITS,
-            means=Means(runs, self.supervisors, host, _ORPHAN_SECONDS, sandbox=self.sandbox),
+            means=Means(self.runs, self.supervisors, host, _ORPHAN_SECONDS, sandbox=self.sandbox),
         )
-        begin = time.perf_counter()
-        asyncio.run(_carried_out(request))
-        return time.perf_counter() - begin
 
 
 def measure_turns(times: int) -> dict[str, Turns]:
     """Return, by CLI, how long so many turns took; one more comes before them, for the first in a home is slow."""
-    programs = _installed()
-    with _bench() as bench, serving(Model({})) as address:
+    programs = installed()
+    with bench_for_turns() as bench, serving(Model({})) as address:
         return {cli: _turns(bench, cli, programs, address, times) for cli in TARGETS}
 
 
@@ -101,16 +112,19 @@ def _turns(bench: Bench, cli: str, programs: dict[str, str], address: str, times
     return turns
 
 
-async def _carried_out(request: Request) -> None:
+async def carried_out(request: Request) -> Carried:
+    """Carry a turn out and return what came of it."""
+
     async def nothing() -> None:
         """Leave the worktree as it is: nobody works in it."""
 
     lease = Lease.take(request.means.runs, request.key)
-    await carry_out(request, lease=lease, on_progress=lambda _: None, before_rerun=nothing)
+    return await carry_out(request, lease=lease, on_progress=lambda _: None, before_rerun=nothing)
 
 
 @contextmanager
-def _bench() -> Iterator[Bench]:
+def bench_for_turns() -> Iterator[Bench]:
+    """Give a place for turns, for as long as the block lasts."""
     with scratch() as folder:
         worktree = folder / "worktree"
         worktree.mkdir()
@@ -132,7 +146,8 @@ def _printing(cli: str, folder: Path) -> Path:
     return program
 
 
-def _installed() -> dict[str, str]:
+def installed() -> dict[str, str]:
+    """Return the CLIs that are installed: the variables that name them."""
     told = subprocess.run([sys.executable, str(AGENTS), "env"], capture_output=True, text=True, check=True)
     return dict(line.split("=", 1) for line in told.stdout.splitlines())
 

@@ -26,6 +26,8 @@ _DOOR: Final = "warm.sock"
 REPLACED: Final = "replaced"
 """Why a process is ended that the next turn does not fit."""
 
+_PROTOCOL: Final = "1"
+"""Another one where a supervisor of before would not understand an order of now."""
 _OWNER_ONLY: Final = 0o600
 _LOOK_SECONDS: Final = 0.02
 _END_SECONDS: Final = 15.0
@@ -70,7 +72,7 @@ class WarmStart:
     def fingerprint(self, mark: str) -> str:
         """Return a digest; `mark` keeps equal starts of two workspaces apart."""
         env = (f"{name}={value}" for name, value in sorted(self.env.items()))
-        parts = (mark, str(self.worktree), *self.argv, "", *env)
+        parts = (mark, _PROTOCOL, str(self.worktree), *self.argv, "", *env)
         return hashlib.sha256(b"\0".join(map(os.fsencode, parts))).hexdigest()
 
 

@@ -1,0 +1,74 @@
+"""Turns of one session, each with a start of its own, and all in one process: of the real claude and `scripted`.
+
+`python -m bench.warm_turns TIMES` prints their seconds as JSON. The model that answers claude on loopback is the
+tests'.
+"""
+
+import asyncio
+import json
+import os
+import sys
+import time
+from dataclasses import asdict, dataclass, field, replace
+
+from fakes.model_day import day_of
+from fakes.model_stub import Model, serving
+
+from bench.real_turns import Bench, bench_for_turns, carried_out, installed
+from septet.agents.adapter import Host
+from septet.agents.warm import end_warm
+from septet.settings import Settings
+
+AGENTS = ("claude", "scripted")
+
+
+@dataclass(frozen=True, slots=True)
+class WarmTurns:
+    """How long the turns of a session took, in seconds, but for its first; empty without the CLI."""
+
+    started: list[float] = field(default_factory=list)
+    """With a start for each."""
+    warm: list[float] = field(default_factory=list)
+    """In one process."""
+    sandbox: str = "none"
+
+
+def measure_warm_turns(times: int) -> dict[str, WarmTurns]:
+    """Return, by agent, how long so many turns took; one way follows the other, for a machine's load changes."""
+    programs = installed()
+    with bench_for_turns() as bench, serving(Model({})) as address:
+        return {agent: _turns(bench, agent, _host(bench, agent, programs, address), times) for agent in AGENTS}
+
+
+def _host(bench: Bench, agent: str, programs: dict[str, str], address: str) -> Host | None:
+    home = bench.folder / agent
+    home.mkdir()
+    if agent == "scripted":
+        return Host({"PATH": os.environ["PATH"], "HOME": str(home)})
+    environ = day_of(agent, programs, home, bench.folder).environment(address)
+    found = Settings(state_dir=bench.folder, environ=environ).agent_programs
+    return Host(environ, found, sandboxed=True) if agent in found else None
+
+
+def _turns(bench: Bench, agent: str, host: Host | None, times: int) -> WarmTurns:
+    turns = WarmTurns(sandbox=bench.sandbox.kind)
+    if host is None:
+        return turns
+    sessions: dict[bool, str | None] = {False: None, True: None}
+    orders = {warm: bench.new_order() for warm in sessions}
+    for number in range(1, times + 2):
+        for warm, order_id in orders.items():
+            request = bench.request(agent, host, order_id, number)
+            request = replace(request, turn=replace(request.turn, resume_id=sessions[warm], warm=warm))
+            begin = time.perf_counter()
+            carried = asyncio.run(carried_out(request))
+            seconds = time.perf_counter() - begin
+            sessions[warm] = carried.outcome.session_id
+            if number > 1:
+                (turns.warm if warm else turns.started).append(seconds)
+    end_warm(bench.runs, orders[True])
+    return turns
+
+
+if __name__ == "__main__":
+    print(json.dumps({agent: asdict(turns) for agent, turns in measure_warm_turns(int(sys.argv[1])).items()}))

@@ -1,0 +1,72 @@
+"""Many turns from stdin, as claude takes them with `--input-format stream-json`."""
+
+import json
+import uuid
+from typing import Any
+
+import pytest
+from fakes.scripted_agent import ScriptedAgent
+
+MANY = ("--input-format", "stream-json", "--replay-user-messages")
+CLASSIFY = '# classify_issue\n\n<issue>\n{"title": "Add a switch"}\n</issue>\n'
+
+
+def message(content: object, **more: object) -> str:
+    """Return a line of stdin."""
+    return json.dumps({"type": "user", "message": {"role": "user", "content": content}, **more}) + "\n"
+
+
+def results(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the results among events."""
+    return [event for event in events if event["type"] == "result"]
+
+
+def test_each_message_is_a_turn_of_one_session(agent: ScriptedAgent) -> None:
+    """Each has its own beginning, the message again, and its own result, whose cost alone adds up."""
+    marks = [str(uuid.uuid4()), str(uuid.uuid4())]
+    text = message(CLASSIFY, uuid=marks[0]) + "\n" + message([{"type": "text", "text": "Again."}], uuid=marks[1])
+    ran = agent.run(text, *MANY, scenario={"cost_usd": 0.25})
+    assert ran.code == 0
+    assert len({event["session_id"] for event in ran.events}) == 1
+    kinds = [(event["type"], event.get("subtype")) for event in ran.events]
+    assert kinds.count(("system", "init")) == 2
+    assert [event["uuid"] for event in ran.events if event.get("isReplay")] == marks
+    first, second = results(ran.events)
+    assert json.loads(first["result"]) == json.loads(second["result"]) == {"issue_class": "/feature"}
+    assert first["usage"]["output_tokens"] > 0
+    own = [
+        sum(one["costUSD"] for one in result["model_usage_since_last_result"].values())
+        for result in (first, second)
+    ]
+    assert own == [0.25 * first["num_turns"], 0.25 * second["num_turns"]]
+    assert second["total_cost_usd"] == sum(own)
+
+
+def test_what_is_no_users_message_is_passed_over(agent: ScriptedAgent) -> None:
+    """Only messages of the user are turns, and without the flag none is said again."""
+    ran = agent.run('{"type":"control_request"}\n' + message(CLASSIFY), "--input-format", "stream-json")
+    assert len(results(ran.events)) == 1
+    assert [event for event in ran.events if event.get("isReplay")] == []
+
+
+@pytest.mark.parametrize(("line", "words"), [("no JSON\n", "Error parsing"), ("[]\n", "to be an object")])
+def test_a_line_that_is_no_message_ends_it(agent: ScriptedAgent, line: str, words: str) -> None:
+    """It ends with 1 and says why, after the turns before it."""
+    ran = agent.run(message(CLASSIFY) + line, *MANY)
+    assert (ran.code, len(results(ran.events))) == (1, 1)
+    assert words in ran.stderr
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ("--input-format", "xml"),
+        ("--input-format", "stream-json", "--output-format", "json"),
+        ("--replay-user-messages",),
+    ],
+)
+def test_flags_that_do_not_go_together_are_refused(agent: ScriptedAgent, argv: tuple[str, ...]) -> None:
+    """As claude does, before anything is read."""
+    ran = agent.run(message(CLASSIFY), *argv)
+    assert (ran.code, ran.events) == (1, [])
+    assert ran.stderr.startswith(("Error: ", "error: "))
