@@ -129,9 +129,12 @@ class WarmSupervisor(Supervisor):
         return self.status is None
 
     def sweep_tools(self) -> bool:
-        """Kill what is below the agent and not of its own group; return whether nothing of that is left."""
-        own = {self.agent, *group_of(self.agent)}
-        left = [pid for pid in descendants(os.getpid()) if pid not in own]
+        """Kill what is below the agent and not of its own group; return whether nothing of that is left.
+
+        A git in that group is killed too: it would keep the repository's locks while it stands still.
+        """
+        own = {pid for pid in group_of(self.agent) if not read_file(f"/proc/{pid}/comm").startswith(b"git")}
+        left = [pid for pid in descendants(os.getpid()) if pid not in own and pid != self.agent]
         for pid in left:
             try:
                 os.kill(pid, signal.SIGKILL)

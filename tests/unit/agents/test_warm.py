@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shutil
 import signal
 from collections.abc import Callable
 from dataclasses import replace
@@ -10,12 +11,13 @@ from pathlib import Path
 import psutil
 import pytest
 from fakes.agent_lab import Lab, agent_of, carriers, mark_of, supervisor_of, wait_until
+from fakes.small_disk import small_disk
 
 from septet.agents.adapter import Turn
 from septet.agents.attachment import end_agent
 from septet.agents.ladder import Carried
 from septet.agents.rest import end_all
-from septet.agents.runs import Run
+from septet.agents.runs import Run, Runs
 from septet.agents.sandbox import find_sandbox
 from septet.agents.warm import end_warm, warm_orders
 from septet.contracts.limits import Timeouts
@@ -124,6 +126,30 @@ async def test_an_idle_process_cannot_write(lab: Lab) -> None:
     assert paths[2].stat().st_size == sizes[2]
     end_warm(lab.means.runs, "wo-1")
     assert carriers(mark_of(first.run)) == []
+
+
+async def test_a_git_of_the_agents_own_group_does_not_stand_still(lab: Lab) -> None:
+    """It is killed, for it would keep the repository's locks; a server of tools in the same group goes on later."""
+    sleep = shutil.which("sleep")
+    assert sleep is not None
+    (lab.root / "git").symlink_to(sleep)
+    first = await begun(
+        lab,
+        """
+        if number == 1:
+            for program in ("../git", "/bin/sleep"):
+                child = os.fork()
+                if child == 0:
+                    os.execv(program, [program, "300"])
+                while open("/proc/%d/comm" % child).read().strip() not in program:
+                    time.sleep(0.01)
+        result(heard)
+        """,
+    )
+    agent = psutil.Process(agent_of(first.run))
+    assert [child.name() for child in agent.children() if child.status() == psutil.STATUS_STOPPED] == ["sleep"]
+    second = await lab.carry_out(lab.warm_turn(2, session_of(first)))
+    assert (agent_of(second.run), second.outcome.ended) == (agent.pid, "ok")
 
 
 async def test_a_killed_agent_is_resumed_in_a_new_process(lab: Lab) -> None:
@@ -293,6 +319,29 @@ async def test_a_long_prompt_and_a_long_answer_pass(lab: Lab) -> None:
         b"said in turn 1",
         b"said in turn 2",
     ]
+
+
+@pytest.mark.small_disk
+async def test_a_full_disk_holds_the_agent_up(lab: Lab, tmp_path: Path) -> None:
+    """What is printed while the disk is full is kept back, and none of it is lost when there is room again."""
+    with small_disk(tmp_path / "disk") as disk:
+        lab.means = replace(lab.means, runs=Runs(disk.path / "runs"))
+        lab.warm_agent("""
+            number == 2 and turn("m1") or number == 2 and wait_for("../go")
+            result("x" * 300000)
+        """)
+        first = await lab.carry_out(lab.warm_turn(1))
+        attempt = asyncio.ensure_future(lab.carry_out(lab.warm_turn(2, session_of(first))))
+        await lab.said_anew("assistant")
+        disk.fill()
+        lab.let_go()
+        done, _ = await asyncio.wait([attempt], timeout=0.5)
+        assert not done
+        disk.free()
+        second = await attempt
+        assert (second.outcome.text, second.agent_starts) == ("x" * 300000, 1)
+        end_warm(lab.means.runs, "wo-1")
+        lab.means = replace(lab.means, runs=Runs(tmp_path / "runs"))
 
 
 async def test_warm_turns_work_in_a_sandbox(lab: Lab) -> None:
