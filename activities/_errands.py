@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 from activities._gate import Gate, own_key, own_lease
+from activities._pipeline import pipeline_note
 from activities._room import Host, read_papers
 from septet.agents.adapter import Turn
 from septet.agents.launch import Request
@@ -68,10 +69,10 @@ def step_errand(host: Host, call: StepCall) -> Errand:
     command = load(call.step, call.progress.issue_class, papers.read)
     filled = values(call.step, call.workspace, call.progress, papers.issue)
     turn = Turn(
-        prompt=prompt(command, filled, step_note(call.reasons, call.attempt)),
+        prompt=prompt(command, filled, pipeline_note(host.state, call), step_note(call.reasons, call.attempt)),
         worktree=place.worktree,
         resume_id=call.session_id,
-        schema=request_schema_of(call.step),
+        schema=request_schema_of(call.step, in_pipeline=bool(call.pipeline)),
         tools=wishes.tools_for(call.step, call.settings),
         model=wishes.model_for(call.step, call.model or host.settings.model, call.settings),
     )
@@ -90,11 +91,11 @@ def finalizer_errand(host: Host, asked: FinalizeCall) -> Errand:
     place = host.place(call.workspace.place_id)
     wishes = load_repository_settings(read_papers(place).read)
     turn = Turn(
-        prompt=finalizer_prompt(call.step, asked.reasons, asked.attempt),
+        prompt=finalizer_prompt(call.step, asked.reasons, asked.attempt, in_pipeline=bool(call.pipeline)),
         worktree=place.worktree,
         resume_id=asked.session_id,
         about_session=True,
-        schema=request_schema_of(call.step),
+        schema=request_schema_of(call.step, in_pipeline=bool(call.pipeline)),
         tools="none",
         model=wishes.model_for(call.step, call.model or host.settings.model, call.settings),
     )

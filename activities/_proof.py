@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from septet.contracts.pipeline import Outline
 from septet.errors import EvidenceError
 from septet.git.standing import Standing
 
@@ -14,6 +15,8 @@ class Proof:
     commit_sha: str | None = None
     plan_sha256: str | None = None
     warnings: tuple[str, ...] = ()
+    outline: Outline | None = None
+    """What is remembered of a solution, where the step has one."""
     standing: Standing | None = None
     """How the worktree stands against the HEAD that the proof has made, where it made one."""
 

@@ -206,7 +206,16 @@ class Way:
         """Complete the step's facts by what the finalizer used; what it did to the worktree is undone."""
         before = asked.result
         facts = before.model_dump(
-            exclude={"verdict", "reasons", "checkpoint", "rescues", "result_text", "commit_sha", "plan_sha256"}
+            exclude={
+                "verdict",
+                "reasons",
+                "checkpoint",
+                "rescues",
+                "result_text",
+                "commit_sha",
+                "plan_sha256",
+                "outline",
+            }
         )
         facts |= {"usage": before.usage, "files_changed": before.files_changed}
         if carried is not None:
@@ -254,6 +263,7 @@ class Way:
             result_text=bounded_text(proof.result_text),
             commit_sha=proof.commit_sha,
             plan_sha256=proof.plan_sha256,
+            outline=proof.outline,
             checkpoint=checkpoint,
             rescues=self._rescues(errand),
         )
@@ -290,7 +300,9 @@ class Way:
 
 def _read(call: StepCall, carried: Carried) -> Answer[Any]:
     outcome = carried.outcome
-    answer = read_step_answer(call.step, outcome.text, structured=outcome.structured)
+    answer = read_step_answer(
+        call.step, outcome.text, structured=outcome.structured, in_pipeline=bool(call.pipeline)
+    )
     _log.info(
         "result_text_extracted",
         step=call.step,

@@ -1,4 +1,4 @@
-"""Step 2: write the plan into a file of the worktree."""
+"""Step 2: write the plan into a file of the worktree; inside a pipeline, find a solution."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -6,12 +6,17 @@ from typing import ClassVar
 from temporalio import activity
 
 from activities._errands import Claim
+from activities._pipeline import issue_id, shelf
 from activities._proof import Proof
 from activities._way import Way
 from septet.contracts.answers import BuildPlanAnswer
 from septet.contracts.names import Step
+from septet.contracts.solution import SolutionAnswer
 from septet.contracts.steps import StepCall, StepResult
+from septet.errors import EvidenceError
 from septet.git.evidence import plan_file
+from septet.pipelines.outline import outline_of
+from septet.pipelines.solution import Asked, findings, told
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,9 +28,30 @@ class BuildPlan:
 
     @activity.defn(name="build_plan")
     async def run(self, call: StepCall) -> StepResult:
-        """Plan the work. Idempotent: a finished run is read again. Leaves the plan in the worktree."""
+        """Plan the work. Idempotent: a finished run is read again.
+
+        Leaves the plan in the worktree, and a pipeline's solution in `STATE/pipelines/<pipeline>/solutions`.
+        """
         return await self.way.walk(call, self.prove)
 
-    def prove(self, claim: Claim[BuildPlanAnswer]) -> Proof:
-        """Look at the plan: a file with something in it, inside the worktree, and no symlink out of it."""
-        return Proof(plan_file(claim.place, claim.answer.plan_path))
+    def prove(self, claim: Claim[BuildPlanAnswer | SolutionAnswer]) -> Proof:
+        """Look at the plan: a file with something in it, inside the worktree, and no symlink out of it.
+
+        Raises:
+            EvidenceError: It is not, or the solution has findings: all of them.
+        """
+        path = plan_file(claim.place, claim.answer.plan_path)
+        if not isinstance(claim.answer, SolutionAnswer):
+            return Proof(path)
+        return self._accepted(claim, claim.answer, path)
+
+    def _accepted(
+        self, claim: Claim[BuildPlanAnswer | SolutionAnswer], solution: SolutionAnswer, path: str
+    ) -> Proof:
+        """Judge a solution, and keep it whole on disk; the workflow remembers its outline."""
+        call = claim.call
+        if found := findings(solution, Asked(issue_id(call), path, claim.place.worktree)):
+            raise EvidenceError(told(found))
+        claim.gate.lease.check()
+        shelf(self.way.host.state, call).keep_solution(issue_id(call), solution)
+        return Proof(path, outline=outline_of(solution))

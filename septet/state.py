@@ -52,9 +52,14 @@ class StateDir:
         return self.root / "runner"
 
     @property
+    def pipelines(self) -> Path:
+        """One folder for each pipeline: its solutions, results and report."""
+        return self.root / "pipelines"
+
+    @property
     def hidden(self) -> tuple[Path, ...]:
         """The folders that no confined agent sees."""
-        return (self.vaults, self.runs, self.tokens, self.runner)
+        return (self.vaults, self.runs, self.tokens, self.runner, self.pipelines)
 
     @property
     def removed(self) -> Path:
@@ -97,6 +102,7 @@ class StateDir:
             self.agent_homes,
             self.tokens,
             self.runner,
+            self.pipelines,
         ):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 

@@ -44,12 +44,12 @@ The schema that it is checked against:
 """
 
 
-def finalizer_prompt(step: Step, reasons: Sequence[str], attempt: int) -> str:
+def finalizer_prompt(step: Step, reasons: Sequence[str], attempt: int, *, in_pipeline: bool = False) -> str:
     """Return the prompt of the first attempt, or for any later one the more explicit prompt of the second."""
     return (_FIRST if attempt == 1 else _SECOND).format(
         step=step.value,
-        schema=json.dumps(schema_of(step), indent=2, ensure_ascii=False),
-        shapes="\nor\n".join(shape_of(form) for form in forms_of(step)),
+        schema=json.dumps(schema_of(step, in_pipeline=in_pipeline), indent=2, ensure_ascii=False),
+        shapes="\nor\n".join(shape_of(form) for form in forms_of(step, in_pipeline=in_pipeline)),
         reasons="\n".join(f"- {reason}" for reason in reasons) or "- It held no JSON object.",
     )
 
@@ -61,6 +61,8 @@ def shape_of(schema: JsonSchema) -> str:
     """
     if "enum" in schema:
         return "<" + " or ".join(json.dumps(value) for value in schema["enum"]) + ">"
+    if "anyOf" in schema:
+        return " or ".join(shape_of(form) for form in schema["anyOf"])
     match schema.get("type"):
         case "object":
             members = (f"{json.dumps(name)}: {shape_of(member)}" for name, member in schema["properties"].items())

@@ -1,6 +1,6 @@
 """What each step's answer must be, and how it may be given: contract, plain form, JSON Schema."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
@@ -29,10 +29,14 @@ from septet.contracts.answers import (
     StepAnswer,
 )
 from septet.contracts.names import Step
+from septet.contracts.solution import ExecutionAnswer, SolutionAnswer
 
 JsonSchema = dict[str, Any]
+AnyAnswer = StepAnswer | SolutionAnswer | ExecutionAnswer
 
-_CHECKED_AFTERWARDS: Final = frozenset({"minLength", "maxLength", "pattern"})
+_CHECKED_AFTERWARDS: Final = frozenset(
+    {"minLength", "maxLength", "pattern", "minItems", "maxItems", "minimum", "maximum"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,42 +61,80 @@ ANSWER_FORMS: Final[Mapping[Step, AnswerForm]] = MappingProxyType(
 )
 
 
-def contract_of(step: Step) -> TypeAdapter[Any]:
+PIPELINE_FORMS: Final[Mapping[Step, AnswerForm]] = MappingProxyType(
+    {
+        Step.BUILD_PLAN: AnswerForm(TypeAdapter(SolutionAnswer)),
+        Step.IMPLEMENT_PLAN: AnswerForm(TypeAdapter(ExecutionAnswer)),
+    }
+)
+"""Those that are others inside a pipeline."""
+
+
+def contract_of(step: Step, *, in_pipeline: bool = False) -> TypeAdapter[Any]:
     """Return the contract of a step's answer."""
-    return ANSWER_FORMS[step].contract
+    return _form_of(step, in_pipeline=in_pipeline).contract
 
 
-def read_step_answer(step: Step, text: str | None, structured: JsonValue = None) -> Answer[StepAnswer]:
+def read_step_answer(
+    step: Step, text: str | None, structured: JsonValue = None, *, in_pipeline: bool = False
+) -> Answer[AnyAnswer]:
     """Read a step's answer from what its agent said last; raises `AnswerError`."""
-    form = ANSWER_FORMS[step]
+    form = _form_of(step, in_pipeline=in_pipeline)
     return read_answer(form.contract, text, structured=structured, plain=form.plain)
 
 
-def schema_of(step: Step) -> JsonSchema:
+def schema_of(step: Step, *, in_pipeline: bool = False) -> JsonSchema:
     """Return the JSON Schema of a step's answer, self-contained, with the fields' descriptions."""
-    forms = forms_of(step)
+    forms = forms_of(step, in_pipeline=in_pipeline)
     return forms[0] if len(forms) == 1 else {"anyOf": list(forms)}
 
 
-def request_schema_of(step: Step) -> JsonSchema:
+def request_schema_of(step: Step, *, in_pipeline: bool = False) -> JsonSchema:
     """Return the schema to give to a CLI that asks its model for structured output.
 
-    Model APIs want one object at the root with all of its keys required, and know few constraints on strings: it
+    Model APIs want one object at the root with all of its keys required, and know few constraints on values: it
     is the first form of the answer, without them. What comes back is checked against the contract all the same.
     """
-    form = forms_of(step)[0]
-    members = {
-        name: {word: value for word, value in member.items() if word not in _CHECKED_AFTERWARDS}
-        for name, member in form["properties"].items()
-    }
-    return {**form, "properties": members}
+    return _unbound(forms_of(step, in_pipeline=in_pipeline)[0])
 
 
-def forms_of(step: Step) -> tuple[JsonSchema, ...]:
+def forms_of(step: Step, *, in_pipeline: bool = False) -> tuple[JsonSchema, ...]:
     """Return the JSON Schemas of the objects that answer a step: one, or one for each member of a union."""
-    schema = contract_of(step).json_schema(schema_generator=_WithoutFieldTitles)
+    contract = contract_of(step, in_pipeline=in_pipeline)
+    schema = contract.json_schema(schema_generator=_WithoutFieldTitles)
     definitions = schema.pop("$defs", {})
-    return tuple(definitions[form["$ref"].rpartition("/")[2]] for form in schema.get("anyOf", ())) or (schema,)
+    forms = tuple(form for form in schema.get("anyOf", ())) or (schema,)
+    return tuple(_resolved(form, definitions) for form in forms)
+
+
+def _form_of(step: Step, *, in_pipeline: bool) -> AnswerForm:
+    return (PIPELINE_FORMS.get(step) if in_pipeline else None) or ANSWER_FORMS[step]
+
+
+def _resolved(schema: JsonSchema, definitions: Mapping[str, JsonSchema]) -> JsonSchema:
+    """Return a schema with what it refers to in its place; none of ours refers to itself."""
+    if "$ref" in schema:
+        target = definitions[schema["$ref"].rpartition("/")[2]]
+        schema = {**target, **{word: value for word, value in schema.items() if word != "$ref"}}
+    return _with_inner(schema, lambda inner: _resolved(inner, definitions))
+
+
+def _unbound(schema: JsonSchema) -> JsonSchema:
+    """Return a schema without the constraints that are checked afterwards."""
+    kept = {word: value for word, value in schema.items() if word not in _CHECKED_AFTERWARDS}
+    return _with_inner(kept, _unbound)
+
+
+def _with_inner(schema: JsonSchema, change: Callable[[JsonSchema], JsonSchema]) -> JsonSchema:
+    """Return a schema with those inside of it changed."""
+    changed = dict(schema)
+    if "properties" in schema:
+        changed["properties"] = {name: change(member) for name, member in schema["properties"].items()}
+    if "items" in schema:
+        changed["items"] = change(schema["items"])
+    if "anyOf" in schema:
+        changed["anyOf"] = [change(form) for form in schema["anyOf"]]
+    return changed
 
 
 class _WithoutFieldTitles(GenerateJsonSchema):

@@ -30,9 +30,11 @@ class SolutionTask(Wire):
     id: TaskId
     """Unique in the solution, such as `T1`."""
     title: Line
+    """What is done, in a few words."""
     scope: Path
     """The folder or file, inside the repository, that the task stays in."""
     modification_points: Annotated[tuple[ModificationPoint, ...], Field(max_length=200)]
+    """Every place that the task changes."""
     implementation: Annotated[tuple[Text, ...], Field(max_length=100)]
     """The steps, in their order."""
     test_commands: Annotated[tuple[Line, ...], Field(max_length=50)]
@@ -42,6 +44,7 @@ class SolutionTask(Wire):
     depends_on: Annotated[tuple[TaskId, ...], Field(max_length=100)]
     """Tasks of this solution that come first."""
     estimated_minutes: Annotated[int, Field(ge=1, le=10_000)]
+    """How long it takes to carry it out."""
 
 
 class SolutionAnswer(Wire):
@@ -54,6 +57,7 @@ class SolutionAnswer(Wire):
     summary: Text
     """The solution in one or two sentences."""
     tasks: Annotated[tuple[SolutionTask, ...], Field(min_length=1, max_length=100)]
+    """The pieces of the work, which together do all that the issue asks for."""
     predicted_files: Annotated[tuple[Path, ...], Field(min_length=1, max_length=1000)]
     """Every file that the work will create, change or delete, the plan's file aside."""
 
@@ -67,14 +71,18 @@ class TaskDone(Wire):
     """What became of one task of the solution."""
 
     id: TaskId
+    """The task's id, as the solution has it."""
     status: Literal["completed", "failed", "skipped"]
-    note: str = ""
+    """What became of it."""
+    note: str
+    """What came of it, and why where it is not completed; may be empty."""
 
 
 class ExecutionAnswer(Wire):
     """What became of a solution."""
 
     status: Literal["completed", "failed"]
+    """`completed` only where all that the solution asks for is done and shown to work."""
     summary: Text
     """What was done, or why it could not be done."""
     tasks: Annotated[tuple[TaskDone, ...], Field(max_length=100)]
@@ -88,3 +96,12 @@ class ExecutionAnswer(Wire):
     def result_text(self) -> str:
         """The summary."""
         return self.summary
+
+
+class ExecutionRecord(Wire):
+    """What was carried out of a solution, as git and the executor have it; it lies on its host's disk."""
+
+    summary: str
+    tasks: tuple[TaskDone, ...] = ()
+    files_modified: tuple[str, ...] = ()
+    """Every file that changed, as git says, the plan's file aside."""

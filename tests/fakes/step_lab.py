@@ -15,6 +15,7 @@ from fakes.agent_programs import agent_program
 from fakes.repositories import Origin, git
 from temporalio.testing import ActivityEnvironment
 
+from septet.agents import scripted
 from septet.agents.runs import Run, Runs
 from septet.contracts.names import IssueClass, Step
 from septet.contracts.steps import FinalizeCall, OpenWorkspace, Progress, StepCall, StepResult, Workspace
@@ -69,6 +70,11 @@ class StepLab:
         scenario = {"cost_usd": 0.01, "tokens": {"input_tokens": 9, "output_tokens": 1}, "steps": steps}
         (self.root / "scenario.json").write_text(json.dumps(scenario), encoding="utf-8")
 
+    def built_in_scenario(self, name: str) -> None:
+        """Let a scenario that comes along say what goes wrong."""
+        source = Path(scripted.__file__).parent / "scenarios" / f"{name}.json"
+        (self.root / "scenario.json").write_bytes(source.read_bytes())
+
     def agent(self, body: str) -> None:
         """Put another program in the scripted agent's place: see `agent_program`; `answer(value)` ends it well."""
         (self.root / "agent").unlink()
@@ -117,7 +123,8 @@ class StepLab:
     ) -> Coroutine[Any, Any, StepResult]:
         """Return the run of a step, to be awaited; by its environment it can be cancelled."""
         work = dict(zip(Step, self.parts.host_activities[1 : 1 + len(Step)], strict=True))[call.step]
-        return self._activity(call.step.value, work, call, within, attempt)
+        name = call.step.value if call.attempt == 1 else f"{call.step.value}-{call.attempt}"
+        return self._activity(name, work, call, within, attempt)
 
     async def end_work(self, step: Step) -> StepResult:
         """End what works in the workspace, as for a cancelled work order."""

@@ -7,6 +7,9 @@ fast: so it imports neither the rest of Septet nor `typing` or `dataclasses`.
 It reads `SEPTET_SCRIPTED_HOME` (sessions and counts; default `$HOME/.septet-scripted`) and
 `SEPTET_SCRIPTED_SCENARIO` (or `--scenario`): the name of a built-in scenario, or the path of a JSON file.
 
+Inside a pipeline it plans a solution and carries it out, as the prompt asks. An issue steers what is edited by the
+words "In `path`, `old` should be `new`" and "Write `a line` into `path`"; a scenario says how long a step takes.
+
 A scenario says what goes wrong. `steps` holds, for each step (or `*` for all the others), one script, or a list
 with one for each start of that step in that folder; the last one goes on. Every key may be left out:
 
@@ -21,7 +24,8 @@ with one for each start of that step in that folder; the last one goes on. Every
             "answer": "…" or {…},        instead of its own answer
             "malformed": "truncated",    what is wrong with the answer: see `malformed.KINDS`
             "finalizer": …,              a script, or a list of them, for the turns that ask for the JSON alone
-            "refuse": "…",               success: false, with these words
+            "refuse": "…",               success: false or status: failed, with these words
+            "put_over": {"key": …},      put over its own answer: a false claim, a solution with faults
             "edits": {"path": "content"},instead of its own edits; `null` deletes
             "crash_after_edits": 1,      SIGKILL to itself after so many edits, or before it answers
             "delay_seconds": 3,          works so long, with events all the time

@@ -25,6 +25,8 @@ class Hands:
         """Begin with no edit made."""
         self.tied = False
         """While tied, they do nothing: for an answer without its work."""
+        self.touched: list[str] = []
+        """The files that were changed, each once, in the order of the first change."""
         self._stream = stream
         self._folder = folder
         self._journal = journal
@@ -83,6 +85,8 @@ class Hands:
             return
         if self._journal:
             self._note(path)
+        if path not in self.touched:
+            self.touched.append(path)
         self._stream.returned(call, text, record)
         self._edits += 1
         if self._edits == self._crash_after:

@@ -32,6 +32,8 @@ _WORDS = {"/bug": _BUG, "/chore": _CHORE, "/feature": _FEATURE}
 _TITLE_WEIGHT = 3
 _CHANGE = re.compile(r"[Ii]n `([^`\n]+)`,\s+(?:replace\s+)?`([^`\n]+)`\s+(?:should\s+be|with)\s+`([^`\n]*)`")
 """A change that an issue or a plan spells out: "In `path`, `old` should be `new`"."""
+_LINE = re.compile(r"[Ww]rite\s+`([^`\n]+)`\s+into\s+`([^`\n]+)`")
+"""A line that an issue or a plan wants at the end of a file, old or new: "Write `line` into `path`"."""
 _FILES_LOOKED_AT = 3000
 _NOT_LOOKED_INTO = frozenset({"node_modules", "specs"})
 _FILES_NAMED = 5
@@ -58,6 +60,7 @@ def plan(task: Task, hands: Hands) -> Answer:
     """Write a plan that names the issue, the files it speaks of and the changes it spells out."""
     path = f"specs/{task.stem}-planner-{task.slug}.md"
     changes = [f"In `{file}`, replace `{old}` with `{new}`." for file, old, new in _changes(task.body)]
+    changes += [f"Write `{line}` into `{file}`." for line, file in lines_in(task.body)]
     files = _files_spoken_of(task)
     steps = [*changes, f"Write down what was asked and what was done, for {_subject(task)}."]
     quoted = "\n".join(f"> {line}".rstrip() for line in task.body.strip().splitlines()) or "> (no text)"
@@ -95,6 +98,7 @@ def implement(task: Task, hands: Hands) -> Answer:
     title = f"{_DONE.get(kind, 'Done')}: {rest.strip() or task.title}"
     made = [_make(task, hands, *change) for change in _changes(text)]
     done = [f"In `{path}`, `{old}` is now `{new}`." for path, old, new in made if path]
+    done += [_write_line(task, hands, line, path) for line, path in lines_in(text)]
     record = _record(task, hands, title, done)
     code = "The planned changes are made" if done else "The plan spells out no change of code"
     return {
@@ -151,18 +155,50 @@ def _make(task: Task, hands: Hands, path: str, old: str, new: str) -> tuple[str,
     return path, old, new
 
 
-def _record(task: Task, hands: Hands, title: str, done: list[str]) -> str:
-    """Tell the repository's readers of the change, in its changelog or in a file of its own; return the path."""
-    changelog = read(task.folder / "CHANGELOG.md") or ""
-    heading = re.search(r"^## \[?Unreleased\]?.*\n\n?", changelog, re.MULTILINE | re.IGNORECASE)
-    if done and heading:
-        if f"- {title}\n" not in changelog:
-            hands.edit("CHANGELOG.md", heading[0], f"{heading[0].rstrip()}\n\n- {title}\n")
+def _write_line(task: Task, hands: Hands, line: str, path: str) -> str:
+    """Put a line at the end of a file that does not hold it yet; say so."""
+    content = read(task.folder / path) or ""
+    if line not in content.split("\n"):
+        end = "" if content.endswith("\n") or not content else "\n"
+        hands.write(path, f"{content}{end}{line}\n")
+    return f"`{path}` holds `{line}`."
+
+
+def predicted_files(task: Task, plan_path: str) -> list[str]:
+    """Return the files that `implement` will change beside the plan, as far as the tree tells now."""
+    changes = [(read(task.folder / path) or "", path, old, new) for path, old, new in _changes(task.body)]
+    lines = [(read(task.folder / path) or "", path, line) for line, path in lines_in(task.body)]
+    changed = [path for content, path, old, new in changes if old in content and not (new and new in content)]
+    longer = [path for content, path, line in lines if line not in content.split("\n")]
+    told = bool(lines) or any(old in content or (new and new in content) for content, _, old, new in changes)
+    return list(dict.fromkeys([*changed, *longer, _record_path(task, plan_path, told=told)]))
+
+
+def _record_path(task: Task, plan_path: str, *, told: bool) -> str:
+    """Return the file that tells of the change: the changelog where there is one and code changes, or its own."""
+    if told and _unreleased(read(task.folder / "CHANGELOG.md") or ""):
         return "CHANGELOG.md"
-    stem = task.plan_path.rpartition("/")[2].removesuffix(".md").replace("-planner-", "-")
+    stem = plan_path.rpartition("/")[2].removesuffix(".md").replace("-planner-", "-")
     docs = task.folder / "docs"
     inside = "" if docs.is_symlink() or docs.is_file() else "docs/changes/"
-    path = f"{inside}{stem or task.stem}.md"
+    return f"{inside}{stem or task.stem}.md"
+
+
+def _unreleased(changelog: str) -> str:
+    """Return the heading under which a changelog takes what is new, with the empty line after it."""
+    found = re.search(r"^## \[?Unreleased\]?.*\n\n?", changelog, re.MULTILINE | re.IGNORECASE)
+    return found[0] if found else ""
+
+
+def _record(task: Task, hands: Hands, title: str, done: list[str]) -> str:
+    """Tell the repository's readers of the change, in its changelog or in a file of its own; return the path."""
+    path = _record_path(task, task.plan_path, told=bool(done))
+    if path == "CHANGELOG.md":
+        changelog = read(task.folder / path) or ""
+        heading = _unreleased(changelog)
+        if f"- {title}\n" not in changelog:
+            hands.edit(path, heading, f"{heading.rstrip()}\n\n- {title}\n")
+        return path
     hands.write(path, f"# {title}\n\nAsked for in `{task.plan_path}`.\n")
     told = "\n".join(f"- {sentence}" for sentence in done) or "- No code was changed."
     hands.edit(path, f"`{task.plan_path}`.\n", f"`{task.plan_path}`.\n\n## What changed\n\n{told}\n")
@@ -176,6 +212,16 @@ def _changes(text: str) -> list[tuple[str, str, str]]:
     return [
         (path, old, new)
         for path, old, new in dict.fromkeys(found)
+        if not {"", "..", ".git"} & set(path.split("/"))
+    ]
+
+
+def lines_in(text: str) -> list[tuple[str, str]]:
+    """Return the lines that a text wants written, as line and path, each once."""
+    plain = re.sub(r"\n> ?", "\n", text)
+    return [
+        (line, path)
+        for line, path in dict.fromkeys(match.groups() for match in _LINE.finditer(plain))
         if not {"", "..", ".git"} & set(path.split("/"))
     ]
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from septet.agents.scripted.events import TooManyTurnsError
 from septet.agents.scripted.hands import Hands
 from septet.agents.scripted.jobs import JOBS
+from septet.agents.scripted.jobs_in_pipeline import JOBS_IN_PIPELINE
 from septet.agents.scripted.malformed import KINDS
 from septet.agents.scripted.task import Task, instance, step_of
 
@@ -128,13 +129,16 @@ class Run:
                 self._hands.delete(path)
             else:
                 self._hands.write(path, content)
-        if script.refuse is not None and "success" in (answer or {}):
-            return {"success": False, "summary": script.refuse, "key_changes_made": [], "key_learnings": []}
-        return script.answer if isinstance(script.answer, dict) else answer
+        if answer is not None and "files_modified" in answer:
+            answer["files_modified"] = list(self._hands.touched)
+        if script.refuse is not None and (answer or {}).keys() & {"success", "status"}:
+            return _refused(answer or {}, script.refuse)
+        return script.answer if isinstance(script.answer, dict) else _with(answer, script.put_over)
 
     def _own_answer(self) -> dict[str, Any] | None:
-        job = JOBS.get(self._session.step)
-        return job(Task(self._session.prompt, self._folder), self._hands) if job else None
+        task = Task(self._session.prompt, self._folder)
+        job = (JOBS_IN_PIPELINE if task.solution else JOBS).get(self._session.step) or JOBS.get(self._session.step)
+        return job(task, self._hands) if job else None
 
     def _answer(self) -> None:
         schema, answer = self._arguments.schema, self._session.answer
@@ -163,7 +167,8 @@ class Run:
             return KINDS[script.malformed](answer)
         if isinstance(script.answer, str):
             return script.answer
-        return script.refuse if script.refuse is not None and "success" not in answer else None
+        own_words = answer.keys() & {"success", "status"}
+        return script.refuse if script.refuse is not None and not own_words else None
 
     def _keep_busy(self, seconds: float) -> None:
         end = time.monotonic() + seconds
@@ -190,3 +195,15 @@ class Run:
             )
             os._exit(0)
         self._stream.returned(call, "(Bash completed with no output)", {"stdout": "", "stderr": ""})
+
+
+def _refused(answer: dict[str, Any], why: str) -> dict[str, Any]:
+    """Return the answer of a step that failed, in the form in which it is asked for."""
+    if "success" in answer:
+        return {"success": False, "summary": why, "key_changes_made": [], "key_learnings": []}
+    tasks = [{**task, "status": "failed"} for task in answer["tasks"]]
+    return {**answer, "status": "failed", "summary": why, "tasks": tasks}
+
+
+def _with(answer: dict[str, Any] | None, put_over: dict[str, Any]) -> dict[str, Any] | None:
+    return answer if answer is None else {**answer, **put_over}

@@ -20,6 +20,7 @@ _SCRIPT = {
     "malformed": (str,),
     "finalizer": (dict, list),
     "refuse": (str,),
+    "put_over": (dict,),
     "edits": (dict,),
     "crash_after_edits": (int,),
     "delay_seconds": _NUMBER,
@@ -48,6 +49,7 @@ class Script:
         self.answer: str | dict[str, Any] | None = content.get("answer")
         self.malformed: str | None = content.get("malformed")
         self.refuse: str | None = content.get("refuse")
+        self.put_over: dict[str, Any] = content.get("put_over", {})
         self.edits: dict[str, str | None] | None = content.get("edits")
         self.crash_after_edits: int | None = content.get("crash_after_edits")
         self.delay_seconds: float = content.get("delay_seconds", 0)

@@ -25,6 +25,10 @@ _KEYS_OF_STEP = {
     "create_commit": {"commit_message"},
     "create_pull_request": {"title", "body"},
 }
+_KEYS_IN_PIPELINE = {
+    "build_plan": {"id", "plan_path", "summary", "tasks", "predicted_files"},
+    "implement_plan": {"status", "summary", "tasks", "commit_hash", "files_modified"},
+}
 _OBJECTS_TRIED = 20
 """A prompt of somebody else's may hold any number of braces."""
 _TYPES = {"/bug": "bug", "/feature": "feat", "/chore": "chore"}
@@ -50,6 +54,10 @@ class Task:
         self.plan_path: str = facts.get("plan") or _first(r"\bspecs/[^\s`'\"<>]+\.md\b", prompt)
         self.branch: str = facts.get("branch", "")
         self.agent_name: str = facts.get("done by") or "implementor"
+        self.solution: str = facts.get("solution", "")
+        """The solution's id, where a pipeline asks."""
+        self.given: dict[str, Any] = _value(_between(prompt, "<solution>", "</solution>"))
+        """The solution to carry out, as far as the prompt holds it."""
         self.planner_answer: str = _between(prompt, "<planner_answer>", "</planner_answer>")
 
     @property
@@ -76,7 +84,8 @@ def step_of(prompt: str, schema: dict[str, Any] | None) -> str:
             name = line[2:].strip()
             return next((step for step in STEPS if name == step or name.startswith(f"{step}_")), "")
     keys = _keys(schema)
-    return next((step for step, own in _KEYS_OF_STEP.items() if keys - {"url"} == own), "")
+    known = (*_KEYS_OF_STEP.items(), *_KEYS_IN_PIPELINE.items())
+    return next((step for step, own in known if keys - {"url"} == own), "")
 
 
 def instance(schema: dict[str, Any], root: dict[str, Any] | None = None) -> Any:  # noqa: ANN401 -- a value of JSON
@@ -135,6 +144,14 @@ def _issue(prompt: str) -> dict[str, Any]:
             return value
         start = text.find("{", start + 1)
     return {}
+
+
+def _value(text: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text) if text else {}
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}
 
 
 def _between(text: str, begin: str, end: str) -> str:

@@ -34,6 +34,15 @@ def test_the_second_attempt_never_repeats_the_first(step: Step) -> None:
     assert all(shape_of(form) in second and shape_of(form) not in first for form in forms_of(step))
 
 
+def test_inside_a_pipeline_the_solution_is_asked_for() -> None:
+    """Both prompts hold its schema, and the second one its shape, with all that is inside of it."""
+    first, second = (finalizer_prompt(Step.BUILD_PLAN, REASONS, attempt, in_pipeline=True) for attempt in (1, 2))
+    assert all('"predicted_files"' in prompt and "modification_points" in prompt for prompt in (first, second))
+    assert '"depends_on": [<string>, ...], "estimated_minutes": <integer>' in second
+    executed = finalizer_prompt(Step.IMPLEMENT_PLAN, REASONS, 2, in_pipeline=True)
+    assert '"commit_hash": <string> or <null>' in executed
+
+
 def test_a_prompt_without_reasons_still_says_what_was_wrong() -> None:
     """Where no reason is known the prompt says that there was no object."""
     assert "- It held no JSON object.\n" in finalizer_prompt(Step.CREATE_COMMIT, [], 1)

@@ -1,12 +1,15 @@
 """The table of the steps' answers: contract, plain form, schemas."""
 
+import json
 from typing import Any
 
 import pytest
+from fakes.solutions import PLAN, execution_answer, solution_answer
 
 from septet.answers.ladder import AnswerError
 from septet.answers.steps import (
     ANSWER_FORMS,
+    PIPELINE_FORMS,
     contract_of,
     forms_of,
     read_step_answer,
@@ -108,3 +111,45 @@ def test_the_schema_of_the_class_names_the_classes() -> None:
         "/feature",
         "/chore",
     ]
+
+
+@pytest.mark.parametrize("step", Step)
+def test_inside_a_pipeline_two_steps_answer_otherwise(step: Step) -> None:
+    """A plan is a solution and work is an execution, both in JSON alone; the other five answer as ever."""
+    another = contract_of(step, in_pipeline=True) is not contract_of(step)
+    assert another is (step in {Step.BUILD_PLAN, Step.IMPLEMENT_PLAN})
+    assert all(form.plain is None for form in PIPELINE_FORMS.values())
+    with pytest.raises(AnswerError):
+        read_step_answer(Step.BUILD_PLAN, PLAN, in_pipeline=True)
+
+
+@pytest.mark.parametrize(
+    ("step", "answer"), [(Step.BUILD_PLAN, solution_answer()), (Step.IMPLEMENT_PLAN, execution_answer())]
+)
+def test_solutions_and_executions_are_read(step: Step, answer: dict[str, Any]) -> None:
+    """In prose, in a fence or as structured output; with another key they are refused."""
+    text = f"Here it is:\n\n```json\n{json.dumps(answer, indent=2)}\n```\n"
+    read = read_step_answer(step, text, in_pipeline=True)
+    assert read.value.model_dump(mode="json") == answer
+    assert read_step_answer(step, None, structured=answer, in_pipeline=True).value == read.value
+    with pytest.raises(AnswerError):
+        read_step_answer(step, json.dumps({**answer, "confidence": 1}), in_pipeline=True)
+
+
+@pytest.mark.parametrize("step", PIPELINE_FORMS)
+def test_the_schemas_of_a_pipeline_are_self_contained(step: Step) -> None:
+    """Objects inside of objects are closed and described, and what a model API does not know is left out there."""
+    whole, asked = schema_of(step, in_pipeline=True), request_schema_of(step, in_pipeline=True)
+    assert "$ref" not in json.dumps([whole, asked])
+    for schema in _objects(whole):
+        assert schema["additionalProperties"] is False
+        assert schema["required"] == list(schema["properties"])
+        assert all(member["description"] for member in schema["properties"].values())
+    words = {word for schema in _objects(asked) for member in schema["properties"].values() for word in member}
+    assert not {"minLength", "maxLength", "pattern", "minItems", "maxItems", "minimum", "maximum"} & words
+
+
+def _objects(schema: dict[str, Any]) -> list[dict[str, Any]]:
+    inner = [*schema.get("properties", {}).values(), *([schema["items"]] if "items" in schema else [])]
+    own = [schema] if "properties" in schema else []
+    return own + [found for one in inner for found in _objects(one)]

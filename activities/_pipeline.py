@@ -1,0 +1,28 @@
+"""What the steps of a pipeline's work orders have beyond others: prompts, and a shelf for what they bring."""
+
+from septet.contracts.names import Step
+from septet.contracts.steps import StepCall
+from septet.pipelines.notes import executor_note, planner_note
+from septet.pipelines.shelf import Shelf, issue_of, shelf_of
+from septet.state import StateDir
+
+
+def pipeline_note(state: StateDir, call: StepCall) -> str:
+    """Return what a step's prompt says beyond its command; nothing outside of a pipeline."""
+    if not call.pipeline:
+        return ""
+    if call.step is Step.BUILD_PLAN:
+        return planner_note(call.pipeline, issue_id(call))
+    if call.step is Step.IMPLEMENT_PLAN:
+        return executor_note(call.pipeline, issue_id(call), shelf(state, call).solution(issue_id(call)))
+    return ""
+
+
+def issue_id(call: StepCall) -> str:
+    """Return the id of the call's issue in its pipeline."""
+    return issue_of(call.pipeline, call.workspace.work_order_id)
+
+
+def shelf(state: StateDir, call: StepCall) -> Shelf:
+    """Return the folder of the call's pipeline."""
+    return shelf_of(state, call.pipeline)

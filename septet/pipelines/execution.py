@@ -1,0 +1,65 @@
+"""What an executor says it did, held against the solution and against git."""
+
+from collections import Counter
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from septet.contracts.solution import ExecutionAnswer, SolutionAnswer
+
+_NAMED = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """An answer, held against what is so."""
+
+    findings: tuple[str, ...] = ()
+    """What is claimed and not so, or missing; the executor reads them."""
+    warnings: tuple[str, ...] = ()
+
+
+def held(
+    answer: ExecutionAnswer, solution: SolutionAnswer | None, claimed: Collection[str], changed: Collection[str]
+) -> Held:
+    """Hold an answer that says `completed` against the solution's tasks and the changed files.
+
+    Args:
+        answer: What the executor says.
+        solution: The solution; `None` where it does not lie on this host.
+        claimed: The files that it says it changed, in their one spelling.
+        changed: The files that changed, the plan's file aside.
+    """
+    false = sorted(set(claimed) - set(changed))
+    silent = sorted(set(changed) - set(claimed))
+    found = [*(_wrong_tasks(answer, solution) if solution is not None else ())]
+    warnings = []
+    if false:
+        found.append(
+            f"files_modified: git sees no change in {_listed(false)}: change what is missing, or leave them out."
+        )
+    if silent:
+        warnings.append(f"Changed, and not in files_modified: {_listed(silent)}.")
+    if solution is None:
+        warnings.append("The solution does not lie on this host: the answer was not held against its tasks.")
+    skipped = [task.id for task in answer.tasks if task.status == "skipped"]
+    if skipped:
+        warnings.append(f"Skipped tasks: {_listed(skipped)}.")
+    return Held(tuple(found), tuple(warnings))
+
+
+def _wrong_tasks(answer: ExecutionAnswer, solution: SolutionAnswer) -> Iterator[str]:
+    wanted = [task.id for task in solution.tasks]
+    said = Counter(task.id for task in answer.tasks)
+    if missing := [task_id for task_id in wanted if task_id not in said]:
+        yield f"tasks: nothing is said of {_listed(missing)} of {solution.id}: say what became of each task."
+    if unknown := sorted(set(said) - set(wanted)):
+        yield f"tasks: {_listed(unknown)} are no tasks of {solution.id}: name those of the solution."
+    if twice := [task_id for task_id, times in said.items() if times > 1]:
+        yield f"tasks: {_listed(twice)} are there more than once: say once what became of each."
+    if failed := [task.id for task in answer.tasks if task.status == "failed"]:
+        yield f"status is completed, and yet {_listed(failed)} failed: mend them, or answer `failed`."
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more

@@ -1,0 +1,50 @@
+"""Paths that agents name: in one spelling, and inside the repository or not."""
+
+from contextlib import suppress
+from pathlib import Path, PurePosixPath
+
+
+def spelled(path: str) -> str:
+    """Return a path in its one spelling: `./src//a.py` is `src/a.py`, and a folder has no `/` at its end."""
+    return str(PurePosixPath(path.strip()))
+
+
+def spelled_in(worktree: Path, path: str) -> str:
+    """Return a path in its one spelling, relative to the worktree's root where it is absolute inside of it."""
+    given = PurePosixPath(path.strip())
+    for root in (worktree, worktree.resolve()):
+        if given.is_relative_to(root):
+            return str(given.relative_to(root))
+    return str(given)
+
+
+def is_in(path: str, scope: str) -> bool:
+    """Say whether a file is the scope itself or lies below it; both in their one spelling."""
+    return PurePosixPath(path).is_relative_to(PurePosixPath(scope))
+
+
+def why_outside(worktree: Path, path: str) -> str | None:
+    """Return why a path is none of the repository's; `None` where it is one, whether it exists or not.
+
+    Args:
+        worktree: The worktree's root: a symlink that leads out of it is seen.
+        path: As an agent gave it.
+    """
+    given = PurePosixPath(path.strip())
+    if given.is_absolute():
+        return "is absolute"
+    if ".." in given.parts:
+        return "has `..` in it"
+    if any(part.lower() == ".git" for part in given.parts):
+        return "is git's own"
+    root = worktree.resolve()
+    try:
+        real = (root / given).resolve()
+        with suppress(FileNotFoundError, NotADirectoryError):
+            real.stat()
+    except (OSError, RuntimeError, ValueError):
+        # RuntimeError is a loop of symlinks before Python 3.13, ValueError a name that no file can have.
+        return "is a name that no file can have"
+    if not real.is_relative_to(root) or real.is_relative_to(root / ".git"):
+        return "leads out of the repository by a symlink"
+    return None

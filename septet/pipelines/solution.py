@@ -1,0 +1,148 @@
+"""A planner's solution, judged before anybody carries it out: complete, consistent, correct and clear.
+
+Each finding is one sentence that names the place and the remedy; the planner reads them.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from septet.contracts.solution import SOLUTION_LIMIT_BYTES, SolutionAnswer, SolutionTask
+from septet.pipelines.circles import circle_in
+from septet.pipelines.paths import is_in, spelled, why_outside
+
+SOLUTION_ID: Final = "SOL-"
+_FINDINGS_BYTES: Final = 1300
+"""What a step's reason holds, less its heading."""
+_SHOWN: Final = 80
+_VAGUE: Final = frozenset(
+    {
+        "", "works", "it works", "everything works", "all works", "works as expected", "it works as expected",
+        "works correctly", "it works correctly", "works fine", "as expected", "done", "it is done", "is done",
+        "ok", "okay", "fine", "good", "looks good", "correct", "it is correct", "complete", "completed",
+        "is complete", "implemented", "is implemented", "it is implemented", "success", "successful", "tbd",
+        "todo", "n/a", "na", "none", "see above", "see title", "the task is done", "the code works",
+    }
+)  # fmt: skip
+"""What can be said of anything, so that nobody can look at it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a solution is held against."""
+
+    issue_id: str
+    plan_path: str
+    """The plan's file, relative to the worktree's root."""
+    worktree: Path
+
+
+def findings(solution: SolutionAnswer, asked: Asked) -> tuple[str, ...]:
+    """Return what is wrong with a solution; nothing where it may be carried out."""
+    return tuple(
+        dict.fromkeys(
+            [
+                *_wrong_as_a_whole(solution, asked),
+                *_wrong_dependencies(solution.tasks),
+                *(found for task in solution.tasks for found in _wrong_in(task, solution, asked)),
+                *_wrong_predictions(solution, asked),
+            ]
+        )
+    )
+
+
+def told(found: Sequence[str]) -> str:
+    """Return findings as one text of bounded size for the planner: the first ones, and how many more there are."""
+    lines: list[str] = []
+    for number, finding in enumerate(found):
+        if sum(len(line.encode()) + 3 for line in lines) + len(finding.encode()) > _FINDINGS_BYTES:
+            lines.append(f"and {len(found) - number} more of these kinds")
+            break
+        lines.append(finding)
+    heading = f"The solution has {len(found)} {'finding' if len(found) == 1 else 'findings'}:"
+    return "\n".join([heading, *(f"- {line}" for line in lines)])
+
+
+def _wrong_as_a_whole(solution: SolutionAnswer, asked: Asked) -> Iterator[str]:
+    wanted = f"{SOLUTION_ID}{asked.issue_id}"
+    number = solution.id.removeprefix(f"{wanted}-")
+    if solution.id != wanted and not (number != solution.id and number.isascii() and number.isdigit()):
+        yield f"id is {solution.id!r}: it is {wanted!r} for this issue."
+    if (size := len(solution.model_dump_json().encode())) > SOLUTION_LIMIT_BYTES:
+        yield f"The solution holds {size} bytes, {SOLUTION_LIMIT_BYTES} are allowed: say it shorter."
+    for task_id in _twice(task.id for task in solution.tasks):
+        yield f"tasks: the id {task_id!r} is there more than once: give each task its own."
+    for title in _twice(_plain(task.title) for task in solution.tasks):
+        yield f"tasks: the title {_short(title)!r} is there more than once: make it one task."
+
+
+def _wrong_dependencies(tasks: Sequence[SolutionTask]) -> Iterator[str]:
+    known = {task.id for task in tasks}
+    for task in tasks:
+        for other in dict.fromkeys(task.depends_on):
+            if other not in known:
+                yield f"task {task.id}: depends_on names {other!r}, which is no task: name one of this solution."
+    if circle := circle_in({task.id: [other for other in task.depends_on if other in known] for task in tasks}):
+        yield f"tasks: depends_on goes in a circle ({' after '.join(circle)}): take one of them out."
+
+
+def _wrong_in(task: SolutionTask, solution: SolutionAnswer, asked: Asked) -> Iterator[str]:
+    place = f"task {task.id}"
+    if not task.modification_points:
+        yield f"{place}: modification_points is empty: name each file that it changes, and what changes there."
+    if not task.implementation:
+        yield f"{place}: implementation is empty: say how it is done, step by step."
+    yield from _wrong_acceptance(place, task)
+    if why := why_outside(asked.worktree, task.scope):
+        yield f"{place}: scope {_short(task.scope)!r} {why}: name a folder or a file of the repository."
+        return
+    scope = spelled(task.scope)
+    predicted = {spelled(path) for path in solution.predicted_files}
+    for point in task.modification_points:
+        file = spelled(point.file)
+        shown = f"{place}: modification point {_short(point.file)!r}"
+        if why := why_outside(asked.worktree, point.file):
+            yield f"{shown} {why}: name a file of the repository."
+            continue
+        if not is_in(file, scope):
+            yield f"{shown} lies outside of its scope {_short(task.scope)!r}: widen the scope or move the point."
+        if file not in predicted:
+            yield f"{shown} is not among predicted_files: add it there."
+
+
+def _wrong_acceptance(place: str, task: SolutionTask) -> Iterator[str]:
+    if not task.acceptance:
+        yield f"{place}: acceptance is empty: say what holds when it is done, so that it can be looked at."
+    for criterion in task.acceptance:
+        said = _plain(criterion)
+        if said in _VAGUE:
+            yield f"{place}: acceptance {_short(criterion)!r} is vague: say what can be seen, and where."
+        elif said == _plain(task.title):
+            yield f"{place}: acceptance repeats the title: say what can be seen when it is done."
+
+
+def _wrong_predictions(solution: SolutionAnswer, asked: Asked) -> Iterator[str]:
+    for path in _twice(spelled(path) for path in solution.predicted_files):
+        yield f"predicted_files: {_short(path)!r} is there more than once: name each file once."
+    for path in solution.predicted_files:
+        if why := why_outside(asked.worktree, path):
+            yield f"predicted_files: {_short(path)!r} {why}: name a file of the repository."
+        elif spelled(path) == spelled(asked.plan_path):
+            yield f"predicted_files: {_short(path)!r} is the plan's own file: leave it out."
+        elif (asked.worktree / spelled(path)).is_dir():
+            yield f"predicted_files: {_short(path)!r} is a folder: name the files in it that will change."
+
+
+def _twice(texts: Iterable[str]) -> list[str]:
+    return [text for text, times in Counter(texts).items() if times > 1]
+
+
+def _plain(text: str) -> str:
+    """Return a sentence without what makes no difference: case, spaces, and signs around it."""
+    return " ".join(text.lower().split()).strip(" .!-*_`'\"")
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"

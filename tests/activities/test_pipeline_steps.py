@@ -1,0 +1,203 @@
+"""Inside a pipeline: the planner's solution is judged and kept, the executor's answer is held against it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fakes.repositories import git
+from fakes.solutions import execution_answer, solution, solution_answer, task
+from fakes.step_lab import BRANCH, FIXED, PLAN, StepLab
+
+from septet.contracts.names import IssueClass, Step, Verdict
+from septet.contracts.solution import ExecutionRecord, SolutionAnswer
+from septet.contracts.steps import Progress, StepResult
+from septet.pipelines.shelf import Shelf
+
+IN_PIPELINE = {"pipeline": "wo"}
+"""The lab's work order is `wo-1`: issue 1 of the pipeline `wo`."""
+SOLUTION = solution_answer(id="SOL-1", plan_path=PLAN)
+
+
+def shelf(lab: StepLab) -> Shelf:
+    """Return the pipeline's folder."""
+    return Shelf(lab.parts.host.state.pipelines / "wo")
+
+
+async def planned(lab: StepLab, *answers: dict[str, Any]) -> StepResult:
+    """Plan inside a pipeline; the agent answers with one after the other."""
+    await lab.open_to(Step.BUILD_PLAN)
+    lab.scenario(build_plan=[{"edits": {PLAN: "# Bug: totals\n"}, "answer": answer} for answer in answers])
+    return await lab.run(Step.BUILD_PLAN, **IN_PIPELINE)
+
+
+async def executed(lab: StepLab, edits: dict[str, str | None], **changes: Any) -> StepResult:
+    """Carry out the solution of one task; the agent makes edits and answers as it likes."""
+    await lab.open_to(Step.IMPLEMENT_PLAN)
+    shelf(lab).keep_solution("1", solution(task(), id="SOL-1", plan_path=PLAN))
+    lab.scenario(implement_plan={"edits": edits, "answer": execution_answer(**changes)})
+    return await lab.run(Step.IMPLEMENT_PLAN, **IN_PIPELINE)
+
+
+async def test_a_solution_is_kept_whole_and_its_outline_goes_on(lab: StepLab) -> None:
+    """The result holds the outline, and the host's disk the solution."""
+    done = await planned(lab, SOLUTION)
+    assert (done.verdict, done.result_text) == (Verdict.DONE, PLAN)
+    assert done.outline is not None
+    assert (done.outline.id, done.outline.files) == ("SOL-1", ("src/app.py",))
+    kept = lab.parts.host.state.pipelines / "wo" / "solutions" / "1.json"
+    assert SolutionAnswer.model_validate_json(kept.read_bytes()).model_dump(mode="json") == SOLUTION
+
+
+async def test_findings_go_back_to_the_planner_once(lab: StepLab) -> None:
+    """A solution with findings is not proven, nothing is kept of it, and the next try reads all findings."""
+    wrong = {**SOLUTION, "id": "SOL-9", "predicted_files": ["src/app.py", "../elsewhere.py"]}
+    refused = await planned(lab, wrong, SOLUTION)
+    assert (refused.verdict, refused.outline) == (Verdict.UNPROVEN, None)
+    assert "id is 'SOL-9': it is 'SOL-1'" in refused.reasons[0]
+    assert "predicted_files: '../elsewhere.py' has `..` in it" in refused.reasons[0]
+    assert shelf(lab).solution("1") is None
+
+    again = await lab.run(Step.BUILD_PLAN, attempt=2, reasons=refused.reasons, **IN_PIPELINE)
+    assert again.verdict is Verdict.DONE
+    assert "'../elsewhere.py' has `..` in it" in (lab.runs[-1].folder / "prompt.md").read_text()
+
+
+async def test_the_scripted_planner_knows_both_ways(lab: StepLab) -> None:
+    """The scenario `findings`: a solution with findings, and then its own good one."""
+    await lab.open_to(Step.BUILD_PLAN)
+    lab.built_in_scenario("findings")
+    first = await lab.run(Step.BUILD_PLAN, **IN_PIPELINE)
+    assert first.verdict is Verdict.UNPROVEN
+    again = await lab.run(Step.BUILD_PLAN, attempt=2, reasons=first.reasons, **IN_PIPELINE)
+    assert again.verdict is Verdict.DONE
+    assert again.outline is not None
+    assert "src/app.py" in again.outline.files
+
+
+async def test_a_plain_path_is_no_solution(lab: StepLab) -> None:
+    """Outside of a pipeline a path alone would do; inside the finalizer asks for the solution, by its own schema."""
+    await lab.open_to(Step.BUILD_PLAN)
+    finalizer = {"answer": SOLUTION}
+    lab.scenario(build_plan={"edits": {PLAN: "# Bug: totals\n"}, "answer": PLAN, "finalizer": finalizer})
+    call = lab.call(Step.BUILD_PLAN, **IN_PIPELINE)
+    unread = await lab.running(call)
+    assert unread.verdict is Verdict.UNPARSED
+    asked = call.model_copy(update={"starts_from": unread.checkpoint})
+    done = await lab.finalize(asked, unread)
+    assert "predicted_files" in (lab.runs[-1].folder / "prompt.md").read_text()
+    assert done.verdict is not Verdict.UNPARSED
+
+
+async def test_outside_of_a_pipeline_nothing_is_another(lab: StepLab) -> None:
+    """The prompt has no word of a pipeline, and the plan's path is the answer."""
+    await lab.open_to(Step.BUILD_PLAN)
+    lab.scenario()
+    done = await lab.run(Step.BUILD_PLAN)
+    assert (done.verdict, done.outline) == (Verdict.DONE, None)
+    assert "pipeline" not in (lab.runs[0].folder / "prompt.md").read_text()
+
+
+async def test_the_executor_is_given_the_solution(lab: StepLab) -> None:
+    """Its prompt holds the solution as one line of JSON, and the schema of its answer."""
+    await executed(lab, {"src/app.py": FIXED})
+    prompt = (lab.runs[0].folder / "prompt.md").read_text()
+    line = prompt.partition("\n<solution>\n")[2].partition("\n</solution>\n")[0]
+    assert json.loads(line)["id"] == "SOL-1"
+    assert '"files_modified"' in prompt
+
+
+async def test_what_is_carried_out_is_kept(lab: StepLab) -> None:
+    """A true answer is proven; the files are those of git, without the plan's."""
+    done = await executed(lab, {"src/app.py": FIXED, "src/more.py": "x\n"})
+    assert (done.verdict, done.result_text) == (Verdict.DONE, "Totals are right.")
+    assert "Changed, and not in files_modified: src/more.py." in done.warnings
+    assert shelf(lab).execution("1") == ExecutionRecord(
+        summary="Totals are right.",
+        tasks=solution_tasks_done(),
+        files_modified=("src/app.py", "src/more.py"),
+    )
+
+
+def solution_tasks_done() -> Any:
+    """Return what the answer says of its tasks."""
+    return ExecutionRecord.model_validate(
+        {"summary": "", "tasks": execution_answer()["tasks"]}, strict=False
+    ).tasks
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"files_modified": ["src/app.py", "src/not_touched.py"]}, "git sees no change in src/not_touched.py"),
+        ({"tasks": []}, "nothing is said of T1 of SOL-1"),
+        ({"commit_hash": "deadbeef"}, "commit_hash 'deadbeef' is no commit of this branch"),
+        ({"commit_hash": "--help"}, "commit_hash '--help' is no commit of this branch"),
+    ],
+)
+async def test_a_claim_that_is_not_so_is_not_proven(lab: StepLab, changes: dict[str, Any], words: str) -> None:
+    """The reason says what is missing, and nothing is kept as carried out."""
+    refused = await executed(lab, {"src/app.py": FIXED}, **changes)
+    assert refused.verdict is Verdict.UNPROVEN
+    assert words in refused.reasons[0]
+    assert shelf(lab).execution("1") is None
+
+
+async def test_an_executor_that_failed_is_believed(lab: StepLab) -> None:
+    """`failed` is a refusal with the agent's words, and the work is in a rescue."""
+    refused = await executed(lab, {"src/half.py": "half\n"}, status="failed", summary="The tests do not pass.")
+    assert refused.verdict is Verdict.REFUSED
+    assert "The tests do not pass." in refused.reasons[0]
+    assert [rescue.snapshot for rescue in refused.rescues] == lab.snapshots("rescue")
+
+
+async def test_a_renamed_and_a_deleted_file_are_changes(lab: StepLab) -> None:
+    """Git tells a rename by its new name alone; the old name is claimed rightly all the same."""
+    lab.origin.push({"src/old.py": "a = 1\n" * 20, "src/gone.py": "b = 2\n"})
+    tasks = [{"id": "T1", "status": "completed", "note": ""}]
+    files = ["src/old.py", "src/new.py", str(lab.parts.host.state.workspaces / "wo-1/src/gone.py")]
+    lab.agent(f"""
+git('mv', 'src/old.py', 'src/new.py')
+git('rm', '-q', 'src/gone.py')
+git('commit', '-q', '-m', 'moved')
+answer({{'status': 'completed', 'summary': 'Moved.', 'tasks': {tasks!r}, 'files_modified': {files!r},
+        'commit_hash': subprocess.run(['git', 'rev-parse', 'HEAD'], capture_output=True, text=True).stdout.strip()}})
+""")
+    await lab.open_to(Step.IMPLEMENT_PLAN)
+    shelf(lab).keep_solution("1", solution(task(), id="SOL-1", plan_path=PLAN))
+    done = await lab.run(Step.IMPLEMENT_PLAN, **IN_PIPELINE)
+    assert done.verdict is Verdict.DONE, done.reasons
+    record = shelf(lab).execution("1")
+    assert record is not None
+    assert record.files_modified == ("src/gone.py", "src/new.py", "src/old.py")
+
+
+@pytest.mark.parametrize(("scenario", "verdict"), [("refuse", Verdict.REFUSED), ("false_claim", Verdict.UNPROVEN)])
+async def test_the_scripted_executor_can_fail(lab: StepLab, scenario: str, verdict: Verdict) -> None:
+    """An execution that fails, and one whose claim is false and is made good at the second try."""
+    await lab.open_to(Step.IMPLEMENT_PLAN)
+    lab.write(PLAN, "# Bug: Totals\n\n1. In `src/app.py`, replace `0` with `sum(prices)`.\n")
+    shelf(lab).keep_solution("1", solution(task(), id="SOL-1", plan_path=PLAN))
+    lab.built_in_scenario(scenario)
+    first = await lab.run(Step.IMPLEMENT_PLAN, **IN_PIPELINE)
+    assert first.verdict is verdict
+    if verdict is Verdict.UNPROVEN:
+        again = await lab.run(Step.IMPLEMENT_PLAN, attempt=2, reasons=first.reasons, **IN_PIPELINE)
+        assert again.verdict is Verdict.DONE
+
+
+async def test_the_scripted_agent_takes_an_issue_through_both_steps(lab: StepLab) -> None:
+    """What it predicts is what it changes, also where the issue has a line written into a new file."""
+    await lab.open(title="Note it", description="Write `one line` into `notes/a.txt`.")
+    lab.progress = Progress(issue_class=IssueClass.CHORE)
+    lab.scenario()
+    plan = await lab.run(Step.BUILD_PLAN, **IN_PIPELINE)
+    assert plan.outline is not None, plan.reasons
+    git(lab.worktree, "checkout", "-q", "-b", BRANCH)
+    lab.progress = lab.progress.model_copy(update={"plan_path": plan.result_text, "branch_name": BRANCH})
+    done = await lab.run(Step.IMPLEMENT_PLAN, **IN_PIPELINE)
+    assert done.verdict is Verdict.DONE, done.reasons
+    assert done.warnings == ()
+    changed = {change.path for change in done.files_changed} - {plan.result_text}
+    assert changed == set(plan.outline.files)
+    assert Path(lab.worktree, "notes/a.txt").read_text() == "one line\n"

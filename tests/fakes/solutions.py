@@ -1,0 +1,59 @@
+"""Solutions and what became of them, as good agents answer, to be changed where a test wants a mistake."""
+
+from typing import Any
+
+from septet.contracts.solution import ExecutionAnswer, SolutionAnswer
+
+PLAN = "specs/issue-7-p1-7-planner-totals.md"
+
+
+def task(task_id: str = "T1", file: str = "src/app.py", **changes: Any) -> dict[str, Any]:
+    """Return one task that changes one file."""
+    return {
+        "id": task_id,
+        "title": f"Add up in {file} ({task_id})",
+        "scope": "src",
+        "modification_points": [{"file": file, "change": "`total` returns the sum."}],
+        "implementation": ["Replace `0` with `sum(prices)`."],
+        "test_commands": ["python -m pytest -q"],
+        "acceptance": [f"`total([1, 2])` in {file} is 3."],
+        "depends_on": [],
+        "estimated_minutes": 5,
+        **changes,
+    }
+
+
+def solution_answer(*tasks: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    """Return a solution of issue 7 as JSON; its files are those of its tasks."""
+    those = tasks or (task(),)
+    files = {point["file"]: None for each in those for point in each["modification_points"]}
+    return {
+        "id": "SOL-7",
+        "plan_path": PLAN,
+        "summary": "Totals add up.",
+        "tasks": list(those),
+        "predicted_files": list(files),
+        **changes,
+    }
+
+
+def solution(*tasks: dict[str, Any], **changes: Any) -> SolutionAnswer:
+    """Return a solution of issue 7."""
+    return SolutionAnswer.model_validate(solution_answer(*tasks, **changes), strict=False)
+
+
+def execution_answer(**changes: Any) -> dict[str, Any]:
+    """Return what an executor says who has carried out the one task of issue 7."""
+    return {
+        "status": "completed",
+        "summary": "Totals are right.",
+        "tasks": [{"id": "T1", "status": "completed", "note": ""}],
+        "commit_hash": None,
+        "files_modified": ["src/app.py"],
+        **changes,
+    }
+
+
+def execution(**changes: Any) -> ExecutionAnswer:
+    """Return an executor's answer."""
+    return ExecutionAnswer.model_validate(execution_answer(**changes), strict=False)

@@ -1,0 +1,36 @@
+"""The outline of a solution fits into less than 1 KB."""
+
+from fakes.solutions import solution, task
+from hypothesis import given
+from hypothesis import strategies as st
+
+from septet.contracts.pipeline import Outline
+from septet.pipelines.outline import OUTLINE_LIMIT_BYTES, outline_of
+
+
+def test_a_small_solution_is_remembered_whole() -> None:
+    """Id, summary, tasks and files, each file in one spelling."""
+    assert outline_of(solution(task(), task("T2", "./src//b.py"))) == Outline(
+        id="SOL-7",
+        summary="Totals add up.",
+        tasks=(("T1", "Add up in src/app.py (T1)"), ("T2", "Add up in ./src//b.py (T2)")),
+        files=("src/app.py", "src/b.py"),
+        files_count=2,
+    )
+
+
+lines = st.text(st.characters(blacklist_categories=("Cs", "Cc", "Zl", "Zp")), min_size=1, max_size=600).map(
+    lambda text: f"a{text}"
+)
+
+
+@given(title=lines, summary=st.text(min_size=1, max_size=3000).map(lambda text: f"a{text}"), names=st.lists(lines))
+def test_an_outline_is_bounded_by_bytes(title: str, summary: str, names: list[str]) -> None:
+    """Whatever the solution holds: emoji, quotes, controls; and the count tells when files are not remembered."""
+    summary = summary.encode(errors="replace").decode()
+    files = [f"src/{name}" for name in names] or ["src/app.py"]
+    tasks = (task(f"T{number}", title=title) for number in range(100))
+    outline = outline_of(solution(*tasks, summary=summary, predicted_files=files))
+    assert len(outline.model_dump_json().encode()) < OUTLINE_LIMIT_BYTES
+    assert len(outline.files) <= outline.files_count
+    assert outline.id == "SOL-7"

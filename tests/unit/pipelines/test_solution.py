@@ -1,0 +1,109 @@
+"""Solutions are judged: complete, consistent, correct, clear."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fakes.solutions import PLAN, solution, task
+
+from septet.contracts.solution import SOLUTION_LIMIT_BYTES
+from septet.pipelines.solution import Asked, findings, told
+
+
+@pytest.fixture
+def worktree(tmp_path: Path) -> Path:
+    """Return a worktree with a program, and symlinks that lead out of it."""
+    root = tmp_path / "tree"
+    (root / "src").mkdir(parents=True)
+    (root / "src/app.py").write_text("x\n", encoding="utf-8")
+    (root / "away").symlink_to(tmp_path)
+    (root / "git").symlink_to(root / ".git")
+    (root / "near").symlink_to("src")
+    (root / "loop").symlink_to("loop")
+    return root
+
+
+def judged(worktree: Path, *tasks: dict[str, Any], **changes: Any) -> tuple[str, ...]:
+    """Return the findings of a solution."""
+    return findings(solution(*tasks, **changes), Asked("7", PLAN, worktree))
+
+
+def test_a_good_solution_has_no_findings(worktree: Path) -> None:
+    """Tasks in an order, new files, a scope that is the file itself or everything, and a symlink that stays inside."""
+    tasks = (
+        task("T1"),
+        task("T2", "src/new/deep.py", depends_on=["T1"]),
+        task("T3", "docs/a.md", scope="docs/a.md", depends_on=["T1", "T2"]),
+        task("T4", "near/b.py", scope="."),
+        task("T5", "./src//c.py", scope="src/"),
+    )
+    assert judged(worktree, *tasks) == ()
+    assert judged(worktree, id="SOL-7-2") == ()
+
+
+@pytest.mark.parametrize(
+    ("tasks", "changes", "words"),
+    [
+        ((), {"id": "SOL-8"}, "id is 'SOL-8': it is 'SOL-7'"),
+        ((), {"id": "SOL-7-b"}, "it is 'SOL-7'"),
+        ((task("T1"), task("T1", "src/b.py", title="Another")), {}, "the id 'T1' is there more than once"),
+        ((task("T1", title="Do it now"), task("T2", title="do it  now.")), {}, "the title 'do it now'"),
+        ((task(depends_on=["T9"]),), {}, "task T1: depends_on names 'T9', which is no task"),
+        ((task(depends_on=["T1"]),), {}, "in a circle (T1 after T1)"),
+        (
+            (task("A", depends_on=["C"]), task("B", depends_on=["A"]), task("C", depends_on=["B"])),
+            {},
+            "in a circle (A after C after B after A)",
+        ),
+        ((task(acceptance=[]),), {}, "task T1: acceptance is empty"),
+        ((task(acceptance=["It works!"]),), {}, "acceptance 'It works!' is vague"),
+        ((task(title="Add up", acceptance=["add up."]),), {}, "acceptance repeats the title"),
+        ((task(modification_points=[]),), {"predicted_files": ["a"]}, "modification_points is empty"),
+        ((task(implementation=[]),), {}, "implementation is empty"),
+        ((task(scope="../src"),), {}, "scope '../src' has `..` in it"),
+        ((task(scope="/src"),), {}, "scope '/src' is absolute"),
+        ((task(scope=".git/hooks"),), {}, "scope '.git/hooks' is git's own"),
+        ((task(scope="sub/.GIT"),), {}, "is git's own"),
+        ((task(scope="away/x"),), {}, "leads out of the repository by a symlink"),
+        ((task(scope="git"),), {}, "leads out of the repository by a symlink"),
+        ((task("T1", "/etc/passwd"),), {}, "modification point '/etc/passwd' is absolute"),
+        ((task("T1", "docs/a.md"),), {}, "'docs/a.md' lies outside of its scope 'src'"),
+        ((task("T1", "srcs/a.md"),), {}, "'srcs/a.md' lies outside of its scope 'src'"),
+        ((task(),), {"predicted_files": ["src/b.py"]}, "'src/app.py' is not among predicted_files"),
+        ((task(),), {"predicted_files": ["src/app.py", "./src/app.py"]}, "'src/app.py' is there more than once"),
+        ((task(),), {"predicted_files": ["src/app.py", PLAN]}, "is the plan's own file: leave it out"),
+        ((task(),), {"predicted_files": ["src/app.py", "src"]}, "'src' is a folder: name the files"),
+        ((task(),), {"predicted_files": ["src/app.py", "../x"]}, "predicted_files: '../x' has `..` in it"),
+        ((task(),), {"predicted_files": ["src/app.py", "away/x"]}, "'away/x' leads out"),
+        ((task(),), {"predicted_files": ["src/app.py", "x" * 4000]}, "is a name that no file can have"),
+    ],
+)
+def test_a_finding_names_place_and_remedy(
+    worktree: Path, tasks: tuple[dict[str, Any], ...], changes: dict[str, Any], words: str
+) -> None:
+    """Each mistake is one finding, on one line, with the place before the colon and the remedy after it."""
+    found = judged(worktree, *tasks, **changes)
+    assert [words in finding for finding in found].count(True) == 1, found
+    assert all(": " in finding and "\n" not in finding for finding in found)
+
+
+def test_all_findings_are_told_at_once(worktree: Path) -> None:
+    """The planner has one more try: it reads of each mistake."""
+    found = judged(worktree, task(acceptance=[], implementation=[], scope="docs"), id="x")
+    assert len(found) == 4
+    assert told(found).startswith("The solution has 4 findings:\n- id is 'x'")
+    assert all(finding in told(found) for finding in found)
+
+
+def test_many_findings_stay_within_a_steps_reason(worktree: Path) -> None:
+    """A hundred broken tasks are told of in a bounded text that says how many more there are."""
+    found = judged(worktree, *(task(f"T{number}", acceptance=[]) for number in range(100)))
+    assert len(found) == 100
+    assert len(told(found).encode()) <= 1500
+    assert "more of these kinds" in told(found)
+
+
+def test_a_solution_is_bounded(worktree: Path) -> None:
+    """One that is too long to keep is sent back."""
+    long = task(implementation=["x" * 60_000] * 6)
+    assert f"{SOLUTION_LIMIT_BYTES} are allowed" in judged(worktree, long)[0]
