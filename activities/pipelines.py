@@ -1,11 +1,23 @@
 """What a pipeline reads from a forge, and what it keeps on disk."""
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from temporalio import activity
 
+from activities._failures import OPENING_TRIES, failures_told
+from activities._pulse import beating, until_cancelled
 from activities._room import Host
 from septet.contracts.pipeline import IssuesRead, PipelineIssue, PipelineView, ReadIssues
+from septet.errors import InvalidInputError, NotFoundError
+from septet.forges.forge import Issue
+from septet.pipelines.issues import depends_on_in
+
+_TITLE: Final = 200
+_MOST: Final = 100
+"""Dependencies of one issue."""
+_NAMED: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,8 +28,28 @@ class Pipelines:
 
     @activity.defn(name="read_issues")
     async def read_issues(self, asked: ReadIssues) -> IssuesRead:
-        """Return the issues."""
-        return IssuesRead(issues=tuple(PipelineIssue(id=i) for i in asked.ids))
+        """Return issues of a forge with their titles, and what their texts say that they depend on.
+
+        Only what is read here counts as something to depend on. Idempotent; leaves nothing.
+
+        Raises:
+            ApplicationError: Issues are missing or closed, no open one has the label, or the forge did not answer.
+        """
+        with failures_told(self.host.state.root, most_tries=OPENING_TRIES):
+            async with beating():
+                return await until_cancelled(self._issues, asked)
+
+    def _issues(self, asked: ReadIssues) -> IssuesRead:
+        _, forge = self.host.forge(asked.repository)
+        found = forge.open_issues(asked.label) if asked.label else ()
+        if asked.label and not found:
+            message = f"label: {asked.repository} has no open issue with the label {asked.label}."
+            raise NotFoundError(message, remedy="Give an issue the label, or name the issues by their numbers.")
+        wanted = [int(issue_id) for issue_id in asked.ids]
+        if wanted:
+            found = (*found, *_all_open(wanted, forge.find_issues(wanted), asked.repository))
+        known = {str(issue.number) for issue in found}
+        return IssuesRead(issues=tuple(_shown(issue, known) for issue in found))
 
     @activity.defn(name="note_results")
     async def note_results(self, some: PipelineView) -> None:
@@ -26,3 +58,35 @@ class Pipelines:
     @activity.defn(name="write_report")
     async def write_report(self, view: PipelineView) -> None:
         """Write the report."""
+
+
+def _all_open(wanted: Sequence[int], found: Sequence[Issue], repository: str) -> Sequence[Issue]:
+    """Return the issues that were found, if they are all that were wanted and all are open.
+
+    Raises:
+        NotFoundError: Some are missing.
+        InvalidInputError: Some are closed.
+    """
+    there = {issue.number for issue in found}
+    if missing := [number for number in wanted if number not in there]:
+        message = f"issues: {repository} has no {_numbers(missing)}."
+        raise NotFoundError(
+            message, remedy="Check the numbers; without the right to read them they look like this too."
+        )
+    if closed := [issue.number for issue in found if issue.state == "closed"]:
+        raise InvalidInputError(
+            f"issues: {_numbers(closed)} of {repository} are closed.", remedy="Leave them out."
+        )
+    return found
+
+
+def _shown(issue: Issue, known: Collection[str]) -> PipelineIssue:
+    own = str(issue.number)
+    return PipelineIssue(
+        id=own, title=issue.title[:_TITLE], depends_on=depends_on_in(issue.body, known, own)[:_MOST]
+    )
+
+
+def _numbers(numbers: Sequence[int]) -> str:
+    more = f" and {len(numbers) - _NAMED} more" if len(numbers) > _NAMED else ""
+    return ", ".join(f"#{number}" for number in numbers[:_NAMED]) + more

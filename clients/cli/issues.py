@@ -13,7 +13,7 @@ from septet.git.address import parse_address
 from septet.settings import load_settings
 
 
-def add(repo: str, title: str, body: str, *, as_json: bool) -> None:
+def add(repo: str, title: str, body: str, labels: list[str], *, as_json: bool) -> None:
     """Add an issue to the forge of a repository on disk."""
 
     async def work() -> Reply:
@@ -21,7 +21,7 @@ def add(repo: str, title: str, body: str, *, as_json: bool) -> None:
         address = parse_address(repo, home=Path.home(), cwd=Path.cwd())
         if address.path is None:
             raise UsageError(f"{repo} is not on this machine.", remedy="Open the issue on its own forge.")
-        issue = LocalForge(address.path, settings.git_env).add_issue(title, body)
+        issue = LocalForge(address.path, settings.git_env).add_issue(title, body, labels)
         return Reply(
             {"issue": asdict(issue)}, lambda: tables.console().print(Text(f"#{issue.number} {issue.url}"))
         )

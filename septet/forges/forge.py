@@ -10,6 +10,8 @@ from septet.errors import InvalidInputError
 
 ISSUE_LIMIT_BYTES: Final = 256 * 1024
 """The most that an issue's body and comments may hold together."""
+MOST_LABELLED: Final = 1000
+"""The most issues that one label may name."""
 TITLE_LIMIT: Final = 256
 """Characters of a title: GitHub's own limit."""
 BODY_LIMIT: Final = 60_000
@@ -104,6 +106,26 @@ class Forge(Protocol):
         """
         ...
 
+    def find_issues(self, numbers: Sequence[int]) -> tuple[Issue, ...]:
+        """Return those of some issues that there are, without their comments, in the order of `numbers`.
+
+        Raises:
+            InvalidInputError: A number is a pull request's.
+            ForgeUnavailableError: The forge did not answer.
+            ForgeError: It refused.
+        """
+        ...
+
+    def open_issues(self, label: str) -> tuple[Issue, ...]:
+        """Return the open issues with a label, without their comments, in the order of their numbers.
+
+        Raises:
+            InvalidInputError: There are more than `MOST_LABELLED`.
+            ForgeUnavailableError: The forge did not answer.
+            ForgeError: It refused.
+        """
+        ...
+
     def find_pull_request(self, head: str) -> PullRequest | None:
         """Return the open pull request of branch `head`, whoever opened it, or `None`.
 
@@ -176,6 +198,18 @@ def _cut(text: str, limit_bytes: int, url: str) -> str:
         return text
     note = f"\n\n[{len(encoded)} bytes, cut here; the whole text is at {url}]"
     return encoded[: limit_bytes - len(note.encode())].decode(errors="ignore") + note
+
+
+def bounded_list(issues: Sequence[Issue], label: str) -> tuple[Issue, ...]:
+    """Return the issues of a label in the order of their numbers, each bounded.
+
+    Raises:
+        InvalidInputError: There are more than `MOST_LABELLED`.
+    """
+    if len(issues) > MOST_LABELLED:
+        message = f"label: more than {MOST_LABELLED} open issues have the label {label}."
+        raise InvalidInputError(message, remedy="Name the issues by their numbers, or use a narrower label.")
+    return tuple(bounded_issue(issue) for issue in sorted(issues, key=lambda issue: issue.number))
 
 
 def label_names(labels: Sequence[str]) -> tuple[str, ...]:

@@ -1,16 +1,21 @@
 """GitHub, and GitHub Enterprise: issues read, pull requests found by their branch or opened."""
 
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
 from septet.errors import ForgeError, ForgeUnavailableError, InvalidInputError, NotFoundError
 from septet.forges.forge import (
     ISSUE_LIMIT_BYTES,
+    MOST_LABELLED,
     Comment,
     Issue,
     NewPullRequest,
     PullRequest,
     bounded_issue,
+    bounded_list,
     label_names,
 )
 from septet.forges.github_answers import CommentAnswer, IssueAnswer, PullRequestAnswer
@@ -20,6 +25,9 @@ if TYPE_CHECKING:
     from githubkit import GitHub
 
 _COMMENTS_PER_PAGE: Final = 100
+_ISSUES_PER_PAGE: Final = 100
+_MOST_PAGES: Final = 50
+"""Pull requests are in these lists too, so that a page may hold few issues."""
 _HEADERS: Final = {"X-GitHub-Api-Version": "2022-11-28"}
 """The version that GitHub Enterprise servers speak as well; what is read here is the same in newer ones."""
 
@@ -36,13 +44,39 @@ class GitHubForge:
 
     def issue(self, number: int) -> Issue:
         """Return an issue with its labels and comments; as `Forge.issue`."""
-        with asking(self.api_url, self.token, f"issue {number} of {self.project}") as github:
-            found = read(IssueAnswer, github.rest.issues.get(*self._repository, number, headers=_HEADERS))
-            if found.pull_request is not None:
-                raise InvalidInputError(
-                    f"issue: {number} of {self.project} is a pull request.", remedy="Name the issue it belongs to."
-                )
+        with asking(self.api_url, self.token, self._named(number)) as github:
+            found = self._issue_answer(github, number)
             return bounded_issue(found.issue(self._comments(github, found)))
+
+    def find_issues(self, numbers: Sequence[int]) -> tuple[Issue, ...]:
+        """Return those of some issues that there are; as `Forge.find_issues`. One question for each."""
+        found: list[Issue] = []
+        for number in numbers:
+            with suppress(NotFoundError), asking(self.api_url, self.token, self._named(number)) as github:
+                answer = self._issue_answer(github, number)
+                found.append(bounded_issue(answer.issue(())))
+        return tuple(found)
+
+    def open_issues(self, label: str) -> tuple[Issue, ...]:
+        """Return the open issues with a label; as `Forge.open_issues`. Pull requests are passed over."""
+        found: list[Issue] = []
+        with asking(self.api_url, self.token, f"the issues of {self.project} with the label {label}") as github:
+            for page in count(1):
+                answer = github.rest.issues.list_for_repo(
+                    *self._repository,
+                    state="open",
+                    labels=label,
+                    sort="created",
+                    direction="asc",
+                    per_page=_ISSUES_PER_PAGE,
+                    page=page,
+                    headers=_HEADERS,
+                )
+                answers = read(list[IssueAnswer], answer)
+                found += [each.issue(()) for each in answers if each.pull_request is None]
+                if len(answers) < _ISSUES_PER_PAGE or len(found) > MOST_LABELLED or page == _MOST_PAGES:
+                    break
+        return bounded_list(found, label)
 
     def find_pull_request(self, head: str) -> PullRequest | None:
         """Return the open pull request of branch `head`; as `Forge.find_pull_request`."""
@@ -80,6 +114,17 @@ class GitHubForge:
     def _repository(self) -> tuple[str, str]:
         owner, _, name = self.project.partition("/")
         return owner, name
+
+    def _named(self, number: int) -> str:
+        return f"issue {number} of {self.project}"
+
+    def _issue_answer(self, github: "GitHub[Any]", number: int) -> IssueAnswer:
+        found = read(IssueAnswer, github.rest.issues.get(*self._repository, number, headers=_HEADERS))
+        if found.pull_request is not None:
+            raise InvalidInputError(
+                f"issue: {number} of {self.project} is a pull request.", remedy="Name the issue it belongs to."
+            )
+        return found
 
     def _comments(self, github: "GitHub[Any]", issue: IssueAnswer) -> tuple[Comment, ...]:
         """Return the newest comments, as many as can be of use, from the oldest to the newest."""

@@ -16,7 +16,15 @@ from pydantic import ValidationError
 
 from septet.contracts.wire import Wire
 from septet.errors import ForgeError, ForgeUnavailableError, NotFoundError
-from septet.forges.forge import Comment, Issue, NewPullRequest, PullRequest, bounded_issue, label_names
+from septet.forges.forge import (
+    Comment,
+    Issue,
+    NewPullRequest,
+    PullRequest,
+    bounded_issue,
+    bounded_list,
+    label_names,
+)
 from septet.forges.local_merge import holds, merge_branch
 from septet.forges.ref_store import RefStore, Stored
 from septet.git.engine import Git
@@ -80,6 +88,18 @@ class LocalForge:
                 return bounded_issue(self._issue(record))
         remedy = "Add one with `septet issue add`, or give the work order a title and a description."
         raise NotFoundError(f"{self.path} has no issue {number}.", remedy=remedy)
+
+    def find_issues(self, numbers: Sequence[int]) -> tuple[Issue, ...]:
+        """Return those of some issues that there are; as `Forge.find_issues`."""
+        records = {record.number: record for record in self._records(self._store.read(), "issue", _IssueRecord)}
+        found = (self._issue(records[number]) for number in numbers if number in records)
+        return tuple(bounded_issue(replace(issue, comments=())) for issue in found)
+
+    def open_issues(self, label: str) -> tuple[Issue, ...]:
+        """Return the open issues with a label; as `Forge.open_issues`."""
+        records = self._records(self._store.read(), "issue", _IssueRecord)
+        found = [self._issue(each) for each in records if each.state == "open" and label in each.labels]
+        return bounded_list([replace(issue, comments=()) for issue in found], label)
 
     def add_issue(self, title: str, body: str = "", labels: Sequence[str] = ()) -> Issue:
         """Add an open issue and return it.

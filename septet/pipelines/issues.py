@@ -1,10 +1,133 @@
-"""The issues of a pipeline, in the order in which they are worked on."""
+"""The issues of a pipeline: read from a file, what they depend on, and the order in which they are worked on."""
 
-from collections.abc import Iterable
+import heapq
+import json
+import re
+from collections.abc import Collection, Iterable, Sequence
+from pathlib import Path
+from typing import Final
 
-from septet.contracts.pipeline import PipelineIssue
+from pydantic import ValidationError
+
+from septet.contracts.pipeline import MOST_ISSUES, PipelineIssue
+from septet.errors import InvalidInputError, NotFoundError
+from septet.pipelines.circles import circle_in
+
+_FORM: Final = 'It is a JSON list of [{"id": "A", "title": "…", "body": "…", "depends_on": ["B"]}] or numbers.'
+_SHOWN: Final = 5
+_LIMIT_BYTES: Final = 8 * 1024 * 1024
+_COMES_AFTER: Final = re.compile(
+    r"^[ \t>*+-]{0,16}[*_]{0,2}(?:depends[ \t]{1,4}on|blocked[ \t]{1,4}by)[ \t]{0,4}[:*_]{0,5}"
+    r"((?:[ \t]{0,4}(?:,|;|&|and\b)?[ \t]{0,4}#\d{1,18})+)",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""A line such as "Depends on #12, #13" or "- Blocked by: #12". All is bounded: strangers write it."""
 
 
 def ordered(issues: Iterable[PipelineIssue]) -> list[PipelineIssue]:
-    """Return the issues in their order."""
-    return list(issues)
+    """Return the issues so that each comes after all that it depends on; else in the order given.
+
+    Raises:
+        InvalidInputError: An id is there twice, a dependency is unknown, or they depend on each other in a circle.
+    """
+    known = list(issues)
+    places = {issue.id: place for place, issue in enumerate(known)}
+    _refuse(known, places)
+    waits_for = {issue.id: set(issue.depends_on) for issue in known}
+    before: dict[str, list[str]] = {issue.id: [] for issue in known}
+    for issue in known:
+        for other in waits_for[issue.id]:
+            before[other].append(issue.id)
+    ready = [place for place, issue in enumerate(known) if not waits_for[issue.id]]
+    result: list[PipelineIssue] = []
+    while ready:
+        issue = known[heapq.heappop(ready)]
+        result.append(issue)
+        for following in before[issue.id]:
+            waits_for[following].discard(issue.id)
+            if not waits_for[following]:
+                heapq.heappush(ready, places[following])
+    return result
+
+
+def read_issue_file(path: Path) -> tuple[PipelineIssue, ...]:
+    """Return the issues of a file: `[{id, title, body, depends_on?}]`, or numbers of the forge.
+
+    Raises:
+        NotFoundError: There is no such file.
+        InvalidInputError: An entry is no issue; the message names it.
+    """
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise NotFoundError(f"--file {path}: {error.strerror}.") from error
+    if len(content) > _LIMIT_BYTES:
+        raise InvalidInputError(f"{path} holds {len(content)} bytes, {_LIMIT_BYTES} are allowed.", remedy=_FORM)
+    return issues_in(content, str(path))
+
+
+def issues_in(content: bytes, place: str) -> tuple[PipelineIssue, ...]:
+    """Return the issues of a JSON document, which `place` names in errors.
+
+    Raises:
+        InvalidInputError: It is no list of issues; the message names the entry.
+    """
+    try:
+        entries = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise InvalidInputError(f"{place} is no JSON: {error}.", remedy=_FORM) from error
+    if not isinstance(entries, list) or not entries:
+        raise InvalidInputError(f"{place} holds no list of issues.", remedy=_FORM)
+    if len(entries) > MOST_ISSUES:
+        message = f"{place} holds {len(entries)} issues, {MOST_ISSUES} are allowed: make two pipelines of it."
+        raise InvalidInputError(message)
+    return tuple(_issue(entry, f"{place}, entry {number}") for number, entry in enumerate(entries, start=1))
+
+
+def depends_on_in(body: str, known: Collection[str], own: str = "") -> tuple[str, ...]:
+    """Return the issues that a body names as coming before it, as far as they are `known` and not its `own`."""
+    named = [number for match in _COMES_AFTER.finditer(body) for number in re.findall(r"#(\d+)", match[1])]
+    return tuple(dict.fromkeys(number for number in named if number in known and number != own))
+
+
+def _issue(entry: object, place: str) -> PipelineIssue:
+    given = {"id": entry} if type(entry) is int else entry
+    if not isinstance(given, dict):
+        raise InvalidInputError(f"{place}: it is neither an object nor a number.", remedy=_FORM)
+    given = {**given, "id": _as_id(given.get("id"))}
+    if isinstance(given.get("depends_on"), list):
+        given["depends_on"] = [_as_id(other) for other in given["depends_on"]]
+    if given.get("title") is not None and given.get("body") is None:
+        given["body"] = ""
+    named = f"{place} ({given['id']})" if isinstance(given["id"], str) else place
+    try:
+        return PipelineIssue.model_validate_json(json.dumps(given), strict=True)
+    except ValidationError as error:
+        found = error.errors(include_url=False, include_context=False, include_input=False)
+        why = "; ".join(
+            ": ".join([".".join(map(str, one["loc"])), one["msg"]]).strip(": ") for one in found[:_SHOWN]
+        )
+        raise InvalidInputError(f"{named}: {why}.", remedy=_FORM) from error
+
+
+def _as_id(value: object) -> object:
+    return str(value) if type(value) is int else value
+
+
+def _refuse(issues: Sequence[PipelineIssue], places: dict[str, int]) -> None:
+    """Refuse what has no order."""
+    twice = [issue.id for place, issue in enumerate(issues) if places[issue.id] != place]
+    if twice:
+        raise InvalidInputError(f"issues: {_listed(twice)}: an id is there more than once. Name each issue once.")
+    for issue in issues:
+        if unknown := [other for other in issue.depends_on if other not in places]:
+            message = f"issues: {issue.id} depends on {_listed(unknown)}, which is no issue of this pipeline."
+            raise InvalidInputError(message, remedy="Name it among the issues, or take it out of depends_on.")
+    if circle := circle_in({issue.id: issue.depends_on for issue in issues}):
+        message = f"issues: they wait for each other: {' after '.join(circle)}."
+        raise InvalidInputError(message, remedy="Take one of these out of depends_on, or out of the issue's text.")
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(dict.fromkeys(names[:_SHOWN])) + more

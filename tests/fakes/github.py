@@ -88,6 +88,7 @@ class FakeGitHub:
         repository = re.escape(f"/repos/{self.project}")
         return (
             ("GET", rf"{repository}/issues/(\d+)", self._issue),
+            ("GET", rf"{repository}/issues", self._issues),
             ("GET", rf"{repository}/issues/(\d+)/comments", self._comments),
             ("POST", rf"{repository}/issues/(\d+)/labels", self._labels),
             ("GET", rf"{repository}/pulls", self._pulls),
@@ -101,6 +102,17 @@ class FakeGitHub:
         if issue := self.issues.get(int(number)):
             return 200, {**issue, "comments": len(self.comments.get(int(number), []))}
         return 404, {"message": "Not Found"}
+
+    def _issues(self, _asked: Asked, query: Json) -> tuple[int, Json]:
+        size, page = int(query.get("per_page", ["30"])[0]), int(query.get("page", ["1"])[0])
+        labels, state = set(query.get("labels", [""])[0].split(",")) - {""}, query.get("state", ["open"])[0]
+        pulls = [{**pull, "pull_request": {"url": pull["html_url"]}} for pull in self.pulls.values()]
+        found = [
+            {"labels": [], **one, "comments": 0}
+            for one in sorted([*self.issues.values(), *pulls], key=lambda one: int(one["number"]))
+            if one["state"] == state and labels <= {_label(each) for each in one["labels"]}
+        ]
+        return 200, found[size * (page - 1) : size * page]
 
     def _comments(self, _asked: Asked, query: Json, number: str) -> tuple[int, Json]:
         size, page = int(query.get("per_page", ["30"])[0]), int(query.get("page", ["1"])[0])
@@ -152,6 +164,10 @@ class FakeGitHub:
 
     def _sha(self, branch: str) -> str:
         return self.heads.get(branch) or (self.sha_of(branch) if self.sha_of else "")
+
+
+def _label(label: Json) -> str:
+    return str(label if isinstance(label, str) else label["name"])
 
 
 def _invalid(error: Json) -> tuple[int, Json]:

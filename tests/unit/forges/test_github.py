@@ -310,3 +310,41 @@ def test_githubkit_is_imported_only_when_github_is_asked() -> None:
     code = "import sys, septet.forges.choose; sys.exit('githubkit' in sys.modules)"
 
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_open_issues_are_listed_by_their_label(github: FakeGitHub, forge: GitHubForge) -> None:
+    """Over pages, without closed ones, pull requests and others; comments are not asked for."""
+    for number in range(1, 252):
+        github.add_issue(f"Issue {number}", "Body.", ("go",) if number != 7 else ("stay",))
+    github.issues[9]["state"] = "closed"
+    forge.open_pull_request(replace(NEW, labels=("go",)))
+    github.asked.clear()
+    found = forge.open_issues("go")
+    assert [issue.number for issue in found] == [number for number in range(1, 252) if number not in {7, 9}]
+    assert (found[0].title, found[0].body, found[0].labels) == ("Issue 1", "Body.", ("go",))
+    assert len(github.asked) == 3
+    assert forge.open_issues("none") == ()
+
+
+def test_a_label_of_too_many_issues_is_refused(github: FakeGitHub, forge: GitHubForge) -> None:
+    """More than a thousand are no list for one pipeline."""
+    for number in range(1001):
+        github.add_issue(f"Issue {number}", "", ("go",))
+    with pytest.raises(InvalidInputError, match="more than 1000"):
+        forge.open_issues("go")
+
+
+def test_issues_are_found_by_their_numbers(github: FakeGitHub, forge: GitHubForge) -> None:
+    """Those that there are, closed ones too; a pull request is refused, and a refusal is not taken for a gap."""
+    github.add_issue("First", None)
+    github.add_issue("Second")
+    github.issues[2]["state"] = "closed"
+    github.add_comment(1, "Not asked for.")
+    found = forge.find_issues([2, 9, 1])
+    assert [(issue.number, issue.state, issue.comments) for issue in found] == [(2, "closed", ()), (1, "open", ())]
+    number = forge.open_pull_request(NEW).number
+    with pytest.raises(InvalidInputError, match="is a pull request"):
+        forge.find_issues([number])
+    github.faults.append(Fault(500))
+    with pytest.raises(ForgeUnavailableError):
+        forge.find_issues([1])

@@ -1,0 +1,88 @@
+"""The issues of a pipeline are read from their forge."""
+
+from typing import Any
+
+import pytest
+from fakes.step_lab import StepLab
+from temporalio.exceptions import ApplicationError
+from temporalio.testing import ActivityEnvironment
+
+from activities.pipelines import Pipelines
+from septet.contracts.pipeline import IssuesRead, PipelineIssue, ReadIssues
+from septet.forges.local import REF, LocalForge
+from septet.forges.ref_store import RefStore
+from septet.git.engine import Git
+
+
+@pytest.fixture
+def forge(lab: StepLab) -> LocalForge:
+    """Return the forge of the lab's origin, with four issues; the first three have a label."""
+    forge = LocalForge(lab.origin.bare)
+    forge.add_issue("First", "Depends on #3 and #4.\nDepends on #99", ["go"])
+    forge.add_issue("Second", "Blocked by #1", ["go"])
+    forge.add_issue("Third", "", ["go", "more"])
+    forge.add_issue("Fourth")
+    return forge
+
+
+async def read(lab: StepLab, *ids: str, label: str | None = None) -> IssuesRead:
+    """Read issues."""
+    asked = ReadIssues(repository=str(lab.origin.bare), ids=ids, label=label)
+    found: IssuesRead = await ActivityEnvironment().run(Pipelines(lab.parts.host).read_issues, asked)
+    return found
+
+
+async def test_issues_are_read_by_their_numbers(lab: StepLab, forge: LocalForge) -> None:
+    """In the order wanted, with titles and without texts; only what is in the pipeline is depended on."""
+    del forge
+    assert await read(lab, "2", "1", "3") == IssuesRead(
+        issues=(
+            PipelineIssue(id="2", title="Second", depends_on=("1",)),
+            PipelineIssue(id="1", title="First", depends_on=("3",)),
+            PipelineIssue(id="3", title="Third"),
+        )
+    )
+
+
+async def test_issues_are_read_by_their_label(lab: StepLab, forge: LocalForge) -> None:
+    """All open ones with the label, from the oldest on."""
+    del forge
+    assert [issue.id for issue in (await read(lab, label="go")).issues] == ["1", "2", "3"]
+    assert [issue.id for issue in (await read(lab, label="more")).issues] == ["3"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ({"ids": ("1", "8", "9")}, "has no #8, #9"),
+        ({"label": "none"}, "has no open issue with the label none"),
+    ],
+)
+async def test_what_is_not_there_is_refused(
+    lab: StepLab, forge: LocalForge, asked: dict[str, Any], words: str
+) -> None:
+    """The error names what is missing, and Temporal does not try again."""
+    del forge
+    with pytest.raises(ApplicationError) as refused:
+        await read(lab, *asked.get("ids", ()), label=asked.get("label"))
+    assert words in refused.value.message
+    assert refused.value.non_retryable
+
+
+async def test_closed_issues_are_refused(lab: StepLab, forge: LocalForge) -> None:
+    """A number whose issue is closed is named; with its label it would just not be there."""
+    closed = b'{"number": 5, "title": "Fifth", "body": "", "labels": ["go"], "state": "closed"}'
+
+    store = RefStore(Git(forge.path, env={**forge.env, **_IDENTITY}), REF)
+    assert store.put(store.read(), "issue-5.json", closed)
+    with pytest.raises(ApplicationError, match="#5 of .* are closed"):
+        await read(lab, "1", "5")
+    assert "5" not in [issue.id for issue in (await read(lab, label="go")).issues]
+
+
+_IDENTITY = {
+    "GIT_AUTHOR_NAME": "x",
+    "GIT_AUTHOR_EMAIL": "x@localhost",
+    "GIT_COMMITTER_NAME": "x",
+    "GIT_COMMITTER_EMAIL": "x@localhost",
+}

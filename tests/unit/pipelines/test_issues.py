@@ -1,0 +1,145 @@
+"""The issues of a pipeline: from a file, from bodies, and in their order."""
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from septet.contracts.pipeline import PipelineIssue
+from septet.errors import InvalidInputError, NotFoundError
+from septet.pipelines.circles import circle_in
+from septet.pipelines.issues import depends_on_in, issues_in, ordered, read_issue_file
+
+
+def issue(issue_id: str, *depends_on: str) -> PipelineIssue:
+    """Return an issue that is given as text."""
+    return PipelineIssue(id=issue_id, title="t", body="", depends_on=depends_on)
+
+
+def order(*issues: PipelineIssue) -> str:
+    """Return the ids in their order."""
+    return "".join(each.id for each in ordered(issues))
+
+
+def test_the_given_order_is_kept_where_nothing_speaks_against_it() -> None:
+    """An issue moves back only behind what it depends on, and what is ready first comes first."""
+    assert order(issue("c"), issue("a"), issue("b")) == "cab"
+    assert order(issue("a", "d"), issue("b"), issue("c", "a"), issue("d")) == "bdac"
+
+
+@given(st.lists(st.sets(st.integers(0, 30)), max_size=30))
+def test_each_comes_after_what_it_depends_on(edges: list[set[int]]) -> None:
+    """Whatever depends on what, without a circle."""
+    issues = [
+        issue(str(number), *(str(other) for other in others if other < number))
+        for number, others in enumerate(edges)
+    ]
+    found = [each.id for each in ordered(reversed(issues))]
+    assert sorted(found) == sorted(each.id for each in issues)
+    assert all(found.index(other) < found.index(each.id) for each in issues for other in each.depends_on)
+
+
+@pytest.mark.parametrize(
+    ("issues", "words"),
+    [
+        ((issue("a", "b"), issue("b", "c"), issue("c", "a")), "wait for each other: a after b after c after a."),
+        ((issue("a", "a"),), "wait for each other: a after a."),
+        ((issue("a", "x"),), "a depends on x, which is no issue of this pipeline"),
+        ((issue("a"), issue("b"), issue("a")), "a: an id is there more than once"),
+    ],
+)
+def test_what_has_no_order_is_refused(issues: tuple[PipelineIssue, ...], words: str) -> None:
+    """The message names the circle, the stranger or the double."""
+    with pytest.raises(InvalidInputError) as refused:
+        ordered(issues)
+    assert words in refused.value.message
+
+
+def test_a_long_chain_is_no_problem() -> None:
+    """A thousand issues, each after the next, are turned around; closed to a circle they are refused."""
+    chain = [issue(str(number), str(number + 1)) for number in range(999)]
+    assert [each.id for each in ordered([*chain, issue("999")])] == [str(number) for number in range(999, -1, -1)]
+    with pytest.raises(InvalidInputError, match="wait for each other"):
+        ordered([*chain, issue("999", "0")])
+
+
+def test_there_is_no_circle_in_a_diamond() -> None:
+    """Two ways to the same thing are none."""
+    assert circle_in({"a": ["b", "c"], "b": ["d"], "c": ["d"], "d": []}) == ()
+    assert circle_in({"x": [], "a": ["b"], "b": ["a"]}) == ("a", "b", "a")
+
+
+def test_a_file_holds_texts_and_numbers(tmp_path: Path) -> None:
+    """Numbers stand for issues of the forge, as ids and in `depends_on` as well."""
+    file = tmp_path / "issues.json"
+    entries = [7, {"id": 8}, {"id": "A", "title": "Größe", "body": "…", "depends_on": [7, "8"]}]
+    file.write_text(json.dumps(entries), encoding="utf-8")
+    assert read_issue_file(file) == (
+        PipelineIssue(id="7"),
+        PipelineIssue(id="8"),
+        PipelineIssue(id="A", title="Größe", body="…", depends_on=("7", "8")),
+    )
+    assert issues_in(b'[{"id": 1, "title": "Without a body"}]', "f")[0].number is None
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("[", "f is no JSON"),
+        ("{}", "f holds no list of issues"),
+        ("[]", "f holds no list of issues"),
+        ("[" * 100_000, "f is no JSON"),
+        ('[1, "x"]', "f, entry 2: it is neither an object nor a number"),
+        ("[true]", "f, entry 1: it is neither"),
+        ('[{"title": "t"}]', "f, entry 1: id"),
+        ('[{"id": "a b", "title": "t"}]', "f, entry 1 (a b): id"),
+        ('[1, {"id": "B", "body": "x"}]', "f, entry 2 (B): Value error, title is missing"),
+        ('[{"id": "A", "title": "t", "depend_on": []}]', "f, entry 1 (A): depend_on: Extra inputs"),
+        ('[{"id": "A", "title": 5}]', "f, entry 1 (A): title"),
+        ('[{"id": "A", "title": "t", "depends_on": "B"}]', "f, entry 1 (A): depends_on"),
+        (json.dumps(list(range(1, 1002))), "f holds 1001 issues, 1000 are allowed"),
+    ],
+)
+def test_an_entry_that_is_no_issue_is_named(content: str, words: str) -> None:
+    """The message says which entry, and what is wrong with it."""
+    with pytest.raises(InvalidInputError) as refused:
+        issues_in(content.encode(), "f")
+    assert words in str(refused.value)
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    """The path is in the message."""
+    with pytest.raises(NotFoundError, match=r"none\.json"):
+        read_issue_file(tmp_path / "none.json")
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("Depends on #12, #13", ("12", "13")),
+        ("Text.\n\n- **Blocked by:** #12 and #13.\n", ("12", "13")),
+        ("> depends on: #12 & #12; #99", ("12",)),
+        ("blocked by #12\r\nDepends on #13", ("12", "13")),
+        ("It depends on #12 in a sentence.", ()),
+        ("Depends on #1", ()),
+        ("Depends on 12", ()),
+        ("", ()),
+    ],
+)
+def test_a_body_says_what_comes_before(body: str, expected: tuple[str, ...]) -> None:
+    """Lines of their own count, as far as the pipeline has the issue, and not the issue itself."""
+    assert depends_on_in(body, {"1", "12", "13"}, "1") == expected
+
+
+@pytest.mark.parametrize("text", ["depends on", " ", "#1 ", "> ", "depends on #1, ", "\n"])
+def test_a_body_of_any_length_is_read_at_once(text: str) -> None:
+    """Strangers write it: a quarter of a megabyte of anything takes no minutes."""
+    started = time.perf_counter()
+    bodies: list[Any] = [text * (262_144 // len(text)), "depends on" + text * (262_144 // len(text))]
+    for body in bodies:
+        depends_on_in(body, {"1"})
+    assert time.perf_counter() - started < 20
