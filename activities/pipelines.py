@@ -7,12 +7,14 @@ from typing import Final
 from temporalio import activity
 
 from activities._failures import OPENING_TRIES, failures_told
-from activities._pulse import beating, until_cancelled
+from activities._pulse import beating, unhurried, until_cancelled
 from activities._room import Host
 from septet.contracts.pipeline import IssuesRead, PipelineIssue, PipelineView, ReadIssues
 from septet.errors import InvalidInputError, NotFoundError
 from septet.forges.forge import Issue
+from septet.pipelines.books import note, report
 from septet.pipelines.issues import depends_on_in
+from septet.pipelines.shelf import shelf_of
 
 _TITLE: Final = 200
 _MOST: Final = 100
@@ -53,11 +55,28 @@ class Pipelines:
 
     @activity.defn(name="note_results")
     async def note_results(self, some: PipelineView) -> None:
-        """Note the results of the issues that have changed."""
+        """Note how the issues stand that have changed, and write both documents of results anew.
+
+        Idempotent. Leaves `STATE/pipelines/<id>/planning-results.json` and `execution-results.json`, whole at
+        every moment, with all issues that were ever noted here.
+
+        Raises:
+            ApplicationError: The disk did not take them.
+        """
+        with failures_told(self.host.state.root):
+            await unhurried(note, shelf_of(self.host.state, some.id), some)
 
     @activity.defn(name="write_report")
     async def write_report(self, view: PipelineView) -> None:
-        """Write the report."""
+        """Note what is given as `note_results` does, and write the report of all.
+
+        Idempotent. Leaves `STATE/pipelines/<id>/report.md` and `report.json`.
+
+        Raises:
+            ApplicationError: The disk did not take them.
+        """
+        with failures_told(self.host.state.root):
+            await unhurried(report, shelf_of(self.host.state, view.id), view)
 
 
 def _all_open(wanted: Sequence[int], found: Sequence[Issue], repository: str) -> Sequence[Issue]:

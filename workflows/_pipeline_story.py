@@ -71,8 +71,9 @@ class PipelineStory:
                 title=each.title[:200],
                 depends_on=each.depends_on,
                 context="fresh" if self.asked.fresh else "shared",
+                position=position,
             )
-            for each in issues
+            for position, each in enumerate(issues)
         }
 
     def of_order(self, order_id: str) -> IssueState | None:

@@ -230,6 +230,8 @@ class IssueState(Wire):
     """Whether its sessions knew of the issues before."""
     executor: str = ""
     """The lane that carried it out."""
+    position: int = 0
+    """Its place in the order of the pipeline, from 0."""
 
 
 class PlanningResult(Wire):
@@ -239,8 +241,9 @@ class PlanningResult(Wire):
     solution_id: str | None = None
     status: Literal["completed", "failed", "skipped"]
     solution: dict[str, object] | None = None
-    """Whole on disk; in a query its outline."""
-    planned_at: str
+    """Whole on disk; in a query, and where the disk does not have it, its outline."""
+    planned_at: str | None = None
+    """ISO 8601, UTC; `None` where there is no plan."""
 
 
 class ExecutionResult(Wire):
@@ -251,7 +254,9 @@ class ExecutionResult(Wire):
     status: Literal["completed", "failed", "cancelled", "skipped"]
     commit_hash: str | None = None
     files_modified: tuple[str, ...] = ()
-    executed_at: str
+    """Whole on the disk of the host that carried it out; elsewhere the first twenty."""
+    executed_at: str | None = None
+    """ISO 8601, UTC; `None` where nothing was carried out."""
 
 
 class PlanningResults(Wire):
@@ -298,6 +303,19 @@ class PipelineView(Wire):
     fresh: bool = False
     issues: tuple[IssueState, ...] = ()
     error: TaskError | None = None
+
+
+class PipelineReport(Wire):
+    """`report.json`: what became of a pipeline, and what it took."""
+
+    pipeline: PipelineView
+    """All of it."""
+    counts: dict[str, int]
+    """By status: how many issues."""
+    usage: Usage
+    planning_seconds: float
+    """Of all issues together; so are `execution_seconds`."""
+    execution_seconds: float
 
 
 class Carried(Wire):

@@ -1,4 +1,4 @@
-"""A pipeline's folder on its host's disk: solutions and what was carried out, whole and durable."""
+"""A pipeline's folder on its host's disk: solutions, what was carried out and how issues stand; all durable."""
 
 import re
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Final, TypeVar
 
 from pydantic import ValidationError
 
-from septet.contracts.pipeline import ISSUE_ID, PIPELINE_ID
+from septet.contracts.pipeline import ISSUE_ID, PIPELINE_ID, IssueState
 from septet.contracts.solution import ExecutionRecord, SolutionAnswer
 from septet.contracts.wire import Wire
 from septet.errors import InvalidInputError
@@ -35,6 +35,13 @@ class Shelf:
         """Return the accepted solution of an issue; `None` where none lies here."""
         return _read(self._solution_file(issue_id), SolutionAnswer)
 
+    def solution_text(self, issue_id: str) -> bytes | None:
+        """Return the accepted solution of an issue as it lies there, as JSON; `None` where none does."""
+        try:
+            return self._solution_file(issue_id).read_bytes()
+        except FileNotFoundError:
+            return None
+
     def keep_solution(self, issue_id: str, solution: SolutionAnswer) -> None:
         """Put an accepted solution there, in the place of an earlier one."""
         _write(self._solution_file(issue_id), solution)
@@ -46,6 +53,15 @@ class Shelf:
     def keep_execution(self, issue_id: str, record: ExecutionRecord) -> None:
         """Put down what was carried out, in the place of an earlier try."""
         _write(self._execution_file(issue_id), record)
+
+    def keep_state(self, state: IssueState) -> None:
+        """Put down what is known of an issue now."""
+        _write(self.folder / "issues" / f"{state.position:05}-{_checked(_ISSUE, state.issue_id)}.json", state)
+
+    def states(self) -> tuple[IssueState, ...]:
+        """Return what is known of all issues, in the order of the pipeline."""
+        found = (_read(path, IssueState) for path in sorted((self.folder / "issues").glob("[0-9]*.json")))
+        return tuple(state for state in found if state is not None)
 
     def _solution_file(self, issue_id: str) -> Path:
         return self.folder / "solutions" / f"{_checked(_ISSUE, issue_id)}.json"

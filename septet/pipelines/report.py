@@ -1,0 +1,125 @@
+"""The final report of a pipeline, for people and for programs."""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Final
+
+from septet.contracts.facts import Usage
+from septet.contracts.pipeline import IssueState, PipelineReport, PipelineView
+
+_CELL_LIMIT: Final = 120
+_FILES_SHOWN: Final = 20
+_CONTEXTS: Final = {
+    "shared": "shared: the sessions knew of the issues before",
+    "fresh": "fresh: sessions of its own",
+}
+
+
+def report_of(view: PipelineView) -> PipelineReport:
+    """Return the report of a pipeline with all of its issues."""
+    usage = Usage()
+    for issue in view.issues:
+        usage = usage.plus(issue.usage)
+    return PipelineReport(
+        pipeline=view,
+        counts=dict(Counter(issue.status.value for issue in view.issues)),
+        usage=usage,
+        planning_seconds=round(sum(issue.planning_seconds or 0.0 for issue in view.issues), 3),
+        execution_seconds=round(sum(issue.execution_seconds or 0.0 for issue in view.issues), 3),
+    )
+
+
+def as_markdown(report: PipelineReport) -> str:
+    """Return the report as Markdown; what strangers wrote is on one line each, and starts no markup."""
+    view = report.pipeline
+    told = ", ".join(f"{count} {status}" for status, count in report.counts.items()) or "none"
+    lines = [
+        f"# Pipeline {view.id}",
+        "",
+        f"- Repository: {_cell(view.repository)}",
+        f"- Status: {view.status.value}",
+        f"- From {view.created_at} to {view.closed_at or 'now'}",
+        f"- Issues: {len(view.issues)} ({told})",
+        f"- Planning: {_seconds(report.planning_seconds)}; execution: {_seconds(report.execution_seconds)}",
+        f"- Used: {_usage(report.usage)}",
+        f"- Context: {'each issue had new sessions' if view.fresh else 'sessions went on from issue to issue'}",
+    ]
+    if view.error is not None:
+        lines.append(f"- Failed: {_cell(f'{view.error.message} {view.error.remedy}')}")
+    lines += ["", "| issue | status | solution | commit | pull request | seconds | cost |"]
+    lines += ["| --- | --- | --- | --- | --- | --- | --- |"]
+    lines += [_row(issue) for issue in view.issues]
+    for issue in view.issues:
+        lines += ["", f"## {issue.issue_id}: {_cell(issue.title) or '(no title)'}", "", *_details(issue)]
+    return "\n".join(lines) + "\n"
+
+
+def _row(issue: IssueState) -> str:
+    seconds = (issue.planning_seconds or 0.0) + (issue.execution_seconds or 0.0)
+    cells = (
+        issue.issue_id,
+        issue.status.value,
+        issue.solution.id if issue.solution else "",
+        (issue.commit_hash or "")[:12],
+        _cell(issue.pr_url or ""),
+        f"{seconds:.1f}",
+        _cost(issue.usage),
+    )
+    return f"| {' | '.join(cells)} |"
+
+
+def _details(issue: IssueState) -> Iterator[str]:
+    yield f"- Status: {issue.status.value} (work order {issue.order_id})"
+    if issue.solution is not None:
+        tasks = ", ".join(f"{task_id} {_cell(title)}" for task_id, title in issue.solution.tasks)
+        yield f"- Solution: {issue.solution.id}: {_cell(issue.solution.summary)}"
+        yield f"- Tasks: {tasks or 'on disk'}"
+    if issue.depends_on:
+        yield f"- Depends on: {', '.join(issue.depends_on)}"
+    for name, value in (
+        ("Plan", issue.plan_path),
+        ("Branch", issue.branch_name),
+        ("Commit", issue.commit_hash),
+        ("Pull request", issue.pr_url),
+    ):
+        if value:
+            yield f"- {name}: {_cell(value)}"
+    if issue.files_modified:
+        yield f"- Files: {_files(issue)}"
+    yield f"- Planning: {_seconds(issue.planning_seconds)}; execution: {_seconds(issue.execution_seconds)}"
+    yield f"- Used: {_usage(issue.usage)}"
+    yield f"- Context: {_CONTEXTS[issue.context]}"
+    if issue.overlaps:
+        yield f"- Changed the same files at the same time as: {', '.join(issue.overlaps)}"
+    if issue.error is not None:
+        yield f"- Why: {_cell(f'{issue.error.message} {issue.error.remedy}')}"
+    if issue.rescue is not None:
+        snapshot = issue.rescue.snapshot
+        yield f"- Rescue: {snapshot} (`septet rescue restore {snapshot} --to DIR`): {_cell(issue.rescue.reason)}"
+
+
+def _files(issue: IssueState) -> str:
+    shown = [f"{_cell(change.path)} ({change.operation})" for change in issue.files_modified[:_FILES_SHOWN]]
+    count = max(issue.files_modified_count, len(issue.files_modified))
+    return ", ".join(shown) + (f" and {count - len(shown)} more" if count > len(shown) else "")
+
+
+def _usage(usage: Usage) -> str:
+    read = usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens
+    guessed = ", estimated" if usage.estimated else ""
+    return f"{read} tokens read, {usage.output_tokens} written{guessed}; {_cost(usage) or 'cost unknown'}"
+
+
+def _cost(usage: Usage) -> str:
+    return "" if usage.cost_usd is None else f"${usage.cost_usd:.4f}"
+
+
+def _seconds(seconds: float | None) -> str:
+    return "none" if seconds is None else f"{seconds:.1f} s"
+
+
+def _cell(text: str) -> str:
+    """Return a stranger's text on one line, so that Markdown sees nothing in it but text."""
+    line = " ".join("".join(each if each.isprintable() else " " for each in text).split())
+    short = line if len(line) <= _CELL_LIMIT else f"{line[: _CELL_LIMIT - 1]}…"
+    return "".join(f"\\{each}" if each in "\\`*[]<>|#!&" else each for each in short)

@@ -1,0 +1,36 @@
+"""A pipeline's results are written where its host keeps them."""
+
+import json
+
+import pytest
+from fakes.step_lab import StepLab
+from temporalio.exceptions import ApplicationError
+from temporalio.testing import ActivityEnvironment
+
+from activities.pipelines import Pipelines
+from septet.contracts.pipeline import IssueState, IssueStatus, PipelineStatus, PipelineView
+
+
+def _view(pipeline: str = "p1") -> PipelineView:
+    known = IssueState(issue_id="7", order_id="p1-7", status=IssueStatus.FAILED)
+    return PipelineView(
+        id=pipeline, repository="r", status=PipelineStatus.RUNNING, created_at="x", issues=(known,)
+    )
+
+
+async def test_results_and_report_lie_in_the_pipelines_folder(lab: StepLab) -> None:
+    """Both documents after a note, and the report at the end; both activities may run twice."""
+    pipelines = Pipelines(lab.parts.host)
+    folder = lab.parts.host.state.pipelines / "p1"
+    for _ in range(2):
+        await ActivityEnvironment().run(pipelines.note_results, _view())
+    assert json.loads((folder / "planning-results.json").read_bytes())["results"][0]["status"] == "failed"
+    assert json.loads((folder / "execution-results.json").read_bytes())["results"] == []
+    await ActivityEnvironment().run(pipelines.write_report, _view())
+    assert (folder / "report.md").read_text().startswith("# Pipeline p1\n")
+
+
+async def test_a_name_that_is_no_pipeline_makes_no_folder(lab: StepLab) -> None:
+    """A path is no id: nothing is written outside of the pipelines' folder."""
+    with pytest.raises(ApplicationError, match="no id of a pipeline"):
+        await ActivityEnvironment().run(Pipelines(lab.parts.host).note_results, _view("../p1"))

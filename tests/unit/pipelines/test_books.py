@@ -1,0 +1,228 @@
+"""What is written down of a pipeline: results in the seed's shapes, and the report."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fakes.solutions import solution, task
+
+from septet.contracts.facts import FileChange, Rescue, Usage
+from septet.contracts.pipeline import (
+    ExecutionResults,
+    IssueState,
+    IssueStatus,
+    PipelineReport,
+    PipelineStatus,
+    PipelineView,
+    PlanningResults,
+)
+from septet.contracts.solution import ExecutionRecord
+from septet.contracts.task import TaskError
+from septet.pipelines.books import note, report
+from septet.pipelines.outline import outline_of
+from septet.pipelines.results import execution_results, planning_results
+from septet.pipelines.shelf import Shelf
+
+AT = "2026-01-01T00:00:00.000Z"
+LATER = "2026-01-01T00:05:00.000Z"
+SOLUTION = solution(task())
+
+
+@pytest.fixture
+def shelf(tmp_path: Path) -> Shelf:
+    """Return a pipeline's folder that is not there yet."""
+    return Shelf(tmp_path / "pipelines" / "p1")
+
+
+def state(issue_id: str, status: IssueStatus, position: int = 0, **facts: Any) -> IssueState:
+    """Return what is known of an issue."""
+    return IssueState(issue_id=issue_id, order_id=f"p1-{issue_id}", status=status, position=position, **facts)
+
+
+def planned(issue_id: str, status: IssueStatus, position: int = 0, **facts: Any) -> IssueState:
+    """Return what is known of an issue that has its solution."""
+    return state(issue_id, status, position, solution=outline_of(SOLUTION), planned_at=LATER, **facts)
+
+
+def view(*issues: IssueState, **facts: Any) -> PipelineView:
+    """Return a pipeline with some of its issues."""
+    known = {"status": PipelineStatus.RUNNING, "created_at": AT} | facts
+    return PipelineView(id="p1", repository="/r.git", issues=issues, **known)
+
+
+def read(shelf: Shelf, name: str) -> dict[str, Any]:
+    """Return a document as it lies on disk."""
+    content: dict[str, Any] = json.loads((shelf.folder / name).read_bytes())
+    return content
+
+
+def test_results_have_the_agreed_shapes(shelf: Shelf) -> None:
+    """Phase, time, and an entry for each issue: the solution whole, the commit, all files."""
+    shelf.keep_solution("7", SOLUTION)
+    record = ExecutionRecord(summary="Done.", files_modified=tuple(f"src/{number}" for number in range(30)))
+    shelf.keep_execution("7", record)
+    note(shelf, view(planned("7", IssueStatus.COMPLETED, commit_hash="abc123", executed_at=LATER)))
+    assert read(shelf, "planning-results.json") == {
+        "phase": "planning",
+        "created_at": AT,
+        "results": [
+            {
+                "issue_id": "7",
+                "solution_id": "SOL-7",
+                "status": "completed",
+                "solution": SOLUTION.model_dump(mode="json"),
+                "planned_at": LATER,
+            }
+        ],
+    }
+    assert read(shelf, "execution-results.json") == {
+        "phase": "execution",
+        "created_at": AT,
+        "results": [
+            {
+                "issue_id": "7",
+                "solution_id": "SOL-7",
+                "status": "completed",
+                "commit_hash": "abc123",
+                "files_modified": [f"src/{number}" for number in range(30)],
+                "executed_at": LATER,
+            }
+        ],
+    }
+
+
+def test_entries_are_replaced_and_stand_in_the_pipelines_order(shelf: Shelf) -> None:
+    """A later word about an issue replaces the earlier one, whatever the order in which they come; twice is once."""
+    note(shelf, view(planned("b", IssueStatus.PLANNED, 1)))
+    note(shelf, view(state("a", IssueStatus.PLANNING, 0)))
+    assert [entry["issue_id"] for entry in read(shelf, "planning-results.json")["results"]] == ["b"]
+    for _ in range(2):
+        note(shelf, view(planned("a", IssueStatus.FAILED, 0), planned("b", IssueStatus.COMPLETED, 1)))
+    for name in ("planning-results.json", "execution-results.json"):
+        assert [entry["issue_id"] for entry in read(shelf, name)["results"]] == ["a", "b"]
+    assert [entry["status"] for entry in read(shelf, "execution-results.json")["results"]] == [
+        "failed",
+        "completed",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("known", "planning", "execution"),
+    [
+        (state("7", IssueStatus.WAITING), [], []),
+        (state("7", IssueStatus.PLANNING), [], []),
+        (planned("7", IssueStatus.PLANNED), ["completed"], []),
+        (planned("7", IssueStatus.EXECUTING), ["completed"], []),
+        (planned("7", IssueStatus.COMPLETED), ["completed"], ["completed"]),
+        (planned("7", IssueStatus.FAILED), ["completed"], ["failed"]),
+        (planned("7", IssueStatus.CANCELLED), ["completed"], ["cancelled"]),
+        (planned("7", IssueStatus.SKIPPED), ["completed"], ["skipped"]),
+        (state("7", IssueStatus.FAILED), ["failed"], []),
+        (state("7", IssueStatus.SKIPPED), ["skipped"], []),
+        (state("7", IssueStatus.CANCELLED), ["skipped"], []),
+    ],
+)
+def test_each_status_has_its_entries(known: IssueState, planning: list[str], execution: list[str]) -> None:
+    """Only what was planned can have been carried out; what is under way has no entry yet."""
+    assert [entry.status for entry in planning_results(view(known)).results] == planning
+    assert [entry.status for entry in execution_results(view(known)).results] == execution
+
+
+def test_a_host_without_the_solution_tells_its_outline(shelf: Shelf) -> None:
+    """Also where another solution lies there, or something that is none."""
+    note(shelf, view(planned("7", IssueStatus.PLANNED)))
+    outline = outline_of(SOLUTION).model_dump(mode="json")
+    assert read(shelf, "planning-results.json")["results"][0]["solution"] == outline
+    shelf.keep_solution("7", solution(task(), id="SOL-7-2"))
+    note(shelf, view(planned("7", IssueStatus.PLANNED)))
+    assert read(shelf, "planning-results.json")["results"][0]["solution"] == outline
+
+
+def test_the_report_tells_of_every_issue_that_was_ever_noted(shelf: Shelf) -> None:
+    """Plan, commit, pull request, files, cost, durations, failure and rescue, context and overlaps; sums on top."""
+    done = planned(
+        "7",
+        IssueStatus.COMPLETED,
+        0,
+        title="Totals | are <b>wrong</b>\n# no heading",
+        plan_path="specs/p.md",
+        branch_name="bug-7",
+        commit_hash="abcdef0123456789",
+        pr_url="https://github.com/o/r/pull/1",
+        files_modified=(FileChange(path="src/app.py", operation="modify"),),
+        files_modified_count=3,
+        usage=Usage(input_tokens=10, output_tokens=5, cost_usd=0.25),
+        planning_seconds=1.0,
+        execution_seconds=2.0,
+        overlaps=("9",),
+    )
+    rescue = Rescue(snapshot="p1-executor-1/0003-rescue", reason="tests fail")
+    error = TaskError(type="Refused", message="The tests fail.", remedy="Mend them.")
+    note(shelf, view(done))
+    failed = planned("8", IssueStatus.FAILED, 1, title="More", error=error, rescue=rescue, context="fresh")
+    report(shelf, view(failed, status=PipelineStatus.COMPLETED, closed_at=LATER))
+    text = (shelf.folder / "report.md").read_text()
+    for words in (
+        "- Issues: 2 (1 completed, 1 failed)",
+        "- Planning: 1.0 s; execution: 2.0 s",
+        "| 7 | completed | SOL-7 | abcdef012345 | https://github.com/o/r/pull/1 | 3.0 | $0.2500 |",
+        "## 7: Totals \\| are \\<b\\>wrong\\</b\\> \\# no heading\n",
+        "- Files: src/app.py (modify) and 2 more",
+        "- Changed the same files at the same time as: 9",
+        "- Why: The tests fail. Mend them.",
+        "- Rescue: p1-executor-1/0003-rescue (`septet rescue restore p1-executor-1/0003-rescue --to DIR`)",
+        "- Context: fresh: sessions of its own",
+    ):
+        assert words in text
+    made = PipelineReport.model_validate_json((shelf.folder / "report.json").read_bytes())
+    assert made.counts == {"completed": 1, "failed": 1}
+    assert made.usage.cost_usd == 0.25
+    assert [issue.issue_id for issue in made.pipeline.issues] == ["7", "8"]
+
+
+_NOTES = """
+import sys
+from pathlib import Path
+from septet.contracts.pipeline import IssueState, IssueStatus, PipelineStatus, PipelineView
+from septet.pipelines.books import note
+from septet.pipelines.shelf import Shelf
+for number in range(100_000):
+    known = IssueState(issue_id=str(number % 50), order_id="p1-x", status=IssueStatus.COMPLETED,
+        position=number % 50, planned_at="x", title="y" * 5000)
+    note(Shelf(Path(sys.argv[1])), PipelineView(id="p1", repository="r", status=PipelineStatus.RUNNING,
+        created_at="x", issues=(known,)))
+"""
+
+
+def test_a_kill_at_any_moment_leaves_whole_documents(shelf: Shelf) -> None:
+    """After SIGKILL both documents can be read, no entry of before is missing, and the next writer goes on."""
+    before = 0
+    for round_number in range(4):
+        writer = subprocess.Popen([sys.executable, "-c", _NOTES, str(shelf.folder)])
+        try:
+            _wait_for_more(shelf, before + 1)
+            time.sleep(0.01 * round_number)
+        finally:
+            writer.send_signal(signal.SIGKILL)
+            writer.wait(30)
+        planning = PlanningResults.model_validate_json((shelf.folder / "planning-results.json").read_bytes())
+        execution = ExecutionResults.model_validate_json((shelf.folder / "execution-results.json").read_bytes())
+        assert len(planning.results) >= len(execution.results) > before
+        before = min(len(execution.results), 40)
+    whole = note(shelf, view(planned("99", IssueStatus.COMPLETED, 99)))
+    assert len(read(shelf, "execution-results.json")["results"]) == len(whole.issues)
+
+
+def _wait_for_more(shelf: Shelf, count: int) -> None:
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        path = shelf.folder / "execution-results.json"
+        if path.exists() and len(json.loads(path.read_bytes())["results"]) >= count:
+            return
+        time.sleep(0.01)
+    raise AssertionError(f"{shelf.folder} got no {count} results within a minute")
