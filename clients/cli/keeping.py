@@ -50,6 +50,7 @@ def issue_add(
     repo: given.Repo,
     title: Annotated[str, typer.Option(help="The issue's title.")],
     body: Annotated[str, typer.Option(help="The issue's body.")] = "",
+    label: Annotated[list[str] | None, typer.Option(help="A label; may be given several times.")] = None,
     as_json: given.Json = False,
 ) -> None:
     """Add an issue to the local forge of a repository on disk.
@@ -58,7 +59,7 @@ def issue_add(
     """
     from clients.cli import issues
 
-    issues.add(repo, title, body, as_json=as_json)
+    issues.add(repo, title, body, label or [], as_json=as_json)
 
 
 @pull.command("merge")
