@@ -68,12 +68,14 @@ def step_errand(host: Host, call: StepCall) -> Errand:
     wishes = load_repository_settings(papers.read)
     command = load(call.step, call.progress.issue_class, papers.read)
     filled = values(call.step, call.workspace, call.progress, papers.issue)
+    stays = bool(call.pipeline) and host.keeps_process(call.workspace.agent)
     turn = Turn(
         prompt=prompt(command, filled, pipeline_note(host.state, call), step_note(call.reasons, call.attempt)),
         worktree=place.worktree,
         resume_id=call.session_id,
+        warm=stays,
         schema=request_schema_of(call.step, in_pipeline=bool(call.pipeline)),
-        tools=wishes.tools_for(call.step, call.settings),
+        tools=wishes.tools_for(call.step, call.settings, one_process=stays),
         model=wishes.model_for(call.step, call.model or host.settings.model, call.settings),
     )
     request = _request(host, call, wishes, turn, call.step.value)

@@ -11,6 +11,7 @@ from activities._rescues import note_rescue
 from septet.agents.adapter import Host as AgentHost
 from septet.agents.launch import Means
 from septet.agents.preview import preview
+from septet.agents.registry import adapter_for
 from septet.agents.runner_door import RUNNER_LOCK
 from septet.agents.runs import Runs
 from septet.agents.sandbox import Sandbox
@@ -97,6 +98,10 @@ class Host:
         settings = self.settings
         environ = {"SEPTET_SCRIPTED_HOME": str(self.state.agent_homes), **settings.environ}
         return AgentHost(environ, settings.agent_programs, sandboxed=settings.sandboxed)
+
+    def keeps_process(self, agent: str) -> bool:
+        """Say whether an agent's process can serve one turn after the other here."""
+        return self.settings.warm_agents and adapter_for(agent).capabilities.input_stream
 
     def place(self, order_id: str) -> Place:
         """Return the place of a work order that was opened here.

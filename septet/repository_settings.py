@@ -134,9 +134,14 @@ class RepositorySettings:
         """Return the limits for `step`: those that the work order names for it, else the lowest of all."""
         return by_order.over(self._lowest(step, allowed))
 
-    def tools_for(self, step: Step, by_order: StepSettings = _NOTHING) -> Tools:
-        """Return what the agent of `step` may use: what the work order names for it, else the fewest."""
-        wished = (by_order.tools,) if by_order.tools else (STEP_TABLE[step].tools, self._own(step).tools)
+    def tools_for(self, step: Step, by_order: StepSettings = _NOTHING, *, one_process: bool = False) -> Tools:
+        """Return what the agent of `step` may use: what the work order names for it, else the fewest.
+
+        One process for all steps of a workspace has the tools of those that work there; its steps' evidence holds
+        what it does against what it was asked for.
+        """
+        usual = _WORKING.tools if one_process else STEP_TABLE[step].tools
+        wished = (by_order.tools,) if by_order.tools else (usual, self._own(step).tools)
         return min((tools for tools in wished if tools is not None), key=_FEWER_FIRST.index)
 
     def _lowest(self, step: Step, allowed: Timeouts) -> Timeouts:

@@ -51,7 +51,7 @@ def recall(place: Place, before: Past | None = None) -> Past:
     What was recalled `before` is returned as it is where the ledger is still the same. Call it with the lock held.
     """
     stamp = _stamp(place)
-    if before is not None and stamp and before.stamp == stamp:
+    if before is not None and before.last and stamp and before.stamp == stamp:
         return before if points_to(place, before.last) == before.commit else begin(place)
     ledger = load(place.books / LEDGER)
     if ledger is None or points_to(place, ledger.last) != ledger.commit:
