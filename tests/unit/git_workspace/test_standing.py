@@ -80,7 +80,13 @@ def _remove(name: str) -> Edit:
 
 def _move(old: str, new: str) -> Edit:
     def move(tree: Path) -> None:
-        if (tree / old).exists() and not (tree / new).exists() and (tree / new).parent.is_dir():
+        into_itself = (tree / new).is_relative_to(tree / old)
+        if (
+            not into_itself
+            and (tree / old).exists()
+            and not (tree / new).exists()
+            and (tree / new).parent.is_dir()
+        ):
             (tree / old).rename(tree / new)
 
     return move
