@@ -70,9 +70,10 @@ def test_logs_follow_prints_one_object_a_line(served: Septet, done: Task) -> Non
 
 
 def test_an_issue_of_the_local_forge_becomes_a_pull_request(served: Septet, origin: Origin) -> None:
-    """`issue add` gives the number that `run --issue` takes; branch and plan carry it."""
-    added = served("issue", "add", "--repo", origin.checkout, "--title", "A typo", "--json").json["issue"]
-    assert added["number"] == 1
+    """`issue add` gives the number that `run --issue` takes; branch and plan carry it. Labels are kept."""
+    labels = ("--label", "go", "--label", "now")
+    added = served("issue", "add", "--repo", origin.checkout, "--title", "A typo", *labels, "--json").json["issue"]
+    assert (added["number"], added["labels"]) == (1, ["go", "now"])
     number = served(
         "issue", "add", "--repo", origin.bare, "--title", "The greeting is wrong", "--body", "Fix it.", "--json"
     ).json["issue"]["number"]

@@ -1,0 +1,83 @@
+"""The scripted agent inside a pipeline: solutions that are true, and steered by the issue's own words."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fakes.scripted_agent import Ran, ScriptedAgent
+
+from septet.commands.loader import load
+from septet.commands.prompt import prompt
+from septet.commands.values import values
+from septet.contracts.names import IssueClass, Step
+from septet.contracts.solution import SolutionAnswer
+from septet.contracts.steps import Progress, Workspace
+from septet.pipelines.notes import executor_note, planner_note
+from septet.pipelines.solution import Asked, findings
+
+
+def workspace(agent: ScriptedAgent, issue_id: str) -> Workspace:
+    """Return a lane in which an issue of the pipeline `p1` is worked on."""
+    facts = {"host": "h", "task_queue": "q", "repository": "/r.git", "forge": "local", "project": "r"}
+    more = {"base_branch": "main", "base_sha": "0" * 40, "path": str(agent.folder), "agent": "scripted"}
+    return Workspace(work_order_id=f"p1-{issue_id}", issue_title="t", **facts, **more)
+
+
+def planned(agent: ScriptedAgent, issue_id: str, body: str, *argv: str) -> tuple[SolutionAnswer, Ran]:
+    """Have an issue planned."""
+    issue: dict[str, Any] = {"number": "", "title": f"Do {issue_id}", "body": body, "url": ""}
+    filled = values(Step.BUILD_PLAN, workspace(agent, issue_id), Progress(issue_class=IssueClass.BUG), issue)
+    command = load(Step.BUILD_PLAN, IssueClass.BUG, lambda _path: None)
+    ran = agent.run(prompt(command, filled, planner_note("p1", issue_id)), *argv)
+    return SolutionAnswer.model_validate(ran.answer, strict=False), ran
+
+
+def executed(agent: ScriptedAgent, issue_id: str, solution: SolutionAnswer, *argv: str, scenario: Any = "") -> Ran:
+    """Have a solution carried out."""
+    progress = Progress(issue_class=IssueClass.BUG, plan_path=solution.plan_path, branch_name="b")
+    filled = values(Step.IMPLEMENT_PLAN, workspace(agent, issue_id), progress, {})
+    command = load(Step.IMPLEMENT_PLAN, IssueClass.BUG, lambda _path: None)
+    note = executor_note("p1", issue_id, solution)
+    return agent.run(prompt(command, filled, note), *argv, scenario=scenario)
+
+
+@pytest.mark.parametrize("changelog", ["", "# Changes\n\n## Unreleased\n"])
+def test_what_is_predicted_is_what_changes(agent: ScriptedAgent, changelog: str) -> None:
+    """With a changelog every issue touches it, and without one two issues touch nothing that is the same."""
+    (agent.folder / "a.txt").write_text("old\n", encoding="utf-8")
+    if changelog:
+        (agent.folder / "CHANGELOG.md").write_text(changelog, encoding="utf-8")
+    bodies = {"7": "In `a.txt`, `old` should be `new`.", "8": "Write `one line` into `deep/b.txt`."}
+    solutions = {}
+    for issue_id, body in bodies.items():
+        solution, _ = planned(agent, issue_id, body)
+        assert findings(solution, Asked(issue_id, solution.plan_path, agent.folder)) == ()
+        answer = executed(agent, issue_id, solution).answer
+        assert set(answer["files_modified"]) == set(solution.predicted_files)
+        assert [task["id"] for task in answer["tasks"]] == [task.id for task in solution.tasks]
+        solutions[issue_id] = set(solution.predicted_files)
+    assert (agent.folder / "a.txt").read_text() == "new\n"
+    assert (agent.folder / "deep/b.txt").read_text() == "one line\n"
+    assert (solutions["7"] & solutions["8"]) == ({"CHANGELOG.md"} if changelog else set())
+
+
+def test_one_session_goes_on_over_issues(agent: ScriptedAgent) -> None:
+    """A session that has planned one issue plans the next one as well, and mixes nothing up."""
+    first, ran = planned(agent, "7", "Write `x` into `a.txt`.")
+    second, again = planned(agent, "8", "Write `y` into `b.txt`.", "--resume", ran.session)
+    assert ran.session == again.session
+    assert (first.id, second.id) == ("SOL-7", "SOL-8")
+    assert "a.txt" in first.predicted_files
+    assert "a.txt" not in second.predicted_files
+    assert "b.txt" in second.predicted_files
+
+
+def test_an_execution_fails_or_claims_too_much_where_the_scenario_says_so(agent: ScriptedAgent) -> None:
+    """`refuse` answers in the pipeline's form, and `put_over` changes what is claimed."""
+    solution, _ = planned(agent, "7", "Write `x` into `a.txt`.")
+    refused = executed(agent, "7", solution, scenario="refuse").answer
+    assert refused["status"] == "failed"
+    assert {task["status"] for task in refused["tasks"]} == {"failed"}
+    claimed = executed(agent, "7", solution, scenario={"steps": {"*": {"put_over": {"files_modified": ["z"]}}}})
+    assert claimed.answer["files_modified"] == ["z"]
+    assert not Path(agent.folder, "z").exists()
