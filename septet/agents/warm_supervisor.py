@@ -58,7 +58,7 @@ class WarmSupervisor(Supervisor):
             self.finish(started_at)
             self.leave_turn()
             self.await_turn()
-            if self.next is None:
+            if self.next is None or self.status is not None:  # an order to a dead agent is given back by the locks
                 self.sweep()
                 self.close_door()
                 return

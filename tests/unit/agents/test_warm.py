@@ -194,6 +194,20 @@ async def test_a_process_that_died_between_turns_is_started_anew(lab: Lab, whom:
     assert carriers(mark_of(first.run)) == []
 
 
+async def test_a_turn_that_meets_a_dead_agent_has_not_begun(lab: Lab) -> None:
+    """Whoever hands a turn over as the agent dies gets it back, and starts a process: no agent has crashed in it."""
+    first = await begun(lab, ANSWERS)
+    supervisor = supervisor_of(first.run)
+    os.kill(supervisor, signal.SIGSTOP)
+    os.kill(agent_of(first.run), signal.SIGKILL)
+    attempt = asyncio.ensure_future(lab.carry_out(lab.warm_turn(2, session_of(first))))
+    await wait_until(lambda: lab.progress[-1].run.name != first.run.name)
+    os.kill(supervisor, signal.SIGCONT)
+    second = await attempt
+    assert (second.outcome.text, second.recovered_by, second.agent_starts) == ("Turn 1.;Turn 2.;", None, 1)
+    assert starts(lab) == ["start new", "start resume"]
+
+
 async def test_the_next_attempt_adopts_a_warm_turn(lab: Lab) -> None:
     """An attempt that goes leaves the turn; the next one follows it to its end, in the same process."""
     first, attempt, run = await in_second_turn(lab)
