@@ -4,7 +4,7 @@ import asyncio
 import secrets
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from temporalio.client import (
     Client,
@@ -38,6 +38,7 @@ from workflows.search_attributes import found_at_start
 _QUERY_TIMEOUT: Final = timedelta(seconds=5)
 _CANCEL_WITHIN_SECONDS: Final = 20.0
 
+Answer = TypeVar("Answer")
 Handle = WorkflowHandle[Any, Task]
 """Type and queries are asked for by name: what a worker runs takes a second to import."""
 
@@ -109,13 +110,7 @@ class WorkOrders:
 
     async def running_step(self, order_id: str) -> str:
         """Return the step that is under way, or an empty string."""
-        try:
-            step: str = await self._handle(order_id).query(
-                "running_step", result_type=str, rpc_timeout=_QUERY_TIMEOUT
-            )
-        except (RPCError, WorkflowQueryFailedError):
-            return ""
-        return step
+        return await self._answer(order_id, "running_step", str, "")
 
     async def history(self, order_id: str) -> tuple[Move, ...]:
         """Return the stages that a work order went through; none where no worker can be asked."""
@@ -265,13 +260,17 @@ class WorkOrders:
             return await self.task(order_id)
 
     async def _moves_of(self, workflow_id: str) -> tuple[Move, ...]:
+        return await self._answer(workflow_id, "history", tuple[Move, ...], ())
+
+    async def _answer(self, workflow_id: str, query: str, kind: type[Answer], otherwise: Answer) -> Answer:
+        """Return what a workflow answers, or `otherwise` where no worker can be asked."""
         try:
-            moves: tuple[Move, ...] = await self._handle(workflow_id).query(
-                "history", result_type=tuple[Move, ...], rpc_timeout=_QUERY_TIMEOUT
+            answer: Answer = await self._handle(workflow_id).query(
+                query, result_type=kind, rpc_timeout=_QUERY_TIMEOUT
             )
         except (RPCError, WorkflowQueryFailedError):
-            return ()
-        return moves
+            return otherwise
+        return answer
 
     async def _told_at_its_end(self, order_id: str, description: WorkflowExecutionDescription) -> Task:
         try:
