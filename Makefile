@@ -4,9 +4,8 @@
 
 BIN := .venv/bin
 ARGS ?=
-# One process more than there are cores: tests of whole programs wait half of their time. One of them has the tests
-# of the shared `septet up`.
-TESTERS := --numprocesses=$(shell expr 1 + $$(getconf _NPROCESSORS_ONLN)) --maxprocesses=4 --dist=loadgroup
+# One process more than there are cores: tests of whole programs wait half of their time.
+TESTERS := --numprocesses=$(shell expr 1 + $$(getconf _NPROCESSORS_ONLN)) --maxprocesses=4
 CHAOS := $(if $(RUNS),--runs $(RUNS)) $(if $(SEED),--seed $(SEED)) $(if $(MINUTES),--minutes $(MINUTES))
 
 # Where this is set, each start of Python compiles every module anew: workers of pytest, agents, commands.

@@ -12,14 +12,6 @@ from fakes.shared_server import Host
 FILES = {"README.md": "# app\n", "app.py": "print('hello')\n", "CHANGELOG.md": "# Changelog\n\n## Unreleased\n\n"}
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let one process have the tests of the shared `septet up`, where groups are kept: it starts once then."""
-    for item in items:
-        if isinstance(item, pytest.Function) and "served" in item.fixturenames:
-            item.add_marker(pytest.mark.xdist_group("served"))
-
-
 @pytest.fixture(scope="session")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Septet]:
     """A machine on which `septet up` runs for the whole session."""
