@@ -49,7 +49,8 @@ def detached(action):
 argv = sys.argv[1:]
 resumed = "--resume" in argv
 session = argv[argv.index("--resume") + 1] if resumed else argv[argv.index("--session-id") + 1]
-prompt = sys.stdin.read()
+# With an input stream a turn is a line, and stdin stays open for the next one.
+prompt = sys.stdin.readline() if "--input-format" in argv else sys.stdin.read()
 note("start " + ("resume" if resumed else "new"))
 """
 

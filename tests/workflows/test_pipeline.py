@@ -3,7 +3,7 @@
 import asyncio
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +13,7 @@ from temporalio import activity
 from temporalio.client import Client, WorkflowFailureError, WorkflowHandle, WorkflowUpdateFailedError
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.exceptions import ApplicationError, CancelledError
+from temporalio.service import RPCError
 from temporalio.worker import Replayer, Worker
 
 from septet.contracts.facts import FileChange
@@ -187,7 +188,8 @@ async def line_of(client: Client) -> AsyncIterator[Line]:
         yield line
         on_it = f'TaskQueue="{doubles.task_queue}"'
         async for row in client.list_workflows(f'{on_it} AND ExecutionStatus="Running"'):
-            await client.get_workflow_handle(row.id, run_id=row.run_id).terminate()
+            with suppress(RPCError):  # it has ended meanwhile
+                await client.get_workflow_handle(row.id, run_id=row.run_id).terminate()
         for held in line.held.values():
             held.set()
     replayer = Replayer(workflows=[Pipeline, WorkOrder], data_converter=pydantic_data_converter)
