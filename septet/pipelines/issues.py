@@ -124,7 +124,7 @@ def _refuse(issues: Sequence[PipelineIssue], places: dict[str, int]) -> None:
             message = f"issues: {issue.id} depends on {_listed(unknown)}, which is no issue of this pipeline."
             raise InvalidInputError(message, remedy="Name it among the issues, or take it out of depends_on.")
     if circle := circle_in({issue.id: issue.depends_on for issue in issues}):
-        message = f"issues: they wait for each other: {' after '.join(circle)}."
+        message = f"issues: they wait for each other: {' → '.join(circle)}."
         raise InvalidInputError(message, remedy="Take one of these out of depends_on, or out of the issue's text.")
 
 
