@@ -6,7 +6,7 @@ from temporalio import activity
 
 from activities._failures import OPENING_TRIES, failures_told
 from activities._gate import Gate, own_lease
-from activities._pulse import beating, until_cancelled
+from activities._pulse import beating, unhurried, until_cancelled
 from activities._room import Host
 from activities.workspaces import Workspaces
 from septet.agents.endings import SUPERSEDED
@@ -40,7 +40,7 @@ class Lanes:
             async with beating():
                 place, workspace = await until_cancelled(self._opened, asked)
                 gate = Gate(own_lease(self.host.means.runs, workspace))
-                await end_all(self.host.means.runs, workspace.place_id, SUPERSEDED)
+                await self._end_stranger(workspace)
                 return await gate.as_writer(lambda: self._entered(asked, place, workspace))
 
     @activity.defn(name="close_lanes")
@@ -53,6 +53,11 @@ class Lanes:
         with failures_told(self.host.state.root):
             for lane in asked.lanes:
                 await end_all(self.host.means.runs, lane, SUPERSEDED)
+
+    async def _end_stranger(self, workspace: Workspace) -> None:
+        """End an agent that works in the lane all the same; one that waits there for its next turn is wanted."""
+        if await unhurried(self.host.means.runs.living, workspace.place_id) is not None:
+            await end_all(self.host.means.runs, workspace.place_id, SUPERSEDED)
 
     def _opened(self, asked: EnterLane) -> tuple[Place, Workspace]:
         """Find the lane open, or open it; who works in it now is not disturbed."""
