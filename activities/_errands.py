@@ -38,6 +38,11 @@ class Errand:
     """The checkpoint to return to, before an agent begins anew; empty where the history names none."""
     gate: Gate
 
+    @property
+    def began_at(self) -> str:
+        """The commit that the work order began from: what differs from it is its work."""
+        return self.call.workspace.began_at or self.place.base_sha
+
 
 @dataclass(frozen=True, slots=True)
 class Claim(Generic[A]):
@@ -52,6 +57,11 @@ class Claim(Generic[A]):
     """To be checked right before each effect."""
     toured: Tour | None = None
     """The walk over the worktree that the evidence is from."""
+
+    @property
+    def began_at(self) -> str:
+        """The commit that the work order began from: what differs from it is its work."""
+        return self.call.workspace.began_at or self.place.base_sha
 
 
 def step_errand(host: Host, call: StepCall) -> Errand:

@@ -159,7 +159,7 @@ class Way:
     def _settled(self, errand: Errand, carried: Carried, prove: Prove) -> StepResult:
         call = errand.call
         toured = self._toured(errand)
-        evidence = gather(errand.place, toured=toured)
+        evidence = gather(errand.place, errand.began_at, toured=toured)
         facts = facts_of(call, carried, evidence.files_changed)
         try:
             answer = _read(call, carried)
@@ -190,7 +190,7 @@ class Way:
         except AnswerError as error:
             return self._not_finalized(errand, asked, carried, error.reasons)
         facts = self._facts_with(errand, asked, carried) | {"recovered_by": "finalizer"}
-        return self._proven(errand, facts, answer, prove, gather(errand.place))
+        return self._proven(errand, facts, answer, prove, gather(errand.place, errand.began_at))
 
     def _not_finalized(
         self, errand: Errand, asked: FinalizeCall, carried: Carried | None, reasons: tuple[str, ...]
@@ -324,6 +324,6 @@ def _last(errand: Errand) -> Carried | None:
 def _changes(errand: Errand) -> tuple[FileChange, ...]:
     """Return what git says changed; nothing, where the agent has broken its repository."""
     try:
-        return gather(errand.place).files_changed
+        return gather(errand.place, errand.began_at).files_changed
     except (SeptetError, OSError):
         return ()

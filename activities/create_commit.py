@@ -36,6 +36,6 @@ class CreateCommit:
         message, sign = claim.answer.commit_message, self.way.host.settings.sign_commits
         claim.gate.check()
         sha = commit_all(claim.place, message, sign=sign, toured=claim.toured)
-        if sha == claim.place.base_sha:
+        if sha == claim.began_at:
             raise EvidenceError("HEAD is where the work began: there is nothing to commit.")
         return Proof(message, commit_sha=sha, standing=Standing(sha, ()))

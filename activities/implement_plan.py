@@ -54,8 +54,8 @@ class ImplementPlan:
             raise EvidenceError("Nothing changed beyond the plan's file, though the answer says success.")
         if head.branch != progress.branch_name:
             raise EvidenceError(f"HEAD is on {head.branch or 'no branch'}: go back to {progress.branch_name}.")
-        if not keeps(claim.place, claim.place.base_sha):
-            raise EvidenceError(f"The branch no longer holds {claim.place.base_sha}, where the work began.")
+        if not keeps(claim.place, claim.began_at):
+            raise EvidenceError(f"The branch no longer holds {claim.began_at}, where the work began.")
         return self._executed(claim, answer) if isinstance(answer, ExecutionAnswer) else Proof(answer.summary)
 
     def _executed(self, claim: AnyClaimed, answer: ExecutionAnswer) -> Proof:

@@ -14,6 +14,7 @@ from septet.agents.rest import end_all
 from septet.contracts.pipeline import CloseLanes
 from septet.contracts.steps import EnterLane, Workspace
 from septet.git.destroy import Why
+from septet.git.evidence import current_head
 from septet.git.lane import switch
 from septet.git.place import Place
 from septet.git.snapshots.vault import find, vault_at
@@ -71,7 +72,9 @@ class Lanes:
         rescue = switch(place, start, Why("the lane is passed on", limit), plan)
         if rescue is not None:
             self.host.note(place, rescue)
+        began_at = current_head(place).sha if asked.lane.branch else ""
+        workspace = workspace.model_copy(update={"began_at": began_at, "checkpoint": start.name})
         if plan is None:
-            return workspace.model_copy(update={"checkpoint": start.name})
+            return workspace
         fresh = self.host.snapshot(place, "checkpoint", f"the lane is {asked.opening.work_order_id}'s now")
         return workspace.model_copy(update={"checkpoint": fresh.name if fresh is not None else start.name})

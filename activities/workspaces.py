@@ -17,11 +17,12 @@ from septet.commands.loader import load_all
 from septet.contracts.steps import OpenWorkspace, Workspace
 from septet.forges.forge import Forge
 from septet.git.address import Address
+from septet.git.destroy import Why, return_to
 from septet.git.evidence import gather, read_base_file
 from septet.git.place import Place
-from septet.git.record import record_of
+from septet.git.record import copy_record, record_of
 from septet.git.snapshots.take import seed
-from septet.git.snapshots.vault import list_snapshots, prepare, vault_at
+from septet.git.snapshots.vault import find, list_snapshots, prepare, vault_at
 from septet.git.standing import remember_standing
 from septet.git.workspace import open_workspace
 from septet.repository_settings import load_repository_settings
@@ -63,6 +64,8 @@ class Workspaces:
         host = self.host
         address, forge = host.forge(asked.repository)
         issue = _issue(asked, forge)
+        if asked.restores:
+            copy_record(host.state, asked.restores.rpartition("/")[0], place_id, run_id)
         place = open_workspace(
             host.state,
             address,
@@ -103,6 +106,8 @@ class Workspaces:
         agent: str,
     ) -> Workspace:
         checkpoint = self._first_snapshot(place)
+        if asked.restores:
+            checkpoint = self._restored(place, checkpoint, asked.restores)
         keep(self.host, place, claims=_opens_again(asked))
         return Workspace(
             work_order_id=asked.work_order_id,
@@ -120,6 +125,16 @@ class Workspaces:
             opened_by=record_of(place).first_run_id,
             **whereabouts(self.host),
         )
+
+    def _restored(self, place: Place, fresh: str, snapshot: str) -> str:
+        """Let a fresh workspace begin as a lane was, and return the snapshot of that."""
+        last = list_snapshots(vault_at(place), place.order_id)[-1].name
+        if last != fresh:
+            return last
+        limit = self.host.settings.ignored_limit_mib * MIB
+        return_to(place, find(vault_at(place), snapshot), Why("the work order leaves its pipeline", limit))
+        taken = self.host.snapshot(place, "checkpoint", f"as {snapshot} was")
+        return taken.name if taken is not None else fresh
 
     def _first_snapshot(self, place: Place) -> str:
         prepare(place)

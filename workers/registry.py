@@ -116,7 +116,7 @@ async def parts_of(settings: Settings) -> AsyncIterator[Parts]:
             host_activities,
             [hosts.probe_host, look],
             [SweepHost(host).run],
-            [lanes.enter_lane, lanes.close_lanes, *kept],
+            [workspaces, lanes.enter_lane, lanes.close_lanes, *kept],
         )
     finally:
         supervisors.close()

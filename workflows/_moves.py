@@ -39,6 +39,8 @@ class Moves:
         self._seed = workflow.random_seed()
         """It changes with a reset, and with nothing else."""
         self._feedback = ""
+        self.was_reset = False
+        """Whether a reset has taken it up again since somebody looked."""
 
     def watch(self) -> None:
         """Take the running task for the work that a person may end."""
@@ -123,6 +125,7 @@ class Moves:
         seed, self._seed = self._seed, workflow.random_seed()
         if seed == self._seed or not workflow.patched(_PATCH):
             return
+        self.was_reset = True
         with suppress(TimeoutError):
             await workflow.wait_condition(
                 lambda: self._resumed is not None, timeout=_TOLD_WITHIN, timeout_summary="a reset: what for?"

@@ -230,6 +230,7 @@ class PipelineStory:
                 pipeline=self.id,
                 agent=asked.executor or asked.agent,
                 opened_by=self.first_run_id,
+                one_branch=asked.one_branch,
             )
             for number in range(1, asked.executors + 1)
         ]

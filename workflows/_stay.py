@@ -77,21 +77,43 @@ class Stay:
             self.session_id = result.session_id or self.session_id
             self._queue = workspace.task_queue
 
+    @property
+    def branch(self) -> str:
+        """The branch that it goes on with; empty where it has one of its own."""
+        return self._here.lane.branch if self._here is not None else ""
+
     async def leave(
-        self, order: WorkOrderInput, outline: Outline | None = None, plan: Planned | None = None
+        self,
+        order: WorkOrderInput,
+        done_at: tuple[str, str] = ("", ""),
+        *,
+        outline: Outline | None = None,
+        plan: Planned | None = None,
     ) -> None:
-        """Tell the pipeline that its lane is free again, and what was planned in it."""
+        """Tell the pipeline that its lane is free again, and what was planned in it.
+
+        Args:
+            order: What is worked on.
+            done_at: Branch and last snapshot, where it was completed.
+            outline: What is remembered of the plan.
+            plan: Where it lies.
+        """
         if self._here is None:
             return
         role, lane = self._here.role, self._here.lane
-        left = lane.model_copy(
-            update={"session_id": self.session_id, "task_queue": self._queue or lane.task_queue}
-        )
+        values: dict[str, object] = {"session_id": self.session_id, "task_queue": self._queue or lane.task_queue}
+        branch, snapshot = done_at
+        if lane.one_branch and role is Role.EXECUTOR and branch:
+            values |= {"branch": branch, "starts_from": snapshot}
         self._here = self.session_id = None
-        order_id = workflow.info().workflow_id
-        await self._tell(
-            order, "left", Left(order_id=order_id, role=role, lane=left, solution=outline, result=plan)
+        told = Left(
+            order_id=workflow.info().workflow_id,
+            role=role,
+            lane=lane.model_copy(update=values),
+            solution=outline,
+            result=plan,
         )
+        await self._tell(order, "left", told)
 
     async def changed(self, order: WorkOrderInput, result: StepResult, plan_path: str | None) -> None:
         """Tell the pipeline which files were really changed, the plan's aside."""

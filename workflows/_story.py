@@ -53,6 +53,11 @@ class Story:
         seconds = sum(row.duration_seconds for row in self.task.steps)
         return Planned(plan_path=self.task.plan_path or "", planned_at=timestamp(now), seconds=round(seconds, 3))
 
+    def keeps_to(self, branch: str, now: datetime) -> None:
+        """Go on on the branch of the work order before."""
+        self.progress = _with(self.progress, branch_name=branch)
+        self._change(now, branch_name=branch)
+
     def resumed(self, said: Resumed, now: datetime) -> None:
         """Be taken up again by a reset, with the history of the run before."""
         self._change(now, status=Status.RUNNING, stage=Stage.EXECUTING, error=None)

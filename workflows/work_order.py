@@ -31,6 +31,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows._ids import ActivityIds
     from workflows._input import checked_input, takes_raw_input
     from workflows._policies import WORKSPACE_OPTIONS, priority_of
+    from workflows._stay import Stay
     from workflows._steps import StepActivity, end_work, take_step
     from workflows._watch import watch_pull_request
 
@@ -70,7 +71,7 @@ class WorkOrder(Asked):
             await self._find_the_plan()
             await self._have_the_plan_approved()
             await self._hand_over()
-            await self._take(GenerateBranch)
+            await self._name_the_branch()
             await self._take(ImplementPlan)
             await self._take(CreateCommit)
             await self._take(CreatePullRequest)
@@ -101,11 +102,15 @@ class WorkOrder(Asked):
         if self._order.pipeline is not None:
             await self._stay.given(Role.PLANNER)
             await self._enter_lane()
-            return
+        else:
+            await self._open_own(self._opening())
+
+    async def _open_own(self, opening: OpenWorkspace, queue: str | None = None) -> None:
         self._opened(
             await workflow.execute_activity_method(
                 Workspaces.open_workspace,
-                self._opening(),
+                opening,
+                task_queue=queue,
                 activity_id=self._ids.of("open_workspace"),
                 summary=f"workspace for {self._order.repository}",
                 priority=priority_of(self._story.task),
@@ -113,8 +118,26 @@ class WorkOrder(Asked):
             )
         )
 
+    async def _heed(self) -> None:
+        """Begin with what people have said; one of a pipeline that a reset takes up goes on outside of it.
+
+        The lane in which it was may be another work order's by now: it goes on in a workspace of its own, from the
+        checkpoint that it had.
+        """
+        await self._moves.heed()
+        if self._order.pipeline is None or not self._moves.was_reset:
+            return
+        self._order = self._order.model_copy(update={"pipeline": None})
+        self._stay = Stay()
+        if self._hosts.workspace is not None:
+            lane = self._hosts.workspace
+            opening = self._opening().model_copy(update={"restores": self._checkpoint, "agent": lane.agent})
+            await self._open_own(opening, lane.task_queue)
+
     async def _enter_lane(self, plan: tuple[str, str] | None = None) -> None:
-        self._opened(await self._stay.enter(self._opening(), self._ids.of("enter_lane"), plan))
+        await self._heed()
+        if self._order.pipeline is not None:
+            self._opened(await self._stay.enter(self._opening(), self._ids.of("enter_lane"), plan))
 
     def _opening(self) -> OpenWorkspace:
         order = self._order
@@ -153,6 +176,7 @@ class WorkOrder(Asked):
 
     async def _hand_over(self) -> None:
         """In a pipeline, pass the plan on to an executor; where a person wants another one, plan again first."""
+        await self._heed()
         if self._order.pipeline is None:
             return
         await self._pass_on()
@@ -163,14 +187,24 @@ class WorkOrder(Asked):
             await self._pass_on()
         await self._enter_lane((self._checkpoint, self._story.progress.plan_path or ""))
 
+    async def _name_the_branch(self) -> None:
+        """Have a branch named, but where a pipeline keeps to one."""
+        await self._heed()
+        if branch := self._stay.branch:
+            self._story.keeps_to(branch, workflow.now())
+            self._tell()
+        else:
+            await self._take(GenerateBranch)
+
     async def _pass_on(self) -> None:
         """Leave the planner's lane with the plan."""
         self._call_under_way = None
-        await self._stay.leave(self._order, self._outline, self._story.planned(workflow.now()))
+        plan = self._story.planned(workflow.now())
+        await self._stay.leave(self._order, outline=self._outline, plan=plan)
 
     async def _take(self, activity: type[StepActivity], said: tuple[str, ...] = ()) -> StepResult:
         """Take a step, with what was said before; one that is not accepted is tried once more, and told why."""
-        await self._moves.heed()
+        await self._heed()
         said = said or self._moves.feedback()
         reasons: tuple[str, ...] = ()
         for attempt in (1, 2):
@@ -250,11 +284,16 @@ class WorkOrder(Asked):
     async def _leave(self) -> None:
         """Give the seat back, and let those who asked for something have their answer."""
         with suppress(asyncio.CancelledError):  # it has closed in its own words already
-            await self._stay.leave(self._order)
+            await self._stay.leave(self._order, self._done_at())
             await self._seat.left()
         while not workflow.all_handlers_finished():
             with suppress(asyncio.CancelledError):
                 await workflow.wait_condition(workflow.all_handlers_finished)
+
+    def _done_at(self) -> tuple[str, str]:
+        """Return the branch and the last snapshot of a work order that is completed; nothing of another."""
+        task = self._story.task
+        return (task.branch_name or "", self._checkpoint) if task.status is Status.COMPLETED else ("", "")
 
     async def _end_cancelled(self, cause: BaseException) -> None:
         """Close as cancelled, once its agent has ended.

@@ -132,6 +132,10 @@ class Lane(Wire):
     """The pipeline's first Temporal run."""
     starts_from: str = ""
     """The snapshot that the next work order begins with; empty: the base commit."""
+    one_branch: bool = False
+    """Each work order goes on where the one before has ended, on the same branch."""
+    branch: str = ""
+    """That branch, once there is one."""
 
 
 class Turnkey(Wire):

@@ -24,6 +24,8 @@ class OpenWorkspace(Wire):
     agent: str | None = None
     first_run_id: str = ""
     """The work order's first workflow run: resets have others, and are the same work order all the same."""
+    restores: str = ""
+    """The snapshot of a lane on the same host to begin with: the work order goes on outside of its pipeline."""
 
 
 class Workspace(Wire):
@@ -66,6 +68,8 @@ class Workspace(Wire):
     """The lane of a pipeline that it is; empty where the work order has a workspace of its own."""
     visit: str = ""
     """Tells one stay in a lane from another; empty outside of a pipeline."""
+    began_at: str = ""
+    """The commit on a lane's branch that the work order goes on from; empty: the base commit."""
 
     @property
     def place_id(self) -> str:

@@ -54,6 +54,24 @@ def record_for(order_id: str, first_run_id: str, address: Address, base: Base) -
     )
 
 
+def copy_record(state: StateDir, source: str, order_id: str, first_run_id: str) -> None:
+    """Let a workspace be opened as another one on this host was: of the same repository, from the same commit.
+
+    One that has a record already keeps it.
+
+    Raises:
+        NotFoundError: The other one is not on this host.
+        WorkspaceError: Its record cannot be read.
+    """
+    if find_record(state, order_id) is not None:
+        return
+    record = find_record(state, source)
+    if record is None:
+        raise NotFoundError(f"This host has no workspace of {source}.", remedy="Ask the host that opened it.")
+    copy = record.model_copy(update={"order_id": order_id, "first_run_id": first_run_id})
+    write_record(copy.place(state, {}), copy)
+
+
 def place_for(  # noqa: PLR0913 -- each is a fact of the place, all by name
     state: StateDir, order_id: str, address: Address, *, base_branch: str, base_sha: str, env: Mapping[str, str]
 ) -> Place:

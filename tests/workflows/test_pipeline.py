@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from fakes.activities import Doubles, done, ended
 from temporalio import activity
+from temporalio.api.common.v1 import WorkflowExecution
+from temporalio.api.workflowservice.v1 import ResetWorkflowExecutionRequest
 from temporalio.client import Client, WorkflowFailureError, WorkflowHandle, WorkflowUpdateFailedError
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.exceptions import ApplicationError, CancelledError
@@ -17,7 +19,7 @@ from temporalio.service import RPCError
 from temporalio.worker import Replayer, Worker
 
 from septet.contracts.facts import FileChange
-from septet.contracts.names import Step, Verdict
+from septet.contracts.names import Status, Step, Verdict
 from septet.contracts.pipeline import (
     CloseLanes,
     IssueCall,
@@ -32,6 +34,7 @@ from septet.contracts.pipeline import (
     ReadIssues,
 )
 from septet.contracts.steps import EnterLane, StepCall, StepResult, Workspace
+from septet.contracts.task import Task
 from workflows.pipeline import Pipeline
 from workflows.pull_request import PullRequest
 from workflows.work_order import WorkOrder
@@ -466,3 +469,57 @@ async def test_wrong_input_is_refused_before_anything_starts(
         assert cause.type == "InvalidInput"
         assert said in str(cause)
         assert line.doubles.calls == []
+
+
+async def test_one_branch_takes_a_commit_for_each_solution(client: Client) -> None:
+    """Each goes on where the last one that succeeded has ended, on its branch; only the first one names it."""
+    async with line_of(client) as line:
+        line.fails["b", Step.IMPLEMENT_PLAN] = 2
+        view = await (await line.start("a", "b", "c", one_branch=True)).result()
+        assert statuses(view) == ["completed", "failed", "completed"]
+        assert [event for event in line.events if event.endswith(":generate_branch")] == ["a:generate_branch"]
+        entered = [asked.lane for asked in line.lanes if "executor" in asked.lane.id]
+        assert [(lane.branch, lane.starts_from) for lane in entered] == [
+            ("", ""), ("bug-issue-1-wo-1-fix", "after-create_pull_request"),
+            ("bug-issue-1-wo-1-fix", "after-create_pull_request"),
+        ]  # fmt: skip
+        assert state_of(view, "c").branch_name == state_of(view, "a").branch_name
+
+
+async def test_a_work_order_that_a_reset_takes_up_leaves_its_pipeline(client: Client) -> None:
+    """Its lane is another one's by now: it goes on in a workspace of its own, from its checkpoint, in a new session."""
+    async with line_of(client) as line:
+        line.fails["a", Step.IMPLEMENT_PLAN] = 2
+        handle = await line.start("a", "b")
+        assert statuses(await handle.result()) == ["failed", "completed"]
+        order = f"{handle.id}-a"
+        begun = len(line.doubles.calls_of(Step.IMPLEMENT_PLAN))
+        await reset(client, order, await before_first(client, order, "implement_plan"))
+        task = await client.get_workflow_handle(order, result_type=Task).result()
+        assert task.status is Status.COMPLETED
+        again = line.doubles.calls_of(Step.IMPLEMENT_PLAN)[begun]
+        assert (again.workspace.place_id, again.session_id, again.pipeline) == (order, None, "")
+        opened = next(asked for name, asked in line.doubles.calls if name == "open_workspace")
+        assert opened.restores == "after-generate_branch"
+
+
+async def before_first(client: Client, order_id: str, activity_name: str) -> int:
+    """Return the workflow task in which an activity was scheduled for the first time."""
+    async for event in client.get_workflow_handle(order_id).fetch_history_events():
+        scheduled = event.activity_task_scheduled_event_attributes
+        if scheduled.activity_type.name == activity_name:
+            return scheduled.workflow_task_completed_event_id
+    raise AssertionError(activity_name)
+
+
+async def reset(client: Client, order_id: str, event_id: int) -> None:
+    """Take a work order up again, as `septet retry` does, without its word on why."""
+    await client.workflow_service.reset_workflow_execution(
+        ResetWorkflowExecutionRequest(
+            namespace=client.namespace,
+            workflow_execution=WorkflowExecution(workflow_id=order_id),
+            workflow_task_finish_event_id=event_id,
+            request_id=uuid.uuid4().hex,
+            reason="a test",
+        )
+    )

@@ -1,0 +1,249 @@
+"""Lanes on a real host: one workspace for many work orders, each of which finds it as if it were new."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from fakes.agent_lab import wait_until
+from fakes.repositories import Origin, git
+from fakes.step_lab import PLAN, StepLab, settings_of
+from temporalio.activity import ActivityCancellationDetails
+from temporalio.exceptions import ApplicationError
+from temporalio.testing import ActivityEnvironment
+
+from septet.agents.rest import end_all
+from septet.agents.runs import Runs
+from septet.contracts.names import IssueClass, Step
+from septet.contracts.pipeline import Lane
+from septet.contracts.steps import EnterLane, OpenWorkspace, Progress, StepCall, StepResult, Workspace
+from septet.git.snapshots.vault import list_snapshots, vault_at
+from workers.registry import Parts, parts_of
+
+PLANNER = Lane(id="pl-planner", pipeline="pl", opened_by="pl-run")
+EXECUTOR = Lane(id="pl-executor-1", pipeline="pl", opened_by="pl-run")
+_DEFINITION = "__temporal_activity_definition"
+SLEEPER = """
+if not resumed:
+    init()
+    turn('m1')
+    open('began', 'w').close()
+    time.sleep(300)
+"""
+
+
+@dataclass
+class Floor:
+    """One host, and work orders that come and go in its lanes."""
+
+    root: Path
+    origin: Origin
+    parts: Parts
+    visits: int = 0
+    handed_out: int = field(default=0)
+
+    async def enter(
+        self, order_id: str, lane: Lane, plan: tuple[str, str] | None = None, **opening: Any
+    ) -> Workspace:
+        """Let a work order enter a lane."""
+        self.visits += 1
+        asked = EnterLane(
+            opening=OpenWorkspace(
+                work_order_id=order_id,
+                repository=str(self.origin.bare),
+                title="Totals are wrong",
+                description="Add them up.",
+                first_run_id=f"run-of-{order_id}",
+                **opening,
+            ),
+            lane=lane,
+            visit=f"/{self.visits}",
+            plan_snapshot=plan[0] if plan else "",
+            plan_path=plan[1] if plan else None,
+        )
+        entered: Workspace = await self.run(order_id, self.named("enter_lane"), asked)
+        return entered
+
+    def named(self, name: str) -> Any:
+        """Return an activity of the host's queue."""
+        served = (*self.parts.host_activities, *self.parts.lane_activities)
+        return next(each for each in served if getattr(each, _DEFINITION).name == name)
+
+    async def run(self, order_id: str, work: Any, given: Any, within: ActivityEnvironment | None = None) -> Any:
+        """Run an activity of a work order."""
+        environment = within or ActivityEnvironment()
+        self.handed_out += 1
+        environment.info = replace(
+            ActivityEnvironment.default_info(),
+            workflow_id=order_id,
+            workflow_run_id=f"run-of-{order_id}",
+            activity_id=f"a-{self.handed_out}",
+            attempt=1,
+            started_time=datetime.fromtimestamp(self.handed_out, UTC),
+        )
+        return await asyncio.wait_for(environment.run(work, given), 60)
+
+    def snapshots(self, lane: str, *kinds: str) -> list[str]:
+        """Return a lane's snapshots, oldest first."""
+        found = list_snapshots(vault_at(self.parts.host.place(lane)), lane)
+        return [each.name for each in found if not kinds or each.kind in kinds]
+
+    def keep(self, lane: str) -> str:
+        """Take a checkpoint of a lane, as a step's end does."""
+        taken = self.parts.host.snapshot(self.parts.host.place(lane), "checkpoint", "a step is done")
+        assert taken is not None
+        return taken.name
+
+
+@pytest_asyncio.fixture
+async def floor(tmp_path: Path, origin: Origin) -> AsyncIterator[Floor]:
+    """Return a host; whatever works in its lanes is ended."""
+    async with parts_of(settings_of(tmp_path)) as parts:
+        yield Floor(tmp_path, origin, parts)
+        runs = Runs(parts.host.state.runs)
+        for name in runs.orders():
+            await end_all(runs, name, "cancelled")
+
+
+async def test_each_work_order_finds_a_lane_as_if_it_were_new(floor: Floor) -> None:
+    """Files, branches and index of the one before are gone from the lane, and stand in its last snapshot."""
+    here = Path((await floor.enter("pl-a", EXECUTOR)).path)
+    git(here, "checkout", "-q", "-b", "feat-a")
+    (here / "src/app.py").write_text("fixed\n", encoding="utf-8")
+    git(here, "commit", "-qam", "a")
+    (here / "notes.log").write_text("ignored\n", encoding="utf-8")
+    last = floor.keep(EXECUTOR.id)
+    again = await floor.enter("pl-b", EXECUTOR)
+    assert Path(again.path) == here
+    assert (here / "src/app.py").read_text(encoding="utf-8") == "def total(prices):\n    return 0\n"
+    assert git(here, "branch", "--format=%(refname:short)").split() == ["main"]
+    assert git(here, "status", "--porcelain", "--ignored") == ""
+    assert floor.snapshots(EXECUTOR.id, "rescue") == []
+    assert floor.parts.host.differs(floor.parts.host.place(EXECUTOR.id), last)
+    assert (again.work_order_id, again.place_id) == ("pl-b", EXECUTOR.id)
+
+
+async def test_what_nobody_had_kept_is_rescued_as_the_lane_is_passed_on(floor: Floor) -> None:
+    """Bytes that came after the last snapshot are in a rescue, with its patch."""
+    here = Path((await floor.enter("pl-a", EXECUTOR)).path)
+    (here / "src/app.py").write_text("half done\n", encoding="utf-8")
+    await floor.enter("pl-b", EXECUTOR)
+    (rescue,) = floor.snapshots(EXECUTOR.id, "rescue")
+    patch = git(floor.parts.host.place(EXECUTOR.id).vault, "show", f"refs/septet/{rescue}:tree/src/app.py")
+    assert patch == "half done"
+
+
+async def test_only_the_plan_goes_from_the_planner_to_the_executor(floor: Floor) -> None:
+    """The file of the planner's checkpoint lies in the executor's lane, and nothing else that the planner wrote."""
+    planning = Path((await floor.enter("pl-a", PLANNER)).path)
+    (planning / PLAN).parent.mkdir(parents=True)
+    (planning / PLAN).write_text("# Plan\n", encoding="utf-8")
+    (planning / "scratch.py").write_text("x\n", encoding="utf-8")
+    planned = floor.keep(PLANNER.id)
+    await floor.enter("pl-b", PLANNER)  # the planner has gone on
+    entered = await floor.enter("pl-a", EXECUTOR, (planned, PLAN))
+    here = Path(entered.path)
+    assert (here / PLAN).read_text(encoding="utf-8") == "# Plan\n"
+    assert git(here, "status", "--porcelain", "-uall").split() == ["??", PLAN]
+    assert not floor.parts.host.differs(floor.parts.host.place(EXECUTOR.id), entered.checkpoint)
+
+
+@pytest.mark.parametrize("link", [False, True])
+async def test_a_plan_that_is_no_plain_file_is_not_passed_on(floor: Floor, link: bool) -> None:
+    """The error names snapshot, path and remedy, and the executor's lane stays as it was."""
+    planning = Path((await floor.enter("pl-a", PLANNER)).path)
+    (planning / PLAN).parent.mkdir(parents=True)
+    if link:
+        (planning / PLAN).symlink_to("/etc/passwd")
+    planned = floor.keep(PLANNER.id)
+    with pytest.raises(ApplicationError, match="has no plain file"):
+        await floor.enter("pl-a", EXECUTOR, (planned, PLAN))
+
+
+async def test_a_lane_on_one_branch_goes_on_where_the_last_work_order_ended(floor: Floor) -> None:
+    """Branch and commit of the one before are there, and the next one's work is what differs from them."""
+    here = Path((await floor.enter("pl-a", EXECUTOR)).path)
+    git(here, "checkout", "-q", "-b", "all")
+    (here / "a.py").write_text("a\n", encoding="utf-8")
+    git(here, "add", "-A")
+    git(here, "commit", "-qm", "a")
+    goes_on = EXECUTOR.model_copy(
+        update={"one_branch": True, "branch": "all", "starts_from": floor.keep(EXECUTOR.id)}
+    )
+    (here / "failed.py").write_text("b\n", encoding="utf-8")  # the next one fails, and leaves this
+    entered = await floor.enter("pl-c", goes_on)
+    assert git(here, "symbolic-ref", "--short", "HEAD") == "all"
+    assert entered.began_at == git(here, "rev-parse", "HEAD")
+    assert not (here / "failed.py").exists()
+    assert (here / "a.py").exists()
+
+
+async def test_an_agent_that_works_in_a_lane_all_the_same_is_ended_before_it_is_passed_on(floor: Floor) -> None:
+    """Its work order was terminated and nobody has ended it: no byte of its work is lost, and none comes later."""
+    async with _sleeping(floor) as workspace:
+        here = Path(workspace.path)
+        await floor.enter("pl-b", EXECUTOR)
+        assert Runs(floor.parts.host.state.runs).living(EXECUTOR.id) is None
+        assert not (here / "began").exists()
+        assert len(floor.snapshots(EXECUTOR.id, "rescue")) == 1
+
+
+async def test_the_end_of_a_work_order_that_left_a_lane_does_not_end_the_next_ones_agent(floor: Floor) -> None:
+    """A late `end_work` of one that was there before finds another's agent, and leaves it alone."""
+    before = await floor.enter("pl-z", EXECUTOR)
+    async with _sleeping(floor):
+        late = StepCall(step=Step.IMPLEMENT_PLAN, workspace=before, progress=_PLANNED)
+        with pytest.raises(ApplicationError):
+            await floor.run("pl-z", floor.named("end_work"), late)
+        assert Runs(floor.parts.host.state.runs).living(EXECUTOR.id) is not None
+
+
+async def test_a_work_order_can_leave_its_pipeline_with_what_it_has(floor: Floor) -> None:
+    """In a workspace of its own it finds what the lane's checkpoint holds, on the commit that the lane began from."""
+    here = Path((await floor.enter("pl-a", EXECUTOR)).path)
+    git(here, "checkout", "-q", "-b", "feat-a")
+    (here / "half.py").write_text("half\n", encoding="utf-8")
+    kept = floor.keep(EXECUTOR.id)
+    await floor.enter("pl-b", EXECUTOR)
+    floor.origin.push({"later.py": "somebody else\n"})
+    asked = OpenWorkspace(
+        work_order_id="pl-a",
+        repository=str(floor.origin.bare),
+        title="Totals",
+        first_run_id="run-of-pl-a",
+        restores=kept,
+    )
+    for _ in range(2):  # an attempt that comes after a dead one finds it open
+        alone: Workspace = await floor.run("pl-a", floor.named("open_workspace"), asked)
+        own = Path(alone.path)
+        assert (alone.place_id, own.name) == ("pl-a", "pl-a")
+        assert (own / "half.py").read_text(encoding="utf-8") == "half\n"
+        assert not (own / "later.py").exists()
+        assert git(own, "symbolic-ref", "--short", "HEAD") == "feat-a"
+        assert not floor.parts.host.differs(floor.parts.host.place("pl-a"), alone.checkpoint)
+
+
+_PLANNED = Progress(issue_class=IssueClass.BUG, planner_answer=PLAN, plan_path=PLAN, branch_name="feat-a")
+
+
+@asynccontextmanager
+async def _sleeping(floor: Floor) -> AsyncIterator[Workspace]:
+    """Have an agent work for a work order in the executor's lane, whose worker has stopped."""
+    StepLab(floor.root, floor.origin, floor.parts).agent(SLEEPER)
+    workspace = await floor.enter("pl-a", EXECUTOR)
+    call = StepCall(
+        step=Step.IMPLEMENT_PLAN, workspace=workspace, progress=_PLANNED, starts_from=workspace.checkpoint
+    )
+    environment = ActivityEnvironment()
+    running: asyncio.Task[StepResult] = asyncio.ensure_future(
+        floor.run("pl-a", floor.named("implement_plan"), call, environment)
+    )
+    await wait_until((Path(workspace.path) / "began").exists)
+    environment.cancel(ActivityCancellationDetails(worker_shutdown=True))
+    await asyncio.wait([running])
+    yield workspace
