@@ -1,0 +1,183 @@
+"""How a work order works: its workspace, or the lanes of its pipeline, and one step after the other."""
+
+from temporalio import workflow
+
+from activities.build_plan import BuildPlan
+from activities.find_plan_file import FindPlanFile
+from activities.generate_branch import GenerateBranch
+from activities.implement_plan import ImplementPlan
+from activities.workspaces import Workspaces
+from septet.contracts.limits import StepSettings
+from septet.contracts.names import Status, Verdict
+from septet.contracts.order import WorkOrderInput
+from septet.contracts.pipeline import Outline, Role
+from septet.contracts.steps import OpenWorkspace, StepCall, StepResult, Workspace
+from workflows._asked import Asked
+from workflows._failures import AgentEnded, StepFailed
+from workflows._ids import ActivityIds
+from workflows._policies import WORKSPACE_OPTIONS, priority_of
+from workflows._stay import Stay
+from workflows._steps import StepActivity, take_step
+
+
+class Working(Asked):
+    """One work order, as far as it works: what it has, and how it takes a step."""
+
+    def __init__(self) -> None:
+        """Begin with nothing known; the input is read in `run`, where a wrong one can be refused."""
+        super().__init__()
+        self._order: WorkOrderInput
+        self._checkpoint = ""
+        self._attempt = 1
+        self._outline: Outline | None = None
+        self._call_under_way: StepCall | None = None
+        self._ids = ActivityIds()
+
+    async def _open_workspace(self) -> None:
+        """Open a workspace of its own; in a pipeline, enter the planner's."""
+        if self._order.pipeline is not None:
+            await self._stay.given(Role.PLANNER)
+            await self._enter_lane()
+        else:
+            await self._open_own(self._opening())
+
+    async def _find_the_plan(self) -> None:
+        """Find the plan's file; where there is none, plan once more."""
+        if (await self._take(FindPlanFile)).result_text != "0":
+            return
+        await self._take(BuildPlan, said=("the plan's file was not found in the worktree",))
+        if (await self._take(FindPlanFile)).result_text == "0":
+            raise StepFailed(FindPlanFile.step, ("there is no plan's file, also after a second plan",))
+
+    async def _hand_over(self) -> None:
+        """In a pipeline, pass the plan on to an executor; where a person wants another one, plan again first."""
+        await self._heed()
+        if self._order.pipeline is None:
+            return
+        await self._pass_on()
+        while wanted := await self._stay.wanted_otherwise():
+            await self._enter_lane()
+            await self._take(BuildPlan, said=(f"a person wants another plan: {wanted}",))
+            await self._find_the_plan()
+            await self._pass_on()
+        await self._enter_lane((self._checkpoint, self._story.progress.plan_path or ""))
+
+    async def _name_the_branch(self) -> None:
+        """Have a branch named, but where a pipeline keeps to one."""
+        await self._heed()
+        if branch := self._stay.branch:
+            self._story.keeps_to(branch, workflow.now())
+            self._tell()
+        else:
+            await self._take(GenerateBranch)
+
+    async def _take(self, activity: type[StepActivity], said: tuple[str, ...] = ()) -> StepResult:
+        """Take a step, with what was said before; one that is not accepted is tried once more, and told why."""
+        await self._heed()
+        said = said or self._moves.feedback()
+        reasons: tuple[str, ...] = ()
+        for attempt in (1, 2):
+            self._attempt = attempt
+            self._story.step_begins(activity.step, workflow.now())
+            self._tell()
+            self._call_under_way = self._call(activity, attempt, said + reasons)
+            result = await take_step(
+                activity, self._call_under_way, self._hosts, self._ids, priority_of(self._story.task)
+            )
+            self._story.step_ended(result, attempt, workflow.now())
+            self._stay.heard(result, self._hosts.here)
+            self._tell()
+            if result.verdict is Verdict.DONE:
+                break
+            if result.verdict is Verdict.CANCELLED:
+                raise AgentEnded
+            reasons = result.reasons
+        else:
+            raise StepFailed(activity.step, reasons)
+        self._checkpoint = result.checkpoint or self._checkpoint
+        self._outline = result.outline or self._outline
+        if self._order.pipeline is not None and activity is ImplementPlan:
+            await self._stay.changed(self._order, result, self._story.progress.plan_path)
+        return result
+
+    async def _heed(self) -> None:
+        """Begin with what people have said; one of a pipeline that a reset takes up goes on outside of it.
+
+        The lane in which it was may be another work order's by now: it goes on in a workspace of its own, from the
+        checkpoint that it had.
+        """
+        await self._moves.heed()
+        if self._order.pipeline is None or not self._moves.was_reset:
+            return
+        self._order = self._order.model_copy(update={"pipeline": None})
+        self._stay = Stay()
+        if self._hosts.workspace is not None:
+            lane = self._hosts.workspace
+            opening = self._opening().model_copy(update={"restores": self._checkpoint, "agent": lane.agent})
+            await self._open_own(opening, lane.task_queue)
+
+    async def _enter_lane(self, plan: tuple[str, str] | None = None) -> None:
+        await self._heed()
+        if self._order.pipeline is not None:
+            self._opened(await self._stay.enter(self._opening(), self._ids.of("enter_lane"), plan))
+
+    async def _open_own(self, opening: OpenWorkspace, queue: str | None = None) -> None:
+        self._opened(
+            await workflow.execute_activity_method(
+                Workspaces.open_workspace,
+                opening,
+                task_queue=queue,
+                activity_id=self._ids.of("open_workspace"),
+                summary=f"workspace for {self._order.repository}",
+                priority=priority_of(self._story.task),
+                **WORKSPACE_OPTIONS,
+            )
+        )
+
+    def _opening(self) -> OpenWorkspace:
+        order = self._order
+        return OpenWorkspace(
+            work_order_id=workflow.info().workflow_id,
+            repository=order.repository,
+            issue=order.issue,
+            title=order.title,
+            description=order.description,
+            base=order.base,
+            agent=order.agent,
+            first_run_id=workflow.info().first_execution_run_id,
+        )
+
+    def _opened(self, workspace: Workspace) -> None:
+        self._hosts.workspace = workspace
+        self._checkpoint = workspace.checkpoint
+        self._story.opened(workspace, workflow.now())
+        self._tell()
+
+    async def _pass_on(self) -> None:
+        """Leave the planner's lane with the plan."""
+        self._call_under_way = None
+        plan = self._story.planned(workflow.now())
+        await self._stay.leave(self._order, outline=self._outline, plan=plan)
+
+    def _done_at(self) -> tuple[str, str]:
+        """Return the branch and the last snapshot of a work order that is completed; nothing of another."""
+        task = self._story.task
+        return (task.branch_name or "", self._checkpoint) if task.status is Status.COMPLETED else ("", "")
+
+    def _call(self, activity: type[StepActivity], attempt: int, reasons: tuple[str, ...]) -> StepCall:
+        settings = self._order.steps.get(activity.step, StepSettings())
+        return StepCall(
+            step=activity.step,
+            workspace=self._hosts.here,
+            progress=self._story.progress,
+            attempt=attempt,
+            reasons=reasons,
+            starts_from=self._checkpoint,
+            model=self._order.model,
+            limits=settings.over(self._order.timeouts),
+            settings=settings,
+            draft=self._order.draft,
+            labels=self._order.labels,
+            pipeline=self._order.pipeline or "",
+            session_id=self._stay.session_id,
+        )
