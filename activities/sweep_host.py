@@ -18,7 +18,7 @@ from activities._room import Host
 from septet.contracts.steps import SweepCall
 from septet.git.snapshots.durable import write_durably
 from septet.janitor.sweep import Sweep, until
-from septet.janitor.terms import Ask, Fate, Swept, Terms, distrust
+from septet.janitor.terms import Ask, Fate, Swept, Terms, distrust, pipeline_of, together
 from septet.settings import MIB
 
 _PASS_SECONDS: Final = 900.0
@@ -82,18 +82,24 @@ class SweepHost:
 
 
 def _asking(client: Client, loop: asyncio.AbstractEventLoop) -> Ask:
-    """Return what asks the server for the fate of a work order, to be called in another thread than the loop's."""
+    """Return what asks the server what became of who uses a workspace, from another thread than the loop's."""
 
-    def ask(order_id: str) -> Fate:
-        return asyncio.run_coroutine_threadsafe(_fate(client, order_id), loop).result(_ANSWER_SECONDS)
+    def ask(place_id: str) -> Fate:
+        return asyncio.run_coroutine_threadsafe(_fate(client, place_id), loop).result(_ANSWER_SECONDS)
 
     return ask
 
 
-async def _fate(client: Client, order_id: str) -> Fate:
-    """Return what became of a work order; one that cannot be asked about counts as running."""
+async def _fate(client: Client, place_id: str) -> Fate:
+    """Return what became of those who use a workspace: a work order, or a pipeline with its lanes."""
+    own, pipeline_id = await _fate_of(client, place_id), pipeline_of(place_id)
+    return own if pipeline_id is None else together(own, await _fate_of(client, pipeline_id))
+
+
+async def _fate_of(client: Client, workflow_id: str) -> Fate:
+    """Return what became of a workflow; one that cannot be asked about counts as running."""
     try:
-        found = await client.get_workflow_handle(order_id).describe()
+        found = await client.get_workflow_handle(workflow_id).describe()
     except RPCError as error:
         return Fate("unknown" if error.status is RPCStatusCode.NOT_FOUND else "running")
     if found.status is WorkflowExecutionStatus.RUNNING:

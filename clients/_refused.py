@@ -17,9 +17,23 @@ def refused_of(error: RPCError, order_id: str) -> SeptetError:
     return refused(error)
 
 
-def refused_of_open(error: RPCError, order_id: str) -> SeptetError:
-    """Return what is said where a work order was to be open: it may have met its end meanwhile."""
+def refused_of_pipeline(error: RPCError, pipeline_id: str) -> SeptetError:
+    """Return what is said where the server did not tell of a pipeline."""
     if error.status is RPCStatusCode.NOT_FOUND:
-        remedy = f"Look at it with `septet show {order_id}`."
+        remedy = "See them all with `septet pipeline list`."
+        return NotFoundError(f"There is no pipeline {pipeline_id}.", remedy=remedy)
+    return refused(error)
+
+
+def refused_of_open(error: RPCError, order_id: str, show: str = "septet show") -> SeptetError:
+    """Return what is said where a workflow was to be open: it may have met its end meanwhile.
+
+    Args:
+        error: The server's.
+        order_id: The work order's, or the pipeline's.
+        show: The command by which people look at it.
+    """
+    if error.status is RPCStatusCode.NOT_FOUND:
+        remedy = f"Look at it with `{show} {order_id}`."
         return RefusedTransitionError(f"{order_id} is not open: {error.message}.", remedy=remedy)
     return refused(error)

@@ -58,7 +58,7 @@ class AgentLogs:
 
     def _look(self) -> list["_View"]:
         runs = started_runs(self.state, self.order_id)
-        return [self._views.setdefault(run.folder.name, _View(run)) for run in runs]
+        return [self._views.setdefault(run.name, _View(run)) for run in runs]
 
 
 @dataclass(slots=True)

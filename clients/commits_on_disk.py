@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from clients.lanes_on_disk import place_of
 from septet.errors import SeptetError
 from septet.git.record import find_place
 from septet.git.view import view_git
@@ -21,7 +22,7 @@ class Committed:
 def committed(state: StateDir, git_env: Mapping[str, str], order_id: str, sha: str) -> Committed | None:
     """Count commits and files up to `sha`; `None` where this host has no workspace that can tell."""
     try:
-        place = find_place(state, order_id, git_env)
+        place = find_place(state, place_of(state, order_id, now=True), git_env)
         git = view_git(place)
         commits = git.text("rev-list", "--count", f"{place.base_sha}..{sha}")
         files = git.run("diff", "--name-only", "-z", place.base_sha, sha)

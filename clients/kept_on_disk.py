@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
+from clients.lanes_on_disk import lanes_of, owner_of
 from septet.contracts.replies import KeptSnapshot
 from septet.errors import NotFoundError
 from septet.git.engine import Git
@@ -14,13 +15,21 @@ from septet.state import StateDir
 def snapshots_of(
     state: StateDir, git_env: Mapping[str, str], order_id: str | None = None, *, everything: bool = False
 ) -> tuple[KeptSnapshot, ...]:
-    """Return the rescues on this host, oldest first; with `everything` the checkpoints too."""
+    """Return the rescues on this host, oldest first; with `everything` the checkpoints too.
+
+    Those of a work order of a pipeline are named after the lane in which it worked.
+    """
+    places = [None] if order_id is None else [order_id, *lanes_of(state, order_id)]
     found = [
-        snapshot for vault in vaults_in(state.vaults, git_env) for snapshot in list_snapshots(vault, order_id)
+        snapshot
+        for vault in vaults_in(state.vaults, git_env)
+        for place_id in places
+        for snapshot in list_snapshots(vault, place_id)
+        if everything or snapshot.kind == "rescue"
     ]
-    found = [snapshot for snapshot in found if everything or snapshot.kind == "rescue"]
     found.sort(key=lambda snapshot: snapshot.taken_at)
-    return tuple(told(snapshot) for snapshot in found)
+    kept = [told(state, snapshot) for snapshot in found]
+    return tuple(one for one in kept if order_id in {None, one.work_order_id, one.snapshot.rpartition("/")[0]})
 
 
 def snapshot_named(state: StateDir, git_env: Mapping[str, str], name: str) -> tuple[Git, Snapshot]:
@@ -37,12 +46,13 @@ def snapshot_named(state: StateDir, git_env: Mapping[str, str], name: str) -> tu
     raise NotFoundError(f"There is no snapshot {name} on this host.", remedy="See `septet rescue list`.")
 
 
-def told(snapshot: Snapshot) -> KeptSnapshot:
-    """Return a snapshot as every face shows it."""
+def told(state: StateDir, snapshot: Snapshot) -> KeptSnapshot:
+    """Return a snapshot as every face shows it; one of a lane with whose work it is, as far as that is known."""
+    begins = snapshot.kind == "checkpoint" and snapshot.step is None
     age = datetime.now(UTC) - datetime.fromisoformat(snapshot.taken_at)
     return KeptSnapshot(
         snapshot=snapshot.name,
-        work_order_id=snapshot.order_id,
+        work_order_id=owner_of(state, snapshot.order_id, snapshot.taken_at, begins=begins),
         kind=snapshot.kind,
         reason=snapshot.reason,
         step=snapshot.step,

@@ -10,6 +10,8 @@ from clients.board import board_page
 from clients.kept_on_disk import snapshots_of
 from clients.once import start_once
 from clients.order_list import list_orders
+from clients.pipeline_operations import PipelineOperations
+from clients.pipelines import Pipelines
 from clients.repository_path import with_project
 from clients.rows import PAGE as TASKS_AT_ONCE
 from clients.rows import Rows
@@ -48,6 +50,11 @@ class Operations:
     orders: WorkOrders
     state: StateDir
     git_env: Mapping[str, str]
+
+    @property
+    def pipelines(self) -> PipelineOperations:
+        """What can be done with pipelines."""
+        return PipelineOperations(Pipelines(self.orders.client, self.orders.task_queue), self.state)
 
     async def run(self, order: WorkOrderInput, order_id: str | None = None, *, key: str = "") -> TaskReply:
         """Start a work order; its input says whether it waits on the board first.

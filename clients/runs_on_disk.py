@@ -1,6 +1,7 @@
 """What this host's disk knows of a work order's agent runs."""
 
-from septet.agents.runs import Run, Runs
+from clients.lanes_on_disk import runs_everywhere
+from septet.agents.runs import Run
 from septet.contracts.replies import AgentRun
 from septet.state import StateDir
 
@@ -20,7 +21,7 @@ def started_runs(state: StateDir, order_id: str) -> list[Run]:
     Raises:
         InvalidInputError: No work order can have that id.
     """
-    return [run for run in Runs(state.runs).of(order_id) if run.record is not None]
+    return [run for run in runs_everywhere(state, order_id) if run.record is not None]
 
 
 def _told(run: Run) -> AgentRun:

@@ -248,7 +248,7 @@ class WorkOrders:
         return await self.task(task.id)
 
     async def _decide(self, workflow_id: str, name: str, decision: MoveCall | PlanDecision | RetryCall) -> Task:
-        decided = await update(self._handle(workflow_id), name, decision)
+        decided = await update(self._handle(workflow_id), name, decision, Task)
         return decided if decided is not None else await self.task(workflow_id)
 
     async def _closed_soon(self, order_id: str) -> Task:

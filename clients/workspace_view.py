@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from clients.agent_logs import AgentLogs
+from clients.lanes_on_disk import place_of
 from clients.runs_on_disk import started_runs
 from septet.agents.follow import Reading
 from septet.agents.preview import scrub
@@ -68,7 +69,8 @@ class WorkspaceView:
 
     def plan(self, path: str | None) -> PlanView | None:
         """Return the plan's beginning; `None` where no plan is known, or this host does not have it."""
-        content = read_inside(self.state.workspaces / self.order_id, path, _PLAN_BYTES + 1) if path else None
+        where = self.state.workspaces / place_of(self.state, self.order_id)
+        content = read_inside(where, path, _PLAN_BYTES + 1) if path else None
         if not path or content is None:
             return None
         text = content[:_PLAN_BYTES].decode("utf-8", "replace")
@@ -88,7 +90,7 @@ class WorkspaceView:
         return self._diff
 
     def _compared(self) -> DiffView:
-        place = find_place(self.state, self.order_id, self.git_env)
+        place = find_place(self.state, place_of(self.state, self.order_id, now=True), self.git_env)
         found = difference(place, limit_bytes=_PATCH_BYTES)
         files = tuple(ChangedFile(path=one.path, added=one.added, removed=one.removed) for one in found.files)
         return DiffView(files=files, patch=scrub(found.patch), whole=found.whole)

@@ -11,9 +11,18 @@ _SHOWN: Final = 200
 
 def known_ids(incomplete: str) -> list[str]:
     """Return the work orders that have run on this host and begin with `incomplete`, newest first."""
+    return _newest("runs", incomplete)
+
+
+def known_pipelines(incomplete: str) -> list[str]:
+    """Return the pipelines that this host keeps results of and that begin with `incomplete`, newest first."""
+    return _newest("pipelines", incomplete)
+
+
+def _newest(kept: str, incomplete: str) -> list[str]:
     try:
-        runs = StateDir(load_settings().state_dir).runs
-        folders = [path for path in runs.glob("*") if path.name.startswith(incomplete) and path.is_dir()]
+        root = StateDir(load_settings().state_dir).root / kept
+        folders = [path for path in root.glob("*") if path.name.startswith(incomplete) and path.is_dir()]
         folders.sort(key=lambda path: path.stat().st_mtime, reverse=True)
     except (OSError, SeptetError):
         return []

@@ -7,7 +7,7 @@ from typing import Annotated, Final, NoReturn
 
 import typer
 
-from clients.cli import asking, deciding, hosting, keeping, looking
+from clients.cli import asking, deciding, hosting, keeping, looking, pipelines
 from clients.cli import options as given
 from clients.cli.reply import ExitCode, end_with_error
 
@@ -67,7 +67,8 @@ def demo(
 
 
 for _commands in (
-    looking.app, hosting.app, asking.app, deciding.app, keeping.rescue, keeping.issue, keeping.pull,
+    looking.app, hosting.app, asking.app, deciding.app, pipelines.app,
+    keeping.rescue, keeping.issue, keeping.pull,
 ):  # fmt: skip
     app.add_typer(_commands)
 

@@ -43,7 +43,7 @@ def restore(name: str, to: Path, *, as_json: bool) -> None:
         vault, snapshot = snapshot_named(state, settings.git_env, name)
         with _writing_in(state, target):
             restore_snapshot(vault, snapshot, target)
-        row = {**told(snapshot).model_dump(mode="json"), "restored_to": str(target)}
+        row = {**told(state, snapshot).model_dump(mode="json"), "restored_to": str(target)}
         return Reply({"rescue": row}, lambda: tables.console().print(Text(f"{name} is in {target}.")))
 
     reply(work, as_json=as_json)

@@ -158,8 +158,12 @@ class Runs:
         folder = self.folder_of(order_id)
         if not folder.is_dir():
             return []
-        runs = [Run(path, _record(path / "run.json"), self.runner) for path in folder.iterdir() if path.is_dir()]
+        runs = [self.at(path) for path in folder.iterdir() if path.is_dir()]
         return sorted(runs, key=lambda run: run.record.serial if run.record is not None else 0)
+
+    def at(self, folder: Path) -> Run:
+        """Return the run that lies in a folder."""
+        return Run(folder, _record(folder / "run.json"), self.runner)
 
     def orders(self) -> list[str]:
         """Return the work orders that have runs here."""

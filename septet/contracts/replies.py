@@ -47,6 +47,7 @@ class KeptSnapshot(Wire):
     snapshot: str
     """Its name: what `septet rescue restore` takes."""
     work_order_id: str
+    """Whose work it holds; of a pipeline's lane the lane's own id where that is not known."""
     kind: Literal["base", "checkpoint", "rescue"]
     reason: str
     step: str | None = None

@@ -1,5 +1,6 @@
 """How long things are kept, what a pass tells, and the clocks that it trusts."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -9,6 +10,7 @@ from septet.contracts.wire import Wire
 
 Kind = Literal["workspace", "runs", "snapshot", "mirror"]
 
+_LANE: Final = re.compile(r"(.+)-(?:planner|executor-[1-9][0-9]*)")
 _CLOCKS_APART: Final = timedelta(hours=1)
 _LONGEST_PAUSE: Final = timedelta(days=2)
 """Between two passes: after a longer one either the host was off, or its clock has jumped."""
@@ -37,7 +39,7 @@ class Fate:
 
 
 Ask = Callable[[str], Fate]
-"""Tells the fate of a work order."""
+"""Tells the fate of a work order, or of the pipeline that a lane belongs to."""
 
 
 class Thing(Wire):
@@ -66,6 +68,22 @@ class Swept(Wire):
     """What was not due."""
     note: str = ""
     """Why the pass did less than all."""
+
+
+def pipeline_of(place_id: str) -> str | None:
+    """Return the pipeline that a workspace belongs to if it is a lane; `None` where its name is none of a lane."""
+    found = _LANE.fullmatch(place_id)
+    return found[1] if found else None
+
+
+def together(own: Fate, pipeline: Fate) -> Fate:
+    """Return the fate of what may be a work order's workspace or a pipeline's lane: it is over when both are."""
+    fates = (own, pipeline)
+    if any(fate.status == "running" for fate in fates):
+        return Fate("running")
+    ends = [fate.closed_at for fate in fates if fate.closed_at is not None]
+    closed = any(fate.status == "closed" for fate in fates)
+    return Fate("closed" if closed else "unknown", max(ends, default=None))
 
 
 def distrust(last_pass: datetime | None, now: datetime, server_now: datetime) -> str:

@@ -8,7 +8,7 @@ from typing import Final
 
 from pydantic_core import from_json, to_json
 
-from septet.contracts.pipeline import IssueState, IssueStatus, PipelineView
+from septet.contracts.pipeline import ExecutionResults, IssueState, IssueStatus, PipelineView, PlanningResults
 from septet.contracts.wire import Wire
 from septet.git.locks import locked
 from septet.git.snapshots.durable import write_durably
@@ -49,12 +49,19 @@ def report(shelf: Shelf, view: PipelineView) -> None:
         write_durably(shelf.folder / REPORT_TEXT, as_markdown(made).encode(errors="replace"))
 
 
+def documents(shelf: Shelf, view: PipelineView) -> tuple[PlanningResults, ExecutionResults]:
+    """Return both documents of results, with whole solutions and lists of files where they lie on this disk."""
+    planning = planning_results(view, lambda state: _solution(shelf, state))
+    return planning, execution_results(view, lambda state: _files(shelf, state))
+
+
 def _noted(shelf: Shelf, some: PipelineView) -> PipelineView:
     for state in some.issues:
         shelf.keep_state(state)
     whole = some.model_copy(update={"issues": shelf.states()})
-    _put(shelf, PLANNING, planning_results(whole, lambda state: _solution(shelf, state)))
-    _put(shelf, EXECUTION, execution_results(whole, lambda state: _files(shelf, state)))
+    planning, execution = documents(shelf, whole)
+    _put(shelf, PLANNING, planning)
+    _put(shelf, EXECUTION, execution)
     return whole
 
 

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from septet.janitor.terms import distrust, is_over
+from septet.janitor.terms import Fate, distrust, is_over, pipeline_of, together
 
 NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
@@ -33,3 +33,16 @@ def test_days_are_counted_from_the_end() -> None:
     """What is kept for two days is due after two days, and not before."""
     assert is_over(NOW - 2 * DAY, 2, NOW)
     assert not is_over(NOW - 2 * DAY + timedelta(seconds=1), 2, NOW)
+
+
+def test_a_lane_is_over_with_its_pipeline() -> None:
+    """What may be a work order's workspace or a lane goes when neither is running, so long after the later end."""
+    early, late = datetime(2025, 1, 1, tzinfo=UTC), datetime(2025, 1, 2, tzinfo=UTC)
+    assert [pipeline_of(name) for name in ("pl-1-planner", "a-executor-12", "wo-1", "planner", "a-executor-0")] == [
+        "pl-1", "a", None, None, None,
+    ]  # fmt: skip
+    assert together(Fate("unknown"), Fate("running")) == Fate("running")
+    assert together(Fate("running"), Fate("closed", early)) == Fate("running")
+    assert together(Fate("unknown"), Fate("closed", early)) == Fate("closed", early)
+    assert together(Fate("closed", late), Fate("closed", early)) == Fate("closed", late)
+    assert together(Fate("unknown"), Fate("unknown")) == Fate("unknown")

@@ -1,0 +1,167 @@
+"""Pipelines as people read them."""
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from clients._pipeline_asked import counts_of
+from clients.cli import tables
+from septet.agents.preview import preview, printable
+from septet.contracts.pipeline import IssueState, IssueStatus, PipelineView
+from septet.contracts.pipeline_replies import PipelineRow, PipelinesReply, ResultsReply
+
+_HEADINGS: Final = ("issue", "status", "title", "plan", "work", "commit", "pull request")
+_TITLE: Final = _HEADINGS.index("title")
+_NUMBERS: Final = ("plan", "work")
+_LEAST_TITLE: Final = 12
+_GAP: Final = 2
+_HEADING_LINES: Final = 4
+"""Heading, columns' names, the line of what is left out, and one free."""
+_CLOSED: Final = (IssueStatus.COMPLETED, IssueStatus.FAILED, IssueStatus.SKIPPED, IssueStatus.CANCELLED)
+_STYLE_OF: Final = {
+    "completed": "green", "failed": "red", "cancelled": "yellow", "skipped": "yellow", "stopped": "yellow",
+    "paused": "yellow", "stopping": "yellow", "planning": "cyan", "executing": "cyan", "running": "cyan",
+}  # fmt: skip
+
+
+def show(view: PipelineView) -> None:
+    """Print a pipeline with its issues, and why those failed that did."""
+    out = tables.console()
+    out.print(_heading(view), soft_wrap=True)
+    if view.issues:
+        out.print(_table(view.issues, out.width if out.is_terminal else None))
+    for issue in view.issues:
+        for line in _reasons(issue):
+            out.print(line, soft_wrap=True)
+    if view.error is not None:
+        out.print(Text(printable(f"{view.error.type}: {view.error.message}"), style="red"), soft_wrap=True)
+
+
+def picture(view: PipelineView, height: int) -> RenderableType:
+    """Return a pipeline in the room that a terminal has: the issues from where it is at."""
+    room = max(height - _HEADING_LINES, 3)
+    closed = next((at for at, issue in enumerate(view.issues) if issue.status not in _CLOSED), len(view.issues))
+    begin = max(min(closed - room // 4, len(view.issues) - room), 0)
+    shown = view.issues[begin : begin + room]
+    parts: list[RenderableType] = [_heading(view)]
+    if shown:
+        parts.append(_table(shown, tables.console().width))
+    if more := len(view.issues) - len(shown):
+        parts.append(Text(f"and {more:,} more", style="dim"))
+    return Group(*parts)
+
+
+class Lines:
+    """What changed since the last look, as plain lines."""
+
+    def __init__(self) -> None:
+        """Begin with nothing told."""
+        self._status = ""
+        self._told: dict[str, IssueStatus] = {}
+
+    def of(self, view: PipelineView) -> Iterator[str]:
+        """Yield a line for each change: of the issues, once they are under way, and of the pipeline."""
+        for issue in view.issues:
+            if issue.status is not self._told.get(issue.issue_id, IssueStatus.WAITING):
+                self._told[issue.issue_id] = issue.status
+                yield printable("  ".join(part for part in (*_told(issue), _why(issue)) if part))
+        if view.status.value != self._status:
+            self._status = view.status.value
+            yield f"{view.id}: {self._status}"
+
+
+def show_list(found: PipelinesReply) -> None:
+    """Print pipelines, one a line."""
+    out = tables.console()
+    if not found.pipelines:
+        out.print("There are no pipelines.")
+    for row in found.pipelines:
+        out.print(_row(row), soft_wrap=True)
+    if found.next is not None:
+        out.print(Text(f"and more: --after {found.next}", style="dim"), soft_wrap=True)
+
+
+def show_results(found: ResultsReply) -> None:
+    """Print both documents, each under its name."""
+    for name, document in (("planning-results.json", found.planning), ("execution-results.json", found.execution)):
+        text = json.dumps(document.model_dump(mode="json"), ensure_ascii=False, indent=2)
+        sys.stdout.write(f"{name}\n{printable(text)}\n")
+
+
+def show_report(report: str) -> None:
+    """Print a report as it was written."""
+    sys.stdout.write(printable(report if report.endswith("\n") else f"{report}\n"))
+
+
+def _heading(view: PipelineView) -> Text:
+    counts = ", ".join(f"{count} {status.value}" for status, count in counts_of(view).items())
+    parts = (
+        Text(view.id, style="bold"),
+        _styled(view.status.value),
+        Text(counts),
+        Text(printable(view.repository)),
+    )
+    return Text(" " * _GAP).join(part for part in parts if part)
+
+
+def _table(issues: Sequence[IssueState], width: int | None) -> Table:
+    """Return the issues as a table; in a terminal's width the titles give way."""
+    rows = [[preview(cell, limit=200) for cell in _cells(issue)] for issue in issues]
+    widths = [max(len(name), *(Text(row[at]).cell_len for row in rows)) for at, name in enumerate(_HEADINGS)]
+    if width is not None:
+        others = sum(widths) - widths[_TITLE] + _GAP * (len(widths) - 1)
+        widths[_TITLE] = min(widths[_TITLE], max(_LEAST_TITLE, width - others))
+    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, _GAP, 0, 0))
+    for name, cells in zip(_HEADINGS, widths, strict=True):
+        table.add_column(
+            name, justify="right" if name in _NUMBERS else "left", no_wrap=True, overflow="ellipsis", width=cells
+        )
+    for row in rows:
+        table.add_row(*(_styled(cell) if at == 1 else Text(cell) for at, cell in enumerate(row)))
+    return table
+
+
+def _cells(issue: IssueState) -> tuple[str, ...]:
+    pull = "/".join(issue.pr_url.rstrip("/").split("/")[-2:]) if issue.pr_url else ""
+    times = (_seconds(issue.planning_seconds), _seconds(issue.execution_seconds))
+    return (issue.issue_id, issue.status.value, issue.title, *times, (issue.commit_hash or "")[:12], pull)
+
+
+def _told(issue: IssueState) -> tuple[str, ...]:
+    return (issue.issue_id, issue.status.value, issue.title, (issue.commit_hash or "")[:12], issue.pr_url or "")
+
+
+def _reasons(issue: IssueState) -> Iterator[Text]:
+    """Yield why an issue is not completed, how to go on, and where its work is."""
+    if issue.error is None:
+        return
+    yield Text(printable(f"{issue.issue_id}  {issue.error.type}: {issue.error.message}"), style="red")
+    if issue.error.remedy:
+        yield Text(printable(f"    {issue.error.remedy}"))
+    if issue.rescue is not None:
+        yield Text(printable(f"    rescue {issue.rescue.snapshot}: {issue.rescue.reason}"))
+
+
+def _why(issue: IssueState) -> str:
+    return preview(issue.error.message, limit=200) if issue.error is not None else ""
+
+
+def _row(row: PipelineRow) -> Text:
+    counts = ", ".join(f"{count} {status.value}" for status, count in row.counts.items())
+    parts = (row.id, row.status.value, counts, row.repository, row.created_at)
+    return Text(" " * _GAP).join(
+        _styled(part) if at == 1 else Text(printable(part)) for at, part in enumerate(parts) if part
+    )
+
+
+def _styled(status: str) -> Text:
+    return Text(status, style=_STYLE_OF.get(status, ""))
+
+
+def _seconds(seconds: float | None) -> str:
+    return f"{seconds:.1f} s" if seconds is not None else ""

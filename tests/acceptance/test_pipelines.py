@@ -1,0 +1,189 @@
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fakes.repositories import Origin, make_origin
+from fakes.septet_command import Septet, until
+
+pytestmark = pytest.mark.faces
+
+Answer = dict[str, Any]
+ISSUES = [
+    {"id": "a", "title": "Say goodbye too", "body": "The app greets only.", "depends_on": ["b"]},
+    {"id": "b", "title": "Greet twice", "body": "Once is not enough."},
+]
+
+
+def listed(folder: Path, *issues: Answer) -> Path:
+    """Return a file with issues."""
+    file = folder / "issues.json"
+    file.write_text(json.dumps(issues), encoding="utf-8")
+    return file
+
+
+@pytest.fixture(scope="module")
+def pipelined(served: Septet) -> Answer:
+    """A pipeline that is completed; tests look at it and leave it as it is."""
+    origin = make_origin(served.root / "pipelined", "app.git")
+    origin.push({"app.py": "print('hello')\n", "CHANGELOG.md": "# Changelog\n\n## Unreleased\n\n"})
+    file = listed(served.root / "pipelined", *ISSUES)
+    answer = served("pipeline", "--repo", origin.bare, "--file", file, "--id", "pl-done", "--wait", "--json")
+    assert answer.code == 0, answer
+    view: Answer = answer.json["pipeline"]
+    return view
+
+
+@pytest.fixture
+def held(served: Septet, origin: Origin, tmp_path: Path) -> Iterator[str]:
+    """A pipeline whose planner waits in the middle of its first plan; it is cancelled after the test."""
+    name = f"pl-{tmp_path.name.replace('_', '-')[-24:]}"
+    served.scenario(f"{name}-planner", {"steps": {"classify_issue": {"wait_for": str(tmp_path / "gate")}}})
+    assert served("pipeline", "--repo", origin.bare, "--file", listed(tmp_path, *ISSUES), "--id", name).code == 0
+    until(lambda: statuses(served, name)[:1] == ["planning"])
+    yield name
+    (tmp_path / "gate").touch()
+    served("pipeline", "cancel", name, "--json")
+
+
+def statuses(served: Septet, name: str) -> list[str]:
+    """Return where the issues of a pipeline are, in its order."""
+    return [issue["status"] for issue in served("pipeline", "show", name, "--json").json["pipeline"]["issues"]]
+
+
+def test_wait_gives_every_issue_its_pull_request_in_the_order_of_what_depends(pipelined: Answer) -> None:
+    """`--wait --json` answers the completed pipeline, and exits with 0."""
+    assert (pipelined["id"], pipelined["status"]) == ("pl-done", "completed")
+    assert [(issue["issue_id"], issue["status"]) for issue in pipelined["issues"]] == [
+        ("b", "completed"), ("a", "completed"),
+    ]  # fmt: skip
+    assert all(issue["commit_hash"] and issue["pr_url"] for issue in pipelined["issues"])
+
+
+def test_a_pipeline_is_listed_and_shown(served: Septet, pipelined: Answer) -> None:
+    """`list` has it with its counts, `show` is what `--wait` answered; people see a table, and its pull requests."""
+    rows = {row["id"]: row for row in served("pipeline", "list", "--json").json["pipelines"]}
+    assert (rows["pl-done"]["status"], rows["pl-done"]["counts"]) == ("completed", {"completed": 2})
+    assert served("pipeline", "show", "pl-done", "--json").json == {"ok": True, "pipeline": pipelined}
+    shown = served("pipeline", "show", "pl-done")
+    assert shown.code == 0
+    assert pipelined["issues"][0]["commit_hash"][:12] in shown.out
+    assert "pl-done  completed  2 completed" in served("pipeline", "list").out
+
+
+def test_results_are_the_documents_of_its_host(served: Septet, pipelined: Answer) -> None:
+    """`results` answers what lies in the pipeline's folder, whole solutions with it; `report` tells of every issue."""
+    told = served("pipeline", "results", "pl-done", "--json").json
+    folder = served.state / "pipelines" / "pl-done"
+    for name in ("planning", "execution"):
+        assert told[name] == json.loads((folder / f"{name}-results.json").read_bytes())
+    assert [entry["commit_hash"] for entry in told["execution"]["results"]] == [
+        issue["commit_hash"] for issue in pipelined["issues"]
+    ]
+    report = served("pipeline", "report", "pl-done")
+    assert report.out == (folder / "report.md").read_text(encoding="utf-8")
+    assert served("pipeline", "report", "pl-done", "--json").json["report"]["counts"] == {"completed": 2}
+
+
+def test_a_work_order_of_a_pipeline_is_looked_at_like_any_other(served: Septet, pipelined: Answer) -> None:
+    """Its runs lie in the lanes, and yet `show`, `logs` and `rescue list` have its own, and no others'."""
+    orders = [issue["order_id"] for issue in pipelined["issues"]]
+    assert orders == ["pl-done-b", "pl-done-a"]
+    runs = {name: served("show", name, "--json").json["runs"] for name in orders}
+    assert [run["step"] for run in runs["pl-done-a"]] == [step["step"] for step in steps_of(served, "pl-done-a")]
+    folders = {run["folder"] for name in orders for run in runs[name]}
+    assert len(folders) == len(runs["pl-done-a"]) + len(runs["pl-done-b"])
+    entries = served("logs", "pl-done-a", "--json").json["log_entries"]
+    assert {entry["run"] for entry in entries} == {run["run"] for run in runs["pl-done-a"]}
+    kept = served("rescue", "list", "pl-done-a", "--all", "--json").json["rescues"]
+    assert {one["work_order_id"] for one in kept} == {"pl-done-a"}
+    assert {one["snapshot"].partition("/")[0] for one in kept} == {"pl-done-planner", "pl-done-executor-1"}
+    watched = json.loads(served("watch", "pl-done-a", "--json").out.splitlines()[-1])
+    assert watched["log_entries"]
+    assert {change["path"] for change in watched["diff"]["files"]} >= {watched["task"]["plan_path"]}
+    progress = served.api.get("/agent-work-orders/pl-done-a/git-progress").json()
+    assert progress["git_commit_count"] == 1
+
+
+def steps_of(served: Septet, order: str) -> list[Answer]:
+    steps: list[Answer] = served("steps", order, "--json").json["steps"]
+    return steps
+
+
+def test_people_decide_about_a_pipeline_that_runs(served: Septet, held: str) -> None:
+    """It is paused and goes on, an issue is skipped with a reason; what cannot be done is refused with exit code 5."""
+    paused = served("pipeline", "pause", held, "--json")
+    assert (paused.code, paused.json["pipeline"]["status"]) == (0, "paused")
+    again = served("pipeline", "pause", held, "--json")
+    assert (again.code, again.error["type"]) == (5, "RefusedTransition")
+    assert served("pipeline", "resume", held, "--json").json["pipeline"]["status"] == "running"
+    replanned = served("pipeline", "replan", held, "a", "--json")
+    assert (replanned.code, replanned.error["type"]) == (5, "RefusedTransition")
+    assert served("pipeline", "skip", held, "a", "--why", "done by hand", "--json").code == 0
+    until(lambda: statuses(served, held) == ["planning", "skipped"])
+    assert "done by hand" in served("pipeline", "show", held).out
+    assert served("pipeline", "skip", held, "nobody", "--json").code == 5
+    assert served("pipeline", "stop", held, "--json").json["pipeline"]["status"] == "stopping"
+
+
+def test_cancel_ends_both_agents_and_keeps_what_is_known(served: Septet, held: str) -> None:
+    """`cancel` answers the closed pipeline; then nothing can be decided about it any more, and it is still shown."""
+    ended = served("pipeline", "cancel", held, "--json")
+    assert (ended.code, ended.json["pipeline"]["status"]) == (0, "cancelled")
+    assert statuses(served, held) == ["cancelled", "cancelled"]
+    for decision in ("cancel", "pause"):
+        assert served("pipeline", decision, held, "--json").code == 5
+    assert not list((served.state / "runs" / f"{held}-executor-1").glob("[0-9]*"))
+
+
+def test_wait_fails_where_an_issue_does(served: Septet, origin: Origin, tmp_path: Path) -> None:
+    """Exit code 1 with the pipeline, the reason and its rescue; what depends on the issue is skipped."""
+    served.scenario(
+        "pl-fails-executor-1", {"steps": {"implement_plan": {"refuse": "The plan contradicts itself."}}}
+    )
+    file = listed(tmp_path, *ISSUES)
+    answer = served("pipeline", "--repo", origin.bare, "--file", file, "--id", "pl-fails", "--wait", "--json")
+    assert (answer.code, answer.json["ok"]) == (1, False)
+    assert answer.json["error"]["type"] == "PipelineFailed"
+    assert "b (failed), a (skipped)" in answer.json["error"]["message"]
+    failed, skipped = answer.json["pipeline"]["issues"]
+    assert "The plan contradicts itself." in failed["error"]["message"]
+    assert "depends on issue b" in skipped["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "says"),
+    [
+        (("--issues", "1,2"), 2, "--repo is missing"),
+        (("--repo", "{repo}"), 2, "which issues are meant"),
+        (("--repo", "{repo}", "--issues", "1", "--id", "a/b"), 2, "no id of a pipeline"),
+        (("--repo", "{repo}", "--issues", "1", "--id", "pl-done"), 6, "was used before"),
+        (("--repo", "{repo}", "--file", "{circle}"), 2, "they wait for each other: x after y after x"),
+        (("--repo", "{repo}", "--file", "{unknown}"), 2, "depends on z, which is no issue of this pipeline"),
+        (("--repo", "{repo}", "show", "pl-done"), 2, "options that start a pipeline stand before `show`"),
+        (("show", "pl-nobody"), 3, "There is no pipeline pl-nobody"),
+        (("show", "wo-done"), 3, "wo-done is a workflow, but no pipeline"),
+    ],
+)
+def test_a_mistake_is_told_before_anything_starts(
+    served: Septet,
+    pipelined: Answer,
+    done: Answer,
+    origin: Origin,
+    tmp_path: Path,
+    options: tuple[str, ...],
+    code: int,
+    says: str,
+) -> None:
+    """Wrong options, circles and unknown dependencies are refused at once, each with its exit code."""
+    del pipelined, done
+    circle = [{"id": "x", "title": "X", "depends_on": ["y"]}, {"id": "y", "title": "Y", "depends_on": ["x"]}]
+    (tmp_path / "circle.json").write_text(json.dumps(circle))
+    (tmp_path / "unknown.json").write_text(json.dumps([{"id": "x", "title": "X", "depends_on": ["z"]}]))
+    names = {"repo": origin.bare, "circle": tmp_path / "circle.json", "unknown": tmp_path / "unknown.json"}
+    before = {row["id"] for row in served("pipeline", "list", "--json").json["pipelines"]}
+    answer = served("pipeline", *(option.format(**names) for option in options), "--json")
+    assert (answer.code, answer.json["ok"]) == (code, False)
+    assert says in answer.error["message"]
+    assert {row["id"] for row in served("pipeline", "list", "--json").json["pipelines"]} == before

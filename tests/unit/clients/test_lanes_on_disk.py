@@ -1,0 +1,80 @@
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from clients.lanes_on_disk import lanes_of, owner_of, place_of, runs_everywhere
+from septet.agents.runs import RunKey, RunRecord, Runs
+from septet.state import StateDir
+
+RECORD = RunRecord(
+    key=RunKey("pl-1-a", "run-1", "5"), serial=1, step="classify_issue", agent="claude", because="first", mark="m",
+    argv=("claude",), env_names=(), worktree="/w", limits={}, started_at="", session_id="s",
+)  # fmt: skip
+
+
+def ran(state: StateDir, place: str, order: str, serial: int, seconds: int, step: str = "classify_issue") -> None:
+    """Let an agent of a work order have run in a workspace, so many seconds after the hour."""
+    key, at = RunKey(order, "run-1", "5"), f"2025-01-01T00:00:{seconds:02}.000Z"
+    record = replace(RECORD, key=key, serial=serial, step=step, started_at=at)
+    _, lock = Runs(state.runs).create(place, 1, record, b"Work.\n")
+    os.close(lock)
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> StateDir:
+    """Return a host where `pl-1` has planned `a` and `b` and carried out `a`, beside a work order of its own."""
+    state = StateDir(tmp_path / "state")
+    state.prepare()
+    ran(state, "pl-1-planner", "pl-1-a", 1, 10)
+    ran(state, "pl-1-executor-1", "pl-1-a", 1, 20, "implement_plan")
+    ran(state, "pl-1-planner", "pl-1-b", 2, 30)
+    ran(state, "wo-1", "wo-1", 1, 40)
+    return state
+
+
+def test_a_work_order_has_its_own_runs_of_the_lanes(state: StateDir) -> None:
+    """They come in the order in which they began; those of others in the same lane are not among them."""
+    found = [(run.folder.parent.name, run.folder.name) for run in runs_everywhere(state, "pl-1-a")]
+    assert found == [("pl-1-planner", "1-classify_issue-1"), ("pl-1-executor-1", "1-implement_plan-1")]
+    assert [run.folder.name for run in runs_everywhere(state, "pl-1-b")] == ["1-classify_issue-2"]
+    assert [run.folder.name for run in runs_everywhere(state, "wo-1")] == ["1-classify_issue-1"]
+    assert runs_everywhere(state, "pl-1-c") == []
+
+
+def test_what_begins_is_seen_at_the_next_look(state: StateDir) -> None:
+    """A run that cannot be read yet is passed over, and told once it can."""
+    (state.runs / "pl-1-planner/2-build_plan-1").mkdir()
+    assert len(runs_everywhere(state, "pl-1-b")) == 1
+    (state.runs / "pl-1-planner/2-build_plan-1").rmdir()
+    ran(state, "pl-1-planner", "pl-1-b", 3, 50, "build_plan")
+    assert len(runs_everywhere(state, "pl-1-b")) == 2
+
+
+def test_a_work_order_is_in_the_lane_where_it_was_last(state: StateDir) -> None:
+    """Once another one has the lane it is in none now; one with a workspace of its own is there."""
+    assert place_of(state, "pl-1-a") == place_of(state, "pl-1-a", now=True) == "pl-1-executor-1"
+    ran(state, "pl-1-executor-1", "pl-1-b", 2, 50, "implement_plan")
+    assert place_of(state, "pl-1-a") == "pl-1-executor-1"
+    assert place_of(state, "pl-1-a", now=True) == "pl-1-a"
+    (state.workspaces / "pl-1-a").mkdir(parents=True)
+    assert place_of(state, "pl-1-a") == "pl-1-a"
+    assert lanes_of(state, "wo-1") == []
+
+
+@pytest.mark.parametrize(
+    ("seconds", "begins", "owner"),
+    [
+        (5, False, "pl-1-planner"),
+        (5, True, "pl-1-a"),
+        (15, False, "pl-1-a"),
+        (15, True, "pl-1-b"),
+        (35, False, "pl-1-b"),
+    ],
+)
+def test_whose_work_a_lane_held_at_a_moment(state: StateDir, seconds: int, owner: str, *, begins: bool) -> None:
+    """It is that of who ran there last, or of who comes; before all of them nobody's but the lane's."""
+    assert owner_of(state, "pl-1-planner", f"2025-01-01T00:00:{seconds:02}.500Z", begins=begins) == owner
+    assert owner_of(state, "wo-1", "2025-01-01T00:00:00.000Z") == "wo-1"
+    assert owner_of(state, "gone-planner", "2025-01-01T00:00:00.000Z") == "gone-planner"

@@ -1,0 +1,152 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from clients._pipeline_asked import counts_of, view_as_asked
+from clients.cli.pipeline_answers import Wanted, failure_of
+from clients.cli.pipeline_tables import Lines, picture
+from septet.contracts.facts import FileChange
+from septet.contracts.pipeline import (
+    Carried,
+    IssueState,
+    IssueStatus,
+    Lane,
+    Outline,
+    PipelineInput,
+    PipelineRun,
+    PipelineStatus,
+    PipelineView,
+)
+from septet.contracts.task import TaskError
+from septet.errors import InvalidInputError, NotFoundError, SeptetError, UsageError
+from septet.pipelines.books import documents
+from septet.pipelines.shelf import shelf_of
+from septet.state import StateDir
+
+WHEN = "2025-01-01T00:00:00.000Z"
+OUTLINE = Outline(id="SOL-1", summary="Do it.", files=("app.py",), files_count=1)
+
+
+def issue(name: str, status: IssueStatus, **facts: Any) -> IssueState:
+    return IssueState(issue_id=name, order_id=f"pl-1-{name}", title=f"Title {name}", status=status, **facts)
+
+
+DONE = issue(
+    "1",
+    IssueStatus.COMPLETED,
+    planned_at=WHEN,
+    executed_at=WHEN,
+    solution=OUTLINE,
+    commit_hash="c0ffee",
+    files_modified=(FileChange(path="app.py", operation="modify"),),
+    files_modified_count=1,
+)
+UNPLANNED = issue("2", IssueStatus.FAILED, error=TaskError(type="StepFailed", message="No plan."))
+BROKEN = issue("3", IssueStatus.FAILED, planned_at=WHEN, executed_at=WHEN, solution=OUTLINE)
+SKIPPED = issue("4", IssueStatus.SKIPPED)
+PLANNED = issue("5", IssueStatus.PLANNED, planned_at=WHEN, solution=OUTLINE)
+WAITING = issue("6", IssueStatus.WAITING)
+
+
+def view(*issues: IssueState, status: PipelineStatus = PipelineStatus.RUNNING) -> PipelineView:
+    return PipelineView(id="pl-1", repository="/srv/app.git", status=status, created_at=WHEN, issues=issues)
+
+
+def wanted(**choice: Any) -> Wanted:
+    given = {name: choice.pop(name, None) for name in ("repo", "numbers", "file")}
+    return Wanted(given["repo"] or "/srv/app.git", given["numbers"], given["file"], choice)
+
+
+def test_both_documents_have_whole_solutions_where_this_host_has_them(tmp_path: Path) -> None:
+    """The file of the pipeline's solution is shown; else, and for one of an earlier planning, the outline."""
+    shelf = shelf_of(StateDir(tmp_path), "pl-1")
+    (shelf.folder / "solutions").mkdir(parents=True)
+    (shelf.folder / "solutions/1.json").write_text(json.dumps({"id": "SOL-1", "tasks": [{"id": "T1"}]}))
+    (shelf.folder / "solutions/3.json").write_text(json.dumps({"id": "SOL-0", "tasks": []}))
+    planning, execution = documents(shelf, view(DONE, UNPLANNED, BROKEN, SKIPPED, PLANNED, WAITING))
+    outline = OUTLINE.model_dump(mode="json")
+    assert [(entry.issue_id, entry.solution) for entry in planning.results] == [
+        ("1", {"id": "SOL-1", "tasks": [{"id": "T1"}]}), ("2", None), ("3", outline), ("4", None), ("5", outline),
+    ]  # fmt: skip
+    assert [(entry.issue_id, entry.files_modified) for entry in execution.results] == [
+        ("1", ("app.py",)),
+        ("3", ()),
+    ]
+
+
+def test_a_pipeline_that_nobody_tells_of_is_shown_as_it_was_asked_for() -> None:
+    """Its issues wait; of a later run what the run before knew is shown, lanes included."""
+    asked = PipelineInput.model_validate_json('{"repository": "/srv/app.git", "issues": [7, 8], "fresh": true}')
+    first = view_as_asked("pl-1", asked, WHEN)
+    assert [(each.issue_id, each.order_id, each.status) for each in first.issues] == [
+        ("7", "pl-1-7", IssueStatus.WAITING), ("8", "pl-1-8", IssueStatus.WAITING),
+    ]  # fmt: skip
+    assert (first.status, first.issues[0].context, first.planner) == (PipelineStatus.RUNNING, "fresh", None)
+    lanes = tuple(Lane(id=f"pl-1-{name}", pipeline="pl-1") for name in ("planner", "executor-1"))
+    known = Carried(created_at=WHEN, first_run_id="r", issues=(DONE, WAITING), lanes=lanes, paused=True)
+    later = view_as_asked("pl-1", PipelineRun(**dict(asked), carried=known), "2026-01-01T00:00:00.000Z")
+    assert (later.status, later.created_at, later.issues) == (PipelineStatus.PAUSED, WHEN, (DONE, WAITING))
+    assert (later.planner, later.executors) == (lanes[0], lanes[1:])
+
+
+def test_the_command_line_becomes_a_pipelines_input(tmp_path: Path) -> None:
+    """Numbers, a label or a file; issues of a file keep what they depend on."""
+    assert [each.number for each in wanted(numbers="1, #2,3").order().listed] == [1, 2, 3]
+    assert wanted(label="ready", executors=2).order().label == "ready"
+    file = tmp_path / "issues.json"
+    file.write_text(json.dumps([{"id": "a", "title": "A", "body": "x"}, {"id": "1", "depends_on": ["a"]}, 2]))
+    assert [each.depends_on for each in wanted(file=file).order().listed] == [(), ("a",), ()]
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "says"),
+    [
+        ({}, UsageError, "which issues"),
+        ({"numbers": "1", "label": "x"}, UsageError, "which issues"),
+        ({"numbers": "1,a"}, UsageError, "'a' is no issue's number"),
+        ({"numbers": "1,,2"}, UsageError, "'nothing' is no issue's number"),
+        ({"numbers": "1", "executors": 99}, InvalidInputError, "--executors: "),
+        ({"numbers": "1", "plan_seconds": 0.0}, InvalidInputError, "--plan-seconds: "),
+        ({"numbers": "1", "repo": "x" * 3000}, InvalidInputError, "--repo: "),
+        ({"numbers": "1", "executors": 2, "one_branch": True}, InvalidInputError, "one_branch needs one executor"),
+        ({"file": Path("/nonexistent/issues.json")}, NotFoundError, "--file /nonexistent/issues.json"),
+    ],
+)
+def test_a_wrong_option_is_named(given: dict[str, Any], error: type[SeptetError], says: str) -> None:
+    """Nothing is guessed; the message names the option."""
+    with pytest.raises(error, match=says):
+        wanted(**given).order()
+
+
+def test_a_pipeline_is_a_success_only_if_every_issue_is() -> None:
+    """A completed pipeline with a failed issue is none, and says which."""
+    assert failure_of(view(DONE, status=PipelineStatus.COMPLETED)) is None
+    failed = failure_of(view(DONE, BROKEN, SKIPPED, status=PipelineStatus.COMPLETED))
+    assert failed is not None
+    assert "3 (failed), 4 (skipped)" in failed.message
+    assert failure_of(view(DONE, status=PipelineStatus.CANCELLED)) is not None
+
+
+def test_each_change_is_a_line_once() -> None:
+    """Waiting issues are no news; what changes is told with its reason."""
+    lines = Lines()
+    assert list(lines.of(view(WAITING))) == ["pl-1: running"]
+    assert list(lines.of(view(WAITING))) == []
+    assert list(lines.of(view(UNPLANNED))) == ["2  failed  Title 2  No plan."]
+
+
+def test_a_picture_of_a_thousand_issues_fits_the_terminal() -> None:
+    """It shows the issues from where the pipeline is at, and says how many are left out."""
+    done = [issue(str(number), IssueStatus.COMPLETED) for number in range(600)]
+    rest = [issue(str(number), IssueStatus.WAITING) for number in range(600, 1000)]
+    out = Console(width=80, height=20, record=True, file=Path("/dev/null").open("w", encoding="utf-8"))  # noqa: SIM115 -- as long as the test
+    with out.file:
+        out.print(picture(view(*done, *rest), 20))
+    text = out.export_text()
+    assert len(text.splitlines()) < 20
+    assert "Title 600" in text
+    assert "984 more" in text
+    assert counts_of(view(*done, *rest)) == {IssueStatus.WAITING: 400, IssueStatus.COMPLETED: 600}
