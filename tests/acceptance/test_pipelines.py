@@ -102,7 +102,8 @@ def test_a_work_order_of_a_pipeline_is_looked_at_like_any_other(served: Septet, 
     watched = json.loads(served("watch", "pl-done-a", "--json").out.splitlines()[-1])
     assert watched["log_entries"]
     assert {change["path"] for change in watched["diff"]["files"]} >= {watched["task"]["plan_path"]}
-    progress = served.api.get("/agent-work-orders/pl-done-a/git-progress").json()
+    with served.api as http:
+        progress = http.get("/agent-work-orders/pl-done-a/git-progress").json()
     assert progress["git_commit_count"] == 1
 
 
@@ -159,7 +160,7 @@ def test_wait_fails_where_an_issue_does(served: Septet, origin: Origin, tmp_path
         (("--repo", "{repo}"), 2, "which issues are meant"),
         (("--repo", "{repo}", "--issues", "1", "--id", "a/b"), 2, "no id of a pipeline"),
         (("--repo", "{repo}", "--issues", "1", "--id", "pl-done"), 6, "was used before"),
-        (("--repo", "{repo}", "--file", "{circle}"), 2, "they wait for each other: x after y after x"),
+        (("--repo", "{repo}", "--file", "{circle}"), 2, "they wait for each other: x → y → x"),
         (("--repo", "{repo}", "--file", "{unknown}"), 2, "depends on z, which is no issue of this pipeline"),
         (("--repo", "{repo}", "show", "pl-done"), 2, "options that start a pipeline stand before `show`"),
         (("show", "pl-nobody"), 3, "There is no pipeline pl-nobody"),
