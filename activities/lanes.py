@@ -72,7 +72,7 @@ class Lanes:
         rescue = switch(place, start, Why("the lane is passed on", limit), plan)
         if rescue is not None:
             self.host.note(place, rescue)
-        began_at = current_head(place).sha if asked.lane.branch else ""
+        began_at = current_head(place).sha if asked.lane.starts_from else ""
         workspace = workspace.model_copy(update={"began_at": began_at, "checkpoint": start.name})
         if plan is None:
             return workspace

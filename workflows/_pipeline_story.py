@@ -107,10 +107,22 @@ class PipelineStory:
         self.issues[issue.issue_id] = changed = issue.model_copy(update=values)
         return changed
 
-    def visit(self, lane: Lane) -> Lane:
-        """Return a lane as the next work order gets it: with its session, or with none where each has its own."""
+    def visit(self, lane: Lane, issue: IssueState) -> Lane:
+        """Return a lane as a work order gets it: with its session, or with none where each has its own.
+
+        An executor begins with the work of what the issue depends on.
+        """
         self._visits += 1
-        return lane.model_copy(update={"session_id": None}) if self.asked.fresh else lane
+        values: dict[str, object] = {"session_id": None} if self.asked.fresh else {}
+        if lane.id != self.planner.id and not lane.one_branch and (below := self._below(issue)):
+            values["starts_from"] = below.done_at
+            self.change(self.issues[issue.issue_id], builds_on=below.issue_id)
+        return lane.model_copy(update=values)
+
+    def _below(self, issue: IssueState) -> IssueState | None:
+        """Return what was done last of the issues that one depends on."""
+        done = [self.issues[name] for name in issue.depends_on if self.issues[name].done_at]
+        return max(done, key=lambda each: each.executed_at or "", default=None)
 
     @property
     def visits(self) -> int:
@@ -119,12 +131,17 @@ class PipelineStory:
 
     def left(self, told: Left) -> None:
         """Take in what a work order says as it leaves a lane."""
-        self.lanes[told.lane.id] = told.lane
+        lane = told.lane
+        if not lane.one_branch:  # where it began this time is not where the next one begins
+            lane = lane.model_copy(update={"starts_from": ""})
+        self.lanes[lane.id] = lane
         if told.role is Role.PLANNER and self.planner.task_queue:
             for lane in self.executors:  # the plan goes from vault to worktree, on one host
                 if not lane.task_queue:
                     self.lanes[lane.id] = lane.model_copy(update={"task_queue": self.planner.task_queue})
         issue = self.of_order(told.order_id)
+        if issue is not None and told.done_at:
+            issue = self.change(issue, done_at=told.done_at)
         if issue is not None and told.role is Role.PLANNER and told.result is not None:
             self.change(
                 issue,

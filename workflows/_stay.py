@@ -112,6 +112,7 @@ class Stay:
             lane=lane.model_copy(update=values),
             solution=outline,
             result=plan,
+            done_at=snapshot,
         )
         await self._tell(order, "left", told)
 

@@ -187,7 +187,7 @@ class Pipeline(AskedPipeline):
         self._holders[lane.id] = issue.order_id
         status = IssueStatus.PLANNING if role is Role.PLANNER else IssueStatus.EXECUTING
         story.change(issue, status=status, executor="" if role is Role.PLANNER else lane.id)
-        given = story.visit(lane)
+        given = story.visit(lane, issue)
         turnkey = Turnkey(role=role, lane=given, visit=f"/{story.visits}")
         try:
             await workflow.get_external_workflow_handle(issue.order_id).signal("take_lane", turnkey)

@@ -178,6 +178,8 @@ class Left(Wire):
     solution: Outline | None = None
     """What was planned; `None` where there is no plan."""
     result: Planned | None = None
+    done_at: str = ""
+    """The last snapshot of a work order that is completed."""
 
 
 class Changed(Wire):
@@ -234,6 +236,10 @@ class IssueState(Wire):
     """Whether its sessions knew of the issues before."""
     executor: str = ""
     """The lane that carried it out."""
+    done_at: str = ""
+    """The snapshot with which it ended, where it is completed."""
+    builds_on: str = ""
+    """The issue on whose branch its own one stands: of those that it depends on, the one that was done last."""
     position: int = 0
     """Its place in the order of the pipeline, from 0."""
 

@@ -76,6 +76,8 @@ def _details(issue: IssueState) -> Iterator[str]:
         yield f"- Tasks: {tasks or 'on disk'}"
     if issue.depends_on:
         yield f"- Depends on: {', '.join(issue.depends_on)}"
+    if issue.builds_on:
+        yield f"- Its branch stands on that of: {issue.builds_on}"
     for name, value in (
         ("Plan", issue.plan_path),
         ("Branch", issue.branch_name),

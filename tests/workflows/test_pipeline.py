@@ -523,3 +523,17 @@ async def reset(client: Client, order_id: str, event_id: int) -> None:
             reason="a test",
         )
     )
+
+
+async def test_an_issue_builds_on_what_it_depends_on(client: Client) -> None:
+    """Its lane begins with the last snapshot of that work, not with the base commit; others begin with the base."""
+    async with line_of(client) as line:
+        after = {"id": "c", "title": "Last", "body": "…", "depends_on": ["a"]}
+        view = await (await line.start("a", after, "b")).result()
+        entered = {
+            line.issue_of(asked.opening.work_order_id): asked.lane for asked in line.lanes if asked.plan_path
+        }
+        assert {name: lane.starts_from for name, lane in entered.items()} == {
+            "a": "", "c": "after-create_pull_request", "b": "",
+        }  # fmt: skip
+        assert [issue.builds_on for issue in view.issues] == ["", "a", ""]
