@@ -17,6 +17,7 @@ from septet.agents.rest import end_all, sweep_order
 from septet.agents.runs import Run, Runs
 from septet.agents.warm import end_warm, warm_orders
 from septet.errors import SeptetError
+from septet.janitor.terms import pipeline_of
 from workers.beside import beside
 
 LOOK_SECONDS: Final = 30.0
@@ -59,6 +60,7 @@ async def end_strays(client: Client, host: Host) -> list[str]:
     A paused one's session and worktree stay as they are.
     """
     ended = []
+    await _end_those_that_wait_in_vain(client, host.means.runs)
     for run in await asyncio.to_thread(_living, host.means.runs):
         if run.record is None:
             continue
@@ -92,11 +94,26 @@ async def end_living(host: Host, why: str) -> list[str]:
     living = await asyncio.to_thread(_living, runs)
     ended = [run.name for run in living if await _end(host, run, RESTARTED, why)]
     for order_id in await asyncio.to_thread(warm_orders, runs):
-        try:
-            await asyncio.to_thread(end_warm, runs, order_id, RESTARTED)
-        except SeptetError as error:
-            _log.warning("warm_process_not_ended", work_order_id=order_id, error=error.message)
+        await _end_warm(runs, order_id, RESTARTED)
     return ended
+
+
+async def _end_those_that_wait_in_vain(client: Client, runs: Runs) -> None:
+    """End the processes that wait for a turn in a lane whose pipeline is closed: a terminated one could not."""
+    for place_id in await asyncio.to_thread(warm_orders, runs):
+        pipeline = pipeline_of(place_id)
+        if pipeline is None or runs.is_held(place_id):
+            continue
+        if await is_closed(client, pipeline, when_unknown=False):
+            _log.warning("stray_ended", run=place_id, why=CLOSED)
+            await _end_warm(runs, place_id, _WHY)
+
+
+async def _end_warm(runs: Runs, place_id: str, why: str) -> None:
+    try:
+        await asyncio.to_thread(end_warm, runs, place_id, why)
+    except SeptetError as error:
+        _log.warning("warm_process_not_ended", place=place_id, error=error.message)
 
 
 async def _end(host: Host, run: Run, why: str, reason: str) -> bool:
