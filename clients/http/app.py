@@ -8,7 +8,7 @@ from fastapi import APIRouter, FastAPI
 from fastapi.openapi.utils import get_openapi
 from temporalio.service import RPCError
 
-from clients.http import board, decisions, log_stream, work_orders
+from clients.http import board, decisions, log_stream, pipelines, work_orders
 from clients.http.access import OPEN_PATHS, Guard
 from clients.http.answers import Health
 from clients.http.asked import Asked
@@ -25,6 +25,9 @@ _EVERYWHERE: Final = problems(
     HTTPStatus.MISDIRECTED_REQUEST, HTTPStatus.INTERNAL_SERVER_ERROR, HTTPStatus.SERVICE_UNAVAILABLE
 )
 _router = APIRouter(tags=["health"])
+_ROUTERS: Final = (
+    _router, work_orders.router, log_stream.router, decisions.router, board.router, pipelines.router,
+)  # fmt: skip
 
 
 @_router.get("/health")
@@ -57,7 +60,7 @@ def api_of(operations: Operations, token: str | None, ui_url: str | None = None)
     app.state.token = token
     app.add_middleware(Guard, token=token)
     answer_errors(app)
-    for router in (_router, work_orders.router, log_stream.router, decisions.router, board.router):
+    for router in _ROUTERS:
         app.include_router(router)
     app.include_router(page_router(operations, token, temporal_ui(operations, ui_url)))
     app.router.routes.append(mcp_route(operations))

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Final
 
-from fastapi import Depends, Query, Request
+from fastapi import Depends, Header, Query, Request
 
 from clients.operations import Operations
 
@@ -16,3 +16,11 @@ def _operations(request: Request) -> Operations:
 
 Asked = Annotated[Operations, Depends(_operations)]
 Limit = Annotated[int, Query(ge=1, le=MOST_AT_ONCE)]
+IdempotencyKey = Annotated[
+    str,
+    Header(
+        alias="Idempotency-Key",
+        pattern="^[!-~]{0,255}$",
+        description="Started once: the same key and body give the same answer again, however often they come.",
+    ),
+]

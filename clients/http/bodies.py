@@ -145,7 +145,7 @@ async def json_alone(request: Request) -> None:
         raise HTTPException(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, detail)
 
 
-def _strictly(model: type[Body]) -> BeforeValidator:
+def strictly(model: type[Body]) -> BeforeValidator:
     """Read what came by JSON's rules: strict, but an array may be a tuple, a text an enumeration's; 3.0 is 3."""
 
     def read(value: object) -> Body:
@@ -161,10 +161,10 @@ def _number(text: str) -> int | float:
     return int(number) if number.is_integer() else number
 
 
-NewWorkOrderJson = Annotated[NewWorkOrder, _strictly(NewWorkOrder)]
-CancelJson = Annotated[CancelBody, _strictly(CancelBody)]
-MoveJson = Annotated[MoveCall, _strictly(MoveCall)]
-ApproveJson = Annotated[ApproveBody, _strictly(ApproveBody)]
-RejectJson = Annotated[RejectBody, _strictly(RejectBody)]
-RetryJson = Annotated[RetryCall, _strictly(RetryCall)]
-PromptJson = Annotated[PromptBody, _strictly(PromptBody)]
+NewWorkOrderJson = Annotated[NewWorkOrder, strictly(NewWorkOrder)]
+CancelJson = Annotated[CancelBody, strictly(CancelBody)]
+MoveJson = Annotated[MoveCall, strictly(MoveCall)]
+ApproveJson = Annotated[ApproveBody, strictly(ApproveBody)]
+RejectJson = Annotated[RejectBody, strictly(RejectBody)]
+RetryJson = Annotated[RetryCall, strictly(RetryCall)]
+PromptJson = Annotated[PromptBody, strictly(PromptBody)]

@@ -4,7 +4,7 @@ import asyncio
 from http import HTTPStatus
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Header, Query, Request, Response
+from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic import BaseModel, Field
 
 from clients.commits_on_disk import Committed, committed
@@ -16,7 +16,7 @@ from clients.http.answers import (
     agent_work_order,
     git_progress,
 )
-from clients.http.asked import MOST_AT_ONCE, Asked, Limit
+from clients.http.asked import MOST_AT_ONCE, Asked, IdempotencyKey, Limit
 from clients.http.bodies import NewWorkOrderJson, OrderId, json_alone
 from clients.http.problems import problems, problems_of_a_body
 from clients.operations import ENTRIES_AT_ONCE, Operations
@@ -29,14 +29,6 @@ router = APIRouter(
     tags=["work orders"],
     responses=problems(HTTPStatus.NOT_FOUND, HTTPStatus.UNPROCESSABLE_ENTITY),
 )
-IdempotencyKey = Annotated[
-    str,
-    Header(
-        alias="Idempotency-Key",
-        pattern="^[!-~]{0,255}$",
-        description="Started once: the same key and body give the same work order again, however often they come.",
-    ),
-]
 
 
 class Wanted(BaseModel):

@@ -18,6 +18,7 @@ from mcp.types import (
 
 from clients.connection import Reach
 from clients.mcp.call import Call
+from clients.mcp.pipeline_tools import PIPELINE_TOOLS
 from clients.mcp.tools import TOOLS
 from clients.told import told
 from septet.contracts.replies import ErrorReply, Reply
@@ -25,9 +26,9 @@ from septet.errors import SeptetError
 
 _INSTRUCTIONS: Final = """\
 Septet turns an issue into a pull request with a coding agent, in seven steps that survive every crash. A task is
-one issue on its way. Every answer is {"ok": true, ...} with the whole new state, or {"ok": false, "error": {type,
-message, remedy}}: do what the remedy says. Where it names a `septet` command, the tool of that name does the same.
-A step takes minutes: look again after a while instead of at once."""
+one issue on its way; a pipeline works on many, each a task. Every answer is {"ok": true, ...} with the whole
+new state, or {"ok": false, "error": {type, message, remedy}}: do what the remedy says. Where it names a `septet`
+command, the tool of that name does the same. A step takes minutes: look again after a while instead of at once."""
 
 _NAME_LENGTH: Final = 200
 
@@ -39,8 +40,8 @@ def mcp_server(reach: Reach, *, beside: bool) -> Server[Any]:
         reach: Gives the work orders.
         beside: Whether it was started by its agent, in the folder where that works.
     """
-    calls = {call.tool: call for call in TOOLS}
-    tools = [call.described() for call in TOOLS]
+    calls = {call.tool: call for call in (*TOOLS, *PIPELINE_TOOLS)}
+    tools = [call.described() for call in calls.values()]
 
     async def list_tools(
         context: ServerRequestContext[Any], asked: PaginatedRequestParams | None

@@ -118,7 +118,8 @@ def _refuse(issues: Sequence[PipelineIssue], places: dict[str, int]) -> None:
     """Refuse what has no order."""
     twice = [issue.id for place, issue in enumerate(issues) if places[issue.id] != place]
     if twice:
-        raise InvalidInputError(f"issues: {_listed(twice)}: an id is there more than once. Name each issue once.")
+        message = f"issues: {_listed(twice)}: an id is there more than once."
+        raise InvalidInputError(message, remedy="Name each issue once.")
     for issue in issues:
         if unknown := [other for other in issue.depends_on if other not in places]:
             message = f"issues: {issue.id} depends on {_listed(unknown)}, which is no issue of this pipeline."

@@ -16,6 +16,7 @@ from fakes.septet_command import Septet, until
 from clients.operations import Operations, connected
 from septet.contracts.decisions import MoveCall, RetryCall
 from septet.contracts.order import WorkOrderInput
+from septet.contracts.pipeline import PipelineInput, PipelineIssue
 from septet.contracts.replies import Reply
 from septet.contracts.task import Task
 from septet.contracts.transitions import Target
@@ -25,7 +26,10 @@ pytestmark = pytest.mark.faces
 
 ORDERS = "/agent-work-orders"
 TEXT = {"title": "Say goodbye too", "description": "The app greets only."}
-OWN = {"created_at", "updated_at", "timestamp", "duration_seconds", "session_id", "plan_sha256", "age_seconds"}
+OWN = {
+    *("created_at", "updated_at", "timestamp", "duration_seconds", "session_id", "plan_sha256", "age_seconds"),
+    *("closed_at", "executed_at", "opened_by"),
+}
 """Fields that differ from one work order to the next, and from one moment to the next."""
 Answer = dict[str, Any]
 
@@ -47,7 +51,7 @@ class Operation:
     cli: tuple[str, ...]
     http: tuple[str, str, Answer | None]
     """Method, path and body."""
-    tool: tuple[str, Answer]
+    tool: tuple[str, Answer] | None
     client: Callable[[Operations, str, str], Awaitable[Reply]]
     begins: tuple[str, ...] = ()
     """What is to be there before: the options of `septet create`, or of `run` where they begin so."""
@@ -67,6 +71,8 @@ CREATE = ("--repo", "{repo}", "--title", TEXT["title"], "--body", TEXT["descript
 WAITING = ("create", *CREATE)
 PLANNED = ("run", *CREATE, "--approve-plan")
 HELD = ("create", *CREATE, "--stage", "triaged", "--after", "wo-nobody")
+PIPELINE = ("pipeline", "--repo", "{repo}", "--file", "{issues}", "--id", "{id}", "--json")
+ISSUES = [{"id": "a", "title": "A", "body": "First."}, {"id": "b", "title": "B", "body": "Then."}]
 OPERATIONS = {
     "create": Operation(
         cli=WAITING,
@@ -156,6 +162,67 @@ OPERATIONS = {
         client=lambda ask, name, _repo: ask.rescues(name, everything=True),
         of="wo-done",
     ),
+    "create-pipeline": Operation(
+        cli=PIPELINE,
+        http=("POST", "/pipelines", {"repository": "{repo}", "issues": ISSUES, "id": "{id}"}),
+        tool=("create_pipeline", {"repository": "{repo}", "issues": ISSUES, "id": "{id}"}),
+        client=lambda ask, name, repo: ask.pipelines.start(
+            PipelineInput(repository=repo, issues=tuple(PipelineIssue(**issue) for issue in ISSUES)), name
+        ),
+    ),
+    "pause-pipeline": Operation(
+        cli=("pipeline", "pause", "{id}", "--json"),
+        http=("POST", "/pipelines/{id}/pause", None),
+        tool=("pipeline_decide", {"id": "{id}", "decision": "pause"}),
+        client=lambda ask, name, _repo: ask.pipelines.decide(name, "pause"),
+        begins=PIPELINE,
+    ),
+    "skip-in-pipeline": Operation(
+        cli=("pipeline", "skip", "{id}", "b", "--why", "later", "--json"),
+        http=("POST", "/pipelines/{id}/skip", {"issue_id": "b", "why": "later"}),
+        tool=("pipeline_decide", {"id": "{id}", "decision": "skip", "issue_id": "b", "why": "later"}),
+        client=lambda ask, name, _repo: ask.pipelines.decide(name, "skip", "b", why="later"),
+        begins=PIPELINE,
+    ),
+    "cancel-pipeline": Operation(
+        cli=("pipeline", "cancel", "{id}", "--json"),
+        http=("POST", "/pipelines/{id}/cancel", {}),
+        tool=("pipeline_decide", {"id": "{id}", "decision": "cancel"}),
+        client=lambda ask, name, _repo: ask.pipelines.cancel(name),
+        begins=PIPELINE,
+    ),
+    "show-pipeline": Operation(
+        cli=("pipeline", "show", "{id}", "--json"),
+        http=("GET", "/pipelines/{id}", None),
+        tool=("get_pipeline", {"id": "{id}"}),
+        client=lambda ask, name, _repo: ask.pipelines.show(name),
+        begins=PIPELINE,
+        of="pl-shown",
+    ),
+    "list-pipelines": Operation(
+        cli=("pipeline", "list", "--json"),
+        http=("GET", "/pipelines", None),
+        tool=("list_pipelines", {"limit": 50}),
+        client=lambda ask, _name, _repo: ask.pipelines.list(),
+        begins=PIPELINE,
+        of="pl-listed",
+    ),
+    "results-of-pipeline": Operation(
+        cli=("pipeline", "results", "{id}", "--json"),
+        http=("GET", "/pipelines/{id}/results", None),
+        tool=None,
+        client=lambda ask, name, _repo: ask.pipelines.results(name),
+        begins=PIPELINE,
+        of="pl-results",
+    ),
+    "report-of-pipeline": Operation(
+        cli=("pipeline", "report", "{id}", "--json"),
+        http=("GET", "/pipelines/{id}/report", None),
+        tool=None,
+        client=lambda ask, name, _repo: ask.pipelines.report(name),
+        begins=PIPELINE,
+        of="pl-report",
+    ),
 }
 
 
@@ -169,7 +236,10 @@ async def faces_of(served: Septet, log: Path) -> AsyncIterator[Faces]:
 
 def filled(template: Any, names: dict[str, str]) -> Any:
     """Return a call with the work order and the repository that it is about."""
-    return json.loads(json.dumps(template).replace("{id}", names["id"]).replace("{repo}", names["repo"]))
+    text = json.dumps(template)
+    for name, value in names.items():
+        text = text.replace(f"{{{name}}}", value)
+    return json.loads(text)
 
 
 def common(value: Any, name: str) -> Any:
@@ -185,7 +255,12 @@ def begun(faces: Faces, operation: Operation, names: dict[str, str]) -> None:
     """Bring a work order to where the operation finds it."""
     if not operation.begins:
         return
+    if operation.begins is PIPELINE:
+        held = {"steps": {"classify_issue": {"wait_for": str(faces.cli.root / "never")}}}
+        faces.cli.scenario(f"{names['id']}-planner", held)
     assert faces.cli(*filled(operation.begins, names)).code == 0
+    if operation.begins is PIPELINE:
+        until((faces.cli.state / "runs" / f"{names['id']}-planner" / "1-classify_issue-1" / "run.json").exists)
     if operation.until == "blocked":
         assert faces.cli("move", names["id"], "blocked", "--json").code == 0
     elif operation.until:
@@ -209,28 +284,38 @@ async def test_every_face_answers_the_same_object(
 ) -> None:
     """An operation answers one and the same object, whoever asks and by whichever face."""
     operation = OPERATIONS[name]
+    known = {"repo": str(origin.bare), "issues": str(tmp_path / "issues.json")}
+    (tmp_path / "issues.json").write_text(json.dumps(ISSUES), encoding="utf-8")
+    cancel = ("pipeline", "cancel") if "pipeline" in name else ("cancel",)
     async with faces_of(served, tmp_path / "mcp.log") as faces:
         answers = []
         if operation.of:
-            begun(faces, operation, {"id": operation.of, "repo": str(origin.bare)})
+            begun(faces, operation, {"id": operation.of, **known})
         for face in ("cl", "ht", "to", "ty"):
-            names = {"id": operation.of or f"wo-{name}-{face}", "repo": str(origin.bare)}
+            names = {"id": operation.of or f"wo-{name}-{face}", **known}
+            if face == "to" and operation.tool is None:
+                continue
             if not operation.of:
                 begun(faces, operation, names)
-            if face == "cl":
-                told = faces.cli(*filled(operation.cli, names)).json
-            elif face == "ht":
-                told = over_http(faces, operation, names)
-            elif face == "to":
-                tool, arguments = filled(operation.tool, names)
-                told = await faces.tools(tool, **arguments)
-            else:
-                told = (await operation.client(faces.client, names["id"], names["repo"])).model_dump(mode="json")
-            answers.append(common(told, names["id"]))
+            answers.append(common(await asked(faces, face, operation, names), names["id"]))
             if not operation.of:
-                faces.cli("cancel", names["id"], "--json")
+                faces.cli(*cancel, names["id"], "--json")
+        if operation.of and operation.begins is PIPELINE:
+            faces.cli(*cancel, operation.of, "--json")
     assert answers[0]["ok"] is True
-    assert answers[1:] == answers[:1] * 3
+    assert answers[1:] == answers[:1] * (len(answers) - 1)
     if not operation.of:
-        assert answers[0]["task"]["id"] == "wo-it"
+        assert (answers[0].get("task") or answers[0]["pipeline"])["id"] == "wo-it"
     assert done["id"] == "wo-done"
+
+
+async def asked(faces: Faces, face: str, operation: Operation, names: dict[str, str]) -> Answer:
+    """Ask by one face, and return what it answers."""
+    if face == "cl":
+        return faces.cli(*filled(operation.cli, names)).json
+    if face == "ht":
+        return over_http(faces, operation, names)
+    if face == "to":
+        tool, arguments = filled(operation.tool, names)
+        return await faces.tools(tool, **arguments)
+    return (await operation.client(faces.client, names["id"], names["repo"])).model_dump(mode="json")

@@ -1,6 +1,7 @@
 """The HTTP API under schemathesis: what its description says holds for whatever it is sent."""
 
 import asyncio
+import json
 import os
 import sys
 from pathlib import Path
@@ -29,14 +30,26 @@ def start(septet: Septet, origin: Origin, order: str, scenario: dict[str, object
     assert septet("run", "--repo", origin.bare, "--title", "Do it", "--id", order, "--json").code == 0
 
 
+def start_pipelines(septet: Septet, origin: Origin, gate: Path) -> None:
+    """Start a pipeline that fails at once, and one whose planner waits."""
+    assert septet("pipeline", "--repo", origin.bare, "--issues", "999", "--id", "pl-failed", "--wait").code == 1
+    septet.scenario("pl-running-planner", {"steps": {"classify_issue": {"wait_for": str(gate)}}})
+    file = septet.root / "issues.json"
+    file.write_text(
+        json.dumps([{"id": "1", "title": "One", "body": "x"}, {"id": "2", "title": "Two", "body": "y"}])
+    )
+    assert septet("pipeline", "--repo", origin.bare, "--file", file, "--id", "pl-running").code == 0
+
+
 @pytest.mark.timeout(SECONDS + 240)
 async def test_nothing_that_is_sent_breaks_what_the_description_says(septet: Septet, origin: Origin) -> None:
-    """With a completed, a running and a failed work order there, every check of schemathesis holds on every path."""
+    """With completed, running and failed work orders and pipelines there, every check of schemathesis holds on every path."""
     gate = septet.root / "gate"
     with septet.up() as up:
         start(septet, origin, "wo-done", {})
         start(septet, origin, "wo-failed", {"refuse": "The plan contradicts itself."})
         start(septet, origin, "wo-running", {"wait_for": str(gate)})
+        start_pipelines(septet, origin, gate)
         assert septet.closed("wo-failed")["rescues"]
         assert septet.closed("wo-done")["status"] == "completed"
         until((septet.state / "runs" / "wo-running" / "5-implement_plan-1" / "run.json").exists)
@@ -64,6 +77,7 @@ async def fuzzed(septet: Septet, api: str) -> tuple[int, str]:
             "PATH": os.environ["PATH"], "HOME": str(septet.root), "NO_PROXY": "127.0.0.1", "COLUMNS": "110",
             "PYTHONPATH": str(Path(__file__).parents[1]), "SCHEMATHESIS_HOOKS": "fakes.api_hooks",
             "SEPTET_ORDERS": "wo-done wo-failed wo-running", "SEPTET_CLOSED_ORDERS": "wo-done wo-failed",
+            "SEPTET_PIPELINES": "pl-failed pl-running",
         },
     )  # fmt: skip
     out, _ = await process.communicate()

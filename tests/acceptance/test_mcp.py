@@ -17,8 +17,8 @@ from mcp import MCPError
 
 pytestmark = pytest.mark.faces
 
-DOES = {"create_task", "run", "move", "approve", "reject", "cancel", "retry"}
-LOOKS = {"task_detail", "board", "steps", "logs", "rescues"}
+DOES = {"create_task", "run", "move", "approve", "reject", "cancel", "retry", "create_pipeline", "pipeline_decide"}
+LOOKS = {"task_detail", "board", "steps", "logs", "rescues", "get_pipeline", "list_pipelines"}
 
 
 MISTAKES: list[tuple[str, dict[str, Any], str, str]] = [
@@ -39,6 +39,12 @@ MISTAKES: list[tuple[str, dict[str, Any], str, str]] = [
     ("run", {"repository": ".", "title": "x", "stage": "collected"}, "InvalidInput", "stage: "),
     ("create_task", {"repository": ".", "title": "x", "stage": "done"}, "InvalidInput", "stage: "),
     ("create_task", {"title": "x"}, "InvalidInput", "repository: "),
+    ("get_pipeline", {"id": "pl-nobody"}, "NotFound", "pl-nobody"),
+    ("pipeline_decide", {"id": "pl-nobody", "decision": "pause"}, "NotFound", "pl-nobody"),
+    ("pipeline_decide", {"id": "pl-nobody", "decision": "skip"}, "InvalidInput", "issue_id: "),
+    ("pipeline_decide", {"id": "pl-nobody", "decision": "stop", "issue_id": "1"}, "InvalidInput", "issue_id: "),
+    ("create_pipeline", {"repository": ".", "issues": [1, 1]}, "InvalidInput", "more than once"),
+    ("create_pipeline", {"repository": ".", "issues": []}, "InvalidInput", "give issues or a label"),
 ]
 """Calls, and the type and a part of the message of their errors."""
 

@@ -1,0 +1,113 @@
+"""The tools for pipelines: each docstring is what an agent reads before it chooses one."""
+
+from typing import Annotated, ClassVar, Final, Literal, Self
+
+from mcp.types import ToolAnnotations
+from pydantic import Field, StringConstraints
+
+from clients.mcp.call import ADDS, ENDS, Call
+from clients.operations import Operations
+from clients.repository_path import whole_path
+from septet.contracts.decisions import Said, Who
+from septet.contracts.pipeline import PipelineInput
+from septet.contracts.pipeline_replies import PipelineReply, PipelinesReply
+from septet.contracts.replies import Reply
+
+_ROWS_AT_ONCE: Final = 20
+Id = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]{1,40}$")]
+
+
+class CreatePipeline(PipelineInput, Call):
+    """Start work on many issues of one repository: one agent plans them ahead, others carry the plans out.
+
+    Name the repository, and either `issues` (numbers of its forge, or objects with id, title, body and
+    depends_on) or a `label` of its forge. Each issue becomes a task on the board, and gets a pull request of its
+    own unless `one_branch` is set. It costs money and takes minutes: the answer is the pipeline as it begins. Look
+    at it later with `get_pipeline`. Give an `id` of your own where you might call twice: a used one is refused.
+    """
+
+    tool: ClassVar[str] = "create_pipeline"
+    hints: ClassVar[ToolAnnotations] = ADDS
+    replies: ClassVar[type[Reply]] = PipelineReply
+
+    id: Id | None = None
+    """The new pipeline's id; one is made when absent."""
+
+    def from_here(self) -> Self:
+        """Return it with the whole path of a repository that is on this machine."""
+        return self.model_copy(update={"repository": whole_path(self.repository)})
+
+    async def answer(self, operations: Operations) -> PipelineReply:
+        """Start it."""
+        order = PipelineInput(**{name: getattr(self, name) for name in PipelineInput.model_fields})
+        return await operations.pipelines.start(order, self.id)
+
+
+class GetPipeline(Call):
+    """Look at one pipeline: where each of its issues is, with solution, commit, pull request and reason.
+
+    `pipeline.status` is running, paused, stopping, completed, stopped, failed or cancelled. A completed one may
+    have issues that failed or were skipped. `order_id` is its task: `task_detail` and `logs` tell more.
+    """
+
+    tool: ClassVar[str] = "get_pipeline"
+    replies: ClassVar[type[Reply]] = PipelineReply
+
+    id: Id
+    """The pipeline's id, as `list_pipelines` and `create_pipeline` answer it."""
+
+    async def answer(self, operations: Operations) -> PipelineReply:
+        """Look."""
+        return await operations.pipelines.show(self.id)
+
+
+class ListPipelines(Call):
+    """See the pipelines, open ones first, each with how many of its issues are where.
+
+    Where there is more, the answer has `next`: call again with it as `after`.
+    """
+
+    tool: ClassVar[str] = "list_pipelines"
+    replies: ClassVar[type[Reply]] = PipelinesReply
+
+    after: str = ""
+    """The `next` of the page before; the first page when absent."""
+    limit: Annotated[int, Field(ge=1, le=500)] = _ROWS_AT_ONCE
+    """The most pipelines to answer."""
+
+    async def answer(self, operations: Operations) -> PipelinesReply:
+        """Look."""
+        return await operations.pipelines.list(after=self.after, limit=self.limit)
+
+
+class DecidePipeline(Call):
+    """Decide about a pipeline, or about one of its issues.
+
+    `pause`: nothing new begins until `resume`; `stop`: what is under way is carried to its end, and nothing else
+    begins; `cancel`: both agents are ended now, their work is kept. With `issue_id`, `skip`: an issue that is not
+    under way is left out, and what depends on it; `replan`: one that is planned and not carried out yet is planned
+    again, and the planner is told `why`.
+    """
+
+    tool: ClassVar[str] = "pipeline_decide"
+    hints: ClassVar[ToolAnnotations] = ENDS
+    replies: ClassVar[type[Reply]] = PipelineReply
+
+    id: Id
+    """The pipeline's id."""
+    decision: Literal["pause", "resume", "stop", "skip", "replan", "cancel"]
+    issue_id: Annotated[str, StringConstraints(max_length=20)] = ""
+    """The issue's id in the pipeline: for `skip` and `replan` alone."""
+    who: Who = ""
+    """Whose decision it is; this agent's when absent."""
+    why: Said = ""
+    """Why; for `replan` what the planner is told."""
+
+    async def answer(self, operations: Operations) -> PipelineReply:
+        """Carry it out."""
+        if self.decision == "cancel":
+            return await operations.pipelines.cancel(self.id, self.who, self.why)
+        return await operations.pipelines.decide(self.id, self.decision, self.issue_id, self.who, self.why)
+
+
+PIPELINE_TOOLS: Final[tuple[type[Call], ...]] = (CreatePipeline, GetPipeline, ListPipelines, DecidePipeline)
