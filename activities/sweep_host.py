@@ -85,18 +85,18 @@ def _asking(client: Client, loop: asyncio.AbstractEventLoop) -> Ask:
     """Return what asks the server what became of who uses a workspace, from another thread than the loop's."""
 
     def ask(place_id: str) -> Fate:
-        return asyncio.run_coroutine_threadsafe(_fate(client, place_id), loop).result(_ANSWER_SECONDS)
+        return asyncio.run_coroutine_threadsafe(fate_of(client, place_id), loop).result(_ANSWER_SECONDS)
 
     return ask
 
 
-async def _fate(client: Client, place_id: str) -> Fate:
+async def fate_of(client: Client, place_id: str) -> Fate:
     """Return what became of those who use a workspace: a work order, or a pipeline with its lanes."""
-    own, pipeline_id = await _fate_of(client, place_id), pipeline_of(place_id)
-    return own if pipeline_id is None else together(own, await _fate_of(client, pipeline_id))
+    own, pipeline_id = await _fate_of_workflow(client, place_id), pipeline_of(place_id)
+    return own if pipeline_id is None else together(own, await _fate_of_workflow(client, pipeline_id))
 
 
-async def _fate_of(client: Client, workflow_id: str) -> Fate:
+async def _fate_of_workflow(client: Client, workflow_id: str) -> Fate:
     """Return what became of a workflow; one that cannot be asked about counts as running."""
     try:
         found = await client.get_workflow_handle(workflow_id).describe()

@@ -3,7 +3,12 @@
 import asyncio
 from typing import Any, Final, TypeVar
 
-from temporalio.client import WorkflowHandle, WorkflowUpdateFailedError, WorkflowUpdateStage
+from temporalio.client import (
+    WorkflowHandle,
+    WorkflowUpdateFailedError,
+    WorkflowUpdateRPCTimeoutOrCancelledError,
+    WorkflowUpdateStage,
+)
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError
 
@@ -12,6 +17,8 @@ from septet.contracts.wire import Wire
 from septet.errors import RefusedTransitionError, ServerNotReachedError
 
 Told = TypeVar("Told", bound=Wire)
+_TOO_LONG: Final = (TimeoutError, WorkflowUpdateRPCTimeoutOrCancelledError)
+"""The SDK hides that a wait was cancelled, so that the time-out around it does not always say so itself."""
 _WITHIN_SECONDS: Final = 20.0
 _NO_WORKER: Final = (
     "Start one with `septet up` or `septet worker`; it then takes the decision, if that was asked for."
@@ -43,7 +50,7 @@ async def update(
         raise _refusal(error) from error
     except RPCError as error:
         raise refused_of_open(error, handle.id, show) from error
-    except TimeoutError as error:
+    except _TOO_LONG as error:
         message = f"No worker has answered for {handle.id} within {_WITHIN_SECONDS:.0f} s."
         raise ServerNotReachedError(message, remedy=_NO_WORKER) from error
     try:
@@ -54,7 +61,7 @@ async def update(
         raise _refusal(error) from error
     except RPCError as error:
         raise refused_of_open(error, handle.id, show) from error
-    except TimeoutError:
+    except _TOO_LONG:
         return None
 
 

@@ -10,19 +10,54 @@ import pytest
 from fakes.activities import Doubles
 from fakes.repositories import Origin
 from fakes.septet_command import Septet, free_port, until
+from temporalio import activity
 from temporalio.client import Client
 from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.exceptions import ApplicationError
 from temporalio.worker import Worker
 
+from septet.contracts.pipeline import CloseLanes, IssuesRead, PipelineView, ReadIssues
+from septet.contracts.steps import EnterLane, Workspace
+from workflows.pipeline import Pipeline
 from workflows.pull_request import PullRequest
 from workflows.work_order import WorkOrder
 
 pytestmark = pytest.mark.faces
 
 QUEUE = "septet-fuzzed"
-WORKFLOWS = [WorkOrder, PullRequest]
+WORKFLOWS = [WorkOrder, PullRequest, Pipeline]
 SECONDS = int(os.environ.get("SEPTET_API_SECONDS", "40"))
 """For which values are tried: `make test-api` takes longer."""
+
+
+@activity.defn(name="read_issues")
+async def read_issues(asked: ReadIssues) -> IssuesRead:
+    """Find nothing."""
+    raise ApplicationError(f"no issues of {asked.repository}", type="NotFound", non_retryable=True)
+
+
+@activity.defn(name="enter_lane")
+async def enter_lane(asked: EnterLane) -> Workspace:
+    """Let nobody in."""
+    raise ApplicationError(f"no repository for {asked.visit}", type="Git", non_retryable=True)
+
+
+@activity.defn(name="note_results")
+async def note_results(_some: PipelineView) -> None:
+    """Note nothing."""
+
+
+@activity.defn(name="write_report")
+async def write_report(_view: PipelineView) -> None:
+    """Write nothing."""
+
+
+@activity.defn(name="close_lanes")
+async def close_lanes(_asked: CloseLanes) -> None:
+    """Close nothing."""
+
+
+LANES = [read_issues, enter_lane, note_results, write_report, close_lanes]
 
 
 def start(septet: Septet, origin: Origin, order: str, scenario: dict[str, object]) -> None:
@@ -55,7 +90,9 @@ async def test_nothing_that_is_sent_breaks_what_the_description_says(septet: Sep
         until((septet.state / "runs" / "wo-running" / "5-implement_plan-1" / "run.json").exists)
         client = await Client.connect(up.address, data_converter=pydantic_data_converter)
         doubles = Doubles(QUEUE)
-        async with Worker(client, task_queue=QUEUE, workflows=WORKFLOWS, activities=doubles.activities()):
+        async with Worker(
+            client, task_queue=QUEUE, workflows=WORKFLOWS, activities=[*doubles.activities(), *LANES]
+        ):
             port = str(free_port())
             with septet.beside("serve", "--port", port, SEPTET_TASK_QUEUE=QUEUE) as serving:
                 code, told = await fuzzed(septet, serving.api)

@@ -104,7 +104,7 @@ def test_a_work_order_of_a_pipeline_is_looked_at_like_any_other(served: Septet, 
     assert {change["path"] for change in watched["diff"]["files"]} >= {watched["task"]["plan_path"]}
     with served.api as http:
         progress = http.get("/agent-work-orders/pl-done-a/git-progress").json()
-    assert progress["git_commit_count"] == 1
+    assert progress["git_commit_count"] == 2  # on top of that of the issue that it depends on
 
 
 def steps_of(served: Septet, order: str) -> list[Answer]:
@@ -151,6 +151,29 @@ def test_wait_fails_where_an_issue_does(served: Septet, origin: Origin, tmp_path
     failed, skipped = answer.json["pipeline"]["issues"]
     assert "The plan contradicts itself." in failed["error"]["message"]
     assert "depends on issue b" in skipped["error"]["message"]
+
+
+def test_temporals_own_command_line_starts_asks_and_decides(
+    served: Septet, origin: Origin, tmp_path: Path
+) -> None:
+    """Nothing but JSON is needed; a circle closes it at once, with the reason."""
+    served.scenario("pl-temporal-planner", {"steps": {"classify_issue": {"wait_for": str(tmp_path / "gate")}}})
+    start = ("workflow", "start", "--task-queue", "septet", "--type", "Pipeline", "--workflow-id")
+    order = {"repository": str(origin.bare), "issues": ISSUES, "executors": 2}
+    assert served.temporal(*start, "pl-temporal", "--input", json.dumps(order)).code == 0
+    until(lambda: statuses(served, "pl-temporal")[:1] == ["planning"])
+    call = json.dumps({"who": "ann", "why": "a release"})
+    update = ("workflow", "update", "execute", "-w", "pl-temporal", "--name")
+    assert served.temporal(*update, "pause", "--input", call).code == 0
+    assert "is paused already" in served.temporal(*update, "pause", "--input", call).err
+    asked = served.temporal("workflow", "query", "-w", "pl-temporal", "--type", "pipeline")
+    assert '"status":"paused"' in asked.out.replace(" ", "")
+    assert served("pipeline", "cancel", "pl-temporal", "--json").code == 0
+    circle = [{"id": "x", "title": "X", "depends_on": ["y"]}, {"id": "y", "title": "Y", "depends_on": ["x"]}]
+    assert served.temporal(*start, "pl-circle", "--input", json.dumps({**order, "issues": circle})).code == 0
+    until(lambda: served("pipeline", "show", "pl-circle", "--json").json["pipeline"]["status"] == "failed")
+    told = served("pipeline", "show", "pl-circle", "--json").json["pipeline"]
+    assert (told["error"]["type"], "x → y → x" in told["error"]["message"]) == ("InvalidInput", True)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from temporalio.client import Client, ScheduleUpdate, ScheduleUpdateInput
 from temporalio.testing import ActivityEnvironment
 from temporalio.worker import Worker
 
-from activities.sweep_host import SweepHost
+from activities.sweep_host import SweepHost, fate_of
 from activities.workspaces import Workspaces
 from septet.contracts.steps import OpenWorkspace
 from septet.janitor.terms import Swept
@@ -137,3 +137,14 @@ async def test_the_schedule_of_a_host_runs_out_unless_it_is_renewed(client: Clie
     renewed = (await handle.describe()).schedule.state
     assert (renewed.remaining_actions, renewed.paused, renewed.note) == (PASSES, True, "not now")
     await handle.delete()
+
+
+async def test_the_lanes_of_a_pipeline_that_runs_are_nobodys_to_sweep(client: Client) -> None:
+    """A lane's fate is that of its pipeline; a name of which the server knows nothing is unknown."""
+    handle = await client.start_workflow("Pipeline", {}, id="pl-swept", task_queue="nobody-works-here")
+    for lane in ("pl-swept-planner", "pl-swept-executor-2"):
+        assert (await fate_of(client, lane)).status == "running"
+    await handle.terminate()
+    closed = await fate_of(client, "pl-swept-planner")
+    assert (closed.status, closed.closed_at is not None) == ("closed", True)
+    assert (await fate_of(client, "pl-nobody-planner")).status == "unknown"
