@@ -103,7 +103,10 @@ async def test_tools_answer_what_the_commands_print(begin: Begin, served: Septet
             "rescues": ({"id": order, "everything": True}, ("rescue", "list", order, "--all")),
             "board": ({"project": project, "limit": 500}, ("board", "--project", project)),
         }
-        assert set(looks) == LOOKS
+        assert set(looks) == LOOKS - {
+            "get_pipeline",
+            "list_pipelines",
+        }  # those are held against each other elsewhere
         for name, (arguments, command) in looks.items():
             answered, printed = await tools(name, **arguments), served(*command, "--json").json
             for answer in (answered, printed):
