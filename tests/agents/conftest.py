@@ -4,7 +4,6 @@
 the tests of this folder are not collected.
 """
 
-import asyncio
 import os
 import subprocess
 import sys
@@ -18,7 +17,7 @@ from fakes.model_day import CLIS, Day, day_of
 from fakes.model_stub import Model, serving
 
 from clients.work_orders import WorkOrders
-from septet.agents.attachment import end_agent
+from septet.agents.rest import end_all
 from septet.agents.runs import Runs
 from septet.forges.local import LocalForge
 from septet.sample.sample import make_sample
@@ -95,5 +94,5 @@ async def _begun(day: Day) -> AsyncIterator[WorkOrders]:
                 try:
                     yield WorkOrders(client, settings.task_queue)
                 finally:
-                    for run in await asyncio.to_thread(day.runs.of, day.order_id):
-                        await end_agent(run, "cancelled")
+                    for order_id in day.runs.orders():
+                        await end_all(day.runs, order_id, "cancelled")

@@ -134,6 +134,13 @@ class Day:
             await asyncio.sleep(0.1)
         pytest.fail(f"what is waited for did not come: {await orders.task(self.order_id)}")
 
+    async def appears(self, path: Path) -> None:
+        """Wait until there is a file."""
+        end = time.monotonic() + _PATIENCE_SECONDS
+        while not path.exists():
+            assert time.monotonic() < end, f"{path} did not appear"
+            await asyncio.sleep(0.1)
+
     def environment(self, address: str) -> dict[str, str]:
         """Return the worker's environment: a home of its own, made-up keys, the model's address."""
         env = {

@@ -38,6 +38,10 @@ class Asked:
     results: int
     """Tools that have answered since the step's prompt."""
     tools: list[str]
+    heard: tuple[str, ...] = ()
+    """All that users and tools have said in the conversation, oldest first."""
+    prompt: str = ""
+    """The step's prompt."""
 
 
 @dataclass
@@ -76,9 +80,13 @@ class Model:
                     return fault.what
         return None
 
+    def part(self, asked: Asked) -> Part | None:
+        """Return what the model does in the step; `None` for a request beside the work."""
+        return self.parts.get(asked.step)
+
     def says(self, asked: Asked) -> Said:
         """Return what the model says next."""
-        part = self.parts.get(asked.step)
+        part = self.part(asked)
         if part is None:
             return Said("ok")
         if asked.results < len(part.commands) and not asked.finalizing:
@@ -108,8 +116,9 @@ def serving(model: Model) -> Iterator[str]:
 
 def asked_in(wire: Wire, body: dict[str, Any]) -> Asked:
     """Return what a request asks for, read from its conversation."""
-    step, finalizing, results = "", False, 0
-    for words in wire.heard(body):
+    step, finalizing, results, prompt = "", False, 0, ""
+    heard = tuple(wire.heard(body))
+    for words in heard:
         headings = _HEADING.findall(words)
         finalizer = _FINALIZER.search(words)
         if words == RESULT:
@@ -117,8 +126,8 @@ def asked_in(wire: Wire, body: dict[str, Any]) -> Asked:
         elif finalizer is not None:
             step, finalizing = finalizer[1], True
         elif headings:
-            step, finalizing, results = headings[0], False, 0
-    return Asked(step, finalizing, results, wire.tools(body))
+            step, finalizing, results, prompt = headings[0], False, 0, words
+    return Asked(step, finalizing, results, wire.tools(body), heard, prompt)
 
 
 def _arguments(shell: str, command: str) -> dict[str, Any]:

@@ -1,0 +1,118 @@
+"""A pipeline with real CLIs: two issues, two agents that remember, and what a death in between costs."""
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+
+import pytest
+from fakes.agent_lab import agent_of, carriers, mark_of
+from fakes.model_day import MODELS, Day
+from fakes.model_pipeline import EXECUTOR, ISSUES, PIPELINE, PLANNER, LineModel, branch_of, line_input
+from fakes.repositories import Origin, make_origin
+from temporalio.client import WorkflowHandle
+
+from clients.work_orders import WorkOrders
+from septet.agents.registry import adapter_for
+from septet.agents.runs import Run
+from septet.agents.warm import warm_orders
+from septet.contracts.pipeline import PipelineView
+from septet.git.engine import Git
+
+pytestmark = pytest.mark.timeout(600)
+
+Begun = Callable[[Day], AbstractAsyncContextManager[WorkOrders]]
+WITHIN_SECONDS = 300
+
+
+@pytest.fixture
+def model(day: Day) -> LineModel:
+    """The day's model, which knows the pipeline's issues."""
+    day.model = model = LineModel()
+    return model
+
+
+@pytest.fixture
+def origin(tmp_path: Path) -> Origin:
+    """A repository with a little text."""
+    repository = make_origin(tmp_path, "app.git")
+    repository.push({"README.md": "# app\n"})
+    return repository
+
+
+async def start(
+    day: Day, orders: WorkOrders, origin: Origin, **choices: object
+) -> WorkflowHandle[object, PipelineView]:
+    """Start the pipeline."""
+    order = line_input(str(origin.bare), agent=day.cli, model=MODELS.get(day.cli), **choices)
+    return await orders.client.start_workflow(
+        "Pipeline", order, id=PIPELINE, task_queue=orders.task_queue, result_type=PipelineView
+    )
+
+
+async def result_of(handle: WorkflowHandle[object, PipelineView]) -> PipelineView:
+    """Return what became of the pipeline."""
+    async with asyncio.timeout(WITHIN_SECONDS):
+        return await handle.result()
+
+
+async def test_sessions_go_on_from_issue_to_issue(
+    day: Day, model: LineModel, begun: Begun, origin: Origin
+) -> None:
+    """Each agent has one session over all issues, and in one process where the CLI reads its turns from stdin."""
+    async with begun(day) as orders:
+        view = await result_of(await start(day, orders, origin))
+        lanes = {lane: day.runs.of(lane) for lane in (PLANNER, EXECUTOR)}
+        left = warm_orders(day.runs)
+    assert [(issue.status, issue.error) for issue in view.issues] == [("completed", None)] * 2
+    assert left == []
+    git = Git(origin.bare, env={"PATH": os.environ["PATH"]})
+    for issue in ISSUES:
+        assert git.run("show", f"{branch_of(issue)}:{issue}.txt") == f"{issue}\n".encode()
+    assert [_steps(runs) for runs in lanes.values()] == [
+        ["classify_issue", "build_plan", "find_plan_file"] * 2,
+        ["generate_branch", "implement_plan", "create_commit", "create_pull_request"] * 2,
+    ]
+    for runs in lanes.values():
+        assert len(_sessions(runs)) == 1
+        warm = adapter_for(day.cli).capabilities.input_stream
+        assert len({agent_of(run) for run in runs}) == (1 if warm else len(runs))
+        assert all(carriers(mark_of(run)) == [] for run in runs)
+    assert "Add alpha.txt" in model.heard_in("beta", "classify_issue")
+    assert "SOL-alpha" in model.heard_in("beta", "implement_plan")
+
+
+@pytest.mark.parametrize("cli", ["claude", "codex"], indirect=True)
+async def test_session_goes_on_after_its_agent_was_killed(
+    day: Day, model: LineModel, begun: Begun, origin: Origin, tmp_path: Path
+) -> None:
+    """SIGKILL in the middle of the second issue: the session is resumed, and knows the first issue still."""
+    mark = tmp_path / "in-the-tool"
+    model.before["beta", "implement_plan"] = f"test -e {mark} || {{ touch {mark}; exec sleep 600; }}"
+    async with begun(day) as orders:
+        handle = await start(day, orders, origin)
+        await day.appears(mark)
+        killed = day.runs.of(EXECUTOR)[-1]
+        os.kill(agent_of(killed), signal.SIGKILL)
+        view = await result_of(handle)
+        runs = day.runs.of(EXECUTOR)
+    assert [(issue.status, issue.error) for issue in view.issues] == [("completed", None)] * 2
+    taken_up = runs[[run.name for run in runs].index(killed.name) + 1].record
+    assert killed.record is not None
+    assert taken_up is not None
+    assert (taken_up.step, taken_up.because) == ("implement_plan", "crashed")
+    assert taken_up.resumed_from == killed.record.resumed_from is not None
+    assert len(_sessions(runs)) == 1
+    assert carriers(mark_of(killed)) == []
+    assert "Add alpha.txt" in model.heard_in("beta", "create_commit")
+
+
+def _steps(runs: list[Run]) -> list[str]:
+    return [run.record.step for run in runs if run.record is not None]
+
+
+def _sessions(runs: list[Run]) -> set[str | None]:
+    """Return the sessions that all runs but the first went on with."""
+    return {run.record.resumed_from for run in runs[1:] if run.record is not None}

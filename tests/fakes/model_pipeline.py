@@ -1,0 +1,79 @@
+"""What a model does in a pipeline's steps: which issue a prompt is about, it reads in the prompt."""
+
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from fakes.model_stub import Asked, Model, Part
+from fakes.solutions import task
+
+from septet.contracts.pipeline import PipelineInput, PipelineIssue
+
+PIPELINE: Final = "pl-real"
+ISSUES: Final = ("alpha", "beta")
+PLANNER: Final = f"{PIPELINE}-planner"
+EXECUTOR: Final = f"{PIPELINE}-executor-1"
+
+
+@dataclass
+class LineModel(Model):
+    """A model that plans and carries out small issues, each of which wants a file."""
+
+    parts: dict[str, Part] = field(default_factory=dict)
+    before: dict[tuple[str, str], str] = field(default_factory=dict)
+    """By issue and step: a command that comes first."""
+
+    def part(self, asked: Asked) -> Part | None:
+        """Return what is done in a step of an issue."""
+        issue = issue_in(asked)
+        part = _parts(issue).get(asked.step) if issue else None
+        first = self.before.get((issue, asked.step))
+        return Part(part.answer, (first, *part.commands)) if part is not None and first else part
+
+    def heard_in(self, issue: str, step: str) -> str:
+        """Return all that the conversation held when the model was first asked in a step of an issue."""
+        found = next(each for each in self.asked if (issue_in(each), each.step) == (issue, step))
+        return "\n".join(found.heard)
+
+
+def line_input(repository: str, **choices: Any) -> PipelineInput:
+    """Return a pipeline of two issues."""
+    issues = tuple(PipelineIssue(id=issue, title=f"Add {issue}.txt", body=f"It says {issue}.") for issue in ISSUES)
+    return PipelineInput(repository=repository, issues=issues, **choices)
+
+
+def branch_of(issue: str) -> str:
+    """Return the branch that the model names."""
+    return f"feat-{PIPELINE}-{issue}-file"
+
+
+def issue_in(asked: Asked) -> str:
+    """Return the issue that a step's prompt is about; nothing for a request beside the work."""
+    return next((issue for issue in ISSUES if issue in asked.prompt), "")
+
+
+def _parts(issue: str) -> dict[str, Part]:
+    plan, file = f"specs/{PIPELINE}-{issue}-planner-file.md", f"{issue}.txt"
+    one = task("T1", file, scope=file, title=f"Add {file}")
+    solution = {
+        "id": f"SOL-{issue}",
+        "plan_path": plan,
+        "summary": f"{file} is added.",
+        "tasks": [one],
+        "predicted_files": [file],
+    }
+    execution = {
+        "status": "completed",
+        "summary": f"{file} is there.",
+        "tasks": [{"id": "T1", "status": "completed", "note": ""}],
+        "commit_hash": None,
+        "files_modified": [file],
+    }
+    return {
+        "classify_issue": Part({"issue_class": "/feature"}),
+        "build_plan": Part(solution, (f"mkdir -p specs && echo '# T1: add {file}' > {plan}",)),
+        "find_plan_file": Part({"plan_path": plan}),
+        "generate_branch": Part({"branch_name": branch_of(issue)}),
+        "implement_plan": Part(execution, (f"echo {issue} > {file}",)),
+        "create_commit": Part({"commit_message": f"feat: add {file}"}),
+        "create_pull_request": Part({"title": f"Add {file}", "body": "It was wanted."}),
+    }
