@@ -14,7 +14,10 @@ from bench.pace import Pace
 from bench.report import report, write_report
 from bench.table import table
 
-GROUPS = ("start", "idle", "ladder", "stream", "snapshot", "gap", "turn", "warm", "server", "board", "outage")
+GROUPS = (
+    "start", "idle", "ladder", "stream", "snapshot", "gap", "turn", "warm", "pipeline", "server", "board",
+    "outage",
+)  # fmt: skip
 """One module each, with a function `measure`."""
 _TERMINATED = 143
 """128 + SIGTERM, as a shell says it."""

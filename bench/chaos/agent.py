@@ -19,28 +19,33 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))  # started without site-packages: it must be quick
 
-from septet.agents.scripted.arguments import parse
+from bench.chaos.answers import UNITS, answer_of, order_of, plan_path
+from septet.agents.scripted.arguments import Arguments, parse
 from septet.agents.scripted.events import Stream
+from septet.agents.scripted.messages import read_message, text_of
 from septet.agents.scripted.scenario import Scenario
-from septet.agents.scripted.sessions import Memory, UnknownSessionError
-from septet.agents.scripted.task import step_of
+from septet.agents.scripted.sessions import Memory, Session, UnknownSessionError
+from septet.agents.scripted.task import Task, step_of
 
-UNITS = 6
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 BEAT_SECONDS = 0.1
 TOOL_TRIES = 5
 TERMINATED = 143
 
 
 class Journal:
-    """What one agent process did: one line for each event, each in one write."""
+    """What was done in one turn: one line for each event, each in one write."""
 
-    def __init__(self, folder: Path, order: str) -> None:
+    def __init__(self, folder: Path, order: str, tree: str) -> None:
         """Open a file of its own, and try the lock of the tree."""
-        place = folder / order
-        place.mkdir(parents=True, exist_ok=True)
-        name = place / f"{time.time_ns()}-{os.getpid()}.jsonl"
+        for place in (folder / order, folder / tree):
+            place.mkdir(parents=True, exist_ok=True)
+        name = folder / order / f"{time.time_ns()}-{os.getpid()}.jsonl"
         self._file = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
-        self._lock = os.open(place / "tree.lock", os.O_RDWR | os.O_CREAT, 0o600)
+        self._lock = os.open(folder / tree / "tree.lock", os.O_RDWR | os.O_CREAT, 0o600)
         self.alone = False
         self.look_for_another()
 
@@ -55,6 +60,12 @@ class Journal:
             self.alone = True
         except BlockingIOError:
             self.alone = False
+
+    def close(self) -> None:
+        """Write down that the turn is over, and let the tree go."""
+        self.note("end")
+        os.close(self._file)
+        os.close(self._lock)
 
 
 class Hands:
@@ -103,12 +114,12 @@ class Hands:
 
 
 class Work:
-    """One start."""
+    """What is done in one turn."""
 
-    def __init__(self, journal: Journal, hands: Hands, stream: Stream, step: str) -> None:
+    def __init__(self, journal: Journal, hands: Hands, stream: Stream, step: str, order: str) -> None:
         """Begin nothing yet."""
         self._journal, self._hands, self._stream, self._step = journal, hands, stream, step
-        self._order = Path.cwd().name
+        self._order = order
 
     def unit(self, number: int, seconds: float) -> None:
         """Do one unit: think, edit, let a tool work, edit once more."""
@@ -157,24 +168,6 @@ class Work:
                 self._journal.look_for_another()
 
 
-def answer_of(step: str, order: str) -> dict[str, object]:
-    """Return what a step answers."""
-    answers: dict[str, dict[str, object]] = {
-        "classify_issue": {"issue_class": "/chore"},
-        "build_plan": {"plan_path": plan_path(order), "summary": "Write the parts."},
-        "find_plan_file": {"plan_path": plan_path(order)},
-        "generate_branch": {"branch_name": f"chore-{order}-chaos"},
-        "implement_plan": {"success": True, "summary": "Done.", "key_changes_made": ["work"], "key_learnings": []},
-        "create_commit": {"commit_message": f"chore: work of {order}"},
-    }
-    return answers.get(step, {"title": f"chore: {order}", "body": "Parts were written."})
-
-
-def plan_path(order: str) -> str:
-    """Return where the plan is."""
-    return f"specs/{order}-planner-chaos.md"
-
-
 def noise() -> str:
     """Return a text that nobody wrote before."""
     return f"{os.urandom(64).hex()}\n" * 8
@@ -187,49 +180,77 @@ def identity(pid: int) -> dict[str, object]:
     return {"pid": pid, "born": int(stat.rpartition(") ")[2].split(" ")[19]), "namespace": namespace}
 
 
+class Agent:
+    """One process, with one session."""
+
+    def __init__(self, arguments: Arguments, memory: Memory, session: Session) -> None:
+        """Begin with no turn."""
+        self._arguments, self._memory, self._session = arguments, memory, session
+
+    def turn(self, prompt: str, message: dict[str, Any] | None = None) -> None:
+        """Do what a prompt asks for; one that names no step goes on with the one before."""
+        arguments, session = self._arguments, self._session
+        step = "" if arguments.without_tools else step_of(prompt, None if session.prompt else arguments.schema)
+        if step or not session.prompt:
+            session.step, session.prompt = step, prompt
+        session.save()
+        task = Task(session.prompt, Path.cwd())
+        order = order_of(session.prompt, Path.cwd())
+        stream = Stream(sys.stdout.buffer, arguments, Scenario("chaos", {}), session)
+        stream.init(str(Path.cwd()), prompt)
+        if message is not None:
+            stream.repeat(message)
+        if not arguments.without_tools:
+            self._play(stream, order)
+        answer = answer_of(session.step, task, order)
+        if arguments.schema:
+            stream.call("StructuredOutput", **answer)
+        stream.answer(json.dumps(answer), answer if arguments.schema else None)
+
+    def _play(self, stream: Stream, order: str) -> None:
+        """Do the units of a step that this session has not done yet."""
+        memory, session = self._memory, self._session
+        resumed = memory.count(session.id, f"{order}-{session.step}-start") > 1
+        journal = Journal(Path(os.environ["SEPTET_SCRIPTED_CHAOS"]), order, Path.cwd().name)
+        journal.note(
+            "start",
+            **identity(os.getpid()),
+            step=session.step,
+            resumed=resumed,
+            run=os.environ.get("SEPTET_RUN", ""),
+            second=not journal.alone,
+        )
+        work = Work(journal, Hands(journal, looks_first=resumed), stream, session.step, order)
+        seconds = float(os.environ["SEPTET_SCRIPTED_STEP_SECONDS"]) / UNITS
+        done = f"{order}-{session.step}-unit"
+        for number in range(memory.counted(session.id, done) + 1, UNITS + 1):
+            begin = time.monotonic()
+            work.unit(number, seconds)
+            memory.count(session.id, done)
+            journal.note("unit", number=number, seconds=round(time.monotonic() - begin, 3))
+        journal.close()
+
+
 def main() -> int:
     """Do one start and return the exit code."""
     signal.signal(signal.SIGTERM, lambda *_: os._exit(TERMINATED))
     arguments = parse(sys.argv[1:])
-    prompt = sys.stdin.read()
+    serves = arguments.input_format == "stream-json"
+    prompt = "" if serves else sys.stdin.read()
     memory = Memory(Path(os.environ["SEPTET_SCRIPTED_HOME"]))
     try:
         session = memory.resume(arguments.resume) if arguments.resume else memory.begin(arguments.session_id)
     except UnknownSessionError:
         sys.stderr.write(f"No conversation found with session ID: {arguments.resume}\n")
         return 1
-    if not arguments.resume:
-        session.step = step_of(prompt, arguments.schema)
-        session.save()
-    stream = Stream(sys.stdout.buffer, arguments, Scenario("chaos", {}), session)
-    stream.init(str(Path.cwd()), prompt)
-    answer = answer_of(session.step, Path.cwd().name)
-    if not arguments.without_tools:
-        play(memory, stream, session.id, session.step, resumed=bool(arguments.resume))
-    stream.call("StructuredOutput", **answer)
-    stream.answer(json.dumps(answer), answer if arguments.schema else None)
+    agent = Agent(arguments, memory, session)
+    if not serves:
+        agent.turn(prompt)
+    for line in iter(sys.stdin.buffer.readline, b"") if serves else ():
+        message = read_message(line)
+        if message is not None:
+            agent.turn(text_of(message), message)
     return 0
-
-
-def play(memory: Memory, stream: Stream, session_id: str, step: str, *, resumed: bool) -> None:
-    """Do the units of a step that are not done yet."""
-    journal = Journal(Path(os.environ["SEPTET_SCRIPTED_CHAOS"]), Path.cwd().name)
-    journal.note(
-        "start",
-        **identity(os.getpid()),
-        step=step,
-        resumed=resumed,
-        run=os.environ.get("SEPTET_RUN", ""),
-        second=not journal.alone,
-    )
-    work = Work(journal, Hands(journal, looks_first=resumed), stream, step)
-    seconds = float(os.environ["SEPTET_SCRIPTED_STEP_SECONDS"]) / UNITS
-    for number in range(memory.counted(session_id, "unit") + 1, UNITS + 1):
-        begin = time.monotonic()
-        work.unit(number, seconds)
-        memory.count(session_id, "unit")
-        journal.note("unit", number=number, seconds=round(time.monotonic() - begin, 3))
-    journal.note("end")
 
 
 if __name__ == "__main__":
