@@ -25,8 +25,8 @@ _SCRIPT: Final = {"steps": {"build_plan": {"delay_seconds": 1}, "implement_plan"
 _FILES: Final = 100
 _BESIDE: Final = "work orders one by one"
 _NOTE: Final = (
-    "plans one after the other, each execution as soon as its plan and an executor are there, all as long as one"
-    " by one: a plan from the start to the step generate_branch, an execution from there to the close, gaps included"
+    "plans one after the other, each execution as soon as its plan and an executor are there, all as long as"
+    " one by one: a plan from the start to the step generate_branch, an execution from there to the close"
 )
 
 

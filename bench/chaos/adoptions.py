@@ -30,7 +30,7 @@ def followed(state: Path, lives: list[Life]) -> list[Followed]:
     """Return the runs of living agents."""
     found = []
     for life in lives:
-        records = (state / "runs" / life.order).glob("*/run.json")
+        records = (state / "runs" / life.tree).glob("*/run.json")
         folder = next(
             (path.parent for path in records if life.run and life.run.encode() in path.read_bytes()), None
         )

@@ -216,6 +216,7 @@ class Agent:
             "start",
             **identity(os.getpid()),
             step=session.step,
+            tree=Path.cwd().name,
             resumed=resumed,
             run=os.environ.get("SEPTET_RUN", ""),
             second=not journal.alone,

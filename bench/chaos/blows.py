@@ -53,7 +53,7 @@ class Blows:
                 return
             await asyncio.sleep(_LOOK_SECONDS)
         life = self.chance.choice(living)
-        if life.lives and _aim(kind, life).signal(signal.SIGKILL):
+        if self._there(life) and _aim(kind, life).signal(signal.SIGKILL):
             self._deaths[life.order, life.step] += kind in DEADLY
             self._note(kind, [life], target=life.name)
 
@@ -61,7 +61,7 @@ class Blows:
         """End the worker, by force or politely, and start its successor at once."""
         worker = self.ground.workers[-1]
         hits = self._carried_by(worker)
-        if not worker.ready or not hits or time.time() - worker.ready_at < _SERVED_SECONDS:
+        if not worker.ready or not self._worth(hits) or time.time() - worker.ready_at < _SERVED_SECONDS:
             return
         runs = followed(self.ground.state, hits)
         self._note(kind, hits)
@@ -73,7 +73,7 @@ class Blows:
     async def server(self) -> None:
         """Kill the server and start it again after a while, on the same database."""
         server, living = self.ground.server, self.ground.journal.living()
-        if not server.up.is_set() or not living:
+        if not server.up.is_set() or not self._worth(living):
             return
         away = self.chance.uniform(*_SERVER_AWAY_SECONDS)
         self._note("server", living)
@@ -131,6 +131,14 @@ class Blows:
         await asyncio.wait([started])
         if at is not None and worker.ready:
             self.adoptions.append(Adoption(kind, max(at - worker.ready_at, 0.0)))
+
+    def _worth(self, hits: list[Life]) -> bool:
+        """Say whether a blow that would hit these is struck."""
+        return bool(hits)
+
+    def _there(self, life: Life) -> bool:
+        """Say whether an agent can still be hit."""
+        return life.lives
 
     def _bearing(self, kind: Kind) -> list[Life]:
         """Return the living agents that can be hit and whose work orders bear it."""

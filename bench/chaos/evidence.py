@@ -44,6 +44,11 @@ def delivered(origin: Path, order: str, env: Mapping[str, str]) -> Delivered:
     return Delivered(order, tuple(branches), int(commits), pushes, pull_requests)
 
 
+def head_of(origin: Path, branch: str, env: Mapping[str, str]) -> str | None:
+    """Return the commit of a branch, `None` where there is no such branch."""
+    return _git(origin, env, "for-each-ref", "--format=%(objectname)", f"refs/heads/{branch}") or None
+
+
 def blobs_in(repository: Path, env: Mapping[str, str]) -> set[str]:
     """Return the ids of all objects that any ref of a repository reaches."""
     return {

@@ -1,4 +1,4 @@
-"""What the agents wrote down of themselves: one file for each agent process, read as it grows."""
+"""What the agents wrote down of themselves: one file for each turn, read as it grows."""
 
 import json
 from dataclasses import dataclass, field
@@ -19,15 +19,17 @@ class Content:
 
 @dataclass(slots=True)
 class Life:
-    """One agent process, from its first note to its last."""
+    """One turn of an agent process, from its first note to its last; outside of a pipeline it has one."""
 
     order: str
     name: str
     """The journal's file."""
     step: str = ""
+    tree: str = ""
+    """The name of the folder it works in."""
     pid: Pid = NOBODY
     run: str = ""
-    """The run's mark, where a supervisor gave one."""
+    """The mark of its process, where a supervisor gave one."""
     resumed: bool = False
     second: bool = False
     """Another writer held the tree when it began."""
@@ -63,7 +65,7 @@ class Life:
         event = note["event"]
         if event == "start":
             self.began, self.step, self.run = note["at"], note["step"], note["run"]
-            self.pid = _told(note)
+            self.pid, self.tree = _told(note), note["tree"]
             self.resumed, self.second = note["resumed"], note["second"]
         elif event == "unit":
             self.units[note["number"]] = note["seconds"]
@@ -80,7 +82,7 @@ class Life:
 
 @dataclass(slots=True)
 class Journal:
-    """All agent processes of one trial."""
+    """All turns of all agent processes of one trial."""
 
     folder: Path
     _lives: dict[Path, Life] = field(default_factory=dict)

@@ -63,7 +63,7 @@ class Trial:
         await worker.start()
         closed = asyncio.Event()
         async with asyncio.TaskGroup() as beside:
-            blows = Blows(self.ground, self.side, self.plan, random.Random(self.plan.seed), beside)  # noqa: S311 -- to be done again
+            blows = self._blows(beside)
             beside.create_task(self._strike(blows, closed))
             beside.create_task(self._see_to_workers(closed))
             await self._all_orders()
@@ -85,6 +85,10 @@ class Trial:
             rungs,
             self.worker_ends,
         )
+
+    def _blows(self, beside: asyncio.TaskGroup) -> Blows:
+        chance = random.Random(self.plan.seed)  # noqa: S311 -- to be done again
+        return Blows(self.ground, self.side, self.plan, chance, beside)
 
     async def _strike(self, blows: Blows, closed: asyncio.Event) -> None:
         """Strike until all work orders are closed."""
@@ -131,13 +135,12 @@ class Trial:
         async def one(number: int) -> None:
             async with places:
                 if self.plan.minutes is None or time.monotonic() < begin + self.plan.minutes * 60:
-                    await self._order(number)
+                    await self._closed(f"wo-{number:03}")
 
         await asyncio.gather(*map(one, range(self.plan.runs)))
 
-    async def _order(self, number: int) -> None:
+    async def _closed(self, order: str) -> None:
         """Start a work order and wait until it is closed, or patience ends; the server may be away meanwhile."""
-        order = f"wo-{number:03}"
         deadline = time.monotonic() + self.plan.patience_seconds
         started = False
         while time.monotonic() < deadline:
@@ -150,10 +153,14 @@ class Trial:
                 continue
             if not started:
                 started = True
-                self.orders.append(order)
+                self._began(order)
             if await is_closed(self.ground, order):
                 return
             await asyncio.sleep(_LOOK_SECONDS)
+
+    def _began(self, order: str) -> None:
+        """Take down what was started."""
+        self.orders.append(order)
 
     async def _rungs(self, order: str) -> list[str]:
         try:

@@ -1,0 +1,40 @@
+"""What the hand does to a pipeline: its agents die at work and while they wait, all else at any point."""
+
+import json
+from dataclasses import dataclass
+from typing import Final
+
+from bench.chaos.blows import Blows
+from bench.chaos.journal import Life
+from bench.chaos.plan import Kind
+
+_LAST_RUNG: Final = "rerun"
+"""After it a step fails with a rescue, as it should: no agent that was started for this reason is killed."""
+
+
+@dataclass
+class PipelineBlows(Blows):
+    """Kills on one ground; also those that hit no agent that works."""
+
+    def _worth(self, hits: list[Life]) -> bool:
+        del hits
+        return True
+
+    def _there(self, life: Life) -> bool:
+        return life.pid.lives
+
+    def _bearing(self, kind: Kind) -> list[Life]:
+        """Return the last turn of each process that lives, at work or not, and whose step bears another death."""
+        last = {life.run: life for life in self.ground.journal.lives()}
+        living = [life for life in last.values() if life.pid.lives]
+        if kind == "tool":
+            return [life for life in living if any(tool.lives for tool in life.tools[-1:])]
+        return [life for life in living if self._bears(life)]
+
+    def _bears(self, life: Life) -> bool:
+        """Say whether the step that a lane's newest run belongs to has a rung left, or is over."""
+        runs = self.ground.state / "runs" / life.tree
+        newest = max(runs.glob("*/run.json"), key=lambda path: path.stat().st_mtime_ns, default=None)
+        if newest is None or (newest.parent / "exit.json").exists():
+            return True
+        return bool(json.loads(newest.read_bytes())["because"] != _LAST_RUNG)

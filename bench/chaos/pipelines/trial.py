@@ -1,0 +1,99 @@
+"""One pipeline under the hand."""
+
+import asyncio
+import random
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from temporalio.exceptions import WorkflowAlreadyStartedError
+
+from bench.chaos.ground import Ground, ground
+from bench.chaos.pipelines.blows import PipelineBlows
+from bench.chaos.pipelines.laws import broken
+from bench.chaos.pipelines.watch import Watch
+from bench.chaos.plan import Kind, Plan
+from bench.chaos.side import Septet
+from bench.chaos.trial import Seen, Trial
+from septet.contracts.pipeline import PipelineInput, PipelineIssue
+from septet.state import StateDir
+
+KINDS: Final[tuple[Kind, ...]] = ("worker", "restart", "supervisor", "agent", "tool", "server")
+ISSUES: Final = 20
+USUAL: Final = Plan(runs=ISSUES, kinds=KINDS, every_seconds=1.5, step_seconds=0.6, patience_seconds=600.0)
+"""Short steps: what is between them is hit too."""
+_MOST_EXECUTORS: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """What a trial came to."""
+
+    seen: Seen
+    executors: int
+    looks: int
+    """At the documents of results."""
+    broken: tuple[str, ...]
+    """The laws that do not hold, each with what was seen."""
+
+
+class PipelineSide(Septet):
+    """Septet, with a pipeline of so many issues."""
+
+    def __init__(self, issues: int, executors: int) -> None:
+        """Start nothing yet."""
+        self._issues, self._executors = issues, executors
+
+    async def start(self, ground: Ground, order: str, origin: Path) -> None:
+        """Start the pipeline."""
+        issues = tuple(
+            PipelineIssue(id=name, title=f"Work of {order}-{name}", body="Write the parts.")
+            for name in issue_ids(self._issues)
+        )
+        given = PipelineInput(repository=str(origin), issues=issues, agent="scripted", executors=self._executors)
+        with suppress(WorkflowAlreadyStartedError):  # the answer to an earlier try was lost
+            await ground.client.start_workflow("Pipeline", given, id=order, task_queue="septet")
+
+
+class PipelineTrial(Trial):
+    """A pipeline on a ground: the work orders that are looked at are those of its issues."""
+
+    def __init__(self, laid: Ground, side: PipelineSide, plan: Plan) -> None:
+        """Look at nothing yet."""
+        super().__init__(laid, side, plan)
+        self.pipeline = f"pl-{plan.seed}"
+        self.watch = Watch(StateDir(laid.state).pipelines / self.pipeline)
+
+    def _blows(self, beside: asyncio.TaskGroup) -> PipelineBlows:
+        chance = random.Random(self.plan.seed)  # noqa: S311 -- to be done again
+        return PipelineBlows(self.ground, self.side, self.plan, chance, beside)
+
+    async def _all_orders(self) -> None:
+        over = asyncio.Event()
+        async with asyncio.TaskGroup() as beside:
+            beside.create_task(self.watch.until(over))
+            await self._closed(self.pipeline)
+            over.set()
+
+    def _began(self, order: str) -> None:
+        self.orders.extend(f"{order}-{name}" for name in issue_ids(self.plan.runs))
+
+    def _origin(self, order: str) -> Path:
+        del order
+        return self.ground.origins[0]
+
+
+def issue_ids(count: int) -> list[str]:
+    """Return the ids of so many issues."""
+    return [f"{number:03}" for number in range(count)]
+
+
+async def tried(plan: Plan) -> Tried:
+    """Carry a trial out on a ground of its own; its seed says how many executors there are, too."""
+    executors = 1 + plan.seed % _MOST_EXECUTORS
+    async with ground(plan) as laid:
+        trial = PipelineTrial(laid, PipelineSide(plan.runs, executors), plan)
+        seen = await trial.carry_out()
+        found = broken(laid, trial.watch, seen)
+        return Tried(seen, executors, trial.watch.looks, found)
