@@ -89,7 +89,7 @@ def step_errand(host: Host, call: StepCall) -> Errand:
         model=wishes.model_for(call.step, call.model or host.settings.model, call.settings),
     )
     request = _request(host, call, wishes, turn, call.step.value)
-    gate = Gate(own_lease(request.means.runs, call.workspace))
+    gate = Gate(own_lease(request.means.runs, call.workspace.place_id, call.workspace.visit))
     return Errand(call, place, wishes, request, call.starts_from, gate)
 
 
@@ -112,7 +112,7 @@ def finalizer_errand(host: Host, asked: FinalizeCall) -> Errand:
         model=wishes.model_for(call.step, call.model or host.settings.model, call.settings),
     )
     request = _request(host, call, wishes, turn, _finalizer_of(call.step))
-    gate = Gate(own_lease(request.means.runs, call.workspace))
+    gate = Gate(own_lease(request.means.runs, call.workspace.place_id, call.workspace.visit))
     return Errand(call, place, wishes, request, asked.result.checkpoint or "", gate)
 
 

@@ -10,7 +10,6 @@ from temporalio import activity
 
 from septet.agents.lease import Lease
 from septet.agents.runs import RunKey, Runs
-from septet.contracts.steps import Workspace
 from septet.processes import Halt
 
 T = TypeVar("T")
@@ -64,12 +63,13 @@ def own_key() -> RunKey:
     return RunKey(info.workflow_id or "", info.workflow_run_id or "", info.activity_id)
 
 
-def own_lease(runs: Runs, workspace: Workspace | None = None) -> Lease:
+def own_lease(runs: Runs, place_id: str = "", visit: str = "") -> Lease:
     """Write the running attempt down and return its lease.
 
     Args:
         runs: The runs of this host.
-        workspace: Where it works; the work order's own workspace when absent.
+        place_id: The lane in which it works; the work order's own workspace when absent.
+        visit: Which of the work order's stays in that lane.
 
     Raises:
         SupersededError: A later attempt has begun already.
@@ -78,8 +78,8 @@ def own_lease(runs: Runs, workspace: Workspace | None = None) -> Lease:
     return Lease.take(
         runs,
         own_key(),
-        place_id=workspace.place_id if workspace else "",
-        visit=workspace.visit if workspace else "",
+        place_id=place_id,
+        visit=visit,
         number=info.attempt,
         started_at=info.started_time.timestamp(),
     )

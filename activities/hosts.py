@@ -72,7 +72,7 @@ class Hosts:
     def _moved(self, move: Move, workspace: Workspace) -> Kept:
         """Move as the only writer: an attempt of an earlier time on this host may still be held up somewhere."""
         limit = self.host.settings.ignored_limit_mib * MIB
-        with own_lease(self.host.means.runs, workspace).held():
+        with own_lease(self.host.means.runs, workspace.place_id, workspace.visit).held():
             return move_here(move, Why("the work order comes back to this host", limit))
 
     def _prepared(self, asked: MoveWorkspace) -> Move:

@@ -1,12 +1,13 @@
 """Lanes: the workspaces of a pipeline, which its work orders use one after the other."""
 
 from dataclasses import dataclass
+from functools import partial
 
 from temporalio import activity
 
 from activities._failures import OPENING_TRIES, failures_told
 from activities._gate import Gate, own_lease
-from activities._pulse import beating, unhurried, until_cancelled
+from activities._pulse import beating, unhurried
 from activities._room import Host
 from activities.workspaces import Workspaces
 from septet.agents.endings import SUPERSEDED
@@ -16,7 +17,6 @@ from septet.contracts.steps import EnterLane, Workspace
 from septet.git.destroy import Why
 from septet.git.evidence import current_head
 from septet.git.lane import switch
-from septet.git.place import Place
 from septet.git.snapshots.vault import find, vault_at
 from septet.settings import MIB
 
@@ -39,10 +39,9 @@ class Lanes:
         """
         with failures_told(self.host.state.root, most_tries=OPENING_TRIES):
             async with beating():
-                place, workspace = await until_cancelled(self._opened, asked)
-                gate = Gate(own_lease(self.host.means.runs, workspace))
-                await self._end_stranger(workspace)
-                return await gate.as_writer(lambda: self._entered(asked, place, workspace))
+                gate = Gate(own_lease(self.host.means.runs, asked.lane.id, asked.visit))
+                await self._end_stranger(asked.lane.id)
+                return await gate.as_writer(partial(self._entered, asked))
 
     @activity.defn(name="close_lanes")
     async def close_lanes(self, asked: CloseLanes) -> None:
@@ -55,17 +54,15 @@ class Lanes:
             for lane in asked.lanes:
                 await end_all(self.host.means.runs, lane, SUPERSEDED)
 
-    async def _end_stranger(self, workspace: Workspace) -> None:
+    async def _end_stranger(self, lane: str) -> None:
         """End an agent that works in the lane all the same; one that waits there for its next turn is wanted."""
-        if await unhurried(self.host.means.runs.living, workspace.place_id) is not None:
-            await end_all(self.host.means.runs, workspace.place_id, SUPERSEDED)
+        if await unhurried(self.host.means.runs.living, lane) is not None:
+            await end_all(self.host.means.runs, lane, SUPERSEDED)
 
-    def _opened(self, asked: EnterLane) -> tuple[Place, Workspace]:
-        """Find the lane open, or open it; who works in it now is not disturbed."""
+    def _entered(self, asked: EnterLane) -> Workspace:
+        """Find the lane open, or open it, and make it ready."""
         place, workspace = Workspaces(self.host).open(asked.opening, asked.lane.id, asked.lane.opened_by)
-        return place, workspace.model_copy(update={"lane": asked.lane.id, "visit": asked.visit})
-
-    def _entered(self, asked: EnterLane, place: Place, workspace: Workspace) -> Workspace:
+        workspace = workspace.model_copy(update={"lane": asked.lane.id, "visit": asked.visit})
         start = find(vault_at(place), asked.lane.starts_from or workspace.checkpoint)
         plan = (asked.plan_snapshot, asked.plan_path) if asked.plan_path else None
         limit = self.host.settings.ignored_limit_mib * MIB

@@ -102,10 +102,9 @@ class Asked:
 
     @workflow.signal(description="The pipeline says that a lane is its own now.")
     async def take_lane(self, turnkey: Turnkey) -> None:
-        """Begin to plan, or to carry the plan out."""
-        self._stay.give(turnkey)
-        if turnkey.role is Role.PLANNER:
-            await self._seat.give()
+        """Begin to plan, or to carry the plan out; a lane that is not waited for any more is given back."""
+        if turnkey.role is Role.EXECUTOR or await self._seat.give():
+            self._stay.give(turnkey)
 
     @workflow.signal(description="The pipeline says that another plan is wanted.")
     def plan_again(self, call: IssueCall) -> None:

@@ -39,6 +39,8 @@ class Moves:
         self._seed = workflow.random_seed()
         """It changes with a reset, and with nothing else."""
         self._feedback = ""
+        self.in_pipeline = False
+        """Whether a pipeline says when it is its turn."""
         self.was_reset = False
         """Whether a reset has taken it up again since somebody looked."""
 
@@ -51,6 +53,10 @@ class Moves:
         self._check_begun()
         if self._is_over or self._end is not None:
             raise refused(f"{self._story.task.id} is about to close.", "Look again when it is closed.")
+        if self.in_pipeline and call.to is Target.EXECUTING and self._story.task.status is Status.PENDING:
+            raise refused(
+                f"{self._story.task.id} begins when its pipeline says so.", "It is triaged: it has its turn."
+            )
         try:
             check_move(self._story.task, call.to)
         except RefusedTransitionError as error:

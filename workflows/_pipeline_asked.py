@@ -1,5 +1,7 @@
 """What a pipeline can be asked and told: its query, its updates with their validators, its signals."""
 
+import asyncio
+
 from temporalio import workflow
 
 from septet.contracts.board import Waits
@@ -20,10 +22,12 @@ class AskedPipeline:
         """The work orders that wait for the planner."""
         self._held_back: set[str] = set()
         """Those that wait no more: a person moved them away on the board, or they have ended."""
-        self._holders: dict[str, str] = {}
-        """By lane: the work order that has it."""
+        self._holders: dict[str, tuple[str, str]] = {}
+        """By lane: the work order that has it, and which of its stays this is."""
         self._to_skip: dict[str, str] = {}
         """By issue: why it is to be skipped."""
+        self._works: dict[str, asyncio.Task[None]] = {}
+        """By issue: the task that has its work order."""
         self._news = True
 
     @workflow.query(description="The pipeline, with what is known of each issue.")
@@ -117,7 +121,7 @@ class AskedPipeline:
         """Free what it had; one that went back to the board's waiting stages has its turn again later."""
         self._ready.discard(order_id)
         self._held_back.add(order_id)
-        for lane in [lane for lane, holder in self._holders.items() if holder == order_id]:
+        for lane in [lane for lane, (holder, _) in self._holders.items() if holder == order_id]:
             del self._holders[lane]
             issue = self._known().of_order(order_id)
             if issue is not None and issue.status is IssueStatus.PLANNING:
@@ -127,10 +131,16 @@ class AskedPipeline:
     @workflow.signal(description="A work order has left a lane; what it says of the plan comes with it.")
     def left(self, told: Left) -> None:
         """Free the lane, and take in the plan."""
-        if self._holders.get(told.lane.id) == told.order_id:
+        if self._holders.get(told.lane.id) == (told.order_id, told.visit):
             del self._holders[told.lane.id]
             self._known().left(told)
+            issue = self._known().of_order(told.order_id)
+            if issue is not None and issue.status is IssueStatus.PLANNED:
+                self._planned(issue)
         self._news = True
+
+    def _planned(self, issue: IssueState) -> None:
+        """Have a plan noted."""
 
     @workflow.signal(description="A work order has changed these files.")
     def changed(self, told: Changed) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 from datetime import timedelta
-from typing import Final
+from typing import Final, TypedDict
 
 from temporalio import workflow
 from temporalio.common import RetryPolicy
@@ -14,7 +14,15 @@ from septet.contracts.pipeline import CloseLanes, PipelineView
 from workflows._pipeline_story import PipelineStory
 
 _WITHIN: Final = timedelta(minutes=2)
+_IN_ALL: Final = timedelta(minutes=15)
 _RETRIES: Final = RetryPolicy(maximum_interval=timedelta(seconds=30), maximum_attempts=10)
+
+
+class _Options(TypedDict):
+    task_queue: str | None
+    start_to_close_timeout: timedelta
+    schedule_to_close_timeout: timedelta
+    retry_policy: RetryPolicy
 
 
 class Notes:
@@ -38,31 +46,38 @@ class Notes:
         await workflow.wait_condition(lambda: self._writing is None or self._writing.done())
 
     async def close(self) -> None:
-        """Write the report, and close the agents' lanes."""
+        """Close the agents' lanes, and write the report: neither keeps the other from being done."""
         await self.written()
-        queue = self._story.planner.task_queue or None
-        view = self._story.view()
+        await self._close_lanes()
         try:
             await workflow.execute_activity_method(
-                Pipelines.write_report,
-                view,
-                task_queue=queue,
-                start_to_close_timeout=_WITHIN,
-                retry_policy=_RETRIES,
-                summary="the report",
+                Pipelines.write_report, self._story.view(), summary="the report", **self._options()
             )
-            lanes = tuple(lane.id for lane in self._story.lanes.values() if lane.task_queue)
-            if lanes:
-                await workflow.execute_activity_method(
-                    Lanes.close_lanes,
-                    CloseLanes(pipeline=self._story.id, lanes=lanes),
-                    task_queue=queue,
-                    start_to_close_timeout=_WITHIN,
-                    retry_policy=_RETRIES,
-                    summary="both agents are closed",
-                )
         except ActivityError as error:
-            workflow.logger.warning("pipeline_not_closed", extra={"why": str(error.cause)})
+            workflow.logger.warning("report_not_written", extra={"why": str(error.cause)})
+
+    async def _close_lanes(self) -> None:
+        lanes = tuple(lane.id for lane in self._story.lanes.values() if lane.task_queue)
+        if not lanes:
+            return
+        try:
+            await workflow.execute_activity_method(
+                Lanes.close_lanes,
+                CloseLanes(pipeline=self._story.id, lanes=lanes),
+                summary="the agents are closed",
+                **self._options(),
+            )
+        except ActivityError as error:
+            workflow.logger.warning("lanes_not_closed", extra={"why": str(error.cause)})
+
+    def _options(self) -> _Options:
+        """Return how an activity on the planner's host is asked for: one that is gone is not waited for."""
+        return _Options(
+            task_queue=self._story.planner.task_queue or None,
+            start_to_close_timeout=_WITHIN,
+            schedule_to_close_timeout=_IN_ALL,
+            retry_policy=_RETRIES,
+        )
 
     async def _write(self) -> None:
         while self._changed:
@@ -76,9 +91,7 @@ class Notes:
             await workflow.execute_activity_method(
                 Pipelines.note_results,
                 some,
-                task_queue=self._story.planner.task_queue or None,
-                start_to_close_timeout=_WITHIN,
-                retry_policy=_RETRIES,
+                **self._options(),
                 summary=f"results of {', '.join(issue.issue_id for issue in some.issues)}"[:200],
             )
         except ActivityError as error:

@@ -14,6 +14,7 @@ from septet.contracts.pipeline import (
     IssueStatus,
     Lane,
     Left,
+    Outline,
     PipelineIssue,
     PipelineRun,
     PipelineStatus,
@@ -26,6 +27,9 @@ from septet.timestamps import timestamp
 
 _SHOWN: Final = 40
 _CELL_LIMIT: Final = 60
+_MANY: Final = 200
+"""With more issues less is remembered of each that is closed: all together must fit into a payload of 2 MB."""
+_FEW_FILES: Final = 5
 
 
 class PipelineStory:
@@ -46,6 +50,8 @@ class PipelineStory:
         self.status: PipelineStatus | None = None
         self.error: TaskError | None = None
         self._visits = carried.visits if carried else 0
+        self._rows: dict[str, Task] = {}
+        """By work order: its row as it left a lane."""
 
     @property
     def planner(self) -> Lane:
@@ -140,6 +146,8 @@ class PipelineStory:
                 if not lane.task_queue:
                     self.lanes[lane.id] = lane.model_copy(update={"task_queue": self.planner.task_queue})
         issue = self.of_order(told.order_id)
+        if told.task is not None:
+            self._rows[told.order_id] = told.task
         if issue is not None and told.done_at:
             issue = self.change(issue, done_at=told.done_at)
         if issue is not None and told.role is Role.PLANNER and told.result is not None:
@@ -161,13 +169,14 @@ class PipelineStory:
         beside = [each for each in self.issues.values() if each.status is IssueStatus.EXECUTING and each != issue]
         for other in beside:
             if same_files(issue, other):
-                self.change(issue, overlaps=(*issue.overlaps, other.issue_id))
+                issue = self.change(issue, overlaps=(*issue.overlaps, other.issue_id))
                 self.change(other, overlaps=(*other.overlaps, issue.issue_id))
 
     def ended(
         self, issue: IssueState, status: IssueStatus, now: datetime, task: Task | None, error: TaskError | None
     ) -> None:
         """Take in how a work order ended."""
+        task = task or self._rows.pop(issue.order_id, None)
         executed = issue.status is IssueStatus.EXECUTING
         values: dict[str, object] = {"status": status, "error": error}
         if executed:
@@ -183,8 +192,10 @@ class PipelineStory:
                 "rescue": task.rescues[-1] if task.rescues else None,
             }
             late = [row for row in task.steps if row.step in _EXECUTING]
-            if executed:
+            if executed and late:
                 values["execution_seconds"] = round(sum(row.duration_seconds for row in late), 3)
+        if len(self.issues) > _MANY:
+            values |= {"solution": _short(issue.solution), "files_modified": issue.files_modified[:_FEW_FILES]}
         self.change(issue, **values)
 
     def view(self) -> PipelineView:
@@ -258,6 +269,10 @@ _EXECUTING: Final = frozenset(
     step.value
     for step in (Step.GENERATE_BRANCH, Step.IMPLEMENT_PLAN, Step.CREATE_COMMIT, Step.CREATE_PULL_REQUEST)
 )
+
+
+def _short(solution: Outline | None) -> Outline | None:
+    return solution.model_copy(update={"tasks": (), "files": ()}) if solution is not None else None
 
 
 def _row(issue: IssueState) -> str:

@@ -46,12 +46,13 @@ class Seat:
         await self.left()
         return False
 
-    async def give(self) -> None:
+    async def give(self) -> bool:
         """Take the board's word that the seat is this work order's; one that was not asked for is given back."""
         if self._asked:
             self._given = True
         else:
             await self._tell_board("leaves", workflow.info().workflow_id)
+        return self._given
 
     def look_again(self) -> None:
         """Look again now at those that it comes after."""

@@ -8,7 +8,9 @@ from temporalio.exceptions import FailureError
 from activities.lanes import Lanes
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.pipeline import Changed, IssueCall, Left, Outline, Planned, Role, Turnkey
+from septet.contracts.row import row_of
 from septet.contracts.steps import EnterLane, OpenWorkspace, StepResult, Workspace
+from septet.contracts.task import Task
 from workflows._policies import WORKSPACE_OPTIONS
 
 _FILES_TOLD = 20
@@ -87,6 +89,7 @@ class Stay:
         order: WorkOrderInput,
         done_at: tuple[str, str] = ("", ""),
         *,
+        task: Task,
         outline: Outline | None = None,
         plan: Planned | None = None,
     ) -> None:
@@ -95,12 +98,13 @@ class Stay:
         Args:
             order: What is worked on.
             done_at: Branch and last snapshot, where it was completed.
+            task: The work order as it is now.
             outline: What is remembered of the plan.
             plan: Where it lies.
         """
         if self._here is None:
             return
-        role, lane = self._here.role, self._here.lane
+        role, lane, visit = self._here.role, self._here.lane, self._here.visit
         values: dict[str, object] = {"session_id": self.session_id, "task_queue": self._queue or lane.task_queue}
         branch, snapshot = done_at
         if lane.one_branch and role is Role.EXECUTOR and branch:
@@ -113,6 +117,8 @@ class Stay:
             solution=outline,
             result=plan,
             done_at=snapshot,
+            visit=visit,
+            task=row_of(task),
         )
         await self._tell(order, "left", told)
 

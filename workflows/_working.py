@@ -110,6 +110,7 @@ class Working(Asked):
         if self._order.pipeline is None or not self._moves.was_reset:
             return
         self._order = self._order.model_copy(update={"pipeline": None})
+        self._moves.in_pipeline = False
         self._stay = Stay()
         if self._hosts.workspace is not None:
             lane = self._hosts.workspace
@@ -157,7 +158,7 @@ class Working(Asked):
         """Leave the planner's lane with the plan."""
         self._call_under_way = None
         plan = self._story.planned(workflow.now())
-        await self._stay.leave(self._order, outline=self._outline, plan=plan)
+        await self._stay.leave(self._order, task=self._story.task, outline=self._outline, plan=plan)
 
     def _done_at(self) -> tuple[str, str]:
         """Return the branch and the last snapshot of a work order that is completed; nothing of another."""

@@ -1,7 +1,10 @@
 """The pipeline: many issues, one agent that plans them and one or more that carry the plans out."""
 
 import asyncio
+from collections.abc import Callable
+from contextlib import suppress
 from datetime import timedelta
+from functools import partial
 from typing import Final
 
 from temporalio import workflow
@@ -35,7 +38,7 @@ with workflow.unsafe.imports_passed_through():
     from septet.contracts.task import Task, TaskError
     from septet.errors import InvalidInputError
     from septet.pipelines.issues import ordered
-    from septet.pipelines.schedule import doomed, next_to_execute, next_to_plan
+    from septet.pipelines.schedule import CLOSED, doomed, next_to_execute, next_to_plan
     from septet.timestamps import timestamp
     from workflows._failures import GO_ON, explained
     from workflows._input import checked_input, takes_raw_input
@@ -46,6 +49,8 @@ with workflow.unsafe.imports_passed_through():
 
 _BATCH: Final = 40
 """Issues of one run of the workflow: some fifty events each stay far below a tenth of what a history may hold."""
+_MOST_BEFORE: Final = 100
+_TITLE: Final = 200
 _READING: Final = timedelta(minutes=10)
 _RETRIES: Final = RetryPolicy(maximum_interval=timedelta(minutes=1))
 
@@ -62,16 +67,16 @@ class Pipeline(AskedPipeline):
         self._notes = Notes(story)
         try:
             await self._read_issues()
-            await self._carry_out(story.open_issues[:_BATCH])
-        except asyncio.CancelledError:
-            await self._close(PipelineStatus.CANCELLED)
-            raise
-        except ActivityError as error:
+            await self._carry_out()
+            if story.open_issues:
+                await self._hand_over()
+        except (ActivityError, asyncio.CancelledError) as error:
+            if is_cancelled_exception(error):
+                await self._close(PipelineStatus.CANCELLED)
+                raise asyncio.CancelledError from error
             why, _ = explained(error)
             await self._close(PipelineStatus.FAILED, why)
             raise ApplicationError(why.message, story.view(), type=why.type, non_retryable=True) from error
-        if story.open_issues:
-            await self._hand_over()
         await self._close(PipelineStatus.STOPPED if story.stopping else PipelineStatus.COMPLETED)
         return story.view()
 
@@ -110,11 +115,16 @@ class Pipeline(AskedPipeline):
         self._texts = {issue.id: issue for issue in issues}
         story.take_in(issues)
 
-    async def _carry_out(self, batch: list[IssueState]) -> None:
-        """Start a work order for each issue, and give them the lanes in turn, until each has its result."""
+    async def _carry_out(self) -> None:
+        """Start work orders for the next issues, and give them the lanes in turn, until each has its result."""
         story = self._known()
-        self._works = {issue.issue_id: asyncio.create_task(self._work(issue)) for issue in batch}
+        self._skip()
+        for issue in story.open_issues[:_BATCH]:
+            work = self._works[issue.issue_id] = asyncio.create_task(self._work(issue))
+            work.add_done_callback(partial(self._over, issue.issue_id))
         while not all(work.done() for work in self._works.values()):
+            if workflow.cancellation_reason() is not None:  # it may have come as something else was waited for
+                raise asyncio.CancelledError
             self._news = False
             self._skip()
             await self._give_lanes()
@@ -143,32 +153,53 @@ class Pipeline(AskedPipeline):
             )
         except (FailureError, asyncio.CancelledError) as failed:
             status, task, error = _how_it_ended(failed)
-        if reason := self._to_skip.get(issue.issue_id):
+        self._ended(issue.issue_id, status, task, error)
+
+    def _over(self, issue_id: str, work: asyncio.Task[None]) -> None:
+        """See that an issue has a result whose work has ended without one: before it began, or by a fault."""
+        if self._known().issues[issue_id].status not in CLOSED:
+            fault = None if work.cancelled() else work.exception()
+            status = IssueStatus.CANCELLED if fault is None else IssueStatus.FAILED
+            why = TaskError(type=type(fault).__name__, message=str(fault)[:500]) if fault is not None else None
+            self._ended(issue_id, status, None, why)
+
+    def _ended(self, issue_id: str, status: IssueStatus, task: Task | None, error: TaskError | None) -> None:
+        """Take in how an issue ended, have it noted, and free what it had."""
+        story = self._known()
+        if reason := self._to_skip.get(issue_id):
             status, error = IssueStatus.SKIPPED, TaskError(type="Skipped", message=f"{reason}.")
-        story.ended(story.issues[issue.issue_id], status, workflow.now(), task, error)
+        story.ended(story.issues[issue_id], status, workflow.now(), task, error)
+        self._notes.note(issue_id)
+        self.leaves(story.issues[issue_id].order_id)
+
+    def _planned(self, issue: IssueState) -> None:
         self._notes.note(issue.issue_id)
-        self.leaves(issue.order_id)
 
     def _skip(self) -> None:
         """End what cannot or must not be carried out any more."""
         story = self._known()
-        for issue, before in doomed(story.issues):
-            why = f"it depends on issue {before}, which is {story.issues[before].status.value}"
-            self._to_skip.setdefault(issue.issue_id, why)
+        while lost := doomed(story.issues, self._to_skip):
+            for issue, before in lost:
+                status = "skipped" if before in self._to_skip else story.issues[before].status.value
+                self._to_skip.setdefault(issue.issue_id, f"it depends on issue {before}, which is {status}")
         waiting = [each for each in story.open_issues if each.status in {IssueStatus.WAITING, IssueStatus.PLANNED}]
         for issue in waiting:
             if story.stopping:
                 self._to_skip.setdefault(issue.issue_id, "the pipeline was stopped")
-            if issue.issue_id in self._to_skip and (work := self._works.get(issue.issue_id)):
+            if issue.issue_id not in self._to_skip:
+                continue
+            if work := self._works.get(issue.issue_id):
                 work.cancel()
+            else:
+                self._ended(issue.issue_id, IssueStatus.SKIPPED, None, None)
 
     async def _give_lanes(self) -> None:
         """Give each free lane to the issue whose turn it is; one may let another have its turn."""
         story = self._known()
         while not (story.paused or story.stopping):
-            known = {each.issue_id: each for each in story.issues.values() if each.issue_id not in self._to_skip}
-            planned = next_to_plan(known.values(), self._ready, self._held_back, story.asked.plans_ahead)
-            carried_out = next_to_execute(known)
+            wanted = [each for each in story.issues.values() if each.issue_id not in self._to_skip]
+            planned = next_to_plan(wanted, self._ready, self._held_back, story.asked.plans_ahead)
+            carried_out = next_to_execute(story.issues, self._to_skip)
             free = next((lane for lane in story.executors if lane.task_queue and not self._is_held(lane)), None)
             if planned is not None and not self._is_held(story.planner):
                 self._ready.discard(planned.order_id)
@@ -184,13 +215,17 @@ class Pipeline(AskedPipeline):
     async def _give(self, issue: IssueState, role: Role, lane: Lane) -> None:
         """Tell a work order that a lane is its own."""
         story = self._known()
-        self._holders[lane.id] = issue.order_id
         status = IssueStatus.PLANNING if role is Role.PLANNER else IssueStatus.EXECUTING
         story.change(issue, status=status, executor="" if role is Role.PLANNER else lane.id)
         given = story.visit(lane, issue)
         turnkey = Turnkey(role=role, lane=given, visit=f"/{story.visits}")
+        self._holders[lane.id] = (issue.order_id, turnkey.visit)
+        order = workflow.get_external_workflow_handle(issue.order_id)
+        # The wait for a signal swallows a cancel; the wait for a task that sends it does not.
+        telling = asyncio.create_task(order.signal("take_lane", turnkey))
+        await workflow.wait_condition(telling.done)
         try:
-            await workflow.get_external_workflow_handle(issue.order_id).signal("take_lane", turnkey)
+            await telling
         except FailureError:  # it has just ended, and says so
             self._holders.pop(lane.id, None)
 
@@ -205,16 +240,22 @@ class Pipeline(AskedPipeline):
     async def _close(self, status: PipelineStatus, error: TaskError | None = None) -> None:
         """End what is still under way, close both agents, and report."""
         story = self._known()
-        works = list(getattr(self, "_works", {}).values())
-        for work in works:
+        for work in self._works.values():
             work.cancel()
-        await workflow.wait_condition(lambda: all(work.done() for work in works))
+        await _to_the_end(lambda: all(work.done() for work in self._works.values()))
         for issue in story.open_issues:
             story.change(issue, status=IssueStatus.CANCELLED)
         story.status, story.error, story.closed_at = status, error, timestamp(workflow.now())
         workflow.set_current_details(story.details())
-        await self._notes.close()
-        await workflow.wait_condition(workflow.all_handlers_finished)
+        closing = asyncio.create_task(self._notes.close())
+        await _to_the_end(lambda: closing.done() and workflow.all_handlers_finished())
+
+
+async def _to_the_end(over: Callable[[], bool]) -> None:
+    """Wait for what must be done also where a person cancels meanwhile."""
+    while not over():
+        with suppress(asyncio.CancelledError):
+            await workflow.wait_condition(over)
 
 
 def _merged(issue: PipelineIssue, read: dict[str, PipelineIssue]) -> PipelineIssue:
@@ -223,7 +264,9 @@ def _merged(issue: PipelineIssue, read: dict[str, PipelineIssue]) -> PipelineIss
     if there is None:
         return issue
     depends_on = (*issue.depends_on, *(each for each in there.depends_on if each not in issue.depends_on))
-    return issue.model_copy(update={"title": issue.title or there.title, "depends_on": depends_on})
+    return issue.model_copy(
+        update={"title": (issue.title or there.title)[:_TITLE], "depends_on": depends_on[:_MOST_BEFORE]}
+    )
 
 
 def _how_it_ended(failed: BaseException) -> tuple[IssueStatus, Task | None, TaskError | None]:

@@ -62,6 +62,7 @@ class WorkOrder(Working):
     def _accept(self, order: RawValue | None, rest: tuple[object, ...]) -> None:
         self._order = checked_input(workflow.info().workflow_id, order, rest, WorkOrderInput)
         waits = _waits_in(self._order)
+        self._moves.in_pipeline = self._order.pipeline is not None
         self._story.begin(workflow.info().workflow_id, self._order, workflow.info().start_time, waits)
         self._tell()
 
@@ -121,7 +122,7 @@ class WorkOrder(Working):
     async def _leave(self) -> None:
         """Give the seat back, and let those who asked for something have their answer."""
         with suppress(asyncio.CancelledError):  # it has closed in its own words already
-            await self._stay.leave(self._order, self._done_at())
+            await self._stay.leave(self._order, self._done_at(), task=self._story.task)
             await self._seat.left()
         while not workflow.all_handlers_finished():
             with suppress(asyncio.CancelledError):

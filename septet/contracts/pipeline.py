@@ -1,5 +1,6 @@
 """A pipeline: what it is asked for, what it and its work orders tell each other, and what everybody sees of it."""
 
+import re
 from enum import StrEnum
 from typing import Annotated, Literal
 
@@ -7,14 +8,17 @@ from pydantic import Field, StringConstraints, model_validator
 
 from septet.contracts.facts import FileChange, Rescue, Usage
 from septet.contracts.limits import Seconds
+from septet.contracts.order import TEXT_LIMIT_BYTES as ISSUE_LIMIT_BYTES
 from septet.contracts.order import Name, Repository
-from septet.contracts.task import TaskError
+from septet.contracts.task import Task, TaskError
 from septet.contracts.wire import Wire
 
 MOST_ISSUES = 1000
 PIPELINE_ID = r"^(?!\.{1,2}$)[A-Za-z0-9._-]{1,40}$"
 """Shorter than a work order's: those of its issues begin with it."""
 ISSUE_ID = r"^[A-Za-z0-9._-]{1,20}$"
+_NOT_AN_ISSUE = re.compile(r"\.{1,2}|planner|executor-\d+|0\d*")
+"""Names of folders and of lanes; and a number has one spelling."""
 TEXT_LIMIT_BYTES = 1_000_000
 """The most that all issues that are given as text may hold together: a Temporal payload holds two million."""
 
@@ -41,6 +45,15 @@ class PipelineIssue(Wire):
 
     @model_validator(mode="after")
     def _is_whole(self) -> "PipelineIssue":
+        if _NOT_AN_ISSUE.fullmatch(self.id):
+            message = f"{self.id} cannot be an issue's id: it names something else, or begins with a zero"
+            raise ValueError(message)
+        size = len(f"{self.title}{self.body or ''}".encode())
+        if size > ISSUE_LIMIT_BYTES:
+            message = (
+                f"title and body hold {size} bytes, {ISSUE_LIMIT_BYTES} are allowed: put the text on the forge"
+            )
+            raise ValueError(message)
         if self.number is None and not self.title.strip():
             message = "title is missing: an issue is a number of the forge, or has a title and a body"
             raise ValueError(message)
@@ -178,6 +191,10 @@ class Left(Wire):
     solution: Outline | None = None
     """What was planned; `None` where there is no plan."""
     result: Planned | None = None
+    visit: str = ""
+    """Which of its stays in the lane is over."""
+    task: Task | None = None
+    """Its row as it leaves: what is known of it also where it ends without a result."""
     done_at: str = ""
     """The last snapshot of a work order that is completed."""
 

@@ -18,24 +18,34 @@ def next_to_plan(
         issues: All, in their order.
         ready: The work orders that wait for the planner.
         held_back: The work orders that a person has moved away on the board.
-        plans_ahead: How many plans may wait for an executor.
+        plans_ahead: How many plans may wait for an executor; one that waits for another issue does not count.
     """
     known = list(issues)
-    if sum(issue.status is IssueStatus.PLANNED for issue in known) >= plans_ahead:
+    status = {each.issue_id: each.status for each in known}
+    under_way = {IssueStatus.COMPLETED, IssueStatus.EXECUTING}
+    due = (
+        each.status is IssueStatus.PLANNED and all(status.get(before) in under_way for before in each.depends_on)
+        for each in known
+    )
+    if sum(due) >= plans_ahead:
         return None
     waiting = (each for each in known if each.status is IssueStatus.WAITING and each.order_id not in held_back)
     first = next(waiting, None)
     return first if first is not None and first.order_id in ready else None
 
 
-def next_to_execute(issues: Mapping[str, IssueState]) -> IssueState | None:
+def next_to_execute(issues: Mapping[str, IssueState], passed_over: Collection[str] = ()) -> IssueState | None:
     """Return the issue to carry out now, in the pipeline's order.
 
     What it depends on is done, and it touches no file that another one is changing.
+
+    Args:
+        issues: All, by their ids.
+        passed_over: Those that are about to be skipped.
     """
     working = [issue for issue in issues.values() if issue.status is IssueStatus.EXECUTING]
     for issue in issues.values():
-        if issue.status is not IssueStatus.PLANNED:
+        if issue.status is not IssueStatus.PLANNED or issue.issue_id in passed_over:
             continue
         done = all(issues[before].status is IssueStatus.COMPLETED for before in issue.depends_on)
         if done and not any(overlap(issue, other) for other in working):
@@ -43,15 +53,20 @@ def next_to_execute(issues: Mapping[str, IssueState]) -> IssueState | None:
     return None
 
 
-def doomed(issues: Mapping[str, IssueState]) -> list[tuple[IssueState, str]]:
-    """Return the issues that cannot be carried out, each with what did not succeed before it."""
+def doomed(issues: Mapping[str, IssueState], skipped: Collection[str]) -> list[tuple[IssueState, str]]:
+    """Return the issues that cannot be carried out, each with what did not succeed before it, or will not.
+
+    Args:
+        issues: All, by their ids.
+        skipped: Those that are to be skipped: they are known already.
+    """
     lost = CLOSED - {IssueStatus.COMPLETED}
     return [
         (issue, before)
         for issue in issues.values()
-        if issue.status in {IssueStatus.WAITING, IssueStatus.PLANNED}
+        if issue.status in {IssueStatus.WAITING, IssueStatus.PLANNED} and issue.issue_id not in skipped
         for before in issue.depends_on
-        if issues[before].status in lost
+        if issues[before].status in lost or before in skipped
     ]
 
 

@@ -1,0 +1,200 @@
+"""A queue with a worker on which pipelines run, with doubles for what their work orders do."""
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from fakes.activities import Doubles, done, ended
+from temporalio import activity
+from temporalio.client import Client, WorkflowHandle
+from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.service import RPCError
+from temporalio.worker import Replayer, Worker
+
+from septet.contracts.facts import FileChange
+from septet.contracts.names import Step, Verdict
+from septet.contracts.pipeline import (
+    CloseLanes,
+    IssuesRead,
+    IssueState,
+    IssueStatus,
+    Outline,
+    PipelineIssue,
+    PipelineView,
+    ReadIssues,
+)
+from septet.contracts.steps import EnterLane, StepCall, StepResult, Workspace
+from workflows.pipeline import Pipeline
+from workflows.pull_request import PullRequest
+from workflows.work_order import WorkOrder
+
+WITHIN_SECONDS = 60
+
+
+@dataclass
+class Line:
+    """A queue with a worker; what its agents do ends when the test says so, where it wants to."""
+
+    client: Client
+    doubles: Doubles
+    files: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """By issue: the files that are predicted, and then changed."""
+    real_files: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    held: dict[tuple[str, Step], asyncio.Event] = field(default_factory=dict)
+    """By issue and step: until when it is under way."""
+    fails: dict[tuple[str, Step], int] = field(default_factory=dict)
+    """By issue and step: how many tries fail."""
+    lanes: list[EnterLane] = field(default_factory=list)
+    noted: list[PipelineView] = field(default_factory=list)
+    reports: list[PipelineView] = field(default_factory=list)
+    closed: list[CloseLanes] = field(default_factory=list)
+    read: dict[str, PipelineIssue] = field(default_factory=dict)
+    events: list[str] = field(default_factory=list)
+    reading: asyncio.Event | None = None
+    """Until when the forge does not answer."""
+    writing: asyncio.Event | None = None
+    """Until when the report is not written."""
+
+    async def step(self, call: StepCall) -> StepResult:
+        """Take a step of an issue."""
+        issue = self.issue_of(call.workspace.work_order_id)
+        self.events.append(f"{issue}:{call.step.value}")
+        await _released(self.held.get((issue, call.step)))
+        session = call.session_id or f"{call.workspace.place_id}-session-{len(self.events)}"
+        if self.fails.get((issue, call.step), 0) > 0:
+            self.fails[issue, call.step] -= 1
+            return ended(call, Verdict.REFUSED, "it cannot be done").model_copy(update={"session_id": session})
+        facts: dict[str, Any] = {}
+        if call.step is Step.BUILD_PLAN:
+            files = self.files.get(issue, (f"{issue}.py",))
+            facts["outline"] = Outline(id=f"SOL-{issue}", files=files, files_count=len(files))
+        if call.step is Step.IMPLEMENT_PLAN:
+            real = self.real_files.get(issue) or self.files.get(issue, (f"{issue}.py",))
+            changes = tuple(FileChange(path=path, operation="modify") for path in ("specs/plan.md", *real))
+            facts |= {"files_changed": changes, "files_changed_count": len(changes)}
+        self.events.append(f"{issue}:{call.step.value}:done")
+        return done(call, **facts).model_copy(update={"session_id": session})
+
+    def issue_of(self, order_id: str) -> str:
+        """Return the issue of a work order."""
+        return order_id.rpartition("-")[2]
+
+    def activities(self) -> list[Callable[..., Any]]:
+        """Return what a pipeline needs beside its work orders' steps."""
+
+        @activity.defn(name="enter_lane")
+        async def enter_lane(asked: EnterLane) -> Workspace:
+            self.lanes.append(asked)
+            workspace = self.doubles.workspace(asked.opening)
+            return workspace.model_copy(update={"lane": asked.lane.id, "visit": asked.visit})
+
+        @activity.defn(name="close_lanes")
+        async def close_lanes(asked: CloseLanes) -> None:
+            self.closed.append(asked)
+
+        @activity.defn(name="read_issues")
+        async def read_issues(asked: ReadIssues) -> IssuesRead:
+            self.events.append("reading")
+            await _released(self.reading)
+            return IssuesRead(issues=tuple(self.read.get(name, PipelineIssue(id=name)) for name in asked.ids))
+
+        @activity.defn(name="note_results")
+        async def note_results(some: PipelineView) -> None:
+            self.noted.append(some)
+
+        @activity.defn(name="write_report")
+        async def write_report(view: PipelineView) -> None:
+            self.events.append("writing")
+            await _released(self.writing)
+            self.reports.append(view)
+
+        return [enter_lane, close_lanes, read_issues, note_results, write_report]
+
+    async def start(self, *issues: object, **fields: Any) -> WorkflowHandle[Any, PipelineView]:
+        """Start a pipeline over issues; a name alone is one that is given as text."""
+        given = [
+            {"id": each, "title": f"Issue {each}", "body": "Do it."} if isinstance(each, str) else each
+            for each in issues
+        ]
+        return await self.client.start_workflow(
+            "Pipeline",
+            {"repository": "/app", "issues": given, **fields},
+            id=f"pl-{uuid.uuid4().hex[:12]}",
+            task_queue=self.doubles.task_queue,
+            result_type=PipelineView,
+        )
+
+    def hold(self, issue: str, step: Step) -> asyncio.Event:
+        """Keep a step under way until the event that is returned."""
+        return self.held.setdefault((issue, step), asyncio.Event())
+
+    async def until(self, event: str) -> None:
+        """Wait until a step has begun, or is done."""
+
+        async def seen() -> bool:
+            return event in self.events
+
+        await until(seen)
+
+
+async def _released(held: asyncio.Event | None) -> None:
+    """Wait until something is let go; heartbeats bring a cancel meanwhile."""
+    while held is not None and not held.is_set():
+        activity.heartbeat()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(0.2):
+                await held.wait()
+
+
+async def until(so: Callable[[], Awaitable[bool]]) -> None:
+    """Wait until something is so."""
+    async with asyncio.timeout(WITHIN_SECONDS):
+        while not await so():  # noqa: ASYNC110 -- it can only be asked
+            await asyncio.sleep(0.05)
+
+
+async def until_issue(handle: WorkflowHandle[Any, PipelineView], issue_id: str, status: IssueStatus) -> None:
+    """Wait until an issue is somewhere."""
+
+    async def there() -> bool:
+        return state_of(await handle.query(Pipeline.pipeline), issue_id).status is status
+
+    await until(there)
+
+
+def state_of(view: PipelineView, issue_id: str) -> IssueState:
+    """Return what is known of an issue."""
+    return next(issue for issue in view.issues if issue.issue_id == issue_id)
+
+
+def statuses(view: PipelineView) -> list[str]:
+    """Return where the issues are, in their order."""
+    return [issue.status.value for issue in view.issues]
+
+
+@asynccontextmanager
+async def line_of(client: Client) -> AsyncIterator[Line]:
+    """Give a queue with a worker; at its end everything is ended, and each pipeline's history is replayed."""
+    doubles = Doubles(task_queue=f"queue-{uuid.uuid4().hex}")
+    line = Line(client, doubles)
+    for step in Step:
+        doubles.steps[step] = [line.step]
+    async with Worker(
+        client,
+        task_queue=doubles.task_queue,
+        workflows=[WorkOrder, PullRequest, Pipeline],
+        activities=[*doubles.activities(), *line.activities()],
+    ):
+        yield line
+        on_it = f'TaskQueue="{doubles.task_queue}"'
+        async for row in client.list_workflows(f'{on_it} AND ExecutionStatus="Running"'):
+            with suppress(RPCError):  # it has ended meanwhile
+                await client.get_workflow_handle(row.id, run_id=row.run_id).terminate()
+        for held in line.held.values():
+            held.set()
+    replayer = Replayer(workflows=[Pipeline, WorkOrder], data_converter=pydantic_data_converter)
+    async for row in client.list_workflows(f'{on_it} AND WorkflowType IN ("Pipeline", "WorkOrder")'):
+        await replayer.replay_workflow(await client.get_workflow_handle(row.id, run_id=row.run_id).fetch_history())

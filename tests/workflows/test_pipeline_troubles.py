@@ -1,0 +1,185 @@
+"""What happens to a pipeline at the worst moments: nothing hangs, nothing is swallowed, nothing untrue is said."""
+
+import asyncio
+
+import pytest
+from fakes.pipeline_line import line_of, state_of, statuses, until_issue
+from temporalio.client import Client, WorkflowFailureError, WorkflowUpdateFailedError
+from temporalio.exceptions import CancelledError
+
+from septet.contracts.names import Step
+from septet.contracts.pipeline import IssueCall, IssueStatus, PipelineCall, PipelineIssue, PipelineStatus
+from workflows.pipeline import Pipeline
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+ANN = PipelineCall(who="ann")
+
+
+def after(name: str, *before: str) -> dict[str, object]:
+    """Return an issue that depends on others."""
+    return {"id": name, "title": name, "body": "Do it.", "depends_on": list(before)}
+
+
+async def test_a_failure_dooms_a_whole_chain_of_issues(client: Client) -> None:
+    """What depends on what depends on it is skipped too, planned or not, and each says why."""
+    async with line_of(client) as line:
+        line.fails["a", Step.IMPLEMENT_PLAN] = 2
+        working = line.hold("a", Step.IMPLEMENT_PLAN)
+        handle = await line.start("a", after("b", "a"), after("c", "b"))
+        await until_issue(handle, "c", IssueStatus.PLANNED)
+        working.set()
+        view = await handle.result()
+        assert statuses(view) == ["failed", "skipped", "skipped"]
+        errors = [issue.error.message for issue in view.issues[1:] if issue.error]
+        assert errors == [
+            "it depends on issue a, which is failed.", "it depends on issue b, which is skipped.",
+        ]  # fmt: skip
+
+
+async def test_a_planned_issue_is_skipped_with_what_depends_on_it(client: Client) -> None:
+    """The update answers, and the pipeline goes on without both."""
+    async with line_of(client) as line:
+        working = line.hold("x", Step.IMPLEMENT_PLAN)
+        handle = await line.start("x", after("a"), after("b", "a"))
+        await until_issue(handle, "b", IssueStatus.PLANNED)
+        await handle.execute_update(Pipeline.skip, IssueCall(issue_id="a"))
+        working.set()
+        assert statuses(await handle.result()) == ["completed", "skipped", "skipped"]
+
+
+async def test_a_stop_reaches_the_issues_of_later_runs(client: Client) -> None:
+    """Of more issues than one run takes, none begins after it: the pipeline is stopped and not completed."""
+    async with line_of(client) as line:
+        working = line.hold("n0", Step.IMPLEMENT_PLAN)
+        handle = await line.start(*[f"n{number}" for number in range(43)])
+        await line.until("n0:implement_plan")
+        await handle.execute_update(Pipeline.stop, ANN)
+        working.set()
+        view = await handle.result()
+        assert view.status is PipelineStatus.STOPPED
+        assert statuses(view)[-3:] == ["skipped"] * 3
+
+
+async def test_an_issue_of_a_later_run_can_be_skipped(client: Client) -> None:
+    """It is skipped at once, and the next run passes it over."""
+    async with line_of(client) as line:
+        working = line.hold("n0", Step.IMPLEMENT_PLAN)
+        handle = await line.start(*[f"n{number}" for number in range(41)], after("last", "n0"))
+        await line.until("n0:implement_plan")
+        await handle.execute_update(Pipeline.skip, IssueCall(issue_id="n40", who="ann"))
+        await until_issue(handle, "n40", IssueStatus.SKIPPED)
+        line.fails["n0", Step.IMPLEMENT_PLAN] = 2
+        working.set()
+        view = await handle.result()
+        assert statuses(view)[-2:] == ["skipped", "skipped"]
+        assert state_of(view, "n40").error is not None
+        assert "n40:classify_issue" not in line.events
+
+
+@pytest.mark.parametrize("word", ["stop", "cancel"])
+async def test_a_word_that_comes_as_the_forge_is_asked_counts(client: Client, word: str) -> None:
+    """A stop ends it as stopped, with all skipped; a cancel ends it as cancelled, and not as failed."""
+    async with line_of(client) as line:
+        line.reading = asyncio.Event()
+        line.read = {"1": PipelineIssue(id="1", title="One")}
+        handle = await line.start(1)
+        await line.until("reading")
+        if word == "stop":
+            await handle.execute_update(Pipeline.stop, ANN)
+            line.reading.set()
+            view = await handle.result()
+            assert (view.status, statuses(view)) == (PipelineStatus.STOPPED, ["skipped"])
+        else:
+            await handle.cancel()
+            with pytest.raises(WorkflowFailureError) as failure:
+                await handle.result()
+            assert isinstance(failure.value.cause, CancelledError)
+            assert line.reports[-1].status is PipelineStatus.CANCELLED
+
+
+async def test_a_cancel_counts_whatever_it_meets(client: Client) -> None:
+    """It comes as lanes are given, and is not swallowed by a signal that is under way."""
+    async with line_of(client) as line:
+        line.hold("a", Step.CLASSIFY_ISSUE)
+        handles = []
+        for number in range(12):
+            handle = await line.start("a", "b")
+            async for event in handle.fetch_history_events(wait_new_event=True):
+                if event.HasField("workflow_execution_signaled_event_attributes"):
+                    break
+            await asyncio.sleep(number / 1000)  # the moments of the giving differ
+            await handle.cancel()
+            handles.append(handle)
+        for handle in handles:
+            with pytest.raises(WorkflowFailureError) as failure:
+                await handle.result()
+            assert isinstance(failure.value.cause, CancelledError)
+
+
+async def test_a_cancel_that_comes_as_the_report_is_written_keeps_no_agent_alive(client: Client) -> None:
+    """The lanes are closed and the report is whole: all was done, and the pipeline is completed."""
+    async with line_of(client) as line:
+        line.writing = asyncio.Event()
+        handle = await line.start("a")
+        await line.until("writing")
+        await handle.cancel()
+        line.writing.set()
+        assert statuses(await handle.result()) == ["completed"]
+        assert len(line.closed) == 1
+        assert len(line.reports) == 1
+
+
+async def test_a_work_order_of_a_pipeline_cannot_be_moved_into_its_lane(client: Client) -> None:
+    """Only the pipeline says when it begins: the move is refused, and it has its turn."""
+    async with line_of(client) as line:
+        working = line.hold("a", Step.CLASSIFY_ISSUE)
+        handle = await line.start("a", "b")
+        await line.until("a:classify_issue")
+        order = client.get_workflow_handle(f"{handle.id}-b")
+        with pytest.raises(WorkflowUpdateFailedError) as refusal:
+            await order.execute_update("move", {"to": "executing"})
+        assert "begins when its pipeline says so" in str(refusal.value.cause)
+        working.set()
+        assert statuses(await handle.result()) == ["completed", "completed"]
+
+
+async def test_plans_that_wait_for_another_issue_do_not_keep_it_from_being_planned(client: Client) -> None:
+    """One that was held back is planned although as many plans wait for it as may wait."""
+    async with line_of(client) as line:
+        planning = line.hold("x", Step.CLASSIFY_ISSUE)
+        handle = await line.start("x", "a", after("b", "a"), after("c", "a"), plans_ahead=2)
+        await line.until("x:classify_issue")
+        order = client.get_workflow_handle(f"{handle.id}-a")
+        await order.execute_update("move", {"to": "collected"})
+        planning.set()
+        await until_issue(handle, "c", IssueStatus.PLANNED)
+        await until_issue(handle, "x", IssueStatus.COMPLETED)
+        await order.execute_update("move", {"to": "triaged"})
+        assert statuses(await handle.result()) == ["completed"] * 4
+
+
+async def test_what_a_cancelled_work_order_has_done_is_told(client: Client) -> None:
+    """Its commit and branch are in the pipeline's view, though it ended without a result."""
+    async with line_of(client) as line:
+        line.hold("a", Step.CREATE_PULL_REQUEST)
+        handle = await line.start("a", "b")
+        await line.until("a:create_pull_request")
+        await client.get_workflow_handle(f"{handle.id}-a").cancel()
+        issue = state_of(await handle.result(), "a")
+        assert issue.status is IssueStatus.CANCELLED
+        assert (issue.commit_hash, issue.branch_name) == ("c0ffee", "bug-issue-1-wo-1-fix")
+        assert issue.rescue is not None
+
+
+async def test_a_plan_is_noted_as_soon_as_it_is_there(client: Client) -> None:
+    """The documents of results learn of it while its execution has not begun."""
+    async with line_of(client) as line:
+        working = line.hold("a", Step.IMPLEMENT_PLAN)
+        handle = await line.start("a", "b")
+        await until_issue(handle, "b", IssueStatus.PLANNED)
+        async with asyncio.timeout(60):
+            while not any(issue.issue_id == "b" for some in line.noted for issue in some.issues):  # noqa: ASYNC110 -- it can only be looked at
+                await asyncio.sleep(0.05)
+        working.set()
+        await handle.result()
