@@ -8,7 +8,7 @@ import pytest_asyncio
 from fakes.repositories import Origin, make_origin
 from fakes.step_lab import StepLab, settings_of
 
-from septet.agents.attachment import end_agent
+from septet.agents.rest import end_all
 from workers.registry import parts_of
 
 
@@ -26,5 +26,5 @@ async def lab(tmp_path: Path, origin: Origin) -> AsyncIterator[StepLab]:
     async with parts_of(settings_of(tmp_path)) as parts:
         made = StepLab(tmp_path, origin, parts)
         yield made
-        for run in made.runs:
-            await end_agent(run, "cancelled")
+        for name in parts.host.means.runs.orders():
+            await end_all(parts.host.means.runs, name, "cancelled")
