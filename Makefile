@@ -12,7 +12,7 @@ CHAOS := $(if $(RUNS),--runs $(RUNS)) $(if $(SEED),--seed $(SEED)) $(if $(MINUTE
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup ready demo test test-faces test-recovery test-long test-api test-agents histories pictures lint types contracts bench chaos chaos-rolling lock container-trial clean
+.PHONY: help setup ready demo test test-faces test-recovery test-long test-api test-agents histories pictures lint types contracts bench chaos chaos-rolling chaos-pipeline lock container-trial clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
@@ -70,6 +70,9 @@ chaos: ready ## Kill at random under work orders, and see that nothing is lost: 
 
 chaos-rolling: ready ## The worker ends every five seconds under 20 work orders: no agent starts twice
 	@$(BIN)/python -m bench.chaos $(CHAOS) --kinds worker-rolling $(ARGS)
+
+chaos-pipeline: ready ## Kill at random under a pipeline of 20 issues; RUNS=50 takes so many, each with a seed of its own
+	@$(BIN)/python -m bench.chaos.pipelines $(if $(RUNS),--runs $(RUNS)) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
 lock: ## Make the lock files again from pyproject.toml; ARGS=--upgrade takes the newest versions
 	@scripts/lock $(ARGS)

@@ -28,6 +28,16 @@ class Tree:
         processes.run(["git", "init", "--quiet", str(self.folder)], env=os.environ)
 
     def start(self, step: str, seconds: float, *arguments: str) -> "subprocess.Popen[bytes]":
+        """Start an agent with the prompt of one step."""
+        process = self.serve(seconds, *arguments)
+        assert process.stdin is not None
+        process.stdin.write(f"# {step}\n".encode())
+        process.stdin.close()
+        process.stdin = None
+        return process
+
+    def serve(self, seconds: float, *arguments: str) -> "subprocess.Popen[bytes]":
+        """Start an agent that has no prompt yet."""
         env = {
             "SEPTET_SCRIPTED_HOME": str(self.root / "home"),
             "SEPTET_SCRIPTED_CHAOS": str(self.root / "journal"),
@@ -38,11 +48,14 @@ class Tree:
             [*argv, *arguments], cwd=self.folder, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
         self.started.append(process)
-        assert process.stdin is not None
-        process.stdin.write(f"# {step}\n".encode())
-        process.stdin.close()
-        process.stdin = None
         return process
+
+    def say(self, process: "subprocess.Popen[bytes]", text: str) -> None:
+        """Give a process that takes turn after turn one more."""
+        assert process.stdin is not None
+        message = {"type": "user", "message": {"role": "user", "content": text}}
+        process.stdin.write(json.dumps(message).encode() + b"\n")
+        process.stdin.flush()
 
     def until_lives(self, count: int) -> list[Life]:
         deadline = time.monotonic() + WITHIN_SECONDS
@@ -116,3 +129,28 @@ def test_a_killed_agent_that_is_resumed_goes_on_and_leaves_alone_what_it_finds(t
     assert not set(killed.units) & set(resumed.units)
     assert set(killed.units) | set(resumed.units) == set(range(1, agent.UNITS + 1))
     assert not set(killed.written) & set(resumed.written)
+
+
+def test_a_process_takes_the_turns_of_many_work_orders_and_goes_on_with_what_a_killed_one_left(tree: Tree) -> None:
+    """Each turn of a pipeline's agent has a journal under its own work order; resumed, no unit is done twice."""
+    session = "00000000-0000-4000-8000-000000000002"
+    streams = ("--input-format", "stream-json", "--replay-user-messages")
+    first = tree.serve(3, "--session-id", session, *streams)
+    tree.say(first, "# implement_plan\n\nCarry out specs/pl-1-000-planner-chaos.md.")
+    deadline = time.monotonic() + WITHIN_SECONDS
+    while len(tree.until_lives(1)[0].units) < 2:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    first.kill()
+    first.wait()
+    second = tree.serve(0.3, "--resume", session, *streams)
+    tree.say(second, "Go on.")
+    tree.say(second, "# create_commit\n\nThe plan is specs/pl-1-001-planner-chaos.md.")
+    second.communicate(timeout=WITHIN_SECONDS)
+    killed, resumed, other = tree.journal.lives()
+    assert [life.order for life in (killed, resumed, other)] == ["pl-1-000", "pl-1-000", "pl-1-001"]
+    assert not set(killed.units) & set(resumed.units)
+    assert set(killed.units) | set(resumed.units) == set(other.units)
+    assert (resumed.run, resumed.tree, resumed.ended, other.ended) == (other.run, "wo-000", True, True)
+    assert resumed.resumed
+    assert not other.resumed

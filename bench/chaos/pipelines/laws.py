@@ -29,12 +29,12 @@ def broken(ground: Ground, watch: Watch, seen: Seen) -> tuple[str, ...]:
         *laws,
         *evidence(account),
         *dict.fromkeys(watch.faults),
-        *_paid_twice(seen),
+        *paid_twice(seen),
         *_missing(watch.folder, ground.origins[0], ground.env, seen),
     )
 
 
-def _paid_twice(seen: Seen) -> Iterator[str]:
+def paid_twice(seen: Seen) -> Iterator[str]:
     """Name each turn that was begun again though nothing had killed the one before."""
     turns: defaultdict[tuple[str, str], list[Life]] = defaultdict(list)
     for life in seen.lives:

@@ -1,0 +1,102 @@
+"""What the chaos program looks at in a pipeline: its documents all the time, and what was paid twice."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.chaos.journal import Life
+from bench.chaos.kills import Kill
+from bench.chaos.pipelines.laws import paid_twice
+from bench.chaos.pipelines.watch import Watch
+from bench.chaos.plan import Kind, Plan
+from bench.chaos.trial import Seen
+
+NAME = "execution-results.json"
+
+
+def entry(issue: str, **facts: Any) -> dict[str, Any]:
+    """Return an entry of a document."""
+    return {"issue_id": issue, "status": "completed", "solution_id": f"SOL-{issue}", **facts}
+
+
+def put(folder: Path, *entries: dict[str, Any]) -> None:
+    """Write the document."""
+    (folder / NAME).write_text(json.dumps({"results": entries}), encoding="utf-8")
+
+
+def test_documents_that_only_grow_are_as_they_should_be(tmp_path: Path) -> None:
+    """A document that is not there yet is no fault, nor is one more entry."""
+    watch = Watch(tmp_path)
+    watch.look()
+    for count in (1, 2):
+        put(tmp_path, *(entry(str(number)) for number in range(count)))
+        watch.look()
+    assert (watch.faults, watch.looks) == ([], 3)
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        [entry("1")],
+        [entry("0"), entry("1", commit_hash="other")],
+        [entry("0"), entry("1", status="failed")],
+        [entry("0"), entry("1"), entry("1")],
+    ],
+)
+def test_an_entry_that_goes_or_changes_or_comes_twice_is_a_fault(
+    tmp_path: Path, after: list[dict[str, Any]]
+) -> None:
+    """What stood in a document once must stay as it was."""
+    watch = Watch(tmp_path)
+    put(tmp_path, entry("0"), entry("1"))
+    watch.look()
+    put(tmp_path, *after)
+    watch.look()
+    assert len(watch.faults) == 1
+
+
+def test_a_document_that_is_torn_or_gone_is_a_fault(tmp_path: Path) -> None:
+    """At every moment there is a whole one."""
+    watch = Watch(tmp_path)
+    put(tmp_path, entry("0"))
+    watch.look()
+    (tmp_path / NAME).write_text('{"results": [{"iss', encoding="utf-8")
+    watch.look()
+    (tmp_path / NAME).unlink()
+    watch.look()
+    assert ["whole" in fault for fault in watch.faults] == [True, False]
+    assert "gone" in watch.faults[1]
+
+
+def turn(name: str, began: float, last: float, run: str = "a", *, ended: bool = True) -> Life:
+    """Return a turn of one step."""
+    return Life("pl-1-000", name, "implement_plan", run=run, began=began, last=last, ended=ended)
+
+
+def seen(kills: list[Kill], *lives: Life) -> Seen:
+    """Return a trial with these turns."""
+    return Seen(Plan(), ("pl-1-000",), 60.0, list(lives), kills, [], [], frozenset(), {}, [])
+
+
+@pytest.mark.parametrize(
+    ("kind", "at", "target", "ended", "count"),
+    [
+        ("agent", 4.0, "one", False, 0),
+        ("supervisor", 5.2, "one", True, 0),  # the result was on its way
+        ("supervisor", 4.0, "earlier", False, 0),  # another turn of the same process was the last one seen
+        ("supervisor", 8.0, "one", True, 1),  # it had its result long before
+        ("agent", 4.0, "other", False, 1),
+        ("worker", 4.0, "", False, 1),
+    ],
+)
+def test_a_turn_that_is_taken_again_was_killed_before_or_is_paid_twice(
+    kind: Kind, at: float, target: str, ended: bool, count: int
+) -> None:
+    """Only a blow at its process or its supervisor, before its result was on disk, is an excuse."""
+    earlier = Life("pl-1-000", "earlier", "generate_branch", run="a", began=0, last=1, ended=True)
+    other = Life("pl-1-001", "other", "build_plan", run="b", began=0, last=9, ended=True)
+    first, again = turn("one", 2.0, 5.0, ended=ended), turn("two", 10.0, 12.0, run="c")
+    blow = Kill(kind, at, frozenset({target}), target)
+    assert len(list(paid_twice(seen([blow], earlier, other, first, again)))) == count
