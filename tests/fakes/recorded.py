@@ -43,12 +43,14 @@ def events_of(path: Path) -> list[dict[str, Any]]:
 
 
 async def replay(path: Path, workflows: Sequence[type]) -> None:
-    """Replay a history.
+    """Replay a history, under the id that its workflow had.
 
     Raises:
         UnpatchedChangeError: The workflow gives other commands now; the message says what to do.
     """
-    history = WorkflowHistory.from_json(f"wo-{path.stem}", path.read_text(encoding="utf-8"))
+    started = events_of(path)[0]["workflowExecutionStartedEventAttributes"]
+    name = started.get("workflowId", f"wo-{path.stem}")
+    history = WorkflowHistory.from_json(name, path.read_text(encoding="utf-8"))
     replayer = Replayer(workflows=workflows, data_converter=pydantic_data_converter)
     try:
         await replayer.replay_workflow(history)
