@@ -101,7 +101,7 @@ class Worker:
         if not self.ready_at or self._process is None or self._process.poll() is None:
             return None
         self.ready_at = 0.0
-        said = self._process.stdout.read() if self._process.stdout is not None else b""
+        said, _ = self._process.communicate()
         return f"exit code {self._process.returncode}, {said.decode(errors='replace').strip()[:_SAID_CHARACTERS]}"
 
     async def start(self) -> None:
@@ -121,7 +121,7 @@ class Worker:
             if await asyncio.to_thread(_came_to_serve, self._process):
                 self.ready_at = time.time()
                 return
-            await asyncio.to_thread(self._process.wait)
+            await asyncio.to_thread(self._process.communicate)
             await asyncio.sleep(0.5)
         raise RuntimeError(f"No worker came to serve: see {self.folder / 'worker.log'}.")
 

@@ -7,12 +7,9 @@ from bench.chaos.pipelines.trial import USUAL, tried
 
 @pytest.mark.long
 @pytest.mark.timeout(400)
-@pytest.mark.parametrize("seed", [1, 6])
-async def test_under_a_hand_that_kills_a_pipeline_delivers_each_issue_once_and_its_report_is_whole(
-    seed: int,
-) -> None:
+async def test_under_a_hand_that_kills_a_pipeline_delivers_each_issue_once_and_its_report_is_whole() -> None:
     """Its agents die at work and while they wait, workers and the server at any point; each law holds."""
-    trial = await tried(replace(USUAL, runs=3, seed=seed, step_seconds=0.3, every_seconds=1.0))
+    trial = await tried(replace(USUAL, runs=3, seed=6, step_seconds=0.3, every_seconds=1.0))
     assert trial.broken == ()
     assert trial.seen.kills
     assert all(each.completed for each in trial.seen.delivered)

@@ -2,7 +2,7 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
@@ -30,7 +30,7 @@ def broken(ground: Ground, watch: Watch, seen: Seen) -> tuple[str, ...]:
         *evidence(account),
         *dict.fromkeys(watch.faults),
         *paid_twice(seen),
-        *_missing(watch.folder, ground.origins[0], ground.env, seen),
+        *missing(watch.folder, ground.origins[0], ground.env, seen.orders),
     )
 
 
@@ -54,7 +54,7 @@ def _was_killed(life: Life, seen: Seen) -> bool:
     )
 
 
-def _missing(folder: Path, origin: Path, env: dict[str, str], seen: Seen) -> Iterator[str]:
+def missing(folder: Path, origin: Path, env: Mapping[str, str], orders: Sequence[str]) -> Iterator[str]:
     """Name what documents and report do not say of each issue, or say otherwise than the origin."""
     try:
         documents = {name: _by_issue(entries_in(folder / name)) for name in (PLANNING, EXECUTION)}
@@ -64,9 +64,9 @@ def _missing(folder: Path, origin: Path, env: dict[str, str], seen: Seen) -> Ite
         yield f"documents: {error}"
         return
     issues = _by_issue(report["pipeline"]["issues"])
-    if report["counts"] != {"completed": len(seen.orders)} or report["pipeline"]["status"] != "completed":
+    if report["counts"] != {"completed": len(orders)} or report["pipeline"]["status"] != "completed":
         yield f"report: {report['pipeline']['status']}, {report['counts']}"
-    for order in seen.orders:
+    for order in orders:
         issue = order.rpartition("-")[2]
         planned, executed = (documents[name].get(issue, {}) for name in (PLANNING, EXECUTION))
         told = issues.get(issue, {})

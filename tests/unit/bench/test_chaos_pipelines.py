@@ -1,6 +1,7 @@
 """What the chaos program looks at in a pipeline: its documents all the time, and what was paid twice."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -8,10 +9,12 @@ import pytest
 
 from bench.chaos.journal import Life
 from bench.chaos.kills import Kill
-from bench.chaos.pipelines.laws import paid_twice
+from bench.chaos.pipelines.laws import missing, paid_twice
 from bench.chaos.pipelines.watch import Watch
 from bench.chaos.plan import Kind, Plan
 from bench.chaos.trial import Seen
+from bench.repository import make_repository
+from septet import processes
 
 NAME = "execution-results.json"
 
@@ -100,3 +103,51 @@ def test_a_turn_that_is_taken_again_was_killed_before_or_is_paid_twice(
     first, again = turn("one", 2.0, 5.0, ended=ended), turn("two", 10.0, 12.0, run="c")
     blow = Kill(kind, at, frozenset({target}), target)
     assert len(list(paid_twice(seen([blow], earlier, other, first, again)))) == count
+
+
+@pytest.fixture
+def over(tmp_path: Path) -> Path:
+    """Return the folder of a pipeline of one issue that is over, beside the origin that has its branch."""
+    origin = make_repository(tmp_path / "origin.git", 1, 7, os.environ)
+    git = ["git", "--git-dir", str(origin)]
+    processes.run([*git, "branch", "chore-pl-1-000-chaos", "main"], env=os.environ)
+    commit = processes.run([*git, "rev-parse", "main"], env=os.environ).stdout.decode().strip()
+    said = {
+        "planning-results.json": {"results": [entry("000", solution={"tasks": [{"id": "T1"}]})]},
+        NAME: {"results": [entry("000", commit_hash=commit, files_modified=["part.txt"])]},
+        "report.json": {
+            "counts": {"completed": 1},
+            "pipeline": {
+                "status": "completed",
+                "issues": [{"issue_id": "000", "commit_hash": commit, "pr_url": "pull/1"}],
+            },
+        },
+    }
+    for name, content in said.items():
+        (tmp_path / name).write_text(json.dumps(content), encoding="utf-8")
+    (tmp_path / "report.md").write_text("# Pipeline\n\n## 000: Work\n", encoding="utf-8")
+    return tmp_path
+
+
+def test_documents_and_a_report_that_say_what_the_origin_has_are_complete(over: Path) -> None:
+    """Plan, files, commit, pull request and text of each issue are there."""
+    assert list(missing(over, over / "origin.git", os.environ, ["pl-1-000"])) == []
+
+
+@pytest.mark.parametrize(
+    ("document", "old", "new"),
+    [
+        ("planning-results.json", '"T1"', ""),
+        ("planning-results.json", '[{"id": "T1"}]', "[]"),
+        (NAME, '"part.txt"', ""),
+        (NAME, '"commit_hash": "', '"commit_hash": "0'),
+        ("report.json", "pull/1", ""),
+        ("report.json", '"completed": 1', '"completed": 0'),
+        ("report.md", "## 000:", "##"),
+    ],
+)
+def test_what_they_leave_out_or_say_otherwise_is_told(over: Path, document: str, old: str, new: str) -> None:
+    """One line for each fact; a document that cannot be read is one."""
+    text = (over / document).read_text(encoding="utf-8")
+    (over / document).write_text(text.replace(old, new), encoding="utf-8")
+    assert len(list(missing(over, over / "origin.git", os.environ, ["pl-1-000"]))) == 1
