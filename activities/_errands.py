@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 from activities._gate import Gate, own_key, own_lease
-from activities._pipeline import pipeline_note
+from activities._pipeline import pipeline_note, summary_for_new_session
 from activities._room import Host, read_papers
 from septet.agents.adapter import Turn
 from septet.agents.launch import Request
@@ -82,6 +82,7 @@ def step_errand(host: Host, call: StepCall) -> Errand:
     turn = Turn(
         prompt=prompt(command, filled, pipeline_note(host.state, call), step_note(call.reasons, call.attempt)),
         worktree=place.worktree,
+        for_new_session=summary_for_new_session(host.state, call),
         resume_id=call.session_id,
         warm=stays,
         schema=request_schema_of(call.step, in_pipeline=bool(call.pipeline)),

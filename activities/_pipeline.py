@@ -4,6 +4,7 @@ from septet.contracts.names import Step
 from septet.contracts.steps import StepCall
 from septet.pipelines.notes import executor_note, planner_note
 from septet.pipelines.shelf import Shelf, issue_of, shelf_of
+from septet.pipelines.summary import summary_note
 from septet.state import StateDir
 
 
@@ -16,6 +17,12 @@ def pipeline_note(state: StateDir, call: StepCall) -> str:
     if call.step is Step.IMPLEMENT_PLAN:
         return executor_note(call.pipeline, issue_id(call), shelf(state, call).solution(issue_id(call)))
     return ""
+
+
+def summary_for_new_session(state: StateDir, call: StepCall) -> str:
+    """Return what a new session in the call's lane is told of those before; nothing where no summary was kept."""
+    summary = shelf(state, call).summary(call.workspace.lane) if call.pipeline and call.workspace.lane else ""
+    return summary_note(summary) if summary else ""
 
 
 def issue_id(call: StepCall) -> str:

@@ -4,6 +4,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel, JsonValue
 
+from septet.agents.context import context_of
 from septet.agents.ladder import Carried
 from septet.answers.ladder import Answer
 from septet.contracts.facts import FileChange
@@ -29,6 +30,7 @@ def facts_of(call: StepCall, carried: Carried | None, changes: tuple[FileChange,
         ),
         "files_changed_count": len(changes),
         **(_facts_of_run(carried) if carried is not None else {}),
+        **({"context_tokens": context_of(carried)} if carried is not None and call.pipeline else {}),
     }
 
 

@@ -26,6 +26,7 @@ from activities.lanes import Lanes
 from activities.others import Others
 from activities.pipelines import Pipelines
 from activities.pull_requests import PullRequests
+from activities.summarise_session import SummariseSession
 from activities.sweep_host import SweepHost
 from activities.workspaces import Workspaces
 from septet.agents.runs import Runs
@@ -116,7 +117,7 @@ async def parts_of(settings: Settings) -> AsyncIterator[Parts]:
             host_activities,
             [hosts.probe_host, look],
             [SweepHost(host).run],
-            [workspaces, lanes.enter_lane, lanes.close_lanes, *kept],
+            [workspaces, lanes.enter_lane, lanes.close_lanes, SummariseSession(host).run, *kept],
         )
     finally:
         supervisors.close()

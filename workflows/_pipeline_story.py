@@ -10,6 +10,7 @@ from septet.contracts.order import WorkOrderInput
 from septet.contracts.pipeline import (
     Carried,
     Changed,
+    IssueSession,
     IssueState,
     IssueStatus,
     Lane,
@@ -130,6 +131,10 @@ class PipelineStory:
         done = [self.issues[name] for name in issue.depends_on if self.issues[name].done_at]
         return max(done, key=lambda each: each.executed_at or "", default=None)
 
+    def is_too_long(self, lane: Lane) -> bool:
+        """Say whether a lane's session is to go on in a new one, with a summary."""
+        return lane.session_id is not None and lane.context_tokens > self.asked.context_tokens
+
     @property
     def visits(self) -> int:
         """How often a lane was given so far."""
@@ -150,6 +155,10 @@ class PipelineStory:
             self._rows[told.order_id] = told.task
         if issue is not None and told.done_at:
             issue = self.change(issue, done_at=told.done_at)
+        if issue is not None and told.lane.session_id is not None:
+            session = IssueSession(role=told.role, session_id=told.lane.session_id, context=told.context)
+            others = (each for each in issue.sessions if each.role is not told.role)
+            issue = self.change(issue, sessions=(*others, session))
         if issue is not None and told.role is Role.PLANNER and told.result is not None:
             self.change(
                 issue,

@@ -39,6 +39,9 @@ _STEP_IN_ALL: Final = timedelta(days=7)
 """A usage limit may hold a step back for days; nothing is lost while it waits."""
 
 
+_SUMMARY_IN_ALL: Final = timedelta(minutes=30)
+
+
 class ActivityOptions(TypedDict, total=False):
     """What `execute_activity` takes."""
 
@@ -78,6 +81,11 @@ def step_options(limits: Timeouts) -> ActivityOptions:
         retry_policy=_STEP_RETRIES,
         cancellation_type=ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
     )
+
+
+def summary_options(limits: Timeouts) -> ActivityOptions:
+    """Return the options of the question for a summary: work that is asked for does not wait for it for hours."""
+    return ActivityOptions(**step_options(limits) | {"schedule_to_close_timeout": _SUMMARY_IN_ALL})
 
 
 def probe_options(probe_seconds: float) -> ActivityOptions:

@@ -3,15 +3,19 @@
 import asyncio
 
 from temporalio import workflow
-from temporalio.exceptions import FailureError
+from temporalio.exceptions import ActivityError, FailureError, is_cancelled_exception
 
 from activities.lanes import Lanes
+from activities.summarise_session import SummariseSession
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.pipeline import Changed, IssueCall, Left, Outline, Planned, Role, Turnkey
 from septet.contracts.row import row_of
-from septet.contracts.steps import EnterLane, OpenWorkspace, StepResult, Workspace
+from septet.contracts.steps import EnterLane, OpenWorkspace, StepResult, SummariseCall, Summarised, Workspace
 from septet.contracts.task import Task
-from workflows._policies import WORKSPACE_OPTIONS
+from septet.pipelines.summary import no_summary
+from workflows._failures import explained
+from workflows._lane_session import LaneSession
+from workflows._policies import WORKSPACE_OPTIONS, summary_options
 
 _FILES_TOLD = 20
 
@@ -21,7 +25,7 @@ class Stay:
 
     def __init__(self) -> None:
         """Begin outside of all lanes."""
-        self.session_id: str | None = None
+        self._session = LaneSession()
         self._given: Turnkey | None = None
         self._here: Turnkey | None = None
         self._queue = ""
@@ -56,7 +60,7 @@ class Stay:
         if turnkey is None:
             message = "no lane was given"
             raise RuntimeError(message)
-        self._here, self.session_id = turnkey, turnkey.lane.session_id
+        self._here, self._session = turnkey, LaneSession.of(turnkey.lane)
         snapshot, path = plan or ("", None)
         opening = opening.model_copy(update={"agent": turnkey.lane.agent or opening.agent})
         asked = EnterLane(
@@ -73,10 +77,38 @@ class Stay:
         self._queue = workspace.task_queue
         return workspace
 
+    @property
+    def session_id(self) -> str | None:
+        """The session to go on with."""
+        return self._session.id
+
+    @property
+    def is_too_long(self) -> bool:
+        """Whether the lane's session is to be summarised before anything else."""
+        return self._here is not None and self._here.summarise and self._session.id is not None
+
+    async def begin_anew(self, call: SummariseCall, activity_id: str | None) -> Summarised:
+        """Ask the session for a summary, and go on in a new one: with it, or without where there is none."""
+        try:
+            summarised = await workflow.execute_activity_method(
+                SummariseSession.run,
+                call,
+                task_queue=call.workspace.task_queue,
+                activity_id=activity_id,
+                summary=f"a summary of {call.workspace.lane}'s session",
+                **summary_options(call.limits),
+            )
+        except ActivityError as error:
+            if is_cancelled_exception(error):
+                raise
+            summarised = Summarised(warning=no_summary(explained(error)[0].message))
+        self._session.begins_anew(kept=summarised.kept_bytes > 0)
+        return summarised
+
     def heard(self, result: StepResult, workspace: Workspace) -> None:
         """Go on with the session in which the agent answered last, where the workspace is now."""
         if self._here is not None:
-            self.session_id = result.session_id or self.session_id
+            self._session.heard(result)
             self._queue = workspace.task_queue
 
     @property
@@ -105,11 +137,11 @@ class Stay:
         if self._here is None:
             return
         role, lane, visit = self._here.role, self._here.lane, self._here.visit
-        values: dict[str, object] = {"session_id": self.session_id, "task_queue": self._queue or lane.task_queue}
+        values = {**self._session.as_left(), "task_queue": self._queue or lane.task_queue}
         branch, snapshot = done_at
         if lane.one_branch and role is Role.EXECUTOR and branch:
             values |= {"branch": branch, "starts_from": snapshot}
-        self._here = self.session_id = None
+        session, self._here, self._session = self._session, None, LaneSession()
         told = Left(
             order_id=workflow.info().workflow_id,
             role=role,
@@ -119,6 +151,7 @@ class Stay:
             done_at=snapshot,
             visit=visit,
             task=row_of(task),
+            context=session.context,
         )
         await self._tell(order, "left", told)
 

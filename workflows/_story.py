@@ -8,7 +8,7 @@ from septet.contracts.names import AGENT_NAMES, Stage, Status, Step, Verdict
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.pipeline import Planned
 from septet.contracts.row import first_task
-from septet.contracts.steps import Progress, StepResult, Workspace
+from septet.contracts.steps import Progress, StepResult, Summarised, Workspace
 from septet.contracts.task import Move, Task, TaskError, TaskStep
 from septet.timestamps import timestamp
 
@@ -29,6 +29,8 @@ class Story:
         self.progress = Progress()
         self.running: Step | None = None
         self.history: tuple[Move, ...] = ()
+        self._warnings: tuple[str, ...] = ()
+        """What the next step's row is to warn of."""
         self.unconfined = False
         """Whether an agent ran without a sandbox."""
 
@@ -91,6 +93,11 @@ class Story:
             repository_url=workspace.repository,
         )
 
+    def summarised(self, result: Summarised, now: datetime) -> None:
+        """Take in what the question for a summary took; why there is none, the next step's warnings say."""
+        self._change(now, usage=self.task.usage.plus(result.usage))
+        self._warnings = (result.warning,) if result.warning else ()
+
     def step_begins(self, step: Step, now: datetime) -> None:
         """Mark a step as running."""
         self.running = step
@@ -100,6 +107,11 @@ class Story:
         """Take in how a step ended; a second try replaces the first one's row."""
         self.running = None
         self.unconfined = self.unconfined or result.sandbox == "none"
+        if self._warnings:
+            result, self._warnings = (
+                result.model_copy(update={"warnings": (*self._warnings, *result.warnings)}),
+                (),
+            )
         rows = [row for row in self.task.steps if row.step != result.step.value]
         first = next((row for row in self.task.steps if row.step == result.step.value), None)
         self._change(

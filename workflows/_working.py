@@ -11,7 +11,7 @@ from septet.contracts.limits import StepSettings
 from septet.contracts.names import Status, Verdict
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.pipeline import Outline, Role
-from septet.contracts.steps import OpenWorkspace, StepCall, StepResult, Workspace
+from septet.contracts.steps import OpenWorkspace, StepCall, StepResult, SummariseCall, Workspace
 from workflows._asked import Asked
 from workflows._failures import AgentEnded, StepFailed
 from workflows._ids import ActivityIds
@@ -121,6 +121,20 @@ class Working(Asked):
         await self._heed()
         if self._order.pipeline is not None:
             self._opened(await self._stay.enter(self._opening(), self._ids.of("enter_lane"), plan))
+            await self._begin_session()
+
+    async def _begin_session(self) -> None:
+        """Go on in the lane's session; where that is too long, begin a new one with a summary of it."""
+        while self._stay.is_too_long:
+            call = SummariseCall(
+                workspace=self._hosts.here,
+                pipeline=self._order.pipeline or "",
+                session_id=self._stay.session_id or "",
+                model=self._order.model,
+                limits=self._order.timeouts,
+            )
+            summarised = await self._stay.begin_anew(call, self._ids.of("summarise_session"))
+            self._story.summarised(summarised, workflow.now())
 
     async def _open_own(self, opening: OpenWorkspace, queue: str | None = None) -> None:
         self._opened(

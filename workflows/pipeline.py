@@ -218,7 +218,7 @@ class Pipeline(AskedPipeline):
         status = IssueStatus.PLANNING if role is Role.PLANNER else IssueStatus.EXECUTING
         story.change(issue, status=status, executor="" if role is Role.PLANNER else lane.id)
         given = story.visit(lane, issue)
-        turnkey = Turnkey(role=role, lane=given, visit=f"/{story.visits}")
+        turnkey = Turnkey(role=role, lane=given, visit=f"/{story.visits}", summarise=story.is_too_long(given))
         self._holders[lane.id] = (issue.order_id, turnkey.visit)
         order = workflow.get_external_workflow_handle(issue.order_id)
         # The wait for a signal swallows a cancel; the wait for a task that sends it does not.

@@ -36,6 +36,8 @@ class Turn:
     """The id for a new session, a UUID; for CLIs that take one."""
     resume_id: str | None = None
     """The session to go on with."""
+    for_new_session: str = ""
+    """What a new session is told after the prompt; one that goes on knows it."""
     about_session: bool = False
     """It asks about what that session did: in a new one it would mean nothing."""
     schema: Mapping[str, Any] | None = None

@@ -120,6 +120,8 @@ class Told:
     """The last result that names another session: it counts where the session's own is missing."""
     bare_result: Event | None = None
     """The last object with a result and no type: it counts where nothing else was said."""
+    context_tokens: int = 0
+    """Of the session's own last message: what was read for it, and what it said."""
     cost_usd: float | None = None
     """The sum of what each result says was spent since the one before it in this run."""
     resets_at: float | None = None
@@ -174,6 +176,8 @@ class Told:
             self.model = self.model or text_of(message.model)
             if event.parent_tool_use_id is None:
                 self.turns += 1
+        if event.parent_tool_use_id is None:
+            self.context_tokens = sum((message.usage or _NO_TOKENS).counts()) or self.context_tokens
         if before is None or before != message.usage:
             self._count(message, before)
 

@@ -63,6 +63,7 @@ class ClaudeStream:
             session_id=told.session_id,
             model=told.model,
             usage=_usage(told, result),
+            context_tokens=told.context_tokens,
             turns=_turns(told, result),
             tool_calls=told.tool_calls,
             api_retries=told.api_retries,

@@ -62,11 +62,14 @@ class Reading:
         return Progress(self.run, session_id, seen.last_event, seen.tokens, seen.turns, self.epoch)
 
     def _session(self, told: str | None) -> str | None:
-        """Return the session, also of a CLI that was given its id and tells it in its last event only."""
+        """Return the session, also of a CLI that tells it in its last event only, or has not said a word.
+
+        A session that was resumed is there whatever became of the run; a new one begins with the first event.
+        """
         record = self.run.record
-        if told is not None or record is None or not self.dialect.seen.last_event:
+        if told is not None or record is None:
             return told
-        return record.session_id
+        return record.session_id if self.dialect.seen.last_event else record.resumed_from
 
     def _end_of_stderr(self) -> str:
         with suppress(FileNotFoundError), self.run.stderr.open("rb") as log:

@@ -109,9 +109,10 @@ def _turn(request: Request, start: Start) -> Turn:
     anew = start.because in {"context", "rerun"} and not turn.about_session
     resume_id = start.session_id or (None if anew else turn.resume_id)
     own_id = resume_id is None and request.adapter.capabilities.own_session_id
+    prompt = prompt_for(start, turn.prompt, whole=turn.resume_id is not None)
     return replace(
         turn,
-        prompt=prompt_for(start, turn.prompt, whole=turn.resume_id is not None),
+        prompt=f"{prompt}\n{turn.for_new_session}" if turn.for_new_session and resume_id is None else prompt,
         session_id=str(uuid.uuid4()) if own_id else None,
         resume_id=resume_id,
         max_turns=turn.max_turns or request.limits.turns,

@@ -109,6 +109,13 @@ class LineStream(ABC, Generic[E]):
         """What the run used, as far as it was told; a sum is made when it is asked for, not with each event."""
         return NO_USAGE
 
+    @property
+    def context_tokens(self) -> int:
+        """How long the session was at its last request; by the average of all turns, where no more is told."""
+        used = self.usage
+        read = used.input_tokens + used.cache_read_tokens + used.cache_write_tokens
+        return read // max(self.facts.turns, 1) + used.output_tokens
+
     @abstractmethod
     def take(self, event: E) -> None:
         """Add one event to the facts."""
@@ -154,6 +161,7 @@ class LineStream(ABC, Generic[E]):
             session_id=facts.session_id,
             model=facts.model,
             usage=self.usage,
+            context_tokens=self.context_tokens,
             turns=facts.turns,
             tool_calls=facts.tool_calls,
             api_retries=facts.api_retries,

@@ -161,16 +161,19 @@ class _Spent:
     reasoning_tokens: int = 0
     cost_usd: float | None = None
 
-    def add(self, step: _Part) -> None:
-        """Add a step's tokens, in the project's words: opencode's output holds no reasoning."""
+    def add(self, step: _Part) -> int:
+        """Add a step's tokens, in the project's words, and return their sum: its output holds no reasoning."""
         tokens, reasoning = step.tokens, count(step.tokens.reasoning)
-        self.input_tokens += count(tokens.input)
-        self.output_tokens += count(tokens.output) + reasoning
-        self.cache_read_tokens += count(tokens.cache.read)
-        self.cache_write_tokens += count(tokens.cache.write)
+        taken, given = count(tokens.input), count(tokens.output) + reasoning
+        cache_read, cache_written = count(tokens.cache.read), count(tokens.cache.write)
+        self.input_tokens += taken
+        self.output_tokens += given
+        self.cache_read_tokens += cache_read
+        self.cache_write_tokens += cache_written
         self.reasoning_tokens += reasoning
         if isinstance(step.cost, _Number):
             self.cost_usd = (self.cost_usd or 0.0) + step.cost
+        return taken + given + cache_read + cache_written
 
 
 class OpenCodeStream(LineStream[_Event]):
@@ -186,11 +189,17 @@ class OpenCodeStream(LineStream[_Event]):
         """Forget what was said."""
         super().begin()
         self._spent = _Spent()
+        self._last_step = 0
 
     @property
     def usage(self) -> Usage:
         """What the steps used up to now."""
         return Usage(**asdict(self._spent))
+
+    @property
+    def context_tokens(self) -> int:
+        """What the last step has read and said."""
+        return self._last_step
 
     def take(self, event: _Event) -> None:
         """Add one event to the facts."""
@@ -217,7 +226,7 @@ class OpenCodeStream(LineStream[_Event]):
 
     def _take_step_end(self, part: _Part) -> None:
         facts = self.facts
-        self._spent.add(part)
+        self._last_step = self._spent.add(part) or self._last_step
         facts.finished = part.reason != "tool-calls"
         facts.results += facts.finished
         if part.reason == "length":

@@ -68,6 +68,8 @@ class Outcome:
     model: str | None = None
     usage: Usage = NO_USAGE
     """Of this run alone, its cost too."""
+    context_tokens: int = 0
+    """How long the session was at its last request, with the answer; 0 where the stream does not tell."""
     turns: int = 0
     tool_calls: int = 0
     api_retries: int = 0

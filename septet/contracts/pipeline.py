@@ -80,6 +80,8 @@ class PipelineChoices(Wire):
     """Give each issue new sessions: what was said about another one is not known."""
     plans_ahead: Annotated[int, Field(ge=1, le=50)] = 5
     """How many solutions may wait for an executor before the planner pauses."""
+    context_tokens: Annotated[int, Field(ge=1_000, le=100_000_000)] = 120_000
+    """A session that has grown longer is asked for a summary, with which the next issue begins a new one."""
     plan_seconds: Seconds = 300.0
     """The most that an agent may take for a plan."""
     execution_seconds: Seconds = 600.0
@@ -141,6 +143,10 @@ class Lane(Wire):
     """The queue of its host; empty while it is open nowhere."""
     session_id: str | None = None
     """The session to go on with; `None`: a new one begins."""
+    context_tokens: int = 0
+    """How long that session is, as far as its CLI tells or by an estimate."""
+    summarised: bool = False
+    """Its host keeps a summary of sessions before: every new one begins with it."""
     opened_by: str = ""
     """The pipeline's first Temporal run."""
     starts_from: str = ""
@@ -158,6 +164,8 @@ class Turnkey(Wire):
     lane: Lane
     visit: str
     """Tells this stay in the lane from all others."""
+    summarise: bool = False
+    """The lane's session has become too long: ask it for a summary, and begin a new one."""
 
 
 class Outline(Wire):
@@ -181,6 +189,11 @@ class Planned(Wire):
     seconds: float
 
 
+SessionContext = Literal["shared", "fresh", "summarised"]
+"""`shared`: it went on from the issues before; `fresh`: it knew nothing of them; `summarised`: it began with a
+summary of what came before."""
+
+
 class Left(Wire):
     """A work order tells its pipeline that it has left a lane, and what it brought."""
 
@@ -197,6 +210,16 @@ class Left(Wire):
     """Its row as it leaves: what is known of it also where it ends without a result."""
     done_at: str = ""
     """The last snapshot of a work order that is completed."""
+    context: SessionContext = "shared"
+    """What its session began with."""
+
+
+class IssueSession(Wire):
+    """A session in which an issue was worked on."""
+
+    role: Role
+    session_id: str
+    context: SessionContext
 
 
 class Changed(Wire):
@@ -250,7 +273,9 @@ class IssueState(Wire):
     overlaps: tuple[str, ...] = ()
     """Issues that were carried out at the same time and, as the real diff shows, changed the same files."""
     context: Literal["shared", "fresh"] = "shared"
-    """Whether its sessions knew of the issues before."""
+    """Whether its sessions were to know of the issues before."""
+    sessions: Annotated[tuple[IssueSession, ...], Field(max_length=2)] = ()
+    """The last one of each role, and what it really began with."""
     executor: str = ""
     """The lane that carried it out."""
     done_at: str = ""

@@ -89,6 +89,25 @@ class EnterLane(Wire):
     plan_path: str | None = None
 
 
+class SummariseCall(Wire):
+    """Ask a lane's session, which has become too long, for what the issues after this one need of it."""
+
+    workspace: Workspace
+    pipeline: str
+    session_id: str
+    model: str | None = None
+    limits: Timeouts = Timeouts()
+
+
+class Summarised(Wire):
+    """What the question for a summary came to; the summary itself stays on its host's disk."""
+
+    kept_bytes: int = 0
+    """How long it is; 0: there is none, and `warning` says why."""
+    warning: Annotated[str, Field(max_length=500)] = ""
+    usage: Usage = Usage()
+
+
 class MoveWorkspace(Wire):
     """Ask another host to open the workspace of one that is gone."""
 
@@ -159,6 +178,8 @@ class StepResult(Wire):
     agent: str = ""
     model: str | None = None
     session_id: str | None = None
+    context_tokens: int = 0
+    """How long that session is now, in a pipeline's lane: as far as its CLI tells, or by an estimate."""
     parsed_by: str | None = None
     """The rung of the answer ladder that read it."""
     recovered_by: str | None = None

@@ -1,4 +1,4 @@
-"""A pipeline's folder on its host's disk: solutions, what was carried out and how issues stand; all durable."""
+"""A pipeline's folder on its host's disk: solutions, executions, summaries and how issues stand; all durable."""
 
 import re
 from dataclasses import dataclass
@@ -16,6 +16,7 @@ from septet.state import StateDir
 
 _PIPELINE: Final = re.compile(PIPELINE_ID)
 _ISSUE: Final = re.compile(ISSUE_ID)
+_LANE: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 W = TypeVar("W", bound=Wire)
 
@@ -62,6 +63,22 @@ class Shelf:
         """Return what is known of all issues, in the order of the pipeline."""
         found = (_read(path, IssueState) for path in sorted((self.folder / "issues").glob("[0-9]*.json")))
         return tuple(state for state in found if state is not None)
+
+    def summary(self, lane: str) -> str:
+        """Return the summary of a lane's sessions before; nothing where none lies here."""
+        try:
+            return self._summary_file(lane).read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return ""
+
+    def keep_summary(self, lane: str, summary: str) -> None:
+        """Put a summary there, in the place of an earlier one."""
+        path = self._summary_file(lane)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_durably(path, summary.encode())
+
+    def _summary_file(self, lane: str) -> Path:
+        return self.folder / "summaries" / f"{_checked(_LANE, lane)}.md"
 
     def _solution_file(self, issue_id: str) -> Path:
         return self.folder / "solutions" / f"{_checked(_ISSUE, issue_id)}.json"

@@ -11,10 +11,11 @@ from fakes.activities import Doubles, done, ended
 from temporalio import activity
 from temporalio.client import Client, WorkflowHandle
 from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError
 from temporalio.worker import Replayer, Worker
 
-from septet.contracts.facts import FileChange
+from septet.contracts.facts import FileChange, Usage
 from septet.contracts.names import Step, Verdict
 from septet.contracts.pipeline import (
     CloseLanes,
@@ -26,12 +27,13 @@ from septet.contracts.pipeline import (
     PipelineView,
     ReadIssues,
 )
-from septet.contracts.steps import EnterLane, StepCall, StepResult, Workspace
+from septet.contracts.steps import EnterLane, StepCall, StepResult, SummariseCall, Summarised, Workspace
 from workflows.pipeline import Pipeline
 from workflows.pull_request import PullRequest
 from workflows.work_order import WorkOrder
 
 WITHIN_SECONDS = 60
+SUMMARY = Summarised(kept_bytes=100, usage=Usage(output_tokens=7))
 
 
 @dataclass
@@ -47,10 +49,16 @@ class Line:
     """By issue and step: until when it is under way."""
     fails: dict[tuple[str, Step], int] = field(default_factory=dict)
     """By issue and step: how many tries fail."""
+    lost: set[tuple[str, Step]] = field(default_factory=set)
+    """By issue and step: in these the agent goes on in a new session."""
     lanes: list[EnterLane] = field(default_factory=list)
     noted: list[PipelineView] = field(default_factory=list)
     reports: list[PipelineView] = field(default_factory=list)
     closed: list[CloseLanes] = field(default_factory=list)
+    tokens: dict[str, int] = field(default_factory=dict)
+    """By issue: how long its sessions are when it is done."""
+    summary: Summarised | ApplicationError = field(default_factory=lambda: SUMMARY)
+    summarised: list[SummariseCall] = field(default_factory=list)
     read: dict[str, PipelineIssue] = field(default_factory=dict)
     events: list[str] = field(default_factory=list)
     reading: asyncio.Event | None = None
@@ -64,10 +72,12 @@ class Line:
         self.events.append(f"{issue}:{call.step.value}")
         await _released(self.held.get((issue, call.step)))
         session = call.session_id or f"{call.workspace.place_id}-session-{len(self.events)}"
+        if (issue, call.step) in self.lost:
+            session = f"{session}-anew"
         if self.fails.get((issue, call.step), 0) > 0:
             self.fails[issue, call.step] -= 1
             return ended(call, Verdict.REFUSED, "it cannot be done").model_copy(update={"session_id": session})
-        facts: dict[str, Any] = {}
+        facts: dict[str, Any] = {"context_tokens": self.tokens.get(issue, 0)}
         if call.step is Step.BUILD_PLAN:
             files = self.files.get(issue, (f"{issue}.py",))
             facts["outline"] = Outline(id=f"SOL-{issue}", files=files, files_count=len(files))
@@ -91,6 +101,13 @@ class Line:
             workspace = self.doubles.workspace(asked.opening)
             return workspace.model_copy(update={"lane": asked.lane.id, "visit": asked.visit})
 
+        @activity.defn(name="summarise_session")
+        async def summarise_session(asked: SummariseCall) -> Summarised:
+            self.summarised.append(asked)
+            if isinstance(self.summary, ApplicationError):
+                raise self.summary
+            return self.summary
+
         @activity.defn(name="close_lanes")
         async def close_lanes(asked: CloseLanes) -> None:
             self.closed.append(asked)
@@ -111,7 +128,7 @@ class Line:
             await _released(self.writing)
             self.reports.append(view)
 
-        return [enter_lane, close_lanes, read_issues, note_results, write_report]
+        return [enter_lane, summarise_session, close_lanes, read_issues, note_results, write_report]
 
     async def start(self, *issues: object, **fields: Any) -> WorkflowHandle[Any, PipelineView]:
         """Start a pipeline over issues; a name alone is one that is given as text."""

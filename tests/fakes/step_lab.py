@@ -15,10 +15,20 @@ from fakes.agent_programs import agent_program
 from fakes.repositories import Origin, git
 from temporalio.testing import ActivityEnvironment
 
+from activities.summarise_session import SummariseSession
 from septet.agents import scripted
 from septet.agents.runs import Run, Runs
 from septet.contracts.names import IssueClass, Step
-from septet.contracts.steps import FinalizeCall, OpenWorkspace, Progress, StepCall, StepResult, Workspace
+from septet.contracts.steps import (
+    FinalizeCall,
+    OpenWorkspace,
+    Progress,
+    StepCall,
+    StepResult,
+    SummariseCall,
+    Summarised,
+    Workspace,
+)
 from septet.git.place import Place
 from septet.git.snapshots.vault import list_snapshots, vault_at
 from septet.settings import Settings
@@ -142,6 +152,12 @@ class StepLab:
         work = self.parts.host_activities[0]
         answered: StepResult = await self._activity(f"finalize-{attempt}", work, asked, within)
         return answered
+
+    async def summarise(self, asked: SummariseCall) -> Summarised:
+        """Ask a lane's session for a summary."""
+        work = SummariseSession(self.parts.host).run
+        summarised: Summarised = await self._activity("summarise", work, asked)
+        return summarised
 
     def write(self, path: str, content: str) -> Path:
         """Write a file of the worktree."""

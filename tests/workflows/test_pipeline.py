@@ -16,9 +16,12 @@ from septet.contracts.pipeline import (
     IssueStatus,
     PipelineCall,
     PipelineStatus,
+    Role,
 )
+from septet.contracts.steps import Summarised
 from septet.contracts.task import Task
 from workflows.pipeline import Pipeline
+from workflows.work_order import WorkOrder
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -65,6 +68,64 @@ async def test_each_issue_has_sessions_of_its_own_where_that_is_wanted(client: C
         first_steps = (Step.CLASSIFY_ISSUE, Step.GENERATE_BRANCH)
         assert [call.session_id for step in first_steps for call in line.doubles.calls_of(step)] == [None] * 4
         assert {issue.context for issue in view.issues} == {"fresh"}
+
+
+async def test_a_session_that_is_too_long_leaves_a_summary_to_the_next_one(client: Client) -> None:
+    """It is asked before the next issue begins; that one pays for it, and its sessions are new ones."""
+    async with line_of(client) as line:
+        line.tokens |= {"a": 1001, "b": 1000}
+        handle = await line.start("a", "b", "c", context_tokens=1000, plans_ahead=1)
+        view = await handle.result()
+        a, b, c = view.issues
+        asked = [
+            (call.workspace.work_order_id, call.workspace.place_id, call.session_id) for call in line.summarised
+        ]
+        sessions = {(session.role, session.session_id) for session in a.sessions}
+        assert sorted(asked) == sorted(
+            (b.order_id, f"{handle.id}-{role}{'-1' if role is Role.EXECUTOR else ''}", session)
+            for role, session in sessions
+        )
+        assert [[each.context for each in issue.sessions] for issue in (a, b, c)] == [
+            ["fresh", "fresh"],
+            ["summarised", "summarised"],
+            ["shared", "shared"],
+        ]
+        assert {session.session_id for session in b.sessions} == {session.session_id for session in c.sessions}
+        assert {session.session_id for session in b.sessions}.isdisjoint({session for _, session in sessions})
+        assert [issue.usage.output_tokens for issue in view.issues] == [0, 14, 0]
+
+
+@pytest.mark.parametrize(
+    "summary",
+    [
+        Summarised(warning="there is no summary: the answer was empty"),
+        ApplicationError("there is no summary: the disk is gone", non_retryable=True),
+    ],
+    ids=["none", "failed"],
+)
+async def test_without_a_summary_a_new_session_begins_with_a_warning(
+    client: Client, summary: Summarised | ApplicationError
+) -> None:
+    """It is no reason for an issue to fail."""
+    async with line_of(client) as line:
+        line.tokens["a"], line.summary = 5000, summary
+        handle = await line.start("a", "b", context_tokens=1000)
+        view = await handle.result()
+        assert statuses(view) == ["completed", "completed"]
+        assert [session.context for session in view.issues[1].sessions] == ["fresh", "fresh"]
+        task = await client.get_workflow_handle(f"{handle.id}-b").query(WorkOrder.work_order)
+        warned = {step.step: warning for step in task.steps for warning in step.warnings}
+        assert set(warned) == {"classify_issue", "generate_branch"}
+        assert all("there is no summary" in warning for warning in warned.values())
+
+
+async def test_a_session_that_is_followed_by_another_in_a_step_is_no_shared_one(client: Client) -> None:
+    """Where the session was lost or became too long in the middle of a step, the next one knew nothing before."""
+    async with line_of(client) as line:
+        line.lost.add(("b", Step.BUILD_PLAN))
+        view = await (await line.start("a", "b")).result()
+        contexts = {session.role: session.context for session in view.issues[1].sessions}
+        assert contexts == {Role.PLANNER: "fresh", Role.EXECUTOR: "shared"}
 
 
 async def test_two_roles_can_have_two_agents(client: Client) -> None:

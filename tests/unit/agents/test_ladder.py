@@ -582,3 +582,14 @@ async def test_agents_leave_no_zombie(lab: Lab) -> None:
     runs = [(await lab.carry_out(lab.request(activity_id=str(number)))).run for number in range(3)]
     gone = {supervisor_of(run) for run in runs}
     await wait_until(lambda: not gone & {child.pid for child in psutil.Process().children()})
+
+
+async def test_session_that_a_turn_goes_on_with_outlives_an_agent_that_said_nothing(lab: Lab) -> None:
+    """What was said in it before is not given up because a process died before its first word."""
+    silent = 'if not os.path.exists("../died"):\n    open("../died", "w").close()\n    os.kill(os.getpid(), 9)\n'
+    lab.agent(f"{silent}init()\nresult(session)\n")
+    going_on = Turn("Go on.\n", lab.worktree, resume_id="a-session")
+    carried = await lab.carry_out(lab.request(turn=going_on))
+    assert (carried.outcome.text, carried.recovered_by) == ("a-session", "resume")
+    assert lab.journal == ["start resume", "start resume"]
+    assert lab.returned == []

@@ -1,0 +1,150 @@
+"""The summary turn: what a session leaves behind is kept, and a new one is told."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from fakes.repositories import Origin
+from fakes.step_lab import StepLab, settings_of
+
+from septet.contracts.names import Step, Verdict
+from septet.contracts.steps import SummariseCall, Summarised
+from septet.pipelines.shelf import Shelf
+from septet.pipelines.summary import LIMIT_BYTES
+from workers.registry import parts_of
+
+SUMMARY = "# Shop\\n\\n- Tests: make test"
+TELLS = """\
+import json
+if "ends here" in prompt:
+    init()
+    turn("m1")
+    say(json.dumps({"type": "result", "subtype": "success", "is_error": False, "session_id": session,
+        "result": %r, "usage": {"input_tokens": 100, "output_tokens": 10}}))
+else:
+    answer({"issue_class": "/bug"})
+"""
+
+
+@pytest_asyncio.fixture
+async def lab(tmp_path: Path, origin: Origin) -> AsyncIterator[StepLab]:
+    """Return a host on which each turn is a start of its own."""
+    async with parts_of(settings_of(tmp_path).model_copy(update={"warm_agents": False})) as parts:
+        yield StepLab(tmp_path, origin, parts)
+
+
+def shelf(lab: StepLab) -> Shelf:
+    """Return the pipeline's folder."""
+    return Shelf(lab.parts.host.state.pipelines / "wo")
+
+
+async def in_a_lane(lab: StepLab) -> None:
+    """Open the workspace as the lane `wo-1` of the pipeline `wo`."""
+    workspace = await lab.open()
+    lab.workspace = workspace.model_copy(update={"lane": "wo-1"})
+
+
+async def summarised(lab: StepLab, session_id: str) -> Summarised:
+    """Ask the session for a summary."""
+    assert lab.workspace is not None
+    return await lab.summarise(SummariseCall(workspace=lab.workspace, pipeline="wo", session_id=session_id))
+
+
+async def classified(lab: StepLab, session_id: str | None = None) -> str:
+    """Take one more step, and return the session's id."""
+    activity = len(lab.runs) + 1
+    result = await lab.run(Step.CLASSIFY_ISSUE, pipeline="wo", session_id=session_id, attempt=activity)
+    assert result.verdict is Verdict.DONE
+    return result.session_id or ""
+
+
+def prompts(lab: StepLab) -> list[str]:
+    """Return what the agents were told, start by start."""
+    return [(run.folder / "prompt.md").read_text(encoding="utf-8") for run in lab.runs]
+
+
+async def test_a_summary_is_kept_and_told_to_new_sessions_alone(lab: StepLab) -> None:
+    """It lies beside the solutions; its tokens are counted; a session that goes on has heard it."""
+    lab.agent(TELLS % SUMMARY.replace("\\n", "\n"))
+    await in_a_lane(lab)
+    before = await classified(lab)
+    kept = await summarised(lab, before)
+    assert (kept.warning, kept.usage.input_tokens, kept.usage.output_tokens) == ("", 100, 10)
+    assert shelf(lab).summary("wo-1") == SUMMARY.replace("\\n", "\n")
+    assert kept.kept_bytes == len(shelf(lab).summary("wo-1"))
+    after = await classified(lab)
+    await classified(lab, after)
+    assert lab.journal == ["start new", "start resume", "start new", "start resume"]
+    assert [SUMMARY in prompt for prompt in prompts(lab)] == [False, False, True, False]
+    asked = lab.runs[1].record
+    assert asked is not None
+    assert asked.argv[-2:] == ("--resume", before) or "--tools" in asked.argv
+
+
+async def test_a_finished_question_is_read_again_and_not_paid_twice(lab: StepLab) -> None:
+    """A worker that dies after the agent's answer costs no second turn."""
+    lab.agent(TELLS % "All is well.")
+    await in_a_lane(lab)
+    before = await classified(lab)
+    first = await summarised(lab, before)
+    assert await summarised(lab, before) == first
+    assert lab.journal == ["start new", "start resume"]
+
+
+async def test_a_long_summary_is_cut_at_the_end_of_a_line(lab: StepLab) -> None:
+    """No more than 8 KB are kept, and never half a character."""
+    lab.agent(TELLS % (("é" * 50 + "\n") * 200))
+    await in_a_lane(lab)
+    kept = await summarised(lab, await classified(lab))
+    summary = shelf(lab).summary("wo-1")
+    assert kept.kept_bytes == len(summary.encode()) <= LIMIT_BYTES
+    assert set(summary.split("\n")) == {"é" * 50}
+
+
+async def test_what_the_agent_changes_meanwhile_is_undone(lab: StepLab) -> None:
+    """The worktree is as it was, and what was done lies in a rescue."""
+    lab.agent('if "ends here" in prompt:\n    write("late.txt", "late")\n' + TELLS % "All is well.")
+    await in_a_lane(lab)
+    kept = await summarised(lab, await classified(lab))
+    assert kept.kept_bytes > 0
+    assert not (lab.worktree / "late.txt").exists()
+    assert len(lab.snapshots("rescue")) == 1
+
+
+@pytest.mark.parametrize(
+    ("does", "why"),
+    [
+        ('result("  ")', "empty"),
+        ('api_error(400, "Prompt is too long")', "too long"),
+        ("os.kill(os.getpid(), signal.SIGKILL)", "ended without a result"),
+        ('api_error(401, "invalid key")', "invalid key"),
+    ],
+    ids=["empty", "too long", "crashed", "refused"],
+)
+async def test_without_a_summary_the_result_says_why(lab: StepLab, does: str, why: str) -> None:
+    """An earlier summary stays: it is better than none."""
+    lab.agent(f'if "ends here" in prompt:\n    init()\n    {does}\nelse:\n    answer({{"issue_class": "/bug"}})\n')
+    await in_a_lane(lab)
+    shelf(lab).keep_summary("wo-1", "What was known before.")
+    result = await summarised(lab, await classified(lab))
+    assert result.kept_bytes == 0
+    assert result.warning.startswith(
+        "The session became too long, and the new one begins without a summary of it:"
+    )
+    assert why in result.warning
+    assert shelf(lab).summary("wo-1") == "What was known before."
+
+
+async def test_a_session_that_is_too_long_in_a_step_is_followed_by_one_with_the_summary(lab: StepLab) -> None:
+    """What was kept goes along, where the ladder of a retry begins a new session."""
+    lab.agent(
+        'if resumed:\n    init()\n    api_error(400, "Prompt is too long")\nanswer({"issue_class": "/bug"})\n'
+    )
+    await in_a_lane(lab)
+    shelf(lab).keep_summary("wo-1", "What was known before.")
+    before = await classified(lab)
+    after = await classified(lab, before)
+    assert after != before
+    assert lab.journal == ["start new", "start resume", "start new"]
+    assert ["What was known before." in prompt for prompt in prompts(lab)] == [True, False, True]
