@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 UNITS = 6
 """Parts that each step's work has."""
-_OF_PIPELINE = re.compile(r"\bpl-\d+-\d{3}\b")
+_OF_PIPELINE = re.compile(r"\bpl-\d+-i\d{3}\b")
 
 
 def order_of(prompt: str, folder: Path) -> str:

@@ -136,7 +136,7 @@ def test_a_process_takes_the_turns_of_many_work_orders_and_goes_on_with_what_a_k
     session = "00000000-0000-4000-8000-000000000002"
     streams = ("--input-format", "stream-json", "--replay-user-messages")
     first = tree.serve(3, "--session-id", session, *streams)
-    tree.say(first, "# implement_plan\n\nCarry out specs/pl-1-000-planner-chaos.md.")
+    tree.say(first, "# implement_plan\n\nCarry out specs/pl-1-i000-planner-chaos.md.")
     deadline = time.monotonic() + WITHIN_SECONDS
     while len(tree.until_lives(1)[0].units) < 2:
         assert time.monotonic() < deadline
@@ -145,10 +145,10 @@ def test_a_process_takes_the_turns_of_many_work_orders_and_goes_on_with_what_a_k
     first.wait()
     second = tree.serve(0.3, "--resume", session, *streams)
     tree.say(second, "Go on.")
-    tree.say(second, "# create_commit\n\nThe plan is specs/pl-1-001-planner-chaos.md.")
+    tree.say(second, "# create_commit\n\nThe plan is specs/pl-1-i001-planner-chaos.md.")
     second.communicate(timeout=WITHIN_SECONDS)
     killed, resumed, other = tree.journal.lives()
-    assert [life.order for life in (killed, resumed, other)] == ["pl-1-000", "pl-1-000", "pl-1-001"]
+    assert [life.order for life in (killed, resumed, other)] == ["pl-1-i000", "pl-1-i000", "pl-1-i001"]
     assert not set(killed.units) & set(resumed.units)
     assert set(killed.units) | set(resumed.units) == set(other.units)
     assert (resumed.run, resumed.tree, resumed.ended, other.ended) == (other.run, "wo-000", True, True)

@@ -86,7 +86,7 @@ class PipelineTrial(Trial):
 
 def issue_ids(count: int) -> list[str]:
     """Return the ids of so many issues."""
-    return [f"{number:03}" for number in range(count)]
+    return [f"i{number:03}" for number in range(count)]
 
 
 async def tried(plan: Plan) -> Tried:

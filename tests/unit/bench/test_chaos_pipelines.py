@@ -75,12 +75,12 @@ def test_a_document_that_is_torn_or_gone_is_a_fault(tmp_path: Path) -> None:
 
 def turn(name: str, began: float, last: float, run: str = "a", *, ended: bool = True) -> Life:
     """Return a turn of one step."""
-    return Life("pl-1-000", name, "implement_plan", run=run, began=began, last=last, ended=ended)
+    return Life("pl-1-i000", name, "implement_plan", run=run, began=began, last=last, ended=ended)
 
 
 def seen(kills: list[Kill], *lives: Life) -> Seen:
     """Return a trial with these turns."""
-    return Seen(Plan(), ("pl-1-000",), 60.0, list(lives), kills, [], [], frozenset(), {}, [])
+    return Seen(Plan(), ("pl-1-i000",), 60.0, list(lives), kills, [], [], frozenset(), {}, [])
 
 
 @pytest.mark.parametrize(
@@ -98,8 +98,8 @@ def test_a_turn_that_is_taken_again_was_killed_before_or_is_paid_twice(
     kind: Kind, at: float, target: str, ended: bool, count: int
 ) -> None:
     """Only a blow at its process or its supervisor, before its result was on disk, is an excuse."""
-    earlier = Life("pl-1-000", "earlier", "generate_branch", run="a", began=0, last=1, ended=True)
-    other = Life("pl-1-001", "other", "build_plan", run="b", began=0, last=9, ended=True)
+    earlier = Life("pl-1-i000", "earlier", "generate_branch", run="a", began=0, last=1, ended=True)
+    other = Life("pl-1-i001", "other", "build_plan", run="b", began=0, last=9, ended=True)
     first, again = turn("one", 2.0, 5.0, ended=ended), turn("two", 10.0, 12.0, run="c")
     blow = Kill(kind, at, frozenset({target}), target)
     assert len(list(paid_twice(seen([blow], earlier, other, first, again)))) == count
@@ -110,28 +110,28 @@ def over(tmp_path: Path) -> Path:
     """Return the folder of a pipeline of one issue that is over, beside the origin that has its branch."""
     origin = make_repository(tmp_path / "origin.git", 1, 7, os.environ)
     git = ["git", "--git-dir", str(origin)]
-    processes.run([*git, "branch", "chore-pl-1-000-chaos", "main"], env=os.environ)
+    processes.run([*git, "branch", "chore-pl-1-i000-chaos", "main"], env=os.environ)
     commit = processes.run([*git, "rev-parse", "main"], env=os.environ).stdout.decode().strip()
     said = {
-        "planning-results.json": {"results": [entry("000", solution={"tasks": [{"id": "T1"}]})]},
-        NAME: {"results": [entry("000", commit_hash=commit, files_modified=["part.txt"])]},
+        "planning-results.json": {"results": [entry("i000", solution={"tasks": [{"id": "T1"}]})]},
+        NAME: {"results": [entry("i000", commit_hash=commit, files_modified=["part.txt"])]},
         "report.json": {
             "counts": {"completed": 1},
             "pipeline": {
                 "status": "completed",
-                "issues": [{"issue_id": "000", "commit_hash": commit, "pr_url": "pull/1"}],
+                "issues": [{"issue_id": "i000", "commit_hash": commit, "pr_url": "pull/1"}],
             },
         },
     }
     for name, content in said.items():
         (tmp_path / name).write_text(json.dumps(content), encoding="utf-8")
-    (tmp_path / "report.md").write_text("# Pipeline\n\n## 000: Work\n", encoding="utf-8")
+    (tmp_path / "report.md").write_text("# Pipeline\n\n## i000: Work\n", encoding="utf-8")
     return tmp_path
 
 
 def test_documents_and_a_report_that_say_what_the_origin_has_are_complete(over: Path) -> None:
     """Plan, files, commit, pull request and text of each issue are there."""
-    assert list(missing(over, over / "origin.git", os.environ, ["pl-1-000"])) == []
+    assert list(missing(over, over / "origin.git", os.environ, ["pl-1-i000"])) == []
 
 
 @pytest.mark.parametrize(
@@ -143,11 +143,11 @@ def test_documents_and_a_report_that_say_what_the_origin_has_are_complete(over: 
         (NAME, '"commit_hash": "', '"commit_hash": "0'),
         ("report.json", "pull/1", ""),
         ("report.json", '"completed": 1', '"completed": 0'),
-        ("report.md", "## 000:", "##"),
+        ("report.md", "## i000:", "##"),
     ],
 )
 def test_what_they_leave_out_or_say_otherwise_is_told(over: Path, document: str, old: str, new: str) -> None:
     """One line for each fact; a document that cannot be read is one."""
     text = (over / document).read_text(encoding="utf-8")
     (over / document).write_text(text.replace(old, new), encoding="utf-8")
-    assert len(list(missing(over, over / "origin.git", os.environ, ["pl-1-000"]))) == 1
+    assert len(list(missing(over, over / "origin.git", os.environ, ["pl-1-i000"]))) == 1
