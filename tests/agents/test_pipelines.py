@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from fakes.agent_lab import agent_of, carriers, mark_of
 from fakes.model_day import MODELS, Day
-from fakes.model_pipeline import EXECUTOR, ISSUES, PIPELINE, PLANNER, LineModel, branch_of, line_input
+from fakes.model_pipeline import EXECUTOR, ISSUES, PIPELINE, PLANNER, SUMMARY, LineModel, branch_of, line_input
 from fakes.repositories import Origin, make_origin
 from temporalio.client import WorkflowHandle
 
@@ -25,6 +25,7 @@ pytestmark = pytest.mark.timeout(600)
 
 Begun = Callable[[Day], AbstractAsyncContextManager[WorkOrders]]
 WITHIN_SECONDS = 300
+LANES = (PLANNER, EXECUTOR)
 
 
 @pytest.fixture
@@ -107,6 +108,29 @@ async def test_session_goes_on_after_its_agent_was_killed(
     assert len(_sessions(runs)) == 1
     assert carriers(mark_of(killed)) == []
     assert "Add alpha.txt" in model.heard_in("beta", "create_commit")
+
+
+@pytest.mark.parametrize("cli", ["claude", "codex"], indirect=True)
+async def test_session_that_is_too_long_is_summarised(
+    day: Day, model: LineModel, begun: Begun, origin: Origin
+) -> None:
+    """It is asked without tools; the next issue's first prompt carries the answer, in a session of its own."""
+    async with begun(day) as orders:
+        view = await result_of(await start(day, orders, origin, context_tokens=1000))
+        kept = [(day.root / "state" / "pipelines" / PIPELINE / "summaries" / f"{lane}.md") for lane in LANES]
+        runs = {lane: day.runs.of(lane) for lane in LANES}
+    assert [(issue.status, issue.error) for issue in view.issues] == [("completed", None)] * 2
+    assert [[each.context for each in issue.sessions] for issue in view.issues] == [
+        ["fresh", "fresh"],
+        ["summarised", "summarised"],
+    ]
+    assert [path.read_text(encoding="utf-8") for path in kept] == [SUMMARY] * 2
+    for lane in LANES:
+        assert _steps(runs[lane]).count("summarise_session") == 1
+    for step in ("classify_issue", "generate_branch"):
+        heard = model.heard_in("beta", step)
+        assert SUMMARY in heard
+        assert "Add alpha.txt" not in heard
 
 
 def _steps(runs: list[Run]) -> list[str]:
