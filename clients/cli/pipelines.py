@@ -39,6 +39,9 @@ PlanSeconds = Annotated[float | None, typer.Option(metavar="S", help="The most t
 ExecutionSeconds = Annotated[
     float | None, typer.Option(metavar="S", help="The most that carrying one out may take; 600.")
 ]
+ContextTokens = Annotated[
+    int | None, typer.Option(metavar="N", help="A longer session is summarised, and a new one begins; 120000.")
+]
 PipelineId = Annotated[str | None, typer.Option("--id", help="The pipeline's id; one is made otherwise.")]
 Decision = Literal["pause", "resume", "skip", "replan", "stop", "cancel"]
 Wait = Annotated[bool, typer.Option("--wait", help="Wait for its end; 0 only if every issue is completed.")]
@@ -63,6 +66,7 @@ def pipeline(
     plans_ahead: PlansAhead = None,
     plan_seconds: PlanSeconds = None,
     execution_seconds: ExecutionSeconds = None,
+    context_tokens: ContextTokens = None,
     draft: given.Draft = False,
     pipeline_id: PipelineId = None,
     wait: Wait = False,
@@ -82,7 +86,7 @@ def pipeline(
         "label": label, "agent": agent, "planner": planner, "executor": executor, "model": model, "base": base,
         "project": project, "executors": executors, "one_branch": one_branch, "fresh": fresh,
         "plans_ahead": plans_ahead, "plan_seconds": plan_seconds, "execution_seconds": execution_seconds,
-        "draft": draft,
+        "context_tokens": context_tokens, "draft": draft,
     }  # fmt: skip
     wanted = pipeline_answers.Wanted(repo, issues, file, choice)
     pipeline_answers.start(wanted, pipeline_id=pipeline_id, wait=wait, address=address, as_json=as_json)

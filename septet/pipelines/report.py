@@ -14,6 +14,12 @@ _CONTEXTS: Final = {
     "fresh": "fresh: sessions of its own",
 }
 
+_SESSIONS: Final = {
+    "shared": "went on from the issues before",
+    "fresh": "knew nothing of the issues before",
+    "summarised": "began with a summary of the issues before",
+}
+
 
 def report_of(view: PipelineView) -> PipelineReport:
     """Return the report of a pipeline with all of its issues."""
@@ -91,6 +97,8 @@ def _details(issue: IssueState) -> Iterator[str]:
     yield f"- Planning: {_seconds(issue.planning_seconds)}; execution: {_seconds(issue.execution_seconds)}"
     yield f"- Used: {_usage(issue.usage)}"
     yield f"- Context: {_CONTEXTS[issue.context]}"
+    for session in issue.sessions:
+        yield f"- Session of the {session.role.value}: {_cell(session.session_id)} ({_SESSIONS[session.context]})"
     if issue.overlaps:
         yield f"- Changed the same files at the same time as: {', '.join(issue.overlaps)}"
     if issue.error is not None:

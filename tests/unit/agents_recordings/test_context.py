@@ -1,0 +1,76 @@
+"""How long a session is: by what a CLI says of its last request, by an average, or by a guess."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from septet.agents.context import context_of
+from septet.agents.ladder import Carried
+from septet.agents.outcome import ExitRecord, Outcome
+from septet.agents.registry import adapter_for
+from septet.agents.runs import Run, RunKey, RunRecord, Runs
+
+
+def read(cli: str, *events: dict[str, Any]) -> Outcome:
+    """Return the outcome of a stream of these events."""
+    dialect = adapter_for(cli).dialect()
+    dialect.feed(b"".join(json.dumps(event).encode() + b"\n" for event in events))
+    return dialect.outcome(ExitRecord("exited", exit_code=0), "")
+
+
+def message(number: int, read_tokens: int, *, inside: str | None = None) -> dict[str, Any]:
+    """Return one of claude's messages; `inside` a sub-agent."""
+    usage = {"input_tokens": 3, "cache_read_input_tokens": read_tokens, "cache_creation_input_tokens": 20}
+    said = {"id": f"m{number}", "model": "m", "content": [], "usage": {**usage, "output_tokens": 1}}
+    return {"type": "assistant", "session_id": "s", "parent_tool_use_id": inside, "message": said}
+
+
+def step(read_tokens: int) -> dict[str, Any]:
+    """Return the end of one of opencode's steps."""
+    tokens = {"input": 10, "output": 5, "reasoning": 2, "cache": {"read": read_tokens, "write": 1}}
+    return {"type": "step_finish", "sessionID": "s", "part": {"reason": "stop", "tokens": tokens}}
+
+
+def spoken(number: int) -> dict[str, Any]:
+    """Return one of codex's messages."""
+    return {"type": "item.completed", "item": {"id": f"i{number}", "type": "agent_message", "text": "ok"}}
+
+
+@pytest.mark.parametrize(
+    ("cli", "events", "tokens"),
+    [
+        ("claude", [message(1, 500), message(2, 900), message(3, 7, inside="t1")], 924),
+        ("opencode", [step(100), step(300)], 318),
+        ("codex", [spoken(1), spoken(2), {"type": "turn.completed", "usage": {"input_tokens": 300, "output_tokens": 9}}], 159),
+        ("copilot", [{"type": "assistant.message", "data": {"content": "ok"}}], 0),
+    ],
+    ids=["claude", "opencode", "codex", "copilot"],
+)  # fmt: skip
+def test_a_session_is_as_long_as_its_last_request(cli: str, events: list[dict[str, Any]], tokens: int) -> None:
+    """Its own, not a sub-agent's; where only sums are told, the average of the requests and all that was said."""
+    assert read(cli, *events).context_tokens == tokens
+
+
+def test_a_session_that_nobody_measures_is_guessed_by_its_runs(tmp_path: Path) -> None:
+    """Prompts and streams of the runs in that session count, and those of others do not."""
+    runs = Runs(tmp_path)
+    first, other, last = (_run(runs, serial, name) for serial, name in ((1, "s"), (2, "other"), (3, "s")))
+    assert other.folder != first.folder
+    assert context_of(Carried(Outcome("ok", session_id="s"), last, None, 1)) == 2 * 400 // 4 + 2 * 1200 // 12
+    assert context_of(Carried(Outcome("ok", session_id="s", context_tokens=7), last, None, 1)) == 7
+
+
+def _run(runs: Runs, serial: int, session_id: str) -> Run:
+    record = RunRecord(
+        key=RunKey("wo-1", "run", str(serial)), serial=serial, step="build_plan", agent="copilot", because="first",
+        mark="m", argv=(), env_names=(), worktree="/w", limits={}, started_at="", session_id=session_id,
+    )  # fmt: skip
+    lock = runs.lock_writer("wo-1")
+    assert lock is not None
+    with open(lock, "rb"):
+        run, run_lock = runs.create("wo-1", 2, record, b"p" * 400)
+    with open(run_lock, "rb"):
+        run.stdout.write_bytes(b"s" * 1200)
+    return run
