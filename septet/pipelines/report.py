@@ -76,6 +76,24 @@ def _row(issue: IssueState) -> str:
 
 def _details(issue: IssueState) -> Iterator[str]:
     yield f"- Status: {issue.status.value} (work order {issue.order_id})"
+    yield from _asked(issue)
+    facts = (
+        ("Plan", issue.plan_path),
+        ("Branch", issue.branch_name),
+        ("Commit", issue.commit_hash),
+        ("Pull request", issue.pr_url),
+        ("Files", _files(issue)),
+    )
+    yield from (f"- {name}: {value if name == 'Files' else _cell(value)}" for name, value in facts if value)
+    yield f"- Planning: {_seconds(issue.planning_seconds)}; execution: {_seconds(issue.execution_seconds)}"
+    yield f"- Used: {_usage(issue.usage)}"
+    yield f"- Context: {_CONTEXTS[issue.context]}"
+    for session in issue.sessions:
+        yield f"- Session of the {session.role.value}: {_cell(session.session_id)} ({_SESSIONS[session.context]})"
+    yield from _troubles(issue)
+
+
+def _asked(issue: IssueState) -> Iterator[str]:
     if issue.solution is not None:
         tasks = ", ".join(f"{task_id} {_cell(title)}" for task_id, title in issue.solution.tasks)
         yield f"- Solution: {issue.solution.id}: {_cell(issue.solution.summary)}"
@@ -84,21 +102,9 @@ def _details(issue: IssueState) -> Iterator[str]:
         yield f"- Depends on: {', '.join(issue.depends_on)}"
     if issue.builds_on:
         yield f"- Its branch stands on that of: {issue.builds_on}"
-    for name, value in (
-        ("Plan", issue.plan_path),
-        ("Branch", issue.branch_name),
-        ("Commit", issue.commit_hash),
-        ("Pull request", issue.pr_url),
-    ):
-        if value:
-            yield f"- {name}: {_cell(value)}"
-    if issue.files_modified:
-        yield f"- Files: {_files(issue)}"
-    yield f"- Planning: {_seconds(issue.planning_seconds)}; execution: {_seconds(issue.execution_seconds)}"
-    yield f"- Used: {_usage(issue.usage)}"
-    yield f"- Context: {_CONTEXTS[issue.context]}"
-    for session in issue.sessions:
-        yield f"- Session of the {session.role.value}: {_cell(session.session_id)} ({_SESSIONS[session.context]})"
+
+
+def _troubles(issue: IssueState) -> Iterator[str]:
     if issue.overlaps:
         yield f"- Changed the same files at the same time as: {', '.join(issue.overlaps)}"
     if issue.error is not None:
