@@ -17,7 +17,7 @@ MOST_ISSUES = 1000
 PIPELINE_ID = r"^(?!\.{1,2}$)[A-Za-z0-9._-]{1,40}$"
 """Shorter than a work order's: those of its issues begin with it."""
 ISSUE_ID = r"^[A-Za-z0-9._-]{1,20}$"
-_NOT_AN_ISSUE = re.compile(r"\.{1,2}|planner|executor-\d+|0\d*")
+_NOT_AN_ISSUE = re.compile(r"\.{1,2}|planner|executor-\d+|0\d+")
 """Names of folders and of lanes; and a number has one spelling."""
 TEXT_LIMIT_BYTES = 1_000_000
 """The most that all issues that are given as text may hold together: a Temporal payload holds two million."""
@@ -41,7 +41,7 @@ class PipelineIssue(Wire):
     @property
     def number(self) -> int | None:
         """The issue's number on the forge; `None` for one that is given as text."""
-        return int(self.id) if self.body is None and self.id.isascii() and self.id.isdigit() else None
+        return int(self.id) if self.body is None and re.fullmatch("[1-9][0-9]*", self.id) else None
 
     @model_validator(mode="after")
     def _is_whole(self) -> "PipelineIssue":
