@@ -4,6 +4,10 @@ import sys
 import textwrap
 from pathlib import Path
 
+_PROMPT = """\
+# With an input stream a turn is a line, and stdin stays open for the next one.
+prompt = sys.stdin.readline() if "--input-format" in argv else sys.stdin.read()
+"""
 PRELUDE = """\
 #!{python} -IS
 import os, signal, sys, time
@@ -49,8 +53,6 @@ def detached(action):
 argv = sys.argv[1:]
 resumed = "--resume" in argv
 session = argv[argv.index("--resume") + 1] if resumed else argv[argv.index("--session-id") + 1]
-# With an input stream a turn is a line, and stdin stays open for the next one.
-prompt = sys.stdin.readline() if "--input-format" in argv else sys.stdin.read()
 note("start " + ("resume" if resumed else "new"))
 """
 
@@ -63,7 +65,7 @@ def agent_program(path: Path, body: str) -> str:
     """
     journal = str(path.with_name("journal"))
     path.write_text(
-        PRELUDE.format(python=sys.executable, journal=journal) + textwrap.dedent(body), encoding="utf-8"
+        PRELUDE.format(python=sys.executable, journal=journal) + _PROMPT + textwrap.dedent(body), encoding="utf-8"
     )
     path.chmod(0o755)
     return str(path)

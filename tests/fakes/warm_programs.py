@@ -30,7 +30,6 @@ def warm_program(path: Path, body: str) -> str:
     the turns of this process, and `heard`, all prompts of the session. Each start and turn is a line in `journal`.
     """
     prelude = PRELUDE.format(python=sys.executable, journal=str(path.with_name("journal")))
-    prelude = prelude.replace("prompt = sys.stdin.read()\n", "")
     text = f"{prelude}body = {textwrap.dedent(body)!r}\n{_TURNS.format(root=str(path.parent))}"
     path.write_text(text, encoding="utf-8")
     path.chmod(0o755)
