@@ -20,6 +20,7 @@ WALL_CLOCKS = {
     "clients/watch.py": "how long a work order has taken, for people",
     "clients/work_orders.py": "when a work order was created, until its workflow says it by the server's clock",
     "clients/kept_on_disk.py": "how old a snapshot is, for people",
+    "clients/pipelines.py": "when a pipeline was asked for, until its workflow says it by the server's clock",
 }
 """By module: what the wall clock serves for there. A limit, a heartbeat or a lease never asks it."""
 
