@@ -71,6 +71,7 @@ MAY_START_PROCESSES = {
     "septet/processes.py",
     "septet/agents/supervisors.py",
     "septet/agents/supervisor.py",
+    "septet/agents/birth.py",  # the fork that becomes the agent
     "septet/agents/nursery.py",
     "septet/agents/runner.py",
     "septet/agents/runner_door.py",
