@@ -3,6 +3,7 @@
 import asyncio
 from typing import Final
 
+from pydantic import ValidationError
 from temporalio.exceptions import ActivityError, ApplicationError
 from temporalio.exceptions import TimeoutError as TemporalTimeoutError
 
@@ -38,7 +39,7 @@ def explained(error: BaseException) -> tuple[TaskError, StepResult | None]:
         return TaskError(type=type(error).__name__, message=str(error), remedy=GO_ON), None
     where, cause = error.activity_type, error.cause
     if isinstance(cause, ApplicationError):
-        facts = FailureFacts.model_validate(cause.details[0], strict=False) if cause.details else FailureFacts()
+        facts = _facts_of(cause)
         return (
             TaskError(
                 type=cause.type or "ActivityFailed",
@@ -51,3 +52,11 @@ def explained(error: BaseException) -> tuple[TaskError, StepResult | None]:
         message = f"{where}: no worker finished it in time ({cause.message})."
         return TaskError(type="TimedOut", message=message, remedy=f"See that a worker runs. {GO_ON}"), None
     return TaskError(type="ActivityFailed", message=f"{where}: {cause or error}", remedy=GO_ON), None
+
+
+def _facts_of(cause: ApplicationError) -> FailureFacts:
+    """Return what an activity's error carries; nothing where it is none of ours."""
+    try:
+        return FailureFacts.model_validate(cause.details[0], strict=False) if cause.details else FailureFacts()
+    except ValidationError:
+        return FailureFacts()

@@ -63,6 +63,8 @@ class Line:
     events: list[str] = field(default_factory=list)
     reading: asyncio.Event | None = None
     """Until when the forge does not answer."""
+    refusal: ApplicationError | None = None
+    """What the forge says instead."""
     writing: asyncio.Event | None = None
     """Until when the report is not written."""
 
@@ -116,6 +118,8 @@ class Line:
         async def read_issues(asked: ReadIssues) -> IssuesRead:
             self.events.append("reading")
             await _released(self.reading)
+            if self.refusal is not None:
+                raise self.refusal
             return IssuesRead(issues=tuple(self.read.get(name, PipelineIssue(id=name)) for name in asked.ids))
 
         @activity.defn(name="note_results")

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from fakes.pipeline_line import line_of, state_of, statuses, until_issue
 from temporalio.client import Client, WorkflowFailureError, WorkflowUpdateFailedError
-from temporalio.exceptions import CancelledError
+from temporalio.exceptions import ApplicationError, CancelledError
 
 from septet.contracts.names import Step
 from septet.contracts.pipeline import IssueCall, IssueStatus, PipelineCall, PipelineIssue, PipelineStatus
@@ -183,3 +183,13 @@ async def test_a_plan_is_noted_as_soon_as_it_is_there(client: Client) -> None:
                 await asyncio.sleep(0.05)
         working.set()
         await handle.result()
+
+
+async def test_a_failure_with_details_that_are_not_ours_is_told_all_the_same(client: Client) -> None:
+    """The workflow task does not fail for ever over what it cannot read: the pipeline fails with the words."""
+    async with line_of(client) as line:
+        line.refusal = ApplicationError("the forge is on fire", {"unknown": 1}, non_retryable=True)
+        handle = await line.start(1)
+        with pytest.raises(WorkflowFailureError) as failure:
+            await handle.result()
+        assert "the forge is on fire" in str(failure.value.cause)
