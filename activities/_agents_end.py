@@ -4,7 +4,7 @@ import asyncio
 
 from septet.agents.rest import end_all
 from septet.agents.runs import Run, Runs
-from septet.contracts.steps import Workspace
+from septet.contracts.workspace import Workspace
 
 
 async def end_agents_of(runs: Runs, workspace: Workspace, why: str) -> None:

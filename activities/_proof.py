@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from septet.contracts.pipeline import Outline
+from septet.contracts.solution import Outline
 from septet.errors import EvidenceError
 from septet.git.standing import Standing
 

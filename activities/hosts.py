@@ -14,7 +14,7 @@ from septet.agents.adapter import Turn
 from septet.agents.attachment import end_agent
 from septet.agents.endings import SUPERSEDED
 from septet.agents.registry import adapter_for
-from septet.contracts.steps import MoveWorkspace, Workspace
+from septet.contracts.workspace import MoveWorkspace, Workspace
 from septet.errors import WorkspaceError
 from septet.git.address import parse_address
 from septet.git.destroy import Why

@@ -12,8 +12,8 @@ from activities._room import Host
 from activities.workspaces import Workspaces
 from septet.agents.endings import SUPERSEDED
 from septet.agents.rest import end_all
-from septet.contracts.pipeline import CloseLanes
-from septet.contracts.steps import EnterLane, Workspace
+from septet.contracts.lanes import CloseLanes, EnterLane
+from septet.contracts.workspace import Workspace
 from septet.git.destroy import Why
 from septet.git.evidence import current_head
 from septet.git.lane import switch

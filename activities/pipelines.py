@@ -9,7 +9,8 @@ from temporalio import activity
 from activities._failures import OPENING_TRIES, failures_told
 from activities._pulse import beating, unhurried, until_cancelled
 from activities._room import Host
-from septet.contracts.pipeline import IssuesRead, PipelineIssue, PipelineView, ReadIssues
+from septet.contracts.pipeline import IssuesRead, PipelineIssue, ReadIssues
+from septet.contracts.pipeline_view import PipelineView
 from septet.errors import InvalidInputError, NotFoundError
 from septet.forges.forge import Issue
 from septet.pipelines.books import note, report

@@ -20,7 +20,7 @@ from septet.agents.ladder import Carried, carry_out, last_carried
 from septet.agents.launch import Request
 from septet.agents.registry import adapter_for
 from septet.contracts.facts import Usage
-from septet.contracts.steps import SummariseCall, Summarised
+from septet.contracts.lanes import SummariseCall, Summarised
 from septet.disk import told
 from septet.errors import SeptetError, SupersededError
 from septet.pipelines.shelf import shelf_of

@@ -14,7 +14,7 @@ from septet.agents.adapter import Turn
 from septet.agents.registry import adapter_for
 from septet.commands.filler import check
 from septet.commands.loader import load_all
-from septet.contracts.steps import OpenWorkspace, Workspace
+from septet.contracts.workspace import OpenWorkspace, Workspace
 from septet.forges.forge import Forge
 from septet.git.address import Address
 from septet.git.destroy import Why, return_to

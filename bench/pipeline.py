@@ -17,7 +17,8 @@ from bench.stage import SEPTET, Stage, stage, worker
 from clients.work_orders import WorkOrders
 from septet.contracts.names import Status, Step
 from septet.contracts.order import WorkOrderInput
-from septet.contracts.pipeline import IssueStatus, PipelineInput, PipelineIssue, PipelineView
+from septet.contracts.pipeline import PipelineInput, PipelineIssue
+from septet.contracts.pipeline_view import IssueStatus, PipelineView
 
 EXECUTORS: Final = ((1, 1.1), (4, 1.2))
 """How many, and how many times the critical path all may take."""

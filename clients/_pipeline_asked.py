@@ -7,14 +7,8 @@ from pydantic import ValidationError
 from temporalio.client import WorkflowExecution, WorkflowExecutionStatus, WorkflowHandle
 from temporalio.exceptions import ApplicationError
 
-from septet.contracts.pipeline import (
-    IssueState,
-    IssueStatus,
-    PipelineInput,
-    PipelineRun,
-    PipelineStatus,
-    PipelineView,
-)
+from septet.contracts.pipeline import PipelineInput
+from septet.contracts.pipeline_view import IssueState, IssueStatus, PipelineRun, PipelineStatus, PipelineView
 from septet.contracts.task import TaskError
 from septet.timestamps import timestamp
 

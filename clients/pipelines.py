@@ -25,8 +25,9 @@ from clients._pipeline_asked import asked_of, counts_of, view_as_asked, view_of_
 from clients._refused import refused_of_open, refused_of_pipeline
 from clients._updates import update
 from clients.pages import page_of
-from septet.contracts.pipeline import PIPELINE_ID, IssueCall, PipelineCall, PipelineInput, PipelineView
+from septet.contracts.pipeline import PIPELINE_ID, IssueCall, PipelineCall, PipelineInput
 from septet.contracts.pipeline_replies import PipelineRow, PipelinesReply
+from septet.contracts.pipeline_view import PipelineView
 from septet.errors import AlreadyRunningError, InvalidInputError, NotFoundError, RefusedTransitionError
 from septet.pipelines.issues import ordered
 from septet.timestamps import timestamp

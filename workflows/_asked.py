@@ -3,7 +3,8 @@
 from temporalio import workflow
 
 from septet.contracts.decisions import MoveCall, PlanDecision, Resumed, RetryCall
-from septet.contracts.pipeline import IssueCall, Role, Turnkey
+from septet.contracts.lanes import Role, Turnkey
+from septet.contracts.pipeline import IssueCall
 from septet.contracts.task import Move, Task, TaskStep
 from workflows._hosts import Hosts
 from workflows._moves import Moves

@@ -14,8 +14,9 @@ from temporalio import workflow
 from temporalio.exceptions import ActivityError, is_cancelled_exception
 
 from activities.hosts import Hosts as HostActivities
-from septet.contracts.steps import FinalizeCall, MoveWorkspace, StepCall, StepResult, Workspace
+from septet.contracts.steps import FinalizeCall, StepCall, StepResult
 from septet.contracts.task import TaskError
+from septet.contracts.workspace import MoveWorkspace, Workspace
 from septet.timestamps import timestamp
 from workflows._failures import explained
 from workflows._policies import WORKSPACE_OPTIONS, probe_options

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Self
 
-from septet.contracts.pipeline import Lane, SessionContext
+from septet.contracts.lanes import Lane, SessionContext
 from septet.contracts.steps import StepResult
 
 

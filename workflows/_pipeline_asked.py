@@ -5,7 +5,9 @@ import asyncio
 from temporalio import workflow
 
 from septet.contracts.board import Waits
-from septet.contracts.pipeline import Changed, IssueCall, IssueState, IssueStatus, Left, PipelineCall, PipelineView
+from septet.contracts.lanes import Changed, Left
+from septet.contracts.pipeline import IssueCall, PipelineCall
+from septet.contracts.pipeline_view import IssueState, IssueStatus, PipelineView
 from workflows._pipeline_story import PipelineStory
 from workflows._refusals import refused
 

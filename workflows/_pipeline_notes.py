@@ -10,7 +10,8 @@ from temporalio.exceptions import ActivityError
 
 from activities.lanes import Lanes
 from activities.pipelines import Pipelines
-from septet.contracts.pipeline import CloseLanes, PipelineView
+from septet.contracts.lanes import CloseLanes
+from septet.contracts.pipeline_view import PipelineView
 from workflows._pipeline_story import PipelineStory
 
 _WITHIN: Final = timedelta(minutes=2)

@@ -4,24 +4,21 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Final
 
+from septet.contracts.lanes import Changed, Lane, Left, Role
 from septet.contracts.limits import StepSettings
 from septet.contracts.names import Step
 from septet.contracts.order import WorkOrderInput
-from septet.contracts.pipeline import (
+from septet.contracts.pipeline import PipelineIssue
+from septet.contracts.pipeline_view import (
     Carried,
-    Changed,
     IssueSession,
     IssueState,
     IssueStatus,
-    Lane,
-    Left,
-    Outline,
-    PipelineIssue,
     PipelineRun,
     PipelineStatus,
     PipelineView,
-    Role,
 )
+from septet.contracts.solution import Outline
 from septet.contracts.task import Task, TaskError
 from septet.pipelines.schedule import CLOSED, same_files
 from septet.timestamps import timestamp

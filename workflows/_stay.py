@@ -7,11 +7,14 @@ from temporalio.exceptions import ActivityError, FailureError, is_cancelled_exce
 
 from activities.lanes import Lanes
 from activities.summarise_session import SummariseSession
+from septet.contracts.lanes import Changed, EnterLane, Left, Planned, Role, SummariseCall, Summarised, Turnkey
 from septet.contracts.order import WorkOrderInput
-from septet.contracts.pipeline import Changed, IssueCall, Left, Outline, Planned, Role, Turnkey
+from septet.contracts.pipeline import IssueCall
 from septet.contracts.row import row_of
-from septet.contracts.steps import EnterLane, OpenWorkspace, StepResult, SummariseCall, Summarised, Workspace
+from septet.contracts.solution import Outline
+from septet.contracts.steps import StepResult
 from septet.contracts.task import Task
+from septet.contracts.workspace import OpenWorkspace, Workspace
 from septet.pipelines.summary import no_summary
 from workflows._failures import explained
 from workflows._lane_session import LaneSession

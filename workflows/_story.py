@@ -4,12 +4,13 @@ from datetime import datetime
 from typing import Final
 
 from septet.contracts.decisions import Resumed
+from septet.contracts.lanes import Planned, Summarised
 from septet.contracts.names import AGENT_NAMES, Stage, Status, Step, Verdict
 from septet.contracts.order import WorkOrderInput
-from septet.contracts.pipeline import Planned
 from septet.contracts.row import first_task
-from septet.contracts.steps import Progress, StepResult, Summarised, Workspace
+from septet.contracts.steps import Progress, StepResult
 from septet.contracts.task import Move, Task, TaskError, TaskStep
+from septet.contracts.workspace import Workspace
 from septet.timestamps import timestamp
 
 _CELL_LIMIT: Final = 80

@@ -7,8 +7,8 @@ from temporalio.workflow import ParentClosePolicy
 from septet.contracts.names import Stage, Status
 from septet.contracts.pull_request import PullRequestWatch, watch_id
 from septet.contracts.row import MEMO, row_of
-from septet.contracts.steps import Workspace
 from septet.contracts.task import Task
+from septet.contracts.workspace import Workspace
 from workflows.pull_request import PullRequest
 from workflows.search_attributes import found_at_start
 

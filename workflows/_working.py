@@ -7,11 +7,13 @@ from activities.find_plan_file import FindPlanFile
 from activities.generate_branch import GenerateBranch
 from activities.implement_plan import ImplementPlan
 from activities.workspaces import Workspaces
+from septet.contracts.lanes import Role, SummariseCall
 from septet.contracts.limits import StepSettings
 from septet.contracts.names import Status, Verdict
 from septet.contracts.order import WorkOrderInput
-from septet.contracts.pipeline import Outline, Role
-from septet.contracts.steps import OpenWorkspace, StepCall, StepResult, SummariseCall, Workspace
+from septet.contracts.solution import Outline
+from septet.contracts.steps import StepCall, StepResult
+from septet.contracts.workspace import OpenWorkspace, Workspace
 from workflows._asked import Asked
 from workflows._failures import AgentEnded, StepFailed
 from workflows._ids import ActivityIds

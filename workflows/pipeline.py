@@ -20,20 +20,10 @@ from temporalio.workflow import ChildWorkflowCancellationType, ParentClosePolicy
 
 with workflow.unsafe.imports_passed_through():
     from activities.pipelines import Pipelines
+    from septet.contracts.lanes import Lane, Role, Turnkey
     from septet.contracts.names import Stage
-    from septet.contracts.pipeline import (
-        PIPELINE_ID,
-        IssueState,
-        IssueStatus,
-        Lane,
-        PipelineIssue,
-        PipelineRun,
-        PipelineStatus,
-        PipelineView,
-        ReadIssues,
-        Role,
-        Turnkey,
-    )
+    from septet.contracts.pipeline import PIPELINE_ID, PipelineIssue, ReadIssues
+    from septet.contracts.pipeline_view import IssueState, IssueStatus, PipelineRun, PipelineStatus, PipelineView
     from septet.contracts.row import MEMO, first_task, row_of
     from septet.contracts.task import Task, TaskError
     from septet.errors import InvalidInputError

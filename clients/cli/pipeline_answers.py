@@ -17,8 +17,9 @@ from clients.cli.reply import Reply
 from clients.operations import Operations
 from clients.pipeline_operations import PipelineDecision
 from clients.repository_path import whole_path
-from septet.contracts.pipeline import IssueStatus, PipelineInput, PipelineStatus, PipelineView
+from septet.contracts.pipeline import PipelineInput
 from septet.contracts.pipeline_replies import PipelineReply
+from septet.contracts.pipeline_view import IssueStatus, PipelineStatus, PipelineView
 from septet.errors import InvalidInputError, SeptetError, UsageError
 from septet.pipelines.issues import read_issue_file
 from septet.settings import load_settings

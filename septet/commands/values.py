@@ -9,7 +9,8 @@ from typing import Final
 from pydantic import JsonValue
 
 from septet.contracts.names import AGENT_NAMES, Step
-from septet.contracts.steps import Progress, Workspace
+from septet.contracts.steps import Progress
+from septet.contracts.workspace import Workspace
 
 ARGUMENTS: Final[Mapping[Step, tuple[str, ...]]] = MappingProxyType(
     {

@@ -2,14 +2,8 @@
 
 from pydantic import Field
 
-from septet.contracts.pipeline import (
-    ExecutionResults,
-    IssueStatus,
-    PipelineReport,
-    PipelineStatus,
-    PipelineView,
-    PlanningResults,
-)
+from septet.contracts.pipeline_results import ExecutionResults, PlanningResults
+from septet.contracts.pipeline_view import IssueStatus, PipelineReport, PipelineStatus, PipelineView
 from septet.contracts.replies import PagedReply, Reply
 from septet.contracts.wire import Wire
 

@@ -105,3 +105,15 @@ class ExecutionRecord(Wire):
     tasks: tuple[TaskDone, ...] = ()
     files_modified: tuple[str, ...] = ()
     """Every file that changed, as git says, the plan's file aside."""
+
+
+class Outline(Wire):
+    """What a pipeline remembers of a solution: less than 1 KB. The whole lies on its host's disk."""
+
+    id: str
+    summary: str = ""
+    tasks: tuple[tuple[str, str], ...] = ()
+    """Of each: id, title."""
+    files: tuple[str, ...] = ()
+    """The predicted files, as far as they are remembered."""
+    files_count: int = 0

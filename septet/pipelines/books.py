@@ -8,7 +8,8 @@ from typing import Final
 
 from pydantic_core import from_json, to_json
 
-from septet.contracts.pipeline import ExecutionResults, IssueState, IssueStatus, PipelineView, PlanningResults
+from septet.contracts.pipeline_results import ExecutionResults, PlanningResults
+from septet.contracts.pipeline_view import IssueState, IssueStatus, PipelineView
 from septet.contracts.wire import Wire
 from septet.git.locks import locked
 from septet.git.snapshots.durable import write_durably

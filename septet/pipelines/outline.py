@@ -2,8 +2,7 @@
 
 from typing import Final
 
-from septet.contracts.pipeline import Outline
-from septet.contracts.solution import SolutionAnswer
+from septet.contracts.solution import Outline, SolutionAnswer
 from septet.pipelines.paths import spelled
 
 OUTLINE_LIMIT_BYTES: Final = 1024

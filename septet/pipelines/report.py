@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from septet.contracts.facts import Usage
-from septet.contracts.pipeline import IssueState, PipelineReport, PipelineView
+from septet.contracts.pipeline_view import IssueState, PipelineReport, PipelineView
 
 _CELL_LIMIT: Final = 120
 _FILES_SHOWN: Final = 20

@@ -3,15 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import Final, Literal
 
-from septet.contracts.pipeline import (
-    ExecutionResult,
-    ExecutionResults,
-    IssueState,
-    IssueStatus,
-    PipelineView,
-    PlanningResult,
-    PlanningResults,
-)
+from septet.contracts.pipeline_results import ExecutionResult, ExecutionResults, PlanningResult, PlanningResults
+from septet.contracts.pipeline_view import IssueState, IssueStatus, PipelineView
 
 Solution = dict[str, object]
 Ended = Literal["completed", "failed", "cancelled", "skipped"]

@@ -7,7 +7,8 @@ from typing import Final, TypeVar
 
 from pydantic import ValidationError
 
-from septet.contracts.pipeline import ISSUE_ID, PIPELINE_ID, IssueState
+from septet.contracts.pipeline import ISSUE_ID, PIPELINE_ID
+from septet.contracts.pipeline_view import IssueState
 from septet.contracts.solution import ExecutionRecord, SolutionAnswer
 from septet.contracts.wire import Wire
 from septet.errors import InvalidInputError

@@ -16,8 +16,10 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.exceptions import ApplicationError
 from temporalio.worker import Worker
 
-from septet.contracts.pipeline import CloseLanes, IssuesRead, PipelineView, ReadIssues
-from septet.contracts.steps import EnterLane, Workspace
+from septet.contracts.lanes import CloseLanes, EnterLane
+from septet.contracts.pipeline import IssuesRead, ReadIssues
+from septet.contracts.pipeline_view import PipelineView
+from septet.contracts.workspace import Workspace
 from workflows.pipeline import Pipeline
 from workflows.pull_request import PullRequest
 from workflows.work_order import WorkOrder

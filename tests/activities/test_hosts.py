@@ -23,7 +23,7 @@ from septet.agents.attachment import end_agent
 from septet.agents.lease import Lease
 from septet.agents.runs import RunKey
 from septet.contracts.names import Step, Verdict
-from septet.contracts.steps import MoveWorkspace
+from septet.contracts.workspace import MoveWorkspace
 from septet.errors import SupersededError
 from septet.git.snapshots.vault import find, vault_at
 from septet.processes import run

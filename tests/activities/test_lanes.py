@@ -19,9 +19,10 @@ from temporalio.testing import ActivityEnvironment
 
 from septet.agents.rest import end_all
 from septet.agents.runs import Runs
+from septet.contracts.lanes import EnterLane, Lane
 from septet.contracts.names import IssueClass, Step
-from septet.contracts.pipeline import Lane
-from septet.contracts.steps import EnterLane, OpenWorkspace, Progress, StepCall, StepResult, Workspace
+from septet.contracts.steps import Progress, StepCall, StepResult
+from septet.contracts.workspace import OpenWorkspace, Workspace
 from septet.git.snapshots.vault import list_snapshots, vault_at
 from workers.registry import Parts, parts_of
 

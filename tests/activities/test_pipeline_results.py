@@ -8,7 +8,7 @@ from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
 from activities.pipelines import Pipelines
-from septet.contracts.pipeline import IssueState, IssueStatus, PipelineStatus, PipelineView
+from septet.contracts.pipeline_view import IssueState, IssueStatus, PipelineStatus, PipelineView
 
 
 def _view(pipeline: str = "p1") -> PipelineView:

@@ -8,8 +8,8 @@ import pytest_asyncio
 from fakes.repositories import Origin
 from fakes.step_lab import StepLab, settings_of
 
+from septet.contracts.lanes import SummariseCall, Summarised
 from septet.contracts.names import Step, Verdict
-from septet.contracts.steps import SummariseCall, Summarised
 from septet.pipelines.shelf import Shelf
 from septet.pipelines.summary import LIMIT_BYTES
 from workers.registry import parts_of

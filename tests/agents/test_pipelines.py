@@ -18,7 +18,7 @@ from clients.work_orders import WorkOrders
 from septet.agents.registry import adapter_for
 from septet.agents.runs import Run
 from septet.agents.warm import warm_orders
-from septet.contracts.pipeline import PipelineView
+from septet.contracts.pipeline_view import PipelineView
 from septet.git.engine import Git
 
 pytestmark = pytest.mark.timeout(600)

@@ -14,7 +14,8 @@ from septet.contracts.facts import Rescue
 from septet.contracts.names import Step, Verdict
 from septet.contracts.others import OthersLook
 from septet.contracts.pull_request import PullRequestEnd, PullRequestLook
-from septet.contracts.steps import FinalizeCall, MoveWorkspace, OpenWorkspace, StepCall, StepResult, Workspace
+from septet.contracts.steps import FinalizeCall, StepCall, StepResult
+from septet.contracts.workspace import MoveWorkspace, OpenWorkspace, Workspace
 
 ANSWERS = {
     Step.CLASSIFY_ISSUE: "/bug",

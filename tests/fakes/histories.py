@@ -17,9 +17,10 @@ from clients.work_orders import WorkOrders
 from septet.contracts.decisions import MoveCall, PlanDecision
 from septet.contracts.facts import Rescue
 from septet.contracts.names import Stage, Step, Verdict
-from septet.contracts.steps import FinalizeCall, MoveWorkspace, OpenWorkspace, StepCall, StepResult, Workspace
+from septet.contracts.steps import FinalizeCall, StepCall, StepResult
 from septet.contracts.task import Task
 from septet.contracts.transitions import Target
+from septet.contracts.workspace import MoveWorkspace, OpenWorkspace, Workspace
 from septet.errors import AgentMissingError
 from workflows.pull_request import PullRequest
 from workflows.work_order import WorkOrder

@@ -7,7 +7,8 @@ from fakes.pipeline_line import Line, line_of, until_issue
 from temporalio.client import Client, WorkflowHandle, WorkflowHistory
 
 from septet.contracts.names import Step
-from septet.contracts.pipeline import IssueCall, IssueStatus, PipelineCall, PipelineIssue, PipelineView
+from septet.contracts.pipeline import IssueCall, PipelineCall, PipelineIssue
+from septet.contracts.pipeline_view import IssueStatus, PipelineView
 from workflows.pipeline import Pipeline
 
 Handle = WorkflowHandle[object, PipelineView]

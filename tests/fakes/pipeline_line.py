@@ -16,18 +16,13 @@ from temporalio.service import RPCError
 from temporalio.worker import Replayer, Worker
 
 from septet.contracts.facts import FileChange, Usage
+from septet.contracts.lanes import CloseLanes, EnterLane, SummariseCall, Summarised
 from septet.contracts.names import Step, Verdict
-from septet.contracts.pipeline import (
-    CloseLanes,
-    IssuesRead,
-    IssueState,
-    IssueStatus,
-    Outline,
-    PipelineIssue,
-    PipelineView,
-    ReadIssues,
-)
-from septet.contracts.steps import EnterLane, StepCall, StepResult, SummariseCall, Summarised, Workspace
+from septet.contracts.pipeline import IssuesRead, PipelineIssue, ReadIssues
+from septet.contracts.pipeline_view import IssueState, IssueStatus, PipelineView
+from septet.contracts.solution import Outline
+from septet.contracts.steps import StepCall, StepResult
+from septet.contracts.workspace import Workspace
 from workflows.pipeline import Pipeline
 from workflows.pull_request import PullRequest
 from workflows.work_order import WorkOrder

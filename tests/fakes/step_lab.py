@@ -18,17 +18,10 @@ from temporalio.testing import ActivityEnvironment
 from activities.summarise_session import SummariseSession
 from septet.agents import scripted
 from septet.agents.runs import Run, Runs
+from septet.contracts.lanes import SummariseCall, Summarised
 from septet.contracts.names import IssueClass, Step
-from septet.contracts.steps import (
-    FinalizeCall,
-    OpenWorkspace,
-    Progress,
-    StepCall,
-    StepResult,
-    SummariseCall,
-    Summarised,
-    Workspace,
-)
+from septet.contracts.steps import FinalizeCall, Progress, StepCall, StepResult
+from septet.contracts.workspace import OpenWorkspace, Workspace
 from septet.git.place import Place
 from septet.git.snapshots.vault import list_snapshots, vault_at
 from septet.settings import Settings

@@ -14,16 +14,9 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 
 from septet.contracts.decisions import MoveCall
 from septet.contracts.names import Step
-from septet.contracts.steps import (
-    FailureFacts,
-    FinalizeCall,
-    MoveWorkspace,
-    OpenWorkspace,
-    StepCall,
-    StepResult,
-    Workspace,
-)
+from septet.contracts.steps import FailureFacts, FinalizeCall, StepCall, StepResult
 from septet.contracts.task import Task
+from septet.contracts.workspace import MoveWorkspace, OpenWorkspace, Workspace
 
 _TODAY: Final[dict[str, tuple[type[BaseModel], type[BaseModel]]]] = {
     "open_workspace": (OpenWorkspace, Workspace),

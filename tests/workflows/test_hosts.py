@@ -17,9 +17,10 @@ from temporalio.worker import Replayer, Worker
 
 from septet.contracts.decisions import MoveCall, RetryCall
 from septet.contracts.names import Step, Verdict
-from septet.contracts.steps import MoveWorkspace, OpenWorkspace, StepCall, StepResult, Workspace
+from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import Task
 from septet.contracts.transitions import Target
+from septet.contracts.workspace import MoveWorkspace, OpenWorkspace, Workspace
 from workflows.pull_request import PullRequest
 from workflows.work_order import WorkOrder
 

@@ -16,7 +16,7 @@ from temporalio.worker import Worker
 
 from activities.sweep_host import SweepHost, fate_of
 from activities.workspaces import Workspaces
-from septet.contracts.steps import OpenWorkspace
+from septet.contracts.workspace import OpenWorkspace
 from septet.janitor.terms import Swept
 from septet.settings import Settings
 from workers.janitor import PASSES, schedule_id, schedule_janitor

@@ -10,15 +10,10 @@ from temporalio.api.workflowservice.v1 import ResetWorkflowExecutionRequest
 from temporalio.client import Client, WorkflowFailureError, WorkflowUpdateFailedError
 from temporalio.exceptions import ApplicationError, CancelledError
 
+from septet.contracts.lanes import Role, Summarised
 from septet.contracts.names import Status, Step
-from septet.contracts.pipeline import (
-    IssueCall,
-    IssueStatus,
-    PipelineCall,
-    PipelineStatus,
-    Role,
-)
-from septet.contracts.steps import Summarised
+from septet.contracts.pipeline import IssueCall, PipelineCall
+from septet.contracts.pipeline_view import IssueStatus, PipelineStatus
 from septet.contracts.task import Task
 from workflows.pipeline import Pipeline
 from workflows.work_order import WorkOrder

@@ -8,7 +8,8 @@ from temporalio.client import Client, WorkflowFailureError, WorkflowUpdateFailed
 from temporalio.exceptions import ApplicationError, CancelledError
 
 from septet.contracts.names import Step
-from septet.contracts.pipeline import IssueCall, IssueStatus, PipelineCall, PipelineIssue, PipelineStatus
+from septet.contracts.pipeline import IssueCall, PipelineCall, PipelineIssue
+from septet.contracts.pipeline_view import IssueStatus, PipelineStatus
 from workflows.pipeline import Pipeline
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -9,17 +9,17 @@ from clients._pipeline_asked import counts_of, view_as_asked
 from clients.cli.pipeline_answers import Wanted, failure_of
 from clients.cli.pipeline_tables import Lines, picture
 from septet.contracts.facts import FileChange
-from septet.contracts.pipeline import (
+from septet.contracts.lanes import Lane
+from septet.contracts.pipeline import PipelineInput
+from septet.contracts.pipeline_view import (
     Carried,
     IssueState,
     IssueStatus,
-    Lane,
-    Outline,
-    PipelineInput,
     PipelineRun,
     PipelineStatus,
     PipelineView,
 )
+from septet.contracts.solution import Outline
 from septet.contracts.task import TaskError
 from septet.errors import InvalidInputError, NotFoundError, SeptetError, UsageError
 from septet.pipelines.books import documents

@@ -4,7 +4,8 @@ import pytest
 from temporalio.client import WorkflowHandle, WorkflowUpdateRPCTimeoutOrCancelledError
 
 from clients._updates import update
-from septet.contracts.pipeline import PipelineCall, PipelineView
+from septet.contracts.pipeline import PipelineCall
+from septet.contracts.pipeline_view import PipelineView
 from septet.errors import ServerNotReachedError
 
 

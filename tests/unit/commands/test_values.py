@@ -6,7 +6,8 @@ import pytest
 
 from septet.commands.values import ARGUMENTS, available, values
 from septet.contracts.names import IssueClass, Step
-from septet.contracts.steps import Progress, Workspace
+from septet.contracts.steps import Progress
+from septet.contracts.workspace import Workspace
 
 WORKSPACE = Workspace(
     work_order_id="wo-1",

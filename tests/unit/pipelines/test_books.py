@@ -12,15 +12,8 @@ import pytest
 from fakes.solutions import solution, task
 
 from septet.contracts.facts import FileChange, Rescue, Usage
-from septet.contracts.pipeline import (
-    ExecutionResults,
-    IssueState,
-    IssueStatus,
-    PipelineReport,
-    PipelineStatus,
-    PipelineView,
-    PlanningResults,
-)
+from septet.contracts.pipeline_results import ExecutionResults, PlanningResults
+from septet.contracts.pipeline_view import IssueState, IssueStatus, PipelineReport, PipelineStatus, PipelineView
 from septet.contracts.solution import ExecutionRecord
 from septet.contracts.task import TaskError
 from septet.pipelines.books import note, report
@@ -188,7 +181,7 @@ def test_the_report_tells_of_every_issue_that_was_ever_noted(shelf: Shelf) -> No
 _NOTES = """
 import sys
 from pathlib import Path
-from septet.contracts.pipeline import IssueState, IssueStatus, PipelineStatus, PipelineView
+from septet.contracts.pipeline_view import IssueState, IssueStatus, PipelineStatus, PipelineView
 from septet.pipelines.books import note
 from septet.pipelines.shelf import Shelf
 for number in range(100_000):

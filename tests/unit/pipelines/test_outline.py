@@ -4,7 +4,7 @@ from fakes.solutions import solution, task
 from hypothesis import given
 from hypothesis import strategies as st
 
-from septet.contracts.pipeline import Outline
+from septet.contracts.solution import Outline
 from septet.pipelines.outline import OUTLINE_LIMIT_BYTES, outline_of
 
 

@@ -13,7 +13,8 @@ from septet.commands.loader import load
 from septet.commands.prompt import prompt
 from septet.commands.values import values
 from septet.contracts.names import IssueClass, Step
-from septet.contracts.steps import Progress, Workspace
+from septet.contracts.steps import Progress
+from septet.contracts.workspace import Workspace
 from septet.errors import GitError
 from septet.git.engine import Git
 from septet.repository_settings import load_repository_settings

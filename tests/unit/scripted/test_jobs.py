@@ -13,7 +13,8 @@ from septet.commands.prompt import prompt
 from septet.commands.values import values
 from septet.contracts.answers import CreatePullRequestAnswer
 from septet.contracts.names import IssueClass, Step
-from septet.contracts.steps import Progress, Workspace
+from septet.contracts.steps import Progress
+from septet.contracts.workspace import Workspace
 
 SPELLED_OUT = "It is off by one.\n\nIn `src/a.py`, `x < 3`\nshould be `x <= 3`."
 

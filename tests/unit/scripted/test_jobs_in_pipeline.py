@@ -11,7 +11,8 @@ from septet.commands.prompt import prompt
 from septet.commands.values import values
 from septet.contracts.names import IssueClass, Step
 from septet.contracts.solution import SolutionAnswer
-from septet.contracts.steps import Progress, Workspace
+from septet.contracts.steps import Progress
+from septet.contracts.workspace import Workspace
 from septet.pipelines.notes import executor_note, planner_note
 from septet.pipelines.solution import Asked, findings
 

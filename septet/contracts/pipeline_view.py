@@ -1,0 +1,137 @@
+"""A pipeline as everybody sees it, and what one run of it passes on to the next."""
+
+from enum import StrEnum
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from septet.contracts.facts import FileChange, Rescue, Usage
+from septet.contracts.lanes import Lane, Role, SessionContext
+from septet.contracts.pipeline import PipelineInput
+from septet.contracts.solution import Outline
+from septet.contracts.task import TaskError
+from septet.contracts.wire import Wire
+
+
+class IssueSession(Wire):
+    """A session in which an issue was worked on."""
+
+    role: Role
+    session_id: str
+    context: SessionContext
+
+
+class IssueStatus(StrEnum):
+    """Where an issue of a pipeline is."""
+
+    WAITING = "waiting"
+    PLANNING = "planning"
+    PLANNED = "planned"
+    EXECUTING = "executing"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+    CANCELLED = "cancelled"
+
+
+class IssueState(Wire):
+    """What a pipeline knows of one issue."""
+
+    issue_id: str
+    order_id: str
+    """Its work order."""
+    title: str = ""
+    depends_on: tuple[str, ...] = ()
+    status: IssueStatus = IssueStatus.WAITING
+    solution: Outline | None = None
+    planned_at: str | None = None
+    """ISO 8601, UTC; so is `executed_at`."""
+    executed_at: str | None = None
+    planning_seconds: float | None = None
+    execution_seconds: float | None = None
+    plan_path: str | None = None
+    branch_name: str | None = None
+    commit_hash: str | None = None
+    pr_url: str | None = None
+    files_modified: tuple[FileChange, ...] = ()
+    """The first twenty, as git has seen them."""
+    files_modified_count: int = 0
+    usage: Usage = Usage()
+    error: TaskError | None = None
+    """Why it failed or was skipped."""
+    rescue: Rescue | None = None
+    overlaps: tuple[str, ...] = ()
+    """Issues that were carried out at the same time and, as the real diff shows, changed the same files."""
+    context: Literal["shared", "fresh"] = "shared"
+    """Whether its sessions were to know of the issues before."""
+    sessions: Annotated[tuple[IssueSession, ...], Field(max_length=2)] = ()
+    """The last one of each role, and what it really began with."""
+    executor: str = ""
+    """The lane that carried it out."""
+    done_at: str = ""
+    """The snapshot with which it ended, where it is completed."""
+    builds_on: str = ""
+    """The issue on whose branch its own one stands: of those that it depends on, the one that was done last."""
+    position: int = 0
+    """Its place in the order of the pipeline, from 0."""
+
+
+class PipelineStatus(StrEnum):
+    """Where a pipeline is."""
+
+    RUNNING = "running"
+    PAUSED = "paused"
+    STOPPING = "stopping"
+    """What is under way is carried to its end, and nothing new begins."""
+    COMPLETED = "completed"
+    """Every issue has its result; some may have failed."""
+    STOPPED = "stopped"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+class PipelineView(Wire):
+    """A pipeline as every face shows it."""
+
+    id: str
+    repository: str
+    status: PipelineStatus
+    created_at: str
+    closed_at: str | None = None
+    planner: Lane | None = None
+    executors: tuple[Lane, ...] = ()
+    one_branch: bool = False
+    fresh: bool = False
+    issues: tuple[IssueState, ...] = ()
+    error: TaskError | None = None
+
+
+class PipelineReport(Wire):
+    """`report.json`: what became of a pipeline, and what it took."""
+
+    pipeline: PipelineView
+    """All of it."""
+    counts: dict[str, int]
+    """By status: how many issues."""
+    usage: Usage
+    planning_seconds: float
+    """Of all issues together; so are `execution_seconds`."""
+    execution_seconds: float
+
+
+class Carried(Wire):
+    """What a run of a pipeline passes on to the next one."""
+
+    created_at: str
+    first_run_id: str
+    issues: tuple[IssueState, ...]
+    lanes: tuple[Lane, ...]
+    paused: bool = False
+    visits: int = 0
+
+
+class PipelineRun(PipelineInput):
+    """The input of a run: what was asked for, and after the first run what was done so far."""
+
+    carried: Carried | None = None
+    """The pipeline's own; not for people."""

@@ -1,0 +1,76 @@
+"""A workspace as workflows know it: how one is asked for, what it is, and its move to another host."""
+
+from septet.contracts.wire import Wire
+
+
+class OpenWorkspace(Wire):
+    """Ask for a workspace of its own for one work order."""
+
+    work_order_id: str
+    repository: str
+    issue: int | None = None
+    title: str | None = None
+    description: str | None = None
+    base: str | None = None
+    agent: str | None = None
+    first_run_id: str = ""
+    """The work order's first workflow run: resets have others, and are the same work order all the same."""
+    restores: str = ""
+    """The snapshot of a lane on the same host to begin with: the work order goes on outside of its pipeline."""
+
+
+class Workspace(Wire):
+    """A workspace as the workflow knows it; its bytes are on the host that opened it."""
+
+    work_order_id: str
+    host: str
+    """The id of the host that holds it."""
+    task_queue: str
+    """The host's queue: every step of this work order runs there."""
+    repository: str
+    """The origin's address, without credentials."""
+    forge: str
+    """`github` or `local`."""
+    project: str
+    """The repository's name, such as `o/r`."""
+    base_branch: str
+    base_sha: str
+    path: str
+    """The worktree's path on its host."""
+    agent: str
+    """The agent that was chosen."""
+    issue_number: str = ""
+    """The issue's number, or the empty string for an issue given as text."""
+    issue_title: str = ""
+    issue_url: str | None = None
+    checkpoint: str = ""
+    """The snapshot of the fresh workspace."""
+    control_queue: str = ""
+    """Where the host answers however busy it is; empty where an older version opened the workspace."""
+    probe_seconds: float = 60.0
+    """How long a step may take before its host is asked whether it is there."""
+    orphan_limit_seconds: float = 1800.0
+    """After that the host's agents have ended, also where nobody can see it."""
+    kept: bool = False
+    """Whether the host keeps its snapshots on a checkpoint remote."""
+    opened_by: str = ""
+    """The Temporal run that opened it first."""
+    lane: str = ""
+    """The lane of a pipeline that it is; empty where the work order has a workspace of its own."""
+    visit: str = ""
+    """Tells one stay in a lane from another; empty outside of a pipeline."""
+    began_at: str = ""
+    """The commit on a lane's branch that the work order goes on from; empty: the base commit."""
+
+    @property
+    def place_id(self) -> str:
+        """What its bytes and its runs lie under on its host: the lane's id, or else the work order's."""
+        return self.lane or self.work_order_id
+
+
+class MoveWorkspace(Wire):
+    """Ask another host to open the workspace of one that is gone."""
+
+    workspace: Workspace
+    checkpoint: str
+    """The snapshot to go on from."""
