@@ -255,8 +255,9 @@ class Way:
             verdict = Verdict.REFUSED if isinstance(error, RefusedError) else Verdict.UNPROVEN
             return self._not_done(errand, facts, verdict, (str(error),))
         checkpoint = self._checkpoint(errand, f"{call.step} is done", proof.standing or evidence.standing, toured)
+        session = _session_that_goes_on(call, facts["session_id"])
         with errand.gate.halting():
-            warnings = (*facts["warnings"], *answer.warnings, *proof.warnings, *keep(self.host, place))
+            warnings = (*facts["warnings"], *answer.warnings, *proof.warnings, *keep(self.host, place, session))
         return StepResult(
             **facts | {"warnings": bounded(warnings)},
             verdict=Verdict.DONE,
@@ -327,3 +328,8 @@ def _changes(errand: Errand) -> tuple[FileChange, ...]:
         return gather(errand.place, errand.began_at).files_changed
     except (SeptetError, OSError):
         return ()
+
+
+def _session_that_goes_on(call: StepCall, session_id: str | None) -> Session | None:
+    """Return the session of a lane, with which its next work order goes on, wherever the lane is then."""
+    return Session(call.workspace.agent, session_id) if call.workspace.lane and session_id else None

@@ -1,12 +1,13 @@
 """Lanes: the workspaces of a pipeline, which its work orders use one after the other."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from temporalio import activity
 
 from activities._failures import OPENING_TRIES, failures_told
 from activities._gate import Gate, own_lease
+from activities._keeping import shelf_of
 from activities._pulse import beating, unhurried
 from activities._room import Host
 from activities.workspaces import Workspaces
@@ -14,9 +15,12 @@ from septet.agents.endings import SUPERSEDED
 from septet.agents.rest import end_all
 from septet.contracts.lanes import CloseLanes, EnterLane
 from septet.contracts.workspace import Workspace
+from septet.errors import NotFoundError
 from septet.git.destroy import Why
 from septet.git.evidence import current_head
 from septet.git.lane import switch
+from septet.git.move import bring_snapshot
+from septet.git.place import Place
 from septet.git.snapshots.vault import find, vault_at
 from septet.settings import MIB
 
@@ -54,6 +58,17 @@ class Lanes:
             for lane in asked.lanes:
                 await end_all(self.host.means.runs, lane, SUPERSEDED)
 
+    def _bring(self, place: Place, name: str, run_id: str) -> None:
+        """Have a snapshot of one of the pipeline's lanes here; the lane may have been left on another host."""
+        try:
+            find(vault_at(place), name)
+        except NotFoundError:
+            if self.host.settings.checkpoint_remote is None:
+                raise
+            lane = name.rpartition("/")[0]
+            there = replace(place, order_id=lane)
+            bring_snapshot(there, shelf_of(self.host, there, run_id), name)
+
     async def _end_stranger(self, lane: str) -> None:
         """End an agent that works in the lane all the same; one that waits there for its next turn is wanted."""
         if await unhurried(self.host.means.runs.living, lane) is not None:
@@ -63,6 +78,8 @@ class Lanes:
         """Find the lane open, or open it, and make it ready."""
         place, workspace = Workspaces(self.host).open(asked.opening, asked.lane.id, asked.lane.opened_by)
         workspace = workspace.model_copy(update={"lane": asked.lane.id, "visit": asked.visit})
+        for name in filter(None, (asked.lane.starts_from, asked.plan_snapshot)):
+            self._bring(place, name, asked.lane.opened_by)
         start = find(vault_at(place), asked.lane.starts_from or workspace.checkpoint)
         plan = (asked.plan_snapshot, asked.plan_path) if asked.plan_path else None
         limit = self.host.settings.ignored_limit_mib * MIB

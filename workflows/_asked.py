@@ -27,7 +27,7 @@ class Asked:
         self._moves = Moves(self._story, self._hosts, self._tell)
         self._gate = PlanGate(self._story, self._tell)
         self._seat = Seat()
-        self._stay = Stay()
+        self._stay = Stay(self._hosts)
 
     @workflow.query(description="The work order object, as every face shows it.")
     def work_order(self) -> Task:

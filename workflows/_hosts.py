@@ -8,12 +8,14 @@ import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime, timedelta
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from temporalio import workflow
 from temporalio.exceptions import ActivityError, is_cancelled_exception
 
 from activities.hosts import Hosts as HostActivities
+from septet.contracts.lanes import EnterLane
+from septet.contracts.limits import Timeouts
 from septet.contracts.steps import FinalizeCall, StepCall, StepResult
 from septet.contracts.task import TaskError
 from septet.contracts.workspace import MoveWorkspace, Workspace
@@ -28,11 +30,14 @@ _RAREST: Final = 10
 _LATE_CANCEL: Final = "late-cancel"
 """Before it, a cancel that met the end of an activity was forgotten with it."""
 
+_ANY: Final = "that opens it"
 _WAIT: Final = (
     "Start a worker on its state directory: the work order goes on by itself as soon as the host answers."
 )
 
-Asked = TypeVar("Asked", StepCall, FinalizeCall)
+Asked = TypeVar("Asked", StepCall, FinalizeCall, EnterLane)
+Step = TypeVar("Step", StepCall, FinalizeCall)
+Result = TypeVar("Result")
 Running = workflow.ActivityHandle[StepResult]
 
 
@@ -68,30 +73,52 @@ class Hosts:
         """Ask the host again now, however rarely it is asked."""
         self._nudged = True
 
-    async def carry_out(self, asked: Asked, start: Callable[[Asked], Running]) -> StepResult:
+    async def carry_out(self, asked: Step, start: Callable[[Step], Running]) -> StepResult:
         """Carry an activity out where the workspace is; when that host is gone, once more on another one.
 
         Raises:
             asyncio.CancelledError: The work order is to end. What went on when that was said has ended by itself.
         """
+        moves: list[str] = []
+        return _with_moves(await self._follow(asked, start, moves), moves)
+
+    async def enter(
+        self, asked: EnterLane, start: Callable[[EnterLane], workflow.ActivityHandle[Workspace]]
+    ) -> Workspace:
+        """Enter a lane where it was left; when that host is gone, on another one.
+
+        Raises:
+            asyncio.CancelledError: The work order is to end.
+        """
+        if asked.lane.workspace is None:
+            return await start(asked)
+        order_id = asked.opening.work_order_id
+        self.workspace = asked.lane.workspace.model_copy(update={"work_order_id": order_id, "visit": asked.visit})
+        return await self._follow(asked, start, [])
+
+    async def _follow(
+        self, asked: Asked, start: Callable[[Asked], workflow.ActivityHandle[Result]], moves: list[str]
+    ) -> Result:
+        """Wait for an activity's end, on one host after the other; what that costs is put into `moves`."""
         if is_to_end() and workflow.patched(_LATE_CANCEL):
             raise asyncio.CancelledError
-        moves: list[str] = []
         while True:
             asked = placed(asked, self.here)
             running = start(asked)
             try:
                 if not self.here.control_queue or not await self._is_left(running, asked):
-                    return _with_moves(await running, moves)
+                    return await running
             except (asyncio.CancelledError, ActivityError) as error:
                 if running.done() or not is_cancelled_exception(error):
                     raise
                 running.cancel()
-                return _with_moves(await running, moves)
+                return await running
             moves.append(f"taken again on host {self.here.host}: what an agent did on the gone host is paid twice")
             await _let_go(running)
 
-    async def _is_left(self, running: Running, asked: StepCall | FinalizeCall) -> bool:
+    async def _is_left(
+        self, running: workflow.ActivityHandle[Any], asked: StepCall | FinalizeCall | EnterLane
+    ) -> bool:
         """Wait until the activity has ended, or its workspace has moved: then a late result does not count."""
         first = pause = timedelta(seconds=self.here.probe_seconds)
         silent_since: datetime | None = None
@@ -105,7 +132,7 @@ class Hosts:
             silent_since = silent_since or workflow.now()
             if not given_up and workflow.now() - silent_since < self._patience(asked):
                 pause = first
-            elif await self._move(checkpoint_of(asked), silent_since):
+            elif await self._move(asked, silent_since):
                 return True
             else:
                 pause = min(2 * pause, _RAREST * first)
@@ -137,12 +164,13 @@ class Hosts:
             return False
         return True
 
-    def _patience(self, asked: StepCall | FinalizeCall) -> timedelta:
+    def _patience(self, asked: StepCall | FinalizeCall | EnterLane) -> timedelta:
         """Return how long a silent host may still have a living agent."""
-        limits = asked.call.limits if isinstance(asked, FinalizeCall) else asked.limits
+        limits = asked.call.limits if isinstance(asked, FinalizeCall) else Timeouts()
+        limits = asked.limits if isinstance(asked, StepCall) else limits
         return timedelta(seconds=self.here.orphan_limit_seconds + limits.heartbeat_seconds)
 
-    async def _move(self, checkpoint: str, silent_since: datetime) -> bool:
+    async def _move(self, asked: StepCall | FinalizeCall | EnterLane, silent_since: datetime) -> bool:
         """Have the workspace opened elsewhere; where that cannot be, tell why and return `False`."""
         left = self.here
         silence = f"Host {left.host}, which has the workspace, has not answered since {timestamp(silent_since)}"
@@ -153,12 +181,7 @@ class Hosts:
             self._show(self._story.host_missing(error, workflow.now()))
             return False
         try:
-            self.workspace = await workflow.execute_activity_method(
-                HostActivities.move_workspace,
-                MoveWorkspace(workspace=left, checkpoint=checkpoint),
-                summary=f"host {left.host} is gone: its workspace opens elsewhere",
-                **WORKSPACE_OPTIONS,
-            )
+            self.workspace = await self._elsewhere(asked)
         except ActivityError as error:
             if is_cancelled_exception(error):
                 raise
@@ -173,6 +196,18 @@ class Hosts:
             return False
         self._show(self._story.moved(left.host, self.here.host, workflow.now()))
         return True
+
+    async def _elsewhere(self, asked: StepCall | FinalizeCall | EnterLane) -> Workspace:
+        """Return the workspace as another host has it; a lane that is open nowhere yet may be opened by anyone."""
+        left = self.here
+        if isinstance(asked, EnterLane) and left.lane != asked.lane.id:
+            return left.model_copy(update={"host": _ANY, "task_queue": "", "control_queue": ""})
+        return await workflow.execute_activity_method(
+            HostActivities.move_workspace,
+            MoveWorkspace(workspace=left, checkpoint=checkpoint_of(asked)),
+            summary=f"host {left.host} is gone: its workspace opens elsewhere",
+            **WORKSPACE_OPTIONS,
+        )
 
     def _show(self, changed: bool) -> None:
         if changed:
@@ -189,14 +224,16 @@ def placed(asked: Asked, workspace: Workspace) -> Asked:
     """Return what is asked, for the workspace where it is now."""
     if isinstance(asked, FinalizeCall):
         return asked.model_copy(update={"call": placed(asked.call, workspace)})
+    if isinstance(asked, EnterLane):
+        return asked.model_copy(update={"lane": asked.lane.placed(workspace)})
     return asked.model_copy(update={"workspace": workspace})
 
 
-def checkpoint_of(asked: StepCall | FinalizeCall) -> str:
-    """Return the snapshot that an activity goes on from."""
+def checkpoint_of(asked: StepCall | FinalizeCall | EnterLane) -> str:
+    """Return the snapshot that an activity goes on from; empty for a lane, which is made as new all the same."""
     if isinstance(asked, FinalizeCall):
         return asked.result.checkpoint or asked.call.starts_from
-    return asked.starts_from
+    return asked.starts_from if isinstance(asked, StepCall) else ""
 
 
 def _with_moves(result: StepResult, moves: list[str]) -> StepResult:
@@ -207,7 +244,7 @@ def _with_moves(result: StepResult, moves: list[str]) -> StepResult:
     return result.model_copy(update=told)
 
 
-async def _let_go(running: Running) -> None:
+async def _let_go(running: workflow.ActivityHandle[Any]) -> None:
     """Cancel an activity of a host that was left, and wait until it has ended: its result does not count."""
     running.cancel()
     with suppress(ActivityError):

@@ -7,11 +7,13 @@ from typing import Final, TypedDict
 from temporalio import workflow
 from temporalio.common import RetryPolicy
 from temporalio.exceptions import ActivityError
+from temporalio.exceptions import TimeoutError as ActivityTimeoutError
 
 from activities.lanes import Lanes
 from activities.pipelines import Pipelines
 from septet.contracts.lanes import CloseLanes
-from septet.contracts.pipeline_view import PipelineView
+from septet.contracts.pipeline_view import IssueState
+from septet.pipelines.schedule import CLOSED
 from workflows._pipeline_story import PipelineStory
 
 _WITHIN: Final = timedelta(minutes=2)
@@ -27,13 +29,20 @@ class _Options(TypedDict):
 
 
 class Notes:
-    """The notes of one pipeline: one writer, in the order in which things happened."""
+    """The notes of one pipeline: one writer, in the order in which things happened.
+
+    They lie on the planner's host. Where that is gone they begin anew on another one, with all that is known.
+    """
 
     def __init__(self, story: PipelineStory) -> None:
         """Begin with nothing to write."""
         self._story = story
         self._changed: list[str] = []
         self._writing: asyncio.Task[None] | None = None
+        self._here = story.planner.task_queue
+        """The queue of the host that has what was noted so far."""
+        self._gone: set[str] = set()
+        """The queues that nobody has served for too long."""
 
     def note(self, issue_id: str) -> None:
         """Have it written what is known of an issue now."""
@@ -50,50 +59,80 @@ class Notes:
         """Close the agents' lanes, and write the report: neither keeps the other from being done."""
         await self.written()
         await self._close_lanes()
-        try:
-            await workflow.execute_activity_method(
-                Pipelines.write_report, self._story.view(), summary="the report", **self._options()
-            )
-        except ActivityError as error:
-            workflow.logger.warning("report_not_written", extra={"why": str(error.cause)})
+        writing = workflow.start_activity_method(
+            Pipelines.write_report, self._story.view(), summary="the report", **_options(self._queue)
+        )
+        await self._ended(writing, self._queue, "report_not_written")
+
+    @property
+    def _queue(self) -> str:
+        """The planner's host; where that is gone, another one of the pipeline's, or any."""
+        lanes = (self._story.planner, *self._story.executors)
+        return next((lane.task_queue for lane in lanes if lane.task_queue not in self._gone), "")
 
     async def _close_lanes(self) -> None:
-        lanes = tuple(lane.id for lane in self._story.lanes.values() if lane.task_queue)
-        if not lanes:
-            return
-        try:
-            await workflow.execute_activity_method(
+        queues: dict[str, list[str]] = {}
+        for lane in self._story.lanes.values():
+            if lane.task_queue and lane.task_queue not in self._gone:
+                queues.setdefault(lane.task_queue, []).append(lane.id)
+        closing = [
+            workflow.start_activity_method(
                 Lanes.close_lanes,
-                CloseLanes(pipeline=self._story.id, lanes=lanes),
+                CloseLanes(pipeline=self._story.id, lanes=tuple(lanes)),
                 summary="the agents are closed",
-                **self._options(),
+                **_options(queue),
             )
-        except ActivityError as error:
-            workflow.logger.warning("lanes_not_closed", extra={"why": str(error.cause)})
-
-    def _options(self) -> _Options:
-        """Return how an activity on the planner's host is asked for: one that is gone is not waited for."""
-        return _Options(
-            task_queue=self._story.planner.task_queue or None,
-            start_to_close_timeout=_WITHIN,
-            schedule_to_close_timeout=_IN_ALL,
-            retry_policy=_RETRIES,
-        )
+            for queue, lanes in queues.items()
+        ]
+        for queue, each in zip(queues, closing, strict=True):
+            await self._ended(each, queue, "lanes_not_closed")
 
     async def _write(self) -> None:
         while self._changed:
             names, self._changed = self._changed, []
-            view = self._story.view()
-            some = tuple(self._story.issues[name] for name in names)
-            await self._note(view.model_copy(update={"issues": some}))
+            queue = self._queue
+            if queue != self._here:
+                names = [each.issue_id for each in self._story.issues.values() if _is_worth_a_note(each)]
+            if await self._noted(names, queue):
+                self._here = queue
+            elif queue != self._queue:
+                self._changed = [*names, *(name for name in self._changed if name not in names)]
 
-    async def _note(self, some: PipelineView) -> None:
+    async def _noted(self, names: list[str], queue: str) -> bool:
+        """Write what is known of issues; return whether their host has it."""
+        some = tuple(self._story.issues[name] for name in names)
+        noting = workflow.start_activity_method(
+            Pipelines.note_results,
+            self._story.view().model_copy(update={"issues": some}),
+            **_options(queue),
+            summary=f"results of {', '.join(issue.issue_id for issue in some)}"[:200],
+        )
+        await workflow.wait_condition(lambda: noting.done() or self._queue != queue)
+        if not noting.done():
+            noting.cancel()
+        return await self._ended(noting, queue, "results_not_noted")
+
+    async def _ended(self, doing: workflow.ActivityHandle[None], queue: str, otherwise: str) -> bool:
+        """Wait for an activity's end; return whether it was done. A host that nobody serves is taken for gone."""
         try:
-            await workflow.execute_activity_method(
-                Pipelines.note_results,
-                some,
-                **self._options(),
-                summary=f"results of {', '.join(issue.issue_id for issue in some.issues)}"[:200],
-            )
+            await doing
         except ActivityError as error:
-            workflow.logger.warning("results_not_noted", extra={"why": str(error.cause)})
+            if isinstance(error.cause, ActivityTimeoutError):
+                self._gone.add(queue)
+            workflow.logger.warning(otherwise, extra={"why": str(error.cause)})
+            return False
+        return True
+
+
+def _is_worth_a_note(issue: IssueState) -> bool:
+    return issue.planned_at is not None or issue.status in CLOSED
+
+
+def _options(queue: str) -> _Options:
+    """Return how an activity on a host is asked for: one that is gone is not waited for."""
+    return _Options(
+        task_queue=queue or None,
+        start_to_close_timeout=_WITHIN,
+        schedule_to_close_timeout=_IN_ALL,
+        retry_policy=_RETRIES,
+    )

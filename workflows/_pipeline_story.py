@@ -146,7 +146,8 @@ class PipelineStory:
         if told.role is Role.PLANNER and self.planner.task_queue:
             for lane in self.executors:  # the plan goes from vault to worktree, on one host
                 if not lane.task_queue:
-                    self.lanes[lane.id] = lane.model_copy(update={"task_queue": self.planner.task_queue})
+                    there = {"task_queue": self.planner.task_queue, "workspace": self.planner.workspace}
+                    self.lanes[lane.id] = lane.model_copy(update=there)
         issue = self.of_order(told.order_id)
         if told.task is not None:
             self._rows[told.order_id] = told.task
@@ -212,8 +213,8 @@ class PipelineStory:
             status=self._status(),
             created_at=self.created_at,
             closed_at=self.closed_at,
-            planner=self.planner,
-            executors=self.executors,
+            planner=_shown(self.planner),
+            executors=tuple(_shown(lane) for lane in self.executors),
             one_branch=self.asked.one_branch,
             fresh=self.asked.fresh,
             issues=tuple(self.issues.values()),
@@ -275,6 +276,10 @@ _EXECUTING: Final = frozenset(
     step.value
     for step in (Step.GENERATE_BRANCH, Step.IMPLEMENT_PLAN, Step.CREATE_COMMIT, Step.CREATE_PULL_REQUEST)
 )
+
+
+def _shown(lane: Lane) -> Lane:
+    return lane.model_copy(update={"workspace": None})
 
 
 def _short(solution: Outline | None) -> Outline | None:

@@ -1,6 +1,7 @@
 """A work order's stays in the lanes of its pipeline: first with the planner, then with an executor."""
 
 import asyncio
+from functools import partial
 
 from temporalio import workflow
 from temporalio.exceptions import ActivityError, FailureError, is_cancelled_exception
@@ -17,6 +18,8 @@ from septet.contracts.task import Task
 from septet.contracts.workspace import OpenWorkspace, Workspace
 from septet.pipelines.summary import no_summary
 from workflows._failures import explained
+from workflows._hosts import Hosts
+from workflows._ids import ActivityIds
 from workflows._lane_session import LaneSession
 from workflows._policies import WORKSPACE_OPTIONS, summary_options
 
@@ -26,12 +29,12 @@ _FILES_TOLD = 20
 class Stay:
     """Which lane a work order has, and with which session its agent goes on there."""
 
-    def __init__(self) -> None:
-        """Begin outside of all lanes."""
+    def __init__(self, hosts: Hosts) -> None:
+        """Begin outside of all lanes; `hosts` know where the workspace is."""
+        self._hosts = hosts
         self._session = LaneSession()
         self._given: Turnkey | None = None
         self._here: Turnkey | None = None
-        self._queue = ""
         self._again = ""
 
     def give(self, turnkey: Turnkey) -> None:
@@ -56,7 +59,7 @@ class Stay:
         return wanted
 
     async def enter(
-        self, opening: OpenWorkspace, activity_id: str | None, plan: tuple[str, str] | None = None
+        self, opening: OpenWorkspace, ids: ActivityIds, plan: tuple[str, str] | None = None
     ) -> Workspace:
         """Enter the lane that was given, with the plan where there is one: its snapshot, and its path."""
         turnkey, self._given = self._given, None
@@ -69,16 +72,7 @@ class Stay:
         asked = EnterLane(
             opening=opening, lane=turnkey.lane, visit=turnkey.visit, plan_snapshot=snapshot, plan_path=path
         )
-        workspace = await workflow.execute_activity_method(
-            Lanes.enter_lane,
-            asked,
-            task_queue=turnkey.lane.task_queue or None,
-            activity_id=activity_id,
-            summary=f"lane {turnkey.lane.id}",
-            **WORKSPACE_OPTIONS,
-        )
-        self._queue = workspace.task_queue
-        return workspace
+        return await self._hosts.enter(asked, partial(_entering, ids))
 
     @property
     def session_id(self) -> str | None:
@@ -108,11 +102,10 @@ class Stay:
         self._session.begins_anew(kept=summarised.kept_bytes > 0)
         return summarised
 
-    def heard(self, result: StepResult, workspace: Workspace) -> None:
-        """Go on with the session in which the agent answered last, where the workspace is now."""
+    def heard(self, result: StepResult) -> None:
+        """Go on with the session in which the agent answered last."""
         if self._here is not None:
             self._session.heard(result)
-            self._queue = workspace.task_queue
 
     @property
     def branch(self) -> str:
@@ -140,7 +133,10 @@ class Stay:
         if self._here is None:
             return
         role, lane, visit = self._here.role, self._here.lane, self._here.visit
-        values = {**self._session.as_left(), "task_queue": self._queue or lane.task_queue}
+        workspace = self._hosts.workspace
+        if workspace is not None and workspace.lane == lane.id:  # else it was never entered
+            lane = lane.placed(workspace)
+        values = self._session.as_left()
         branch, snapshot = done_at
         if lane.one_branch and role is Role.EXECUTOR and branch:
             values |= {"branch": branch, "starts_from": snapshot}
@@ -184,3 +180,15 @@ class Stay:
             await sending
         except FailureError:
             workflow.logger.info("the pipeline is over")
+
+
+def _entering(ids: ActivityIds, asked: EnterLane) -> workflow.ActivityHandle[Workspace]:
+    """Start the activity that enters a lane."""
+    return workflow.start_activity_method(
+        Lanes.enter_lane,
+        asked,
+        task_queue=asked.lane.task_queue or None,
+        activity_id=ids.of("enter_lane"),
+        summary=f"lane {asked.lane.id}",
+        **WORKSPACE_OPTIONS,
+    )

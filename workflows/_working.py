@@ -87,7 +87,7 @@ class Working(Asked):
                 activity, self._call_under_way, self._hosts, self._ids, priority_of(self._story.task)
             )
             self._story.step_ended(result, attempt, workflow.now())
-            self._stay.heard(result, self._hosts.here)
+            self._stay.heard(result)
             self._tell()
             if result.verdict is Verdict.DONE:
                 break
@@ -113,7 +113,7 @@ class Working(Asked):
             return
         self._order = self._order.model_copy(update={"pipeline": None})
         self._moves.in_pipeline = False
-        self._stay = Stay()
+        self._stay = Stay(self._hosts)
         if self._hosts.workspace is not None:
             lane = self._hosts.workspace
             opening = self._opening().model_copy(update={"restores": self._checkpoint, "agent": lane.agent})
@@ -122,12 +122,12 @@ class Working(Asked):
     async def _enter_lane(self, plan: tuple[str, str] | None = None) -> None:
         await self._heed()
         if self._order.pipeline is not None:
-            self._opened(await self._stay.enter(self._opening(), self._ids.of("enter_lane"), plan))
+            self._opened(await self._stay.enter(self._opening(), self._ids, plan))
             await self._begin_session()
 
     async def _begin_session(self) -> None:
         """Go on in the lane's session; where that is too long, begin a new one with a summary of it."""
-        while self._stay.is_too_long:
+        if self._stay.is_too_long:
             call = SummariseCall(
                 workspace=self._hosts.here,
                 pipeline=self._order.pipeline or "",

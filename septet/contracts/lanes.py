@@ -29,6 +29,9 @@ class Lane(Wire):
     agent: str | None = None
     task_queue: str = ""
     """The queue of its host; empty while it is open nowhere."""
+    workspace: Workspace | None = None
+    """How the work order before has left it; of a lane that is open nowhere yet, how the planner's was left, on
+    whose host it is to be. Views do not show it."""
     session_id: str | None = None
     """The session to go on with; `None`: a new one begins."""
     context_tokens: int = 0
@@ -43,6 +46,10 @@ class Lane(Wire):
     """Each work order goes on where the one before has ended, on the same branch."""
     branch: str = ""
     """That branch, once there is one."""
+
+    def placed(self, workspace: Workspace) -> "Lane":
+        """Return it where a workspace is, as the work order that has it leaves it or is about to enter it."""
+        return self.model_copy(update={"task_queue": workspace.task_queue, "workspace": workspace})
 
 
 class Turnkey(Wire):

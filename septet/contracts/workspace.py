@@ -73,4 +73,4 @@ class MoveWorkspace(Wire):
 
     workspace: Workspace
     checkpoint: str
-    """The snapshot to go on from."""
+    """The snapshot to go on from; empty: the last one that was kept."""

@@ -29,7 +29,7 @@ class Move:
     shelf: Shelf
     origin: Remote
     checkpoint: str
-    """The snapshot to go on from."""
+    """The snapshot to go on from; empty: the last one that was kept."""
     host: str
     """This host's id."""
 
@@ -79,7 +79,7 @@ def move_here(move: Move, why: Why) -> Kept:
     with locked(place.worktree.with_name(f"{place.order_id}~lock")):
         kept = read_kept(vault, move.shelf.fetch(vault))
         _take_over(move, kept)
-        snapshot = find(vault, move.checkpoint)
+        snapshot = find(vault, move.checkpoint or list(kept.snapshots)[-1])
         if place.worktree.exists():
             return_to(place, snapshot, why)
         else:
@@ -91,6 +91,25 @@ def move_here(move: Move, why: Why) -> Kept:
         return kept
 
 
+def bring_snapshot(place: Place, shelf: Shelf, name: str) -> None:
+    """Put a snapshot into this host's vault, from what its own host has kept; the workspace is not moved.
+
+    Args:
+        place: Where that workspace would lie here.
+        shelf: Its place on the checkpoint remote.
+        name: The snapshot's name.
+
+    Raises:
+        NotFoundError: The remote does not have it.
+        GitUnavailableError: It was not reached.
+        GitError: It refused.
+    """
+    vault = vault_at(place)
+    kept = read_kept(vault, shelf.fetch(vault))
+    _expect(kept, name, shelf)
+    publish(place, name, kept.snapshots[name])
+
+
 def _take_over(move: Move, kept: Kept) -> None:
     """Take the snapshots' names and the engine's books over.
 
@@ -99,12 +118,8 @@ def _take_over(move: Move, kept: Kept) -> None:
         WorkspaceError: The record is missing.
     """
     place, vault = move.place, vault_at(move.place)
-    if move.checkpoint not in kept.snapshots:
-        latest = list(kept.snapshots)[-1]
-        message = (
-            f"Checkpoint {move.checkpoint} never came to {move.shelf.remote.url}; the last one there is {latest}."
-        )
-        raise NotFoundError(message, remedy="Start a worker on the state directory that has it.")
+    if move.checkpoint:
+        _expect(kept, move.checkpoint, move.shelf)
     with locked(place.books / "snapshot.lock"):
         displaced = [(name, old) for name in kept.snapshots if (old := points_to(place, name))]
         for name, commit in kept.snapshots.items():
@@ -118,6 +133,13 @@ def _take_over(move: Move, kept: Kept) -> None:
             write_durably(place.books / name, content)
         elif name == BOOKS[-1]:
             raise WorkspaceError(f"{move.shelf.ref} of {move.shelf.remote.url} holds no record of a workspace.")
+
+
+def _expect(kept: Kept, name: str, shelf: Shelf) -> None:
+    if name not in kept.snapshots:
+        last = list(kept.snapshots)[-1]
+        message = f"Checkpoint {name} never came to {shelf.remote.url}; the last one there is {last}."
+        raise NotFoundError(message, remedy="Start a worker on the state directory that has it.")
 
 
 def _make_view(place: Place, fresh: Path) -> None:

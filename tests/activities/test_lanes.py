@@ -13,16 +13,18 @@ import pytest_asyncio
 from fakes.agent_lab import wait_until
 from fakes.repositories import Origin, git
 from fakes.step_lab import PLAN, StepLab, settings_of
+from pydantic import SecretStr
 from temporalio.activity import ActivityCancellationDetails
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
+from activities._keeping import keep
 from septet.agents.rest import end_all
 from septet.agents.runs import Runs
 from septet.contracts.lanes import EnterLane, Lane
-from septet.contracts.names import IssueClass, Step
+from septet.contracts.names import IssueClass, Step, Verdict
 from septet.contracts.steps import Progress, StepCall, StepResult
-from septet.contracts.workspace import OpenWorkspace, Workspace
+from septet.contracts.workspace import MoveWorkspace, OpenWorkspace, Workspace
 from septet.git.snapshots.vault import list_snapshots, vault_at
 from workers.registry import Parts, parts_of
 
@@ -72,7 +74,8 @@ class Floor:
 
     def named(self, name: str) -> Any:
         """Return an activity of the host's queue."""
-        served = (*self.parts.host_activities, *self.parts.lane_activities)
+        parts = self.parts
+        served = (*parts.host_activities, *parts.lane_activities, *parts.shared_activities)
         return next(each for each in served if getattr(each, _DEFINITION).name == name)
 
     async def run(self, order_id: str, work: Any, given: Any, within: ActivityEnvironment | None = None) -> Any:
@@ -89,6 +92,12 @@ class Floor:
         )
         return await asyncio.wait_for(environment.run(work, given), 60)
 
+    async def step(self, step: Step, workspace: Workspace, **call: Any) -> StepResult:
+        """Take a step in a lane."""
+        asked = StepCall(step=step, workspace=workspace, starts_from=workspace.checkpoint, pipeline="pl", **call)
+        result: StepResult = await self.run(workspace.work_order_id, self.named(step.value), asked)
+        return result
+
     def snapshots(self, lane: str, *kinds: str) -> list[str]:
         """Return a lane's snapshots, oldest first."""
         found = list_snapshots(vault_at(self.parts.host.place(lane)), lane)
@@ -96,8 +105,10 @@ class Floor:
 
     def keep(self, lane: str) -> str:
         """Take a checkpoint of a lane, as a step's end does."""
-        taken = self.parts.host.snapshot(self.parts.host.place(lane), "checkpoint", "a step is done")
+        place = self.parts.host.place(lane)
+        taken = self.parts.host.snapshot(place, "checkpoint", "a step is done")
         assert taken is not None
+        assert keep(self.parts.host, place) == ()
         return taken.name
 
 
@@ -227,6 +238,60 @@ async def test_a_work_order_can_leave_its_pipeline_with_what_it_has(floor: Floor
         assert not (own / "later.py").exists()
         assert git(own, "symbolic-ref", "--short", "HEAD") == "feat-a"
         assert not floor.parts.host.differs(floor.parts.host.place("pl-a"), alone.checkpoint)
+
+
+async def test_a_lane_of_a_host_that_is_gone_is_entered_on_another_one(origin: Origin, tmp_path: Path) -> None:
+    """It opens from what was kept last; a plan, and the work below, come from lanes that were left elsewhere."""
+    async with _host(origin, tmp_path, "one") as one, _host(origin, tmp_path, "two") as two:
+        planning = Path((await one.enter("pl-a", PLANNER)).path)
+        (planning / PLAN).parent.mkdir(parents=True)
+        (planning / PLAN).write_text("# Plan\n", encoding="utf-8")
+        planned = one.keep(PLANNER.id)
+        entered = await one.enter("pl-a", EXECUTOR, (planned, PLAN))
+        (Path(entered.path) / "below.py").write_text("below\n", encoding="utf-8")
+        begun = EXECUTOR.model_copy(update={"id": "pl-executor-2", "starts_from": one.keep(EXECUTOR.id)})
+        there = Path((await two.enter("pl-b", begun, (planned, PLAN))).path)
+        assert [(there / name).exists() for name in (PLAN, "below.py")] == [True, True]
+        moved: Workspace = await two.run(
+            "pl-c", two.named("move_workspace"), MoveWorkspace(workspace=entered, checkpoint="")
+        )
+        assert (moved.host, Path(moved.path).joinpath("below.py").exists()) == (two.parts.host_id, True)
+        here = Path((await two.enter("pl-c", EXECUTOR.placed(moved), (planned, PLAN))).path)
+        assert [(here / name).exists() for name in (PLAN, "below.py")] == [True, False]
+
+
+async def test_a_lanes_session_goes_on_on_another_host(origin: Origin, tmp_path: Path) -> None:
+    """With a key its files go along after each step; the agent goes on with what it knows."""
+    key = {"checkpoint_key": SecretStr("a passphrase that both hosts have")}
+    async with _host(origin, tmp_path, "one", **key) as one, _host(origin, tmp_path, "two", **key) as two:
+        entered = await one.enter("pl-a", PLANNER)
+        classified = await one.step(Step.CLASSIFY_ISSUE, entered)
+        moved = await two.run("pl-b", two.named("move_workspace"), MoveWorkspace(workspace=entered, checkpoint=""))
+        there = await two.enter("pl-b", PLANNER.placed(moved))
+        again = await two.step(Step.CLASSIFY_ISSUE, there, session_id=classified.session_id)
+        assert (again.verdict, again.session_id) == (Verdict.DONE, classified.session_id)
+        assert again.agent_starts == 1
+
+
+async def test_a_plan_that_was_never_kept_elsewhere_is_named_with_the_remedy(
+    origin: Origin, tmp_path: Path
+) -> None:
+    """The host that has it is not here, and nothing was kept of it: the error says so before anything changes."""
+    async with _host(origin, tmp_path, "one") as one, _host(origin, tmp_path, "two") as two:
+        await one.enter("pl-a", PLANNER)
+        with pytest.raises(ApplicationError, match="never came to .*checkpoints"):
+            await two.enter("pl-a", EXECUTOR, (f"{PLANNER.id}/0009-checkpoint", PLAN))
+
+
+@asynccontextmanager
+async def _host(origin: Origin, root: Path, name: str, **settings: Any) -> AsyncIterator[Floor]:
+    """Give one of several hosts with one checkpoint remote."""
+    (root / name).mkdir()
+    remote = {"checkpoint_remote": str(root / "checkpoints")}
+    async with parts_of(settings_of(root / name).model_copy(update=remote | settings)) as parts:
+        yield Floor(root / name, origin, parts)
+        for lane in (PLANNER.id, EXECUTOR.id):
+            await end_all(parts.host.means.runs, lane, "cancelled")
 
 
 _PLANNED = Progress(issue_class=IssueClass.BUG, planner_answer=PLAN, plan_path=PLAN, branch_name="feat-a")

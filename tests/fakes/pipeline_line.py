@@ -62,6 +62,8 @@ class Line:
     """What the forge says instead."""
     writing: asyncio.Event | None = None
     """Until when the report is not written."""
+    where: dict[str, Any] = field(default_factory=dict)
+    """What is said of the host that enters a lane now; it is this test's own worker otherwise."""
 
     async def step(self, call: StepCall) -> StepResult:
         """Take a step of an issue."""
@@ -96,7 +98,8 @@ class Line:
         async def enter_lane(asked: EnterLane) -> Workspace:
             self.lanes.append(asked)
             workspace = self.doubles.workspace(asked.opening)
-            return workspace.model_copy(update={"lane": asked.lane.id, "visit": asked.visit})
+            stay = {"lane": asked.lane.id, "visit": asked.visit, "opened_by": asked.lane.opened_by}
+            return workspace.model_copy(update=stay | self.where)
 
         @activity.defn(name="summarise_session")
         async def summarise_session(asked: SummariseCall) -> Summarised:
@@ -128,6 +131,17 @@ class Line:
             self.reports.append(view)
 
         return [enter_lane, summarise_session, close_lanes, read_issues, note_results, write_report]
+
+    @asynccontextmanager
+    async def another_host(self, *, kept: bool) -> AsyncIterator[None]:
+        """Let lanes be entered on a host that is there as long as this lasts, and is silent from then on."""
+        queue = f"{self.doubles.task_queue}-another"
+        self.where = {"host": "another", "task_queue": queue, "control_queue": f"{queue}-control", "kept": kept}
+        self.where |= {"probe_seconds": 0.5}
+        activities = [*self.doubles.activities(), *self.activities()]
+        async with Worker(self.client, task_queue=queue, activities=activities):
+            yield
+        self.where = {}
 
     async def start(self, *issues: object, **fields: Any) -> WorkflowHandle[Any, PipelineView]:
         """Start a pipeline over issues; a name alone is one that is given as text."""

@@ -1,0 +1,122 @@
+"""A pipeline whose lanes were left on a host that is gone; the real hosts are in tests/acceptance."""
+
+from typing import Any
+
+import pytest
+from fakes.pipeline_line import Line, line_of, state_of, statuses, until, until_issue
+from temporalio.client import Client, WorkflowHandle, WorkflowUpdateFailedError
+
+from septet.contracts.names import Step
+from septet.contracts.pipeline import PipelineCall
+from septet.contracts.pipeline_view import IssueStatus, PipelineView
+from septet.contracts.workspace import MoveWorkspace, Workspace
+from workflows.pipeline import Pipeline
+from workflows.work_order import WorkOrder
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+ANN = PipelineCall(who="ann")
+
+
+async def give_up(client: Client, handle: WorkflowHandle[Any, PipelineView], issue_id: str) -> None:
+    """Say that the host is dead, as soon as the issue's work order waits for it."""
+    order = client.get_workflow_handle(f"{handle.id}-{issue_id}")
+
+    async def said() -> bool:
+        try:
+            await order.execute_update(WorkOrder.host_gone, "another")
+        except WorkflowUpdateFailedError:
+            return False
+        return True
+
+    await until(said)
+
+
+def moving_here(line: Line) -> list[MoveWorkspace]:
+    """Let workspaces move to this test's own worker, and return the list of the moves to come."""
+    moves: list[MoveWorkspace] = []
+
+    def moved(asked: MoveWorkspace) -> Workspace:
+        moves.append(asked)
+        here = {"host": "host", "task_queue": line.doubles.task_queue, "control_queue": ""}
+        return asked.workspace.model_copy(update=here)
+
+    line.doubles.move_workspace = moved
+    return moves
+
+
+async def test_lanes_whose_host_is_gone_are_entered_on_another_one(client: Client) -> None:
+    """Each lane moves once, as a work order enters it, with what was kept last; its session goes along."""
+    async with line_of(client) as line:
+        moves = moving_here(line)
+        async with line.another_host(kept=True):
+            handle = await line.start("a", "b", "c")
+            await line.until("a:classify_issue")
+            await handle.execute_update(Pipeline.pause, ANN)
+            await until_issue(handle, "a", IssueStatus.PLANNED)
+            await handle.execute_update(Pipeline.resume, ANN)
+            working = line.hold("b", Step.CLASSIFY_ISSUE)
+            await until_issue(handle, "a", IssueStatus.COMPLETED)
+            await handle.execute_update(Pipeline.pause, ANN)
+            working.set()
+            await until_issue(handle, "b", IssueStatus.PLANNED)
+        await handle.execute_update(Pipeline.resume, ANN)
+        await give_up(client, handle, "b")  # the executor's lane
+        await give_up(client, handle, "c")  # the planner's
+        assert statuses(await handle.result()) == ["completed"] * 3
+        assert {(move.workspace.place_id, move.workspace.host) for move in moves} == {
+            (f"{handle.id}-planner", "another"),
+            (f"{handle.id}-executor-1", "another"),
+        }
+        assert {move.checkpoint for move in moves} == {""}
+        last = line.lanes[-1]
+        assert last.lane.task_queue == line.doubles.task_queue
+        anew = [[issue.issue_id for issue in view.issues] for view in line.noted[-3:]]
+        assert [each for each in anew if each[:2] == ["a", "b"]], anew  # where the planner is now
+        sessions = {each.lane.session_id for each in line.lanes if each.lane.id == last.lane.id}
+        assert len(sessions - {None}) == 1
+
+
+async def test_a_lane_that_is_open_nowhere_yet_is_opened_on_any_host(client: Client) -> None:
+    """The planner's host was to have it; where that one is gone, the plan comes from what it has kept."""
+    async with line_of(client) as line:
+        moves = moving_here(line)
+        async with line.another_host(kept=True):
+            handle = await line.start("a", "b")
+            await line.until("a:classify_issue")
+            await handle.execute_update(Pipeline.pause, ANN)
+            await until_issue(handle, "a", IssueStatus.PLANNED)
+        await handle.execute_update(Pipeline.resume, ANN)
+        await give_up(client, handle, "a")
+        await give_up(client, handle, "b")
+        assert statuses(await handle.result()) == ["completed"] * 2
+        assert [move.workspace.place_id for move in moves] == [f"{handle.id}-planner"]
+        entered = next(each for each in line.lanes if each.plan_path and not each.lane.task_queue)
+        assert (
+            entered.plan_snapshot == line.doubles.calls_of(Step.FIND_PLAN_FILE)[0].starts_from
+            or entered.plan_snapshot
+        )
+
+
+async def test_a_lane_whose_host_keeps_nothing_elsewhere_is_waited_for(client: Client) -> None:
+    """The work order is blocked and says why; when the host is there again it goes on by itself."""
+    async with line_of(client) as line:
+        async with line.another_host(kept=False):
+            handle = await line.start("a")
+            await line.until("a:classify_issue")
+            await handle.execute_update(Pipeline.pause, ANN)
+            await until_issue(handle, "a", IssueStatus.PLANNED)
+        await handle.execute_update(Pipeline.resume, ANN)
+        await give_up(client, handle, "a")
+        order = client.get_workflow_handle(f"{handle.id}-a")
+
+        async def blocked() -> bool:
+            task = await order.query(WorkOrder.work_order)
+            return (task.stage, task.error and task.error.type) == ("blocked", "HostGone")
+
+        await until(blocked)
+        async with line.another_host(kept=False):
+            view = await handle.result()
+        assert state_of(view, "a").status is IssueStatus.COMPLETED
+        assert view.planner is not None
+        assert view.planner.workspace is None
