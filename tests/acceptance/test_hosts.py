@@ -101,6 +101,49 @@ def test_a_host_that_is_gone_costs_one_step_and_nothing_that_was_finished(
     assert origin.sha(task["branch_name"]) == task["commit_sha"]
 
 
+def test_a_pipeline_whose_host_is_gone_goes_on_elsewhere(
+    served: Septet, host: Host, origin: Origin, tmp_path: Path
+) -> None:
+    """What is under way moves, what is planned is carried out by the plan that was kept, and what is not is planned."""
+    kept = {"SEPTET_CHECKPOINT_REMOTE": str(tmp_path / "checkpoints"), "SEPTET_CHECKPOINT_KEY": "of all hosts"}
+    first, second = host("first", **kept), host("second", **kept)
+    first.scenario("pl-lost-executor-1", {"steps": {"implement_plan": [{}, {"hang": True}]}})
+    issues = [{"id": name, "title": f"Say {name}", "body": "Please."} for name in "abcd"]
+    wanted = {"repository": str(origin.bare), "issues": issues, "plans_ahead": 1}
+    with first.serving("worker") as worker:
+        begun = served.temporal(
+            "workflow", "start", "--task-queue", first.extra["SEPTET_TASK_QUEUE"], "--type", "Pipeline",
+            "--workflow-id", "pl-lost", "--input", json.dumps(wanted),
+        )  # fmt: skip
+        assert begun.code == 0, begun
+        until(lambda: of_pipeline(first)["statuses"] == ["completed", "executing", "planned", "waiting"])
+        until(lambda: steps_of(first, "pl-lost-executor-1").count("implement_plan") == 2)
+        with second.serving("worker") as other:
+            lose(first, worker)
+            assert "pl-lost-b" in second("host-gone", worker.ready["host"], "--json").json["work_orders"]
+            view = until(lambda: over(second), GONE_WITHIN_SECONDS)
+            host_id = other.ready["host"]
+    assert view["statuses"] == ["completed"] * 4, view
+    assert {lane["task_queue"].rpartition("-")[2] for lane in (view["planner"], *view["executors"])} == {host_id}
+    assert steps_of(second, "pl-lost-planner") == BEFORE[:3]
+    assert sorted(steps_of(second, "pl-lost-executor-1")) == sorted([*3 * AFTER, *2 * ["generate_branch"]])
+    results = json.loads((second.state / "pipelines" / "pl-lost" / "execution-results.json").read_bytes())
+    assert [each["issue_id"] for each in results["results"]] == list("abcd")
+    assert all(origin.sha(issue["branch_name"]) == issue["commit_hash"] for issue in view["issues"])
+
+
+def of_pipeline(septet: Septet) -> dict[str, Any]:
+    """Return the pipeline, and where its issues are."""
+    view: dict[str, Any] = septet("pipeline", "show", "pl-lost", "--json").json["pipeline"]
+    return {**view, "statuses": [issue["status"] for issue in view["issues"]]}
+
+
+def over(septet: Septet) -> dict[str, Any] | None:
+    """Return the pipeline once it is over."""
+    view = of_pipeline(septet)
+    return view if view["closed_at"] else None
+
+
 def closed(septet: Septet, order_id: str) -> dict[str, Any] | None:
     """Return the work order once it is closed."""
     task = show(septet, order_id)
