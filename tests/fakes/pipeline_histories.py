@@ -63,6 +63,21 @@ async def _cancelled(line: Line) -> Handle:
     return handle
 
 
+async def _moved(line: Line) -> Handle:
+    """The host of its lanes is gone between two issues: each lane moves as a work order enters it."""
+    line.moving_here()
+    async with line.another_host(kept=True):
+        handle = await line.start("a", "b")
+        await line.until("a:classify_issue")
+        await handle.execute_update(Pipeline.pause, PipelineCall(who="ann"))
+        await until_issue(handle, "a", IssueStatus.PLANNED)
+    await handle.execute_update(Pipeline.resume, PipelineCall(who="ann"))
+    await line.give_up(handle, "a")
+    await line.give_up(handle, "b")
+    await handle.result()
+    return handle
+
+
 async def _over(handle: Handle) -> None:
     async for event in handle.fetch_history_events(wait_new_event=True):
         if event.HasField("workflow_execution_canceled_event_attributes"):
@@ -74,8 +89,13 @@ PIPELINES: Final[dict[str, Callable[[Line], Awaitable[Handle]]]] = {
     "doomed": _doomed,
     "told": _told,
     "cancelled": _cancelled,
+    "moved": _moved,
 }
-MEMBERS: Final = {"member_completed": ("completed", "-1"), "member_failed": ("doomed", "-a")}
+MEMBERS: Final = {
+    "member_completed": ("completed", "-1"),
+    "member_failed": ("doomed", "-a"),
+    "member_moved": ("moved", "-b"),
+}
 """Work orders of a pipeline: in which way, and how its id ends."""
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from fakes.activities import Doubles, done, ended
 from temporalio import activity
-from temporalio.client import Client, WorkflowHandle
+from temporalio.client import Client, WorkflowHandle, WorkflowUpdateFailedError
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError
@@ -22,7 +22,7 @@ from septet.contracts.pipeline import IssuesRead, PipelineIssue, ReadIssues
 from septet.contracts.pipeline_view import IssueState, IssueStatus, PipelineView
 from septet.contracts.solution import Outline
 from septet.contracts.steps import StepCall, StepResult
-from septet.contracts.workspace import Workspace
+from septet.contracts.workspace import MoveWorkspace, Workspace
 from workflows.pipeline import Pipeline
 from workflows.pull_request import PullRequest
 from workflows.work_order import WorkOrder
@@ -142,6 +142,31 @@ class Line:
         async with Worker(self.client, task_queue=queue, activities=activities):
             yield
         self.where = {}
+
+    def moving_here(self) -> list[MoveWorkspace]:
+        """Let workspaces move to this test's own worker, and return the list of the moves to come."""
+        moves: list[MoveWorkspace] = []
+
+        def moved(asked: MoveWorkspace) -> Workspace:
+            moves.append(asked)
+            here = {"host": "host", "task_queue": self.doubles.task_queue, "control_queue": ""}
+            return asked.workspace.model_copy(update=here)
+
+        self.doubles.move_workspace = moved
+        return moves
+
+    async def give_up(self, pipeline: WorkflowHandle[Any, PipelineView], issue_id: str) -> None:
+        """Say that the other host is dead, as soon as an issue's work order waits for it."""
+        order = self.client.get_workflow_handle(f"{pipeline.id}-{issue_id}")
+
+        async def said() -> bool:
+            try:
+                await order.execute_update(WorkOrder.host_gone, "another")
+            except WorkflowUpdateFailedError:
+                return False
+            return True
+
+        await until(said)
 
     async def start(self, *issues: object, **fields: Any) -> WorkflowHandle[Any, PipelineView]:
         """Start a pipeline over issues; a name alone is one that is given as text."""

@@ -1,15 +1,12 @@
 """A pipeline whose lanes were left on a host that is gone; the real hosts are in tests/acceptance."""
 
-from typing import Any
-
 import pytest
-from fakes.pipeline_line import Line, line_of, state_of, statuses, until, until_issue
-from temporalio.client import Client, WorkflowHandle, WorkflowUpdateFailedError
+from fakes.pipeline_line import line_of, state_of, statuses, until, until_issue
+from temporalio.client import Client
 
 from septet.contracts.names import Step
 from septet.contracts.pipeline import PipelineCall
-from septet.contracts.pipeline_view import IssueStatus, PipelineView
-from septet.contracts.workspace import MoveWorkspace, Workspace
+from septet.contracts.pipeline_view import IssueStatus
 from workflows.pipeline import Pipeline
 from workflows.work_order import WorkOrder
 
@@ -18,37 +15,10 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 ANN = PipelineCall(who="ann")
 
 
-async def give_up(client: Client, handle: WorkflowHandle[Any, PipelineView], issue_id: str) -> None:
-    """Say that the host is dead, as soon as the issue's work order waits for it."""
-    order = client.get_workflow_handle(f"{handle.id}-{issue_id}")
-
-    async def said() -> bool:
-        try:
-            await order.execute_update(WorkOrder.host_gone, "another")
-        except WorkflowUpdateFailedError:
-            return False
-        return True
-
-    await until(said)
-
-
-def moving_here(line: Line) -> list[MoveWorkspace]:
-    """Let workspaces move to this test's own worker, and return the list of the moves to come."""
-    moves: list[MoveWorkspace] = []
-
-    def moved(asked: MoveWorkspace) -> Workspace:
-        moves.append(asked)
-        here = {"host": "host", "task_queue": line.doubles.task_queue, "control_queue": ""}
-        return asked.workspace.model_copy(update=here)
-
-    line.doubles.move_workspace = moved
-    return moves
-
-
 async def test_lanes_whose_host_is_gone_are_entered_on_another_one(client: Client) -> None:
     """Each lane moves once, as a work order enters it, with what was kept last; its session goes along."""
     async with line_of(client) as line:
-        moves = moving_here(line)
+        moves = line.moving_here()
         async with line.another_host(kept=True):
             handle = await line.start("a", "b", "c")
             await line.until("a:classify_issue")
@@ -61,8 +31,8 @@ async def test_lanes_whose_host_is_gone_are_entered_on_another_one(client: Clien
             working.set()
             await until_issue(handle, "b", IssueStatus.PLANNED)
         await handle.execute_update(Pipeline.resume, ANN)
-        await give_up(client, handle, "b")  # the executor's lane
-        await give_up(client, handle, "c")  # the planner's
+        await line.give_up(handle, "b")  # the executor's lane
+        await line.give_up(handle, "c")  # the planner's
         assert statuses(await handle.result()) == ["completed"] * 3
         assert {(move.workspace.place_id, move.workspace.host) for move in moves} == {
             (f"{handle.id}-planner", "another"),
@@ -80,15 +50,15 @@ async def test_lanes_whose_host_is_gone_are_entered_on_another_one(client: Clien
 async def test_a_lane_that_is_open_nowhere_yet_is_opened_on_any_host(client: Client) -> None:
     """The planner's host was to have it; where that one is gone, the plan comes from what it has kept."""
     async with line_of(client) as line:
-        moves = moving_here(line)
+        moves = line.moving_here()
         async with line.another_host(kept=True):
             handle = await line.start("a", "b")
             await line.until("a:classify_issue")
             await handle.execute_update(Pipeline.pause, ANN)
             await until_issue(handle, "a", IssueStatus.PLANNED)
         await handle.execute_update(Pipeline.resume, ANN)
-        await give_up(client, handle, "a")
-        await give_up(client, handle, "b")
+        await line.give_up(handle, "a")
+        await line.give_up(handle, "b")
         assert statuses(await handle.result()) == ["completed"] * 2
         assert [move.workspace.place_id for move in moves] == [f"{handle.id}-planner"]
         entered = next(each for each in line.lanes if each.plan_path and not each.lane.task_queue)
@@ -107,7 +77,7 @@ async def test_a_lane_whose_host_keeps_nothing_elsewhere_is_waited_for(client: C
             await handle.execute_update(Pipeline.pause, ANN)
             await until_issue(handle, "a", IssueStatus.PLANNED)
         await handle.execute_update(Pipeline.resume, ANN)
-        await give_up(client, handle, "a")
+        await line.give_up(handle, "a")
         order = client.get_workflow_handle(f"{handle.id}-a")
 
         async def blocked() -> bool:
