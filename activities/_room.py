@@ -32,7 +32,7 @@ from septet.git.snapshots.patch import write_patch
 from septet.git.snapshots.snapshot import Snapshot
 from septet.git.snapshots.take import take
 from septet.git.snapshots.tour import Tour, tour
-from septet.git.snapshots.vault import find, list_snapshots, vault_at
+from septet.git.snapshots.vault import find, first_and_last, vault_at
 from septet.settings import MIB, Settings
 from septet.state import StateDir
 
@@ -162,7 +162,8 @@ class Host:
     def rescue_once(self, place: Place, reason: str, step: str) -> Rescue | None:
         """Take a rescue; `None` when there is nothing to lose, or the last snapshot holds it all."""
         limit = self.settings.ignored_limit_mib * MIB
-        last = next(reversed(list_snapshots(vault_at(place), place.order_id)), None)
+        known = first_and_last(vault_at(place), place.order_id)
+        last = known[1] if known else None
         snapshot = take(
             place, "rescue", reason, ignored_limit_bytes=limit, step=step or None, unless_equal_to=last
         )

@@ -12,6 +12,7 @@ from activities._pulse import beating, unhurried
 from activities._room import Host
 from activities.workspaces import Workspaces
 from septet.agents.endings import SUPERSEDED
+from septet.agents.passing_on import pass_on
 from septet.agents.rest import end_all
 from septet.contracts.lanes import CloseLanes, EnterLane
 from septet.contracts.workspace import Workspace
@@ -76,6 +77,7 @@ class Lanes:
 
     def _entered(self, asked: EnterLane) -> Workspace:
         """Find the lane open, or open it, and make it ready."""
+        pass_on(self.host.means.runs, asked.lane.id)
         place, workspace = Workspaces(self.host).open(asked.opening, asked.lane.id, asked.lane.opened_by)
         workspace = workspace.model_copy(update={"lane": asked.lane.id, "visit": asked.visit})
         for name in filter(None, (asked.lane.starts_from, asked.plan_snapshot)):

@@ -22,7 +22,7 @@ from septet.git.evidence import gather, read_base_file
 from septet.git.place import Place
 from septet.git.record import copy_record, record_of
 from septet.git.snapshots.take import seed
-from septet.git.snapshots.vault import find, list_snapshots, prepare, vault_at
+from septet.git.snapshots.vault import find, first_and_last, list_snapshots, prepare, vault_at
 from septet.git.standing import remember_standing
 from septet.git.workspace import open_workspace
 from septet.repository_settings import load_repository_settings
@@ -138,7 +138,7 @@ class Workspaces:
 
     def _first_snapshot(self, place: Place) -> str:
         prepare(place)
-        if known := list_snapshots(vault_at(place), place.order_id):
+        if known := first_and_last(vault_at(place), place.order_id):
             return known[0].name
         base = seed(place, ignored_limit_bytes=self.host.settings.ignored_limit_mib * MIB)
         if (standing := gather(place).standing) is not None:

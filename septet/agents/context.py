@@ -3,6 +3,7 @@
 from typing import Final
 
 from septet.agents.ladder import Carried
+from septet.agents.past import past_of
 from septet.agents.runs import Run, Runs
 
 _PROMPT_BYTES_A_TOKEN: Final = 4
@@ -17,17 +18,12 @@ def context_of(carried: Carried) -> int:
 
 def _guessed(run: Run, session_id: str | None) -> int:
     folder = run.folder.parent
-    runs = Runs(folder.parent).of(folder.name)
+    runs, past = Runs(folder.parent).lately(folder.name), past_of(folder).of(session_id)
     own = [each for each in runs if each.folder == run.folder or (session_id and _session(each) == session_id)]
-    prompts = sum(_size(each, "prompt.md") for each in own)
-    streams = sum(_size(each, "stdout.jsonl") for each in own)
+    prompts = past.prompt_bytes + sum(each.size_of("prompt.md") for each in own)
+    streams = past.stream_bytes + sum(each.size_of("stdout.jsonl") for each in own)
     return prompts // _PROMPT_BYTES_A_TOKEN + streams // _STREAM_BYTES_A_TOKEN
 
 
 def _session(run: Run) -> str | None:
     return run.record.session_id if run.record is not None else None
-
-
-def _size(run: Run, name: str) -> int:
-    path = run.folder / name
-    return path.stat().st_size if path.exists() else 0

@@ -18,6 +18,7 @@ from septet.agents.launch import Request, launch
 from septet.agents.lease import WAY_SECONDS, Lease, busy
 from septet.agents.moves import Accept, Because, GiveUp, Move, Rung, Start, next_move
 from septet.agents.outcome import NO_USAGE, ExitRecord, Outcome
+from septet.agents.past import past_of
 from septet.agents.rest import lay_to_rest
 from septet.agents.runs import Run
 from septet.agents.spent import note_spent, spent_before, spent_in
@@ -138,7 +139,7 @@ class _Attempt:
 
     def last(self) -> Carried | None:
         """Return what the last run of this key came to."""
-        ours = [run for run in self._runs.of(self._request.order_id) if run.started and self._is_ours(run)]
+        ours = [run for run in self._runs.lately(self._request.order_id) if run.started and self._is_ours(run)]
         for run in ours:
             lay_to_rest(run)
         last = self._last_of(ours)
@@ -224,7 +225,7 @@ class _Attempt:
 
     def _look(self) -> _Found:
         """Lay to rest what died unseen, and decide by the runs on disk."""
-        runs = [run for run in self._runs.of(self._request.order_id) if run.started]
+        runs = [run for run in self._runs.lately(self._request.order_id) if run.started]
         for run in runs:
             lay_to_rest(run)
         ours = [run for run in runs if self._is_ours(run)]
@@ -250,9 +251,10 @@ class _Attempt:
 
     def _open(self, run: Run) -> tuple[Reading, list[Run]]:
         """Begin to read a run, as one more attempt at it; and return all that were started for our request."""
-        runs = self._runs.of(self._request.order_id)
+        runs = self._runs.lately(self._request.order_id)
         resumed = run.record.resumed_from if run.record is not None else None
-        before = spent_before((other for other in runs if other.folder != run.folder), resumed)
+        past = past_of(run.folder.parent).of(resumed).usage
+        before = past.plus(spent_before((other for other in runs if other.folder != run.folder), resumed))
         ours = [other for other in runs if self._is_ours(other) and (other.started or other.folder == run.folder)]
         epoch = self._lease.epoch if self._lease is not None else 0
         return Reading(run, self._request.adapter.dialect(before), epoch), ours

@@ -35,7 +35,7 @@ def sweep_order(runs: Runs, order_id: str) -> None:
     if lock is None:
         return
     try:
-        for run in runs.of(order_id):
+        for run in runs.lately(order_id):
             if run.started:
                 lay_to_rest(run)
     finally:

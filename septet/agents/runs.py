@@ -4,9 +4,9 @@ import fcntl
 import os
 import re
 import secrets
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import Final
 
@@ -15,6 +15,7 @@ import msgspec
 from septet.agents.endings import RESTARTED
 from septet.agents.moves import Because
 from septet.agents.outcome import ExitRecord
+from septet.agents.past import past_of
 from septet.agents.process_tree import identity
 from septet.errors import InvalidInputError
 
@@ -134,6 +135,11 @@ class Run:
         here = identity(os.getpid())
         return (ran.boot_id, ran.pid_namespace) != (here["boot_id"], here["pid_namespace"])
 
+    def size_of(self, name: str) -> int:
+        """Return how many bytes one of its files has; 0 where it is not there."""
+        path = self.folder / name
+        return path.stat().st_size if path.exists() else 0
+
     def put(self, name: str, content: bytes) -> None:
         """Put a file beside the run's own, whole or not at all."""
         new = self.folder / f"{name}.{secrets.token_hex(4)}"
@@ -155,11 +161,11 @@ class Runs:
 
     def of(self, order_id: str) -> list[Run]:
         """Return a work order's runs in the order of their starts; those that nobody can read come first."""
-        folder = self.folder_of(order_id)
-        if not folder.is_dir():
-            return []
-        runs = [self.at(path) for path in folder.iterdir() if path.is_dir()]
-        return sorted(runs, key=lambda run: run.record.serial if run.record is not None else 0)
+        return self._but(order_id, frozenset())
+
+    def lately(self, order_id: str) -> list[Run]:
+        """Return the runs as `of`, in a lane only those since it was passed on last: thousands may lie before."""
+        return self._but(order_id, past_of(self.folder_of(order_id)).runs)
 
     def at(self, folder: Path) -> Run:
         """Return the run that lies in a folder."""
@@ -175,15 +181,16 @@ class Runs:
 
     def next_serial(self, order_id: str) -> int:
         """Return the number for a work order's next run; the caller holds the writer's lock."""
-        return 1 + max((run.record.serial for run in self.of(order_id) if run.record is not None), default=0)
+        serials = (run.record.serial for run in self.lately(order_id) if run.record is not None)
+        return 1 + max(serials, default=past_of(self.folder_of(order_id)).serial)
 
     def living(self, order_id: str) -> Run | None:
         """Return the work order's run whose supervisor lives, if there is one."""
-        return next((run for run in reversed(self.of(order_id)) if run.lives()), None)
+        return next((run for run in reversed(self.lately(order_id)) if run.lives()), None)
 
     def set_aside(self, order_id: str, key: RunKey) -> None:
         """Let the runs of a key count no more: the next attempt begins anew, from the step's checkpoint."""
-        for run in self.of(order_id):
+        for run in self.lately(order_id):
             if run.record is not None and run.record.key == key and not run.set_aside:
                 run.put(_SET_ASIDE, b"")
 
@@ -232,14 +239,24 @@ class Runs:
         """Return the file of the writer's lock."""
         return self.folder_of(order_id) / "lock"
 
+    def _but(self, order_id: str, passed: Collection[str]) -> list[Run]:
+        folder = self.folder_of(order_id)
+        if not folder.is_dir():
+            return []
+        with os.scandir(folder) as found:
+            runs = [self.at(folder / each.name) for each in found if each.name not in passed and each.is_dir()]
+        return sorted(runs, key=lambda run: run.record.serial if run.record is not None else 0)
+
     def _new_folder(self, order_id: str, stem: str) -> Path:
-        attempt = 1
-        while True:
-            folder = self.folder_of(order_id) / f"{stem}-{attempt}"
-            with suppress(FileExistsError):
-                folder.mkdir(mode=_OWNER_ONLY_FOLDER, parents=True)
-                return folder
-            attempt += 1
+        """Make a folder under a name that none has, nor had one that is remembered."""
+        parent = self.folder_of(order_id)
+        parent.mkdir(mode=_OWNER_ONLY_FOLDER, parents=True, exist_ok=True)
+        with os.scandir(parent) as found:
+            taken = {*(each.name for each in found), *past_of(parent).runs}
+        names = (f"{stem}-{attempt}" for attempt in count(1))
+        folder = parent / next(name for name in names if name not in taken)
+        folder.mkdir(mode=_OWNER_ONLY_FOLDER)
+        return folder
 
 
 def _safe(name: str) -> str:

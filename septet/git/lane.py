@@ -7,7 +7,7 @@ from septet.git.snapshots.contents import FILE, FOLDER, PROGRAM
 from septet.git.snapshots.layout import Item, read
 from septet.git.snapshots.snapshot import Snapshot
 from septet.git.snapshots.survey import above
-from septet.git.snapshots.vault import find, list_snapshots, vault_at
+from septet.git.snapshots.vault import find, first_and_last, vault_at
 
 
 def switch(place: Place, start: Snapshot, why: Why, plan: tuple[str, str] | None = None) -> Snapshot | None:
@@ -25,9 +25,9 @@ def switch(place: Place, start: Snapshot, why: Why, plan: tuple[str, str] | None
         NotFoundError, WorkspaceError: There is no such snapshot, or no such file in it.
         SnapshotError: What is there could not be secured first; then nothing was changed.
     """
-    last = list_snapshots(vault_at(place), place.order_id)[-1]
+    known = first_and_last(vault_at(place), place.order_id)
     adding = _plan(place, start, *plan) if plan is not None else None
-    return return_to(place, start, why, secured=last, adding=adding)
+    return return_to(place, start, why, secured=known[1] if known else None, adding=adding)
 
 
 def _plan(place: Place, start: Snapshot, name: str, path: str) -> dict[bytes, Item]:

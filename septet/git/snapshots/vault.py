@@ -1,5 +1,6 @@
 """The vault: the bare repository of a repository's snapshots, which no agent can reach."""
 
+import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -31,6 +32,7 @@ _CONFIG: Final = """\
 _RAW_ATTRIBUTES: Final = b"* -text -filter -ident -working-tree-encoding -eol\n"
 """No byte of a worktree is converted by a command that runs in the vault, whatever a `.gitattributes` says."""
 _WRITTEN_LAST: Final = Path("info") / "attributes"
+_PACKED: Final = "packed-refs"
 _PACKS_BEFORE_COMPACTION: Final = 50
 _SNAPSHOT_REF: Final = re.compile(rf"{REFS}[^/]+/\d+-(?:base|checkpoint|rescue)")
 
@@ -84,7 +86,7 @@ def next_name(place: Place, kind: str, last: str | None) -> str:
         last: The latest snapshot that is known; git is asked when there is none.
     """
     folder = place.vault / ref_of(place.order_id)
-    names = [path.name for path in folder.iterdir() if path.name[0].isdigit()] if folder.exists() else []
+    names = _names(folder)
     known = [last] if last else list(_refs(vault_at(place), f"{ref_of(place.order_id)}/"))
     return f"{place.order_id}/{max(map(_number, names + known), default=-1) + 1:04d}-{kind}"
 
@@ -100,10 +102,7 @@ def publish(place: Place, name: str, commit: str) -> None:
 
 def points_to(place: Place, name: str) -> str:
     """Return the commit of a snapshot that was taken lately; empty when its ref is gone or was packed."""
-    try:
-        return (place.vault / ref_of(name)).read_text().strip()
-    except (FileNotFoundError, NotADirectoryError):
-        return ""
+    return _loose(vault_at(place), ref_of(name))
 
 
 def find(vault: Git, name: str) -> Snapshot:
@@ -114,11 +113,10 @@ def find(vault: Git, name: str) -> Snapshot:
         SnapshotError: Its commit is missing, or is none of a snapshot.
     """
     ref = ref_of(name)
-    refs = _refs(vault, ref)
-    if ref not in refs:
+    commit = _loose(vault, ref) or _refs(vault, ref).get(ref)
+    if commit is None:
         message = f"There is no snapshot {name} in {vault.git_dir}."
         raise NotFoundError(message, remedy="`septet rescue list` shows what there is.")
-    commit = refs[ref]
     content = read_objects(vault, [commit])[commit]
     if content is None:
         raise SnapshotError(f"Snapshot {name} is not whole: {vault.git_dir} has no object {commit}.")
@@ -134,6 +132,22 @@ def list_snapshots(vault: Git, order_id: str | None = None) -> list[Snapshot]:
     contents = read_objects(vault, refs.values()) if refs else {}
     found = ((ref, commit, contents[commit]) for ref, commit in refs.items())
     return [parse(ref, commit, content) for ref, commit, content in found if content is not None]
+
+
+def first_and_last(vault: Git, order_id: str) -> tuple[Snapshot, Snapshot] | None:
+    """Return the oldest and the latest snapshot of a work order; `None` where it has none.
+
+    A lane has thousands: they are told by their names, and only these two are read.
+    """
+    packed = (vault.git_dir / _PACKED).exists()
+    names = sorted(_names(vault.git_dir / ref_of(order_id)), key=_number) if not packed else []
+    try:
+        if names:
+            return find(vault, f"{order_id}/{names[0]}"), find(vault, f"{order_id}/{names[-1]}")
+    except (NotFoundError, SnapshotError):  # a person has removed it, or its commit is missing
+        pass
+    known = list_snapshots(vault, order_id)
+    return (known[0], known[-1]) if known else None
 
 
 def verify(vault: Git, snapshot: Snapshot) -> None:
@@ -165,6 +179,23 @@ def _create(place: Place) -> None:
     write_durably(place.vault / "config", config + _CONFIG.encode())
     write_durably(place.vault / _WRITTEN_LAST, _RAW_ATTRIBUTES)
     fsync_folder(place.vault.parent)
+
+
+def _loose(vault: Git, ref: str) -> str:
+    """Return the commit of a snapshot's ref where it is a file of its own; git looks at all of its folder."""
+    try:
+        return (vault.git_dir / ref).read_text().strip() if _SNAPSHOT_REF.fullmatch(ref) else ""
+    except (FileNotFoundError, NotADirectoryError):
+        return ""
+
+
+def _names(folder: Path) -> list[str]:
+    """Return the last parts of the names of snapshots whose refs are files of their own."""
+    try:
+        with os.scandir(folder) as found:
+            return [each.name for each in found if each.name[0].isdigit()]
+    except FileNotFoundError:
+        return []
 
 
 def _number(name: str) -> int:

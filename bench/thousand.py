@@ -1,0 +1,187 @@
+"""A pipeline of 1,000 issues: whether an issue takes as long at the end as at the beginning, and how large all grows.
+
+Not among the figures that are measured where none is named: it takes most of an hour.
+"""
+
+import asyncio
+import json
+import os
+import sys
+import time
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import psutil
+from temporalio.client import Client, WorkflowHistoryEventFilterType
+
+from bench.figure import Figure, median
+from bench.pace import Pace
+from bench.repository import make_repository
+from bench.stage import SEPTET, Stage, stage, worker
+from septet.contracts.pipeline import PipelineInput, PipelineIssue
+from septet.contracts.pipeline_view import IssueStatus, PipelineView
+
+MOST_EVENTS: Final = 51_200 // 10
+"""A tenth of what a history may hold; so is `MOST_BYTES`."""
+MOST_BYTES: Final = 50 * 1024 * 1024 // 10
+MOST_PAYLOAD_BYTES: Final = 2 * 1024 * 1024
+"""The server refuses more."""
+_GROWS_AT_MOST: Final = 1.25
+_ID: Final = "pl-thousand"
+_FILES: Final = 100
+_LOOK_SECONDS: Final = 5.0
+_SAID_EVERY: Final = 20
+_MIB: Final = 1024 * 1024
+
+
+@dataclass(slots=True)
+class Watched:
+    """What was seen of a pipeline on its way."""
+
+    closed: list[float] = field(default_factory=list)
+    """The seconds from the start to the close of each issue, in their order."""
+    rss_bytes: list[int] = field(default_factory=list)
+    """The worker's memory, look by look."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """How large a pipeline's histories and payloads became."""
+
+    runs: int
+    events: int
+    """Of its largest run; so are `bytes`."""
+    bytes: int
+    payload_bytes: int
+    """The largest payload."""
+    payload_in: str
+
+
+def measure(pace: Pace) -> list[Figure]:
+    """Measure a pipeline of issues whose steps take no time."""
+    return asyncio.run(_measured(pace.times(1000, 120), pace.seed))
+
+
+async def _measured(count: int, seed: int) -> list[Figure]:
+    async with stage() as on:
+        origin = await asyncio.to_thread(
+            make_repository, on.settings.state_dir / "origin.git", _FILES, seed, on.settings.git_env
+        )
+        async with worker(on, _environ(on)) as process:
+            before = await asyncio.to_thread(_disk_bytes, on.settings.state_dir)
+            watched = await _carried_out(on.client, origin, count, process)
+            disk = await asyncio.to_thread(_disk_bytes, on.settings.state_dir) - before
+            asked = time.perf_counter()
+            await on.client.get_workflow_handle(_ID).query("pipeline")
+            asked = time.perf_counter() - asked
+        return _figures(watched, await _sizes(on.client), disk, asked)
+
+
+async def _carried_out(client: Client, origin: Path, count: int, process: psutil.Process) -> Watched:
+    issues = tuple(
+        PipelineIssue(
+            id=f"i{number:04}", title=f"Say thing {number}", body=f"Write it to `things/{number:04}.txt`."
+        )
+        for number in range(count)
+    )
+    given = PipelineInput(repository=str(origin), issues=issues, agent="scripted")
+    handle = await client.start_workflow("Pipeline", given, id=_ID, task_queue="septet", result_type=PipelineView)
+    watched, begun = Watched(), time.perf_counter()
+    result = asyncio.create_task(handle.result())
+    while not result.done():
+        await asyncio.wait({result}, timeout=_LOOK_SECONDS)
+        await _look(client, watched, time.perf_counter() - begun, process)
+    if lost := [issue for issue in (await result).issues if issue.status is not IssueStatus.COMPLETED]:
+        raise RuntimeError(f"{lost[0].order_id} is {lost[0].status.value}: {lost[0].error}")
+    return watched
+
+
+async def _look(client: Client, watched: Watched, seconds: float, process: psutil.Process) -> None:
+    told = await client.count_workflows("WorkflowType='WorkOrder' AND ExecutionStatus!='Running'")
+    new = told.count - len(watched.closed)
+    before = watched.closed[-1] if watched.closed else 0.0
+    watched.closed += [before + (seconds - before) * (each + 1) / new for each in range(new)]
+    watched.rss_bytes.append(process.memory_info().rss)
+    if told.count // _SAID_EVERY != (told.count - new) // _SAID_EVERY:
+        print(f"{told.count} issues, {seconds:.0f} s, {watched.rss_bytes[-1] // _MIB} MiB", file=sys.stderr)
+
+
+async def _sizes(client: Client) -> Sizes:
+    """Return how large the histories of a pipeline's runs are."""
+    events, sizes, largest = [], [], (0, "")
+    async for run in client.list_workflows(f"WorkflowId='{_ID}'"):
+        described = await client.get_workflow_handle(_ID, run_id=run.run_id).describe()
+        events.append(described.raw_description.workflow_execution_info.history_length)
+        sizes.append(described.raw_description.workflow_execution_info.history_size_bytes)
+        async for event in _events(client, run.run_id):
+            largest = max(largest, *_payloads(event), (0, ""))
+    return Sizes(len(events), max(events), max(sizes), *largest)
+
+
+def _events(client: Client, run_id: str) -> AsyncIterator[Any]:
+    handle = client.get_workflow_handle(_ID, run_id=run_id)
+    return handle.fetch_history_events(event_filter_type=WorkflowHistoryEventFilterType.ALL_EVENT)
+
+
+def _payloads(event: Any) -> list[tuple[int, str]]:  # noqa: ANN401 -- protobuf's message
+    """Return how large the payloads of an event are together, and its kind: none is larger than that."""
+    attributes = event.WhichOneof("attributes") or ""
+    return [(getattr(event, attributes).ByteSize(), attributes.removesuffix("_event_attributes"))]
+
+
+def _figures(watched: Watched, sizes: Sizes, disk: int, asked: float) -> list[Figure]:
+    count = len(watched.closed)
+    first, last = _pace(watched.closed[: count // 2]), _pace(watched.closed[count // 2 :])
+    named = f"{count} issues"
+    return [
+        Figure(
+            f"{named}: an issue of the second half", last, "s", _GROWS_AT_MOST * first, baseline=first,
+            beside="one of the first half", note=f"{watched.closed[-1]:.0f} s in all",
+        ),
+        Figure(
+            f"{named}: the longest history of {sizes.runs} runs", sizes.events, "events", MOST_EVENTS,
+            note="a tenth of what Temporal allows",
+        ),
+        Figure(
+            f"{named}: the largest history", sizes.bytes / _MIB, "MiB", MOST_BYTES / _MIB,
+            note="a tenth of what Temporal allows",
+        ),
+        Figure(
+            f"{named}: the largest event", sizes.payload_bytes / 1024, "KiB", MOST_PAYLOAD_BYTES / 1024 / 2,
+            note=f"{sizes.payload_in}; half of what Temporal allows a payload",
+        ),
+        Figure(
+            f"{named}: the worker's memory", max(watched.rss_bytes) / _MIB, "MiB",
+            note=f"{median(watched.rss_bytes) / _MIB:.0f} MiB p50",
+        ),
+        Figure(f"{named}: on disk, for each issue", disk / count / 1024, "KiB", note="the server's database aside"),
+        Figure(f"{named}: the answer to the query", asked * 1000, "ms"),
+    ]  # fmt: skip
+
+
+def _pace(closed: Sequence[float]) -> float:
+    """Return the seconds from one close to the next."""
+    return (closed[-1] - closed[0]) / max(len(closed) - 1, 1)
+
+
+def _environ(on: Stage) -> dict[str, str]:
+    scenario = on.settings.state_dir / "scenario.json"
+    scenario.write_text(json.dumps({}), encoding="utf-8")
+    return {
+        **on.environ,
+        "SEPTET_SCRIPTED_PATH": str(SEPTET.with_name("septet-scripted-agent")),
+        "SEPTET_SCRIPTED_SCENARIO": str(scenario),
+        "SEPTET_SCRIPTED_HOME": str(on.settings.state_dir / "scripted"),
+    }
+
+
+def _disk_bytes(folder: Path) -> int:
+    """Return the bytes that lie in a folder, the server's database aside."""
+    found = 0
+    for root, _, names in os.walk(folder):
+        for name in names:
+            if ".db" not in name:
+                found += (Path(root) / name).lstat().st_blocks * 512 if (Path(root) / name).exists() else 0
+    return found

@@ -1,0 +1,56 @@
+"""What a lane remembers of the runs of work orders that have left it, so that no step reads them all again.
+
+It says nothing that the runs' own folders do not say: where it is missing or broken, they are read as ever.
+"""
+
+import secrets
+from pathlib import Path
+from typing import Final
+
+from pydantic import Field, ValidationError
+
+from septet.contracts.facts import Usage
+from septet.contracts.wire import Wire
+
+_FILE: Final = "past.json"
+
+
+class InSession(Wire):
+    """What runs of one session came to together."""
+
+    usage: Usage = Usage()
+    prompt_bytes: int = 0
+    stream_bytes: int = 0
+    """What lies on disk of them: by this it is guessed how long a session is whose CLI does not say so."""
+
+
+class Past(Wire):
+    """Runs of a lane that are over, with their work orders' stays."""
+
+    runs: frozenset[str] = frozenset()
+    """Their folders' names."""
+    serial: int = 0
+    """The highest one of them."""
+    sessions: dict[str, InSession] = Field(default_factory=dict)
+
+    def of(self, session_id: str | None) -> InSession:
+        """Return what a session came to in these runs."""
+        return self.sessions.get(session_id or "", InSession())
+
+
+def past_of(folder: Path) -> Past:
+    """Return what a folder of runs remembers; nothing where it is no lane's."""
+    try:
+        return Past.model_validate_json((folder / _FILE).read_bytes())
+    except (FileNotFoundError, ValidationError):
+        return Past()
+
+
+def remember(folder: Path, past: Past) -> None:
+    """Put this in the place of what was remembered; the caller holds the writer's lock."""
+    new = folder / f"{_FILE}.{secrets.token_hex(4)}"
+    try:
+        new.write_bytes(past.model_dump_json().encode())
+        new.replace(folder / _FILE)
+    finally:
+        new.unlink(missing_ok=True)
