@@ -31,7 +31,7 @@ def main() -> int:
     """Measure what was asked for; the exit code is 1 where a target is missed."""
     asked = _arguments()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(_TERMINATED))  # so that what was started is ended
-    pace = Pace(quick=asked.quick, seed=asked.seed)
+    pace = Pace(quick=asked.quick, seed=asked.seed, issues=asked.issues)
     on, of = machine(), version()
     console = Console()
     if not console.is_terminal:
@@ -51,6 +51,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--only", type=_groups, default=GROUPS, help=f"some of {','.join((*GROUPS, *LONG))}")
     parser.add_argument("--quick", action="store_true", help="fewer repetitions: for a first look")
     parser.add_argument("--seed", type=int, default=7, help="for what is generated (default: 7)")
+    parser.add_argument("--issues", type=int, help="for the group thousand: how many (default: 1000)")
     return parser.parse_args()
 
 

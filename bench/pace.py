@@ -9,6 +9,8 @@ class Pace:
 
     quick: bool = False
     seed: int = 7
+    issues: int | None = None
+    """Of a long pipeline."""
 
     def times(self, thorough: int, quick: int) -> int:
         """Return the number of repetitions."""

@@ -25,7 +25,7 @@ from septet.contracts.lanes import EnterLane, Lane
 from septet.contracts.names import IssueClass, Step, Verdict
 from septet.contracts.steps import Progress, StepCall, StepResult
 from septet.contracts.workspace import MoveWorkspace, OpenWorkspace, Workspace
-from septet.git.snapshots.vault import list_snapshots, vault_at
+from septet.git.snapshots.vault import find, first_and_last, list_snapshots, vault_at
 from workers.registry import Parts, parts_of
 
 PLANNER = Lane(id="pl-planner", pipeline="pl", opened_by="pl-run")
@@ -148,6 +148,36 @@ async def test_what_nobody_had_kept_is_rescued_as_the_lane_is_passed_on(floor: F
     (rescue,) = floor.snapshots(EXECUTOR.id, "rescue")
     patch = git(floor.parts.host.place(EXECUTOR.id).vault, "show", f"refs/septet/{rescue}:tree/src/app.py")
     assert patch == "half done"
+
+
+async def test_a_lane_is_found_by_its_first_and_its_last_snapshot(floor: Floor) -> None:
+    """One that can be read no more, of the thousands between them, keeps nobody from the lane."""
+    await floor.enter("pl-a", EXECUTOR)
+    here = floor.parts.host.place(EXECUTOR.id)
+    for number in range(3):
+        (here.worktree / "notes.txt").write_text(f"{number}\n", encoding="utf-8")
+        floor.keep(EXECUTOR.id)
+    first, _, third, last = floor.snapshots(EXECUTOR.id)
+    (here.vault / "refs/septet" / third).write_text("no commit\n", encoding="utf-8")
+    found = first_and_last(vault_at(here), EXECUTOR.id)
+    assert found is not None
+    assert [each.name for each in found] == [first, last]
+    (here.vault / "refs/septet" / third).unlink()
+    git(here.vault, "pack-refs", "--all")
+    found = first_and_last(vault_at(here), EXECUTOR.id)
+    assert found is not None
+    assert [each.name for each in found] == [first, last]
+    assert find(vault_at(here), last) == found[1]
+    await floor.enter("pl-b", EXECUTOR)
+
+
+async def test_a_lane_that_is_passed_on_looks_no_more_at_the_runs_of_before(floor: Floor) -> None:
+    """They are all there, and a step of the next work order reads none of them."""
+    runs = floor.parts.host.means.runs
+    async with _sleeping(floor):
+        (run,) = runs.lately(EXECUTOR.id)
+        await floor.enter("pl-b", EXECUTOR)
+        assert (runs.of(EXECUTOR.id), runs.lately(EXECUTOR.id)) == ([run], [])
 
 
 async def test_only_the_plan_goes_from_the_planner_to_the_executor(floor: Floor) -> None:
