@@ -5,7 +5,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
 from functools import partial
-from typing import Final
+from typing import ClassVar, Final
 
 from temporalio import workflow
 from temporalio.common import RawValue, RetryPolicy, WorkflowIDReusePolicy
@@ -37,8 +37,6 @@ with workflow.unsafe.imports_passed_through():
     from workflows._pipeline_story import PipelineStory
     from workflows.search_attributes import found_at_start
 
-_BATCH: Final = 40
-"""Issues of one run of the workflow: some fifty events each stay far below a tenth of what a history may hold."""
 _MOST_BEFORE: Final = 100
 _TITLE: Final = 200
 _READING: Final = timedelta(minutes=10)
@@ -48,6 +46,9 @@ _RETRIES: Final = RetryPolicy(maximum_interval=timedelta(minutes=1))
 @workflow.defn(name="Pipeline")
 class Pipeline(AskedPipeline):
     """Issues in their order, each a work order: planned ahead by one agent, carried out by others."""
+
+    issues_of_a_run: ClassVar[int] = 40
+    """Before it goes on in another one: some fifty events each stay far below a tenth of what a history may hold."""
 
     @workflow.run
     @takes_raw_input
@@ -109,7 +110,7 @@ class Pipeline(AskedPipeline):
         """Start work orders for the next issues, and give them the lanes in turn, until each has its result."""
         story = self._known()
         self._skip()
-        for issue in story.open_issues[:_BATCH]:
+        for issue in story.open_issues[: self.issues_of_a_run]:
             work = self._works[issue.issue_id] = asyncio.create_task(self._work(issue))
             work.add_done_callback(partial(self._over, issue.issue_id))
         while not all(work.done() for work in self._works.values()):

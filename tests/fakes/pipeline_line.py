@@ -5,6 +5,7 @@ import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 
 from fakes.activities import Doubles, done, ended
@@ -231,7 +232,7 @@ def statuses(view: PipelineView) -> list[str]:
 
 
 @asynccontextmanager
-async def line_of(client: Client) -> AsyncIterator[Line]:
+async def line_of(client: Client, pipeline: type[Pipeline] = Pipeline) -> AsyncIterator[Line]:
     """Give a queue with a worker; at its end everything is ended, and each pipeline's history is replayed."""
     doubles = Doubles(task_queue=f"queue-{uuid.uuid4().hex}")
     line = Line(client, doubles)
@@ -240,8 +241,9 @@ async def line_of(client: Client) -> AsyncIterator[Line]:
     async with Worker(
         client,
         task_queue=doubles.task_queue,
-        workflows=[WorkOrder, PullRequest, Pipeline],
+        workflows=[WorkOrder, PullRequest, pipeline],
         activities=[*doubles.activities(), *line.activities()],
+        max_heartbeat_throttle_interval=timedelta(seconds=0.1),
     ):
         yield line
         on_it = f'TaskQueue="{doubles.task_queue}"'
@@ -250,6 +252,6 @@ async def line_of(client: Client) -> AsyncIterator[Line]:
                 await client.get_workflow_handle(row.id, run_id=row.run_id).terminate()
         for held in line.held.values():
             held.set()
-    replayer = Replayer(workflows=[Pipeline, WorkOrder], data_converter=pydantic_data_converter)
+    replayer = Replayer(workflows=[pipeline, WorkOrder], data_converter=pydantic_data_converter)
     async for row in client.list_workflows(f'{on_it} AND WorkflowType IN ("Pipeline", "WorkOrder")'):
         await replayer.replay_workflow(await client.get_workflow_handle(row.id, run_id=row.run_id).fetch_history())

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from fakes.pipeline_line import line_of, state_of, statuses, until_issue
+from fakes.short_pipeline import ShortPipeline
 from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.workflowservice.v1 import ResetWorkflowExecutionRequest
 from temporalio.client import Client, WorkflowFailureError, WorkflowUpdateFailedError
@@ -298,19 +299,27 @@ async def test_an_issue_that_a_person_holds_back_has_its_turn_later(client: Clie
         assert statuses(await handle.result()) == ["completed", "completed", "completed"]
 
 
-async def test_more_issues_than_one_run_takes_are_carried_out_by_the_next_one(client: Client) -> None:
+@pytest.mark.parametrize(
+    ("pipeline", "runs"), [(ShortPipeline, 3), pytest.param(Pipeline, 2, marks=pytest.mark.recovery)]
+)
+async def test_more_issues_than_one_run_takes_are_carried_out_by_the_next_one(
+    client: Client, pipeline: type[Pipeline], runs: int
+) -> None:
     """The pipeline continues as new with sessions and results; nothing runs twice, and histories stay short."""
-    async with line_of(client) as line:
-        names = [f"n{number}" for number in range(43)]
+    async with line_of(client, pipeline) as line:
+        names = [f"n{number}" for number in range(pipeline.issues_of_a_run * (runs - 1) + 1)]
         handle = await line.start(*names)
         view = await handle.result()
-        assert statuses(view) == ["completed"] * 43
+        assert statuses(view) == ["completed"] * len(names)
         begun = [event for event in line.events if event.endswith(":classify_issue")]
-        assert len(begun) == len(set(begun)) == 43
+        assert len(begun) == len(set(begun)) == len(names)
         assert [call.session_id for call in line.doubles.calls_of(Step.CLASSIFY_ISSUE)].count(None) == 1
+        lengths = []
         async for row in client.list_workflows(f'WorkflowId="{handle.id}"'):
             described = await client.get_workflow_handle(row.id, run_id=row.run_id).describe()
-            assert described.raw_description.workflow_execution_info.history_length < 5120
+            lengths.append(described.raw_description.workflow_execution_info.history_length)
+        assert len(lengths) == runs
+        assert max(lengths) < 128 * pipeline.issues_of_a_run
 
 
 @pytest.mark.parametrize(

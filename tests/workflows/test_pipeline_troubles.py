@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 from fakes.pipeline_line import line_of, state_of, statuses, until_issue
+from fakes.short_pipeline import ShortPipeline
 from temporalio.client import Client, WorkflowFailureError, WorkflowUpdateFailedError
 from temporalio.exceptions import ApplicationError, CancelledError
 
@@ -51,9 +52,9 @@ async def test_a_planned_issue_is_skipped_with_what_depends_on_it(client: Client
 
 async def test_a_stop_reaches_the_issues_of_later_runs(client: Client) -> None:
     """Of more issues than one run takes, none begins after it: the pipeline is stopped and not completed."""
-    async with line_of(client) as line:
+    async with line_of(client, ShortPipeline) as line:
         working = line.hold("n0", Step.IMPLEMENT_PLAN)
-        handle = await line.start(*[f"n{number}" for number in range(43)])
+        handle = await line.start(*[f"n{number}" for number in range(5)])
         await line.until("n0:implement_plan")
         await handle.execute_update(Pipeline.stop, ANN)
         working.set()
@@ -64,18 +65,18 @@ async def test_a_stop_reaches_the_issues_of_later_runs(client: Client) -> None:
 
 async def test_an_issue_of_a_later_run_can_be_skipped(client: Client) -> None:
     """It is skipped at once, and the next run passes it over."""
-    async with line_of(client) as line:
+    async with line_of(client, ShortPipeline) as line:
         working = line.hold("n0", Step.IMPLEMENT_PLAN)
-        handle = await line.start(*[f"n{number}" for number in range(41)], after("last", "n0"))
+        handle = await line.start(*[f"n{number}" for number in range(3)], after("last", "n0"))
         await line.until("n0:implement_plan")
-        await handle.execute_update(Pipeline.skip, IssueCall(issue_id="n40", who="ann"))
-        await until_issue(handle, "n40", IssueStatus.SKIPPED)
+        await handle.execute_update(Pipeline.skip, IssueCall(issue_id="n2", who="ann"))
+        await until_issue(handle, "n2", IssueStatus.SKIPPED)
         line.fails["n0", Step.IMPLEMENT_PLAN] = 2
         working.set()
         view = await handle.result()
         assert statuses(view)[-2:] == ["skipped", "skipped"]
-        assert state_of(view, "n40").error is not None
-        assert "n40:classify_issue" not in line.events
+        assert state_of(view, "n2").error is not None
+        assert "n2:classify_issue" not in line.events
 
 
 @pytest.mark.parametrize("word", ["stop", "cancel"])

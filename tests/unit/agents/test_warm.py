@@ -198,6 +198,7 @@ async def test_a_turn_that_meets_a_dead_agent_has_not_begun(lab: Lab) -> None:
     """Whoever hands a turn over as the agent dies gets it back, and starts a process: no agent has crashed in it."""
     first = await begun(lab, ANSWERS)
     supervisor = supervisor_of(first.run)
+    await wait_until(lambda: not first.run.lives())  # the turn has its record, and the process waits for the next
     os.kill(supervisor, signal.SIGSTOP)
     os.kill(agent_of(first.run), signal.SIGKILL)
     attempt = asyncio.ensure_future(lab.carry_out(lab.warm_turn(2, session_of(first))))
