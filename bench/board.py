@@ -1,7 +1,10 @@
-"""The board with ten thousand work orders that wait: a page with its counts, and all of it."""
+"""The board with ten thousand work orders, some of them taken up again: a page with its counts, and all of it."""
 
 import asyncio
 import time
+from typing import Final
+
+from temporalio.common import SearchAttributeKey, SearchAttributePair, TypedSearchAttributes, WorkflowIDReusePolicy
 
 from bench.figure import Figure, median
 from bench.pace import Pace
@@ -11,12 +14,16 @@ from clients.rows import PAGE, Rows
 from clients.work_orders import WorkOrders
 from septet.contracts.order import WorkOrderInput
 from workers.preflight import register_search_attributes
+from workflows.search_attributes import STAGE, TAKEN_UP_AGAIN
 
 PAGE_TARGET_SECONDS = 0.5
 ALL_TARGET_SECONDS = 8.0
 _AT_ONCE = 50
 _SEEN_WITHIN_SECONDS = 120.0
 _PROJECTS = 20
+_AGAIN_SHARE = 20
+"""One in so many has been taken up again."""
+_CHANGES: Final = SearchAttributeKey.for_keyword_list("TemporalChangeVersion")
 
 
 def measure(pace: Pace) -> list[Figure]:
@@ -30,9 +37,10 @@ async def _measured(pace: Pace) -> list[Figure]:
         await register_search_attributes(on.client)
         await _fill(on, count)
         rows = Rows(on.client)
+        again = await _take_up_again(on, count)
         pages = [await _page_seconds(rows, count) for _ in range(pace.times(20, 5))]
         wholes = [await _all_seconds(rows, count) for _ in range(pace.times(5, 2))]
-    note = f"p50 of {len(pages)}, the slowest {max(pages):.2f}; {count} wait, no worker"
+    note = f"p50 of {len(pages)}, the slowest {max(pages):.2f}; {count} wait, {again} again"
     return [
         Figure(f"a page of {PAGE} with counts", median(pages), "s", PAGE_TARGET_SECONDS, note=note),
         Figure("all rows", median(wholes), "s", ALL_TARGET_SECONDS, note=f"the slowest {max(wholes):.2f}"),
@@ -61,6 +69,30 @@ async def _fill(on: Stage, count: int) -> None:
     async with asyncio.timeout(_SEEN_WITHIN_SECONDS):
         while sum((await Rows(on.client).counts()).values()) < count:  # noqa: ASYNC110 -- it can only be asked
             await asyncio.sleep(0.2)
+
+
+async def _take_up_again(on: Stage, count: int) -> int:
+    """End some of them, and start them as those are found that a reset has taken up again; return how many."""
+    again = TypedSearchAttributes(
+        [SearchAttributePair(STAGE, "triaged"), SearchAttributePair(_CHANGES, [TAKEN_UP_AGAIN])]
+    )
+    names = [f"wo-{number:05d}" for number in range(0, count, _AGAIN_SHARE)]
+    for name in names:
+        await on.client.get_workflow_handle(name).terminate()
+        await on.client.start_workflow(
+            "WorkOrder",
+            id=name,
+            task_queue="septet",
+            id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE,
+            search_attributes=again,
+        )
+    closed = 'WorkflowType="WorkOrder" AND ExecutionStatus="Terminated"'
+    opened = f'WorkflowType="WorkOrder" AND TemporalChangeVersion="{TAKEN_UP_AGAIN}"'
+    async with asyncio.timeout(_SEEN_WITHIN_SECONDS):
+        for query in (closed, opened):
+            while (await on.client.count_workflows(query)).count < len(names):  # noqa: ASYNC110 -- it can only be asked
+                await asyncio.sleep(0.2)
+    return len(names)
 
 
 async def _page_seconds(rows: Rows, count: int) -> float:

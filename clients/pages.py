@@ -1,19 +1,13 @@
 """Pages of the server's index without what was taken up again: a run that was reset stays there as it closed."""
 
-import re
 from collections.abc import Sequence
-from datetime import UTC, datetime
-from typing import Final
 
 from temporalio.client import Client, WorkflowExecution
 from temporalio.service import RPCError
 
 from clients._refused import refused
+from clients._runs import latest, runs_of
 from clients.page_word import page_token, page_word
-from septet.contracts.names import ORDER_ID
-
-_NAME: Final = re.compile(f"{ORDER_ID.pattern}(/pr)?")
-_OPEN: Final = datetime.max.replace(tzinfo=UTC)
 
 
 async def page_of(
@@ -42,16 +36,5 @@ async def page_of(
 
 async def _latest(client: Client, rows: Sequence[WorkflowExecution]) -> list[WorkflowExecution]:
     """Return the rows that no run has come after; the server is asked for closed ones alone."""
-    closed = sorted({row.id for row in rows if row.close_time is not None and _NAME.fullmatch(row.id)})
-    if not closed:
-        return list(rows)
-    last: dict[str, WorkflowExecution] = {}
-    names = ", ".join(f'"{name}"' for name in closed)
-    async for run in client.list_workflows(f"WorkflowId IN ({names})"):
-        if run.id not in last or _closed(run) > _closed(last[run.id]):
-            last[run.id] = run
+    last = latest(await runs_of(client, (row.id for row in rows if row.close_time is not None)))
     return [row for row in rows if row.id not in last or row.run_id == last[row.id].run_id]
-
-
-def _closed(run: WorkflowExecution) -> datetime:
-    return run.close_time or _OPEN

@@ -1,18 +1,21 @@
 """The rows of the board: pages of tasks from memo and search attributes, and their numbers; nobody is queried."""
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from temporalio.client import Client
+from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus
 from temporalio.service import RPCError
 
 from clients._closed import task_of_row
+from clients._runs import superseded_orders
 from clients.pages import page_of
 from septet.contracts.names import Stage
 from septet.contracts.task import Task
 from septet.errors import InvalidInputError, ServerNotReachedError
+from workflows.search_attributes import PROJECT
 
 PAGE: Final = 500
 """Rows at a time."""
@@ -38,6 +41,15 @@ _STAGES: Final[Mapping[Stage, str]] = {
     ),
 }
 """A terminated work order could not say that it is over: its execution's status goes before its attributes."""
+
+
+_CLOSED_IN: Final[Mapping[WorkflowExecutionStatus | None, Stage]] = {
+    WorkflowExecutionStatus.FAILED: Stage.BLOCKED,
+    WorkflowExecutionStatus.TIMED_OUT: Stage.BLOCKED,
+    WorkflowExecutionStatus.CANCELED: Stage.DONE,
+    WorkflowExecutionStatus.TERMINATED: Stage.DONE,
+}
+"""Where the queries count a closed run; a completed one nowhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +106,7 @@ class Rows:
     async def counts(self, project: str | None = None) -> dict[Stage, int]:
         """Return how many tasks each stage has.
 
-        A work order that was taken up again counts with its run before as well, until the server forgets that one.
+        A work order that was taken up again counts once; the server has its runs before as well.
 
         Raises:
             ServerNotReachedError: The server refused.
@@ -104,10 +116,17 @@ class Rows:
             return (await self.client.count_workflows(_of(project, _STAGES[stage]))).count
 
         try:
-            found = await asyncio.gather(*map(count, Stage))
+            before, found = await asyncio.gather(
+                superseded_orders(self.client), asyncio.gather(*map(count, Stage))
+            )
         except RPCError as error:
             raise ServerNotReachedError(f"The Temporal server refused: {error.message}.") from error
-        return dict(zip(Stage, found, strict=True))
+        again = Counter(_CLOSED_IN.get(run.status) for run in before if _is_of(project, run))
+        return {stage: number - again[stage] for stage, number in zip(Stage, found, strict=True)}
+
+
+def _is_of(project: str | None, run: WorkflowExecution) -> bool:
+    return project is None or run.typed_search_attributes.get(PROJECT) == project
 
 
 def _of(project: str | None, query: str) -> str:

@@ -18,6 +18,7 @@ from temporalio.common import WorkflowIDReusePolicy
 from temporalio.exceptions import ApplicationError, WorkflowAlreadyStartedError
 from temporalio.service import RPCError
 
+from clients._claim import claimed
 from clients._closed import task_of_closed, task_of_row
 from clients._pending import waiting_for
 from clients._refused import refused_of, refused_of_open
@@ -220,6 +221,9 @@ class WorkOrders:
         call = call or RetryCall()
         task = await self.task(order_id)
         if task.is_closed:
+            if (task.status, task.stage) == (Status.COMPLETED, Stage.DONE):
+                message = f"{order_id} is done: nothing is left to be taken up again."
+                raise RefusedTransitionError(message, remedy="Create another work order with `septet create`.")
             if task.status is Status.COMPLETED and call.from_step is None:
                 message = f"{order_id} is completed."
                 raise RefusedTransitionError(message, remedy="Name the step to go back to with --from.")
@@ -231,19 +235,21 @@ class WorkOrders:
 
     async def _go_on(self, task: Task, call: RetryCall, signal: str = "resumed") -> Task:
         """Reset a closed work order to a step; its new run learns why, and what came before."""
-        description = await self._describe(task.id)
-        if description.status is WorkflowExecutionStatus.RUNNING:
-            raise RefusedTransitionError(f"{task.id} is running.", remedy="Cancel it first, or wait for its end.")
-        said = Resumed(
-            came_from=task.stage,
-            who=call.who,
-            why=call.why,
-            feedback=call.feedback,
-            history=(await self.history(task.id))[-HISTORY_KEPT:],
-        )
-        run_id = description.run_id or ""
-        event_id = await reset_point(self._handle(task.id, run_id), task, call.from_step)
-        await reset(self.client, task.id, run_id, event_id, signal, said)
+        async with claimed(self.client, task.id):
+            description = await self._describe(task.id)
+            if description.status is WorkflowExecutionStatus.RUNNING:
+                message = f"{task.id} is running."
+                raise RefusedTransitionError(message, remedy="Cancel it first, or wait for its end.")
+            said = Resumed(
+                came_from=task.stage,
+                who=call.who,
+                why=call.why,
+                feedback=call.feedback,
+                history=(await self.history(task.id))[-HISTORY_KEPT:],
+            )
+            run_id = description.run_id or ""
+            event_id = await reset_point(self._handle(task.id, run_id), task, call.from_step)
+            await reset(self.client, task.id, run_id, event_id, signal, said)
         await give_up_watch(self.client, task.id)
         return await self.task(task.id)
 

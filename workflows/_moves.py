@@ -18,8 +18,8 @@ from workflows._failures import GO_ON
 from workflows._hosts import Hosts
 from workflows._refusals import refused
 from workflows._story import Story
+from workflows.search_attributes import TAKEN_UP_AGAIN
 
-_PATCH: Final = "told-at-a-reset"
 _TOLD_WITHIN: Final = timedelta(seconds=5)
 _CANCEL_WITHIN: Final = timedelta(minutes=1)
 
@@ -129,7 +129,7 @@ class Moves:
     async def _hear_of_a_reset(self) -> None:
         """After a reset, wait for the signal that says what for: a reset by Temporal's own means sends none."""
         seed, self._seed = self._seed, workflow.random_seed()
-        if seed == self._seed or not workflow.patched(_PATCH):
+        if seed == self._seed or not workflow.patched(TAKEN_UP_AGAIN):
             return
         self.was_reset = True
         with suppress(TimeoutError):

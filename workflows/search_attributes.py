@@ -23,6 +23,9 @@ PULL_REQUEST: Final = SearchAttributeKey.for_keyword("SeptetPullRequest")
 KEYWORDS: Final = (STATUS, STAGE, PROJECT, REPOSITORY, ISSUE, AGENT, PULL_REQUEST)
 ALL: Final = (*KEYWORDS, PRIORITY)
 
+TAKEN_UP_AGAIN: Final = "told-at-a-reset"
+"""The patch that every run has which a reset took up again: the server finds it by `TemporalChangeVersion`."""
+
 _MOST_BYTES: Final = 2000
 """Of a value; the server's limit is 2 KiB, its own signs included."""
 

@@ -1,0 +1,140 @@
+"""Work orders that closed and were taken up again by a reset, on a real server: what the board counts, and who may."""
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+from fakes.activities import ANSWERS, Doubles, done, ended
+from temporalio.client import Client, WorkflowExecutionStatus
+from temporalio.worker import Worker
+
+from clients._runs import runs_of
+from clients.board import board_page
+from clients.rows import Rows
+from clients.work_orders import WorkOrders
+from septet.contracts.decisions import RetryCall
+from septet.contracts.names import Stage, Status, Step, Verdict
+from septet.contracts.order import WorkOrderInput
+from septet.contracts.task import Task
+from septet.errors import RefusedTransitionError
+from workflows.pull_request import PullRequest
+from workflows.work_order import WorkOrder
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+WITHIN_SECONDS = 60
+
+
+@pytest.fixture
+def doubles() -> Doubles:
+    return Doubles(task_queue=f"queue-{uuid.uuid4().hex}")
+
+
+@asynccontextmanager
+async def served(client: Client, doubles: Doubles) -> AsyncIterator[WorkOrders]:
+    """Give the typed client of a queue with a worker."""
+    async with Worker(
+        client,
+        task_queue=doubles.task_queue,
+        workflows=[WorkOrder, PullRequest],
+        activities=doubles.activities(),
+    ):
+        yield WorkOrders(client, doubles.task_queue)
+
+
+async def closed(orders: WorkOrders, project: str) -> Task:
+    """Start a work order and return it when it is closed."""
+    order = WorkOrderInput(repository="/app", title="Totals are wrong", project=project)
+    return await asyncio.wait_for(orders.wait((await orders.put(order)).id), WITHIN_SECONDS)
+
+
+async def counted(client: Client, project: str, **expected: int) -> None:
+    """Wait until the numbers of a board that no page shows whole are these."""
+    seen: dict[str, int] = {}
+    try:
+        async with asyncio.timeout(WITHIN_SECONDS / 4):
+            while seen != expected:
+                board = await board_page(Rows(client), project, limit=1)
+                seen = {stage.value: count for stage, count in board.counts.items() if count}
+                await asyncio.sleep(0.1)
+    except TimeoutError:
+        pytest.fail(f"{seen} is counted, not {expected}")
+
+
+async def test_one_that_is_taken_up_again_counts_once(client: Client, doubles: Doubles) -> None:
+    """Where the board has more than a page, each work order counts where it is now, however often it was retried."""
+    project = f"o/{uuid.uuid4().hex}"
+    doubles.steps[Step.CLASSIFY_ISSUE] = [lambda call: ended(call, Verdict.FAILED, "no such model")]
+    async with served(client, doubles) as orders:
+        tasks = [await closed(orders, project) for _ in range(3)]
+        assert {task.status for task in tasks} == {Status.FAILED}
+        await counted(client, project, blocked=3)
+        for _ in range(2):
+            await orders.retry(tasks[0].id)
+            assert (await asyncio.wait_for(orders.wait(tasks[0].id), WITHIN_SECONDS)).status is Status.FAILED
+        await counted(client, project, blocked=3)
+        doubles.steps[Step.CLASSIFY_ISSUE] = [done]
+        for task in tasks[:2]:
+            await orders.retry(task.id)
+            assert (await asyncio.wait_for(orders.wait(task.id), WITHIN_SECONDS)).stage is Stage.REVIEW
+        await counted(client, project, blocked=1, review=2)
+        assert (await board_page(Rows(client), None, limit=1)).summary.total >= 3
+
+
+async def test_of_two_retries_at_once_one_counts(client: Client, doubles: Doubles) -> None:
+    """Two who ask at the same moment take the work up once: the second is refused, and told why."""
+    async with served(client, doubles) as orders:
+        task = await failed(orders, doubles)
+        both = await asyncio.gather(
+            *(orders.retry(task.id, RetryCall(who=who, why="so")) for who in ("ann", "bob")),
+            return_exceptions=True,
+        )
+        assert [type(each) for each in sorted(both, key=repr)] == [RefusedTransitionError, Task]
+        assert any(words in str(both) for words in ("at this moment", "is running"))
+        assert (await asyncio.wait_for(orders.wait(task.id), WITHIN_SECONDS)).status is Status.COMPLETED
+        assert await runs(client, task.id) == 2
+        assert doubles.names().count("classify_issue") == 1
+        (who,) = [move.who for move in await orders.history(task.id) if move.why == "so"]
+        assert who == ("ann" if isinstance(both[0], Task) else "bob")
+        await nothing_left(client, f"{task.id}/again")
+
+
+async def test_what_is_done_is_not_taken_up(client: Client, doubles: Doubles) -> None:
+    """A work order whose pull request is merged has come to its end: another branch would be another work order."""
+    doubles.pull_requests[ANSWERS[Step.CREATE_PULL_REQUEST]] = "merged"
+    async with served(client, doubles) as orders:
+        task = await closed(orders, "o/r")
+        async with asyncio.timeout(WITHIN_SECONDS):
+            while (await orders.task(task.id)).stage is not Stage.DONE:  # noqa: ASYNC110 -- it can only be asked
+                await asyncio.sleep(0.1)
+        with pytest.raises(RefusedTransitionError, match="is done"):
+            await orders.retry(task.id, RetryCall(from_step=Step.IMPLEMENT_PLAN))
+
+
+async def failed(orders: WorkOrders, doubles: Doubles) -> Task:
+    """Return a work order that failed at its first step, which goes well from now on."""
+    doubles.steps[Step.CLASSIFY_ISSUE] = [lambda call: ended(call, Verdict.FAILED, "no such model")]
+    task = await closed(orders, "o/r")
+    assert task.status is Status.FAILED
+    doubles.steps[Step.CLASSIFY_ISSUE] = [done]
+    doubles.calls.clear()
+    return task
+
+
+async def runs(client: Client, order_id: str) -> int:
+    """Return how many runs a work order has, once the server's lists have its last one as completed."""
+    async with asyncio.timeout(WITHIN_SECONDS):
+        while True:
+            found = await runs_of(client, [order_id])
+            if any(run.status is WorkflowExecutionStatus.COMPLETED for run in found):
+                return len(found)
+            await asyncio.sleep(0.1)
+
+
+async def nothing_left(client: Client, name: str) -> None:
+    """Wait until the server has forgotten a workflow."""
+    async with asyncio.timeout(WITHIN_SECONDS):
+        while (await client.count_workflows(f'WorkflowId="{name}"')).count:  # noqa: ASYNC110 -- it can only be asked
+            await asyncio.sleep(0.1)
