@@ -48,7 +48,7 @@ class Pipeline(AskedPipeline):
     """Issues in their order, each a work order: planned ahead by one agent, carried out by others."""
 
     issues_of_a_run: ClassVar[int] = 40
-    """Then it goes on in another one: some fifty events each stay far below a tenth of what a history may hold."""
+    """Before it goes on in another one: some fifty events each stay far below a tenth of what a history may be."""
 
     @workflow.run
     @takes_raw_input

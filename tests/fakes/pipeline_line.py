@@ -253,5 +253,5 @@ async def line_of(client: Client, pipeline: type[Pipeline] = Pipeline) -> AsyncI
         for held in line.held.values():
             held.set()
     replayer = Replayer(workflows=[pipeline, WorkOrder], data_converter=pydantic_data_converter)
-    async for row in client.list_workflows(f'{on_it} AND WorkflowType IN ("Pipeline", "WorkOrder")'):
-        await replayer.replay_workflow(await client.get_workflow_handle(row.id, run_id=row.run_id).fetch_history())
+    histories = client.list_workflows(f'{on_it} AND WorkflowType IN ("Pipeline", "WorkOrder")')
+    await replayer.replay_workflows(histories.map_histories())
