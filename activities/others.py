@@ -1,7 +1,6 @@
 """The work orders that another one comes after: whether they are over, and if not, what is with them."""
 
 import asyncio
-from collections import deque
 from dataclasses import dataclass
 from typing import Final
 
@@ -11,13 +10,13 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from activities._polling import not_yet
 from activities._rows import task_in
+from septet.circle import circle_of
 from septet.contracts.names import Stage
 from septet.contracts.others import OthersLook, Until
 from septet.contracts.pull_request import watch_id
 from septet.settings import Settings
 
 _A_PERSON: Final = "a person decides: move this one to executing, or retry the other"
-_MOST_FOLLOWED: Final = 100
 _AT_A_TIME: Final = 10
 
 
@@ -42,8 +41,8 @@ class Others:
 
         try:
             held_up = [why for why in await asyncio.gather(*map(one, asked.after)) if why]
-            if held_up and (circle := await _circle(asked)):
-                held_up.insert(0, circle)
+            if held_up and (circle := await circle_of(asked.id, asked.after, _comes_after)):
+                held_up.insert(0, f"they wait for each other: {circle}")
         except RPCError as error:
             raise not_yet(f"The server did not tell: {error.message}", self.settings, kind="ComesAfter") from error
         if held_up:
@@ -75,21 +74,6 @@ async def _why_not_merged(other: str) -> str | None:
     if stage == Stage.BLOCKED:
         return f"{other} is blocked, its pull request is not merged: {_A_PERSON}"
     return f"{other} is in review, its pull request is not merged yet"
-
-
-async def _circle(asked: OthersLook) -> str | None:
-    """Return the circle in which work orders wait for each other, if this one is in it."""
-    ways: deque[tuple[str, ...]] = deque((other,) for other in asked.after)
-    seen = set(asked.after)
-    while ways:
-        way = ways.popleft()
-        if way[-1] == asked.id:
-            return f"they wait for each other: {' after '.join((asked.id, *way))}"
-        for following in await _comes_after(way[-1]):
-            if following not in seen and len(seen) < _MOST_FOLLOWED:
-                seen.add(following)
-                ways.append((*way, following))
-    return None
 
 
 async def _comes_after(order_id: str) -> tuple[str, ...]:

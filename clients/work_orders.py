@@ -18,6 +18,7 @@ from temporalio.common import WorkflowIDReusePolicy
 from temporalio.exceptions import ApplicationError, WorkflowAlreadyStartedError
 from temporalio.service import RPCError
 
+from clients._circle import refuse_a_circle
 from clients._claim import claimed
 from clients._closed import task_of_closed, task_of_row
 from clients._pending import waiting_for
@@ -38,6 +39,7 @@ from workflows.search_attributes import found_at_start
 
 _QUERY_TIMEOUT: Final = timedelta(seconds=5)
 _CANCEL_WITHIN_SECONDS: Final = 20.0
+_END_FIRST: Final = "Cancel it first, or wait for its end."
 
 Answer = TypeVar("Answer")
 Handle = WorkflowHandle[Any, Task]
@@ -65,13 +67,14 @@ class WorkOrders:
 
         Raises:
             AlreadyRunningError: The id was used before.
-            InvalidInputError: It is no id.
+            InvalidInputError: It is no id; or it and others would wait for each other, or it for itself.
             ServerNotReachedError: The server refused.
         """
         order_id = order_id if order_id is not None else f"wo-{secrets.token_hex(4)}"
         if not ORDER_ID.fullmatch(order_id):
             remedy = "Use up to 64 letters, digits, dots, hyphens and underscores."
             raise InvalidInputError(f"{order_id!r} is no id of a work order.", remedy=remedy)
+        await refuse_a_circle(self.client, order_id, order.after)
         row = row_of(first_task(order_id, order, waits_in(order), timestamp(datetime.now(UTC))))
         try:
             await self.client.start_workflow(
@@ -151,11 +154,8 @@ class WorkOrders:
         """
         description = await self._describe(order_id)
         if description.status is not WorkflowExecutionStatus.RUNNING:
-            task = await self.task(order_id)
-            raise RefusedTransitionError(
-                f"{order_id} is {task.status.value} and cannot be cancelled.",
-                remedy="Only running work orders can be cancelled.",
-            )
+            message = f"{order_id} is {(await self.task(order_id)).status.value} and cannot be cancelled."
+            raise RefusedTransitionError(message, remedy="Only running work orders can be cancelled.")
         try:
             await self._handle(order_id).cancel(reason=MoveCall(to=Target.CANCELLED, who=who, why=why).told)
         except RPCError as error:
@@ -222,15 +222,13 @@ class WorkOrders:
         task = await self.task(order_id)
         if task.is_closed:
             if (task.status, task.stage) == (Status.COMPLETED, Stage.DONE):
-                message = f"{order_id} is done: nothing is left to be taken up again."
-                raise RefusedTransitionError(message, remedy="Create another work order with `septet create`.")
+                raise RefusedTransitionError(f"{order_id} is done.", remedy="Create another with `septet create`.")
             if task.status is Status.COMPLETED and call.from_step is None:
-                message = f"{order_id} is completed."
-                raise RefusedTransitionError(message, remedy="Name the step to go back to with --from.")
+                remedy = "Name the step to go back to with --from."
+                raise RefusedTransitionError(f"{order_id} is completed.", remedy=remedy)
             return await self._go_on(task, call)
         if task.stage is not Stage.BLOCKED:
-            message = f"{order_id} is {task.status.value}."
-            raise RefusedTransitionError(message, remedy="Cancel it first, or wait for its end.")
+            raise RefusedTransitionError(f"{order_id} is {task.status.value}.", remedy=_END_FIRST)
         return await self._decide(order_id, "retry", call)
 
     async def _go_on(self, task: Task, call: RetryCall, signal: str = "resumed") -> Task:
@@ -238,8 +236,7 @@ class WorkOrders:
         async with claimed(self.client, task.id):
             description = await self._describe(task.id)
             if description.status is WorkflowExecutionStatus.RUNNING:
-                message = f"{task.id} is running."
-                raise RefusedTransitionError(message, remedy="Cancel it first, or wait for its end.")
+                raise RefusedTransitionError(f"{task.id} is running.", remedy=_END_FIRST)
             said = Resumed(
                 came_from=task.stage,
                 who=call.who,

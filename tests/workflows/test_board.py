@@ -12,7 +12,9 @@ import pytest
 from fakes.activities import Doubles, done
 from temporalio import activity
 from temporalio.client import Client, WorkflowHandle
+from temporalio.common import SearchAttributeKey
 from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Replayer, Worker
 
 from activities.board import BoardActivities
@@ -22,8 +24,10 @@ from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import Task
 from septet.settings import Settings
 from workers.board import tell_board
+from workers.server import temporal_program
 from workflows.board import Board
 from workflows.pull_request import PullRequest
+from workflows.search_attributes import ALL
 from workflows.work_order import WorkOrder
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -91,6 +95,11 @@ class Floor:
             return f"**{waiting}** wait" in details
 
         await until(known)
+
+
+def kind(key: SearchAttributeKey[Any]) -> str:
+    """Return what a server calls the type of a search attribute."""
+    return key.indexed_value_type.name.capitalize()
 
 
 async def until(so: Callable[[], Awaitable[bool]]) -> None:
@@ -245,6 +254,47 @@ async def test_the_board_hands_over_to_its_next_run(client: Client) -> None:
         details = await handle.query("__temporal_workflow_metadata")
         assert "**9999** wait" in str(details)
         await handle.terminate()
+
+
+async def test_a_board_that_hands_over_gives_each_seat_once() -> None:
+    """Over several runs of a board nobody who waits or has a seat is forgotten, and none of them begins twice."""
+    names = [f"wo{number}" for number in range(6)]
+    async with (
+        await WorkflowEnvironment.start_local(
+            data_converter=pydantic_data_converter,
+            dev_server_existing_path=str(temporal_program()),
+            dev_server_extra_args=[
+                *(part for key in ALL for part in ("--search-attribute", f"{key.name}={kind(key)}")),
+                *("--dynamic-config-value", "limit.historyCount.suggestContinueAsNew=40"),
+            ],
+        ) as environment,
+        floor_of(environment.client) as floor,
+    ):
+        await floor.serve(host_limit=0, project_limit=9)
+        for name in names:
+            await floor.create(name)
+        await floor.until_known(len(names))
+        await floor.serve(host_limit=2, project_limit=9)
+        for over in range(len(names)):
+            seats = min(over + 2, len(names))
+            await until(lambda seats=seats: _is(len(floor.began) == seats))
+            await _has_handed_over(floor)
+            assert sorted(floor.names()) == names[:seats]
+            floor.end(names[over])
+        await until(lambda: _shows(floor, "**0** wait, **0** of 2 seats"))
+        assert sorted(floor.names()) == names
+
+
+async def _has_handed_over(floor: Floor) -> None:
+    """Tell the board what it knows already, until another run has taken over."""
+    before = (await floor.board.describe()).run_id
+    async with asyncio.timeout(WITHIN_SECONDS):
+        while (await floor.board.describe()).run_id == before:
+            await floor.serve(host_limit=2, project_limit=9)
+
+
+async def _shows(floor: Floor, words: str) -> bool:
+    return words in str(await floor.board.query("__temporal_workflow_metadata"))
 
 
 async def _is(what: bool) -> bool:

@@ -174,5 +174,18 @@ async def test_a_project_that_the_server_cannot_find_is_refused(orders: WorkOrde
         await Rows(orders.client).page(name)
 
 
+async def test_a_circle_of_work_orders_is_refused(orders: WorkOrders, project: str) -> None:
+    """One that would wait for itself is refused, and so is the last one of a circle: the others stay as they are."""
+    first, second, third = (f"wo-{uuid.uuid4().hex[:8]}" for _ in range(3))
+    with pytest.raises(InvalidInputError, match=f"{first} after {first}"):
+        await orders.put(order(project, after=[first]), first)
+    await orders.put(order(project, after=[second]), first)
+    await orders.put(order(project, after=[third, "wo-nobody"]), second)
+    with pytest.raises(InvalidInputError, match=f"{third} after {first} after {second} after {third}"):
+        await orders.put(order(project, after=[first]), third)
+    await orders.put(order(project), third)
+    await until(lambda: _has(Rows(orders.client), project, 3))
+
+
 async def _has(rows: Rows, project: str, count: int) -> bool:
     return len((await rows.page(project)).tasks) == count

@@ -1,0 +1,27 @@
+"""Circles among those that come after others."""
+
+import pytest
+
+from septet.circle import circle_of
+
+pytestmark = pytest.mark.asyncio
+
+
+@pytest.mark.parametrize(
+    ("after", "others", "circle"),
+    [
+        (["b"], {}, None),
+        (["a"], {}, "a after a"),
+        (["b", "c"], {"b": ["d"], "c": ["d"], "d": ["e"]}, None),
+        (["b", "c"], {"c": ["d"], "d": ["a"]}, "a after c after d after a"),
+        (["b"], {"b": ["c"], "c": ["b"]}, None),
+        (["n1"], {f"n{number}": [f"n{number + 1}"] for number in range(1, 200)}, None),
+    ],
+)
+async def test_the_circle_is_told(after: list[str], others: dict[str, list[str]], circle: str | None) -> None:
+    """The shortest way back to oneself is told; a circle of others is theirs, and a long way is followed in part."""
+
+    async def comes_after(other: str) -> list[str]:
+        return others.get(other, [])
+
+    assert await circle_of("a", after, comes_after) == circle
