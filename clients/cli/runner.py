@@ -5,7 +5,7 @@ import sys
 import typer
 
 from clients.cli.reply import Reply, print_json, reply
-from septet.agents.runner_door import become_runner, listen, take_lock
+from septet.agents.runner_door import become_runner, hold_signals, listen, take_lock
 from septet.settings import load_settings
 from septet.state import StateDir
 
@@ -17,6 +17,7 @@ def runner(*, as_json: bool) -> None:
         state = StateDir(load_settings().state_dir)
         state.prepare()
         lock = take_lock(state.runner)
+        hold_signals()
         listener = listen(state.runner)
         if as_json:
             print_json({"ok": True, "ready": True, "host": state.host_id(), "state_dir": str(state.root)})

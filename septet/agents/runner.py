@@ -69,6 +69,7 @@ class Runner:
         signal.set_wakeup_fd(self.wakeup_writer, warn_on_full_buffer=False)
         for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: None)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGTERM, signal.SIGINT))
 
     def bear(self) -> socket.socket | None:
         """Fork a supervisor for a connection, after what others left is gone; return its socket in it."""

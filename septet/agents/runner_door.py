@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import signal
 import socket
 import sys
 from contextlib import suppress
@@ -37,6 +38,11 @@ def take_lock(folder: Path) -> int:
     os.truncate(lock, 0)
     os.write(lock, as_json({"runner_pid": os.getpid(), **identity(os.getpid())}))
     return lock
+
+
+def hold_signals() -> None:
+    """Let SIGTERM and Ctrl-C wait until the runner hears them, so that one who was told of it can end it."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM, signal.SIGINT))
 
 
 def listen(folder: Path) -> socket.socket:

@@ -84,6 +84,13 @@ def test_a_runner_that_is_restarted_costs_its_agent_no_answer(team: Septet, orig
     assert [name for name in team.runs("wo-restarted") if "finalizer" in name] == []
 
 
+def test_a_runner_that_says_it_is_ready_hears_at_once_that_it_is_to_end(team: Septet) -> None:
+    """SIGTERM right after its word ends it as at any other time: with exit code 0."""
+    for _ in range(3):
+        with team.serving("runner") as runner:
+            assert runner.end(signal.SIGTERM) == 0
+
+
 def test_a_work_order_that_waits_says_for_what(team: Septet, origin: Origin) -> None:
     """`show` tells what holds the step up, here a runner that is not there, and nothing once it goes on."""
     with team.serving("worker"):
