@@ -14,6 +14,7 @@ from clients.kept_on_disk import snapshot_named, snapshots_of, told
 from septet.agents.lease import busy
 from septet.agents.runs import Runs
 from septet.contracts.replies import KeptSnapshot, RescuesReply
+from septet.errors import UsageError
 from septet.git.snapshots.restore import restore as restore_snapshot
 from septet.settings import load_settings
 from septet.state import StateDir
@@ -41,12 +42,28 @@ def restore(name: str, to: Path, *, as_json: bool) -> None:
         settings = load_settings()
         state = StateDir(settings.state_dir)
         vault, snapshot = snapshot_named(state, settings.git_env, name)
+        _check_free(state, target)
         with _writing_in(state, target):
             restore_snapshot(vault, snapshot, target)
         row = {**told(state, snapshot).model_dump(mode="json"), "restored_to": str(target)}
         return Reply({"rescue": row}, lambda: tables.console().print(Text(f"{name} is in {target}.")))
 
     reply(work, as_json=as_json)
+
+
+def _check_free(state: StateDir, target: Path) -> None:
+    """See that a folder can be what a snapshot is restored to.
+
+    Raises:
+        UsageError: It is there and is no empty folder, or lies among what Septet keeps.
+    """
+    kept, below = state.root.resolve(), target.resolve()
+    if below.is_relative_to(kept) and not below.is_relative_to(state.workspaces.resolve()):
+        raise UsageError(f"--to {target}: Septet keeps its own files there.", remedy="Name a folder elsewhere.")
+    if target.is_symlink() or (target.exists() and not target.is_dir()):
+        raise UsageError(f"--to {target}: it is there, and is no folder.", remedy="Name a new folder.")
+    if target.is_dir() and any(target.iterdir()):
+        raise UsageError(f"--to {target}: it is not empty.", remedy="Name a new folder.")
 
 
 @contextmanager

@@ -58,7 +58,13 @@ def test_a_cancelled_work_order_ends_its_agent_keeps_its_work_and_goes_on_with_r
     assert restored.json["rescue"]["restored_to"] == str(back)
     assert tree(back) == tree(worktree)
     assert {"a person's note.txt", "empty folder", "run.sh", "link"} <= tree(back).keys()
-    assert served("rescue", "restore", rescue["snapshot"], "--to", back, "--json").code != 0
+    (served.root / "a file").write_text("mine", encoding="utf-8")
+    for taken in (back, served.root / "a file", served.state / "vaults" / "new"):
+        refused = served("rescue", "restore", rescue["snapshot"], "--to", taken, "--json")
+        assert (refused.code, refused.error["type"]) == (2, "Usage"), refused
+        assert str(taken) in refused.error["message"]
+        assert refused.error["remedy"]
+    assert not (served.state / "vaults" / "new").exists()
 
     again = served("retry", order, "--wait", "--json")
     assert again.code == 0, again
