@@ -25,7 +25,7 @@ class StepFailed(Exception):  # noqa: N818 -- it says what happened to the step
 
     def error(self) -> TaskError:
         """Return it as a part of the work order object."""
-        said = "; ".join(self.reasons).rstrip(".") or "no reason was given"
+        said = "; ".join(reason.rstrip(".") for reason in self.reasons) or "no reason was given"
         return TaskError(type="StepFailed", message=f"{self.step.value} failed: {said}.", remedy=GO_ON)
 
 

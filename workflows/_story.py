@@ -131,6 +131,7 @@ class Story:
 
     def host_missing(self, error: TaskError, now: datetime) -> bool:
         """Wait for a host that is gone, and say why; return whether that is news."""
+        error = error.of(self.task.id)
         if self.task.error == error:
             return False
         before = self.task.stage
@@ -174,7 +175,7 @@ class Story:
         """Close the work order."""
         self.running = None
         before = self.task.stage.value
-        self._change(now, status=status, stage=stage, error=error)
+        self._change(now, status=status, stage=stage, error=error and error.of(self.task.id))
         self._moved(before, now, error.message if error else why or status.value, who)
 
     def details(self) -> str:

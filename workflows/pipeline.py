@@ -143,7 +143,7 @@ class Pipeline(AskedPipeline):
                 result_type=Task,
             )
         except (FailureError, asyncio.CancelledError) as failed:
-            status, task, error = _how_it_ended(failed)
+            status, task, error = _how_it_ended(failed, issue.order_id)
         self._ended(issue.issue_id, status, task, error)
 
     def _over(self, issue_id: str, work: asyncio.Task[None]) -> None:
@@ -260,7 +260,7 @@ def _merged(issue: PipelineIssue, read: dict[str, PipelineIssue]) -> PipelineIss
     )
 
 
-def _how_it_ended(failed: BaseException) -> tuple[IssueStatus, Task | None, TaskError | None]:
+def _how_it_ended(failed: BaseException, order_id: str) -> tuple[IssueStatus, Task | None, TaskError | None]:
     """Return what a work order that was not completed came to."""
     cause = failed.cause if isinstance(failed, ChildWorkflowError) else failed
     if is_cancelled_exception(failed) or (cause is not None and is_cancelled_exception(cause)):
@@ -269,4 +269,5 @@ def _how_it_ended(failed: BaseException) -> tuple[IssueStatus, Task | None, Task
         task = Task.model_validate(cause.details[0], strict=False)
         return IssueStatus.FAILED, task, task.error
     message = f"The work order ended: {cause or failed}"
-    return IssueStatus.FAILED, None, TaskError(type=type(cause or failed).__name__, message=message, remedy=GO_ON)
+    error = TaskError(type=type(cause or failed).__name__, message=message, remedy=GO_ON)
+    return IssueStatus.FAILED, None, error.of(order_id)

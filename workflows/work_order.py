@@ -156,6 +156,7 @@ class WorkOrder(Working):
 
     def _failed(self, error: TaskError, who: str = "") -> ApplicationError:
         self._close(Status.FAILED, Stage.BLOCKED, error, who=who)
+        error = error.of(self._story.task.id)
         message = f"{error.message} {error.remedy}".strip()
         return ApplicationError(message, self._story.task, type=error.type, non_retryable=True)
 

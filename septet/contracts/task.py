@@ -1,5 +1,7 @@
 """The work order object: one shape for CLI, HTTP, MCP and query."""
 
+from typing import Self
+
 from pydantic import ConfigDict, Field, JsonValue
 
 from septet.contracts.facts import FileChange, Rescue, Usage
@@ -37,6 +39,11 @@ class TaskError(Wire):
     type: str
     message: str
     remedy: str = ""
+
+    def of(self, order_id: str) -> Self:
+        """Return it with a remedy that can be typed as it stands: who raised it did not know the id."""
+        remedy = self.remedy.replace("`septet retry`", f"`septet retry {order_id}`")
+        return self.model_copy(update={"remedy": remedy})
 
 
 class Move(Wire):

@@ -112,7 +112,8 @@ def test_a_work_order_that_fails_is_exit_1_with_its_task(served: Septet, origin:
     answer = ended.json
     assert (ended.code, answer["ok"]) == (1, False)
     assert "The plan contradicts itself" in answer["error"]["message"]
-    assert "septet retry" in answer["error"]["remedy"]
+    assert f"`septet retry {order}`" in answer["error"]["remedy"]
+    assert answer["task"]["error"]["remedy"] == answer["error"]["remedy"]
     assert (answer["task"]["status"], answer["task"]["stage"]) == ("failed", "blocked")
     assert answer["task"]["error"]["message"] == answer["error"]["message"]
     assert answer["task"]["rescues"]
