@@ -154,8 +154,13 @@ class WorkOrders:
         """
         description = await self._describe(order_id)
         if description.status is not WorkflowExecutionStatus.RUNNING:
-            message = f"{order_id} is {(await self.task(order_id)).status.value} and cannot be cancelled."
-            raise RefusedTransitionError(message, remedy="Only running work orders can be cancelled.")
+            task = await self.task(order_id)
+            raise RefusedTransitionError(
+                f"{order_id} is {task.status.value} and cannot be cancelled.",
+                remedy=f"`septet move {order_id} cancelled` gives it up."
+                if task.status is Status.FAILED
+                else "Nothing of it runs any more.",
+            )
         try:
             await self._handle(order_id).cancel(reason=MoveCall(to=Target.CANCELLED, who=who, why=why).told)
         except RPCError as error:
@@ -224,8 +229,10 @@ class WorkOrders:
             if (task.status, task.stage) == (Status.COMPLETED, Stage.DONE):
                 raise RefusedTransitionError(f"{order_id} is done.", remedy="Create another with `septet create`.")
             if task.status is Status.COMPLETED and call.from_step is None:
-                remedy = "Name the step to go back to with --from."
-                raise RefusedTransitionError(f"{order_id} is completed.", remedy=remedy)
+                message = f"{order_id} is completed."
+                raise RefusedTransitionError(
+                    message, remedy=f"`septet retry {order_id} --from STEP` goes back to a step."
+                )
             return await self._go_on(task, call)
         if task.stage is not Stage.BLOCKED:
             raise RefusedTransitionError(f"{order_id} is {task.status.value}.", remedy=_END_FIRST)

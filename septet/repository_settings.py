@@ -33,6 +33,7 @@ from typing import Final
 from pydantic import Field, ValidationError
 from pydantic_core import ErrorDetails
 
+from septet.agents.registry import ADAPTERS
 from septet.contracts.limits import Seconds, SomeLimits, StepSettings, Timeouts, Tools, Word
 from septet.contracts.names import Step
 from septet.contracts.wire import Wire
@@ -174,6 +175,10 @@ def load_repository_settings(read: Callable[[str], bytes | None]) -> RepositoryS
         file = _File.model_validate(tables)
     except ValidationError as error:
         raise _refusal(text, error.errors()[0]) from error
+    if file.agents.default not in {None, *ADAPTERS}:
+        where = f"{SETTINGS_PATH} line {line_of(text, ['agents', 'default'])}"
+        message = f"{where}: agents.default: there is no agent `{file.agents.default}`."
+        raise RepositorySettingsError(message, remedy=f"Choose one of: {', '.join(ADAPTERS)}.")
     return RepositorySettings(
         agent=file.agents.default,
         model=file.agents.model,

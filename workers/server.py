@@ -90,9 +90,9 @@ async def embedded_server(
     with _sole_holder(state):
         await asyncio.to_thread(_end_leftover, state)
         _free_or_refuse(ports.server, "--port")
-        _free_or_refuse(ports.ui, "--ui-port")
+        _free_or_refuse(ports.ui, "--ui-port", ports.server)
         if ports.api is not None:
-            _free_or_refuse(ports.api, "--api-port")
+            _free_or_refuse(ports.api, "--api-port", ports.server, ports.ui)
         server = _Server(state, ports, env, tuned=tuned)
         try:
             told = await server.start()
@@ -261,7 +261,9 @@ def _write_server_file(state: StateDir, ports: Ports, server_pid: int) -> Server
     return told
 
 
-def _free_or_refuse(port: int, option: str) -> None:
+def _free_or_refuse(port: int, option: str, *given: int) -> None:
+    if port in given:
+        raise UsageError(f"Port {port} is given twice.", remedy=f"Name another one with {option}.")
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

@@ -59,7 +59,7 @@ def checked_input(
 
 def _said(location: tuple[int | str, ...], message: str) -> str:
     where = ".".join(str(part) for part in location) or "input"
-    return f"{where}: {message}"
+    return f"{where}: {message.removeprefix('Value error, ')}"
 
 
 def _invalid(message: str) -> ApplicationError:

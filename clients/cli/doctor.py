@@ -16,7 +16,9 @@ from septet.agents.adapter import Adapter, Host
 from septet.agents.probe import Probe, probe
 from septet.agents.registry import ADAPTERS
 from septet.agents.runner_door import knock
+from septet.agents.runs import Runs
 from septet.agents.sandbox import find_sandbox
+from septet.agents.warm import warm_orders
 from septet.errors import AgentCrashedError, NotFoundError, SandboxError, SeptetError, ServerNotReachedError
 from septet.settings import Settings, load_settings
 from septet.state import StateDir
@@ -54,6 +56,7 @@ def doctor(repo: str | None, *, address: str | None, as_json: bool) -> None:
             await _server(settings, address),
             _sandbox(settings),
             *([_runner(settings)] if settings.runner else []),
+            *_warm(settings),
             *await _agents(settings),
         ]
         if repo is not None:
@@ -126,6 +129,14 @@ def _runner(settings: Settings) -> Check:
     return Check("runner", "ok", f"A runner starts the agents of {state.root}.")
 
 
+def _warm(settings: Settings) -> list[Check]:
+    """Name the processes that `ps` shows between the turns of a pipeline's agent: they keep their memory."""
+    runs = StateDir(settings.state_dir).runs
+    kept = warm_orders(Runs(runs)) if runs.is_dir() else []
+    said = f"{len(kept)} left running for the next turn, stopped between turns: {', '.join(kept)}."
+    return [Check("warm agents", "ok", said)] if kept else []
+
+
 async def _agents(settings: Settings) -> list[Check]:
     """Look at every agent at once: some take seconds to tell their version."""
     host = Host(settings.environ, settings.agent_programs, sandboxed=settings.sandboxed)
@@ -168,6 +179,9 @@ def _told_version(seen: Probe) -> list[str]:
 def _show(checks: list[Check]) -> None:
     out = tables.console()
     for check in checks:
-        out.print(Text.assemble((f"{check.status:8}", _STYLES[check.status]), f"{check.name}: {check.message}"))
+        out.print(
+            Text.assemble((f"{check.status:8}", _STYLES[check.status]), f"{check.name}: {check.message}"),
+            soft_wrap=True,
+        )
         if check.remedy and check.status != "ok":
-            out.print(Text(f"        {check.remedy}"))
+            out.print(Text(f"        {check.remedy}"), soft_wrap=True)

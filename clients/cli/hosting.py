@@ -42,7 +42,7 @@ def worker(
 
 @app.command()
 def serve(
-    port: Annotated[int, typer.Option(help="The API's port, on 127.0.0.1.")] = 8888,
+    port: Annotated[int, typer.Option(help="The API's port, on 127.0.0.1.", min=1, max=65535)] = 8888,
     address: given.Address = None,
     as_json: given.Json = False,
 ) -> None:

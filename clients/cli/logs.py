@@ -37,9 +37,9 @@ def logs(order_id: str, *, follow: bool, raw: bool, address: str | None, as_json
                 break
             await asyncio.sleep(_LOOK_SECONDS)
         found.must_exist()
-        return Reply()
+        return Reply(told=True)
 
-    reply(work, as_json=as_json and not raw and not follow)
+    reply(work, as_json=as_json and not raw)
 
 
 async def _all(settings: Settings, order_id: str, address: str | None) -> LogsReply:

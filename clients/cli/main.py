@@ -26,9 +26,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-Port = Annotated[int, typer.Option(help="The embedded server's port.")]
-UiPort = Annotated[int, typer.Option(help="The web UI's port.")]
-ApiPort = Annotated[int, typer.Option(help="The HTTP API's port.")]
+Port = Annotated[int, typer.Option(help="The embedded server's port.", min=1, max=65535)]
+UiPort = Annotated[int, typer.Option(help="The web UI's port.", min=1, max=65535)]
+ApiPort = Annotated[int, typer.Option(help="The HTTP API's port.", min=1, max=65535)]
 
 
 @app.command()

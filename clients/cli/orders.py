@@ -20,7 +20,7 @@ from septet.contracts.task import Task
 from septet.errors import InvalidInputError, NotFoundError, SeptetError, UsageError
 from septet.settings import load_settings
 
-_NUMBER: Final = re.compile(r"(0|[1-9][0-9]*)(\.[0-9]+)?")
+_NUMBER: Final = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
 _OPTION_OF: Final = {
     "repository": "--repo",
     "issue": "--issue",
@@ -164,7 +164,8 @@ def _checked(fields: Mapping[str, Any]) -> WorkOrderInput:
         option = _OPTION_OF.get(name, f"--{name.replace('_', '-')}" if name else "the input")
         if name == "steps":
             option = f"--step {'.'.join(str(part) for part in first['loc'][1:] if part != '[key]')}"
-        raise InvalidInputError(f"{option}: {first['msg']}.") from error
+        said = first["msg"].removeprefix("Value error, ")
+        raise InvalidInputError(f"{option}: {said}.") from error
 
 
 def _read_issue(path: Path) -> tuple[str, str]:

@@ -1,3 +1,4 @@
+import fcntl
 import json
 import os
 import shutil
@@ -59,3 +60,29 @@ def test_without_git_the_machine_is_unfit(tmp_path: Path) -> None:
     assert (code, answer["ok"]) == (1, False)
     assert _named(answer)["git"]["status"] == "failed"
     assert "git" in answer["error"]["message"]
+
+
+def test_a_process_that_waits_for_its_next_turn_is_named(tmp_path: Path) -> None:
+    """Where agents' processes are left running between turns, doctor says for which work orders; that is no fault."""
+    git = os.path.dirname(shutil.which("git") or "")
+    folder = tmp_path / "state" / "runs" / "wo-kept"
+    folder.mkdir(parents=True)
+    with (folder / "warm.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        check = _named(_doctor(tmp_path, PATH=git)[1])["warm agents"]
+    assert (check["status"], "wo-kept" in check["message"]) == ("ok", True)
+    assert "warm agents" not in _named(_doctor(tmp_path, PATH=git)[1])
+
+
+def test_what_a_pipe_reads_is_not_wrapped(tmp_path: Path) -> None:
+    """Each finding and each remedy is one line, however long, so that it can be searched for and copied."""
+    done = subprocess.run(
+        [sys.executable, "-c", _SEPTET, "doctor", "--address", "127.0.0.1:1"],
+        env={"HOME": str(tmp_path), "SEPTET_STATE_DIR": str(tmp_path / "state"), "PATH": str(tmp_path)},
+        cwd=Path(__file__).parents[3],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    starts = ("ok ", "warning ", "failed ", " " * 8)
+    assert [line for line in done.stdout.splitlines() if not line.startswith(starts)] == []

@@ -116,6 +116,13 @@ def test_a_repository_loosens_neither_sandbox_nor_keys_nor_budgets(text: str, li
     assert f"cannot be set here. {reason}" in str(caught.value)
 
 
+def test_an_agent_that_there_is_not_is_named_with_its_line() -> None:
+    """A default agent that nobody knows is refused where it is written, with those that there are."""
+    with pytest.raises(RepositorySettingsError, match=r"septet.toml line 2: .* no agent `gpt`") as caught:
+        load("[agents]\ndefault = 'gpt'\n")
+    assert "claude" in caught.value.remedy
+
+
 @pytest.mark.parametrize(
     ("content", "words"),
     [

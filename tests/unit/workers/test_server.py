@@ -120,6 +120,16 @@ async def test_a_taken_port_names_the_option(state: StateDir, taken: int, option
     assert not state.database.exists()
 
 
+async def test_a_port_that_is_given_twice_is_refused(state: StateDir) -> None:
+    """Two doors on one port are a mistake of the command line, told before anything starts."""
+    port = free_port()
+    with pytest.raises(UsageError, match=f"Port {port} is given twice") as refused:
+        async with embedded_server(state, Ports(port, free_port(), port), ENV):
+            pytest.fail("the server has started")
+    assert refused.value.remedy == "Name another one with --api-port."
+    assert not state.database.exists()
+
+
 async def test_a_server_that_does_not_start_shows_its_log(state: StateDir) -> None:
     """When the server ends instead of answering, the error holds what it printed and where the log is."""
     state.database.mkdir()
