@@ -43,7 +43,7 @@ class Watched:
     closed: list[float] = field(default_factory=list)
     """The seconds from the start to the close of each issue, in their order."""
     cpu: list[tuple[int, float]] = field(default_factory=list)
-    """Look by look: how many issues were closed, and the seconds of CPU that the worker and its agents had taken."""
+    """Look by look: how many issues were closed, and the seconds of CPU of the worker and its agents."""
     rss_bytes: list[int] = field(default_factory=list)
     """The worker's memory, look by look."""
 
@@ -109,7 +109,8 @@ async def _look(client: Client, watched: Watched, seconds: float, process: psuti
     watched.rss_bytes.append(process.memory_info().rss)
     if told.count // _SAID_EVERY != (told.count - new) // _SAID_EVERY:
         print(
-            f"{told.count} issues, {seconds:.0f} s, {watched.cpu[-1][1]:.0f} s of CPU, {watched.rss_bytes[-1] // _MIB} MiB",
+            f"{told.count} issues, {seconds:.0f} s, {watched.cpu[-1][1]:.0f} s of CPU,"
+            f" {watched.rss_bytes[-1] // _MIB} MiB",
             file=sys.stderr,
         )
 
@@ -145,8 +146,8 @@ def _figures(watched: Watched, sizes: Sizes, disk: int, asked: float) -> list[Fi
         Figure(
             f"{named}: CPU of worker and git for one of the second half", last, "s", _GROWS_AT_MOST * first,
             baseline=first, beside="one of the first half",
-            note=f"wall: {_pace(watched.closed[count // 2 :]):.2f} s, and {_pace(watched.closed[: count // 2]):.2f}"
-            f" s; {watched.closed[-1]:.0f} s in all",
+            note=f"wall: {_pace(watched.closed[count // 2 :]):.2f} s, and"
+            f" {_pace(watched.closed[: count // 2]):.2f} s; {watched.closed[-1]:.0f} s in all",
         ),
         Figure(
             f"{named}: the longest history of {sizes.runs} runs", sizes.events, "events", MOST_EVENTS,
