@@ -172,7 +172,8 @@ def _told_version(seen: Probe) -> list[str]:
     if not seen.tested:
         return []
     if seen.version is None:
-        return [f"it tells no version (tested: {seen.tested})"]
+        instead = f", but {seen.complaint!r}" if seen.complaint else ""
+        return [f"it tells no version{instead} (tested: {seen.tested})"]
     return [f"version {seen.version} ({'tested' if seen.in_range else f'untested; tested: {seen.tested}'})"]
 
 

@@ -8,6 +8,7 @@ from typing import Final
 from septet import processes
 from septet.agents.adapter import Adapter, Host, Turn
 from septet.agents.capabilities import Capabilities
+from septet.agents.preview import preview
 from septet.errors import SeptetError
 
 _VERSION: Final = re.compile(r"\d+\.\d+\.\d+")
@@ -30,6 +31,8 @@ class Probe:
     the model can tell."""
     unfit: SeptetError | None
     """Why it cannot work on this host as it is."""
+    complaint: str = ""
+    """What a program that tells no version says instead: one of which a part was not installed, for example."""
 
 
 def probe(adapter: Adapter, host: Host, worktree: Path) -> Probe:
@@ -41,7 +44,7 @@ def probe(adapter: Adapter, host: Host, worktree: Path) -> Probe:
     """
     facts = adapter.capabilities
     asked = adapter.invocation(Turn(prompt="", worktree=worktree, tools="none"), host)
-    version = _version(asked.argv[0], dict(asked.env)) if facts.tested_version else None
+    version, complaint = _version(asked.argv[0], dict(asked.env)) if facts.tested_version else (None, "")
     oldest = facts.tested_since or facts.tested_version or "0"
     return Probe(
         program=asked.argv[0],
@@ -50,16 +53,21 @@ def probe(adapter: Adapter, host: Host, worktree: Path) -> Probe:
         in_range=version is not None and _order(oldest) <= _order(version) <= _order(facts.tested_version),
         login=_login(facts, host),
         unfit=_unfit(adapter, host, worktree),
+        complaint=complaint,
     )
 
 
-def _version(program: str, env: dict[str, str]) -> str | None:
+def _version(program: str, env: dict[str, str]) -> tuple[str | None, str]:
+    """Return the version that a program tells, or `None` and the first line that it says instead."""
     try:
         answer = processes.run([program, "--version"], env=env, timeout_seconds=_VERSION_SECONDS)
-    except OSError:
-        return None
+    except OSError as error:
+        return None, error.strerror or str(error)
     found = _VERSION.search(answer.stdout.decode("utf-8", errors="replace"))
-    return found[0] if found is not None and answer.exit_code == 0 else None
+    if found is not None and answer.exit_code == 0:
+        return found[0], ""
+    said = (answer.stderr or answer.stdout).decode("utf-8", errors="replace").strip()
+    return None, preview(said.partition("\n")[0])
 
 
 def _order(version: str) -> tuple[int, ...]:

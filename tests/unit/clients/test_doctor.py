@@ -86,3 +86,13 @@ def test_what_a_pipe_reads_is_not_wrapped(tmp_path: Path) -> None:
     )
     starts = ("ok ", "warning ", "failed ", " " * 8)
     assert [line for line in done.stdout.splitlines() if not line.startswith(starts)] == []
+
+
+def test_what_an_agent_says_in_place_of_a_version_is_told(tmp_path: Path) -> None:
+    """A program of which a part is missing is named with its own first words."""
+    broken = tmp_path / "codex"
+    broken.write_text("#!/bin/sh\necho 'Error: a part is not installed.' >&2\nexit 1\n", encoding="utf-8")
+    broken.chmod(0o755)
+    check = _named(_doctor(tmp_path, PATH=str(tmp_path), SEPTET_CODEX_PATH=str(broken))[1])["agent codex"]
+    assert check["status"] == "warning"
+    assert "it tells no version, but 'Error: a part is not installed.'" in check["message"]
