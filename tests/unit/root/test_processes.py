@@ -89,7 +89,8 @@ def test_an_interrupt_leaves_nobody_behind(tmp_path: Path) -> None:
     )
     try:
         bound = time.monotonic() + 20
-        while not (tmp_path / "pid").exists():
+        runs = psutil.Process(own.pid)
+        while not ((tmp_path / "pid").exists() and runs.status() == psutil.STATUS_SLEEPING):  # it waits for the end
             assert time.monotonic() < bound
             time.sleep(0.01)
         own.send_signal(signal.SIGINT)
