@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from fakes.repositories import Origin, make_origin
+from fakes.repositories import Origin, copy_origin, make_origin
 from fakes.step_lab import StepLab, settings_of
 
 from septet.agents.rest import end_all
@@ -13,9 +13,15 @@ from workers.registry import parts_of
 
 
 @pytest.fixture
-def origin(tmp_path: Path) -> Origin:
+def origin(tmp_path: Path, first_origin: Origin) -> Origin:
     """Return an origin whose one program has a small bug."""
-    origin = make_origin(tmp_path / "origins")
+    return copy_origin(first_origin, tmp_path / "origins")
+
+
+@pytest.fixture(scope="session")
+def first_origin(tmp_path_factory: pytest.TempPathFactory) -> Origin:
+    """Return the origin that each test has a copy of."""
+    origin = make_origin(tmp_path_factory.mktemp("origins"))
     origin.push({"src/app.py": "def total(prices):\n    return 0\n", ".gitignore": "*.log\n"})
     return origin
 

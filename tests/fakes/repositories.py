@@ -1,6 +1,7 @@
 """Real repositories for tests, made with real git."""
 
 import os
+import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -75,3 +76,12 @@ def make_origin(folder: Path, name: str = "repo.git", default_branch: str = "mai
     git(folder, "clone", "-q", str(bare), str(checkout))
     git(checkout, "checkout", "-q", "-B", default_branch)
     return Origin(bare, checkout)
+
+
+def copy_origin(origin: Origin, folder: Path) -> Origin:
+    """Copy an origin into `folder`, which takes a fraction of making one; the copy's checkout pushes to the copy."""
+    copied = Origin(folder / origin.bare.name, folder / origin.checkout.name)
+    shutil.copytree(origin.bare, copied.bare, symlinks=True)
+    shutil.copytree(origin.checkout, copied.checkout, symlinks=True)
+    git(copied.checkout, "config", "remote.origin.url", str(copied.bare))
+    return copied

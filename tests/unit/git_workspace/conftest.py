@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from fakes.repositories import Origin, git_env, make_origin
+from fakes.repositories import Origin, copy_origin, git_env, make_origin
 
 from septet.git.address import parse_address
 from septet.git.place import Place
@@ -29,9 +29,15 @@ def state(tmp_path: Path) -> StateDir:
 
 
 @pytest.fixture
-def origin(tmp_path: Path) -> Origin:
+def origin(tmp_path: Path, first_origin: Origin) -> Origin:
     """Return an origin with a few files on `main`."""
-    origin = make_origin(tmp_path / "origins")
+    return copy_origin(first_origin, tmp_path / "origins")
+
+
+@pytest.fixture(scope="session")
+def first_origin(tmp_path_factory: pytest.TempPathFactory) -> Origin:
+    """Return the origin that each test has a copy of."""
+    origin = make_origin(tmp_path_factory.mktemp("origins"))
     origin.push({"README.md": "# Sample\n", "src/app.py": "print('hello')\n" * 20, ".gitignore": "*.log\ndist/\n"})
     return origin
 

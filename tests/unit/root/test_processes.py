@@ -90,7 +90,9 @@ def test_an_interrupt_leaves_nobody_behind(tmp_path: Path) -> None:
     try:
         bound = time.monotonic() + 20
         runs = psutil.Process(own.pid)
-        while not ((tmp_path / "pid").exists() and runs.status() == psutil.STATUS_SLEEPING):  # it waits for the end
+        while not (
+            (tmp_path / "pid").exists() and runs.status() == psutil.STATUS_SLEEPING
+        ):  # it waits for the end
             assert time.monotonic() < bound
             time.sleep(0.01)
         own.send_signal(signal.SIGINT)
