@@ -13,6 +13,7 @@ from workflows.search_attributes import TAKEN_UP_AGAIN
 
 _NAME: Final = re.compile(f"{ORDER_ID.pattern}(/pr)?")
 _NAMES_AT_ONCE: Final = 500
+_CLOSED: Final = ' AND ExecutionStatus!="Running"'
 _OPEN: Final = datetime.max.replace(tzinfo=UTC)
 
 
@@ -23,13 +24,14 @@ async def superseded_orders(client: Client) -> list[WorkflowExecution]:
         RPCError: The server refused.
     """
     query = f'WorkflowType="WorkOrder" AND TemporalChangeVersion="{TAKEN_UP_AGAIN}"'
-    runs = await runs_of(client, [row.id async for row in client.list_workflows(query)])
-    last = latest(runs)
-    return [run for run in runs if run.run_id != last[run.id].run_id]
+    taken_up = [run async for run in client.list_workflows(query)]
+    closed = await runs_of(client, (run.id for run in taken_up), _CLOSED)
+    last = latest((*taken_up, *closed))
+    return [run for run in closed if run.run_id != last[run.id].run_id]
 
 
-async def runs_of(client: Client, names: Iterable[str]) -> list[WorkflowExecution]:
-    """Return all runs of some workflows; of names that are not ours, none.
+async def runs_of(client: Client, names: Iterable[str], query: str = "") -> list[WorkflowExecution]:
+    """Return the runs of some workflows, or those that a query finds among them; of names that are not ours, none.
 
     Raises:
         RPCError: The server refused.
@@ -39,7 +41,7 @@ async def runs_of(client: Client, names: Iterable[str]) -> list[WorkflowExecutio
 
     async def found(part: list[str]) -> list[WorkflowExecution]:
         quoted = ", ".join(f'"{name}"' for name in part)
-        return [run async for run in client.list_workflows(f"WorkflowId IN ({quoted})")]
+        return [run async for run in client.list_workflows(f"WorkflowId IN ({quoted}){query}")]
 
     return [run for runs in await asyncio.gather(*map(found, parts)) for run in runs]
 

@@ -1,4 +1,4 @@
-"""Take the pictures of docs/pictures/ again: the board, a work order and Temporal's web UI, in Chromium.
+"""Take the pictures of docs/pictures/ again: board, work order, pipeline and Temporal's web UI, in Chromium.
 
 They are of a `septet up` of its own with the sample repository and another one, which end with it.
 """
@@ -18,6 +18,18 @@ PICTURES = ROOT / "docs" / "pictures"
 WIDTH = 1280
 FAILS = {"steps": {"implement_plan": {"refuse": "The price list and the till disagree on who rounds."}}}
 
+PRICES = [
+    {"id": "cents", "title": "Keep prices in cents", "body": "Floats lose some."},
+    {
+        "id": "labels",
+        "title": "Print the unit price on labels",
+        "body": "By kilo or litre.",
+        "depends_on": ["cents"],
+    },
+    {"id": "vouchers", "title": "Print vouchers", "body": "Ten kinds."},
+    {"id": "sale", "title": "Prices of the summer sale", "body": "From a list.", "depends_on": ["labels"]},
+]
+
 
 def take() -> None:
     """Set the scene and take all pictures of it."""
@@ -34,6 +46,8 @@ def take() -> None:
             _picture(page, "board.png", "/", ".stage-executing .card")
             page.set_viewport_size({"width": WIDTH, "height": 900})
             _picture(page, "work-order.png", "/work-orders/wo-discount", ".steps .now")
+            page.set_viewport_size({"width": WIDTH, "height": 480})
+            _picture(page, "pipeline.png", "/pipeline/pl-prices", ".badge.executing")
             _temporal(page, running)
 
 
@@ -61,6 +75,27 @@ def _set_the_scene(septet: "Septet") -> None:
     septet.scenario("wo-discount", {"steps": {"create_commit": {"wait_for": str(septet.root / "never")}}})
     _done(septet("run", "--repo", shop.origin, "--issue", str(shop.issue), "--id", "wo-discount", "--json"))
     until((septet.state / "runs" / "wo-discount" / "6-create_commit-1" / "run.json").exists)
+    _set_a_pipeline_up(septet, till.bare)
+
+
+def _set_a_pipeline_up(septet: "Septet", repository: Path) -> None:
+    """Leave a pipeline with issues at several stages: one is under way, and waits for what never comes again."""
+    from fakes.septet_command import until
+
+    file, gate = septet.root / "prices.json", septet.root / "gate"
+    file.write_text(json.dumps(PRICES), encoding="utf-8")
+    gate.touch()
+    septet.scenario("pl-prices-executor-1", {"steps": {"create_commit": {"wait_for": str(gate)}}})
+    _done(septet("pipeline", "--repo", str(repository), "--file", str(file), "--id", "pl-prices", "--json"))
+    _done(septet("pipeline", "skip", "pl-prices", "vouchers", "--why", "the supplier prints them", "--json"))
+
+    def has_come(number: int, status: str) -> bool:
+        found = septet("pipeline", "show", "pl-prices", "--json").json["pipeline"]["issues"]
+        return found[number:] != [] and found[number]["status"] == status
+
+    until(lambda: has_come(0, "completed"))
+    gate.unlink()
+    until(lambda: has_come(1, "executing"))
 
 
 def _picture(page: "Page", name: str, path: str, shows: str) -> None:

@@ -23,7 +23,9 @@ _OPEN_PATHS: Final = "/static/"
 
 def is_page(path: str) -> bool:
     """Return whether a path is the page's, which has a door of its own."""
-    return path in {"/", "/live"} or path.startswith(("/work-orders/", _OPEN_PATHS))
+    return path in {"/", "/live", "/live/pipelines", "/pipeline"} or path.startswith(
+        ("/work-orders/", "/pipeline/", _OPEN_PATHS)
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,20 +2,24 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from temporalio.service import RPCError
 
+from clients._pipeline_asked import OVER
 from clients.operations import Operations
 from clients.page.rendering import text_of
-from septet.contracts.replies import DetailReply, WatchReply
+from septet.contracts.pipeline_replies import PipelineReply
+from septet.contracts.replies import DetailReply, Reply, WatchReply
 from septet.errors import SeptetError
 
-_BOARD_SECONDS: Final = 2.0
-_BOARD_SHARE: Final = 5
+Answer = TypeVar("Answer", bound=Reply)
+
+_LOOK_SECONDS: Final = 2.0
+_LOOK_SHARE: Final = 5
 """A long board is asked for more rarely: at most this part of the time goes into it."""
 _KEEPALIVE_SECONDS: Final = 10.0
 _COME_BACK_MS: Final = 2000
@@ -25,7 +29,26 @@ OF_A_LOOK: Final = ("overview", "steps", "plan", "diff")
 
 async def board_events(operations: Operations, project: str | None) -> AsyncIterator[bytes]:
     """Yield the board whenever it has changed."""
-    async with aclosing(_changed_boards(operations, project)) as events:
+    async with aclosing(_changed("board", lambda: operations.board(project))) as events:
+        async for event in _kept_alive(events):
+            yield event
+
+
+async def pipelines_events(operations: Operations) -> AsyncIterator[bytes]:
+    """Yield the list of pipelines whenever it has changed."""
+    async with aclosing(_changed("pipelines", operations.pipelines.list)) as events:
+        async for event in _kept_alive(events):
+            yield event
+
+
+async def pipeline_events(operations: Operations, pipeline_id: str) -> AsyncIterator[bytes]:
+    """Yield a pipeline whenever it has changed, and last that nothing changes any more."""
+
+    def is_over(answer: PipelineReply) -> bool:
+        return answer.pipeline.status in OVER
+
+    changes = _changed("pipeline", lambda: operations.pipelines.show(pipeline_id), is_over)
+    async with aclosing(changes) as events:
         async for event in _kept_alive(events):
             yield event
 
@@ -37,16 +60,22 @@ async def work_order_events(operations: Operations, order_id: str, ui: object) -
             yield event
 
 
-async def _changed_boards(operations: Operations, project: str | None) -> AsyncGenerator[bytes, None]:
+async def _changed(
+    name: str, ask: Callable[[], Awaitable[Answer]], is_over: Callable[[Answer], bool] = lambda _answer: False
+) -> AsyncGenerator[bytes, None]:
+    """Yield a piece of the page whenever the answer that it shows has changed."""
     loop, told = asyncio.get_running_loop(), None
     while True:
         began = loop.time()
-        board = await operations.board(project)
-        if board != told:
-            told = board
-            html = await asyncio.to_thread(text_of, "_board.html", board=board)
-            yield _event("put", {"id": "board", "html": html})
-        await asyncio.sleep(max(_BOARD_SECONDS, _BOARD_SHARE * (loop.time() - began)))
+        answer = await ask()
+        if answer != told:
+            told = answer
+            html = await asyncio.to_thread(text_of, f"_{name}.html", answer=answer)
+            yield _event("put", {"id": name, "html": html})
+        if is_over(answer):
+            yield _event("over", {})
+            return
+        await asyncio.sleep(max(_LOOK_SECONDS, _LOOK_SHARE * (loop.time() - began)))
 
 
 async def _changed_pieces(operations: Operations, order_id: str, ui: object) -> AsyncGenerator[bytes, None]:

@@ -11,6 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markdown_it import MarkdownIt
 from markupsafe import Markup
 
+from clients._pipeline_asked import counts_of
 from clients.patches import files_of
 from septet.contracts.names import Step
 from septet.contracts.task import Task
@@ -83,6 +84,11 @@ def _web_link(address: str | None) -> str | None:
     return address if address is not None and address.startswith(("https://", "http://")) else None
 
 
+def _end_of_link(address: str) -> str:
+    """Return the end of a pull request's address, such as `pull/7`."""
+    return "/".join(address.rstrip("/").split("/")[-2:])
+
+
 def _steps_to_come(task: Task, running: str) -> list[str]:
     """Return the steps that were not reached yet."""
     reached = {row.step for row in task.steps} | {running}
@@ -103,9 +109,10 @@ def _environment() -> Environment:
         elapsed=_elapsed,
         time=_time,
         web_link=_web_link,
+        end_of_link=_end_of_link,
         patch_files=files_of,
     )
-    environment.globals.update(steps_to_come=_steps_to_come)
+    environment.globals.update(steps_to_come=_steps_to_come, counts_of=counts_of)
     return environment
 
 

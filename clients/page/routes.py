@@ -1,4 +1,4 @@
-"""The page's addresses: the board, a work order, and what changes on them."""
+"""The page's addresses: the board, a work order, pipelines, and what changes on them."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
@@ -11,10 +11,11 @@ from fastapi.responses import StreamingResponse
 from fastapi.routing import APIRoute
 from temporalio.service import RPCError
 
+from clients._pipeline_asked import OVER
 from clients._refused import refused
 from clients.operations import Operations
 from clients.page.door import Door
-from clients.page.live import board_events, work_order_events
+from clients.page.live import board_events, pipeline_events, pipelines_events, work_order_events
 from clients.page.rendering import HEADERS, STATIC, render, static_file
 from clients.page.temporal_ui import TemporalUi
 from clients.told import told
@@ -81,13 +82,17 @@ class _Page:
             "/live": self.board_live,
             "/work-orders/{order_id}": self.work_order,
             "/work-orders/{order_id}/live": self.work_order_live,
+            "/pipeline": self.pipelines,
+            "/live/pipelines": self.pipelines_live,
+            "/pipeline/{pipeline_id}": self.pipeline,
+            "/pipeline/{pipeline_id}/live": self.pipeline_live,
             "/static/{name}": self.static,
         }
 
     async def board(self, project: str = "") -> Response:
         """Show the board, of one project where one is named."""
         board = await self.operations.board(project or None)
-        return await asyncio.to_thread(render, "board.html", board=board, project=project, ui=self.ui)
+        return await asyncio.to_thread(render, "board.html", answer=board, project=project, ui=self.ui)
 
     async def board_live(self, project: str = "") -> Response:
         """Send the board whenever it changes."""
@@ -103,6 +108,26 @@ class _Page:
         """Send what changes of a work order until it is closed."""
         await self.operations.orders.task(order_id)
         return _stream(work_order_events(self.operations, order_id, self.ui))
+
+    async def pipelines(self) -> Response:
+        """Show the pipelines, open ones first."""
+        found = await self.operations.pipelines.list()
+        return await asyncio.to_thread(render, "pipelines.html", answer=found, ui=self.ui)
+
+    async def pipelines_live(self) -> Response:
+        """Send the list of pipelines whenever it changes."""
+        return _stream(pipelines_events(self.operations))
+
+    async def pipeline(self, pipeline_id: str) -> Response:
+        """Show one pipeline."""
+        found = await self.operations.pipelines.show(pipeline_id)
+        is_over = found.pipeline.status in OVER
+        return await asyncio.to_thread(render, "pipeline.html", answer=found, is_over=is_over, ui=self.ui)
+
+    async def pipeline_live(self, pipeline_id: str) -> Response:
+        """Send what changes of a pipeline until it is over."""
+        await self.operations.pipelines.show(pipeline_id)
+        return _stream(pipeline_events(self.operations, pipeline_id))
 
     async def static(self, name: str) -> Response:
         """Send one of the page's own files."""

@@ -16,12 +16,20 @@ class TemporalUi:
     @property
     def board(self) -> str:
         """The list of work orders."""
-        query = 'WorkflowType="WorkOrder"'
-        return f"{self.namespace_url}/workflows?query={quote(query)}"
+        return self._list("WorkOrder")
+
+    @property
+    def pipelines(self) -> str:
+        """The list of pipelines."""
+        return self._list("Pipeline")
 
     def work_order(self, order_id: str) -> str:
-        """One work order."""
+        """One work order, or one pipeline."""
         return f"{self.namespace_url}/workflows/{quote(order_id, safe='')}"
+
+    def _list(self, kind: str) -> str:
+        query = f'WorkflowType="{kind}"'
+        return f"{self.namespace_url}/workflows?query={quote(query)}"
 
 
 def temporal_ui(operations: Operations, address: str | None) -> TemporalUi | None:

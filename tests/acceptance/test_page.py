@@ -1,4 +1,5 @@
 import json
+import re
 from collections.abc import Iterator
 from http import HTTPStatus
 from pathlib import Path
@@ -213,3 +214,51 @@ def test_what_is_not_there_is_told_in_words(served: Septet) -> None:
             answer = client.get(path)
             assert answer.status_code == HTTPStatus.NOT_FOUND, path
         assert "There is no work order wo-nobody." in client.get("/work-orders/wo-nobody").text
+
+
+def test_a_pipeline_goes_on_without_a_reload(page: Page, served: Septet, origin: Origin, tmp_path: Path) -> None:
+    """The list leads to a pipeline, which shows each issue as it goes on, why one failed, and the way to its work order."""
+    gate, issues = tmp_path / "gate", tmp_path / "issues.json"
+    issues.write_text(
+        json.dumps(
+            [
+                {"id": "a", "title": MARKUP, "body": "Once."},
+                {"id": "b", "title": "Say goodbye", "body": "Too.", "depends_on": ["a"]},
+                {"id": "c", "title": "Never", "body": "Not at all."},
+            ]
+        ),
+        encoding="utf-8",
+    )
+    served.scenario("pl-page-executor-1", {"steps": {"implement_plan": {"wait_for": str(gate)}}})
+    assert served("pipeline", "--repo", origin.bare, "--file", issues, "--id", "pl-page", "--json").code == 0
+    page.get_by_role("link", name="Pipelines").click()
+    row = page.locator("#pipelines .line", has_text="pl-page")
+    expect(row.locator(".badge")).to_have_text("running", timeout=WITHIN_MS)
+    row.get_by_role("link", name="pl-page").click()
+    page.evaluate("window.notReloaded = true")
+    first, second, third = (page.locator(f"#issue-{name}") for name in "abc")
+    expect(first.locator(".badge")).to_have_text("executing", timeout=WITHIN_MS)
+    assert served("pipeline", "skip", "pl-page", "c", "--why", "done by hand", "--json").code == 0
+    expect(third.locator(".badge")).to_have_text("skipped", timeout=WITHIN_MS)
+    expect(third.locator(".reason")).to_contain_text("done by hand")
+    gate.touch()
+    expect(second.locator(".badge")).to_have_text("completed", timeout=WITHIN_MS)
+    expect(first.locator("td").nth(5)).to_have_text(re.compile("^[0-9a-f]{12}$"))
+    expect(first).to_contain_text("specs/")
+    expect(first).to_contain_text("pull/1")
+    expect(page.locator(".live")).to_have_count(0, timeout=WITHIN_MS)
+    assert page.evaluate("window.notReloaded")
+    assert page.evaluate("window.hurt") is None
+    page.get_by_role("link", name="Say goodbye").click()
+    expect(page.locator(".title h1")).to_have_text("Say goodbye")
+
+
+def test_a_pipeline_that_is_not_there_is_told(served: Septet) -> None:
+    """The page answers 404 in words; without its key it shows no pipeline at all."""
+    api = where(served)["api"]
+    with httpx.Client(base_url=api, follow_redirects=True) as stranger:
+        for path in ("/pipeline", "/pipeline/pl-page", "/live/pipelines", "/pipeline/pl-page/live"):
+            assert stranger.get(path).status_code == HTTPStatus.UNAUTHORIZED
+        stranger.get(page_link(api, token(served)))
+        answer = stranger.get("/pipeline/pl-nobody")
+        assert (answer.status_code, "no pipeline pl-nobody" in answer.text) == (HTTPStatus.NOT_FOUND, True)
