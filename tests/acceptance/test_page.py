@@ -238,6 +238,7 @@ def test_a_pipeline_goes_on_without_a_reload(page: Page, served: Septet, origin:
     page.evaluate("window.notReloaded = true")
     first, second, third = (page.locator(f"#issue-{name}") for name in "abc")
     expect(first.locator(".badge")).to_have_text("executing", timeout=WITHIN_MS)
+    expect(third.locator(".badge")).to_have_text("planned", timeout=WITHIN_MS)
     assert served("pipeline", "skip", "pl-page", "c", "--why", "done by hand", "--json").code == 0
     expect(third.locator(".badge")).to_have_text("skipped", timeout=WITHIN_MS)
     expect(third.locator(".reason")).to_contain_text("done by hand")
