@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from rich.console import Group, RenderableType
@@ -18,6 +18,9 @@ from septet.contracts.pipeline_view import IssueState, IssueStatus, PipelineView
 _HEADINGS: Final = ("issue", "status", "title", "plan", "work", "commit", "pull request")
 _TITLE: Final = _HEADINGS.index("title")
 _NUMBERS: Final = ("plan", "work")
+_FREE: Final[Mapping[str, int]] = {}
+_STEADY: Final = {"status": len("completed"), "plan": len("300.0 s"), "work": len("600.0 s"), "commit": 12}
+"""What is painted again and again does not jump as issues get on."""
 _LEAST_TITLE: Final = 12
 _GAP: Final = 2
 _HEADING_LINES: Final = 4
@@ -48,9 +51,11 @@ def picture(view: PipelineView, height: int) -> RenderableType:
     closed = next((at for at, issue in enumerate(view.issues) if issue.status not in _CLOSED), len(view.issues))
     begin = max(min(closed - room // 4, len(view.issues) - room), 0)
     shown = view.issues[begin : begin + room]
-    parts: list[RenderableType] = [_heading(view)]
+    heading = _heading(view)
+    heading.no_wrap, heading.overflow = True, "ellipsis"
+    parts: list[RenderableType] = [heading]
     if shown:
-        parts.append(_table(shown, tables.console().width))
+        parts.append(_table(shown, tables.console().width, _STEADY))
     if more := len(view.issues) - len(shown):
         parts.append(Text(f"and {more:,} more", style="dim"))
     return Group(*parts)
@@ -109,10 +114,13 @@ def _heading(view: PipelineView) -> Text:
     return Text(" " * _GAP).join(part for part in parts if part)
 
 
-def _table(issues: Sequence[IssueState], width: int | None) -> Table:
-    """Return the issues as a table; in a terminal's width the titles give way."""
+def _table(issues: Sequence[IssueState], width: int | None, least: Mapping[str, int] = _FREE) -> Table:
+    """Return the issues as a table; in a terminal's width the titles give way to the `least` width of others."""
     rows = [[preview(cell, limit=200) for cell in _cells(issue)] for issue in issues]
-    widths = [max(len(name), *(Text(row[at]).cell_len for row in rows)) for at, name in enumerate(_HEADINGS)]
+    widths = [
+        max(len(name), least.get(name, 0), *(Text(row[at]).cell_len for row in rows))
+        for at, name in enumerate(_HEADINGS)
+    ]
     if width is not None:
         others = sum(widths) - widths[_TITLE] + _GAP * (len(widths) - 1)
         widths[_TITLE] = min(widths[_TITLE], max(_LEAST_TITLE, width - others))

@@ -1,3 +1,4 @@
+import io
 import json
 from pathlib import Path
 from typing import Any
@@ -150,3 +151,22 @@ def test_a_picture_of_a_thousand_issues_fits_the_terminal() -> None:
     assert "Title 600" in text
     assert "984 more" in text
     assert counts_of(view(*done, *rest)) == {IssueStatus.WAITING: 400, IssueStatus.COMPLETED: 600}
+
+
+def test_a_picture_keeps_its_columns_as_issues_get_on() -> None:
+    """What is painted again in 24 lines of 80 columns does not jump: heading in a line, columns where they were."""
+    many = [issue(str(number), IssueStatus.WAITING) for number in range(60)]
+    begun = view(*many).model_copy(update={"repository": f"https://github.com/o/{'r' * 90}"})
+    facts = {"planning_seconds": 123.4, "execution_seconds": 432.1, "commit_hash": "c0ffee" * 6}
+    done = [one.model_copy(update={**facts, "status": IssueStatus.COMPLETED}) for one in many]
+    heads = []
+    for each in (begun, begun.model_copy(update={"issues": (*done[:30], *many[30:])})):
+        out = Console(width=80, height=24, force_terminal=True, color_system=None, record=True, file=io.StringIO())
+        with out.capture() as printed:
+            out.print(picture(each, 24))
+        lines = printed.get().splitlines()
+        assert len(lines) < 24
+        assert max(map(len, lines)) <= 80
+        heads.append(lines[1])
+    assert heads[0].startswith("issue")
+    assert heads[0] == heads[1]
