@@ -43,7 +43,7 @@ class Watched:
     closed: list[float] = field(default_factory=list)
     """The seconds from the start to the close of each issue, in their order."""
     cpu: list[tuple[int, float]] = field(default_factory=list)
-    """Look by look: how many issues were closed, and the seconds of CPU of the worker and its agents."""
+    """Look by look: how many issues were closed, and the CPU seconds of the worker and what it started."""
     rss_bytes: list[int] = field(default_factory=list)
     """The worker's memory, look by look."""
 
@@ -108,11 +108,8 @@ async def _look(client: Client, watched: Watched, seconds: float, process: psuti
     watched.cpu.append((told.count, cpu_seconds(process)))
     watched.rss_bytes.append(process.memory_info().rss)
     if told.count // _SAID_EVERY != (told.count - new) // _SAID_EVERY:
-        print(
-            f"{told.count} issues, {seconds:.0f} s, {watched.cpu[-1][1]:.0f} s of CPU,"
-            f" {watched.rss_bytes[-1] // _MIB} MiB",
-            file=sys.stderr,
-        )
+        cpu, rss = watched.cpu[-1][1], watched.rss_bytes[-1] // _MIB
+        print(f"{told.count} issues, {seconds:.0f} s, {cpu:.0f} s of CPU, {rss} MiB", file=sys.stderr)
 
 
 async def _sizes(client: Client) -> Sizes:
@@ -142,12 +139,12 @@ def _figures(watched: Watched, sizes: Sizes, disk: int, asked: float) -> list[Fi
     count = len(watched.closed)
     first, last = _cpu(watched.cpu, 0, count // 2), _cpu(watched.cpu, count // 2, count)
     named = f"{count} issues"
+    wall = [_pace(watched.closed[: count // 2]), _pace(watched.closed[count // 2 :])]
     return [
         Figure(
             f"{named}: CPU of worker and git for one of the second half", last, "s", _GROWS_AT_MOST * first,
             baseline=first, beside="one of the first half",
-            note=f"wall: {_pace(watched.closed[count // 2 :]):.2f} s, and"
-            f" {_pace(watched.closed[: count // 2]):.2f} s; {watched.closed[-1]:.0f} s in all",
+            note=f"on the clock {wall[1]:.2f} s and {wall[0]:.2f} s; {watched.closed[-1]:.0f} s in all",
         ),
         Figure(
             f"{named}: the longest history of {sizes.runs} runs", sizes.events, "events", MOST_EVENTS,

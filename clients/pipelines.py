@@ -120,8 +120,8 @@ class Pipelines:
             ServerNotReachedError: No worker has answered.
         """
         await self._describe(pipeline_id)
-        decided = await update(self._handle(pipeline_id), decision, call, PipelineView, _SHOW)
-        return decided if decided is not None else await self.view(pipeline_id)
+        await update(self._handle(pipeline_id), decision, call, PipelineView, _SHOW)
+        return await self.view(pipeline_id)
 
     async def cancel(self, pipeline_id: str, call: PipelineCall) -> PipelineView:
         """End both agents and the work orders under way, each with its work in a rescue.

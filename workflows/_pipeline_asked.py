@@ -39,10 +39,10 @@ class AskedPipeline:
 
     @workflow.update(description="Begin nothing new until it is resumed; what is under way goes on.")
     def pause(self, call: PipelineCall) -> PipelineView:
-        """Pause."""
+        """Pause; this and the other updates answer the pipeline with the issue that was meant alone, or none."""
         del call
         self._known().paused = self._news = True
-        return self._known().view()
+        return self._known().view_of()
 
     @pause.validator
     def _may_pause(self, call: PipelineCall) -> None:
@@ -56,7 +56,7 @@ class AskedPipeline:
         """Go on."""
         del call
         self._known().paused, self._news = False, True
-        return self._known().view()
+        return self._known().view_of()
 
     @resume.validator
     def _may_resume(self, call: PipelineCall) -> None:
@@ -70,7 +70,7 @@ class AskedPipeline:
         """Stop after the current one."""
         del call
         self._known().stopping, self._known().paused, self._news = True, False, True
-        return self._known().view()
+        return self._known().view_of()
 
     @stop.validator
     def _may_stop(self, call: PipelineCall) -> None:
@@ -85,7 +85,7 @@ class AskedPipeline:
         who = call.who or "a person"
         self._to_skip[call.issue_id] = f"{who} skipped it: {call.why}" if call.why else f"{who} skipped it"
         self._news = True
-        return self._known().view()
+        return self._known().view_of([call.issue_id])
 
     @skip.validator
     def _may_skip(self, call: IssueCall) -> None:
@@ -102,7 +102,7 @@ class AskedPipeline:
         await workflow.get_external_workflow_handle(issue.order_id).signal("plan_again", call)
         self._ready.add(issue.order_id)
         self._news = True
-        return story.view()
+        return story.view_of([call.issue_id])
 
     @replan.validator
     def _may_replan(self, call: IssueCall) -> None:

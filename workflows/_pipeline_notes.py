@@ -100,12 +100,11 @@ class Notes:
 
     async def _noted(self, names: list[str], queue: str) -> bool:
         """Write what is known of issues; return whether their host has it."""
-        some = tuple(self._story.issues[name] for name in names)
         noting = workflow.start_activity_method(
             Pipelines.note_results,
-            self._story.view().model_copy(update={"issues": some}),
+            self._story.view_of(names),
             **_options(queue),
-            summary=f"results of {', '.join(issue.issue_id for issue in some)}"[:200],
+            summary=f"results of {', '.join(names)}"[:200],
         )
         await workflow.wait_condition(lambda: noting.done() or self._queue != queue)
         if not noting.done():

@@ -18,16 +18,14 @@ from septet.contracts.pipeline_view import (
     PipelineStatus,
     PipelineView,
 )
-from septet.contracts.solution import Outline
 from septet.contracts.task import Task, TaskError
+from septet.pipelines.outline import cut
+from septet.pipelines.remembered import MANY, TITLE_BYTES, remembered
 from septet.pipelines.schedule import CLOSED, same_files
 from septet.timestamps import timestamp
 
 _SHOWN: Final = 40
 _CELL_LIMIT: Final = 60
-_MANY: Final = 200
-"""With more issues less is remembered of each that is closed: all together must fit into a payload of 2 MB."""
-_FEW_FILES: Final = 5
 
 
 class PipelineStory:
@@ -68,16 +66,17 @@ class PipelineStory:
 
     def take_in(self, issues: Iterable[PipelineIssue]) -> None:
         """Take in the issues, in the order in which they are to be worked on."""
+        known = tuple(issues)
         self.issues = {
             each.id: IssueState(
                 issue_id=each.id,
                 order_id=f"{self.id}-{each.id}",
-                title=each.title[:200],
+                title=each.title[:200] if len(known) <= MANY else cut(each.title, TITLE_BYTES),
                 depends_on=each.depends_on,
                 context="fresh" if self.asked.fresh else "shared",
                 position=position,
             )
-            for position, each in enumerate(issues)
+            for position, each in enumerate(known)
         }
 
     def of_order(self, order_id: str) -> IssueState | None:
@@ -201,12 +200,14 @@ class PipelineStory:
             late = [row for row in task.steps if row.step in _EXECUTING]
             if executed and late:
                 values["execution_seconds"] = round(sum(row.duration_seconds for row in late), 3)
-        if len(self.issues) > _MANY:
-            values |= {"solution": _short(issue.solution), "files_modified": issue.files_modified[:_FEW_FILES]}
-        self.change(issue, **values)
+        self.issues[issue.issue_id] = remembered(issue.model_copy(update=values), len(self.issues))
 
     def view(self) -> PipelineView:
         """Return the pipeline as every face shows it."""
+        return self.view_of(self.issues)
+
+    def view_of(self, issues: Iterable[str] = ()) -> PipelineView:
+        """Return the pipeline with some of its issues: a history holds what is answered to updates and noted."""
         return PipelineView(
             id=self.id,
             repository=self.asked.repository,
@@ -217,7 +218,7 @@ class PipelineStory:
             executors=tuple(_shown(lane) for lane in self.executors),
             one_branch=self.asked.one_branch,
             fresh=self.asked.fresh,
-            issues=tuple(self.issues.values()),
+            issues=tuple(self.issues[name] for name in issues),
             error=self.error,
         )
 
@@ -280,10 +281,6 @@ _EXECUTING: Final = frozenset(
 
 def _shown(lane: Lane) -> Lane:
     return lane.model_copy(update={"workspace": None})
-
-
-def _short(solution: Outline | None) -> Outline | None:
-    return solution.model_copy(update={"tasks": (), "files": ()}) if solution is not None else None
 
 
 def _row(issue: IssueState) -> str:

@@ -12,7 +12,6 @@ from temporalio.common import RawValue, RetryPolicy, WorkflowIDReusePolicy
 from temporalio.exceptions import (
     ActivityError,
     ApplicationError,
-    ChildWorkflowError,
     FailureError,
     is_cancelled_exception,
 )
@@ -30,13 +29,17 @@ with workflow.unsafe.imports_passed_through():
     from septet.pipelines.issues import ordered
     from septet.pipelines.schedule import CLOSED, doomed, next_to_execute, next_to_plan
     from septet.timestamps import timestamp
-    from workflows._failures import GO_ON, explained
+    from workflows._failures import explained
     from workflows._input import checked_input, takes_raw_input
     from workflows._pipeline_asked import AskedPipeline
+    from workflows._pipeline_end import how_it_ended
     from workflows._pipeline_notes import Notes
     from workflows._pipeline_story import PipelineStory
     from workflows.search_attributes import found_at_start
 
+_MOST_EVENTS: Final = 3_000
+"""With a shorter history, and one of fewer bytes, there is room for a second batch in the same run."""
+_MOST_BYTES: Final = 2_500_000
 _MOST_BEFORE: Final = 100
 _TITLE: Final = 200
 _READING: Final = timedelta(minutes=10)
@@ -110,18 +113,40 @@ class Pipeline(AskedPipeline):
         """Start work orders for the next issues, and give them the lanes in turn, until each has its result."""
         story = self._known()
         self._skip()
-        for issue in story.open_issues[: self.issues_of_a_run]:
-            work = self._works[issue.issue_id] = asyncio.create_task(self._work(issue))
-            work.add_done_callback(partial(self._over, issue.issue_id))
+        self._begin(story.open_issues[: self.issues_of_a_run])
         while not all(work.done() for work in self._works.values()):
             if workflow.cancellation_reason() is not None:  # it may have come as something else was waited for
                 raise asyncio.CancelledError
             self._news = False
             self._skip()
             await self._give_lanes()
+            self._go_on_beside()
             workflow.set_current_details(story.details())
             await workflow.wait_condition(lambda: self._news)
         await self._notes.written()
+
+    def _begin(self, issues: list[IssueState]) -> None:
+        for issue in issues:
+            work = self._works[issue.issue_id] = asyncio.create_task(self._work(issue))
+            work.add_done_callback(partial(self._over, issue.issue_id))
+
+    def _go_on_beside(self) -> None:
+        """Start further work orders where all that are left wait for a person, as long as the history is short."""
+        story, info = self._known(), workflow.info()
+        waiting = [story.issues[name] for name, work in self._works.items() if not work.done()]
+        following = [issue for issue in story.open_issues if issue.issue_id not in self._works]
+        if self._holders or story.paused or story.stopping or not waiting or not following:
+            return
+        if not all(self._is_held_back(issue) for issue in waiting):
+            return
+        short = info.get_current_history_length() < _MOST_EVENTS and info.get_current_history_size() < _MOST_BYTES
+        if short and workflow.patched("goes-on-beside"):
+            self._begin(following[: self.issues_of_a_run - len(waiting)])
+
+    def _is_held_back(self, issue: IssueState) -> bool:
+        """Say whether nothing happens to an issue before a person has moved it, or one that it depends on."""
+        away = issue.status is IssueStatus.WAITING and issue.order_id in self._held_back
+        return away or (issue.status is IssueStatus.PLANNED and issue.issue_id not in self._to_skip)
 
     async def _work(self, issue: IssueState) -> None:
         """Have one issue worked on, and take in how that ended."""
@@ -143,7 +168,7 @@ class Pipeline(AskedPipeline):
                 result_type=Task,
             )
         except (FailureError, asyncio.CancelledError) as failed:
-            status, task, error = _how_it_ended(failed, issue.order_id)
+            status, task, error = how_it_ended(failed, issue.order_id)
         self._ended(issue.issue_id, status, task, error)
 
     def _over(self, issue_id: str, work: asyncio.Task[None]) -> None:
@@ -224,7 +249,11 @@ class Pipeline(AskedPipeline):
         """Go on in a run with a short history."""
         story = self._known()
         await workflow.wait_condition(workflow.all_handlers_finished)
-        texts = tuple(self._texts[issue.issue_id] for issue in story.open_issues if issue.issue_id in self._texts)
+        texts = tuple(  # what they depend on is carried as well
+            self._texts[issue.issue_id].model_copy(update={"depends_on": ()})
+            for issue in story.open_issues
+            if issue.issue_id in self._texts
+        )
         asked = story.asked.model_copy(update={"issues": texts, "label": None, "carried": story.carried()})
         workflow.continue_as_new(asked)
 
@@ -258,16 +287,3 @@ def _merged(issue: PipelineIssue, read: dict[str, PipelineIssue]) -> PipelineIss
     return issue.model_copy(
         update={"title": (issue.title or there.title)[:_TITLE], "depends_on": depends_on[:_MOST_BEFORE]}
     )
-
-
-def _how_it_ended(failed: BaseException, order_id: str) -> tuple[IssueStatus, Task | None, TaskError | None]:
-    """Return what a work order that was not completed came to."""
-    cause = failed.cause if isinstance(failed, ChildWorkflowError) else failed
-    if is_cancelled_exception(failed) or (cause is not None and is_cancelled_exception(cause)):
-        return IssueStatus.CANCELLED, None, TaskError(type="Cancelled", message="The work order was cancelled.")
-    if isinstance(cause, ApplicationError) and cause.details:
-        task = Task.model_validate(cause.details[0], strict=False)
-        return IssueStatus.FAILED, task, task.error
-    message = f"The work order ended: {cause or failed}"
-    error = TaskError(type=type(cause or failed).__name__, message=message, remedy=GO_ON)
-    return IssueStatus.FAILED, None, error.of(order_id)

@@ -11,6 +11,8 @@ from septet.contracts.order import Name, Repository
 from septet.contracts.wire import Wire
 
 MOST_ISSUES = 1000
+MOST_DEPENDENCIES = 5_000
+"""Of all issues together: they are carried from run to run."""
 PIPELINE_ID = r"^(?!\.{1,2}$)[A-Za-z0-9._-]{1,40}$"
 """Shorter than a work order's: those of its issues begin with it."""
 ISSUE_ID = r"^[A-Za-z0-9._-]{1,20}$"

@@ -3,7 +3,7 @@
 from enum import StrEnum
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, field_serializer
 
 from septet.contracts.facts import FileChange, Rescue, Usage
 from septet.contracts.lanes import Lane, Role, SessionContext
@@ -128,6 +128,11 @@ class Carried(Wire):
     lanes: tuple[Lane, ...]
     paused: bool = False
     visits: int = 0
+
+    @field_serializer("issues")
+    def _issues_in_short(self, issues: tuple[IssueState, ...]) -> list[dict[str, object]]:
+        """Leave out what is as it is by default: there may be a thousand, and most of them have not begun."""
+        return [issue.model_dump(mode="json", exclude_defaults=True) for issue in issues]
 
 
 class PipelineRun(PipelineInput):

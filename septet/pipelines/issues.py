@@ -9,7 +9,7 @@ from typing import Final
 
 from pydantic import ValidationError
 
-from septet.contracts.pipeline import MOST_ISSUES, PipelineIssue
+from septet.contracts.pipeline import MOST_DEPENDENCIES, MOST_ISSUES, PipelineIssue
 from septet.errors import InvalidInputError, NotFoundError
 from septet.pipelines.circles import circle_in
 
@@ -124,6 +124,10 @@ def _refuse(issues: Sequence[PipelineIssue], places: dict[str, int]) -> None:
         if unknown := [other for other in issue.depends_on if other not in places]:
             message = f"issues: {issue.id} depends on {_listed(unknown)}, which is no issue of this pipeline."
             raise InvalidInputError(message, remedy="Name it among the issues, or take it out of depends_on.")
+    links = sum(len(issue.depends_on) for issue in issues)
+    if links > MOST_DEPENDENCIES:
+        message = f"issues: they depend on others {links} times, {MOST_DEPENDENCIES} times is the most."
+        raise InvalidInputError(message, remedy="Leave out what follows from others, or make two pipelines of it.")
     if circle := circle_in({issue.id: issue.depends_on for issue in issues}):
         message = f"issues: they wait for each other: {' → '.join(circle)}."
         raise InvalidInputError(message, remedy="Take one of these out of depends_on, or out of the issue's text.")

@@ -8,10 +8,12 @@ from fakes.short_pipeline import ShortPipeline
 from temporalio.client import Client, WorkflowFailureError, WorkflowUpdateFailedError
 from temporalio.exceptions import ApplicationError, CancelledError
 
-from septet.contracts.names import Step
+from septet.contracts.names import Status, Step
 from septet.contracts.pipeline import IssueCall, PipelineCall, PipelineIssue
-from septet.contracts.pipeline_view import IssueStatus, PipelineStatus
+from septet.contracts.pipeline_view import IssueStatus, PipelineStatus, PipelineView
+from septet.contracts.task import TaskError
 from workflows.pipeline import Pipeline
+from workflows.work_order import WorkOrder
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -195,3 +197,41 @@ async def test_a_failure_with_details_that_are_not_ours_is_told_all_the_same(cli
         with pytest.raises(WorkflowFailureError) as failure:
             await handle.result()
         assert "the forge is on fire" in str(failure.value.cause)
+
+
+async def test_an_issue_that_a_person_holds_back_does_not_keep_later_ones_waiting(client: Client) -> None:
+    """When all others of its run are done, the next ones begin beside it; moved back it has its turn."""
+    async with line_of(client) as line:
+        planning = line.hold("n0", Step.CLASSIFY_ISSUE)
+        handle = await line.start(*[f"n{number}" for number in range(41)], after("last", "n1"))
+        await line.until("n0:classify_issue")
+        order = client.get_workflow_handle(f"{handle.id}-n1")
+        await order.execute_update("move", {"to": "collected"})
+        planning.set()
+        await until_issue(handle, "n40", IssueStatus.COMPLETED)
+        assert "n1:classify_issue" not in line.events
+        await order.execute_update("move", {"to": "triaged"})
+        assert statuses(await handle.result()) == ["completed"] * 42
+
+
+async def test_an_issue_whose_work_orders_id_is_taken_says_so(client: Client) -> None:
+    """The pipeline `a` with the issue `b-1` and the pipeline `a-b` with the issue `1` mean the same work order."""
+    async with line_of(client) as line:
+        first = await line.start("b-1")
+        await first.result()
+        second = await client.start_workflow(
+            Pipeline.run,
+            {"repository": "/app", "issues": [{"id": name, "title": name, "body": ""} for name in ("1", "2")]},
+            id=f"{first.id}-b",
+            task_queue=line.doubles.task_queue,
+            result_type=PipelineView,
+        )
+        view = await second.result()
+        assert statuses(view) == ["failed", "completed"]
+        assert view.issues[0].error == TaskError(
+            type="AlreadyRunning",
+            message=f"There was a work order {first.id}-b-1 before this pipeline: the id is taken.",
+            remedy="Put the issue into a pipeline with another id: its work order is named `<pipeline>-<issue>`.",
+        )
+        other = await client.get_workflow_handle(f"{first.id}-b-1").query(WorkOrder.work_order)
+        assert other.status is Status.COMPLETED

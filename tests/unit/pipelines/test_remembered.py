@@ -1,0 +1,118 @@
+"""How much a pipeline of 1,000 issues remembers: all that it sends anywhere must fit into a payload of 2 MB."""
+
+from datetime import UTC, datetime
+
+import pytest
+from pydantic_core import to_json
+
+from septet.contracts.facts import FileChange, Rescue
+from septet.contracts.lanes import Role
+from septet.contracts.pipeline import MOST_DEPENDENCIES, MOST_ISSUES, TEXT_LIMIT_BYTES, PipelineIssue
+from septet.contracts.pipeline_view import IssueSession, IssueState, IssueStatus, PipelineRun
+from septet.contracts.solution import Outline
+from septet.contracts.task import Task, TaskError
+from septet.errors import InvalidInputError
+from septet.pipelines.issues import ordered
+from workflows._pipeline_story import PipelineStory
+
+PAYLOAD_BYTES = 2 * 1024 * 1024
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+SESSIONS = tuple(
+    IssueSession(role=role, session_id="0199a213-81c0-7800-8aa1-bbab2a035a53", context="shared") for role in Role
+)
+
+
+def story_of(count: int, text: str) -> PipelineStory:
+    """Return a pipeline of issues with long ids that depend on each other as often as they may."""
+    names = [f"issue-{number:04}-{'x' * 9}" for number in range(count)]
+    most = min(MOST_DEPENDENCIES // count, 100)
+    issues = tuple(
+        PipelineIssue(
+            id=name, title="\N{SNOWMAN}" * 200, body=text, depends_on=tuple(names[max(0, at - most) : at])
+        )
+        for at, name in enumerate(names)
+    )
+    story = PipelineStory("p" * 40, PipelineRun(repository="/app", issues=issues), "run", NOW)
+    story.take_in(issues)
+    return story
+
+
+def end(story: PipelineStory, issue: IssueState) -> None:
+    """Let an issue fail after it has done as much, and as long-winded, as it can."""
+    files = tuple(FileChange(path=f"{'folder/' * 30}{number}.py", operation="modify") for number in range(20))
+    paths = tuple(change.path for change in files[:4])
+    changed = story.change(
+        issue,
+        status=IssueStatus.EXECUTING,
+        solution=Outline(id="SOL-1", summary="s" * 160, files=paths, files_count=20),
+        files_modified=files,
+        files_modified_count=20,
+        overlaps=tuple(f"issue-{number}" for number in range(100)),
+        sessions=SESSIONS,
+        done_at=f"{story.id}-executor-1/0001-checkpoint",
+        planned_at="2026-01-01T00:00:00.000Z",
+    )
+    rescue = Rescue(snapshot=f"{story.id}-executor-1/0002-rescue", reason="r" * 500, patch="/p" * 500, host="h")
+    task = Task(
+        id=issue.order_id, title="\N{SNOWMAN}" * 300, plan_path="specs/" + "p" * 250, branch_name="b" * 100,
+        commit_sha="c" * 40, pr_url="https://github.com/organisation/repository/pull/12345", rescues=(rescue,),
+    )  # fmt: skip
+    story.ended(changed, IssueStatus.FAILED, NOW, task, TaskError(type="X", message="m" * 2000, remedy="r" * 2000))
+
+
+@pytest.mark.parametrize("done", [0, 40, 500, 960])
+def test_what_goes_on_to_the_next_run_fits_into_a_payload(done: int) -> None:
+    """Also where all texts together hold as much as they may, and whatever the issues came to so far."""
+    story = story_of(MOST_ISSUES, "t" * (TEXT_LIMIT_BYTES // MOST_ISSUES - 600))
+    for issue in list(story.issues.values())[:done]:
+        end(story, issue)
+    rest = tuple(text for text in story.asked.listed if story.issues[text.id].status is IssueStatus.WAITING)
+    rest = tuple(text.model_copy(update={"depends_on": ()}) for text in rest)
+    run = story.asked.model_copy(update={"issues": rest, "carried": story.carried()})
+    content = to_json(run)
+    assert len(content) < 0.9 * PAYLOAD_BYTES
+    again = PipelineRun.model_validate_json(content)
+    assert again.carried == story.carried()
+
+
+def test_all_that_a_pipeline_came_to_fits_into_a_payload() -> None:
+    """It is its result, what its query answers, and what its report is made of."""
+    story = story_of(MOST_ISSUES, "")
+    for issue in list(story.issues.values()):
+        end(story, issue)
+    assert len(to_json(story.view())) < 0.9 * PAYLOAD_BYTES
+
+
+def test_what_a_closed_issue_came_to_is_cut_and_not_lost() -> None:
+    """What leads to all the rest is there: branch, commit, pull request, snapshot; and why it failed."""
+    story = story_of(MOST_ISSUES, "")
+    first = next(iter(story.issues.values()))
+    end(story, first)
+    kept = story.issues[first.issue_id]
+    assert kept.error is not None
+    assert kept.rescue is not None
+    assert (kept.files_modified_count, kept.files_modified) == (20, ())
+    assert kept.error.message.endswith("m…")
+    assert (kept.rescue.snapshot, kept.done_at) == (
+        f"{story.id}-executor-1/0002-rescue",
+        f"{story.id}-executor-1/0001-checkpoint",
+    )
+    assert (kept.commit_hash, kept.branch_name, kept.depends_on) == ("c" * 40, "b" * 100, first.depends_on)
+
+
+def test_a_word_about_one_issue_is_answered_with_that_issue() -> None:
+    """A history holds all answers: a thousand issues in each would fill it."""
+    story = story_of(MOST_ISSUES, "")
+    (name, *_) = story.issues
+    assert [issue.issue_id for issue in story.view_of([name]).issues] == [name]
+    assert len(to_json(story.view_of())) < 2000
+
+
+def test_more_dependencies_than_can_be_carried_are_refused() -> None:
+    """The message says how many there may be."""
+    names = [str(number) for number in range(1, 202)]
+    issues = [
+        PipelineIssue(id=name, depends_on=tuple(names[max(0, at - 100) : at])) for at, name in enumerate(names)
+    ]
+    with pytest.raises(InvalidInputError, match="15050 times, 5000 times is the most"):
+        ordered(issues)
