@@ -49,19 +49,29 @@ class CreatePullRequest:
         opened = forge.find_pull_request(progress.branch_name) or forge.open_pull_request(_new(claim))
         if opened.head_sha not in {"", sha}:
             raise EvidenceError(f"{opened.url} stands at {opened.head_sha}, and the branch at {sha}.")
-        return Proof(opened.url, commit_sha=sha, warnings=opened.warnings)
+        lacking = tuple(filter(None, [_lacking(call.workspace.lacks)]))
+        return Proof(opened.url, commit_sha=sha, warnings=(*opened.warnings, *lacking))
 
 
 def _new(claim: Claim[CreatePullRequestAnswer]) -> NewPullRequest:
     """Return what the pull request is opened with: the agent's words, or the commit's where it gave only a URL."""
     call, answer = claim.call, claim.answer
     written = answer if isinstance(answer, PullRequestText) else None
+    said = (written.body if written else "", _lacking(call.workspace.lacks))
     return NewPullRequest(
         head=call.progress.branch_name or "",
         base=call.workspace.base_branch,
         title=written.title if written else call.workspace.issue_title,
-        body=written.body if written else "",
+        body="\n\n".join(filter(None, said)),
         marker=call.workspace.work_order_id,
         draft=call.draft,
         labels=call.labels,
     )
+
+
+def _lacking(branches: tuple[str, ...]) -> str:
+    """Return what a person must know before merging who sees this branch alone; nothing where it holds all."""
+    if not branches:
+        return ""
+    named = ", ".join(f"`{branch}`" for branch in branches)
+    return f"This also depends on {named}, whose work is not in this branch: merge that first, then test together."

@@ -89,7 +89,9 @@ class Lanes:
         if rescue is not None:
             self.host.note(place, rescue)
         began_at = current_head(place).sha if asked.lane.starts_from else ""
-        workspace = workspace.model_copy(update={"began_at": began_at, "checkpoint": start.name})
+        workspace = workspace.model_copy(
+            update={"began_at": began_at, "checkpoint": start.name, "lacks": asked.lane.lacks}
+        )
         if plan is None:
             return workspace
         fresh = self.host.snapshot(place, "checkpoint", f"the lane is {asked.opening.work_order_id}'s now")

@@ -19,6 +19,7 @@ from septet.contracts.pipeline_view import (
     PipelineView,
 )
 from septet.contracts.task import Task, TaskError
+from septet.pipelines.branches import below_of, held_by
 from septet.pipelines.outline import cut
 from septet.pipelines.remembered import MANY, TITLE_BYTES, remembered
 from septet.pipelines.schedule import CLOSED, same_files
@@ -117,15 +118,12 @@ class PipelineStory:
         """
         self._visits += 1
         values: dict[str, object] = {"session_id": None} if self.asked.fresh else {}
-        if lane.id != self.planner.id and not lane.one_branch and (below := self._below(issue)):
+        if lane.id != self.planner.id and not lane.one_branch and (below := below_of(issue, self.issues)):
+            lacks = tuple(name for name in issue.depends_on if name not in held_by(below, self.issues))
             values["starts_from"] = below.done_at
-            self.change(self.issues[issue.issue_id], builds_on=below.issue_id)
+            values["lacks"] = tuple(self.issues[name].branch_name or name for name in lacks)
+            self.change(self.issues[issue.issue_id], builds_on=below.issue_id, lacks=lacks)
         return lane.model_copy(update=values)
-
-    def _below(self, issue: IssueState) -> IssueState | None:
-        """Return what was done last of the issues that one depends on."""
-        done = [self.issues[name] for name in issue.depends_on if self.issues[name].done_at]
-        return max(done, key=lambda each: each.executed_at or "", default=None)
 
     def is_too_long(self, lane: Lane) -> bool:
         """Say whether a lane's session is to go on in a new one, with a summary."""
@@ -140,7 +138,7 @@ class PipelineStory:
         """Take in what a work order says as it leaves a lane."""
         lane = told.lane
         if not lane.one_branch:  # where it began this time is not where the next one begins
-            lane = lane.model_copy(update={"starts_from": ""})
+            lane = lane.model_copy(update={"starts_from": "", "lacks": ()})
         self.lanes[lane.id] = lane
         if told.role is Role.PLANNER and self.planner.task_queue:
             for lane in self.executors:  # the plan goes from vault to worktree, on one host

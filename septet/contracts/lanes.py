@@ -42,6 +42,8 @@ class Lane(Wire):
     """The pipeline's first Temporal run."""
     starts_from: str = ""
     """The snapshot that the next work order begins with; empty: the base commit."""
+    lacks: tuple[str, ...] = ()
+    """The branches of issues that the next work order depends on, and that what it begins with does not hold."""
     one_branch: bool = False
     """Each work order goes on where the one before has ended, on the same branch."""
     branch: str = ""

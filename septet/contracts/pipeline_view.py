@@ -71,7 +71,9 @@ class IssueState(Wire):
     done_at: str = ""
     """The snapshot with which it ended, where it is completed."""
     builds_on: str = ""
-    """The issue on whose branch its own one stands: of those that it depends on, the one that was done last."""
+    """The issue on whose branch its own one stands: of those it depends on, the one that holds most of them."""
+    lacks: tuple[str, ...] = ()
+    """Issues that it depends on whose work its branch does not hold."""
     position: int = 0
     """Its place in the order of the pipeline, from 0."""
 

@@ -182,9 +182,8 @@ class LocalForge:
         return self._until_done(find_or_open)
 
     def _pull(self, stored: Stored, number: int) -> _PullRecord:
-        for record in self._records(stored, "pull", _PullRecord):
-            if record.number == number:
-                return record
+        for record in self._records(stored, f"pull-{number}.json", _PullRecord):
+            return record
         raise NotFoundError(f"{self.path} has no pull request {number}.")
 
     def _open_pull(self, number: int) -> _PullRecord:

@@ -102,6 +102,8 @@ def _asked(issue: IssueState) -> Iterator[str]:
         yield f"- Depends on: {', '.join(issue.depends_on)}"
     if issue.builds_on:
         yield f"- Its branch stands on that of: {issue.builds_on}"
+    if issue.lacks:
+        yield f"- Its branch does not hold the work of: {', '.join(issue.lacks)}: merge that first"
 
 
 def _troubles(issue: IssueState) -> Iterator[str]:

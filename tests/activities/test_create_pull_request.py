@@ -66,3 +66,17 @@ async def test_what_others_pushed_is_not_replaced(lab: StepLab) -> None:
     assert failed.value.non_retryable
     assert failed.value.details[0].remedy
     assert lab.origin.sha(BRANCH) == others
+
+
+async def test_what_the_branch_does_not_hold_is_told_to_whoever_merges(lab: StepLab) -> None:
+    """The pull request and the step name the branches that the work order depends on, and that are not in its own."""
+    await lab.open_to(Step.CREATE_PULL_REQUEST)
+    lab.scenario(create_pull_request={"answer": WORDS})
+    call = lab.call(Step.CREATE_PULL_REQUEST)
+    workspace = call.workspace.model_copy(update={"lacks": ("feat-greet-twice", "feat-goodbye")})
+    done = await lab.running(call.model_copy(update={"workspace": workspace}))
+    said = "This also depends on `feat-greet-twice`, `feat-goodbye`, whose work is not in this branch"
+    assert [warning[: len(said)] for warning in done.warnings] == [said]
+    (pull_request,) = _pull_requests(lab)
+    assert said in pull_request
+    assert WORDS["body"] in pull_request

@@ -427,3 +427,21 @@ async def test_an_issue_builds_on_what_it_depends_on(client: Client) -> None:
             "a": "", "c": "after-create_pull_request", "b": "",
         }  # fmt: skip
         assert [issue.builds_on for issue in view.issues] == ["", "a", ""]
+
+
+async def test_what_a_branch_does_not_hold_is_told(client: Client) -> None:
+    """Of two independent dependencies one is below it, the other one is named; of a chain the end holds all."""
+    async with line_of(client) as line:
+        issues = [
+            {"id": name, "title": name, "body": "Do it.", "depends_on": list(before)}
+            for name, before in (("a", ""), ("b", "a"), ("c", ""), ("d", "ab"), ("e", "dc"))
+        ]
+        view = await (await line.start(*issues)).result()
+        assert [(issue.builds_on, issue.lacks) for issue in view.issues] == [
+            ("", ()), ("a", ()), ("", ()), ("b", ()), ("d", ("c",)),
+        ]  # fmt: skip
+        lacks = {line.issue_of(asked.opening.work_order_id): asked.lane.lacks for asked in line.lanes}
+        assert {name: branches for name, branches in lacks.items() if branches} == {
+            "e": (view.issues[2].branch_name,)
+        }
+        assert view.executors[0].lacks == ()
