@@ -26,6 +26,7 @@ ready:
 demo: ready ## From an issue to a pull request on a sample repository, in seconds
 	@$(BIN)/septet demo $(ARGS)
 
+# Less than five minutes on two cores: what takes many seconds is made cheaper, or is of the suites below.
 test: ready ## All tests, with the branch coverage of septet/
 	@$(BIN)/python -m pytest $(TESTERS) --cov=septet --cov-branch --cov-report=term-missing:skip-covered --cov-fail-under=90 -m "not recovery and not faces" $(ARGS)
 
