@@ -37,6 +37,14 @@ class AgentLogs:
         for view in self._look():
             yield from view.new_entries()
 
+    def entries(self) -> list[LogEntry]:
+        """Return all that was said and done so far; what an earlier call has read is not read again.
+
+        Raises:
+            InvalidInputError: No work order can have that id.
+        """
+        return [entry for view in self._look() for entry in view.entries()]
+
     def new_bytes(self) -> Iterator[bytes]:
         """Yield what the agents printed since the last look, as they printed it.
 
@@ -57,8 +65,10 @@ class AgentLogs:
             raise NotFoundError(f"This host has no runs of {self.order_id}.", remedy=remedy)
 
     def _look(self) -> list["_View"]:
+        """Return what there is by now: runs begin, and the janitor removes old ones."""
         runs = started_runs(self.state, self.order_id)
-        return [self._views.setdefault(run.name, _View(run)) for run in runs]
+        self._views = {run.name: self._views.get(run.name) or _View(run) for run in runs}
+        return list(self._views.values())
 
 
 @dataclass(slots=True)
@@ -69,6 +79,7 @@ class _View:
     _position: int = 0
     _over: bool = False
     _numbers: Iterator[int] = field(default_factory=lambda: count(1))
+    _kept: list[LogEntry] = field(default_factory=list)
     _transcript: Transcript | None = field(init=False)
 
     def __post_init__(self) -> None:
@@ -97,6 +108,11 @@ class _View:
         if end is not None:
             self._over = True
             yield from map(self._told, (*transcript.finish(), *self._trouble(end)))
+
+    def entries(self) -> list[LogEntry]:
+        """Return all that was said and done so far, for who asks for nothing else."""
+        self._kept.extend(self.new_entries())
+        return self._kept
 
     def _told(self, entry: Entry) -> LogEntry:
         run, record = self.run.folder.name, self.run.record

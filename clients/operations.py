@@ -2,12 +2,12 @@
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
-from clients.agent_logs import AgentLogs
 from clients.board import board_page
 from clients.kept_on_disk import snapshots_of
+from clients.log_books import LogBooks
 from clients.once import start_once
 from clients.order_list import list_orders
 from clients.pipeline_operations import PipelineOperations
@@ -50,6 +50,7 @@ class Operations:
     orders: WorkOrders
     state: StateDir
     git_env: Mapping[str, str]
+    books: LogBooks = field(default_factory=LogBooks, repr=False, compare=False)
 
     @property
     def pipelines(self) -> PipelineOperations:
@@ -115,8 +116,7 @@ class Operations:
         Raises:
             NotFoundError: There is no such work order, or its steps ran on another host.
         """
-        logs = AgentLogs(self.state, order_id)
-        entries = await asyncio.to_thread(lambda: list(logs.new_entries()))
+        logs, entries = await asyncio.to_thread(self.books.entries, self.state, order_id)
         if not entries and (await self.orders.task(order_id)).steps:
             logs.must_exist()
         first = offset + next((number for number, entry in enumerate(entries, 1) if entry.id == after), 0)

@@ -1,0 +1,72 @@
+"""Logs that are asked for again and again: what was read is not read again."""
+
+import json
+import os
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from clients.log_books import LogBooks
+from septet.agents.runs import Run, RunKey, RunRecord, Runs
+from septet.state import StateDir
+
+RECORD = RunRecord(
+    key=RunKey("wo-1", "run-1", "5"), serial=1, step="implement_plan", agent="claude", because="first", mark="m",
+    argv=("claude",), env_names=(), worktree="/w", limits={}, started_at="2025-01-01T00:00:00.000Z", session_id="s",
+)  # fmt: skip
+
+
+def said(text: str) -> bytes:
+    """Return a line of claude's stream."""
+    content = [{"type": "text", "text": text}]
+    return json.dumps({"type": "assistant", "message": {"content": content}}).encode() + b"\n"
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> StateDir:
+    state = StateDir(tmp_path / "state")
+    state.prepare()
+    return state
+
+
+@pytest.fixture
+def run(state: StateDir) -> Run:
+    """Return a run that has said one thing so far."""
+    run, lock = Runs(state.runs).create("wo-1", 5, replace(RECORD), b"Work.\n")
+    os.close(lock)
+    run.stdout.write_bytes(said("one"))
+    return run
+
+
+def told(books: LogBooks, state: StateDir) -> list[str]:
+    return [entry.text for entry in books.entries(state, "wo-1")[1]]
+
+
+def test_each_byte_is_read_once(state: StateDir, run: Run) -> None:
+    """What comes is read from where the look before ended: what stands before that place does not matter any more."""
+    books = LogBooks()
+    assert told(books, state) == ["one"]
+    run.stdout.write_bytes(said("???") + said("two"))
+    assert told(books, state) == ["one", "two"]
+    assert [entry.id for entry in books.entries(state, "wo-1")[1]] == [f"{run.folder.name}/{n}" for n in (1, 2)]
+    assert told(LogBooks(), state) == ["???", "two"]
+
+
+def test_runs_that_are_removed_are_told_no_more(state: StateDir, run: Run) -> None:
+    """What the janitor has removed is in no answer, as if it were read anew."""
+    books = LogBooks()
+    assert told(books, state) == ["one"]
+    shutil.rmtree(run.folder)
+    assert told(books, state) == []
+
+
+def test_few_work_orders_are_kept(state: StateDir, run: Run) -> None:
+    """Who was not asked for in a long time is read anew."""
+    books = LogBooks()
+    assert told(books, state) == ["one"]
+    run.stdout.write_bytes(said("new"))
+    for number in range(8):
+        assert books.entries(state, f"wo-other-{number}")[1] == []
+    assert told(books, state) == ["new"]
