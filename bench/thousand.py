@@ -180,12 +180,15 @@ def _cpu(seen: Sequence[tuple[int, float]], after: int, up_to: int) -> float:
 
 
 def _environ(on: Stage) -> dict[str, str]:
+    """Return the worker's environment; open pull requests are not looked at meanwhile: that costs as they wait."""
     scenario = on.settings.state_dir / "scenario.json"
     scenario.write_text(json.dumps({}), encoding="utf-8")
     return {
         **on.environ,
         "SEPTET_SCRIPTED_PATH": str(SEPTET.with_name("septet-scripted-agent")),
         "SEPTET_SCRIPTED_SCENARIO": str(scenario),
+        "SEPTET_LOOK_SECONDS": "7200",
+        "SEPTET_LONGEST_LOOK_SECONDS": "7200",
         "SEPTET_SCRIPTED_HOME": str(on.settings.state_dir / "scripted"),
     }
 
