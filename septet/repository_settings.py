@@ -202,7 +202,8 @@ def _parsed(content: bytes) -> tuple[str, dict[str, object]]:
     try:
         return text, tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        message = f"{SETTINGS_PATH} is no TOML: {error}."
+        last_line = f"at line {len(text.splitlines())}, the last one"
+        message = f"{SETTINGS_PATH} is no TOML: {str(error).replace('at end of document', last_line)}."
         raise RepositorySettingsError(message, remedy="Correct that line; see https://toml.io.") from error
 
 
