@@ -26,8 +26,6 @@ class AskedPipeline:
         """Those that wait no more: a person moved them away on the board, or they have ended."""
         self._holders: dict[str, tuple[str, str]] = {}
         """By lane: the work order that has it, and which of its stays this is."""
-        self._to_skip: dict[str, str] = {}
-        """By issue: why it is to be skipped."""
         self._works: dict[str, asyncio.Task[None]] = {}
         """By issue: the task that has its work order."""
         self._news = True
@@ -83,7 +81,7 @@ class AskedPipeline:
     def skip(self, call: IssueCall) -> PipelineView:
         """Skip it; what depends on it is skipped as well."""
         who = call.who or "a person"
-        self._to_skip[call.issue_id] = f"{who} skipped it: {call.why}" if call.why else f"{who} skipped it"
+        self._known().to_skip[call.issue_id] = f"{who} skipped it: {call.why}" if call.why else f"{who} skipped it"
         self._news = True
         return self._known().view_of([call.issue_id])
 
@@ -162,7 +160,6 @@ class AskedPipeline:
 
     def _issue(self, issue_id: str) -> IssueState:
         self._check_open()
-        issue = self._known().issues.get(issue_id)
-        if issue is None:
+        if issue_id not in self._known().issues:
             raise refused(f"{self._known().id} has no issue {issue_id}.")
-        return issue
+        return self._known().shown(issue_id)

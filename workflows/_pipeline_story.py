@@ -24,9 +24,7 @@ from septet.pipelines.outline import cut
 from septet.pipelines.remembered import MANY, TITLE_BYTES, remembered
 from septet.pipelines.schedule import CLOSED, same_files
 from septet.timestamps import timestamp
-
-_SHOWN: Final = 40
-_CELL_LIMIT: Final = 60
+from workflows._pipeline_table import table
 
 
 class PipelineStory:
@@ -46,6 +44,8 @@ class PipelineStory:
         self.closed_at: str | None = None
         self.status: PipelineStatus | None = None
         self.error: TaskError | None = None
+        self.to_skip: dict[str, str] = {}
+        """By issue: why it is to be skipped."""
         self._visits = carried.visits if carried else 0
         self._rows: dict[str, Task] = {}
         """By work order: its row as it left a lane."""
@@ -216,9 +216,16 @@ class PipelineStory:
             executors=tuple(_shown(lane) for lane in self.executors),
             one_branch=self.asked.one_branch,
             fresh=self.asked.fresh,
-            issues=tuple(self.issues[name] for name in issues),
+            issues=tuple(self.shown(name) for name in issues),
             error=self.error,
         )
+
+    def shown(self, issue_id: str) -> IssueState:
+        """Return an issue as people see it: one that is to be skipped is, also while its work order ends."""
+        issue, why = self.issues[issue_id], self.to_skip.get(issue_id)
+        if why is None or issue.status not in {IssueStatus.WAITING, IssueStatus.PLANNED}:
+            return issue
+        return issue.model_copy(update={"status": IssueStatus.SKIPPED, "error": skipped(why)})
 
     def carried(self) -> Carried:
         """Return what the next run has to know."""
@@ -233,15 +240,7 @@ class PipelineStory:
 
     def details(self) -> str:
         """Return the story as Markdown: what the web UI shows without opening a payload."""
-        counts = {status: sum(each.status is status for each in self.issues.values()) for status in IssueStatus}
-        told = ", ".join(f"{count} {status.value}" for status, count in counts.items() if count)
-        lines = [f"**{self.id}** · **{self._status().value}** · {told or 'no issues yet'}", ""]
-        lines += ["| issue | status | solution | commit | pull request |", "| --- | --- | --- | --- | --- |"]
-        shown = self.open_issues[:_SHOWN] or list(self.issues.values())[-_SHOWN:]
-        lines += [_row(issue) for issue in shown]
-        if len(self.issues) > len(shown):
-            lines += ["", f"and {len(self.issues) - len(shown)} more: `septet pipeline show {self.id}`"]
-        return "\n".join(lines)
+        return table(self.id, self._status(), list(self.issues.values()), self.open_issues)
 
     def _status(self) -> PipelineStatus:
         if self.status is not None:
@@ -277,17 +276,10 @@ _EXECUTING: Final = frozenset(
 )
 
 
+def skipped(why: str) -> TaskError:
+    """Return the reason of an issue that is skipped."""
+    return TaskError(type="Skipped", message=f"{why}.")
+
+
 def _shown(lane: Lane) -> Lane:
     return lane.model_copy(update={"workspace": None})
-
-
-def _row(issue: IssueState) -> str:
-    reason = f" ({_cell(issue.error.message)})" if issue.error else ""
-    solution = f"{issue.solution.id}: {_cell(issue.solution.summary)}" if issue.solution else ""
-    commit = (issue.commit_hash or "")[:12]
-    return f"| {issue.issue_id} | {issue.status.value}{reason} | {solution} | {commit} | {issue.pr_url or ''} |"
-
-
-def _cell(text: str) -> str:
-    line = " ".join(text.split()).replace("|", "¦").replace("`", "'")
-    return line if len(line) <= _CELL_LIMIT else f"{line[: _CELL_LIMIT - 1]}…"

@@ -34,7 +34,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows._pipeline_asked import AskedPipeline
     from workflows._pipeline_end import how_it_ended
     from workflows._pipeline_notes import Notes
-    from workflows._pipeline_story import PipelineStory
+    from workflows._pipeline_story import PipelineStory, skipped
     from workflows.search_attributes import found_at_start
 
 _MOST_EVENTS: Final = 3_000
@@ -146,7 +146,7 @@ class Pipeline(AskedPipeline):
     def _is_held_back(self, issue: IssueState) -> bool:
         """Say whether nothing happens to an issue before a person has moved it, or one that it depends on."""
         away = issue.status is IssueStatus.WAITING and issue.order_id in self._held_back
-        return away or (issue.status is IssueStatus.PLANNED and issue.issue_id not in self._to_skip)
+        return away or (issue.status is IssueStatus.PLANNED and issue.issue_id not in self._known().to_skip)
 
     async def _work(self, issue: IssueState) -> None:
         """Have one issue worked on, and take in how that ended."""
@@ -182,8 +182,8 @@ class Pipeline(AskedPipeline):
     def _ended(self, issue_id: str, status: IssueStatus, task: Task | None, error: TaskError | None) -> None:
         """Take in how an issue ended, have it noted, and free what it had."""
         story = self._known()
-        if reason := self._to_skip.get(issue_id):
-            status, error = IssueStatus.SKIPPED, TaskError(type="Skipped", message=f"{reason}.")
+        if reason := story.to_skip.get(issue_id):
+            status, error = IssueStatus.SKIPPED, skipped(reason)
         story.ended(story.issues[issue_id], status, workflow.now(), task, error)
         self._notes.note(issue_id)
         self.leaves(story.issues[issue_id].order_id)
@@ -194,15 +194,15 @@ class Pipeline(AskedPipeline):
     def _skip(self) -> None:
         """End what cannot or must not be carried out any more."""
         story = self._known()
-        while lost := doomed(story.issues, self._to_skip):
+        while lost := doomed(story.issues, story.to_skip):
             for issue, before in lost:
-                status = "skipped" if before in self._to_skip else story.issues[before].status.value
-                self._to_skip.setdefault(issue.issue_id, f"it depends on issue {before}, which is {status}")
+                status = "skipped" if before in story.to_skip else story.issues[before].status.value
+                story.to_skip.setdefault(issue.issue_id, f"it depends on issue {before}, which is {status}")
         waiting = [each for each in story.open_issues if each.status in {IssueStatus.WAITING, IssueStatus.PLANNED}]
         for issue in waiting:
             if story.stopping:
-                self._to_skip.setdefault(issue.issue_id, "the pipeline was stopped")
-            if issue.issue_id not in self._to_skip:
+                story.to_skip.setdefault(issue.issue_id, "the pipeline was stopped")
+            if issue.issue_id not in story.to_skip:
                 continue
             if work := self._works.get(issue.issue_id):
                 work.cancel()
@@ -213,9 +213,9 @@ class Pipeline(AskedPipeline):
         """Give each free lane to the issue whose turn it is; one may let another have its turn."""
         story = self._known()
         while not (story.paused or story.stopping):
-            wanted = [each for each in story.issues.values() if each.issue_id not in self._to_skip]
+            wanted = [each for each in story.issues.values() if each.issue_id not in story.to_skip]
             planned = next_to_plan(wanted, self._ready, self._held_back, story.asked.plans_ahead)
-            carried_out = next_to_execute(story.issues, self._to_skip)
+            carried_out = next_to_execute(story.issues, story.to_skip)
             free = next((lane for lane in story.executors if lane.task_queue and not self._is_held(lane)), None)
             if planned is not None and not self._is_held(story.planner):
                 self._ready.discard(planned.order_id)

@@ -136,7 +136,7 @@ def answer_errors(app: FastAPI) -> None:
 
     @app.exception_handler(Exception)
     async def broke(request: Request, error: Exception) -> JSONResponse:
-        _log.error("request_broke", path=request.url.path, method=request.method, error=type(error).__name__)
+        _log.error("request_broke", path=request.url.path, method=request.method, exc_info=error)
         remedy = "The server's log has more. A defect of Septet does this."
         status = HTTPStatus.INTERNAL_SERVER_ERROR
         return problem(status, "Broken", f"The request broke: {type(error).__name__}.", remedy)

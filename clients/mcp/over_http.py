@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -29,11 +29,13 @@ class _Endpoint:
 
     reach: Reach
     _sessions: "Callable[[], StreamableHTTPSessionManager] | None" = None
+    _preparing: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
-        if self._sessions is None:
-            self._sessions = await asyncio.to_thread(_prepared, self.reach)
+        async with self._preparing:  # two that come at once import nothing twice
+            if self._sessions is None:
+                self._sessions = await asyncio.to_thread(_prepared, self.reach)
         sessions = self._sessions()
         async with sessions.run():
             await sessions.handle_request(scope, receive, send)

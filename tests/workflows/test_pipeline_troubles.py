@@ -42,12 +42,16 @@ async def test_a_failure_dooms_a_whole_chain_of_issues(client: Client) -> None:
 
 
 async def test_a_planned_issue_is_skipped_with_what_depends_on_it(client: Client) -> None:
-    """The update answers, and the pipeline goes on without both."""
+    """The update answers, at once both are shown so, and the pipeline goes on without them."""
     async with line_of(client) as line:
         working = line.hold("x", Step.IMPLEMENT_PLAN)
         handle = await line.start("x", after("a"), after("b", "a"))
         await until_issue(handle, "b", IssueStatus.PLANNED)
-        await handle.execute_update(Pipeline.skip, IssueCall(issue_id="a"))
+        told = await handle.execute_update(Pipeline.skip, IssueCall(issue_id="a"))
+        assert statuses(told) == ["skipped"]
+        assert statuses(await handle.query(Pipeline.pipeline)) == ["executing", "skipped", "skipped"]
+        with pytest.raises(WorkflowUpdateFailedError):
+            await handle.execute_update(Pipeline.skip, IssueCall(issue_id="b"))
         working.set()
         assert statuses(await handle.result()) == ["completed", "skipped", "skipped"]
 

@@ -1,0 +1,36 @@
+"""The table of a pipeline's issues that Temporal's web UI shows."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from septet.contracts.pipeline_view import IssueState, IssueStatus, PipelineStatus
+
+_SHOWN: Final = 40
+_CELL_LIMIT: Final = 60
+
+
+def table(
+    pipeline_id: str, status: PipelineStatus, issues: Sequence[IssueState], still: Sequence[IssueState]
+) -> str:
+    """Return the issues that are open still, or the last ones where none is, as Markdown below the counts."""
+    counts = {name: sum(each.status is name for each in issues) for name in IssueStatus}
+    told = ", ".join(f"{count} {name.value}" for name, count in counts.items() if count)
+    lines = [f"**{pipeline_id}** · **{status.value}** · {told or 'no issues yet'}", ""]
+    lines += ["| issue | status | solution | commit | pull request |", "| --- | --- | --- | --- | --- |"]
+    shown = still[:_SHOWN] or issues[-_SHOWN:]
+    lines += [_row(issue) for issue in shown]
+    if len(issues) > len(shown):
+        lines += ["", f"and {len(issues) - len(shown)} more: `septet pipeline show {pipeline_id}`"]
+    return "\n".join(lines)
+
+
+def _row(issue: IssueState) -> str:
+    reason = f" ({_cell(issue.error.message)})" if issue.error else ""
+    solution = f"{issue.solution.id}: {_cell(issue.solution.summary)}" if issue.solution else ""
+    commit = (issue.commit_hash or "")[:12]
+    return f"| {issue.issue_id} | {issue.status.value}{reason} | {solution} | {commit} | {issue.pr_url or ''} |"
+
+
+def _cell(text: str) -> str:
+    line = " ".join(text.split()).replace("|", "¦").replace("`", "'")
+    return line if len(line) <= _CELL_LIMIT else f"{line[: _CELL_LIMIT - 1]}…"
