@@ -1,6 +1,7 @@
 """Every operation through every face: command line, HTTP, an agent's tools and the typed client give one object."""
 
 import json
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -248,7 +249,11 @@ def common(value: Any, name: str) -> Any:
         return {key: None if key in OWN else common(part, name) for key, part in value.items()}
     if isinstance(value, list):
         return [common(part, name) for part in value]
-    return value.replace(name, "wo-it") if isinstance(value, str) else value
+    if not isinstance(value, str):
+        return value
+    return re.sub(
+        "^.* skipped it", "somebody skipped it", value.replace(name, "wo-it")
+    )  # each face has its own user
 
 
 def begun(faces: Faces, operation: Operation, names: dict[str, str]) -> None:
