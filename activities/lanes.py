@@ -7,7 +7,7 @@ from temporalio import activity
 
 from activities._failures import OPENING_TRIES, failures_told
 from activities._gate import Gate, own_lease
-from activities._keeping import shelf_of
+from activities._keeping import Session, keep, shelf_of
 from activities._pulse import beating, unhurried
 from activities._room import Host
 from activities.workspaces import Workspaces
@@ -46,7 +46,7 @@ class Lanes:
             async with beating():
                 gate = Gate(own_lease(self.host.means.runs, asked.lane.id, asked.visit))
                 await self._end_stranger(asked.lane.id)
-                return await gate.as_writer(partial(self._entered, asked))
+                return await gate.as_writer(partial(self._entered, asked, gate))
 
     @activity.defn(name="close_lanes")
     async def close_lanes(self, asked: CloseLanes) -> None:
@@ -75,7 +75,7 @@ class Lanes:
         if await unhurried(self.host.means.runs.living, lane) is not None:
             await end_all(self.host.means.runs, lane, SUPERSEDED)
 
-    def _entered(self, asked: EnterLane) -> Workspace:
+    def _entered(self, asked: EnterLane, gate: Gate) -> Workspace:
         """Find the lane open, or open it, and make it ready."""
         pass_on(self.host.means.runs, asked.lane.id)
         place, workspace = Workspaces(self.host).open(asked.opening, asked.lane.id, asked.lane.opened_by)
@@ -95,4 +95,11 @@ class Lanes:
         if plan is None:
             return workspace
         fresh = self.host.snapshot(place, "checkpoint", f"the lane is {asked.opening.work_order_id}'s now")
+        with gate.halting():  # its first step may have to begin elsewhere, with this and the session before it
+            keep(self.host, place, _session_before(asked, workspace))
         return workspace.model_copy(update={"checkpoint": fresh.name if fresh is not None else start.name})
+
+
+def _session_before(asked: EnterLane, workspace: Workspace) -> Session | None:
+    """Return the session with which the lane is entered: what is kept last must hold it."""
+    return Session(workspace.agent, asked.lane.session_id) if asked.lane.session_id else None

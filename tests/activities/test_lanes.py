@@ -290,6 +290,24 @@ async def test_a_lane_of_a_host_that_is_gone_is_entered_on_another_one(origin: O
         assert [(here / name).exists() for name in (PLAN, "below.py")] == [True, False]
 
 
+async def test_a_lane_moves_before_its_first_step_is_done(origin: Origin, tmp_path: Path) -> None:
+    """What a work order begins with, the plan among it, is kept as it enters, and so is the lane's session."""
+    key = {"checkpoint_key": SecretStr("a passphrase that both hosts have")}
+    async with _host(origin, tmp_path, "one", **key) as one, _host(origin, tmp_path, "two", **key) as two:
+        planning = Path((await one.enter("pl-a", PLANNER)).path)
+        (planning / PLAN).parent.mkdir(parents=True)
+        (planning / PLAN).write_text("# Plan\n", encoding="utf-8")
+        planned = one.keep(PLANNER.id)
+        known = await one.step(Step.CLASSIFY_ISSUE, await one.enter("pl-a", EXECUTOR))
+        lane = EXECUTOR.model_copy(update={"session_id": known.session_id})
+        entered = await one.enter("pl-b", lane, (planned, PLAN))
+        asked = MoveWorkspace(workspace=entered, checkpoint=entered.checkpoint)
+        moved: Workspace = await two.run("pl-b", two.named("move_workspace"), asked)
+        assert (Path(moved.path) / PLAN).read_text(encoding="utf-8") == "# Plan\n"
+        again = await two.step(Step.CLASSIFY_ISSUE, moved, session_id=known.session_id)
+        assert (again.verdict, again.session_id, again.agent_starts) == (Verdict.DONE, known.session_id, 1)
+
+
 async def test_a_lanes_session_goes_on_on_another_host(origin: Origin, tmp_path: Path) -> None:
     """With a key its files go along after each step; the agent goes on with what it knows."""
     key = {"checkpoint_key": SecretStr("a passphrase that both hosts have")}
