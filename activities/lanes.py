@@ -96,10 +96,15 @@ class Lanes:
             return workspace
         fresh = self.host.snapshot(place, "checkpoint", f"the lane is {asked.opening.work_order_id}'s now")
         with gate.halting():  # its first step may have to begin elsewhere, with this and the session before it
-            keep(self.host, place, _session_before(asked, workspace))
+            keep(self.host, place, _session_before(asked, workspace), claims=_was_to_be_elsewhere(asked))
         return workspace.model_copy(update={"checkpoint": fresh.name if fresh is not None else start.name})
 
 
 def _session_before(asked: EnterLane, workspace: Workspace) -> Session | None:
     """Return the session with which the lane is entered: what is kept last must hold it."""
     return Session(workspace.agent, asked.lane.session_id) if asked.lane.session_id else None
+
+
+def _was_to_be_elsewhere(asked: EnterLane) -> bool:
+    """Say whether a host that is gone was to open the lane: it may have done so, and nobody has heard of it."""
+    return asked.lane.workspace is not None and not asked.lane.task_queue

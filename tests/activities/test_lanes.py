@@ -18,7 +18,7 @@ from temporalio.activity import ActivityCancellationDetails
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
-from activities._keeping import keep
+from activities._keeping import expect_hold, keep
 from septet.agents.rest import end_all
 from septet.agents.runs import Runs
 from septet.contracts.lanes import EnterLane, Lane
@@ -306,6 +306,22 @@ async def test_a_lane_moves_before_its_first_step_is_done(origin: Origin, tmp_pa
         assert (Path(moved.path) / PLAN).read_text(encoding="utf-8") == "# Plan\n"
         again = await two.step(Step.CLASSIFY_ISSUE, moved, session_id=known.session_id)
         assert (again.verdict, again.session_id, again.agent_starts) == (Verdict.DONE, known.session_id, 1)
+
+
+async def test_a_lane_that_its_host_had_just_opened_is_the_other_hosts(origin: Origin, tmp_path: Path) -> None:
+    """Nobody heard of its opening there: the host that opens it instead keeps its snapshots, and may push."""
+    async with _host(origin, tmp_path, "one") as one, _host(origin, tmp_path, "two") as two:
+        planner = await one.enter("pl-a", PLANNER)
+        planning = Path(planner.path)
+        (planning / PLAN).parent.mkdir(parents=True)
+        (planning / PLAN).write_text("# Plan\n", encoding="utf-8")
+        planned = one.keep(PLANNER.id)
+        await one.enter("pl-a", EXECUTOR, (planned, PLAN))  # and the host is gone before it has said so
+        anywhere = EXECUTOR.placed(planner.model_copy(update={"host": "that opens it", "task_queue": ""}))
+        entered = await two.enter("pl-a", anywhere, (planned, PLAN))
+        (Path(entered.path) / "more.py").write_text("more\n", encoding="utf-8")
+        two.keep(EXECUTOR.id)
+        expect_hold(two.parts.host, two.parts.host.place(EXECUTOR.id))
 
 
 async def test_a_lanes_session_goes_on_on_another_host(origin: Origin, tmp_path: Path) -> None:
