@@ -119,3 +119,6 @@ WORKSPACE_OPTIONS: Final = ActivityOptions(
     cancellation_type=ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
 )
 """Opening a workspace clones a repository, which may be large."""
+
+LANE_OPTIONS: Final = ActivityOptions(**WORKSPACE_OPTIONS | {"schedule_to_close_timeout": _STEP_IN_ALL})
+"""A lane is on a host already, which may be gone and kept nothing elsewhere: it is waited for, as a step does."""

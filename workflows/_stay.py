@@ -21,7 +21,7 @@ from workflows._failures import explained
 from workflows._hosts import Hosts
 from workflows._ids import ActivityIds
 from workflows._lane_session import LaneSession
-from workflows._policies import WORKSPACE_OPTIONS, summary_options
+from workflows._policies import LANE_OPTIONS, summary_options
 
 _FILES_TOLD = 20
 
@@ -190,5 +190,5 @@ def _entering(ids: ActivityIds, asked: EnterLane) -> workflow.ActivityHandle[Wor
         task_queue=asked.lane.task_queue or None,
         activity_id=ids.of("enter_lane"),
         summary=f"lane {asked.lane.id}",
-        **WORKSPACE_OPTIONS,
+        **LANE_OPTIONS,
     )

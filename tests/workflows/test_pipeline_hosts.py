@@ -1,8 +1,10 @@
 """A pipeline whose lanes were left on a host that is gone; the real hosts are in tests/acceptance."""
 
+from typing import Any
+
 import pytest
 from fakes.pipeline_line import line_of, state_of, statuses, until, until_issue
-from temporalio.client import Client
+from temporalio.client import Client, WorkflowHandle
 
 from septet.contracts.names import Step
 from septet.contracts.pipeline import PipelineCall
@@ -90,3 +92,14 @@ async def test_a_lane_whose_host_keeps_nothing_elsewhere_is_waited_for(client: C
         assert state_of(view, "a").status is IssueStatus.COMPLETED
         assert view.planner is not None
         assert view.planner.workspace is None
+        waits = await _waits_of(order)
+        assert waits["enter_lane"] == waits["implement_plan"]
+
+
+async def _waits_of(order: WorkflowHandle[Any, Any]) -> dict[str, int]:
+    """Return for how many seconds each kind of activity may wait for its host, in all."""
+    return {
+        told.activity_type.name: told.schedule_to_close_timeout.seconds
+        async for event in order.fetch_history_events()
+        if (told := event.activity_task_scheduled_event_attributes).activity_type.name
+    }
