@@ -6,7 +6,7 @@ from typing import Final, TypedDict
 
 from temporalio import workflow
 from temporalio.common import RetryPolicy
-from temporalio.exceptions import ActivityError
+from temporalio.exceptions import ActivityError, TimeoutType
 from temporalio.exceptions import TimeoutError as ActivityTimeoutError
 
 from activities.lanes import Lanes
@@ -16,7 +16,9 @@ from septet.contracts.pipeline_view import IssueState
 from septet.pipelines.schedule import CLOSED
 from workflows._pipeline_story import PipelineStory
 
-_WITHIN: Final = timedelta(minutes=2)
+_CLOSED_WITHIN: Final = timedelta(minutes=2)
+_NOTED_WITHIN: Final = timedelta(seconds=30)
+"""A note is written in milliseconds; one that a dying worker has taken with it is asked for again after that."""
 _IN_ALL: Final = timedelta(minutes=15)
 _RETRIES: Final = RetryPolicy(maximum_interval=timedelta(seconds=30), maximum_attempts=10)
 
@@ -80,7 +82,7 @@ class Notes:
                 Lanes.close_lanes,
                 CloseLanes(pipeline=self._story.id, lanes=tuple(lanes)),
                 summary="the agents are closed",
-                **_options(queue),
+                **_options(queue, _CLOSED_WITHIN),
             )
             for queue, lanes in queues.items()
         ]
@@ -116,7 +118,8 @@ class Notes:
         try:
             await doing
         except ActivityError as error:
-            if isinstance(error.cause, ActivityTimeoutError):
+            late = isinstance(error.cause, ActivityTimeoutError) and error.cause.type
+            if late and late is not TimeoutType.START_TO_CLOSE:
                 self._gone.add(queue)
             workflow.logger.warning(otherwise, extra={"why": str(error.cause)})
             return False
@@ -127,11 +130,11 @@ def _is_worth_a_note(issue: IssueState) -> bool:
     return issue.planned_at is not None or issue.status in CLOSED
 
 
-def _options(queue: str) -> _Options:
+def _options(queue: str, within: timedelta = _NOTED_WITHIN) -> _Options:
     """Return how an activity on a host is asked for: one that is gone is not waited for."""
     return _Options(
         task_queue=queue or None,
-        start_to_close_timeout=_WITHIN,
+        start_to_close_timeout=within,
         schedule_to_close_timeout=_IN_ALL,
         retry_policy=_RETRIES,
     )

@@ -182,7 +182,7 @@ class Runs:
     def next_serial(self, order_id: str) -> int:
         """Return the number for a work order's next run; the caller holds the writer's lock."""
         serials = (run.record.serial for run in self.lately(order_id) if run.record is not None)
-        return 1 + max(serials, default=past_of(self.folder_of(order_id)).serial)
+        return 1 + max((past_of(self.folder_of(order_id)).serial, *serials))
 
     def living(self, order_id: str) -> Run | None:
         """Return the work order's run whose supervisor lives, if there is one."""

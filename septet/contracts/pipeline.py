@@ -4,6 +4,7 @@ import re
 from typing import Annotated
 
 from pydantic import Field, StringConstraints, model_validator
+from pydantic_core import to_json
 
 from septet.contracts.limits import Seconds
 from septet.contracts.order import TEXT_LIMIT_BYTES as ISSUE_LIMIT_BYTES
@@ -18,8 +19,9 @@ PIPELINE_ID = r"^(?!\.{1,2}$)[A-Za-z0-9._-]{1,40}$"
 ISSUE_ID = r"^[A-Za-z0-9._-]{1,20}$"
 _NOT_AN_ISSUE = re.compile(r"\.{1,2}|planner|executor-\d+|0\d+")
 """Names of folders and of lanes; and a number has one spelling."""
-TEXT_LIMIT_BYTES = 1_000_000
-"""The most that all issues that are given as text may hold together: a Temporal payload holds two million."""
+TEXT_LIMIT_BYTES = 500_000
+"""The most that all issues that are given as text may hold together, as JSON: a Temporal payload holds two million
+bytes, and takes what all issues came to as well."""
 
 IssueNumber = Annotated[int, Field(ge=1)]
 IssueId = Annotated[str, StringConstraints(pattern=ISSUE_ID)]
@@ -117,9 +119,11 @@ class PipelineInput(PipelineChoices):
         if bool(self.issues) == (self.label is not None):
             message = "give issues or a label: the one or the other"
             raise ValueError(message)
-        size = sum(len(f"{each.title}{each.body or ''}".encode()) for each in self.listed)
+        size = sum(len(to_json(f"{each.title}{each.body or ''}")) for each in self.listed)
         if size > TEXT_LIMIT_BYTES:
-            message = f"the issues hold {size} bytes, {TEXT_LIMIT_BYTES} are allowed: put their texts on the forge"
+            message = (
+                f"the issues hold {size} bytes as JSON, {TEXT_LIMIT_BYTES} are allowed: put them on the forge"
+            )
             raise ValueError(message)
         return self
 

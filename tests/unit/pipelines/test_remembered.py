@@ -22,13 +22,16 @@ SESSIONS = tuple(
 )
 
 
-def story_of(count: int, text: str) -> PipelineStory:
-    """Return a pipeline of issues with long ids that depend on each other as often as they may."""
+def story_of(count: int, text: str, late: int = MOST_ISSUES) -> PipelineStory:
+    """Return a pipeline of issues with long ids that depend on each other as often as they may; the last have texts."""
     names = [f"issue-{number:04}-{'x' * 9}" for number in range(count)]
     most = min(MOST_DEPENDENCIES // count, 100)
     issues = tuple(
         PipelineIssue(
-            id=name, title="\N{SNOWMAN}" * 200, body=text, depends_on=tuple(names[max(0, at - most) : at])
+            id=name,
+            title="\N{SNOWMAN}" * 160 if late == MOST_ISSUES else "t",
+            body=text if at >= count - late else "",
+            depends_on=tuple(names[max(0, at - most) : at]),
         )
         for at, name in enumerate(names)
     )
@@ -60,10 +63,12 @@ def end(story: PipelineStory, issue: IssueState) -> None:
     story.ended(changed, IssueStatus.FAILED, NOW, task, TaskError(type="X", message="m" * 2000, remedy="r" * 2000))
 
 
+@pytest.mark.parametrize("late", [MOST_ISSUES, 40])
 @pytest.mark.parametrize("done", [0, 40, 500, 960])
-def test_what_goes_on_to_the_next_run_fits_into_a_payload(done: int) -> None:
-    """Also where all texts together hold as much as they may, and whatever the issues came to so far."""
-    story = story_of(MOST_ISSUES, "t" * (TEXT_LIMIT_BYTES // MOST_ISSUES - 600))
+def test_what_goes_on_to_the_next_run_fits_into_a_payload(done: int, late: int) -> None:
+    """Also where the texts together hold as much as they may, all or the last, and whatever the issues came to."""
+    title = 3 * 160 + 2 if late == MOST_ISSUES else 3
+    story = story_of(MOST_ISSUES, "\n" * ((TEXT_LIMIT_BYTES - title * MOST_ISSUES) // late // 2), late)
     for issue in list(story.issues.values())[:done]:
         end(story, issue)
     rest = tuple(text for text in story.asked.listed if story.issues[text.id].status is IssueStatus.WAITING)
