@@ -19,6 +19,9 @@ from septet.pipelines.books import EXECUTION, PLANNING, REPORT, REPORT_TEXT
 
 _PASSING_SECONDS: Final = 0.5
 """A result that an agent has printed is on disk so soon: a death before may have taken it along."""
+_NEAR_SECONDS: Final = 5.0
+_DYING_SECONDS: Final = 0.5
+"""An agent whose supervisor was killed dies after it; on a loaded machine it may begin its turn before that."""
 
 
 def broken(ground: Ground, watch: Watch, seen: Seen) -> tuple[str, ...]:
@@ -42,7 +45,9 @@ def paid_twice(seen: Seen) -> Iterator[str]:
     for (order, step), lives in turns.items():
         for before, again in pairwise(lives):
             if not _was_killed(before, seen):
-                yield f"paid twice: {order} {step} ({before.name}, then {again.name})"
+                blows = sorted(round(kill.at - before.began, 3) for kill in seen.kills if kill.kind in DEADLY)
+                near = [seconds for seconds in blows if abs(seconds) < _NEAR_SECONDS]
+                yield f"paid twice: {order} {step} ({before.name}, then {again.name}; blows around it: {near} s)"
 
 
 def _was_killed(life: Life, seen: Seen) -> bool:
@@ -50,7 +55,8 @@ def _was_killed(life: Life, seen: Seen) -> bool:
     process = {other.name for other in seen.lives if other.run == life.run}
     until = life.last + _PASSING_SECONDS if life.ended else float("inf")
     return any(
-        kill.kind in DEADLY and kill.target in process and life.began <= kill.at <= until for kill in seen.kills
+        kill.kind in DEADLY and kill.target in process and life.began - _DYING_SECONDS <= kill.at <= until
+        for kill in seen.kills
     )
 
 
