@@ -45,7 +45,7 @@ class Lanes:
         with failures_told(self.host.state.root, most_tries=OPENING_TRIES):
             async with beating():
                 gate = Gate(own_lease(self.host.means.runs, asked.lane.id, asked.visit))
-                await self._end_stranger(asked.lane.id)
+                await self._end_stranger(asked.lane.id, gate)
                 return await gate.as_writer(partial(self._entered, asked, gate))
 
     @activity.defn(name="close_lanes")
@@ -70,9 +70,10 @@ class Lanes:
             there = replace(place, order_id=lane)
             bring_snapshot(there, shelf_of(self.host, there, run_id), name)
 
-    async def _end_stranger(self, lane: str) -> None:
+    async def _end_stranger(self, lane: str, gate: Gate) -> None:
         """End an agent that works in the lane all the same; one that waits there for its next turn is wanted."""
         if await unhurried(self.host.means.runs.living, lane) is not None:
+            await unhurried(gate.check)  # an attempt that was held up until now finds the next one's agent
             await end_all(self.host.means.runs, lane, SUPERSEDED)
 
     def _entered(self, asked: EnterLane, gate: Gate) -> Workspace:

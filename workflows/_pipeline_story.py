@@ -142,7 +142,7 @@ class PipelineStory:
         self.lanes[lane.id] = lane
         if told.role is Role.PLANNER and self.planner.task_queue:
             for lane in self.executors:  # the plan goes from vault to worktree, on one host
-                if not lane.task_queue:
+                if not _is_open(lane):
                     there = {"task_queue": self.planner.task_queue, "workspace": self.planner.workspace}
                     self.lanes[lane.id] = lane.model_copy(update=there)
         issue = self.of_order(told.order_id)
@@ -279,6 +279,11 @@ _EXECUTING: Final = frozenset(
 def skipped(why: str) -> TaskError:
     """Return the reason of an issue that is skipped."""
     return TaskError(type="Skipped", message=f"{why}.")
+
+
+def _is_open(lane: Lane) -> bool:
+    """Say whether a lane was left somewhere; another one goes where the planner is, also after that has moved."""
+    return lane.task_queue != "" and (lane.workspace is None or lane.workspace.lane == lane.id)
 
 
 def _shown(lane: Lane) -> Lane:

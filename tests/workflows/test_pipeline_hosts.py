@@ -66,6 +66,25 @@ async def test_a_lane_that_is_open_nowhere_yet_is_opened_on_any_host(client: Cli
         assert [each.plan_path for each in line.lanes if not each.lane.task_queue] == [None, "specs/plan.md"]
 
 
+async def test_lanes_that_are_open_nowhere_follow_the_planner(client: Client) -> None:
+    """Once the planner has moved, nobody waits for its first host on behalf of a lane that was never there."""
+    async with line_of(client) as line:
+        line.moving_here()
+        async with line.another_host(kept=True):
+            working = line.hold("a", Step.IMPLEMENT_PLAN)
+            handle = await line.start("a", "b", executors=2)
+            await line.until("a:classify_issue")
+            await handle.execute_update(Pipeline.pause, ANN)
+            await until_issue(handle, "a", IssueStatus.PLANNED)
+        await handle.execute_update(Pipeline.resume, ANN)
+        await line.give_up(handle, "a")
+        await line.give_up(handle, "b")
+        await until_issue(handle, "b", IssueStatus.COMPLETED)
+        working.set()
+        assert statuses(await handle.result()) == ["completed"] * 2
+        assert line.lanes[-1].lane.task_queue == line.doubles.task_queue
+
+
 async def test_a_lane_whose_host_keeps_nothing_elsewhere_is_waited_for(client: Client) -> None:
     """The work order is blocked and says why; when the host is there again it goes on by itself."""
     async with line_of(client) as line:
