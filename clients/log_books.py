@@ -27,9 +27,10 @@ class LogBooks:
         Raises:
             InvalidInputError: No work order can have that id.
         """
-        with self._lock:
+        with self._lock:  # taken out, it is nobody else's; another one who asks meanwhile reads for itself
             logs = self._kept.pop(order_id, None) or AgentLogs(state, order_id)
-            entries = logs.entries()
+        entries = logs.entries()
+        with self._lock:
             if len(entries) <= _MOST_ENTRIES:
                 self._kept[order_id] = logs
             if len(self._kept) > _MOST_BOOKS:
