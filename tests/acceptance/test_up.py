@@ -17,7 +17,7 @@ SLOW = {"steps": {"implement_plan": {"delay_seconds": 5}}}
 def start(septet: Septet, origin: Origin, order: str) -> None:
     """Start a work order and wait until its slow agent works."""
     assert septet("run", "--repo", origin.bare, "--title", "Take your time", "--id", order, "--json").code == 0
-    until((septet.state / "runs" / order / "5-implement_plan-1" / "run.json").exists)
+    septet.until_works(order, "5-implement_plan-1")
 
 
 def test_a_killed_up_goes_on_where_it_was_and_starts_no_agent_twice(septet: Septet, origin: Origin) -> None:

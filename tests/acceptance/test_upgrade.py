@@ -2,7 +2,7 @@ import json
 
 import pytest
 from fakes.repositories import Origin
-from fakes.septet_command import Septet, until
+from fakes.septet_command import Septet
 
 from septet.contracts.names import Step
 
@@ -23,7 +23,7 @@ def test_up_goes_on_after_an_upgrade_with_the_work_orders_under_way(septet: Sept
     order = septet.scenario("wo-upgrade", SLOW)
     with septet.up(SEPTET_BUILD_ID="of-yesterday") as first:
         assert septet("run", "--repo", origin.bare, "--title", "T", "--id", order, "--json").code == 0
-        until((septet.state / "runs" / order / "5-implement_plan-1" / "run.json").exists)
+        septet.until_works(order, "5-implement_plan-1")
         assert current(septet) == "of-yesterday"
         assert first.end() == 0
         with septet.up():

@@ -2,6 +2,7 @@
 
 import json
 import os
+import secrets
 import signal
 import socket
 import subprocess
@@ -223,6 +224,11 @@ class Septet:
         """Wait for the end of a work order and return it."""
         return until(lambda: _if_closed(self("show", order_id, "--json").json["task"]))
 
+    def until_works(self, order_id: str, run: str) -> None:
+        """Wait until the agent of a run has said something: before that a kill may find none."""
+        stream = self.state / "runs" / order_id / run / "stdout.jsonl"
+        until(lambda: stream.exists() and stream.stat().st_size)
+
     def runs(self, order_id: str) -> list[str]:
         """Return the names of the agent runs of a work order: one for each start of an agent."""
         return sorted(path.name for path in (self.state / "runs" / order_id).iterdir() if path.is_dir())
@@ -286,10 +292,14 @@ def until(found: Callable[[], Found | None], seconds: float = WITHIN_SECONDS) ->
 
 
 def free_port() -> int:
-    """Return a port of loopback that nobody listens on at this moment."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """Return a port of loopback that nobody listens on at this moment, and that no connection is given by chance."""
+    for _ in range(100):
+        port = 10_000 + secrets.randbelow(20_000)
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+    message = "a hundred ports are taken"
+    raise RuntimeError(message)
 
 
 def _folder(process: psutil.Process) -> str:
