@@ -20,8 +20,6 @@ from septet.pipelines.books import EXECUTION, PLANNING, REPORT, REPORT_TEXT
 _PASSING_SECONDS: Final = 0.5
 """A result that an agent has printed is on disk so soon: a death before may have taken it along."""
 _NEAR_SECONDS: Final = 5.0
-_DYING_SECONDS: Final = 0.5
-"""An agent whose supervisor was killed dies after it; on a loaded machine it may begin its turn before that."""
 
 
 def broken(ground: Ground, watch: Watch, seen: Seen) -> tuple[str, ...]:
@@ -55,8 +53,7 @@ def _was_killed(life: Life, seen: Seen) -> bool:
     process = {other.name for other in seen.lives if other.run == life.run}
     until = life.last + _PASSING_SECONDS if life.ended else float("inf")
     return any(
-        kill.kind in DEADLY and kill.target in process and life.began - _DYING_SECONDS <= kill.at <= until
-        for kill in seen.kills
+        kill.kind in DEADLY and kill.target in process and life.began <= kill.at <= until for kill in seen.kills
     )
 
 

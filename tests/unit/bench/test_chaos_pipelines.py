@@ -90,8 +90,6 @@ def seen(kills: list[Kill], *lives: Life) -> Seen:
         ("supervisor", 5.2, "one", True, 0),  # the result was on its way
         ("supervisor", 4.0, "earlier", False, 0),  # another turn of the same process was the last one seen
         ("supervisor", 8.0, "one", True, 1),  # it had its result long before
-        ("supervisor", 1.8, "earlier", False, 0),  # the agent died a moment after it, and had just begun
-        ("supervisor", 1.2, "earlier", False, 1),
         ("agent", 4.0, "other", False, 1),
         ("worker", 4.0, "", False, 1),
     ],
