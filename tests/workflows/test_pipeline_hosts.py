@@ -3,12 +3,12 @@
 from typing import Any
 
 import pytest
-from fakes.pipeline_line import line_of, state_of, statuses, until, until_issue
+from fakes.pipeline_line import Line, line_of, state_of, statuses, until, until_issue
 from temporalio.client import Client, WorkflowHandle
 
 from septet.contracts.names import Step
 from septet.contracts.pipeline import PipelineCall
-from septet.contracts.pipeline_view import IssueStatus
+from septet.contracts.pipeline_view import IssueStatus, PipelineView
 from workflows.pipeline import Pipeline
 from workflows.work_order import WorkOrder
 
@@ -17,15 +17,20 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 ANN = PipelineCall(who="ann")
 
 
+async def planned_and_paused(line: Line, handle: WorkflowHandle[Any, PipelineView]) -> None:
+    """Wait for the plan of the first issue, with nothing begun after it."""
+    await line.until("a:classify_issue")
+    await handle.execute_update(Pipeline.pause, ANN)
+    await until_issue(handle, "a", IssueStatus.PLANNED)
+
+
 async def test_lanes_whose_host_is_gone_are_entered_on_another_one(client: Client) -> None:
     """Each lane moves once, as a work order enters it, with what was kept last; its session goes along."""
     async with line_of(client) as line:
         moves = line.moving_here()
         async with line.another_host(kept=True):
             handle = await line.start("a", "b", "c")
-            await line.until("a:classify_issue")
-            await handle.execute_update(Pipeline.pause, ANN)
-            await until_issue(handle, "a", IssueStatus.PLANNED)
+            await planned_and_paused(line, handle)
             await handle.execute_update(Pipeline.resume, ANN)
             working = line.hold("b", Step.CLASSIFY_ISSUE)
             await until_issue(handle, "a", IssueStatus.COMPLETED)
@@ -55,9 +60,7 @@ async def test_a_lane_that_is_open_nowhere_yet_is_opened_on_any_host(client: Cli
         moves = line.moving_here()
         async with line.another_host(kept=True):
             handle = await line.start("a", "b")
-            await line.until("a:classify_issue")
-            await handle.execute_update(Pipeline.pause, ANN)
-            await until_issue(handle, "a", IssueStatus.PLANNED)
+            await planned_and_paused(line, handle)
         await handle.execute_update(Pipeline.resume, ANN)
         await line.give_up(handle, "a")
         await line.give_up(handle, "b")
@@ -73,9 +76,7 @@ async def test_lanes_that_are_open_nowhere_follow_the_planner(client: Client) ->
         async with line.another_host(kept=True):
             working = line.hold("a", Step.IMPLEMENT_PLAN)
             handle = await line.start("a", "b", executors=2)
-            await line.until("a:classify_issue")
-            await handle.execute_update(Pipeline.pause, ANN)
-            await until_issue(handle, "a", IssueStatus.PLANNED)
+            await planned_and_paused(line, handle)
         await handle.execute_update(Pipeline.resume, ANN)
         await line.give_up(handle, "a")
         await line.give_up(handle, "b")
@@ -94,9 +95,7 @@ async def test_a_lane_whose_host_keeps_nothing_elsewhere_is_waited_for(client: C
 
         async with line.another_host(kept=False):
             handle = await line.start("a")
-            await line.until("a:classify_issue")
-            await handle.execute_update(Pipeline.pause, ANN)
-            await until_issue(handle, "a", IssueStatus.PLANNED)
+            await planned_and_paused(line, handle)
             await until(noted)
         await handle.execute_update(Pipeline.resume, ANN)
         await line.give_up(handle, "a")
