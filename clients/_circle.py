@@ -8,14 +8,14 @@ from temporalio.service import RPCError, RPCStatusCode
 from clients._closed import task_of_row
 from clients._refused import refused
 from septet.circle import circle_of
-from septet.errors import InvalidInputError
+from septet.errors import CircleError
 
 
 async def refuse_a_circle(client: Client, order_id: str, after: Sequence[str]) -> None:
     """See that a new work order closes no circle, as far as the others are on the board already.
 
     Raises:
-        InvalidInputError: It would wait for itself, or for one that waits for it.
+        CircleError: It would wait for itself, or for one that waits for it.
         ServerNotReachedError: The server refused.
     """
 
@@ -32,4 +32,4 @@ async def refuse_a_circle(client: Client, order_id: str, after: Sequence[str]) -
     circle = await circle_of(order_id, after, comes_after)
     if circle is not None:
         message = f"after: they would wait for each other for ever: {circle}."
-        raise InvalidInputError(message, remedy="Leave one of them out of --after.")
+        raise CircleError(message)

@@ -67,7 +67,8 @@ class WorkOrders:
 
         Raises:
             AlreadyRunningError: The id was used before.
-            InvalidInputError: It is no id; or it and others would wait for each other, or it for itself.
+            CircleError: It and others would wait for each other, or it for itself.
+            InvalidInputError: It is no id.
             ServerNotReachedError: The server refused.
         """
         order_id = order_id if order_id is not None else f"wo-{secrets.token_hex(4)}"

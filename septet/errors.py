@@ -28,6 +28,12 @@ class InvalidInputError(SeptetError):
     """The input is not valid."""
 
 
+class CircleError(InvalidInputError):
+    """Work orders would wait for each other for ever."""
+
+    default_remedy = "Leave one of them out of --after."
+
+
 class UsageError(SeptetError):
     """The command was not used as it is meant."""
 

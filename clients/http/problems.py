@@ -17,6 +17,7 @@ from clients.told import told as told_of
 from septet.contracts.wire import Wire
 from septet.errors import (
     AlreadyRunningError,
+    CircleError,
     InvalidInputError,
     NotFoundError,
     RefusedTransitionError,
@@ -37,6 +38,7 @@ _STATUS: Final[Mapping[type[SeptetError], HTTPStatus]] = {
     RefusedTransitionError: HTTPStatus.CONFLICT,
     WorkspaceBusyError: HTTPStatus.CONFLICT,
     AlreadyRunningError: HTTPStatus.CONFLICT,
+    CircleError: HTTPStatus.CONFLICT,
 }
 _OF_A_BODY: Final = (
     HTTPStatus.BAD_REQUEST,

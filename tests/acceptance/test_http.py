@@ -183,6 +183,14 @@ def test_a_used_id_is_a_conflict(api: httpx.Client, done: Task) -> None:
     assert problem(api.post(ORDERS, json=body), 409)["type"] == "urn:septet:error:AlreadyRunning"
 
 
+def test_a_circle_is_a_conflict(api: httpx.Client, done: Task) -> None:
+    """A work order that would wait for itself clashes with what there is: nothing is wrong with its fields."""
+    body = {"repository_url": done["repository_url"], "user_request": "Wait", "id": "wo-0", "after": ["wo-0"]}
+    told = problem(api.post(ORDERS, json=body), 409)
+    assert told["type"] == "urn:septet:error:Circle"
+    assert "wo-0 after wo-0" in told["detail"]
+
+
 def test_what_is_told_is_what_the_command_line_tells(served: Septet, api: httpx.Client, done: Task) -> None:
     """Work order, detail, steps, logs, board and rescues are the same objects over HTTP and on the command line."""
     name = done["id"]

@@ -17,7 +17,7 @@ from septet.contracts.order import WorkOrderInput
 from septet.contracts.pull_request import PullRequestWatch
 from septet.contracts.row import MEMO
 from septet.contracts.task import Task
-from septet.errors import AlreadyRunningError, InvalidInputError, NotFoundError
+from septet.errors import AlreadyRunningError, CircleError, InvalidInputError, NotFoundError
 from workflows.search_attributes import found_at_start
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -177,11 +177,11 @@ async def test_a_project_that_the_server_cannot_find_is_refused(orders: WorkOrde
 async def test_a_circle_of_work_orders_is_refused(orders: WorkOrders, project: str) -> None:
     """One that would wait for itself is refused, and so is the last one of a circle: the others stay as they are."""
     first, second, third = (f"wo-{uuid.uuid4().hex[:8]}" for _ in range(3))
-    with pytest.raises(InvalidInputError, match=f"{first} after {first}"):
+    with pytest.raises(CircleError, match=f"{first} after {first}"):
         await orders.put(order(project, after=[first]), first)
     await orders.put(order(project, after=[second]), first)
     await orders.put(order(project, after=[third, "wo-nobody"]), second)
-    with pytest.raises(InvalidInputError, match=f"{third} after {first} after {second} after {third}"):
+    with pytest.raises(CircleError, match=f"{third} after {first} after {second} after {third}"):
         await orders.put(order(project, after=[first]), third)
     await orders.put(order(project), third)
     await until(lambda: _has(Rows(orders.client), project, 3))

@@ -11,6 +11,7 @@ from fakes.unreached import away
 from clients.cli.reply import ExitCode, Reply, exit_code_of, reply
 from septet.errors import (
     AlreadyRunningError,
+    CircleError,
     ForgeError,
     InvalidInputError,
     NotFoundError,
@@ -41,6 +42,7 @@ def _end(answer: Reply | BaseException, *, as_json: bool) -> int:
         (ForgeError("x"), 1),
         (UsageError("x"), 2),
         (InvalidInputError("x"), 2),
+        (CircleError("x"), 2),
         (NotFoundError("x"), 3),
         (ServerNotReachedError("x"), 4),
         (RefusedTransitionError("x"), 5),
