@@ -101,8 +101,9 @@ class Lab:
         return await self.said(event)
 
     async def said(self, event: str) -> Run:
-        """Wait until an agent has said an event of this name, and return its run."""
+        """Wait until an agent has said an event of this name and its supervisor has signed; return its run."""
         told = await wait_until(lambda: [told for told in self.progress if told.last_event == event])
+        await wait_until(lambda: _lock(told[0].run))
         return told[0].run
 
 
