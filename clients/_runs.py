@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Final
 
@@ -13,21 +13,31 @@ from workflows.search_attributes import TAKEN_UP_AGAIN
 
 _NAME: Final = re.compile(f"{ORDER_ID.pattern}(/pr)?")
 _NAMES_AT_ONCE: Final = 500
-_CLOSED: Final = ' AND ExecutionStatus!="Running"'
 _OPEN: Final = datetime.max.replace(tzinfo=UTC)
 
 
-async def superseded_orders(client: Client) -> list[WorkflowExecution]:
-    """Return the closed runs of work orders that a reset took up again.
+async def taken_up_again(client: Client, query: str = "") -> dict[str, WorkflowExecution]:
+    """Return the last runs of the work orders that a reset took up again, by name.
+
+    Args:
+        client: Where.
+        query: A condition more, with its `AND`.
 
     Raises:
         RPCError: The server refused.
     """
-    query = f'WorkflowType="WorkOrder" AND TemporalChangeVersion="{TAKEN_UP_AGAIN}"'
-    taken_up = [run async for run in client.list_workflows(query)]
-    closed = await runs_of(client, (run.id for run in taken_up), _CLOSED)
-    last = latest((*taken_up, *closed))
-    return [run for run in closed if run.run_id != last[run.id].run_id]
+    marked = f'WorkflowType="WorkOrder" AND TemporalChangeVersion="{TAKEN_UP_AGAIN}"{query}'
+    return latest([run async for run in client.list_workflows(marked)])
+
+
+async def count_of(client: Client, names: Iterable[str], query: str = "") -> int:
+    """Return how many runs some workflows have, or how many a query finds among them.
+
+    Raises:
+        RPCError: The server refused.
+    """
+    counts = (client.count_workflows(f"{part}{query}") for part in _named(names))
+    return sum(found.count for found in await asyncio.gather(*counts))
 
 
 async def runs_of(client: Client, names: Iterable[str], query: str = "") -> list[WorkflowExecution]:
@@ -36,14 +46,11 @@ async def runs_of(client: Client, names: Iterable[str], query: str = "") -> list
     Raises:
         RPCError: The server refused.
     """
-    ours = sorted({name for name in names if _NAME.fullmatch(name)})
-    parts = (ours[at : at + _NAMES_AT_ONCE] for at in range(0, len(ours), _NAMES_AT_ONCE))
 
-    async def found(part: list[str]) -> list[WorkflowExecution]:
-        quoted = ", ".join(f'"{name}"' for name in part)
-        return [run async for run in client.list_workflows(f"WorkflowId IN ({quoted}){query}")]
+    async def found(part: str) -> list[WorkflowExecution]:
+        return [run async for run in client.list_workflows(f"{part}{query}")]
 
-    return [run for runs in await asyncio.gather(*map(found, parts)) for run in runs]
+    return [run for runs in await asyncio.gather(*map(found, _named(names))) for run in runs]
 
 
 def latest(runs: Iterable[WorkflowExecution]) -> dict[str, WorkflowExecution]:
@@ -57,3 +64,10 @@ def latest(runs: Iterable[WorkflowExecution]) -> dict[str, WorkflowExecution]:
 
 def _closed(run: WorkflowExecution) -> datetime:
     return run.close_time or _OPEN
+
+
+def _named(names: Iterable[str]) -> Iterator[str]:
+    ours = sorted({name for name in names if _NAME.fullmatch(name)})
+    for at in range(0, len(ours), _NAMES_AT_ONCE):
+        quoted = ", ".join(f'"{name}"' for name in ours[at : at + _NAMES_AT_ONCE])
+        yield f"WorkflowId IN ({quoted})"

@@ -6,16 +6,15 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus
+from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.service import RPCError
 
 from clients._closed import task_of_row
-from clients._runs import superseded_orders
+from clients._runs import count_of, taken_up_again
 from clients.pages import page_of
 from septet.contracts.names import Stage
 from septet.contracts.task import Task
 from septet.errors import InvalidInputError, ServerNotReachedError
-from workflows.search_attributes import PROJECT
 
 PAGE: Final = 500
 """Rows at a time."""
@@ -26,28 +25,26 @@ _ROWS: Final = (
     f'(({_ORDERS} AND (SeptetStage IS NULL OR SeptetStage!="review")) OR ({_WATCHES} AND SeptetStage IS NOT NULL))'
 )
 """A completed work order stays in review for ever: its watch, begun before it closed, has the task's row."""
+_FAILED: Final = 'ExecutionStatus IN ("Failed", "TimedOut")'
+_ENDED: Final = 'ExecutionStatus IN ("Canceled", "Terminated")'
 _STAGES: Final[Mapping[Stage, str]] = {
     **{
         stage: f'{_ORDERS} AND ExecutionStatus="Running" AND SeptetStage="{stage}"'
         for stage in (Stage.COLLECTED, Stage.TRIAGED, Stage.EXECUTING)
     },
     Stage.REVIEW: f'{_WATCHES} AND SeptetStage="review"',
-    Stage.DONE: (
-        f'(({_ORDERS} AND ExecutionStatus IN ("Canceled", "Terminated")) OR ({_WATCHES} AND SeptetStage="done"))'
-    ),
+    Stage.DONE: f'(({_ORDERS} AND {_ENDED}) OR ({_WATCHES} AND SeptetStage="done"))',
     Stage.BLOCKED: (
-        f'(({_ORDERS} AND (ExecutionStatus IN ("Failed", "TimedOut") '
+        f"(({_ORDERS} AND ({_FAILED} "
         f'OR (ExecutionStatus="Running" AND SeptetStage="blocked"))) OR ({_WATCHES} AND SeptetStage="blocked"))'
     ),
 }
 """A terminated work order could not say that it is over: its execution's status goes before its attributes."""
 
 
-_CLOSED_IN: Final[Mapping[WorkflowExecutionStatus | None, Stage]] = {
-    WorkflowExecutionStatus.FAILED: Stage.BLOCKED,
-    WorkflowExecutionStatus.TIMED_OUT: Stage.BLOCKED,
-    WorkflowExecutionStatus.CANCELED: Stage.DONE,
-    WorkflowExecutionStatus.TERMINATED: Stage.DONE,
+_CLOSED_IN: Final = {
+    Stage.BLOCKED: (_FAILED, {WorkflowExecutionStatus.FAILED, WorkflowExecutionStatus.TIMED_OUT}),
+    Stage.DONE: (_ENDED, {WorkflowExecutionStatus.CANCELED, WorkflowExecutionStatus.TERMINATED}),
 }
 """Where the queries count a closed run; a completed one nowhere."""
 
@@ -112,21 +109,25 @@ class Rows:
             ServerNotReachedError: The server refused.
         """
 
-        async def count(stage: Stage) -> int:
-            return (await self.client.count_workflows(_of(project, _STAGES[stage]))).count
+        async def count(query: str) -> int:
+            return (await self.client.count_workflows(_of(project, query))).count
 
         try:
             before, found = await asyncio.gather(
-                superseded_orders(self.client), asyncio.gather(*map(count, Stage))
+                self._closed_before(project), asyncio.gather(*(count(_STAGES[stage]) for stage in Stage))
             )
         except RPCError as error:
             raise ServerNotReachedError(f"The Temporal server refused: {error.message}.") from error
-        again = Counter(_CLOSED_IN.get(run.status) for run in before if _is_of(project, run))
-        return {stage: number - again[stage] for stage, number in zip(Stage, found, strict=True)}
+        return {stage: number - before[stage] for stage, number in zip(Stage, found, strict=True)}
 
-
-def _is_of(project: str | None, run: WorkflowExecution) -> bool:
-    return project is None or run.typed_search_attributes.get(PROJECT) == project
+    async def _closed_before(self, project: str | None) -> Counter[Stage]:
+        """Return how many closed runs each stage's query finds that another run came after."""
+        last = await taken_up_again(self.client, _of(project, ""))
+        closed = [count_of(self.client, last, f" AND {query}") for query, _ in _CLOSED_IN.values()]
+        before: Counter[Stage] = Counter()
+        for (stage, (_, statuses)), runs in zip(_CLOSED_IN.items(), await asyncio.gather(*closed), strict=True):
+            before[stage] = runs - sum(run.status in statuses for run in last.values())
+        return before
 
 
 def _of(project: str | None, query: str) -> str:
