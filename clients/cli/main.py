@@ -3,6 +3,7 @@
 import os
 import sys
 from contextlib import suppress
+from importlib.metadata import version
 from typing import Annotated, Final, NoReturn
 
 import typer
@@ -29,6 +30,21 @@ app = typer.Typer(
 Port = Annotated[int, typer.Option(help="The embedded server's port.", min=1, max=65535)]
 UiPort = Annotated[int, typer.Option(help="The web UI's port.", min=1, max=65535)]
 ApiPort = Annotated[int, typer.Option(help="The HTTP API's port.", min=1, max=65535)]
+
+
+def _tell_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"septet {version('septet')}")
+        raise typer.Exit
+
+
+@app.callback()
+def septet(
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_tell_version, is_eager=True, help="Tell the version and exit.")
+    ] = False,
+) -> None:
+    """Take what belongs to no command of its own."""
 
 
 @app.command()
@@ -101,8 +117,12 @@ def _end(code: int) -> NoReturn:
 def _usage(error: typer.TyperException, *, as_json: bool) -> int:
     context = getattr(error, "ctx", None)
     remedy = f"See `{context.command_path if context else 'septet'} --help`."
+    message = error.format_message()
+    if context is not None and message == context.get_help():  # nothing was asked for
+        typer.echo(message, err=True)
+        return ExitCode.USAGE
     try:
-        end_with_error("Usage", error.format_message(), remedy, ExitCode.USAGE, as_json=as_json)
+        end_with_error("Usage", message, remedy, ExitCode.USAGE, as_json=as_json)
     except typer.Exit as ended:
         return ended.exit_code
     return ExitCode.USAGE

@@ -1,5 +1,6 @@
 import json
 import signal
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -183,6 +184,20 @@ def test_as_text_an_error_is_two_lines_on_stderr(served: Septet) -> None:
     ended = served("show", "wo-unknown")
     assert (ended.code, ended.out) == (3, "")
     assert ended.err.splitlines()[0] == "Error: There is no work order wo-unknown."
+
+
+def test_the_version_is_told(septet: Septet) -> None:
+    """`--version` tells the installed version, and nothing else."""
+    ended = septet("--version")
+    assert (ended.code, ended.out, ended.err) == (0, f"septet {version('septet')}\n", "")
+
+
+@pytest.mark.parametrize("group", [(), ("rescue",)])
+def test_who_names_no_command_is_shown_the_help(septet: Septet, group: tuple[str, ...]) -> None:
+    """It is no error that is told, but the exit code is that of a usage that is none."""
+    ended = septet(*group)
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err == septet(*group, "--help").out
 
 
 def assert_no_traceback(ended: Ended) -> None:
