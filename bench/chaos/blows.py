@@ -9,7 +9,7 @@ import time
 from collections import Counter
 from dataclasses import asdict, dataclass, field
 
-from bench.chaos.adoptions import Followed, attached_at, followed
+from bench.chaos.adoptions import Followed, attached_at
 from bench.chaos.ground import Ground, Worker
 from bench.chaos.journal import Life
 from bench.chaos.kills import Adoption, Kill
@@ -63,7 +63,7 @@ class Blows:
         hits = self._carried_by(worker)
         if not worker.ready or not self._worth(hits) or time.time() - worker.ready_at < _SERVED_SECONDS:
             return
-        runs = followed(self.ground.state, hits)
+        runs = [Followed.now(life) for life in hits]
         self._note(kind, hits)
         await worker.end(signal.SIGKILL if kind == "worker" else signal.SIGTERM)
         started = self.beside.create_task(worker.start())
@@ -92,7 +92,7 @@ class Blows:
         if not worker.ready or not hits or self._partitions >= self.plan.partitions or self._parted:
             return
         self._partitions += 1
-        self._parted = followed(self.ground.state, hits)
+        self._parted = [Followed.now(life) for life in hits]
         worker.pid.signal(signal.SIGSTOP)
         self._note("partition", hits)
         successor = Worker(worker.argv, worker.env, worker.folder, worker.server)

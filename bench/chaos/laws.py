@@ -22,7 +22,11 @@ def broken(account: Account) -> tuple[str, ...]:
 def _rolling(all_kinds: Tally, by_kind: dict[Kind, Tally]) -> list[str]:
     found = [] if all_kinds.agent_starts == all_kinds.agent_steps else ["agent_starts"]
     for kind, limit in ADOPTION_SECONDS.items():
-        p95 = by_kind[kind].adoption_seconds.p95 if kind in by_kind else None
-        if p95 is not None and p95 > limit:
+        if kind not in by_kind:
+            continue
+        p95 = by_kind[kind].adoption_seconds.p95
+        if p95 is None:
+            found.append(f"no adoption was seen after {kind}")
+        elif p95 > limit:
             found.append(f"adoption_seconds of {kind}: {p95} s")
     return found

@@ -74,6 +74,16 @@ def supervisor_of(agent: Pid) -> Pid:
     return above if above.number > 1 else NOBODY
 
 
+def sockets_of(pid: Pid) -> frozenset[str]:
+    """Return the sockets that a process holds open, by the kernel's names; none where it is gone."""
+    found = set()
+    with suppress(OSError):
+        for descriptor in Path(f"/proc/{pid.number}/fd").iterdir():
+            with suppress(OSError):
+                found.add(str(descriptor.readlink()))
+    return frozenset(name for name in found if name.startswith("socket:"))
+
+
 def command_of(pid: Pid) -> str:
     """Return a process's command line, for people."""
     try:

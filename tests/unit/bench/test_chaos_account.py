@@ -132,6 +132,7 @@ def test_where_workers_alone_die_no_agent_starts_twice_and_each_is_adopted_soon(
     """Rolling restarts hold to one start for each step, and to the limits of an adoption."""
     rolling = Plan(kinds=("worker-rolling",))
     trial = replace(seen(life("a", 0, 9), life("b", 10, 12), kills=(kill("worker", 3, "a"),)), plan=rolling)
+    assert broken(Account(trial)) == ("agent_starts", "no adoption was seen after worker")
     late = replace(trial, adoptions=[Adoption("worker", 2.5)])
     assert broken(Account(late)) == ("agent_starts", "adoption_seconds of worker: 2.5 s")
 
