@@ -84,15 +84,18 @@ class Lease:
         with _file(runs, order_id).open("a+b") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             file.seek(0)
-            earlier = _attempts(file.read())
-            if _is_superseded(attempt, earlier):
+            lines = file.read().splitlines()
+            last = next(filter(None, map(_read, reversed(lines))), None)
+            if last is not None and _is_superseded(attempt, last, _of_run(attempt.run_id, lines)):
                 raise SupersededError(_told(order_id, attempt))
-            if earlier and _was_reset(attempt, earlier[-1]):
+            if last is not None and _was_reset(attempt, last):
                 runs.set_aside(order_id, key)
             # A line that a dying machine left half written ends here; an empty one is passed over.
             file.write(b"\n" + msgspec.json.encode(attempt))
             file.flush()
-            return cls(runs, order_id, len(earlier) + 1, os.fstat(file.fileno()).st_size)
+            return cls(
+                runs, order_id, 1 + sum(line.endswith(b"}") for line in lines), os.fstat(file.fileno()).st_size
+            )
 
     def check(self) -> None:
         """See that this attempt is still the last one.
@@ -150,23 +153,25 @@ def busy(runs: Runs, order_id: str) -> WorkspaceBusyError:
     )
 
 
-def _is_superseded(attempt: Attempt, earlier: list[Attempt]) -> bool:
+def _is_superseded(attempt: Attempt, last: Attempt, of_its_run: list[Attempt]) -> bool:
     """Say whether the last of those that began is a later one, by the server's numbers.
 
     A run that is not the last one's is a reset when it is new here, and superseded by a reset when it is not.
     A run takes its activities one after the other: one with a name that is known here is over.
     When a person resets an activity, its attempts count from 1 again: the server's clock tells it from an old one.
+
+    Args:
+        attempt: The one that begins.
+        last: The one that began before it.
+        of_its_run: Those of the same workflow's run that began before.
     """
-    if not earlier:
-        return False
-    last = earlier[-1]
     if attempt.run_id != last.run_id:
-        return any(attempt.run_id == other.run_id for other in earlier)
+        return bool(of_its_run)
     ours, theirs = attempt.activity_id, last.activity_id
     if ours != theirs:
         if ours.isdecimal() and theirs.isdecimal():
             return int(ours) < int(theirs)
-        return any((attempt.run_id, ours) == (other.run_id, other.activity_id) for other in earlier)
+        return any(ours == other.activity_id for other in of_its_run)
     return attempt.number <= last.number and attempt.started_at < last.started_at
 
 
@@ -184,6 +189,13 @@ def _file(runs: Runs, order_id: str) -> Path:
     folder = runs.folder_of(order_id)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     return folder / _FILE
+
+
+def _of_run(run_id: str, lines: list[bytes]) -> list[Attempt]:
+    """Return the attempts of a workflow's run; a lane has thousands of others, which are not decoded."""
+    mark = msgspec.json.encode(run_id)
+    named = (_read(line) for line in lines if mark in line)
+    return [attempt for attempt in named if attempt is not None and attempt.run_id == run_id]
 
 
 def _attempts(lines: bytes) -> list[Attempt]:

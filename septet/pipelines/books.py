@@ -6,7 +6,7 @@ what it says is so.
 
 from typing import Final
 
-from pydantic_core import from_json, to_json
+from pydantic_core import to_json
 
 from septet.contracts.pipeline_results import ExecutionResults, PlanningResults
 from septet.contracts.pipeline_view import IssueState, IssueStatus, PipelineView
@@ -72,8 +72,7 @@ def _put(shelf: Shelf, name: str, document: Wire) -> None:
 
 def _solution(shelf: Shelf, state: IssueState) -> Solution | None:
     """Return an issue's solution as it lies on disk; its outline, where this host has another one or none."""
-    kept = shelf.solution_text(state.issue_id)
-    solution: Solution | None = from_json(kept) if kept is not None else None
+    solution = shelf.solution_json(state.issue_id)
     same = solution is not None and (state.solution is None or solution.get("id") == state.solution.id)
     return solution if same else outlined(state)
 

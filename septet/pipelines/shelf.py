@@ -1,11 +1,15 @@
 """A pipeline's folder on its host's disk: solutions, executions, summaries and how issues stand; all durable."""
 
+import os
 import re
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Final, TypeVar
 
-from pydantic import ValidationError
+from pydantic_core import from_json
 
 from septet.contracts.pipeline import ISSUE_ID, PIPELINE_ID
 from septet.contracts.pipeline_view import IssueState
@@ -19,7 +23,10 @@ _PIPELINE: Final = re.compile(PIPELINE_ID)
 _ISSUE: Final = re.compile(ISSUE_ID)
 _LANE: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
-W = TypeVar("W", bound=Wire)
+_KNOWN_FILES: Final = 4096
+"""So many are not read again until they change: both documents are made of them all, each time."""
+
+T = TypeVar("T")
 
 
 def issue_of(pipeline: str, order_id: str) -> str:
@@ -35,14 +42,11 @@ class Shelf:
 
     def solution(self, issue_id: str) -> SolutionAnswer | None:
         """Return the accepted solution of an issue; `None` where none lies here."""
-        return _read(self._solution_file(issue_id), SolutionAnswer)
+        return _read(self._solution_file(issue_id), SolutionAnswer.model_validate_json)
 
-    def solution_text(self, issue_id: str) -> bytes | None:
-        """Return the accepted solution of an issue as it lies there, as JSON; `None` where none does."""
-        try:
-            return self._solution_file(issue_id).read_bytes()
-        except FileNotFoundError:
-            return None
+    def solution_json(self, issue_id: str) -> dict[str, object] | None:
+        """Return the accepted solution of an issue as it lies there; `None` where none does."""
+        return _read(self._solution_file(issue_id), from_json)
 
     def keep_solution(self, issue_id: str, solution: SolutionAnswer) -> None:
         """Put an accepted solution there, in the place of an earlier one."""
@@ -50,7 +54,7 @@ class Shelf:
 
     def execution(self, issue_id: str) -> ExecutionRecord | None:
         """Return what was carried out for an issue; `None` where nothing is known of it here."""
-        return _read(self._execution_file(issue_id), ExecutionRecord)
+        return _read(self._execution_file(issue_id), ExecutionRecord.model_validate_json)
 
     def keep_execution(self, issue_id: str, record: ExecutionRecord) -> None:
         """Put down what was carried out, in the place of an earlier try."""
@@ -58,12 +62,16 @@ class Shelf:
 
     def keep_state(self, state: IssueState) -> None:
         """Put down what is known of an issue now."""
-        _write(self.folder / "issues" / f"{state.position:05}-{_checked(_ISSUE, state.issue_id)}.json", state)
+        _write(f"{self.folder}/issues/{state.position:05}-{_checked(_ISSUE, state.issue_id)}.json", state)
 
     def states(self) -> tuple[IssueState, ...]:
         """Return what is known of all issues, in the order of the pipeline."""
-        found = (_read(path, IssueState) for path in sorted((self.folder / "issues").glob("[0-9]*.json")))
-        return tuple(state for state in found if state is not None)
+        folder = self.folder / "issues"
+        with suppress(FileNotFoundError), os.scandir(folder) as found:
+            paths = sorted(each.path for each in found if each.name[0].isdigit())
+            read = (_read(path, IssueState.model_validate_json) for path in paths)
+            return tuple(state for state in read if state is not None)
+        return ()
 
     def summary(self, lane: str) -> str:
         """Return the summary of a lane's sessions before; nothing where none lies here."""
@@ -81,11 +89,11 @@ class Shelf:
     def _summary_file(self, lane: str) -> Path:
         return self.folder / "summaries" / f"{_checked(_LANE, lane)}.md"
 
-    def _solution_file(self, issue_id: str) -> Path:
-        return self.folder / "solutions" / f"{_checked(_ISSUE, issue_id)}.json"
+    def _solution_file(self, issue_id: str) -> str:
+        return f"{self.folder}/solutions/{_checked(_ISSUE, issue_id)}.json"
 
-    def _execution_file(self, issue_id: str) -> Path:
-        return self.folder / "executions" / f"{_checked(_ISSUE, issue_id)}.json"
+    def _execution_file(self, issue_id: str) -> str:
+        return f"{self.folder}/executions/{_checked(_ISSUE, issue_id)}.json"
 
 
 def shelf_of(state: StateDir, pipeline: str) -> Shelf:
@@ -110,14 +118,25 @@ def _checked(pattern: re.Pattern[str], name: str) -> str:
     return name
 
 
-def _write(path: Path, value: Wire) -> None:
+def _write(name: str, value: Wire) -> None:
+    path = Path(name)
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     write_durably(path, value.model_dump_json(indent=2).encode(errors="replace"))
 
 
-def _read(path: Path, form: type[W]) -> W | None:
+def _read(path: str, parsed: Callable[[bytes], T]) -> T | None:
     """Return what lies in a file; nothing where there is none, or what is there is not ours."""
     try:
-        return form.model_validate_json(path.read_bytes())
-    except (FileNotFoundError, ValidationError):
+        found = os.stat(path)  # noqa: PTH116 -- thousands a second: making a Path takes longer
+    except FileNotFoundError:
+        return None
+    return _known(path, parsed, (found.st_ino, found.st_mtime_ns, found.st_size))
+
+
+@lru_cache(maxsize=_KNOWN_FILES)
+def _known(path: str, parsed: Callable[[bytes], T], _mark: tuple[int, int, int]) -> T | None:
+    """Return what lies in a file, read once: whatever is put in its place has another mark."""
+    try:
+        return parsed(Path(path).read_bytes())
+    except (FileNotFoundError, ValueError):
         return None

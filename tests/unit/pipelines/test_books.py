@@ -54,6 +54,23 @@ def read(shelf: Shelf, name: str) -> dict[str, Any]:
     return content
 
 
+def test_what_is_put_in_the_place_of_something_is_told(shelf: Shelf) -> None:
+    """Files are read once, and again when there is another one: a new plan, another execution, a new state."""
+    completed = planned("7", IssueStatus.COMPLETED, executed_at=LATER)
+    for name in ("src/a", "src/b"):
+        answer = SOLUTION.model_copy(update={"summary": f"By {name}."})
+        shelf.keep_solution("7", answer)
+        shelf.keep_execution("7", ExecutionRecord(summary="Done.", files_modified=(name,)))
+        told = note(shelf, view(completed.model_copy(update={"commit_hash": name})))
+        assert told.issues[0].commit_hash == name
+        assert read(shelf, "planning-results.json")["results"][0]["solution"]["summary"] == f"By {name}."
+        assert read(shelf, "execution-results.json")["results"][0]["files_modified"] == [name]
+    note(shelf, view(completed))
+    (shelf.folder / "solutions" / "7.json").write_text("{", encoding="utf-8")
+    note(shelf, view(completed))
+    assert read(shelf, "planning-results.json")["results"][0]["solution"].get("summary") != "By src/b."
+
+
 def test_results_have_the_agreed_shapes(shelf: Shelf) -> None:
     """Phase, time, and an entry for each issue: the solution whole, the commit, all files."""
     shelf.keep_solution("7", SOLUTION)
