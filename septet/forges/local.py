@@ -5,6 +5,7 @@ on several: each adds to what it has seen, and looks again where another one was
 """
 
 import random
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Final, Literal, TypeVar
 
 from pydantic import ValidationError
+from pydantic_core import to_json
 
 from septet.contracts.wire import Wire
 from septet.errors import ForgeError, ForgeUnavailableError, NotFoundError
@@ -114,7 +116,7 @@ class LocalForge:
 
         def add(stored: Stored) -> Issue | None:
             record = _IssueRecord(
-                number=_next_number(self._records(stored, "issue", _IssueRecord)),
+                number=_next_number(stored, "issue"),
                 title=title.strip(),
                 body=body,
                 labels=label_names(labels),
@@ -169,7 +171,7 @@ class LocalForge:
             if found := self._open(stored, new.head):
                 return found
             record = _PullRecord(
-                number=_next_number(self._records(stored, "pull", _PullRecord)),
+                number=_next_number(stored, "pull"),
                 head=new.head,
                 base=new.base,
                 title=new.bounded_title,
@@ -218,16 +220,17 @@ class LocalForge:
             )
 
     def _open(self, stored: Stored, head: str) -> PullRequest | None:
-        pulls = self._records(stored, "pull", _PullRecord)
+        pulls = self._records(stored, "pull", _PullRecord, naming=head)
         return next(
             (self._pull_request(pull) for pull in pulls if pull.head == head and pull.state == "open"), None
         )
 
-    def _records(self, stored: Stored, kind: str, form: type[R]) -> list[R]:
+    def _records(self, stored: Stored, kind: str, form: type[R], naming: str = "") -> list[R]:
+        """Return the records of a kind by their numbers; those alone that name something, where that is asked."""
+        mark = to_json(naming).strip(b'"')
+        texts = (text for name, text in stored.files.items() if name.startswith(kind) and mark in text)
         try:
-            found = [
-                form.model_validate_json(text) for name, text in stored.files.items() if name.startswith(kind)
-            ]
+            found = [form.model_validate_json(text) for text in texts]
         except ValidationError as error:
             message = f"{REF} of {self.path} does not hold what this forge has written."
             raise ForgeError(message, remedy=f"Look at it with `git show {REF}`.") from error
@@ -283,5 +286,6 @@ class LocalForge:
         raise NotFoundError(f"{self.path} is no git repository.", remedy="Give the path of a repository.")
 
 
-def _next_number(records: Sequence[_Record]) -> int:
-    return max((record.number for record in records), default=0) + 1
+def _next_number(stored: Stored, kind: str) -> int:
+    names = (re.fullmatch(rf"{kind}-(\d+)\.json", name) for name in stored.files)
+    return max((int(name[1]) for name in names if name), default=0) + 1
