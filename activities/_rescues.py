@@ -21,9 +21,10 @@ def note_rescue(place: Place, rescue: Rescue) -> None:
         os.close(file)
 
 
-def rescues_since(place: Place, checkpoint: str) -> tuple[Rescue, ...]:
-    """Return what was kept since a checkpoint, oldest first; since the beginning, where there is none."""
-    return tuple(rescue for rescue in _noted(place) if _number(rescue.snapshot) > _number(checkpoint))
+def rescues_since(place: Place, *snapshots: str) -> tuple[Rescue, ...]:
+    """Return what was kept since the last of some snapshots, oldest first; empty names stand for the beginning."""
+    last = max(map(_number, snapshots), default=0)
+    return tuple(rescue for rescue in _noted(place) if _number(rescue.snapshot) > last)
 
 
 def _noted(place: Place) -> list[Rescue]:

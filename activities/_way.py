@@ -295,8 +295,11 @@ class Way:
         return StepResult(**facts, verdict=verdict, reasons=bounded(reasons), rescues=self._rescues(errand))
 
     def _rescues(self, errand: Errand) -> tuple[Rescue, ...]:
-        """Return what was kept since the step began, also by attempts that died."""
-        return rescues_since(errand.place, errand.call.starts_from)
+        """Return what was kept since the step began, also by attempts that died.
+
+        A step may begin with an older snapshot than its work order: what a lane kept before is others'.
+        """
+        return rescues_since(errand.place, errand.call.starts_from, errand.call.workspace.entered_after)
 
 
 def _read(call: StepCall, carried: Carried) -> Answer[Any]:

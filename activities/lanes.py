@@ -22,7 +22,7 @@ from septet.git.evidence import current_head
 from septet.git.lane import switch
 from septet.git.move import bring_snapshot
 from septet.git.place import Place
-from septet.git.snapshots.vault import find, vault_at
+from septet.git.snapshots.vault import find, first_and_last, vault_at
 from septet.settings import MIB
 
 
@@ -89,10 +89,13 @@ class Lanes:
         rescue = switch(place, start, Why("the lane is passed on", limit), plan)
         if rescue is not None:
             self.host.note(place, rescue)
-        began_at = current_head(place).sha if asked.lane.starts_from else ""
-        workspace = workspace.model_copy(
-            update={"began_at": began_at, "checkpoint": start.name, "lacks": asked.lane.lacks}
-        )
+        entry = {
+            "began_at": current_head(place).sha if asked.lane.starts_from else "",
+            "checkpoint": start.name,
+            "entered_after": known[1].name if (known := first_and_last(vault_at(place), place.order_id)) else "",
+            "lacks": asked.lane.lacks,
+        }
+        workspace = workspace.model_copy(update=entry)
         if plan is None:
             return workspace
         fresh = self.host.snapshot(place, "checkpoint", f"the lane is {asked.opening.work_order_id}'s now")

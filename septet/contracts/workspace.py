@@ -61,6 +61,8 @@ class Workspace(Wire):
     """Tells one stay in a lane from another; empty outside of a pipeline."""
     began_at: str = ""
     """The commit on a lane's branch that the work order goes on from; empty: the base commit."""
+    entered_after: str = ""
+    """The last snapshot of a lane as the work order entered it: later ones are of its own."""
     lacks: tuple[str, ...] = ()
     """Branches that the work order depends on, and that its own one does not hold."""
 

@@ -150,6 +150,22 @@ async def test_what_nobody_had_kept_is_rescued_as_the_lane_is_passed_on(floor: F
     assert patch == "half done"
 
 
+async def test_a_rescue_is_told_of_the_work_order_alone_that_it_was_taken_of(floor: Floor) -> None:
+    """The next one begins with an earlier snapshot, and yet its steps tell nothing of what was kept before it came."""
+    here = Path((await floor.enter("pl-a", PLANNER)).path)
+    (here / "draft.md").write_text("half a plan\n", encoding="utf-8")
+    place = floor.parts.host.place(PLANNER.id)
+    assert floor.parts.host.rescue(place, "the agent failed", "build_plan") is not None
+    (here / "draft.md").write_text("more of it\n", encoding="utf-8")
+    entered = await floor.enter("pl-b", PLANNER)
+    assert len(floor.snapshots(PLANNER.id, "rescue")) == 2
+    assert (await floor.step(Step.CLASSIFY_ISSUE, entered)).rescues == ()
+    (here / "notes.md").write_text("its own\n", encoding="utf-8")
+    assert floor.parts.host.rescue(place, "its own", "classify_issue") is not None
+    (own,) = (await floor.step(Step.CLASSIFY_ISSUE, entered)).rescues
+    assert own.reason == "its own"
+
+
 async def test_a_lane_is_found_by_its_first_and_its_last_snapshot(floor: Floor) -> None:
     """One that can be read no more, of the thousands between them, keeps nobody from the lane."""
     await floor.enter("pl-a", EXECUTOR)
