@@ -104,7 +104,7 @@ class Pipeline(AskedPipeline):
         try:
             issues = list(ordered(issues))
         except InvalidInputError as error:
-            message = f"The input is not valid: {error.message}"
+            message = f"The input is not valid: {error.message} {error.remedy}".strip()
             raise ApplicationError(message, type="InvalidInput", non_retryable=True) from error
         self._texts = {issue.id: issue for issue in issues}
         story.take_in(issues)

@@ -8,6 +8,8 @@ from septet.contracts.facts import Usage
 from septet.contracts.pipeline_view import IssueState, PipelineReport, PipelineView
 
 _CELL_LIMIT: Final = 120
+_REASON_LIMIT: Final = 1500
+"""Characters of what went wrong: whoever reads only the report must not miss the remedy at its end."""
 _FILES_SHOWN: Final = 20
 _CONTEXTS: Final = {
     "shared": "shared: the sessions knew of the issues before",
@@ -51,7 +53,7 @@ def as_markdown(report: PipelineReport) -> str:
         f"- Context: {'each issue had new sessions' if view.fresh else 'sessions went on from issue to issue'}",
     ]
     if view.error is not None:
-        lines.append(f"- Failed: {_cell(f'{view.error.message} {view.error.remedy}')}")
+        lines.append(f"- Failed: {_cell(f'{view.error.message} {view.error.remedy}', _REASON_LIMIT)}")
     lines += ["", "| issue | status | solution | commit | pull request | seconds | cost |"]
     lines += ["| --- | --- | --- | --- | --- | --- | --- |"]
     lines += [_row(issue) for issue in view.issues]
@@ -110,7 +112,7 @@ def _troubles(issue: IssueState) -> Iterator[str]:
     if issue.overlaps:
         yield f"- Changed the same files at the same time as: {', '.join(issue.overlaps)}"
     if issue.error is not None:
-        yield f"- Why: {_cell(f'{issue.error.message} {issue.error.remedy}')}"
+        yield f"- Why: {_cell(f'{issue.error.message} {issue.error.remedy}', _REASON_LIMIT)}"
     if issue.rescue is not None:
         snapshot = issue.rescue.snapshot
         yield f"- Rescue: {snapshot} (`septet rescue restore {snapshot} --to DIR`): {_cell(issue.rescue.reason)}"
@@ -136,8 +138,8 @@ def _seconds(seconds: float | None) -> str:
     return "none" if seconds is None else f"{seconds:.1f} s"
 
 
-def _cell(text: str) -> str:
+def _cell(text: str, limit: int = _CELL_LIMIT) -> str:
     """Return a stranger's text on one line, so that Markdown sees nothing in it but text."""
     line = " ".join("".join(each if each.isprintable() else " " for each in text).split())
-    short = line if len(line) <= _CELL_LIMIT else f"{line[: _CELL_LIMIT - 1]}…"
+    short = line if len(line) <= limit else f"{line[: limit - 1]}…"
     return "".join(f"\\{each}" if each in "\\`*[]<>|#!&" else each for each in short)

@@ -341,7 +341,7 @@ async def test_more_issues_than_one_run_takes_are_carried_out_by_the_next_one(
                     {"id": "b", "title": "B", "body": "", "depends_on": ["a"]},
                 ],
             },
-            "a → b → a",
+            "a → b → a. Take one of these out of depends_on",
         ),
     ],
 )

@@ -172,7 +172,7 @@ def test_the_report_tells_of_every_issue_that_was_ever_noted(shelf: Shelf) -> No
         overlaps=("9",),
     )
     rescue = Rescue(snapshot="p1-executor-1/0003-rescue", reason="tests fail")
-    error = TaskError(type="Refused", message="The tests fail.", remedy="Mend them.")
+    error = TaskError(type="Refused", message=f"The tests fail: {'x' * 300}.", remedy="Mend them.")
     note(shelf, view(done))
     failed = planned("8", IssueStatus.FAILED, 1, title="More", error=error, rescue=rescue, context="fresh")
     report(shelf, view(failed, status=PipelineStatus.COMPLETED, closed_at=LATER))
@@ -184,7 +184,7 @@ def test_the_report_tells_of_every_issue_that_was_ever_noted(shelf: Shelf) -> No
         "## 7: Totals \\| are \\<b\\>wrong\\</b\\> \\# no heading\n",
         "- Files: src/app.py (modify) and 2 more",
         "- Changed the same files at the same time as: 9",
-        "- Why: The tests fail. Mend them.",
+        f"- Why: The tests fail: {'x' * 300}. Mend them.",
         "- Rescue: p1-executor-1/0003-rescue (`septet rescue restore p1-executor-1/0003-rescue --to DIR`)",
         "- Context: fresh: sessions of its own",
     ):
