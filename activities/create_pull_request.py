@@ -1,6 +1,6 @@
 """Step 7: push the branch and open the pull request."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from temporalio import activity
@@ -12,8 +12,8 @@ from activities._way import Way
 from septet.contracts.answers import CreatePullRequestAnswer, PullRequestText
 from septet.contracts.names import Step
 from septet.contracts.steps import StepCall, StepResult
-from septet.errors import EvidenceError
-from septet.forges.forge import NewPullRequest
+from septet.errors import EvidenceError, ForgeError, ForgeUnavailableError, NotFoundError
+from septet.forges.forge import Forge, NewPullRequest, PullRequest
 from septet.git.push import push, remote_branch
 
 
@@ -46,11 +46,25 @@ class CreatePullRequest:
         claim.gate.check()
         sha = push(claim.place, progress.branch_name, progress.commit_sha, expected=there, token=token)
         claim.gate.check()
-        opened = forge.find_pull_request(progress.branch_name) or forge.open_pull_request(_new(claim))
+        found = forge.find_pull_request(progress.branch_name)
+        opened = _told(forge, found, claim) if found is not None else forge.open_pull_request(_new(claim))
         if opened.head_sha not in {"", sha}:
             raise EvidenceError(f"{opened.url} stands at {opened.head_sha}, and the branch at {sha}.")
         lacking = tuple(filter(None, [_lacking(call.workspace.lacks)]))
         return Proof(opened.url, commit_sha=sha, warnings=(*opened.warnings, *lacking))
+
+
+def _told(forge: Forge, found: PullRequest, claim: Claim[CreatePullRequestAnswer]) -> PullRequest:
+    """Return the pull request that is there; where others' work is in its branch too, it tells of this one."""
+    if not claim.call.workspace.began_at:
+        return found
+    try:
+        forge.add_to_pull_request(found.number, _new(claim))
+    except ForgeUnavailableError:
+        raise
+    except (ForgeError, NotFoundError) as error:  # the work is there all the same
+        return replace(found, warnings=(f"{found.url} does not tell of this work order: {error}",))
+    return found
 
 
 def _new(claim: Claim[CreatePullRequestAnswer]) -> NewPullRequest:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Final, Literal, Protocol
 
-from septet.errors import InvalidInputError
+from septet.errors import ForgeError, InvalidInputError
 
 ISSUE_LIMIT_BYTES: Final = 256 * 1024
 """The most that an issue's body and comments may hold together."""
@@ -16,6 +16,8 @@ TITLE_LIMIT: Final = 256
 """Characters of a title: GitHub's own limit."""
 BODY_LIMIT: Final = 60_000
 """Characters of a pull request's body; GitHub takes 65,536."""
+_BODIES_LIMIT: Final = 65_000
+"""Characters of the body of one that brings the work of several work orders."""
 _NUMBERED: Final = re.compile(r"/pull/(\d{1,18})/?$")
 
 
@@ -85,7 +87,24 @@ class NewPullRequest:
     def marked_body(self) -> str:
         """The body within the limit, and the marker."""
         body = self.body if len(self.body) <= BODY_LIMIT else f"{self.body[:BODY_LIMIT]}\n\n[cut here]"
-        return f"{body.rstrip()}\n\n<!-- septet: {self.marker} -->\n"
+        return f"{body.rstrip()}\n\n{self._mark}\n"
+
+    def added_to(self, body: str) -> str:
+        """Return the body of a pull request that brings this too; the same where it tells of it already.
+
+        Raises:
+            ForgeError: There is no room for it.
+        """
+        if self._mark in body:
+            return body
+        longer = f"{body.rstrip()}\n\n## {self.bounded_title}\n\n{self.marked_body}"
+        if len(longer) > _BODIES_LIMIT:
+            raise ForgeError("The pull request's text is full.")
+        return longer
+
+    @property
+    def _mark(self) -> str:
+        return f"<!-- septet: {self.marker} -->"
 
 
 class Forge(Protocol):
@@ -155,6 +174,16 @@ class Forge(Protocol):
         Raises:
             ForgeUnavailableError: The forge did not answer.
             ForgeError: It refused.
+        """
+        ...
+
+    def add_to_pull_request(self, number: int, new: NewPullRequest) -> None:
+        """Have a pull request tell of another work order whose work it brings as well, once.
+
+        Raises:
+            NotFoundError: There is none of this number that the worker can see.
+            ForgeUnavailableError: The forge did not answer.
+            ForgeError: It refused, or the text is full.
         """
         ...
 

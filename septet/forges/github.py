@@ -110,6 +110,14 @@ class GitHubForge:
                     raise
         return self._labelled(found, label_names(new.labels))
 
+    def add_to_pull_request(self, number: int, new: NewPullRequest) -> None:
+        """Have a pull request tell of another work order; as `Forge.add_to_pull_request`."""
+        with asking(self.api_url, self.token, f"the text of pull request {number} of {self.project}") as github:
+            answer = github.rest.pulls.get(*self._repository, number, headers=_HEADERS)
+            there = read(PullRequestAnswer, answer).body or ""
+            if (body := new.added_to(there)) != there:
+                github.rest.pulls.update(*self._repository, number, body=body, headers=_HEADERS)
+
     @property
     def _repository(self) -> tuple[str, str]:
         owner, _, name = self.project.partition("/")

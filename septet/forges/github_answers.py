@@ -66,6 +66,7 @@ class PullRequestAnswer(_Foreign):
     base: _Branch
     state: Literal["open", "closed"]
     merged_at: str | None = None
+    body: str | None = None
 
     def pull_request(self) -> PullRequest:
         """Return the pull request."""

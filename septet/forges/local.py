@@ -183,6 +183,17 @@ class LocalForge:
 
         return self._until_done(find_or_open)
 
+    def add_to_pull_request(self, number: int, new: NewPullRequest) -> None:
+        """Have a pull request tell of another work order; as `Forge.add_to_pull_request`."""
+
+        def add(stored: Stored) -> bool | None:
+            there = self._pull(stored, number)
+            body = new.added_to(there.body)
+            told = body == there.body or self._put(stored, "pull", there.model_copy(update={"body": body}))
+            return told or None
+
+        self._until_done(add)
+
     def _pull(self, stored: Stored, number: int) -> _PullRecord:
         for record in self._records(stored, f"pull-{number}.json", _PullRecord):
             return record

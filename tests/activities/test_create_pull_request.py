@@ -38,6 +38,22 @@ async def test_a_second_run_opens_no_second_one(lab: StepLab) -> None:
     assert len(_pull_requests(lab)) == 1
 
 
+async def test_one_pull_request_tells_of_every_work_order_on_its_branch(lab: StepLab) -> None:
+    """Who goes on on a branch adds its words to the pull request that is there: merging it closes that issue too."""
+    await lab.open_to(Step.CREATE_PULL_REQUEST)
+    lab.scenario(create_pull_request=[{"answer": WORDS}, {"answer": {"title": "More", "body": "Closes #8"}}])
+    call = lab.call(Step.CREATE_PULL_REQUEST)
+    first = await lab.running(call)
+    workspace = call.workspace.model_copy(
+        update={"work_order_id": "wo-2", "lane": "wo-1", "began_at": call.workspace.base_sha}
+    )
+    lab.run_id = "run-2"
+    second = await lab.running(call.model_copy(update={"workspace": workspace}))
+    assert (second.verdict, second.result_text) == (Verdict.DONE, first.result_text)
+    (told,) = _pull_requests(lab)
+    assert all(words in told for words in (WORDS["title"], WORDS["body"], "## More", "Closes #8"))
+
+
 async def test_an_address_alone_takes_its_words_from_the_issue(lab: StepLab) -> None:
     """An agent's claim to have opened one itself is looked up; where there is none, the engine opens it."""
     await lab.open_to(Step.CREATE_PULL_REQUEST)

@@ -93,6 +93,7 @@ class FakeGitHub:
             ("POST", rf"{repository}/issues/(\d+)/labels", self._labels),
             ("GET", rf"{repository}/pulls", self._pulls),
             ("GET", rf"{repository}/pulls/(\d+)", self._pull),
+            ("PATCH", rf"{repository}/pulls/(\d+)", self._change),
             ("POST", rf"{repository}/pulls", self._open),
         )
 
@@ -134,6 +135,10 @@ class FakeGitHub:
     def _pull(self, _asked: Asked, _query: Json, number: str) -> tuple[int, Json]:
         pull = self.pulls.get(int(number))
         return (200, pull) if pull else (404, {"message": "Not Found"})
+
+    def _change(self, asked: Asked, _query: Json, number: str) -> tuple[int, Json]:
+        self.pulls[int(number)] |= asked.body
+        return 200, self.pulls[int(number)]
 
     def _open(self, asked: Asked, _query: Json) -> tuple[int, Json]:
         body, owner = asked.body, self.project.split("/")[0]
@@ -198,7 +203,7 @@ def serving(github: FakeGitHub) -> Iterator[FakeGitHub]:
                 else:
                     self._send(fault.status, fault.body, fault.headers)
 
-        do_GET = do_POST = handle_any  # noqa: N815 -- http.server calls them
+        do_GET = do_POST = do_PATCH = handle_any  # noqa: N815 -- http.server calls them
 
         def _send(self, status: int, body: bytes, headers: dict[str, str]) -> None:
             self.send_response(status)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from septet.errors import InvalidInputError
+from septet.errors import ForgeError, InvalidInputError
 from septet.forges.choose import forge_for, forge_name
 from septet.forges.forge import (
     BODY_LIMIT,
@@ -91,6 +91,16 @@ def test_a_new_pull_request_is_bounded_and_marked() -> None:
     assert new.marked_body.endswith("[cut here]\n\n<!-- septet: wo-42 -->\n")
     assert len(new.marked_body) < BODY_LIMIT + 100
     assert NewPullRequest("h", "b", "t", "body\n\n", "wo-42").marked_body == "body\n\n<!-- septet: wo-42 -->\n"
+
+
+def test_a_body_takes_in_another_work_order_once_and_no_more_than_fits() -> None:
+    """Title, body and marker come after what is there; a full text is an error, and is not cut."""
+    first, second = NewPullRequest("h", "b", "A", "One.", "wo-1"), NewPullRequest("h", "b", "B", "Two.", "wo-2")
+    both = second.added_to(first.marked_body)
+    assert both == "One.\n\n<!-- septet: wo-1 -->\n\n## B\n\nTwo.\n\n<!-- septet: wo-2 -->\n"
+    assert second.added_to(both) == first.added_to(both) == both
+    with pytest.raises(ForgeError, match="is full"):
+        second.added_to("x" * 64_990)
 
 
 def test_labels_are_named_once() -> None:

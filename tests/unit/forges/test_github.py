@@ -108,6 +108,16 @@ def test_a_pull_request_is_opened_once(github: FakeGitHub, forge: GitHubForge) -
     )
 
 
+def test_a_pull_request_takes_in_another_work_order(github: FakeGitHub, forge: GitHubForge) -> None:
+    """It is changed once, and a second asking changes nothing."""
+    opened = forge.open_pull_request(NEW)
+    for _ in range(2):
+        forge.add_to_pull_request(opened.number, replace(NEW, title="More", body="Closes #2", marker="wo-2"))
+    told = "Body.\n\n<!-- septet: wo-1 -->\n\n## More\n\nCloses #2\n\n<!-- septet: wo-2 -->\n"
+    assert github.pulls[1]["body"] == told
+    assert [asked.method for asked in github.asked].count("PATCH") == 1
+
+
 def test_a_closed_pull_request_is_not_found(github: FakeGitHub, forge: GitHubForge) -> None:
     """Only an open pull request counts for a branch."""
     forge.open_pull_request(NEW)

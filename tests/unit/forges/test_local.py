@@ -79,6 +79,19 @@ def test_a_pull_request_is_opened_once(forge: LocalForge, origin: Origin) -> Non
     assert forge.find_pull_request("main") is None
 
 
+def test_a_pull_request_takes_in_another_work_order(forge: LocalForge, origin: Origin) -> None:
+    """Title, body and marker are added to it, once; one that is not there is told."""
+    more = replace(NEW, title="More", body="Closes #2", marker="wo-2")
+    opened = forge.open_pull_request(NEW)
+    for _ in range(2):
+        forge.add_to_pull_request(opened.number, more)
+    shown = git(origin.bare, "show", "refs/septet/forge:pull-1.json")
+    assert shown.count("## More") == shown.count("Closes #2") == shown.count("<!-- septet: wo-2 -->") == 1
+    assert forge.find_pull_request("feat-1") == opened
+    with pytest.raises(NotFoundError):
+        forge.add_to_pull_request(7, more)
+
+
 def test_it_follows_its_branch(forge: LocalForge, origin: Origin) -> None:
     """The pull request stands where its branch stands."""
     forge.open_pull_request(NEW)
