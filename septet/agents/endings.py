@@ -58,7 +58,10 @@ def without_result(end: ExitRecord, stderr: str, *, spoke: bool) -> Ending:
 
 def _at_limit(end: ExitRecord) -> Ending | None:
     if end.cause == "wall_limit":
-        remedy = "Give the step more time (`timeouts.wall_seconds`) or smaller work, then `septet retry`."
+        remedy = (
+            "Give the step more time (`timeouts.wall_seconds`, or a pipeline's `--plan-seconds` and "
+            "`--execution-seconds`) or smaller work, then `septet retry`."
+        )
         return Ending("limit", "wall", "The agent reached its limit of time.", remedy)
     if end.cause == "idle_limit":
         remedy = "See in the run's stream what it waited for; `timeouts.idle_seconds` sets the limit."
