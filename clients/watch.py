@@ -3,11 +3,12 @@
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from clients.work_orders import WorkOrders
 from clients.workspace_view import WorkspaceView
+from septet.contracts.names import Status
 from septet.contracts.replies import WatchReply
 from septet.contracts.task import Task
 
@@ -80,8 +81,15 @@ def _lasting(told: WatchReply) -> WatchReply:
 
 
 def elapsed_seconds(task: Task) -> float:
-    """Return how long a work order has gone on: until now, or until it was closed."""
+    """Return how long a work order has gone on since it was created: until now, or until it was closed."""
     if not task.created_at:
         return 0.0
-    end = datetime.fromisoformat(task.updated_at) if task.is_closed and task.updated_at else datetime.now(UTC)
-    return round(max((end - datetime.fromisoformat(task.created_at)).total_seconds(), 0.0), 1)
+    return round(max((_end(task) - datetime.fromisoformat(task.created_at)).total_seconds(), 0.0), 1)
+
+
+def _end(task: Task) -> datetime:
+    """Return when a work order was closed; the row of a completed one goes on with its pull request."""
+    last = task.steps[-1] if task.steps else None
+    if task.status is Status.COMPLETED and last is not None and last.timestamp:
+        return datetime.fromisoformat(last.timestamp) + timedelta(seconds=last.duration_seconds)
+    return datetime.fromisoformat(task.updated_at) if task.is_closed and task.updated_at else datetime.now(UTC)

@@ -16,7 +16,7 @@ from septet.contracts.task import Task, TaskStep
 _HEADINGS = ("", "step", "result", "time", "tokens", "tries", "read by")
 _RESULT = _HEADINGS.index("result")
 _LEAST_RESULT = 12
-"""Characters of the one column that gives way in a narrow terminal."""
+"""Characters of the column that gives way in a narrow terminal; then those behind it are left out."""
 _TITLE, _STATUS = 2, 3
 """Where a row of the board has them; the title gives way there."""
 _LONGEST_CELL = 200
@@ -97,15 +97,21 @@ def steps_table(rows: Sequence[TaskStep], running: str = "") -> Table:
         cells.append(("…", running, "[dim]running[/dim]", "", "", "", ""))
     columns = zip(_HEADINGS, *cells, strict=True)
     widths = [max(Text.from_markup(cell).cell_len for cell in column) for column in columns]
-    others = sum(widths) - widths[_RESULT] + _GAP * (len(widths) - 1)
-    widths[_RESULT] = max(_LEAST_RESULT, console().width - others)
+    widths[_RESULT] = _LEAST_RESULT
+    while len(widths) > _RESULT + 1 and _wide(widths) > console().width:
+        widths.pop()
+    widths[_RESULT] += max(console().width - _wide(widths), 0)
     table = Table(box=None, pad_edge=False, header_style="dim")
-    for name, width in zip(_HEADINGS, widths, strict=True):
+    for name, width in zip(_HEADINGS, widths, strict=False):
         justify: JustifyMethod = "right" if name in _NUMBERS else "left"
         table.add_column(name, justify=justify, no_wrap=True, overflow="ellipsis", width=width)
     for row_cells in cells:
-        table.add_row(*row_cells)
+        table.add_row(*row_cells[: len(widths)])
     return table
+
+
+def _wide(widths: Sequence[int]) -> int:
+    return sum(widths) + _GAP * (len(widths) - 1)
 
 
 def show_board(board: BoardReply) -> None:

@@ -1,6 +1,7 @@
 from rich.console import Console
 
 from clients.cli.watching import Lines, Picture
+from clients.watch import elapsed_seconds
 from septet.contracts.names import Status
 from septet.contracts.replies import ChangedFile, DiffView, LogEntry, PlanView, WatchReply
 from septet.contracts.task import Task, TaskStep
@@ -80,3 +81,16 @@ def test_lines_tell_each_thing_once_and_in_order() -> None:
         "wo-1 Totals", "    text", "✓ build_plan 2.0 s", "… implement_plan", "  > Edit",
     ]  # fmt: skip
     assert list(lines.of(LOOK.model_copy(update={"log_entries": ()}))) == []
+
+
+def test_the_time_of_a_completed_work_order_ends_with_its_last_step() -> None:
+    """What became of its pull request days later is no time that the work order took."""
+    last = STEP.model_copy(update={"timestamp": "2025-01-01T00:01:00.000Z"})
+    done = {"status": Status.COMPLETED, "updated_at": "2025-01-04T00:00:00.000Z"}
+    assert elapsed_seconds(TASK.model_copy(update={"steps": (last,), **done})) == 62.0
+
+
+def test_the_time_of_a_failed_work_order_ends_as_it_is_closed() -> None:
+    """One that never came to a step has taken time as well."""
+    failed = {"status": Status.FAILED, "updated_at": "2025-01-01T00:00:05.000Z"}
+    assert elapsed_seconds(TASK.model_copy(update=failed)) == 5.0
