@@ -12,7 +12,6 @@ from clients.once import start_once
 from clients.order_list import list_orders
 from clients.pipeline_operations import PipelineOperations
 from clients.pipelines import Pipelines
-from clients.repository_path import with_project
 from clients.rows import PAGE as TASKS_AT_ONCE
 from clients.rows import Rows
 from clients.runs_on_disk import runs_of
@@ -32,6 +31,7 @@ from septet.contracts.replies import (
     TasksReply,
 )
 from septet.errors import RefusedTransitionError
+from septet.git.project import with_project
 from septet.settings import Settings
 from septet.state import StateDir
 from workers.connection import connect

@@ -19,6 +19,7 @@ with workflow.unsafe.imports_passed_through():
     from septet.contracts.order import WorkOrderInput
     from septet.contracts.row import waits_in
     from septet.contracts.task import Task, TaskError
+    from septet.git.project import with_project
     from workflows._failures import AgentEnded, StepFailed, explained
     from workflows._hosts import placed
     from workflows._input import checked_input, takes_raw_input
@@ -31,6 +32,8 @@ _PLAN_GATE: Final = "plan-gate"
 """Before it, no plan was waited with."""
 _BOARD: Final = "board"
 """Before it, a work order that comes after others began at once."""
+_PROJECT: Final = "project-while-it-waits"
+"""Before it, a work order that waits had no project where who started it named none."""
 _WATCH: Final = "watches-pull-request"
 """Before it, nobody saw what became of a pull request."""
 
@@ -62,6 +65,8 @@ class WorkOrder(Working):
     def _accept(self, order: RawValue | None, rest: tuple[object, ...]) -> None:
         self._order = checked_input(workflow.info().workflow_id, order, rest, WorkOrderInput)
         waits = _waits_in(self._order)
+        if waits and self._order.project is None and workflow.patched(_PROJECT):
+            self._order = with_project(self._order)
         self._moves.in_pipeline = self._order.pipeline is not None
         self._story.begin(workflow.info().workflow_id, self._order, workflow.info().start_time, waits)
         self._tell()

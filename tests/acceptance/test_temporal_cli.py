@@ -57,6 +57,15 @@ def test_temporals_own_command_line_starts_the_same_work_order(served: Septet, o
     assert "classifier · scripted" in _summaries(history)
 
 
+def test_one_that_waits_on_the_board_is_found_by_its_project(served: Septet, origin: Origin) -> None:
+    """Started by `temporal`, a collected work order has its repository's project before a worker opens that."""
+    waits = {"repository": str(origin.bare), "title": "Wait", "stage": "collected"}
+    assert start(served, "wo-waits", json.dumps(waits)).code == 0
+    found = until(lambda: served("board", "--project", "app", "--json").json["stages"]["collected"])
+    assert [(task["id"], task["project"]) for task in found] == [("wo-waits", "app")]
+    assert served("move", "wo-waits", "cancelled", "--json").code == 0
+
+
 @pytest.mark.parametrize(
     ("order", "inputs", "named"),
     [

@@ -229,6 +229,7 @@ TOLD: Final = {
     "retried-and-told": Told({Step.IMPLEMENT_PLAN: [_refused, _refused, done]}, event=_retry),
     "collected": Told(order={**_ORDER, "stage": "collected"}, event=_hold_up_and_cancel),
     "triaged": Told(order={**_ORDER, "stage": "triaged"}, event=_give_it_its_turn),
+    "triaged-with-project": Told(order={**_ORDER, "stage": "triaged"}, event=_give_it_its_turn),
     "before-its-turn": Told(order={**_ORDER, "stage": "collected"}, event=_start_before_its_turn),
     "plan-approved": Told(
         {Step.FIND_PLAN_FILE: [done, lambda call: done(call, _OTHER_PLAN)]},

@@ -1,7 +1,7 @@
 import pytest
 
-from clients.repository_path import with_project
 from septet.contracts.order import WorkOrderInput
+from septet.git.project import with_project
 
 
 @pytest.mark.parametrize(
