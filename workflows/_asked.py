@@ -15,6 +15,8 @@ from workflows._shown import Shown
 from workflows._stay import Stay
 from workflows._story import Story
 
+_ANYBODY = RetryCall()
+
 
 class Asked:
     """One work order, as far as it answers; a refused update leaves no trace."""
@@ -77,12 +79,12 @@ class Asked:
         self._gate.check(decision, rejects=True)
 
     @workflow.update(description="Let it go on that is blocked on the board, or waits for a host that is gone.")
-    def retry(self, call: RetryCall) -> Task:
+    def retry(self, call: RetryCall = _ANYBODY) -> Task:
         """Let it go on, and return it as it is then."""
         return self._moves.retry(call)
 
     @retry.validator
-    def _may_retry(self, call: RetryCall) -> None:
+    def _may_retry(self, call: RetryCall = _ANYBODY) -> None:
         self._moves.check_retry(call)
 
     @workflow.update(description="A person says that a host is dead: go on elsewhere now. It may pay twice.")

@@ -12,6 +12,7 @@ from workflows._pipeline_story import PipelineStory
 from workflows._refusals import refused
 
 _SKIPPED = frozenset({IssueStatus.WAITING, IssueStatus.PLANNED})
+_ANYBODY = PipelineCall()
 
 
 class AskedPipeline:
@@ -36,42 +37,42 @@ class AskedPipeline:
         return self._known().view()
 
     @workflow.update(description="Begin nothing new until it is resumed; what is under way goes on.")
-    def pause(self, call: PipelineCall) -> PipelineView:
+    def pause(self, call: PipelineCall = _ANYBODY) -> PipelineView:
         """Pause; this and the other updates answer the pipeline with the issue that was meant alone, or none."""
         del call
         self._known().paused = self._news = True
         return self._known().view_of()
 
     @pause.validator
-    def _may_pause(self, call: PipelineCall) -> None:
+    def _may_pause(self, call: PipelineCall = _ANYBODY) -> None:
         del call
         self._check_open()
         if self._known().paused:
             raise refused(f"{self._known().id} is paused already.", "`septet pipeline resume` lets it go on.")
 
     @workflow.update(description="Go on after a pause.")
-    def resume(self, call: PipelineCall) -> PipelineView:
+    def resume(self, call: PipelineCall = _ANYBODY) -> PipelineView:
         """Go on."""
         del call
         self._known().paused, self._news = False, True
         return self._known().view_of()
 
     @resume.validator
-    def _may_resume(self, call: PipelineCall) -> None:
+    def _may_resume(self, call: PipelineCall = _ANYBODY) -> None:
         del call
         self._check_open()
         if not self._known().paused:
             raise refused(f"{self._known().id} is not paused.")
 
     @workflow.update(description="Carry what is under way to its end, and begin nothing else.")
-    def stop(self, call: PipelineCall) -> PipelineView:
+    def stop(self, call: PipelineCall = _ANYBODY) -> PipelineView:
         """Stop after the current one."""
         del call
         self._known().stopping, self._known().paused, self._news = True, False, True
         return self._known().view_of()
 
     @stop.validator
-    def _may_stop(self, call: PipelineCall) -> None:
+    def _may_stop(self, call: PipelineCall = _ANYBODY) -> None:
         del call
         self._check_open()
         if self._known().stopping:

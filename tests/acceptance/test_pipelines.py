@@ -168,6 +168,7 @@ def test_temporals_own_command_line_starts_asks_and_decides(
     assert "is paused already" in served.temporal(*update, "pause", "--input", call).err
     asked = served.temporal("workflow", "query", "-w", "pl-temporal", "--type", "pipeline")
     assert '"status":"paused"' in asked.out.replace(" ", "")
+    assert served.temporal(*update, "resume").code == 0
     assert served("pipeline", "cancel", "pl-temporal", "--json").code == 0
     circle = [{"id": "x", "title": "X", "depends_on": ["y"]}, {"id": "y", "title": "Y", "depends_on": ["x"]}]
     assert served.temporal(*start, "pl-circle", "--input", json.dumps({**order, "issues": circle})).code == 0
