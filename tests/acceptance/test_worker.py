@@ -1,13 +1,19 @@
 import json
 import os
 import signal
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
 
 import pytest
-from fakes.septet_command import Septet
+from fakes.septet_command import PROGRAMS, Septet, until
 
 from workflows.search_attributes import ALL
 
 pytestmark = pytest.mark.faces
+
+HEALTH = Path(__file__).parents[2] / "docker" / "health.py"
 
 
 def test_a_worker_of_another_host_registers_says_that_it_is_ready_and_ends_on_sigterm(
@@ -35,6 +41,20 @@ def test_register_creates_the_search_attributes_that_a_namespace_lacks(served: S
     assert shared("worker", "--register", "--address", address, "--json").json["registered"] == []
     listed = served.temporal("operator", "search-attribute", "list", "--namespace", "shared").out
     assert all(key.name in listed for key in ALL)
+
+
+def test_the_health_check_of_a_container_sees_the_worker_whenever_it_asks(served: Septet, septet: Septet) -> None:
+    """A versioned worker is found each time, however its server answers; a host whose worker is gone is not healthy."""
+    address = json.loads((served.state / "server.json").read_text(encoding="utf-8"))["address"]
+    path = f"{PROGRAMS}{os.pathsep}{septet.env['PATH']}"
+    variables = {"PATH": path, "TEMPORAL_ADDRESS": address, "SEPTET_TASK_QUEUE": "septet-health"}
+    asked = partial(subprocess.run, [sys.executable, HEALTH], env={**septet.env, **variables}, check=False)
+    with septet.serving("worker", "--address", address, SEPTET_TASK_QUEUE="septet-health") as worker:
+        until(lambda: asked().returncode == 0)
+        assert [asked().returncode for _ in range(10)] == [0] * 10
+        assert worker.end(signal.SIGTERM) == 0
+    (septet.state / "host-id").write_text("another", encoding="ascii")
+    assert asked().returncode == 1
 
 
 @pytest.mark.parametrize("told", ["flag", "variable"])

@@ -155,8 +155,8 @@ async def test_a_git_of_the_agents_own_group_does_not_stand_still(lab: Lab) -> N
 async def test_a_killed_agent_is_resumed_in_a_new_process(lab: Lab) -> None:
     """SIGKILL of the agent in a turn costs one rung of the ladder, and the new process serves the turns after it."""
     first, attempt, run = await in_second_turn(lab)
-    lab.let_go()
     os.kill(agent_of(run), signal.SIGKILL)
+    lab.let_go()
     second = await attempt
     assert (second.outcome.ended, second.recovered_by, second.agent_starts) == ("ok", "resume", 2)
     third = await lab.carry_out(lab.warm_turn(3, session_of(first)))
@@ -169,8 +169,10 @@ async def test_a_killed_agent_is_resumed_in_a_new_process(lab: Lab) -> None:
 async def test_a_killed_supervisor_takes_the_turn_along_and_it_is_resumed(lab: Lab) -> None:
     """SIGKILL of the supervisor in a later turn leaves no process of the agent behind; its session goes on."""
     _, attempt, run = await in_second_turn(lab)
-    lab.let_go()
+    agent = agent_of(run)
     os.kill(supervisor_of(run), signal.SIGKILL)
+    await wait_until(lambda: is_dead(agent))
+    lab.let_go()
     second = await attempt
     assert (second.outcome.ended, second.recovered_by) == ("ok", "resume")
     assert is_dead(agent_of(run))
