@@ -17,7 +17,7 @@ SMOKE = Plan(
 )
 
 
-@pytest.mark.recovery
+@pytest.mark.long
 @pytest.mark.timeout(400)
 async def test_under_a_hand_that_kills_every_work_order_is_delivered_once_and_nothing_is_lost() -> None:
     """Workers, supervisors, agents and tools die; git, the forge and the system then show every law kept."""
