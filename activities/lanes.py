@@ -89,10 +89,11 @@ class Lanes:
         rescue = switch(place, start, Why("the lane is passed on", limit), plan)
         if rescue is not None:
             self.host.note(place, rescue)
+        known = first_and_last(vault_at(place), place.order_id)
         entry = {
             "began_at": current_head(place).sha if asked.lane.starts_from else "",
             "checkpoint": start.name,
-            "entered_after": known[1].name if (known := first_and_last(vault_at(place), place.order_id)) else "",
+            "entered_after": known[1].name if known else "",
             "lacks": asked.lane.lacks,
         }
         workspace = workspace.model_copy(update=entry)

@@ -16,12 +16,12 @@ _NAMES_AT_ONCE: Final = 500
 _OPEN: Final = datetime.max.replace(tzinfo=UTC)
 
 
-async def taken_up_again(client: Client, query: str = "") -> dict[str, WorkflowExecution]:
+async def taken_up_again(client: Client, query: str) -> dict[str, WorkflowExecution]:
     """Return the last runs of the work orders that a reset took up again, by name.
 
     Args:
         client: Where.
-        query: A condition more, with its `AND`.
+        query: A condition more, with its `AND`; empty for none.
 
     Raises:
         RPCError: The server refused.
@@ -30,8 +30,8 @@ async def taken_up_again(client: Client, query: str = "") -> dict[str, WorkflowE
     return latest([run async for run in client.list_workflows(marked)])
 
 
-async def count_of(client: Client, names: Iterable[str], query: str = "") -> int:
-    """Return how many runs some workflows have, or how many a query finds among them.
+async def count_of(client: Client, names: Iterable[str], query: str) -> int:
+    """Return how many runs of some workflows a query finds.
 
     Raises:
         RPCError: The server refused.
@@ -40,15 +40,15 @@ async def count_of(client: Client, names: Iterable[str], query: str = "") -> int
     return sum(found.count for found in await asyncio.gather(*counts))
 
 
-async def runs_of(client: Client, names: Iterable[str], query: str = "") -> list[WorkflowExecution]:
-    """Return the runs of some workflows, or those that a query finds among them; of names that are not ours, none.
+async def runs_of(client: Client, names: Iterable[str]) -> list[WorkflowExecution]:
+    """Return the runs of some workflows; of names that are not ours, none.
 
     Raises:
         RPCError: The server refused.
     """
 
     async def found(part: str) -> list[WorkflowExecution]:
-        return [run async for run in client.list_workflows(f"{part}{query}")]
+        return [run async for run in client.list_workflows(part)]
 
     return [run for runs in await asyncio.gather(*map(found, _named(names))) for run in runs]
 

@@ -2,6 +2,7 @@
 
 import os
 import re
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -25,6 +26,8 @@ _LANE: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 _KNOWN_FILES: Final = 4096
 """So many are not read again until they change: both documents are made of them all, each time."""
+_SETTLED_NS: Final = 1_000_000_000
+"""A file that is younger is read each time: two that were put there in one tick of the clock may look the same."""
 
 T = TypeVar("T")
 
@@ -130,12 +133,18 @@ def _read(path: str, parsed: Callable[[bytes], T]) -> T | None:
         found = os.stat(path)  # noqa: PTH116 -- thousands a second: making a Path takes longer
     except FileNotFoundError:
         return None
+    if time.time_ns() - found.st_mtime_ns < _SETTLED_NS:
+        return _parsed(path, parsed)
     return _known(path, parsed, (found.st_ino, found.st_mtime_ns, found.st_size))
 
 
 @lru_cache(maxsize=_KNOWN_FILES)
 def _known(path: str, parsed: Callable[[bytes], T], _mark: tuple[int, int, int]) -> T | None:
     """Return what lies in a file, read once: whatever is put in its place has another mark."""
+    return _parsed(path, parsed)
+
+
+def _parsed(path: str, parsed: Callable[[bytes], T]) -> T | None:
     try:
         return parsed(Path(path).read_bytes())
     except (FileNotFoundError, ValueError):

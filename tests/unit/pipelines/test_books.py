@@ -1,6 +1,7 @@
 """What is written down of a pipeline: results in the seed's shapes, and the report."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -69,6 +70,18 @@ def test_what_is_put_in_the_place_of_something_is_told(shelf: Shelf) -> None:
     (shelf.folder / "solutions" / "7.json").write_text("{", encoding="utf-8")
     note(shelf, view(completed))
     assert read(shelf, "planning-results.json")["results"][0]["solution"].get("summary") != "By src/b."
+
+
+def test_two_that_were_put_there_in_one_tick_are_told_apart(shelf: Shelf) -> None:
+    """A file that looks like the one before it, by size, number and time, is read again as long as it is young."""
+    file, young = shelf.folder / "solutions" / "7.json", 2**33
+    shelf.keep_solution("7", SOLUTION.model_copy(update={"summary": "One."}))
+    for summary, before in (("One.", "One."), ("Two.", "One.")):
+        file.write_text(file.read_text(encoding="utf-8").replace(before, summary), encoding="utf-8")
+        os.utime(file, (young, young))
+        solution = shelf.solution("7")
+        assert solution is not None
+        assert solution.summary == summary
 
 
 def test_results_have_the_agreed_shapes(shelf: Shelf) -> None:
