@@ -183,13 +183,16 @@ def test_each_command_has_an_example(command: list[str], capsys: pytest.CaptureF
 
 
 def test_the_shell_completes_work_orders(served: Septet, done: Task) -> None:
-    """After a command that takes a work order the shell is given those of this host that fit."""
+    """After a command that takes a work order the shell is given those of this host that fit.
+
+    The ids that Septet gives are hexadecimal, and so none of them fits an "o".
+    """
     completed = subprocess.run(
         [SEPTET],
         env={
             **served.env,
             "_SEPTET_COMPLETE": "complete_bash",
-            "COMP_WORDS": "septet show wo-d",
+            "COMP_WORDS": "septet show wo-do",
             "COMP_CWORD": "2",
         },
         capture_output=True,
