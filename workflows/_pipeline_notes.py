@@ -12,7 +12,7 @@ from temporalio.exceptions import TimeoutError as ActivityTimeoutError
 from activities.lanes import Lanes
 from activities.pipelines import Pipelines
 from septet.contracts.lanes import CloseLanes
-from septet.contracts.pipeline_view import IssueState
+from septet.contracts.pipeline_view import IssueState, Noted, PipelineView
 from septet.pipelines.schedule import CLOSED
 from workflows._pipeline_story import PipelineStory
 
@@ -37,12 +37,17 @@ class Notes:
     """
 
     def __init__(self, story: PipelineStory) -> None:
-        """Begin with nothing to write."""
+        """Begin with nothing to write, and with what the runs before have noted."""
         self._story = story
         self._changed: list[str] = []
         self._writing: asyncio.Task[None] | None = None
-        self._here = story.planner.task_queue
+        before = story.asked.carried.noted if story.asked.carried else None
+        self._here = before.queue if before else story.planner.task_queue
         """The queue of the host that has what was noted so far."""
+        self._there: dict[str, IssueState] = {}
+        """By issue: what that host has of it."""
+        if before:
+            self._there = {name: issue for name, issue in story.issues.items() if name not in before.lacks}
         self._gone: set[str] = set()
         """The queues that nobody has served for too long."""
 
@@ -57,14 +62,24 @@ class Notes:
         """Wait until all is written."""
         await workflow.wait_condition(lambda: self._writing is None or self._writing.done())
 
+    def noted(self) -> Noted:
+        """Return what the next run has to know of the notes."""
+        return Noted(queue=self._here, lacks=tuple(self._lacking()))
+
     async def close(self) -> None:
         """Close the agents' lanes, and write the report: neither keeps the other from being done."""
         await self.written()
         await self._close_lanes()
+        queue = self._queue
+        unknown = self._lacking() if queue == self._here else self._story.issues
         writing = workflow.start_activity_method(
-            Pipelines.write_report, self._story.view(), summary="the report", **_options(self._queue)
+            Pipelines.write_report, self._story.view_of(unknown), summary="the report", **_options(queue)
         )
-        await self._ended(writing, self._queue, "report_not_written")
+        await self._ended(writing, queue, "report_not_written")
+
+    def _lacking(self) -> list[str]:
+        """Return the issues of which the notes do not have the last word."""
+        return [name for name in self._story.issues if self._there.get(name) != self._story.shown(name)]
 
     @property
     def _queue(self) -> str:
@@ -95,18 +110,18 @@ class Notes:
             queue = self._queue
             if queue != self._here:
                 names = [each.issue_id for each in self._story.issues.values() if _is_worth_a_note(each)]
-            if await self._noted(names, queue):
-                self._here = queue
+            some = self._story.view_of(names)
+            if await self._is_noted(some, queue):
+                kept = self._there if queue == self._here else {}
+                self._here, self._there = queue, kept | {issue.issue_id: issue for issue in some.issues}
             elif queue != self._queue:
                 self._changed = [*names, *(name for name in self._changed if name not in names)]
 
-    async def _noted(self, names: list[str], queue: str) -> bool:
+    async def _is_noted(self, some: PipelineView, queue: str) -> bool:
         """Write what is known of issues; return whether their host has it."""
+        names = ", ".join(issue.issue_id for issue in some.issues)
         noting = workflow.start_activity_method(
-            Pipelines.note_results,
-            self._story.view_of(names),
-            **_options(queue),
-            summary=f"results of {', '.join(names)}"[:200],
+            Pipelines.note_results, some, **_options(queue), summary=f"results of {names}"[:200]
         )
         await workflow.wait_condition(lambda: noting.done() or self._queue != queue)
         if not noting.done():

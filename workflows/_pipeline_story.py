@@ -14,6 +14,7 @@ from septet.contracts.pipeline_view import (
     IssueSession,
     IssueState,
     IssueStatus,
+    Noted,
     PipelineRun,
     PipelineStatus,
     PipelineView,
@@ -227,7 +228,7 @@ class PipelineStory:
             return issue
         return issue.model_copy(update={"status": IssueStatus.SKIPPED, "error": skipped(why)})
 
-    def carried(self) -> Carried:
+    def carried(self, noted: Noted) -> Carried:
         """Return what the next run has to know."""
         return Carried(
             created_at=self.created_at,
@@ -236,6 +237,7 @@ class PipelineStory:
             lanes=tuple(self.lanes.values()),
             paused=self.paused,
             visits=self._visits,
+            noted=noted,
         )
 
     def details(self) -> str:

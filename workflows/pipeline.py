@@ -254,8 +254,10 @@ class Pipeline(AskedPipeline):
             for issue in story.open_issues
             if issue.issue_id in self._texts
         )
-        asked = story.asked.model_copy(update={"issues": texts, "label": None, "carried": story.carried()})
-        workflow.continue_as_new(asked)
+        carried = story.carried(self._notes.noted())
+        workflow.continue_as_new(
+            story.asked.model_copy(update={"issues": texts, "label": None, "carried": carried})
+        )
 
     async def _close(self, status: PipelineStatus, error: TaskError | None = None) -> None:
         """End what is still under way, close both agents, and report."""

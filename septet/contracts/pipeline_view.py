@@ -121,6 +121,15 @@ class PipelineReport(Wire):
     execution_seconds: float
 
 
+class Noted(Wire):
+    """What a run of a pipeline has noted on disk."""
+
+    queue: str
+    """The queue of the host that has it."""
+    lacks: tuple[str, ...] = ()
+    """Issues of which it has nothing, or not what is known now."""
+
+
 class Carried(Wire):
     """What a run of a pipeline passes on to the next one."""
 
@@ -130,6 +139,7 @@ class Carried(Wire):
     lanes: tuple[Lane, ...]
     paused: bool = False
     visits: int = 0
+    noted: Noted | None = None
 
     @field_serializer("issues")
     def _issues_in_short(self, issues: tuple[IssueState, ...]) -> list[dict[str, object]]:

@@ -51,6 +51,8 @@ class Line:
     noted: list[PipelineView] = field(default_factory=list)
     reports: list[PipelineView] = field(default_factory=list)
     closed: list[CloseLanes] = field(default_factory=list)
+    unnoted: set[str] = field(default_factory=set)
+    """Issues whose notes the disk does not take, but for those of the report."""
     tokens: dict[str, int] = field(default_factory=dict)
     """By issue: how long its sessions are when it is done."""
     summary: Summarised | ApplicationError = field(default_factory=lambda: SUMMARY)
@@ -123,6 +125,8 @@ class Line:
 
         @activity.defn(name="note_results")
         async def note_results(some: PipelineView) -> None:
+            if self.unnoted & {issue.issue_id for issue in some.issues}:
+                raise ApplicationError("No space is left.", type="Storage", non_retryable=True)
             self.noted.append(some)
 
         @activity.defn(name="write_report")
@@ -182,6 +186,10 @@ class Line:
             task_queue=self.doubles.task_queue,
             result_type=PipelineView,
         )
+
+    def on_disk(self) -> dict[str, IssueState]:
+        """Return what the notes and the report have been given of each issue last."""
+        return {issue.issue_id: issue for view in (*self.noted, *self.reports) for issue in view.issues}
 
     def hold(self, issue: str, step: Step) -> asyncio.Event:
         """Keep a step under way until the event that is returned."""

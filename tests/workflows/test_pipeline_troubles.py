@@ -180,6 +180,17 @@ async def test_what_a_cancelled_work_order_has_done_is_told(client: Client) -> N
         assert issue.rescue is not None
 
 
+async def test_the_report_is_given_what_its_host_has_not_noted(client: Client) -> None:
+    """Over several runs that is what the disk did not take before; what it has is not sent again."""
+    async with line_of(client, ShortPipeline) as line:
+        line.unnoted.add("n1")
+        view = await (await line.start(*[f"n{number}" for number in range(5)])).result()
+        (report,) = line.reports
+        assert "n1" in {issue.issue_id for issue in report.issues}
+        assert "n4" not in {issue.issue_id for issue in report.issues}
+        assert line.on_disk() == {issue.issue_id: issue for issue in view.issues}
+
+
 async def test_a_plan_is_noted_as_soon_as_it_is_there(client: Client) -> None:
     """The documents of results learn of it while its execution has not begun."""
     async with line_of(client) as line:
