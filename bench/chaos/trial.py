@@ -21,7 +21,7 @@ from septet.errors import SeptetError
 
 _LOOK_SECONDS = 0.3
 _IN_TURN: tuple[Kind, ...] = ("worker", "restart")
-_LAST_SECONDS = 5.0
+_LAST_SECONDS = 20.0
 """For processes to end that are about to."""
 
 

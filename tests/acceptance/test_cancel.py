@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from fakes.repositories import Origin, git
-from fakes.septet_command import Septet, at_work, until
+from fakes.septet_command import WITHIN_SECONDS, Septet, at_work, until
 
 from septet.contracts.names import Step
 
@@ -19,18 +19,14 @@ _AT_MOST_SECONDS = 10.0
 
 def cancelled(served: Septet, *orders: str) -> list[dict[str, Any]]:
     """Cancel work orders at once, wait until no process works for them, and return them."""
-    tasks: list[dict[str, Any]] = []
-    threads = [
-        threading.Thread(target=lambda order=order: tasks.append(served("cancel", order, "--json").json["task"]))
-        for order in orders
-    ]
+    threads = [threading.Thread(target=served, args=("cancel", order, "--json")) for order in orders]
     for thread in threads:
         thread.start()
     worktrees = [served.state / "workspaces" / order for order in orders]
     until(lambda: not any(at_work(served, worktree) for worktree in worktrees))
     for thread in threads:
-        thread.join(60)
-    return tasks
+        thread.join(WITHIN_SECONDS)
+    return [served.closed(order) for order in orders]
 
 
 def seconds_to_its_end(served: Septet, order: str, run: Path) -> float:

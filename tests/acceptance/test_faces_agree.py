@@ -266,6 +266,8 @@ def begun(faces: Faces, operation: Operation, names: dict[str, str]) -> None:
     assert faces.cli(*filled(operation.begins, names)).code == 0
     if operation.begins is PIPELINE:
         until((faces.cli.state / "runs" / f"{names['id']}-planner" / "1-classify_issue-1" / "run.json").exists)
+    if operation is OPERATIONS["board"]:  # it is listed a moment after it has begun
+        until(lambda: faces.cli(*operation.cli).json["summary"]["total"])
     if operation.until == "blocked":
         assert faces.cli("move", names["id"], "blocked", "--json").code == 0
     elif operation.until:
@@ -283,6 +285,7 @@ def over_http(faces: Faces, operation: Operation, names: dict[str, str]) -> Answ
     return {name: told[name] for name in told if name not in operation.http_only}
 
 
+@pytest.mark.timeout(400)
 @pytest.mark.parametrize("name", OPERATIONS)
 async def test_every_face_answers_the_same_object(
     name: str, served: Septet, done: Answer, origin: Origin, tmp_path: Path

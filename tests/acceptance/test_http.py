@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 import pytest
 from fakes.repositories import Origin
-from fakes.septet_command import Septet, free_port, until
+from fakes.septet_command import WITHIN_SECONDS, Septet, free_port, free_ports, until
 
 from clients.page.key import page_link
 from septet.contracts.names import Stage
@@ -55,7 +55,7 @@ def events(text: str) -> list[dict[str, str]]:
 def test_server_json_and_health_tell_where_it_is_and_how_it_is(served: Septet, api: httpx.Client) -> None:
     """`up` writes the API's address into server.json; /health needs no token and says whether Temporal answers."""
     told = json.loads((served.state / "server.json").read_text(encoding="utf-8"))
-    answer = httpx.get(f"{told['api']}/health", trust_env=False)
+    answer = httpx.get(f"{told['api']}/health", trust_env=False, timeout=WITHIN_SECONDS)
     assert answer.json() == {"status": "healthy", "service": "septet", "version": "0.1.0", "temporal": True}
 
 
@@ -174,7 +174,9 @@ def test_the_same_key_is_the_same_work_order(api: httpx.Client, origin: Origin) 
     until(lambda: api.get(path).json()["status"] == "completed")
     assert api.post(ORDERS, json=body, headers=key).json()["status"] == "completed"
     assert "was used before" in problem(api.post(ORDERS, json={**body, "draft": True}, headers=key), 409)["detail"]
-    assert api.post(ORDERS, json=body).json()["id"] != first.json()["id"]
+    other = api.post(ORDERS, json=body).json()["id"]
+    assert other != first.json()["id"]
+    until(lambda: api.get(f"{ORDERS}/{other}").json()["status"] == "completed")  # boards are compared beside it
 
 
 def test_a_used_id_is_a_conflict(api: httpx.Client, done: Task) -> None:
@@ -352,8 +354,8 @@ def test_serve_answers_beside_up_with_a_token_of_ones_own(served: Septet, api: h
     with served.beside("serve", "--port", str(port), SEPTET_API_TOKEN="other") as serving:
         path = f"{serving.api}{ORDERS}/{done['id']}"
         assert serving.api == f"http://127.0.0.1:{port}"
-        problem(httpx.get(path, headers=api.headers, trust_env=False), 401)
-        shown = httpx.get(path, headers={"Authorization": "bearer other"}, trust_env=False)
+        problem(httpx.get(path, headers=api.headers, trust_env=False, timeout=WITHIN_SECONDS), 401)
+        shown = httpx.get(path, headers={"Authorization": "bearer other"}, trust_env=False, timeout=WITHIN_SECONDS)
         assert shown.json() == api.get(f"{ORDERS}/{done['id']}").json()
         taken = served("serve", "--port", str(port), "--json")
         assert (taken.code, "--port" in taken.error["remedy"]) == (2, True)
@@ -373,7 +375,9 @@ def test_page_and_tools_are_behind_the_same_door(served: Septet, api: httpx.Clie
         assert api.get(path, headers={"Authorization": ""}).status_code == 401
         problem(api.get(path, headers={"Host": "evil.example"}), 421)
     key = page_link("", (served.state / "api-token").read_text(encoding="ascii").strip())
-    with httpx.Client(base_url=api.base_url, trust_env=False, follow_redirects=True) as browser:
+    with httpx.Client(
+        base_url=api.base_url, trust_env=False, follow_redirects=True, timeout=WITHIN_SECONDS
+    ) as browser:
         assert done["id"] in browser.get(key).text
         assert done["title"] in browser.get(f"/work-orders/{done['id']}").text
 
@@ -384,9 +388,8 @@ def test_a_taken_api_port_is_refused_by_up(septet: Septet) -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = str(taken.getsockname()[1])
-        ended = septet(
-            "up", "--port", str(free_port()), "--ui-port", str(free_port()), "--api-port", port, "--json"
-        )
+        server, ui = map(str, free_ports(2))
+        ended = septet("up", "--port", server, "--ui-port", ui, "--api-port", port, "--json")
     assert (ended.code, "--api-port" in ended.error["remedy"]) == (2, True)
     assert not (septet.state / "temporal.db").exists()
 

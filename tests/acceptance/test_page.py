@@ -36,6 +36,7 @@ def token(served: Septet) -> str:
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """Run a browser for this module."""
+    expect.set_options(timeout=WITHIN_MS)
     with chromium() as browser:
         yield browser
 
@@ -138,7 +139,7 @@ def test_markup_in_an_issue_is_words(page: Page, served: Septet, tmp_path: Path)
 def test_a_policy_stops_what_is_not_the_pages_own(browser: Browser, served: Septet) -> None:
     """Even where markup came through, the browser runs no script in it: the content security policy says so."""
     tab = browser.new_page()
-    tab.goto(page_link(where(served)["api"], token(served)))
+    tab.goto(page_link(where(served)["api"], token(served)), timeout=WITHIN_MS)
     stopped = tab.evaluate(
         """async () => {
             const told = new Promise((done) => addEventListener("securitypolicyviolation", done, { once: true }));
@@ -162,7 +163,7 @@ def test_links_lead_to_the_work_order_in_temporals_own_ui(page: Page, served: Se
     assert browser is not None
     for address in (listed, shown):
         tab = browser.new_page()
-        tab.goto(str(address))
+        tab.goto(str(address), timeout=WITHIN_MS)
         expect(tab.get_by_text(done["id"]).first).to_be_visible(timeout=WITHIN_MS)
         tab.close()
 
@@ -182,7 +183,7 @@ def test_the_key_opens_the_page_and_nothing_else(served: Septet, done: Task) -> 
     The API does not take the key, and the page not another one.
     """
     api, key = where(served)["api"], page_key(token(served))
-    with httpx.Client(base_url=api, trust_env=False) as client:
+    with httpx.Client(base_url=api, trust_env=False, timeout=WITHIN_SECONDS) as client:
         assert client.get("/").status_code == HTTPStatus.UNAUTHORIZED
         assert client.get("/", params={"token": "guessed"}).status_code == HTTPStatus.UNAUTHORIZED
         assert client.get(f"/work-orders/{done['id']}/live").status_code == HTTPStatus.UNAUTHORIZED
@@ -203,7 +204,7 @@ def test_the_key_opens_the_page_and_nothing_else(served: Septet, done: Task) -> 
 
 def test_what_is_not_there_is_told_in_words(served: Septet) -> None:
     """An unknown work order, a file that is none of the page's and an impossible id are pages that say so."""
-    with httpx.Client(base_url=where(served)["api"], trust_env=False) as client:
+    with httpx.Client(base_url=where(served)["api"], trust_env=False, timeout=WITHIN_SECONDS) as client:
         client.get("/", params={"token": page_key(token(served))})
         for path in (
             "/work-orders/wo-nobody",
@@ -257,7 +258,7 @@ def test_a_pipeline_goes_on_without_a_reload(page: Page, served: Septet, origin:
 def test_a_pipeline_that_is_not_there_is_told(served: Septet) -> None:
     """The page answers 404 in words; without its key it shows no pipeline at all."""
     api = where(served)["api"]
-    with httpx.Client(base_url=api, follow_redirects=True) as stranger:
+    with httpx.Client(base_url=api, follow_redirects=True, trust_env=False, timeout=WITHIN_SECONDS) as stranger:
         for path in ("/pipeline", "/pipeline/pl-page", "/live/pipelines", "/pipeline/pl-page/live"):
             assert stranger.get(path).status_code == HTTPStatus.UNAUTHORIZED
         stranger.get(page_link(api, token(served)))

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from fakes.repositories import Origin, git
-from fakes.septet_command import Ended, Septet, until
+from fakes.septet_command import Ended, Septet, at_work, until
 
 from septet.contracts.names import Step
 
@@ -62,7 +62,7 @@ def test_a_paused_step_ends_its_agent_and_goes_on_in_its_session(served: Septet,
     assert told["applicationFailureInfo"]["type"] == "Paused"
     assert "paused" in served("show", order, "--json").json["waiting_for"]
     worktree = served.state / "workspaces" / order
-    assert [process for process in served.processes() if process.cwd() == str(worktree)] == []
+    assert at_work(served, worktree) == []
     assert (worktree / "half.txt").read_text(encoding="utf-8") == "half done\n"
 
     on_activity(served, "unpause", order)
@@ -106,15 +106,18 @@ def test_a_paused_step_that_is_reset_begins_anew(served: Septet, origin: Origin)
 
 def test_other_options_of_a_step_leave_its_agent_alone(served: Septet, origin: Origin) -> None:
     """`temporal activity update-options` gives a step more time and starts no other agent."""
-    served.scenario("wo-options", {"steps": {"implement_plan": {"delay_seconds": 2}}})
+    gate = served.root / "options-gate"
+    served.scenario("wo-options", {"steps": {"implement_plan": {"wait_for": str(gate)}}})
     assert served("run", "--repo", origin.bare, "--title", "T", "--id", "wo-options", "--json").code == 0
     until((served.state / "runs" / "wo-options" / "5-implement_plan-1" / "run.json").exists)
     on_activity(served, "update-options", "wo-options", "--start-to-close-timeout", "9h")
+    gate.touch()
     task = served.closed("wo-options")
     assert implemented(task)["recovered_by"] is None
     assert len(served.runs("wo-options")) == len(Step)
 
 
+@pytest.mark.timeout(400)
 def test_a_reset_to_any_step_returns_to_its_checkpoint(served: Septet, origin: Origin) -> None:
     """`temporal workflow reset` to each step in turn, while an agent works: the next finds what the first one found."""
     order = served.scenario("wo-reset-to-any", SECOND_HANGS)

@@ -4,7 +4,7 @@ import signal
 import psutil
 import pytest
 from fakes.repositories import Origin
-from fakes.septet_command import WITHIN_SECONDS, Septet, until
+from fakes.septet_command import WITHIN_SECONDS, Septet, at_work, until
 
 from septet.contracts.names import Step
 
@@ -56,7 +56,7 @@ def test_one_state_directory_has_one_up_and_ctrl_c_leaves_its_agents_alive(septe
         assert any("result_text_extracted" in line for line in first.errors)
         assert not psutil.pid_exists(told["server_pid"])
         assert not (septet.state / "server.json").exists()
-        assert any(process.cwd().endswith(order) for process in septet.processes())
+        assert at_work(septet, septet.state / "workspaces" / order)
         with septet.up():
             gate.touch()
             assert septet.closed(order)["status"] == "completed"
@@ -69,8 +69,8 @@ def test_an_agent_that_ends_while_up_stops_is_not_said_to_live_on(septet: Septet
     order = septet.scenario("wo-ends", {"steps": {"implement_plan": {"wait_for": str(gate)}}})
     with septet.up() as first:
         start(septet, origin, order)
-        first.process.send_signal(signal.SIGINT)
         gate.touch()
+        first.process.send_signal(signal.SIGINT)
         assert first.process.wait(WITHIN_SECONDS) == 0
         assert not any("lives on" in line for line in first.errors)
 
@@ -87,7 +87,7 @@ def test_a_second_ctrl_c_ends_the_agents_with_a_rescue(septet: Septet, origin: O
         assert first.process.wait(WITHIN_SECONDS) == 0
         until(lambda: [line for line in first.errors if "5-implement_plan-1 was ended" in line])
         assert not any("next worker of this host" in line for line in first.errors)
-        assert not any(process.cwd().endswith(order) for process in septet.processes())
+        assert not at_work(septet, septet.state / "workspaces" / order)
         gate.touch()
         with septet.up():
             task = septet.closed(order)

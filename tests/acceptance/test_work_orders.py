@@ -131,7 +131,7 @@ def test_an_interrupted_wait_is_exit_130_and_leaves_the_work_order_running(serve
         out, err = waiting.communicate(timeout=30)
     assert (waiting.returncode, json.loads(out)["error"]["type"]) == (130, "Interrupted"), err
     assert served("show", order, "--json").json["task"]["status"] == "running"
-    assert served("cancel", order, "--json").json["task"]["status"] == "cancelled"
+    assert served.cancelled(order)["status"] == "cancelled"
 
 
 @pytest.mark.parametrize(

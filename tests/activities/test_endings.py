@@ -105,7 +105,7 @@ time.sleep(60)
 """)
     await lab.open_to(Step.IMPLEMENT_PLAN)
     with pytest.raises(ApplicationError) as failed:
-        await lab.run(Step.IMPLEMENT_PLAN, limits=Timeouts(wall_seconds=0.7))
+        await lab.run(Step.IMPLEMENT_PLAN, limits=Timeouts(wall_seconds=3))
     run = lab.runs[0]
     assert failed.value.type == "AgentLimit"
     assert carriers(mark_of(run)) == []

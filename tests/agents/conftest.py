@@ -15,6 +15,7 @@ from typing import Final
 import pytest
 from fakes.model_day import CLIS, Day, day_of
 from fakes.model_stub import Model, serving
+from fakes.septet_command import free_ports
 
 from clients.work_orders import WorkOrders
 from septet.agents.rest import end_all
@@ -24,7 +25,7 @@ from septet.sample.sample import make_sample
 from septet.settings import Settings
 from septet.state import StateDir
 from workers.connection import connect
-from workers.server import Ports, embedded_server, free_port
+from workers.server import Ports, embedded_server
 from workers.worker import running_worker
 
 _AGENTS: Final = Path(__file__).parents[2] / "scripts" / "agents"
@@ -88,7 +89,7 @@ async def _begun(day: Day) -> AsyncIterator[WorkOrders]:
             settings.git_env,
         )
         day.opened(sample, Runs(state.runs))
-        async with embedded_server(state, Ports(free_port(), free_port()), settings.git_env) as server:
+        async with embedded_server(state, Ports(*free_ports(2)), settings.git_env) as server:
             client = await connect(settings, address=server.address)
             async with running_worker(client, settings):
                 try:

@@ -71,9 +71,10 @@ def tree(tmp_path: Path) -> Iterator[Tree]:
     yield made
     for process in made.started:
         process.kill()
-        process.communicate()
     for pid in of_folder(tmp_path):
         pid.signal(signal.SIGKILL)
+    for process in made.started:
+        process.communicate()
 
 
 def test_the_journal_tells_what_the_tree_holds(tree: Tree) -> None:
@@ -104,6 +105,7 @@ def test_the_tool_of_a_dead_agent_is_a_writer_too(tree: Tree) -> None:
     while not (tools := tree.until_lives(1)[0].tools):
         assert time.monotonic() < deadline
         time.sleep(0.02)
+    tools[0].signal(signal.SIGSTOP)  # it lives until the fixture kills it
     process.kill()
     process.wait()
     assert tools[0].lives

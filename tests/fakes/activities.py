@@ -28,7 +28,7 @@ ANSWERS = {
 }
 
 PLAN_SHA256 = "c0de" * 16
-_LOOK_AGAIN = timedelta(seconds=0.1)
+LOOK_AGAIN = timedelta(seconds=0.1)
 
 Behaviour = Callable[[StepCall], StepResult | Awaitable[StepResult]]
 
@@ -49,9 +49,9 @@ def done(call: StepCall, text: str | None = None, **facts: Any) -> StepResult:
     )
 
 
-def not_yet(why: str, kind: str = "NotYet") -> ApplicationError:
+def not_yet(why: str, kind: str = "NotYet", again: timedelta = LOOK_AGAIN) -> ApplicationError:
     """Return what a look says that is to be taken again soon."""
-    return ApplicationError(why, type=kind, next_retry_delay=_LOOK_AGAIN, category=ApplicationErrorCategory.BENIGN)
+    return ApplicationError(why, type=kind, next_retry_delay=again, category=ApplicationErrorCategory.BENIGN)
 
 
 def ended(call: StepCall, verdict: Verdict, *reasons: str, **facts: Any) -> StepResult:
@@ -74,6 +74,8 @@ class Doubles:
     pull_requests: dict[str, str] = field(default_factory=dict)
     """By address: `merged`, `closed`, or why nobody can tell; those that are not named are open."""
     looks: list[tuple[str, Any]] = field(default_factory=list)
+    look_again: timedelta = LOOK_AGAIN
+    """How long after a look at a pull request the next one is taken."""
     """Looks at pull requests and at other work orders, which come when they like."""
     over: set[str] = field(default_factory=set)
     """The work orders that others need not wait for."""
@@ -112,7 +114,7 @@ class Doubles:
             self.looks.append(("look_at_pull_request", asked))
             state = self.pull_requests.get(asked.url, "open")
             if state not in {"merged", "closed"}:
-                raise not_yet(state, "PullRequestOpen" if state == "open" else "ForgeUnavailable")
+                raise not_yet(state, "PullRequestOpen" if state == "open" else "ForgeUnavailable", self.look_again)
             return PullRequestEnd(state=state)
 
         @activity.defn(name="look_at_others")

@@ -1,6 +1,7 @@
 """A host on which one work order's agents run, as tests use it."""
 
 import asyncio
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -19,6 +20,8 @@ from septet.agents.lease import Lease
 from septet.agents.registry import adapter_for
 from septet.agents.runs import RUN_VARIABLE, Run, RunKey
 from septet.contracts.limits import Timeouts
+
+WITHIN_SECONDS = 60.0
 
 T = TypeVar("T")
 
@@ -108,13 +111,14 @@ class Lab:
 
 
 async def wait_until(condition: Callable[[], T]) -> T:
-    """Wait until something holds, and return it; ten seconds are without end."""
-    for _ in range(1000):
+    """Wait until something holds, and return it."""
+    deadline = time.monotonic() + WITHIN_SECONDS
+    while time.monotonic() < deadline:
         found = condition()
         if found:
             return found
         await asyncio.sleep(0.01)
-    pytest.fail("what the test waits for did not come within ten seconds")
+    pytest.fail(f"what the test waits for did not come within {WITHIN_SECONDS} seconds")
 
 
 def supervisor_of(run: Run) -> int:

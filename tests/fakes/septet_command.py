@@ -24,6 +24,7 @@ Found = TypeVar("Found")
 
 WITHIN_SECONDS = 60.0
 _LOOK_EVERY_SECONDS = 0.05
+_TESTERS = 16
 PROGRAMS = Path(sys.executable).parent
 _SCENARIO_BY_ORDER = f"""\
 #!/bin/sh
@@ -162,7 +163,8 @@ class Septet:
     @contextmanager
     def up(self, **extra: str) -> Iterator[Running]:
         """Run `septet up` on free ports for as long as the block lasts; what it leaves behind is ended then."""
-        ports = [part for option in ("--port", "--ui-port", "--api-port") for part in (option, str(free_port()))]
+        options = ("--port", "--ui-port", "--api-port")
+        ports = [part for pair in zip(options, map(str, free_ports(3)), strict=True) for part in pair]
         with self.serving("up", *ports, **extra) as running:
             yield running
 
@@ -214,15 +216,25 @@ class Septet:
         return [process for process in psutil.process_iter() if self._is_own(process)]
 
     def end_all(self) -> None:
-        """End every process that works for this state directory."""
-        for process in self.processes():
+        """End every process that works for this state directory, also what one of them has just begun."""
+        until(self._none_is_left)
+
+    def _none_is_left(self) -> bool:
+        left = self.processes()
+        for process in left:
             with suppress(psutil.NoSuchProcess):
                 process.kill()
-        until(lambda: not self.processes())
+        return not left
 
     def closed(self, order_id: str) -> dict[str, Any]:
         """Wait for the end of a work order and return it."""
-        return until(lambda: _if_closed(self("show", order_id, "--json").json["task"]))
+        return until(lambda: _if_closed(self("show", order_id, "--json").json.get("task")))
+
+    def cancelled(self, order_id: str) -> dict[str, Any]:
+        """Cancel a work order and return it closed: on a slow machine the answer comes before its end."""
+        ended = self("cancel", order_id, "--json")
+        assert ended.code == 0, ended
+        return self.closed(order_id)
 
     def until_works(self, order_id: str, run: str) -> None:
         """Wait until the agent of a run has said something: before that a kill may find none."""
@@ -292,12 +304,24 @@ def until(found: Callable[[], Found | None], seconds: float = WITHIN_SECONDS) ->
 
 
 def free_port() -> int:
-    """Return a port of loopback that nobody listens on at this moment, and that no connection is given by chance."""
-    for _ in range(100):
-        port = 10_000 + secrets.randbelow(20_000)
+    """Return a port of loopback as `free_ports` does."""
+    return free_ports(1)[0]
+
+
+def free_ports(count: int) -> list[int]:
+    """Return ports of loopback that nobody listens on at this moment, and that no connection is given by chance.
+
+    They differ, also from those of the processes that run other tests at the same time.
+    """
+    tester = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % _TESTERS
+    found: list[int] = []
+    for _ in range(100 * count):
+        port = 10_000 + secrets.randbelow(20_000 // _TESTERS) * _TESTERS + tester
         with socket.socket() as probe, suppress(OSError):
             probe.bind(("127.0.0.1", port))
-            return port
+            found = [*found, port] if port not in found else found
+        if len(found) == count:
+            return found
     message = "a hundred ports are taken"
     raise RuntimeError(message)
 
@@ -315,5 +339,5 @@ def _collect(stream: Any, lines: list[str]) -> None:
             lines.append(line)
 
 
-def _if_closed(task: dict[str, Any]) -> dict[str, Any] | None:
-    return task if task["status"] in {"completed", "failed", "cancelled"} else None
+def _if_closed(task: dict[str, Any] | None) -> dict[str, Any] | None:
+    return task if task and task["status"] in {"completed", "failed", "cancelled"} else None

@@ -14,6 +14,7 @@ from temporalio import activity
 from temporalio.client import Client, WorkflowHandle
 from temporalio.common import SearchAttributeKey
 from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.service import RPCError
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Replayer, Worker
 
@@ -127,7 +128,8 @@ async def floor_of(client: Client) -> AsyncIterator[Floor]:
         with contextlib.suppress(Exception):
             history = await floor.board.fetch_history()
         async for row in client.list_workflows(f'TaskQueue="{doubles.task_queue}" AND ExecutionStatus="Running"'):
-            await client.get_workflow_handle(row.id).terminate()
+            with contextlib.suppress(RPCError):  # it has ended meanwhile
+                await client.get_workflow_handle(row.id, run_id=row.run_id).terminate()
         for ending in floor.may_end.values():
             ending.set()
     if history is not None:

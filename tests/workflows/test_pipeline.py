@@ -4,7 +4,7 @@ import uuid
 from typing import Any
 
 import pytest
-from fakes.pipeline_line import line_of, state_of, statuses, until_issue
+from fakes.pipeline_line import line_of, state_of, statuses, until, until_issue
 from fakes.short_pipeline import ShortPipeline
 from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.workflowservice.v1 import ResetWorkflowExecutionRequest
@@ -266,7 +266,8 @@ async def test_a_cancelled_pipeline_ends_its_work_orders_and_closes_both_agents(
         async for row in client.list_workflows(
             f'TaskQueue="{line.doubles.task_queue}" AND WorkflowType="WorkOrder"'
         ):
-            assert row.close_time is not None
+            described = await client.get_workflow_handle(row.id, run_id=row.run_id).describe()
+            assert described.close_time is not None
 
 
 async def test_a_work_order_that_is_terminated_gives_its_lane_back(client: Client) -> None:
@@ -314,11 +315,16 @@ async def test_more_issues_than_one_run_takes_are_carried_out_by_the_next_one(
         begun = [event for event in line.events if event.endswith(":classify_issue")]
         assert len(begun) == len(set(begun)) == len(names)
         assert [call.session_id for call in line.doubles.calls_of(Step.CLASSIFY_ISSUE)].count(None) == 1
-        lengths = []
-        async for row in client.list_workflows(f'WorkflowId="{handle.id}"'):
-            described = await client.get_workflow_handle(row.id, run_id=row.run_id).describe()
-            lengths.append(described.raw_description.workflow_execution_info.history_length)
-        assert len(lengths) == runs
+        lengths: list[int] = []
+
+        async def all_are_listed() -> bool:
+            lengths.clear()
+            async for row in client.list_workflows(f'WorkflowId="{handle.id}"'):
+                described = await client.get_workflow_handle(row.id, run_id=row.run_id).describe()
+                lengths.append(described.raw_description.workflow_execution_info.history_length)
+            return len(lengths) == runs
+
+        await until(all_are_listed)
         assert max(lengths) < 128 * pipeline.issues_of_a_run
 
 

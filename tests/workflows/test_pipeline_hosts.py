@@ -17,11 +17,15 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 ANN = PipelineCall(who="ann")
 
 
-async def planned_and_paused(line: Line, handle: WorkflowHandle[Any, PipelineView]) -> None:
-    """Wait for the plan of the first issue, with nothing begun after it."""
+async def planned_and_paused(line: Line, *issues: str, **asked: Any) -> WorkflowHandle[Any, PipelineView]:
+    """Start a pipeline, and wait for the plan of its first issue, with nothing begun after it."""
+    planning = line.hold("a", Step.BUILD_PLAN)
+    handle = await line.start(*issues, **asked)
     await line.until("a:classify_issue")
     await handle.execute_update(Pipeline.pause, ANN)
+    planning.set()
     await until_issue(handle, "a", IssueStatus.PLANNED)
+    return handle
 
 
 async def test_lanes_whose_host_is_gone_are_entered_on_another_one(client: Client) -> None:
@@ -29,8 +33,7 @@ async def test_lanes_whose_host_is_gone_are_entered_on_another_one(client: Clien
     async with line_of(client) as line:
         moves = line.moving_here()
         async with line.another_host(kept=True):
-            handle = await line.start("a", "b", "c")
-            await planned_and_paused(line, handle)
+            handle = await planned_and_paused(line, "a", "b", "c")
             await handle.execute_update(Pipeline.resume, ANN)
             working = line.hold("b", Step.CLASSIFY_ISSUE)
             await until_issue(handle, "a", IssueStatus.COMPLETED)
@@ -59,8 +62,7 @@ async def test_a_lane_that_is_open_nowhere_yet_is_opened_on_any_host(client: Cli
     async with line_of(client) as line:
         moves = line.moving_here()
         async with line.another_host(kept=True):
-            handle = await line.start("a", "b")
-            await planned_and_paused(line, handle)
+            handle = await planned_and_paused(line, "a", "b")
         await handle.execute_update(Pipeline.resume, ANN)
         await line.give_up(handle, "a")
         await line.give_up(handle, "b")
@@ -75,8 +77,7 @@ async def test_lanes_that_are_open_nowhere_follow_the_planner(client: Client) ->
         line.moving_here()
         async with line.another_host(kept=True):
             working = line.hold("a", Step.IMPLEMENT_PLAN)
-            handle = await line.start("a", "b", executors=2)
-            await planned_and_paused(line, handle)
+            handle = await planned_and_paused(line, "a", "b", executors=2)
         await handle.execute_update(Pipeline.resume, ANN)
         await line.give_up(handle, "a")
         await line.give_up(handle, "b")
@@ -94,8 +95,7 @@ async def test_a_lane_whose_host_keeps_nothing_elsewhere_is_waited_for(client: C
             return bool(line.noted)
 
         async with line.another_host(kept=False):
-            handle = await line.start("a")
-            await planned_and_paused(line, handle)
+            handle = await planned_and_paused(line, "a")
             await until(noted)
         await handle.execute_update(Pipeline.resume, ANN)
         await line.give_up(handle, "a")

@@ -112,6 +112,7 @@ async def test_an_agent_of_a_runner_outlives_its_worker_and_is_adopted(served: L
         worker.kill()
         await worker.communicate()
     (run,) = served.means.runs.of("wo-1")
+    await wait_until((run.folder / "lock").read_text)
     assert psutil.Process(supervisor_of(run)).ppid() == process.pid
     attempt = asyncio.ensure_future(served.carry_out())
     await wait_until(lambda: [told for told in served.progress if told.epoch == 2])

@@ -32,9 +32,11 @@ async def test_supervisors_that_end_at_once_are_not_started_for_ever(lab: Lab) -
 async def test_the_process_that_forks_supervisors_is_replaced_when_it_was_killed(lab: Lab) -> None:
     """Its end ends no supervisor that it has forked, and the next agent gets another."""
     lab.agent("init(); wait_for('../go'); result('done')")
+    before = psutil.Process().children()
     attempt = asyncio.ensure_future(lab.carry_out())
     await lab.said("system/init")
-    (nursery,) = [child for child in psutil.Process().children() if "supervise.py" in " ".join(child.cmdline())]
+    begun = [child for child in psutil.Process().children() if child not in before]
+    (nursery,) = [child for child in begun if "supervise.py" in " ".join(child.cmdline())]
     nursery.kill()
     nursery.wait()
     lab.let_go()

@@ -261,7 +261,7 @@ async def test_the_engine_holds_the_limits_of_each_turn(lab: Lab) -> None:
         number == 2 and not resumed and time.sleep(300)
         result(heard)
     """)
-    limits = Timeouts(wall_seconds=100, idle_seconds=1, turns=5)
+    limits = Timeouts(wall_seconds=100, idle_seconds=3, turns=5)
     first = await lab.carry_out(replace(lab.warm_turn(1), limits=limits))
     second = await lab.carry_out(replace(lab.warm_turn(2, session_of(first)), limits=limits))
     assert (first.agent_starts, second.recovered_by, second.agent_starts) == (1, "resume", 2)

@@ -153,8 +153,8 @@ def test_a_value_comes_out_as_it_went_in(value: str) -> None:
 def test_arguments_of_ten_megabytes_are_filled_at_once() -> None:
     """Neither a long value nor a long template takes more than a moment."""
     long = "$1 ${ISSUE_BODY} $$ { " * 500_000
-    started = time.perf_counter()
+    started = time.process_time()
     filled = fill(command("$1 and $ARGUMENTS"), [long], {})
     check(command("a line with $1\n" * 50_000))
     assert len(filled) == 2 * len(long) + len(" and ")
-    assert time.perf_counter() - started < 2.0
+    assert time.process_time() - started < 2.0

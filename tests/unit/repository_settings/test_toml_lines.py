@@ -52,6 +52,6 @@ def test_a_key_is_found_where_its_statement_begins(path: list[str | int], line: 
 def test_a_very_long_statement_does_not_hang() -> None:
     """A list of many lines is skipped, and what follows it is still found."""
     text = "long = [\n" + "  1,\n" * 3000 + "]\n[limits]\nturns = 1\n"
-    started = time.perf_counter()
+    started = time.process_time()
     assert line_of(text, ["limits", "turns"]) == 3004
-    assert time.perf_counter() - started < 2.0
+    assert time.process_time() - started < 2.0

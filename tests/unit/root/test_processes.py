@@ -47,9 +47,9 @@ def test_a_time_limit_kills_the_whole_group(tmp_path: Path) -> None:
     """After the limit the process and its children are dead, and what was printed until then is kept."""
     script = f"sleep 60 & echo $! > {tmp_path}/child; echo begun; wait"
     begun = time.monotonic()
-    done = processes.run(["sh", "-c", script], env=ENV, timeout_seconds=0.3)
+    done = processes.run(["sh", "-c", script], env=ENV, timeout_seconds=2)
     assert (done.timed_out, done.exit_code, done.stdout) == (True, -signal.SIGKILL, b"begun\n")
-    assert time.monotonic() - begun < 5
+    assert time.monotonic() - begun < 30
     _has_ended(int((tmp_path / "child").read_text()))
 
 

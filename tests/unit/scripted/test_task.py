@@ -116,6 +116,6 @@ def test_a_slug_is_always_a_name(title: str) -> None:
 
 def test_a_prompt_of_ten_megabytes_of_braces_is_read_at_once() -> None:
     """Neither objects that never end nor facts that are none take long."""
-    started = time.perf_counter()
+    started = time.process_time()
     Task("{ [ - A: `" * 1_000_000, Path("/w"))
-    assert time.perf_counter() - started < 2.0
+    assert time.process_time() - started < 2.0

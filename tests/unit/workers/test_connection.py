@@ -4,11 +4,11 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from fakes.septet_command import free_port
 
 from septet.errors import ServerNotReachedError
 from septet.settings import Settings
 from workers.connection import connect
-from workers.server import free_port
 
 
 def test_a_server_that_is_not_there_is_told_in_plain_words(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from fakes.septet_command import free_ports
 from temporalio.api.operatorservice.v1 import RemoveSearchAttributesRequest
 from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
 from temporalio.client import Client
@@ -21,7 +22,7 @@ from septet.settings import Settings
 from septet.state import StateDir
 from workers.connection import connect
 from workers.preflight import PreflightError, register_search_attributes
-from workers.server import Ports, embedded_server, free_port, read_server_file, temporal_program
+from workers.server import Ports, embedded_server, read_server_file, temporal_program
 from workflows.search_attributes import ALL
 
 ENV = {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}
@@ -55,7 +56,7 @@ def _write_server_file(state: StateDir, **facts: object) -> None:
 
 async def test_a_server_serves_its_state_directory(state: StateDir) -> None:
     """It tells where it is, knows our search attributes, keeps closed work orders 30 days, and ends with its block."""
-    ports = Ports(free_port(), free_port())
+    ports = Ports(*free_ports(2))
     async with embedded_server(state, ports, ENV) as server:
         assert read_server_file(state) == server
         assert server.held
@@ -68,7 +69,7 @@ async def test_a_server_serves_its_state_directory(state: StateDir) -> None:
         assert namespace.config.workflow_execution_retention_ttl.ToTimedelta().days == 30
 
         with pytest.raises(AlreadyRunningError, match=f"process {os.getpid()} at {server.address}") as refused:
-            async with embedded_server(state, Ports(free_port(), free_port()), ENV):
+            async with embedded_server(state, Ports(*free_ports(2)), ENV):
                 pytest.fail("a second server has started")
         assert "SEPTET_STATE_DIR" in refused.value.remedy
     assert not _lives(server.server_pid)
@@ -81,10 +82,10 @@ import asyncio, os, sys
 from pathlib import Path
 from temporalio.client import Client
 from septet.state import StateDir
-from workers.server import Ports, embedded_server, free_port
+from workers.server import Ports, embedded_server
 
 async def main():
-    ports = Ports(free_port(), free_port())
+    ports = Ports(int(sys.argv[2]), int(sys.argv[3]))
     async with embedded_server(StateDir(Path(sys.argv[1])), ports, dict(os.environ), tuned=False) as server:
         client = await Client.connect(server.address)
         await client.start_workflow("NobodyRuns", id="wo-1", task_queue="nobody")
@@ -96,13 +97,13 @@ asyncio.run(main())
 
 async def test_a_server_ends_the_one_that_a_killed_process_left(state: StateDir) -> None:
     """The server of a process that was killed is ended first, and its database is gone on with."""
-    argv = [sys.executable, "-c", _KILLED, str(state.root)]
+    argv = [sys.executable, "-c", _KILLED, str(state.root), *map(str, free_ports(2))]
     killed = await asyncio.create_subprocess_exec(*argv, env=ENV, cwd=Path(__file__).parents[3])
     assert await killed.wait() == -signal.SIGKILL
     left = read_server_file(state)
     assert left is not None
     assert _lives(left.server_pid)
-    async with embedded_server(state, Ports(free_port(), free_port()), ENV, tuned=False) as server:
+    async with embedded_server(state, Ports(*free_ports(2)), ENV, tuned=False) as server:
         assert not _lives(left.server_pid)
         client = await Client.connect(server.address)
         assert (await client.get_workflow_handle("wo-1").describe()).id == "wo-1"
@@ -112,7 +113,8 @@ async def test_a_server_ends_the_one_that_a_killed_process_left(state: StateDir)
 async def test_a_taken_port_names_the_option(state: StateDir, taken: int, option: str) -> None:
     """A port that somebody has is an error before anything starts; the remedy names the option for another one."""
     options = ("--port", "--ui-port", "--api-port")
-    ports = Ports(*(taken if option == each else free_port() for each in options))
+    free = dict(zip(options, free_ports(3), strict=True))
+    ports = Ports(*(free | {option: taken}).values())
     with pytest.raises(UsageError, match=f"Port {taken} of 127.0.0.1 is taken") as refused:
         async with embedded_server(state, ports, ENV):
             pytest.fail("the server has started")
@@ -122,9 +124,9 @@ async def test_a_taken_port_names_the_option(state: StateDir, taken: int, option
 
 async def test_a_port_that_is_given_twice_is_refused(state: StateDir) -> None:
     """Two doors on one port are a mistake of the command line, told before anything starts."""
-    port = free_port()
+    port, other = free_ports(2)
     with pytest.raises(UsageError, match=f"Port {port} is given twice") as refused:
-        async with embedded_server(state, Ports(port, free_port(), port), ENV):
+        async with embedded_server(state, Ports(port, other, port), ENV):
             pytest.fail("the server has started")
     assert refused.value.remedy == "Name another one with --api-port."
     assert not state.database.exists()
@@ -134,7 +136,7 @@ async def test_a_server_that_does_not_start_shows_its_log(state: StateDir) -> No
     """When the server ends instead of answering, the error holds what it printed and where the log is."""
     state.database.mkdir()
     with pytest.raises(ServerNotReachedError) as failed:
-        async with embedded_server(state, Ports(free_port(), free_port()), ENV):
+        async with embedded_server(state, Ports(*free_ports(2)), ENV):
             pytest.fail("the server has started")
     assert str(state.server_log) in failed.value.remedy
     assert "it printed nothing" not in failed.value.message
@@ -164,7 +166,7 @@ def test_a_server_file_counts_while_its_process_lives(state: StateDir) -> None:
 async def test_nobody_answers_says_where_it_looked(state: StateDir) -> None:
     """The error names the address and why it was that one."""
     settings = Settings(state_dir=state.root, environ={})
-    port = free_port()
+    (port,) = free_ports(1)
     with pytest.raises(ServerNotReachedError, match=rf"127\.0\.0\.1:{port} \(--address\)") as failed:
         await connect(settings, address=f"127.0.0.1:{port}")
     assert "septet up" in failed.value.remedy
