@@ -25,7 +25,7 @@ ORDER_ID: Final = "wo-real"
 PLAN: Final = "specs/issue-1-plan.md"
 BRANCH: Final = f"bug-issue-1-{ORDER_ID}-discount-from-ten"
 MODELS: Final = {"gemini": "gemini-2.5-pro", "codex": "gpt-5.4"}
-_SOON_SECONDS: Final = {"claude": 15.0, "codex": 10.0, "copilot": 20.0, "gemini": 20.0, "opencode": 45.0}
+_SOON_SECONDS: Final = {"claude": 25.0, "codex": 20.0, "copilot": 20.0, "gemini": 20.0, "opencode": 45.0}
 """Longer than the silence of each CLI's start on a busy machine."""
 _IDLE_SECONDS: Final = 150.0
 """Longer than anything but a hang."""
