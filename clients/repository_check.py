@@ -1,16 +1,17 @@
 """What a repository's own commands and settings lack, for `septet doctor --repo`."""
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Literal
 
 from septet.commands.filler import check
-from septet.commands.loader import load_all
+from septet.commands.loader import FOLDER, load_all
 from septet.commands.needs import missing
 from septet.errors import SeptetError
 from septet.git.address import parse_address
-from septet.git.evidence import read_base_file
+from septet.git.evidence import list_base_folder, read_base_file
 from septet.git.mirror import refresh_mirror
 from septet.git.record import place_for
 from septet.git.remote import Remote
@@ -47,5 +48,19 @@ def _found(repo: str, settings: Settings, state: StateDir) -> Iterator[Finding]:
         check(command)
         for warning in missing(command):
             yield "warning", warning, f"Correct {command.place}."
+    yield from _unread(list_base_folder(place, FOLDER), [command.name for command in commands])
     own = [command.place for command in commands if not command.built_in]
     yield "ok", f"{address.project} at {base.branch}: own commands: {', '.join(own) or 'none'}.", ""
+
+
+def _unread(files: Sequence[str], commands: Sequence[str]) -> Iterator[Finding]:
+    """Yield a warning for each file beside the commands that no step reads, such as a misspelt one."""
+    for file in files:
+        is_command = file.endswith(".md") and file.removesuffix(".md") in commands
+        if is_command or file.lower() == "readme.md":
+            continue
+        near = get_close_matches(file.removesuffix(".md"), commands, n=1)
+        remedy = (
+            f"Is {near[0]}.md meant?" if near else f"Commands are {', '.join(commands)}, each in a `.md` file."
+        )
+        yield "warning", f"{FOLDER}/{file} is no command of a step: nothing reads it.", remedy

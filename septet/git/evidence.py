@@ -136,6 +136,16 @@ def read_base_file(place: Place, path: str) -> bytes | None:
             return None
 
 
+def list_base_folder(place: Place, folder: str) -> tuple[str, ...]:
+    """Return the names of what lies in a folder as of the base commit; none where there is no such folder.
+
+    Raises:
+        GitError: The base commit cannot be read.
+    """
+    listed = Git(place.mirror, env=place.env).run("ls-tree", "--name-only", "-z", place.base_sha, f"{folder}/")
+    return tuple(name.decode(errors="replace").rpartition("/")[2] for name in listed.split(b"\0")[:-1])
+
+
 def _files_changed(place: Place, dirt: Dirt, since: str) -> tuple[FileChange, ...]:
     if dirt.head.sha == since and not _may_hold_renames(dirt.entries):
         return file_changes(entry.change for entry in dirt.entries if entry.change is not None)

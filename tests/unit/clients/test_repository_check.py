@@ -37,6 +37,27 @@ def test_a_command_that_lacks_what_its_step_gives_is_warned_of(settings: Setting
     assert "implement_plan" in found[-1][1]
 
 
+def test_a_file_that_no_step_reads_is_warned_of(settings: Settings, origin: Origin) -> None:
+    """A misspelt command is named with the one that is near, any other file with all that there are; a README is none."""
+    files = {
+        "implement_plans.md": "Do it: $1\n",
+        "README.md": "Ours.\n",
+        "notes.txt": "Ours.\n",
+        "implement_plan.md": "Do it: $1\n",
+    }
+    origin.push({f".septet/commands/{name}": text for name, text in files.items()})
+    warned = [
+        (message, remedy)
+        for status, message, remedy in repository_findings(str(origin.bare), settings)
+        if status == "warning"
+    ]
+    assert [message.partition(" ")[0] for message, _ in warned] == [
+        ".septet/commands/implement_plans.md", ".septet/commands/notes.txt",
+    ]  # fmt: skip
+    assert warned[0][1] == "Is implement_plan.md meant?"
+    assert "classify_issue" in warned[1][1]
+
+
 @pytest.mark.parametrize(
     ("files", "named"),
     [
