@@ -36,6 +36,19 @@ async def with_watch(client: Client, task: Task) -> Task:
     return task.model_copy(update={"stage": row.stage, "error": row.error, "updated_at": row.updated_at})
 
 
+async def look_now(client: Client, pr_url: str) -> None:
+    """Have a pull request looked at by those who watch it, without their pause; nobody may watch it.
+
+    Raises:
+        RPCError: The server refused.
+    """
+    if '"' in pr_url or "\\" in pr_url:  # the server cannot be asked for it
+        return
+    watched = f'WorkflowType="PullRequest" AND ExecutionStatus="Running" AND SeptetPullRequest="{pr_url}"'
+    async for row in client.list_workflows(watched):
+        await client.get_workflow_handle(row.id, run_id=row.run_id).signal("nudge")
+
+
 async def give_up_watch(client: Client, order_id: str) -> None:
     """End the watch of a work order whose work goes on, so that it is found on the board no more.
 

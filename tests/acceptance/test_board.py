@@ -31,5 +31,21 @@ def test_one_that_comes_after_another_begins_when_that_is_merged(septet: Septet,
         assert until(lambda: _stage(septet, "wo-2") == "blocked")
 
 
+def test_a_merge_is_on_the_board_at_once(septet: Septet, origin: Origin) -> None:
+    """`septet pr merge` has the pull request looked at, however long the pause between two looks is."""
+    with septet.up(SEPTET_LOOK_SECONDS="3600", SEPTET_LONGEST_LOOK_SECONDS="3600"):
+        done = septet("run", "--repo", origin.bare, "--title", "Say more", "--id", "wo-1", "--wait", "--json")
+        assert done.json["task"]["stage"] == "review"
+        until(lambda: _looked(septet, "wo-1"))
+        assert septet("pr", "merge", "--repo", origin.bare, "1", "--json").code == 0
+        until(lambda: _stage(septet, "wo-1") == "done")
+
+
+def _looked(septet: Septet, order_id: str) -> bool:
+    """Say whether the first look at a pull request is over, and the second one far away."""
+    told = json.loads(septet.temporal("workflow", "describe", "-w", f"{order_id}/pr", "-o", "json").out)
+    return any("lastFailure" in pending for pending in told.get("pendingActivities", ()))
+
+
 def _stage(septet: Septet, order_id: str) -> str:
     return str(septet("show", order_id, "--json").json["task"]["stage"])
