@@ -80,7 +80,7 @@ class Workspaces:
         return place, self._described(asked, address, forge, place, issue, agent)
 
     def _papers(self, asked: OpenWorkspace, place: Place, issue: dict[str, JsonValue]) -> tuple[Papers, str]:
-        """Read the repository's commands and settings, check them, and see that the agent is here."""
+        """Read the repository's commands and settings, check them, and see that each agent is here."""
         files: dict[str, str] = {}
 
         def read(path: str) -> bytes | None:
@@ -92,8 +92,10 @@ class Workspaces:
         for command in load_all(read):
             check(command)
         wishes = load_repository_settings(read)
-        agent = asked.agent or wishes.agent or self.host.settings.agent
-        adapter_for(agent).invocation(Turn(prompt="", worktree=place.worktree), self.host.agents)
+        default = wishes.agent or self.host.settings.agent
+        agent = asked.agent or default
+        for each in (agent, *(other or default for other in asked.beside)):
+            adapter_for(each).invocation(Turn(prompt="", worktree=place.worktree), self.host.agents)
         return Papers(issue=issue, files=files), agent
 
     def _described(  # noqa: PLR0913, PLR0917 -- each is a part of what was opened

@@ -253,17 +253,19 @@ class PipelineStory:
 
     def _fresh_lanes(self) -> dict[str, Lane]:
         asked = self.asked
+        thinker, doer = asked.planner or asked.agent, asked.executor or asked.agent
         planner = Lane(
             id=f"{self.id}-planner",
             pipeline=self.id,
-            agent=asked.planner or asked.agent,
+            agent=thinker,
+            beside=() if doer == thinker else (doer,),
             opened_by=self.first_run_id,
         )
         executors = [
             Lane(
                 id=f"{self.id}-executor-{number}",
                 pipeline=self.id,
-                agent=asked.executor or asked.agent,
+                agent=doer,
                 opened_by=self.first_run_id,
                 one_branch=asked.one_branch,
             )
@@ -289,4 +291,4 @@ def _is_open(lane: Lane) -> bool:
 
 
 def _shown(lane: Lane) -> Lane:
-    return lane.model_copy(update={"workspace": None})
+    return lane.model_copy(update={"workspace": None, "beside": ()})

@@ -68,10 +68,10 @@ class Stay:
             raise RuntimeError(message)
         self._here, self._session = turnkey, LaneSession.of(turnkey.lane)
         snapshot, path = plan or ("", None)
-        opening = opening.model_copy(update={"agent": turnkey.lane.agent or opening.agent})
-        asked = EnterLane(
-            opening=opening, lane=turnkey.lane, visit=turnkey.visit, plan_snapshot=snapshot, plan_path=path
-        )
+        lane = turnkey.lane
+        beside = lane.beside if lane.workspace is None else ()
+        opening = opening.model_copy(update={"agent": lane.agent, "beside": beside})
+        asked = EnterLane(opening=opening, lane=lane, visit=turnkey.visit, plan_snapshot=snapshot, plan_path=path)
         return await self._hosts.enter(asked, partial(_entering, ids))
 
     @property

@@ -27,6 +27,9 @@ class Lane(Wire):
     """The workspace's id: the pipeline's and `-planner`, or `-executor-1` and so on."""
     pipeline: str
     agent: str | None = None
+    """`None`: the repository's, or the worker's default."""
+    beside: tuple[str | None, ...] = ()
+    """The agents of the other lanes, which open where this one is."""
     task_queue: str = ""
     """The queue of its host; empty while it is open nowhere."""
     workspace: Workspace | None = None

@@ -13,6 +13,8 @@ class OpenWorkspace(Wire):
     description: str | None = None
     base: str | None = None
     agent: str | None = None
+    beside: tuple[str | None, ...] = ()
+    """Agents that are to work after this one: nothing is paid for before they can be used as well."""
     first_run_id: str = ""
     """The work order's first workflow run: resets have others, and are the same work order all the same."""
     restores: str = ""

@@ -72,6 +72,14 @@ async def test_what_cannot_work_is_refused_before_any_agent_starts(
     assert any(str(value) in str(failed.value) for value in asked.values()) or "forge" in str(failed.value)
 
 
+async def test_agents_that_work_later_are_looked_at_as_well(lab: StepLab) -> None:
+    """One that cannot be used fails the opening as the first one's absence does; the default one can."""
+    with pytest.raises(ApplicationError, match="no-such-agent") as failed:
+        await lab.open(beside=(None, "no-such-agent"))
+    assert (failed.value.type, failed.value.non_retryable) == ("AgentMissing", True)
+    await lab.open(beside=(None,))
+
+
 async def test_a_repositorys_command_counts_as_of_the_base_commit(lab: StepLab) -> None:
     """`.septet/commands` overrides a built-in command, and an agent cannot rewrite its next prompt."""
     lab.origin.push({".septet/commands/classify_issue.md": "Say /chore, for ${ISSUE_TITLE}.\n"})

@@ -125,10 +125,20 @@ async def test_a_session_that_is_followed_by_another_in_a_step_is_no_shared_one(
 
 
 async def test_two_roles_can_have_two_agents(client: Client) -> None:
-    """The planner's workspace is opened for its agent, the executor's for another one."""
+    """The planner's workspace is opened for its agent, the executor's for another one, which is looked at before."""
     async with line_of(client) as line:
-        await (await line.start("a", planner="thinker", executor="doer")).result()
-        assert [asked.opening.agent for asked in line.lanes] == ["thinker", "doer"]
+        await (await line.start("a", "b", planner="thinker", executor="doer")).result()
+        entered = sorted({(asked.opening.agent, asked.opening.beside) for asked in line.lanes})
+        assert entered == [("doer", ()), ("thinker", ()), ("thinker", ("doer",))]
+
+
+async def test_a_role_without_an_agent_of_its_own_has_the_one_of_both(client: Client) -> None:
+    """An agent that only plans leaves the executor the worker's default, and is none for it."""
+    async with line_of(client) as line:
+        await (await line.start("a", planner="thinker")).result()
+        assert [(asked.opening.agent, asked.opening.beside) for asked in line.lanes] == [
+            ("thinker", (None,)), (None, ()),
+        ]  # fmt: skip
 
 
 async def test_issues_that_depend_on_others_come_after_them(client: Client) -> None:
