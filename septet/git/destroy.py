@@ -154,10 +154,18 @@ def forget_snapshots(place: Place, snapshots: Iterable[Snapshot]) -> None:
     Raises:
         GitError: One has changed meanwhile.
     """
-    vault = vault_at(place)
     with locked(place.books / "snapshot.lock"):
-        for snapshot in snapshots:
-            vault.run("update-ref", "-d", snapshot.ref, snapshot.commit)
+        forget_brought(vault_at(place), snapshots)
+
+
+def forget_brought(vault: Git, snapshots: Iterable[Snapshot]) -> None:
+    """Forget snapshots of a workspace that never was on this host. The caller says that their time is over.
+
+    Raises:
+        GitError: One has changed meanwhile.
+    """
+    for snapshot in snapshots:
+        vault.run("update-ref", "-d", snapshot.ref, snapshot.commit)
 
 
 def drop_forgotten(vault: Git) -> None:

@@ -19,6 +19,7 @@ from septet.git.destroy import (
     Why,
     clear_removed,
     drop_forgotten,
+    forget_brought,
     forget_snapshots,
     remove_closed,
     remove_workspace,
@@ -27,7 +28,7 @@ from septet.git.engine import Git
 from septet.git.locks import locked
 from septet.git.place import Place
 from septet.git.record import find_record
-from septet.git.snapshots.vault import list_snapshots, vault_at, vaults_in
+from septet.git.snapshots.vault import list_snapshots, owners, vault_at, vaults_in
 from septet.janitor.terms import Ask, Fate, Kind, Swept, Terms, Thing, is_over
 from septet.state import StateDir
 
@@ -65,6 +66,7 @@ class Sweep:
                     break
                 self._order(order_id)
             else:
+                self._brought(vault)
                 self._repository(vault)
             with self._refusing("snapshot", vault.git_dir.name):
                 if vault.git_dir in self._forgot and vault.git_dir.is_dir():
@@ -167,6 +169,24 @@ class Sweep:
             self._removed += [Thing(kind="snapshot", name=one.name, size_bytes=one.size_bytes) for one in old]
             if len(old) == len(every):
                 remove_closed(place.books, self.state.removed)
+
+    def _brought(self, vault: Git) -> None:
+        """Forget old snapshots that came from another host, for a work order here that began with them."""
+        for order_id in sorted(set(owners(vault)) - set(_names(vault.git_dir / "septet"))):
+            with self._refusing("snapshot", order_id):
+                every = list_snapshots(vault, order_id)
+                old = [one for one in every if self._is_old(one.taken_at)]
+                fate = self.ask(order_id) if old else _RUNNING
+                if fate == _RUNNING or (fate.closed_at and not self._is_old(fate.closed_at.isoformat())):
+                    self._kept += len(every)
+                    continue
+                forget_brought(vault, old)
+                self._forgot.add(vault.git_dir)
+                self._kept += len(every) - len(old)
+                self._removed += [Thing(kind="snapshot", name=one.name, size_bytes=one.size_bytes) for one in old]
+
+    def _is_old(self, moment: str) -> bool:
+        return is_over(_moment(moment), self.terms.snapshots_days, self.now)
 
     def _repository(self, vault: Git) -> None:
         """Remove the mirror and the vault of a repository of which nothing is kept any more."""

@@ -134,6 +134,11 @@ def list_snapshots(vault: Git, order_id: str | None = None) -> list[Snapshot]:
     return [parse(ref, commit, content) for ref, commit, content in found if content is not None]
 
 
+def owners(vault: Git) -> list[str]:
+    """Return those that have snapshots in a vault: work orders and lanes."""
+    return list(dict.fromkeys(ref.split("/")[-2].replace("%2E", ".") for ref in _refs(vault, REFS)))
+
+
 def first_and_last(vault: Git, order_id: str) -> tuple[Snapshot, Snapshot] | None:
     """Return the oldest and the latest snapshot of a work order; `None` where it has none.
 

@@ -23,7 +23,7 @@ from septet.git.address import parse_address
 from septet.git.place import Place
 from septet.git.snapshots.restore import restore
 from septet.git.snapshots.take import seed, take
-from septet.git.snapshots.vault import find, list_snapshots, prepare, vault_at, verify
+from septet.git.snapshots.vault import find, list_snapshots, prepare, publish, vault_at, verify
 from septet.git.workspace import open_workspace
 from septet.janitor.sweep import Sweep
 from septet.janitor.terms import Fate, Swept, Terms
@@ -226,6 +226,24 @@ def test_links_are_not_followed(home: Home, tmp_path: Path) -> None:
     swept = home.sweep(31)
     assert {thing.kind for thing in swept.refused if thing.name == "wo-2"} == {"workspace", "runs"}
     assert [path.name for path in theirs.iterdir()] == ["precious"]
+
+
+def test_what_was_brought_from_another_host_goes_in_its_turn_too(home: Home) -> None:
+    """A snapshot of a workspace that never was here stays while its pipeline runs; after its time it goes, and keeps no mirror."""
+    place = home.open("wo-1")
+    (first, *_) = list_snapshots(vault_at(place))
+    publish(place, "pl.1-executor-2/0001-checkpoint", first.commit)
+    home.fates["pl.1-executor-2"] = Fate("running")
+    home.sweep(14.1)
+    home.sweep(91)
+    assert [one.name for one in list_snapshots(vault_at(place))] == ["pl.1-executor-2/0001-checkpoint"]
+    home.fates["pl.1-executor-2"] = Fate("closed", datetime.now(UTC) + timedelta(days=10))
+    assert names(home.sweep(99)) == []
+    assert names(home.sweep(101)) == [
+        ("snapshot", "pl.1-executor-2/0001-checkpoint"),
+        ("mirror", place.mirror.name),
+    ]
+    assert not place.vault.exists()
 
 
 def test_what_is_not_ours_is_not_touched(home: Home) -> None:
