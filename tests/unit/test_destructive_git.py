@@ -36,10 +36,10 @@ MAY_DESTROY = {
     # The one choke point, and what it alone uses.
     "septet/git/destroy.py": (
         "remove_folder(aside)",
+        "vault.run('update-ref', '-d', snapshot.ref, snapshot.commit)",
         "vault.run('prune', f'--expire={_YOUNG}', timeout_seconds=_REPACK_SECONDS)",
         "remove_folder(aside)",
         "remove_folder(path)",
-        "vault.run('update-ref', '-d', snapshot.ref, snapshot.commit)",
     ),
     # Into a new folder that no agent has seen, under a name that is no workspace's.
     "septet/git/workspace.py": (

@@ -17,7 +17,7 @@ from septet.git.evidence import gather
 from septet.git.place import Place
 from septet.git.snapshots.snapshot import Snapshot
 from septet.git.snapshots.take import seed, take
-from septet.git.snapshots.tour import tour
+from septet.git.snapshots.tour import Tour, tour
 from septet.git.snapshots.vault import prepare
 from septet.git.standing import Standing, recall_standing, remember_standing
 from septet.git.workspace import open_workspace
@@ -42,6 +42,16 @@ def _settle(place: Place) -> None:
     assert take(place, "checkpoint", "again", ignored_limit_bytes=LIMIT_BYTES, unless_equal_to=snapshot) is None
     if evidence.standing is not None:
         remember_standing(place, snapshot.commit, evidence.standing)
+
+
+def _trusted(place: Place) -> Tour:
+    """Settle until no file is too young any more for its figures to be trusted; return a tour after that."""
+    for _ in range(100):
+        _settle(place)
+        toured = tour(place, ignored_limit_bytes=LIMIT_BYTES)
+        if toured.changed == frozenset():
+            break
+    return toured
 
 
 def _begin(place: Place) -> None:
@@ -171,9 +181,7 @@ def test_a_worktree_in_which_nothing_changed_needs_no_git(opened: Callable[[], P
     """Where the walk met nothing new, the evidence is what it was, and git is not asked."""
     place = opened()
     (place.worktree / "new.py").write_text("new\n")
-    _settle(place)
-    _settle(place)  # a file may be too young for its figures to be trusted: now they are
-    toured = tour(place, ignored_limit_bytes=LIMIT_BYTES)
+    toured = _trusted(place)
     assert toured.changed == frozenset()
     (place.books / "view" / "index").rename(place.books / "view" / "index.away")  # with it git could tell nothing
     assert [change.path for change in gather(place, toured=toured).files_changed] == ["new.py"]
