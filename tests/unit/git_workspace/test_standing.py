@@ -212,7 +212,7 @@ def test_a_look_at_few_files_writes_no_index_of_all(opened: Callable[[], Place])
     readme.write_text("# SAMPLE\n")
     os.utime(readme, ns=(facts.st_mtime_ns, facts.st_mtime_ns))
     toured = tour(place, ignored_limit_bytes=LIMIT_BYTES)
-    assert toured.changed == {b"README.md"}
+    assert b"README.md" in (toured.changed or ())
     assert [change.path for change in gather(place, toured=toured).files_changed] == ["README.md"]
     after = index.stat()
     assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
