@@ -47,7 +47,7 @@ class Notes:
         self._there: dict[str, IssueState] = {}
         """By issue: what that host has of it."""
         if before:
-            self._there = {name: issue for name, issue in story.issues.items() if name not in before.lacks}
+            self._there = {name: story.issues[name] for name in _closed(story) if name not in before.lacks}
         self._gone: set[str] = set()
         """The queues that nobody has served for too long."""
 
@@ -64,7 +64,8 @@ class Notes:
 
     def noted(self) -> Noted:
         """Return what the next run has to know of the notes."""
-        return Noted(queue=self._here, lacks=tuple(self._lacking()))
+        lacking = set(self._lacking())
+        return Noted(queue=self._here, lacks=tuple(name for name in _closed(self._story) if name in lacking))
 
     async def close(self) -> None:
         """Close the agents' lanes, and write the report: neither keeps the other from being done."""
@@ -139,6 +140,10 @@ class Notes:
             workflow.logger.warning(otherwise, extra={"why": str(error.cause)})
             return False
         return True
+
+
+def _closed(story: PipelineStory) -> list[str]:
+    return [name for name, issue in story.issues.items() if issue.status in CLOSED]
 
 
 def _is_worth_a_note(issue: IssueState) -> bool:

@@ -127,7 +127,7 @@ class Noted(Wire):
     queue: str
     """The queue of the host that has it."""
     lacks: tuple[str, ...] = ()
-    """Issues of which it has nothing, or not what is known now."""
+    """Closed issues of which it has nothing, or not what is known now."""
 
 
 class Carried(Wire):
