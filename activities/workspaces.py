@@ -13,19 +13,19 @@ from activities._room import Host, Papers, whereabouts, write_papers
 from septet.agents.adapter import Turn
 from septet.agents.registry import adapter_for
 from septet.commands.filler import check
-from septet.commands.loader import load_all
+from septet.commands.loader import load_all, overrides
 from septet.contracts.workspace import OpenWorkspace, Workspace
 from septet.forges.forge import Forge
 from septet.git.address import Address
 from septet.git.destroy import Why, return_to
-from septet.git.evidence import gather, read_base_file
+from septet.git.evidence import gather, read_base_files
 from septet.git.place import Place
 from septet.git.record import copy_record, record_of
 from septet.git.snapshots.take import seed
 from septet.git.snapshots.vault import find, first_and_last, list_snapshots, prepare, vault_at
 from septet.git.standing import remember_standing
 from septet.git.workspace import open_workspace
-from septet.repository_settings import load_repository_settings
+from septet.repository_settings import SETTINGS_PATH, load_repository_settings
 from septet.settings import MIB
 
 
@@ -81,21 +81,15 @@ class Workspaces:
 
     def _papers(self, asked: OpenWorkspace, place: Place, issue: dict[str, JsonValue]) -> tuple[Papers, str]:
         """Read the repository's commands and settings, check them, and see that each agent is here."""
-        files: dict[str, str] = {}
-
-        def read(path: str) -> bytes | None:
-            content = read_base_file(place, path)
-            if content is not None:
-                files[path] = content.decode(errors="replace")
-            return content
-
-        for command in load_all(read):
+        own = read_base_files(place, (*overrides(), SETTINGS_PATH))
+        for command in load_all(own.get):
             check(command)
-        wishes = load_repository_settings(read)
+        wishes = load_repository_settings(own.get)
         default = wishes.agent or self.host.settings.agent
         agent = asked.agent or default
         for each in (agent, *(other or default for other in asked.beside)):
             adapter_for(each).invocation(Turn(prompt="", worktree=place.worktree), self.host.agents)
+        files = {path: content.decode(errors="replace") for path, content in own.items()}
         return Papers(issue=issue, files=files), agent
 
     def _described(  # noqa: PLR0913, PLR0917 -- each is a part of what was opened

@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import Literal
 
 from septet.commands.filler import check
-from septet.commands.loader import FOLDER, load_all
+from septet.commands.loader import FOLDER, load_all, overrides
 from septet.commands.needs import missing
 from septet.errors import SeptetError
 from septet.git.address import parse_address
-from septet.git.evidence import list_base_folder, read_base_file
+from septet.git.evidence import list_base_folder, read_base_files
 from septet.git.mirror import refresh_mirror
 from septet.git.record import place_for
 from septet.git.remote import Remote
-from septet.repository_settings import load_repository_settings
+from septet.repository_settings import SETTINGS_PATH, load_repository_settings
 from septet.settings import Settings
 from septet.state import StateDir
 
@@ -39,18 +39,16 @@ def _found(repo: str, settings: Settings, state: StateDir) -> Iterator[Finding]:
     base = refresh_mirror(state.mirrors / f"{address.key}.git", Remote(address.url, settings.git_env, token))
     place = place_for(state, "doctor", address, base_branch=base.branch, base_sha=base.sha, env=settings.git_env)
 
-    def read(path: str) -> bytes | None:
-        return read_base_file(place, path)
-
-    load_repository_settings(read)
-    commands = load_all(read)
+    own = read_base_files(place, (*overrides(), SETTINGS_PATH))
+    load_repository_settings(own.get)
+    commands = load_all(own.get)
     for command in commands:
         check(command)
         for warning in missing(command):
             yield "warning", warning, f"Correct {command.place}."
     yield from _unread(list_base_folder(place, FOLDER), [command.name for command in commands])
-    own = [command.place for command in commands if not command.built_in]
-    yield "ok", f"{address.project} at {base.branch}: own commands: {', '.join(own) or 'none'}.", ""
+    theirs = [command.place for command in commands if not command.built_in]
+    yield "ok", f"{address.project} at {base.branch}: own commands: {', '.join(theirs) or 'none'}.", ""
 
 
 def _unread(files: Sequence[str], commands: Sequence[str]) -> Iterator[Finding]:

@@ -13,6 +13,11 @@ ReadAtBase = Callable[[str], bytes | None]
 
 FOLDER: Final = ".septet/commands"
 """Where a repository keeps commands of its own."""
+_COMMANDS: Final[tuple[tuple[Step, IssueClass | None], ...]] = tuple(
+    (step, issue_class)
+    for step in Step
+    for issue_class in (tuple(IssueClass) if step is Step.BUILD_PLAN else (None,))
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +40,11 @@ def name_of(step: Step, issue_class: IssueClass | None = None) -> str:
     if issue_class is None:
         raise CommandError("build_plan has one command for each class of issue, and no class was given.")
     return f"{step.value}_{issue_class.value.removeprefix('/')}"
+
+
+def overrides() -> tuple[str, ...]:
+    """Return where a repository's own commands would lie, by their paths in it."""
+    return tuple(f"{FOLDER}/{name_of(step, issue_class)}.md" for step, issue_class in _COMMANDS)
 
 
 def load(step: Step, issue_class: IssueClass | None, override: ReadAtBase) -> Command:
@@ -63,11 +73,7 @@ def load_all(override: ReadAtBase) -> tuple[Command, ...]:
     Raises:
         CommandError: As for `load`.
     """
-    return tuple(
-        load(step, issue_class, override)
-        for step in Step
-        for issue_class in (IssueClass if step is Step.BUILD_PLAN else (None,))
-    )
+    return tuple(load(step, issue_class, override) for step, issue_class in _COMMANDS)
 
 
 def _text(content: bytes, place: str) -> str:

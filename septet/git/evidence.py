@@ -1,8 +1,10 @@
 """What git says happened in a worktree, whatever the agent says."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import Final
 
 from septet.contracts.facts import FileChange
 from septet.errors import EvidenceError
@@ -14,6 +16,9 @@ from septet.git.snapshots.tour import Tour
 from septet.git.staging import Dirt, look, stage
 from septet.git.standing import Standing
 from septet.git.view import view_git
+
+_WITH_CONTENT: Final = re.compile(rb"(?:[0-9a-f]{40,64} )?(?P<kind>[a-z]+) (?P<size>[0-9]+)")
+"""What `git cat-file --batch --follow-symlinks` says before an object, or before a link that leads nowhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,16 +129,29 @@ def read_base_file(place: Place, path: str) -> bytes | None:
     Raises:
         GitError: The base commit cannot be read.
     """
-    if "\n" in path:
-        return None
-    asked = f"{place.base_sha}:{path}\n".encode()
-    mirror = Git(place.mirror, env=place.env)
-    header, _, content = mirror.run("cat-file", "--batch", "--follow-symlinks", stdin=asked).partition(b"\n")
-    match header.split(b" "):
-        case [_, b"blob", size]:
-            return content[: int(size)]
-        case _:
-            return None
+    return read_base_files(place, (path,)).get(path)
+
+
+def read_base_files(place: Place, paths: Iterable[str]) -> dict[str, bytes]:
+    """Return, by path, those of some files that are there as of the base commit; as `read_base_file`, by one git.
+
+    Raises:
+        GitError: The base commit cannot be read.
+    """
+    asked = [path for path in paths if "\n" not in path]
+    names = "".join(f"{place.base_sha}:{path}\n" for path in asked).encode()
+    rest = Git(place.mirror, env=place.env).run("cat-file", "--batch", "--follow-symlinks", stdin=names)
+    found: dict[str, bytes] = {}
+    for path in asked:
+        header, _, rest = rest.partition(b"\n")
+        told = _WITH_CONTENT.fullmatch(header)
+        if told is None:  # it is missing
+            continue
+        size = int(told["size"])
+        if told["kind"] == b"blob":
+            found[path] = rest[:size]
+        rest = rest[size + 1 :]
+    return found
 
 
 def list_base_folder(place: Place, folder: str) -> tuple[str, ...]:

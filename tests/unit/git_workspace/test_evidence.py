@@ -9,7 +9,7 @@ import pytest
 from fakes.repositories import Origin, git, make_origin
 
 from septet.errors import EvidenceError, GitError, WorkspaceError
-from septet.git.evidence import contains, gather, keeps, plan_file, read_base_file
+from septet.git.evidence import contains, gather, keeps, plan_file, read_base_file, read_base_files
 from septet.git.place import Place
 
 Open = Callable[..., Place]
@@ -405,6 +405,9 @@ def test_a_file_is_read_as_of_the_base(place: Place, write: Write, origin: Origi
     assert read_base_file(place, "none.md") is None
     assert read_base_file(place, "src") is None
     assert read_base_file(place, "README.md\nREADME.md") is None
+    assert read_base_files(place, ["src", "no ne.md", "README.md", "x missing", "README.md/x"]) == {
+        "README.md": b"# Sample\n"
+    }
 
 
 def test_links_in_the_base_are_followed_inside(open_place: Open, origin: Origin) -> None:
@@ -413,9 +416,20 @@ def test_links_in_the_base_are_followed_inside(open_place: Open, origin: Origin)
     (origin.checkout / ".septet" / "in.md").symlink_to("../README.md")
     (origin.checkout / ".septet" / "out.md").symlink_to("/etc/passwd")
     (origin.checkout / ".septet" / "loop.md").symlink_to("loop.md")
+    (origin.checkout / ".septet" / "lost.md").symlink_to("nowhere/at all.md")
+    (origin.checkout / ".septet" / "below.md").symlink_to("../README.md/below")
     origin.push({})
     place = open_place()
 
     assert read_base_file(place, ".septet/in.md") == b"# Sample\n"
     assert read_base_file(place, ".septet/out.md") is None
     assert read_base_file(place, ".septet/loop.md") is None
+    links = [
+        ".septet/loop.md",
+        ".septet/out.md",
+        ".septet/lost.md",
+        ".septet/below.md",
+        ".septet/in.md",
+        "README.md",
+    ]
+    assert read_base_files(place, links) == {".septet/in.md": b"# Sample\n", "README.md": b"# Sample\n"}
