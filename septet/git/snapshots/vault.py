@@ -112,15 +112,7 @@ def find(vault: Git, name: str) -> Snapshot:
         NotFoundError: The vault has none of that name.
         SnapshotError: Its commit is missing, or is none of a snapshot.
     """
-    ref = ref_of(name)
-    commit = _loose(vault, ref) or _refs(vault, ref).get(ref)
-    if commit is None:
-        message = f"There is no snapshot {name} in {vault.git_dir}."
-        raise NotFoundError(message, remedy="`septet rescue list` shows what there is.")
-    content = read_objects(vault, [commit])[commit]
-    if content is None:
-        raise SnapshotError(f"Snapshot {name} is not whole: {vault.git_dir} has no object {commit}.")
-    return parse(ref, commit, content)
+    return _found(vault, name)[0]
 
 
 def list_snapshots(vault: Git, order_id: str | None = None) -> list[Snapshot]:
@@ -148,7 +140,8 @@ def first_and_last(vault: Git, order_id: str) -> tuple[Snapshot, Snapshot] | Non
     names = sorted(_names(vault.git_dir / ref_of(order_id)), key=_number) if not packed else []
     try:
         if names:
-            return find(vault, f"{order_id}/{names[0]}"), find(vault, f"{order_id}/{names[-1]}")
+            found = _found(vault, f"{order_id}/{names[0]}", f"{order_id}/{names[-1]}")
+            return found[0], found[-1]
     except (NotFoundError, SnapshotError):  # a person has removed it, or its commit is missing
         pass
     known = list_snapshots(vault, order_id)
@@ -184,6 +177,28 @@ def _create(place: Place) -> None:
     write_durably(place.vault / "config", config + _CONFIG.encode())
     write_durably(place.vault / _WRITTEN_LAST, _RAW_ATTRIBUTES)
     fsync_folder(place.vault.parent)
+
+
+def _found(vault: Git, *names: str) -> list[Snapshot]:
+    """Return snapshots by one git, as `find` does."""
+    commits = {name: _commit(vault, name) for name in names}
+    contents = read_objects(vault, commits.values())
+    snapshots = []
+    for name, commit in commits.items():
+        content = contents[commit]
+        if content is None:
+            raise SnapshotError(f"Snapshot {name} is not whole: {vault.git_dir} has no object {commit}.")
+        snapshots.append(parse(ref_of(name), commit, content))
+    return snapshots
+
+
+def _commit(vault: Git, name: str) -> str:
+    ref = ref_of(name)
+    commit = _loose(vault, ref) or _refs(vault, ref).get(ref)
+    if commit is None:
+        message = f"There is no snapshot {name} in {vault.git_dir}."
+        raise NotFoundError(message, remedy="`septet rescue list` shows what there is.")
+    return commit
 
 
 def _loose(vault: Git, ref: str) -> str:
