@@ -325,6 +325,8 @@ async def test_more_issues_than_one_run_takes_are_carried_out_by_the_next_one(
         begun = [event for event in line.events if event.endswith(":classify_issue")]
         assert len(begun) == len(set(begun)) == len(names)
         assert [call.session_id for call in line.doubles.calls_of(Step.CLASSIFY_ISSUE)].count(None) == 1
+        assert line.on_disk() == {issue.issue_id: issue for issue in view.issues}
+        assert [report.issues for report in line.reports] == [()]
         lengths: list[int] = []
 
         async def all_are_listed() -> bool:
