@@ -19,6 +19,8 @@ from septet.pipelines.books import EXECUTION, PLANNING, REPORT, REPORT_TEXT
 
 _PASSING_SECONDS: Final = 0.5
 """A result that an agent has printed is on disk so soon: a death before may have taken it along."""
+_DYING_SECONDS: Final = 1.0
+"""An agent whose supervisor was killed may come to note that it has begun before it dies as well."""
 _NEAR_SECONDS: Final = 5.0
 
 
@@ -52,8 +54,9 @@ def _was_killed(life: Life, seen: Seen) -> bool:
     """Say whether a blow at its process, or at its supervisor, took a turn with it."""
     process = {other.name for other in seen.lives if other.run == life.run}
     until = life.last + _PASSING_SECONDS if life.ended else float("inf")
+    since = life.began - _DYING_SECONDS
     return any(
-        kill.kind in DEADLY and kill.target in process and life.began <= kill.at <= until for kill in seen.kills
+        kill.kind in DEADLY and kill.target in process and since <= kill.at <= until for kill in seen.kills
     )
 
 

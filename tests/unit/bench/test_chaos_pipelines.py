@@ -89,6 +89,8 @@ def seen(kills: list[Kill], *lives: Life) -> Seen:
         ("agent", 4.0, "one", False, 0),
         ("supervisor", 5.2, "one", True, 0),  # the result was on its way
         ("supervisor", 4.0, "earlier", False, 0),  # another turn of the same process was the last one seen
+        ("supervisor", 1.9, "earlier", False, 0),  # the prompt was there, and the agent told of it as it died
+        ("supervisor", 0.5, "earlier", False, 1),  # that was another one
         ("supervisor", 8.0, "one", True, 1),  # it had its result long before
         ("agent", 4.0, "other", False, 1),
         ("worker", 4.0, "", False, 1),
