@@ -55,9 +55,7 @@ def _was_killed(life: Life, seen: Seen) -> bool:
     process = {other.name for other in seen.lives if other.run == life.run}
     until = life.last + _PASSING_SECONDS if life.ended else float("inf")
     since = life.began - _DYING_SECONDS
-    return any(
-        kill.kind in DEADLY and kill.target in process and since <= kill.at <= until for kill in seen.kills
-    )
+    return any(kill.kind in DEADLY and kill.target in process and since <= kill.at <= until for kill in seen.kills)
 
 
 def missing(folder: Path, origin: Path, env: Mapping[str, str], orders: Sequence[str]) -> Iterator[str]:
