@@ -1,5 +1,6 @@
 """The table of a pipeline's issues that Temporal's web UI shows."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
@@ -13,8 +14,8 @@ def table(
     pipeline_id: str, status: PipelineStatus, issues: Sequence[IssueState], still: Sequence[IssueState]
 ) -> str:
     """Return the issues that are open still, or the last ones where none is, as Markdown below the counts."""
-    counts = {name: sum(each.status is name for each in issues) for name in IssueStatus}
-    told = ", ".join(f"{count} {name.value}" for name, count in counts.items() if count)
+    counts = Counter(each.status for each in issues)
+    told = ", ".join(f"{counts[name]} {name.value}" for name in IssueStatus if counts[name])
     lines = [f"**{pipeline_id}** · **{status.value}** · {told or 'no issues yet'}", ""]
     lines += ["| issue | status | solution | commit | pull request |", "| --- | --- | --- | --- | --- |"]
     shown = still[:_SHOWN] or issues[-_SHOWN:]
