@@ -141,7 +141,7 @@ async def test_the_schedule_of_a_host_runs_out_unless_it_is_renewed(client: Clie
 async def _state(handle: ScheduleHandle, wanted: Callable[[ScheduleState], bool]) -> ScheduleState:
     """Wait until a schedule is in a state, and return that."""
     async with asyncio.timeout(60):
-        while not wanted(state := (await handle.describe()).schedule.state):
+        while not wanted(state := (await handle.describe()).schedule.state):  # noqa: ASYNC110 -- it can only be asked
             await asyncio.sleep(0.05)
     return state
 
