@@ -43,7 +43,7 @@ class Notes:
         self._writing: asyncio.Task[None] | None = None
         before = story.asked.carried.noted if story.asked.carried else None
         self._here = before.queue if before else story.planner.task_queue
-        """The queue of the host that has what was noted so far."""
+        """The queue of the host that has what was noted so far; empty where any host may have taken it."""
         self._there: dict[str, IssueState] = {}
         """By issue: what that host has of it."""
         if before:
@@ -72,7 +72,7 @@ class Notes:
         await self.written()
         await self._close_lanes()
         queue = self._queue
-        unknown = self._lacking() if queue == self._here else self._story.issues
+        unknown = self._lacking() if queue and queue == self._here else self._story.issues
         writing = workflow.start_activity_method(
             Pipelines.write_report, self._story.view_of(unknown), summary="the report", **_options(queue)
         )

@@ -66,9 +66,9 @@ class Stay:
         if turnkey is None:
             message = "no lane was given"
             raise RuntimeError(message)
-        self._here, self._session = turnkey, LaneSession.of(turnkey.lane)
-        snapshot, path = plan or ("", None)
         lane = turnkey.lane
+        self._here, self._session = turnkey, LaneSession.of(lane)
+        snapshot, path = plan or ("", None)
         beside = lane.beside if lane.workspace is None else ()
         opening = opening.model_copy(update={"agent": lane.agent, "beside": beside})
         asked = EnterLane(opening=opening, lane=lane, visit=turnkey.visit, plan_snapshot=snapshot, plan_path=path)

@@ -28,6 +28,7 @@ from septet.git.engine import Git
 from septet.git.locks import locked
 from septet.git.place import Place
 from septet.git.record import find_record
+from septet.git.snapshots.snapshot import Snapshot
 from septet.git.snapshots.vault import list_snapshots, owners, vault_at, vaults_in
 from septet.janitor.terms import Ask, Fate, Kind, Swept, Terms, Thing, is_over
 from septet.state import StateDir
@@ -157,16 +158,13 @@ class Sweep:
             return
         vault = vault_at(place)
         every = list_snapshots(vault, place.order_id)
-        old = [
-            one for one in every if is_over(max(since, _moment(one.taken_at)), self.terms.snapshots_days, self.now)
-        ]
+        old = self._old(every, since)
         self._kept += len(every) - len(old)
         if not old and every:
             return
         with self._refusing("snapshot", place.order_id), self._written_by_nobody(place.order_id):
             forget_snapshots(place, old)
-            self._forgot.add(place.vault)
-            self._removed += [Thing(kind="snapshot", name=one.name, size_bytes=one.size_bytes) for one in old]
+            self._tell_forgotten(vault, old)
             if len(old) == len(every):
                 remove_closed(place.books, self.state.removed)
 
@@ -174,19 +172,22 @@ class Sweep:
         """Forget old snapshots that came from another host, for a work order here that began with them."""
         for order_id in sorted(set(owners(vault)) - set(_names(vault.git_dir / "septet"))):
             with self._refusing("snapshot", order_id):
-                every = list_snapshots(vault, order_id)
-                old = [one for one in every if self._is_old(one.taken_at)]
-                fate = self.ask(order_id) if old else _RUNNING
-                if fate == _RUNNING or (fate.closed_at and not self._is_old(fate.closed_at.isoformat())):
-                    self._kept += len(every)
-                    continue
-                forget_brought(vault, old)
-                self._forgot.add(vault.git_dir)
+                every, fate = list_snapshots(vault, order_id), self.ask(order_id)
+                old = self._old(every, fate.closed_at) if fate != _RUNNING else []
                 self._kept += len(every) - len(old)
-                self._removed += [Thing(kind="snapshot", name=one.name, size_bytes=one.size_bytes) for one in old]
+                forget_brought(vault, old)
+                self._tell_forgotten(vault, old)
 
-    def _is_old(self, moment: str) -> bool:
-        return is_over(_moment(moment), self.terms.snapshots_days, self.now)
+    def _old(self, every: list[Snapshot], since: datetime | None) -> list[Snapshot]:
+        """Return the snapshots whose time is over, counted from the end of their work where that is known."""
+        days = self.terms.snapshots_days
+        moments = ((one, _moment(one.taken_at)) for one in every)
+        return [one for one, taken in moments if is_over(max(since or taken, taken), days, self.now)]
+
+    def _tell_forgotten(self, vault: Git, old: list[Snapshot]) -> None:
+        if old:
+            self._forgot.add(vault.git_dir)
+        self._removed += [Thing(kind="snapshot", name=one.name, size_bytes=one.size_bytes) for one in old]
 
     def _repository(self, vault: Git) -> None:
         """Remove the mirror and the vault of a repository of which nothing is kept any more."""

@@ -317,9 +317,11 @@ def free_ports(count: int) -> list[int]:
     found: list[int] = []
     for _ in range(100 * count):
         port = 10_000 + secrets.randbelow(20_000 // _TESTERS) * _TESTERS + tester
+        if port in found:
+            continue
         with socket.socket() as probe, suppress(OSError):
             probe.bind(("127.0.0.1", port))
-            found = [*found, port] if port not in found else found
+            found.append(port)
         if len(found) == count:
             return found
     message = "a hundred ports are taken"

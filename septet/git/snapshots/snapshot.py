@@ -72,6 +72,11 @@ def ref_of(name: str) -> str:
     return REFS + name.replace(".", "%2E")
 
 
+def name_of(ref: str) -> str:
+    """Return the name of the snapshot that a ref keeps."""
+    return ref.removeprefix(REFS).replace("%2E", ".")
+
+
 def parse(ref: str, commit: str, content: bytes) -> Snapshot:
     """Return the snapshot that a commit carries.
 
@@ -88,9 +93,8 @@ def parse(ref: str, commit: str, content: bytes) -> Snapshot:
         facts = msgspec.json.decode(message.partition(b"\n\n")[2], type=Snapshot)
     except msgspec.DecodeError as error:
         raise SnapshotError(f"{ref} is no snapshot: {error}.") from error
-    name = ref.removeprefix(REFS).replace("%2E", ".")
     tree = head.partition(b"\n")[0].removeprefix(b"tree ").decode()
-    return msgspec.structs.replace(facts, name=name, commit=commit, content=tree)
+    return msgspec.structs.replace(facts, name=name_of(ref), commit=commit, content=tree)
 
 
 def shorten(items: Iterable[LeftOut]) -> tuple[LeftOut, ...]:

@@ -12,7 +12,7 @@ from septet.git.locks import locked
 from septet.git.place import Place
 from septet.git.snapshots.durable import fsync_folder, write_durably
 from septet.git.snapshots.objects import read_objects
-from septet.git.snapshots.snapshot import REFS, Snapshot, parse, ref_of
+from septet.git.snapshots.snapshot import REFS, Snapshot, name_of, parse, ref_of
 from septet.git.stale_locks import clear_stale_locks
 
 _CONFIG: Final = """\
@@ -128,7 +128,7 @@ def list_snapshots(vault: Git, order_id: str | None = None) -> list[Snapshot]:
 
 def owners(vault: Git) -> list[str]:
     """Return those that have snapshots in a vault: work orders and lanes."""
-    return list(dict.fromkeys(ref.split("/")[-2].replace("%2E", ".") for ref in _refs(vault, REFS)))
+    return list(dict.fromkeys(name_of(ref).rpartition("/")[0] for ref in _refs(vault, REFS)))
 
 
 def first_and_last(vault: Git, order_id: str) -> tuple[Snapshot, Snapshot] | None:
