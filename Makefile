@@ -12,7 +12,7 @@ CHAOS := $(if $(RUNS),--runs $(RUNS)) $(if $(SEED),--seed $(SEED)) $(if $(MINUTE
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup ready demo test test-faces test-recovery test-long test-api test-agents histories pictures lint types contracts bench chaos chaos-rolling chaos-pipeline lock container-trial clean
+.PHONY: help setup ready demo test test-faces test-recovery test-long test-api test-agents histories pictures lint types contracts dist bench chaos chaos-rolling chaos-pipeline lock container-trial clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
@@ -62,6 +62,10 @@ types: ready ## Types, strictly
 
 contracts: ready ## Imports run one way
 	@$(BIN)/lint-imports
+
+dist: ready ## The wheel and the source archive, under dist/
+	@rm -rf dist
+	@SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python -m build --no-isolation --outdir dist .
 
 bench: ready ## The figures: a table, and JSON under bench/results/
 	@$(BIN)/python -m bench $(ARGS)
