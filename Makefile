@@ -64,8 +64,8 @@ contracts: ready ## Imports run one way
 	@$(BIN)/lint-imports
 
 dist: ready ## The wheel and the source archive, under dist/
-	@rm -rf dist
-	@SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python -m build --no-isolation --outdir dist .
+	@rm -rf build dist
+	@SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python -c "from setuptools.build_meta import build_sdist, build_wheel; build_sdist('dist'); build_wheel('dist')" > /dev/null
 
 bench: ready ## The figures: a table, and JSON under bench/results/
 	@$(BIN)/python -m bench $(ARGS)

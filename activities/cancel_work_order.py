@@ -2,14 +2,14 @@
 
 from temporalio import activity
 
-from septet.contracts.decisions import MoveCall
+from septet.contracts.decisions import MoveReason
 
 
 class CancelWorkOrder:
     """The end that a person has asked for by a move."""
 
     @activity.defn(name="cancel_work_order")
-    async def run(self, call: MoveCall) -> None:
+    async def run(self, call: MoveReason) -> None:
         """Ask the server to cancel the running work order. Idempotent, and leaves nothing on disk."""
         info = activity.info()
         handle = activity.client().get_workflow_handle(info.workflow_id or "", run_id=info.workflow_run_id)

@@ -31,7 +31,7 @@ async def asked_of(handle: WorkflowHandle[Any, Any]) -> tuple[PipelineRun, str] 
         told = event.workflow_execution_started_event_attributes
         payloads = told.input.payloads
         try:
-            asked = PipelineRun.model_validate_json(payloads[0].data if payloads else b"null")
+            asked = PipelineRun.model_validate_json(payloads[0].data if payloads else b"null", extra="ignore")
         except ValidationError:
             return None
         return asked, told.first_execution_run_id

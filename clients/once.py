@@ -41,7 +41,7 @@ async def _input(orders: WorkOrders, order_id: str) -> WorkOrderInput | None:
     async for event in handle.fetch_history_events(page_size=1):
         payloads = event.workflow_execution_started_event_attributes.input.payloads
         try:
-            return WorkOrderInput.model_validate_json(payloads[0].data if payloads else b"null")
+            return WorkOrderInput.model_validate_json(payloads[0].data if payloads else b"null", extra="ignore")
         except ValidationError:
             return None
     return None

@@ -36,7 +36,7 @@ from pydantic_core import ErrorDetails
 from septet.agents.registry import ADAPTERS
 from septet.contracts.limits import Seconds, SomeLimits, StepSettings, Timeouts, Tools, Word
 from septet.contracts.names import Step
-from septet.contracts.wire import Wire
+from septet.contracts.wire import StrictWire
 from septet.errors import RepositorySettingsError
 from septet.toml_lines import line_of
 
@@ -65,7 +65,7 @@ _SHELL_WORDS: Final = frozenset({"&&", "||", "|", ";", "&", ">", ">>", "<", "2>&
 _FEWER_FIRST: Final[tuple[Tools, ...]] = ("none", "read", "all")
 
 
-class _Agents(Wire):
+class _Agents(StrictWire):
     default: Word | None = None
     model: Word | None = None
 
@@ -94,7 +94,7 @@ The repository's settings and what the work order says for all steps come on top
 limits count. What the work order says for a step counts before all of them."""
 
 
-class _Steps(Wire):
+class _Steps(StrictWire):
     classify_issue: StepSettings = StepSettings()
     build_plan: StepSettings = StepSettings()
     find_plan_file: StepSettings = StepSettings()
@@ -104,7 +104,7 @@ class _Steps(Wire):
     create_pull_request: StepSettings = StepSettings()
 
 
-class _File(Wire):
+class _File(StrictWire):
     checks: list[str | list[str]] = Field(default_factory=list, max_length=50)
     agents: _Agents = _Agents()
     limits: _Limits = _Limits()
@@ -172,7 +172,7 @@ def load_repository_settings(read: Callable[[str], bytes | None]) -> RepositoryS
         return RepositorySettings()
     text, tables = _parsed(content)
     try:
-        file = _File.model_validate(tables)
+        file = _File.model_validate(tables, extra="forbid")
     except ValidationError as error:
         raise _refusal(text, error.errors()[0]) from error
     if file.agents.default not in {None, *ADAPTERS}:

@@ -1,14 +1,11 @@
 """Which build of the workflows gets work orders: their queue is versioned, the queues of hosts are not."""
 
 import asyncio
-import hashlib
 import math
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC
-from importlib.metadata import version
-from pathlib import Path
 from typing import Final
 
 import structlog
@@ -24,12 +21,11 @@ from temporalio.common import VersioningBehavior, WorkerDeploymentVersion
 from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import WorkerDeploymentConfig
 
-import workflows
 from septet.settings import Settings
 from workers.beside import beside
+from workers.build_id import build_id
 from workers.preflight import PreflightError
 
-_HASH_LENGTH: Final = 8
 _UNVERSIONED: Final = ""
 _LOOK_SECONDS: Final = 30.0
 _SILENT_SECONDS: Final = 150.0
@@ -37,15 +33,6 @@ _SILENT_SECONDS: Final = 150.0
 _RELEASE: Final = re.compile(r"(\d+)\.(\d+)\.(\d+)")
 
 _log = structlog.get_logger()
-
-
-def build_id(settings: Settings) -> str:
-    """Return what this build is called: `SEPTET_BUILD_ID`, else the release and a hash of its workflows."""
-    if settings.build_id is not None:
-        return settings.build_id
-    folder = Path(next(iter(workflows.__path__)))
-    code = b"".join(path.read_bytes() for path in sorted(folder.glob("*.py")))
-    return f"{version('septet')}-{hashlib.sha256(code).hexdigest()[:_HASH_LENGTH]}"
 
 
 def deployment_config(settings: Settings) -> WorkerDeploymentConfig | None:

@@ -3,7 +3,7 @@
 import inspect
 import re
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ValidationError
 from temporalio.common import RawValue
@@ -27,31 +27,35 @@ def takes_raw_input(run: Run) -> Run:
 
 def checked_input(
     workflow_id: str,
-    order: RawValue | None,
-    rest: tuple[object, ...],
+    given: tuple[RawValue | None, *tuple[object, ...]],
     kind: type[Input],
     ids: str = "[A-Za-z0-9._-]{1,64}",
+    *,
+    by_workflow: bool = False,
 ) -> Input:
     """Return the input of a workflow.
 
     Args:
         workflow_id: Its id.
-        order: Its first input, undecoded.
-        rest: What was given beyond that.
+        given: Its inputs, the first one undecoded.
         kind: What the input must be.
         ids: What the id must match.
+        by_workflow: A workflow of ours gave it, perhaps one of a later release: unknown fields are ignored, while
+            those that people give are refused.
 
     Raises:
         ApplicationError: Of type `InvalidInput`, non-retryable: location and message, never the value.
     """
     if workflow_id in {".", ".."} or not re.fullmatch(ids, workflow_id):
         raise _invalid(f"the workflow id must match {ids}")
+    order, *rest = given
     if order is None:
         raise _invalid('repository: Field required. Give one JSON object, such as {"repository": "…", "issue": 1}')
     if rest:
         raise _invalid(f"{len(rest) + 1} inputs were given. Give one JSON object")
     try:
-        return kind.model_validate_json(order.payload.data or b"null")
+        unknown: Literal["ignore", "forbid"] = "ignore" if by_workflow else "forbid"
+        return kind.model_validate_json(order.payload.data or b"null", extra=unknown)
     except ValidationError as error:
         found = error.errors(include_url=False, include_context=False, include_input=False)
         raise _invalid("; ".join(_said(detail["loc"], detail["msg"]) for detail in found[:10])) from None

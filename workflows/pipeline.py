@@ -76,8 +76,9 @@ class Pipeline(AskedPipeline):
 
     def _accept(self, order: RawValue | None, rest: tuple[object, ...]) -> PipelineStory:
         info = workflow.info()
-        asked = checked_input(info.workflow_id, order, rest, PipelineRun, PIPELINE_ID)
-        if info.continued_run_id is None and asked.carried is not None:
+        continued = info.continued_run_id is not None
+        asked = checked_input(info.workflow_id, (order, *rest), PipelineRun, PIPELINE_ID, by_workflow=continued)
+        if not continued and asked.carried is not None:
             asked = asked.model_copy(update={"carried": None})
         self._texts = {issue.id: issue for issue in asked.listed}
         return PipelineStory(info.workflow_id, asked, info.first_execution_run_id, info.workflow_start_time)

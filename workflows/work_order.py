@@ -63,12 +63,14 @@ class WorkOrder(Working):
         return self._story.task
 
     def _accept(self, order: RawValue | None, rest: tuple[object, ...]) -> None:
-        self._order = checked_input(workflow.info().workflow_id, order, rest, WorkOrderInput)
+        info = workflow.info()
+        of_pipeline = info.parent is not None
+        self._order = checked_input(info.workflow_id, (order, *rest), WorkOrderInput, by_workflow=of_pipeline)
         waits = _waits_in(self._order)
         if waits and self._order.project is None and workflow.patched(_PROJECT):
             self._order = with_project(self._order)
         self._moves.in_pipeline = self._order.pipeline is not None
-        self._story.begin(workflow.info().workflow_id, self._order, workflow.info().start_time, waits)
+        self._story.begin(info.workflow_id, self._order, info.start_time, waits)
         self._tell()
 
     async def _wait_for_its_turn(self) -> None:

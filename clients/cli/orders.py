@@ -157,7 +157,7 @@ def _step_settings(given: Sequence[str]) -> dict[str, dict[str, object]]:
 def _checked(fields: Mapping[str, Any]) -> WorkOrderInput:
     try:
         given = {key: value for key, value in fields.items() if value is not None}
-        return WorkOrderInput.model_validate_json(json.dumps(given))
+        return WorkOrderInput.model_validate_json(json.dumps(given), extra="forbid")
     except ValidationError as error:
         first = error.errors()[0]
         name = str(first["loc"][0]) if first["loc"] else ""

@@ -64,7 +64,7 @@ class Wanted:
         if self.file is not None:
             fields["issues"] = [each.model_dump(mode="json") for each in read_issue_file(self.file)]
         try:
-            order = PipelineInput.model_validate_json(json.dumps(fields))
+            order = PipelineInput.model_validate_json(json.dumps(fields), extra="forbid")
         except ValidationError as error:
             raise InvalidInputError(_said(error)) from error
         return order

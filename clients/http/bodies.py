@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, StringC
 from septet.contracts.decisions import MoveCall, RetryCall, Said, Sha256, Who
 from septet.contracts.names import ORDER_ID
 from septet.contracts.order import TEXT_LIMIT_BYTES, OrderChoices, Repository, WorkOrderInput
-from septet.contracts.wire import Wire
+from septet.contracts.wire import StrictWire, Wire
 
 Body = TypeVar("Body", bound=Wire)
 _JSON: Final = "application/json"
@@ -105,7 +105,7 @@ class NewWorkOrder(OrderChoices):
         )
 
 
-class CancelBody(Wire):
+class CancelBody(StrictWire):
     """Whose decision it is to end a work order, and why."""
 
     who: Who = ""
@@ -127,7 +127,7 @@ class RejectBody(ApproveBody):
     """What the planner is told."""
 
 
-class PromptBody(Wire):
+class PromptBody(StrictWire):
     """Words for an agent."""
 
     prompt_text: _Text
@@ -150,7 +150,7 @@ def strictly(model: type[Body]) -> BeforeValidator:
 
     def read(value: object) -> Body:
         whole = json.loads(json.dumps(value), parse_float=_number)
-        return model.model_validate_json(json.dumps(whole))
+        return model.model_validate_json(json.dumps(whole), extra="forbid")
 
     return BeforeValidator(read)
 

@@ -12,7 +12,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode
 
 from clients.operations import Operations
 from septet.contracts.replies import ErrorReply, Reply
-from septet.contracts.wire import Wire
+from septet.contracts.wire import StrictWire, Wire
 from septet.errors import InvalidInputError
 
 LOOKS: Final = ToolAnnotations(read_only_hint=True, open_world_hint=False)
@@ -22,7 +22,7 @@ ENDS: Final = ToolAnnotations(read_only_hint=False, destructive_hint=True, open_
 """It ends an agent that works; its work is kept."""
 
 
-class Call(Wire):
+class Call(StrictWire):
     """A call of a tool."""
 
     tool: ClassVar[str]
@@ -45,7 +45,7 @@ class Call(Wire):
             InvalidInputError: They are not those of the tool; the message names the first that is wrong.
         """
         try:
-            return cls.model_validate_json(json.dumps(arguments))
+            return cls.model_validate_json(json.dumps(arguments), extra="forbid")
         except ValidationError as error:
             first = error.errors()[0]
             field = ".".join(str(part) for part in first["loc"]) or "the input"

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
-from septet.contracts.wire import Wire
+from septet.contracts.wire import StrictWire
 
 Line = Annotated[str, StringConstraints(min_length=1, max_length=1024, pattern=r"^[^\r\n\x00]*\S[^\r\n\x00]*$")]
 """A non-blank text on one line."""
@@ -16,7 +16,7 @@ Text = Annotated[str, StringConstraints(max_length=65_536, pattern=r"\S")]
 """A non-blank text."""
 
 
-class ClassifyIssueAnswer(Wire):
+class ClassifyIssueAnswer(StrictWire):
     """What kind of work the issue asks for."""
 
     issue_class: Literal["/bug", "/feature", "/chore"]
@@ -28,7 +28,7 @@ class ClassifyIssueAnswer(Wire):
         return self.issue_class
 
 
-class BuildPlanAnswer(Wire):
+class BuildPlanAnswer(StrictWire):
     """Where the plan was written."""
 
     plan_path: Line
@@ -42,7 +42,7 @@ class BuildPlanAnswer(Wire):
         return self.plan_path
 
 
-class FindPlanFileAnswer(Wire):
+class FindPlanFileAnswer(StrictWire):
     """Which file holds the plan."""
 
     plan_path: Line
@@ -54,7 +54,7 @@ class FindPlanFileAnswer(Wire):
         return self.plan_path
 
 
-class GenerateBranchAnswer(Wire):
+class GenerateBranchAnswer(StrictWire):
     """The branch for this work."""
 
     branch_name: Line
@@ -66,7 +66,7 @@ class GenerateBranchAnswer(Wire):
         return self.branch_name
 
 
-class ImplementPlanAnswer(Wire):
+class ImplementPlanAnswer(StrictWire):
     """What was done."""
 
     success: bool
@@ -84,7 +84,7 @@ class ImplementPlanAnswer(Wire):
         return self.summary
 
 
-class CreateCommitAnswer(Wire):
+class CreateCommitAnswer(StrictWire):
     """The message of the commit."""
 
     commit_message: Text
@@ -96,7 +96,7 @@ class CreateCommitAnswer(Wire):
         return self.commit_message
 
 
-class PullRequestText(Wire):
+class PullRequestText(StrictWire):
     """Title and body for the pull request that the engine opens."""
 
     title: Line
@@ -110,7 +110,7 @@ class PullRequestText(Wire):
         return self.title
 
 
-class PullRequestUrl(Wire):
+class PullRequestUrl(StrictWire):
     """A pull request that the agent opened itself."""
 
     url: Annotated[str, Field(pattern=r"^(https?|file)://\S+$", max_length=2048)]

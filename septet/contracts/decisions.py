@@ -7,7 +7,7 @@ from pydantic import Field, StringConstraints, ValidationError
 from septet.contracts.names import Stage, Step
 from septet.contracts.task import Move
 from septet.contracts.transitions import Target
-from septet.contracts.wire import Wire
+from septet.contracts.wire import StrictWire, Wire
 from septet.errors import InvalidInputError
 
 HISTORY_KEPT = 100
@@ -21,8 +21,8 @@ Decision = TypeVar("Decision", bound=Wire)
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 
 
-class MoveCall(Wire):
-    """Move a work order on the board."""
+class MoveReason(Wire):
+    """Where a work order is to be on the board, who wants it there, and why."""
 
     to: Target
     who: Who = ""
@@ -37,7 +37,11 @@ class MoveCall(Wire):
         return ": ".join(part for part in (by, self.why) if part)
 
 
-class PlanDecision(Wire):
+class MoveCall(MoveReason, StrictWire):
+    """Move a work order on the board."""
+
+
+class PlanDecision(StrictWire):
     """Approve or reject the plan that a work order waits with."""
 
     plan_sha256: Sha256
@@ -48,7 +52,7 @@ class PlanDecision(Wire):
     """What the planner is told when its plan is rejected."""
 
 
-class RetryCall(Wire):
+class RetryCall(StrictWire):
     """Go on with a work order that is held up or closed."""
 
     from_step: Step | None = None

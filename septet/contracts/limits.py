@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
-from septet.contracts.wire import Wire
+from septet.contracts.wire import InnerWire
 
 Tools = Literal["all", "read", "none"]
 
@@ -14,7 +14,7 @@ Seconds = Annotated[float, Field(gt=0, le=86_400)]
 Turns = Annotated[int, Field(ge=1, le=10_000)]
 
 
-class Timeouts(Wire):
+class Timeouts(InnerWire):
     """Limits of one agent run."""
 
     wall_seconds: Seconds = 3600.0
@@ -28,7 +28,7 @@ class Timeouts(Wire):
     to cost none; a dead worker is not waited for where its host has another."""
 
 
-class SomeLimits(Wire):
+class SomeLimits(InnerWire):
     """Some of the limits of an agent run, those that somebody cares about."""
 
     wall_seconds: Seconds | None = None

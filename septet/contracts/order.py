@@ -7,7 +7,7 @@ from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
 from septet.contracts.limits import StepSettings, Timeouts
 from septet.contracts.names import Step
-from septet.contracts.wire import Wire
+from septet.contracts.wire import StrictWire
 
 TEXT_LIMIT_BYTES = 64 * 1024
 """The most that a title and a description may hold together."""
@@ -32,7 +32,7 @@ Repository = Annotated[str, StringConstraints(min_length=1, max_length=2048, pat
 Id = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]{1,64}$")]
 
 
-class OrderChoices(Wire):
+class OrderChoices(StrictWire):
     """How a work order is to be done: all but the repository and the issue."""
 
     agent: Name | None = None

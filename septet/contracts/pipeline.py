@@ -9,7 +9,7 @@ from pydantic_core import to_json
 from septet.contracts.limits import Seconds
 from septet.contracts.order import TEXT_LIMIT_BYTES as ISSUE_LIMIT_BYTES
 from septet.contracts.order import Name, Repository
-from septet.contracts.wire import Wire
+from septet.contracts.wire import InnerWire, StrictWire, Wire
 
 MOST_ISSUES = 1000
 MOST_DEPENDENCIES = 5_000
@@ -28,7 +28,7 @@ IssueId = Annotated[str, StringConstraints(pattern=ISSUE_ID)]
 PipelineId = Annotated[str, StringConstraints(pattern=PIPELINE_ID)]
 
 
-class PipelineIssue(Wire):
+class PipelineIssue(InnerWire):
     """One issue of a pipeline: a number on the repository's forge, or a text."""
 
     id: IssueId
@@ -61,7 +61,7 @@ class PipelineIssue(Wire):
         return self
 
 
-class PipelineChoices(Wire):
+class PipelineChoices(StrictWire):
     """How a pipeline works: all but the repository and the issues."""
 
     agent: Name | None = None
@@ -128,7 +128,7 @@ class PipelineInput(PipelineChoices):
         return self
 
 
-class IssueCall(Wire):
+class IssueCall(StrictWire):
     """A person's word about one issue of a pipeline."""
 
     issue_id: str
@@ -137,7 +137,7 @@ class IssueCall(Wire):
     """For `replan`: what the planner is to be told."""
 
 
-class PipelineCall(Wire):
+class PipelineCall(StrictWire):
     """A person's word about a whole pipeline."""
 
     who: str = ""

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints
 
 from septet.contracts.answers import Line, Text
-from septet.contracts.wire import Wire
+from septet.contracts.wire import StrictWire, Wire
 
 SOLUTION_LIMIT_BYTES = 256 * 1024
 """The most that a solution may hold: it lies on disk, and only its outline goes on to the workflow."""
@@ -15,7 +15,7 @@ Path = Annotated[str, StringConstraints(min_length=1, max_length=4096, pattern=r
 """Relative to the repository's root, with `/`."""
 
 
-class ModificationPoint(Wire):
+class ModificationPoint(StrictWire):
     """One place that a task changes."""
 
     file: Path
@@ -24,7 +24,7 @@ class ModificationPoint(Wire):
     """What is to change there: a function, a section, a value."""
 
 
-class SolutionTask(Wire):
+class SolutionTask(StrictWire):
     """One piece of the work."""
 
     id: TaskId
@@ -47,7 +47,7 @@ class SolutionTask(Wire):
     """How long it takes to carry it out."""
 
 
-class SolutionAnswer(Wire):
+class SolutionAnswer(StrictWire):
     """The solution of one issue."""
 
     id: TaskId
@@ -67,7 +67,7 @@ class SolutionAnswer(Wire):
         return self.plan_path
 
 
-class TaskDone(Wire):
+class TaskDone(StrictWire):
     """What became of one task of the solution."""
 
     id: TaskId
@@ -78,7 +78,7 @@ class TaskDone(Wire):
     """What came of it, and why where it is not completed; may be empty."""
 
 
-class ExecutionAnswer(Wire):
+class ExecutionAnswer(StrictWire):
     """What became of a solution."""
 
     status: Literal["completed", "failed"]

@@ -101,7 +101,7 @@ def _issue(entry: object, place: str) -> PipelineIssue:
         given["body"] = ""
     named = f"{place} ({given['id']})" if isinstance(given["id"], str) else place
     try:
-        return PipelineIssue.model_validate_json(json.dumps(given), strict=True)
+        return PipelineIssue.model_validate_json(json.dumps(given), extra="forbid")
     except ValidationError as error:
         found = error.errors(include_url=False, include_context=False, include_input=False)
         why = "; ".join(

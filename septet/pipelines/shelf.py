@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -45,7 +45,7 @@ class Shelf:
 
     def solution(self, issue_id: str) -> SolutionAnswer | None:
         """Return the accepted solution of an issue; `None` where none lies here."""
-        return _read(self._solution_file(issue_id), SolutionAnswer.model_validate_json)
+        return _read(self._solution_file(issue_id), partial(SolutionAnswer.model_validate_json, extra="ignore"))
 
     def solution_json(self, issue_id: str) -> dict[str, object] | None:
         """Return the accepted solution of an issue as it lies there; `None` where none does."""
@@ -57,7 +57,7 @@ class Shelf:
 
     def execution(self, issue_id: str) -> ExecutionRecord | None:
         """Return what was carried out for an issue; `None` where nothing is known of it here."""
-        return _read(self._execution_file(issue_id), ExecutionRecord.model_validate_json)
+        return _read(self._execution_file(issue_id), partial(ExecutionRecord.model_validate_json, extra="ignore"))
 
     def keep_execution(self, issue_id: str, record: ExecutionRecord) -> None:
         """Put down what was carried out, in the place of an earlier try."""

@@ -7,6 +7,7 @@ import signal
 import socket
 import stat
 from collections.abc import Iterator
+from importlib.metadata import version
 from typing import Any
 
 import httpx
@@ -56,7 +57,12 @@ def test_server_json_and_health_tell_where_it_is_and_how_it_is(served: Septet, a
     """`up` writes the API's address into server.json; /health needs no token and says whether Temporal answers."""
     told = json.loads((served.state / "server.json").read_text(encoding="utf-8"))
     answer = httpx.get(f"{told['api']}/health", trust_env=False, timeout=WITHIN_SECONDS)
-    assert answer.json() == {"status": "healthy", "service": "septet", "version": "0.1.0", "temporal": True}
+    assert answer.json() == {
+        "status": "healthy",
+        "service": "septet",
+        "version": version("septet"),
+        "temporal": True,
+    }
 
 
 def test_the_token_is_this_users_and_wanted_on_loopback_too(served: Septet, api: httpx.Client) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,8 @@ from septet.contracts.names import Step
 from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import Task
 from septet.settings import Settings
-from workers.versions import build_id, deployment_config, take_what_nobody_serves, take_work_orders
+from workers.build_id import build_id
+from workers.versions import deployment_config, take_what_nobody_serves, take_work_orders
 from workflows.pull_request import PullRequest
 from workflows.work_order import WorkOrder
 
@@ -66,7 +68,7 @@ async def builds_of(handle: WorkflowHandle[Any, Task]) -> list[str]:
 
 async def test_a_build_is_called_by_its_release_and_its_workflows(settings: Settings) -> None:
     """Two workers of one installation are one build; `SEPTET_BUILD_ID` gives another name."""
-    assert build_id(settings).startswith("0.1.0-")
+    assert build_id(settings).startswith(f"{version('septet')}-")
     assert build_id(settings) == build_id(settings)
     assert build_id(named(settings, "mine")) == "mine"
     assert deployment_config(settings.model_copy(update={"versioning": False})) is None
@@ -128,16 +130,18 @@ async def test_a_build_takes_over_from_another_one_of_its_release_that_is_gone(
     client: Client, settings: Settings
 ) -> None:
     """The one that started last serves; when no worker of it is left, the others do not wait for it for ever."""
-    last = named(settings, "0.1.0-last")
+    last = named(settings, f"{version('septet')}-last")
     doubles = Doubles(f"{settings.task_queue}-host")
     async with asyncio.timeout(60):
         async with worker_of(client, last, WorkOrder, doubles):
             await take_work_orders(client, last, sole=True)
             order = await begun(client, settings)
-            while await builds_of(order) != ["0.1.0-last"]:  # noqa: ASYNC110 -- the server tells it only when asked
+            while await builds_of(order) != [f"{version('septet')}-last"]:  # noqa: ASYNC110 -- the server tells it only when asked
                 await asyncio.sleep(0.05)
             assert not await take_what_nobody_serves(client, settings)
-        assert not await take_what_nobody_serves(client, named(settings, "0.1.0-named"), silent_seconds=0)
+        assert not await take_what_nobody_serves(
+            client, named(settings, f"{version('septet')}-named"), silent_seconds=0
+        )
         assert not await take_what_nobody_serves(client, settings)
         assert await take_what_nobody_serves(client, settings, silent_seconds=0)
         assert not await take_what_nobody_serves(client, settings, silent_seconds=0)

@@ -1,0 +1,58 @@
+import sys
+from pathlib import Path
+
+from septet.settings import Settings
+from workers.build_id import build_id, import_closure
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def test_the_closure_holds_every_module_of_ours_that_importing_the_workflows_loads() -> None:
+    """What Python itself loads for the workflows is covered: a change of any of it is a change of the build."""
+    import workflows.pipeline
+    import workflows.work_order  # noqa: F401
+
+    closure = import_closure(ROOT)
+    for name in (
+        "workflows.work_order",
+        "workflows._policies",
+        "septet.contracts.order",
+        "septet.errors",
+        "workflows",
+    ):
+        assert name in closure
+        assert Path(sys.modules[name].__file__ or "") == closure[name]
+
+
+def test_the_closure_reaches_packages_inside_packages_and_imports_inside_functions(tmp_path: Path) -> None:
+    """A module counts however deep it lies and wherever it is imported; one that no workflow imports does not."""
+    modules = {
+        "workflows/__init__.py": "",
+        "workflows/order/__init__.py": "",
+        "workflows/order/run.py": "from septet import names\ndef f():\n    import septet.deep.room as r\n",
+        "septet/__init__.py": "",
+        "septet/names.py": "import os, temporalio",
+        "septet/deep/__init__.py": "",
+        "septet/deep/room.py": "from workflows.order import run",
+        "septet/deep/other.py": "",
+        "workers/__init__.py": "import septet.deep.other",
+    }
+    for name, text in modules.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert list(import_closure(tmp_path)) == [
+        "septet",
+        "septet.deep",
+        "septet.deep.room",
+        "septet.names",
+        "workflows",
+        "workflows.order",
+        "workflows.order.run",
+    ]
+
+
+def test_a_build_may_be_named(tmp_path: Path) -> None:
+    """`SEPTET_BUILD_ID` is the name as it stands; else two questions have one answer."""
+    settings = Settings(state_dir=tmp_path)
+    assert build_id(settings) == build_id(settings)
+    assert build_id(settings.model_copy(update={"build_id": "mine"})) == "mine"

@@ -1,0 +1,75 @@
+"""What a build is called: its release, and a hash of all the code that its workflows run."""
+
+import ast
+import hashlib
+from collections.abc import Iterator
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final
+
+from septet.settings import Settings
+
+_HASH_LENGTH: Final = 8
+_FIRST: Final = "workflows"
+_OURS: Final = frozenset({"septet", "activities", "workflows"})
+"""Packages below the workers: a workflow can import nothing else of ours."""
+
+
+def build_id(settings: Settings) -> str:
+    """Return what this build is called: `SEPTET_BUILD_ID`, else the release and a hash of its workflows' code."""
+    if settings.build_id is not None:
+        return settings.build_id
+    return f"{version('septet')}-{_hash_of(Path(__file__).resolve().parent.parent)}"
+
+
+def import_closure(root: Path) -> dict[str, Path]:
+    """Return the modules that workflows import, they and their packages included, by name.
+
+    Imports are read, not carried out, wherever they stand in a module: what a workflow imports as it runs counts.
+
+    Args:
+        root: The folder in which our packages lie.
+    """
+    found: dict[str, Path] = {}
+    names = [*_modules_below(root / _FIRST)]
+    while names:
+        name = names.pop()
+        if name in found or (path := _path_of(root, name)) is None:
+            continue
+        found[name] = path
+        names += [name.rpartition(".")[0], *_imports_of(path)]
+    return dict(sorted(found.items()))
+
+
+@cache
+def _hash_of(root: Path) -> str:
+    digest = hashlib.sha256()
+    for name, path in import_closure(root).items():
+        code = path.read_bytes()
+        digest.update(f"{name} {len(code)}\n".encode() + code)
+    return digest.hexdigest()[:_HASH_LENGTH]
+
+
+def _modules_below(folder: Path) -> Iterator[str]:
+    for path in folder.rglob("*.py"):
+        parts = path.relative_to(folder.parent).with_suffix("").parts
+        yield ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def _path_of(root: Path, name: str) -> Path | None:
+    """Return the file of a module or package of ours; `None` where the name is none of these."""
+    if name.partition(".")[0] not in _OURS:
+        return None
+    stem = root.joinpath(*name.split("."))
+    return next((path for path in (stem.with_suffix(".py"), stem / "__init__.py") if path.is_file()), None)
+
+
+def _imports_of(path: Path) -> Iterator[str]:
+    """Yield every name that may be a module's: of `from a import b` both `a` and `a.b`."""
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.Import):
+            yield from (each.name for each in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module is not None:
+            yield node.module
+            yield from (f"{node.module}.{each.name}" for each in node.names)
