@@ -2,8 +2,8 @@
 
 import asyncio
 
-from septet.agents.rest import end_all
-from septet.agents.runs import Run, Runs
+from septet.agents.runs.folders import Run, Runs
+from septet.agents.turns.finalize_run import end_all
 from septet.contracts.workspace import Workspace
 
 

@@ -2,10 +2,10 @@
 
 from typing import Final
 
-from septet import processes
-from septet.agents.adapter import FOR_EVERY_AGENT, Host, allowed
+from septet.agents.clis.adapter import FOR_EVERY_AGENT, Host, allowed
 from septet.git.place import Place
 from septet.repository_settings import RepositorySettings
+from septet.system import processes
 
 _OUTPUT_SHOWN: Final = 1200
 """Characters of a failing check's output that go back to the agent: its end says most."""

@@ -10,7 +10,7 @@ from temporalio.api.workflow.v1 import PendingActivityInfo
 from temporalio.client import AsyncActivityHandle, Client, WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
 
-from septet.agents.runs import RunKey
+from septet.agents.runs.folders import RunKey
 
 CLOSED: Final = "The work order was closed from outside."
 CANCELLED: Final = "The work order was cancelled."

@@ -6,9 +6,9 @@ from typing import Any, Generic, TypeVar
 from activities._gate import Gate, own_key, own_lease
 from activities._pipeline import pipeline_note, summary_for_new_session
 from activities._room import Host, read_papers
-from septet.agents.adapter import Turn
-from septet.agents.launch import Request
-from septet.agents.registry import adapter_for
+from septet.agents.clis.adapter import Turn
+from septet.agents.clis.registry import adapter_for
+from septet.agents.turns.launch import Request
 from septet.answers.finalizer import finalizer_prompt
 from septet.answers.steps import request_schema_of
 from septet.commands.loader import load

@@ -10,10 +10,10 @@ import structlog
 from temporalio import activity
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
-from septet.agents.preview import preview
 from septet.contracts.steps import FailureFacts, StepResult
-from septet.disk import told
 from septet.errors import SeptetError, SupersededError
+from septet.system.disk import told
+from septet.system.preview import preview
 
 OPENING_TRIES: Final = 8
 """An origin that is not reached within two minutes is told to the person who has just started the work order."""

@@ -8,9 +8,9 @@ from typing import TypeVar
 
 from temporalio import activity
 
-from septet.agents.lease import Lease
-from septet.agents.runs import RunKey, Runs
-from septet.processes import Halt
+from septet.agents.runs.folders import RunKey, Runs
+from septet.agents.runs.lease import Lease
+from septet.system.processes import Halt
 
 T = TypeVar("T")
 

@@ -7,8 +7,8 @@ from typing import Final
 import structlog
 
 from activities._room import Host
-from septet.agents.registry import adapter_for
-from septet.agents.sessions import pack_session, unpack_session
+from septet.agents.clis.registry import adapter_for
+from septet.agents.runs.sessions import pack_session, unpack_session
 from septet.errors import GitUnavailableError, SeptetError
 from septet.git import keep as chain
 from septet.git.address import parse_address

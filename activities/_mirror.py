@@ -4,10 +4,10 @@ from typing import Final
 
 from activities._failures import is_tried_again
 from activities._room import Host
-from septet.disk import told
 from septet.errors import GitError, MirrorMendedError, SeptetError, SnapshotError, WorkspaceError
 from septet.git.damage import looks_damaged
 from septet.git.place import Place
+from septet.system.disk import told
 
 _RETRY: Final = "The worktree is kept; then `septet retry`."
 

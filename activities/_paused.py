@@ -11,9 +11,9 @@ from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 from temporalio.service import RPCError
 
 from activities._ends import handle_of, was_reset
-from septet.agents.attachment import end_agent
-from septet.agents.endings import PAUSED, RESET
-from septet.agents.launch import Request
+from septet.agents.clis.endings import PAUSED, RESET
+from septet.agents.turns.attachment import end_agent
+from septet.agents.turns.launch import Request
 from septet.errors import AgentError
 
 _END_WITHIN_SECONDS: Final = 15.0

@@ -8,8 +8,8 @@ from typing import Final, ParamSpec, TypeVar
 
 from temporalio import activity
 
-from septet.agents.follow import Progress
-from septet.processes import Halt
+from septet.agents.turns.follow import Progress
+from septet.system.processes import Halt
 
 _BEAT_SECONDS: Final = 1.0
 """The worker passes on one heartbeat in two seconds at the most; a cancel comes back with it."""

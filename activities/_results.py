@@ -4,8 +4,8 @@ from typing import Any, Final
 
 from pydantic import BaseModel, JsonValue
 
-from septet.agents.context import context_of
-from septet.agents.ladder import Carried
+from septet.agents.turns.carry_out import Carried
+from septet.agents.turns.context import context_of
 from septet.answers.ladder import Answer
 from septet.contracts.facts import FileChange
 from septet.contracts.steps import StepCall

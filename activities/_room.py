@@ -8,14 +8,13 @@ import structlog
 from pydantic import JsonValue
 
 from activities._rescues import note_rescue
-from septet.agents.adapter import Host as AgentHost
-from septet.agents.launch import Means
-from septet.agents.preview import preview
-from septet.agents.registry import adapter_for
-from septet.agents.runner_door import RUNNER_LOCK
-from septet.agents.runs import Runs
-from septet.agents.sandbox import Sandbox
-from septet.agents.supervisors import Supervisors
+from septet.agents.clis.adapter import Host as AgentHost
+from septet.agents.clis.registry import adapter_for
+from septet.agents.runs.folders import Runs
+from septet.agents.turns.launch import Means
+from septet.agents.turns.runner_connection import RUNNER_LOCK
+from septet.agents.turns.sandbox import Sandbox
+from septet.agents.turns.supervisors import Supervisors
 from septet.contracts.facts import Rescue
 from septet.contracts.wire import Wire
 from septet.errors import SnapshotError, WorkspaceError
@@ -27,7 +26,6 @@ from septet.git.mirror import mend_mirror
 from septet.git.place import Place
 from septet.git.record import find_place
 from septet.git.remote import Remote
-from septet.git.snapshots.durable import write_durably
 from septet.git.snapshots.patch import write_patch
 from septet.git.snapshots.snapshot import Snapshot
 from septet.git.snapshots.take import take
@@ -35,6 +33,8 @@ from septet.git.snapshots.tour import Tour, tour
 from septet.git.snapshots.vault import find, first_and_last, vault_at
 from septet.settings import MIB, Settings
 from septet.state import StateDir
+from septet.system.durable import write_durably
+from septet.system.preview import preview
 
 _PAPERS: Final = "papers.json"
 

@@ -21,15 +21,13 @@ from activities._pulse import Pulse, beating, unhurried
 from activities._rescues import rescues_since
 from activities._results import answer_json, bounded, bounded_text, facts_of
 from activities._room import Host
-from septet.agents.endings import CANCELLED
-from septet.agents.ladder import Carried, carry_out, last_carried
-from septet.agents.preview import preview
+from septet.agents.clis.endings import CANCELLED
+from septet.agents.turns.carry_out import Carried, carry_out, last_carried
 from septet.answers.ladder import Answer, AnswerError
 from septet.answers.steps import read_step_answer
 from septet.contracts.facts import FileChange, Rescue
 from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import FinalizeCall, StepCall, StepResult
-from septet.disk import told
 from septet.errors import (
     AgentGaveUpError,
     AgentLimitError,
@@ -41,6 +39,8 @@ from septet.errors import (
 from septet.git.evidence import Evidence, gather
 from septet.git.snapshots.tour import Tour
 from septet.git.standing import Standing, remember_standing
+from septet.system.disk import told
+from septet.system.preview import preview
 
 Prove = Callable[[AnyClaim], Proof]
 Work = Callable[[Errand, Pulse], Coroutine[Any, Any, StepResult]]

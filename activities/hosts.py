@@ -10,10 +10,10 @@ from activities._gate import own_lease
 from activities._keeping import bring_session, shelf_of
 from activities._pulse import beating, unhurried
 from activities._room import Host, whereabouts
-from septet.agents.adapter import Turn
-from septet.agents.attachment import end_agent
-from septet.agents.endings import SUPERSEDED
-from septet.agents.registry import adapter_for
+from septet.agents.clis.adapter import Turn
+from septet.agents.clis.endings import SUPERSEDED
+from septet.agents.clis.registry import adapter_for
+from septet.agents.turns.attachment import end_agent
 from septet.contracts.workspace import MoveWorkspace, Workspace
 from septet.errors import WorkspaceError
 from septet.git.address import parse_address

@@ -11,9 +11,9 @@ from activities._keeping import Session, keep, shelf_of
 from activities._pulse import beating, unhurried
 from activities._room import Host
 from activities.workspaces import Workspaces
-from septet.agents.endings import SUPERSEDED
-from septet.agents.passing_on import pass_on
-from septet.agents.rest import end_all
+from septet.agents.clis.endings import SUPERSEDED
+from septet.agents.runs.handover import pass_on
+from septet.agents.turns.finalize_run import end_all
 from septet.contracts.lanes import CloseLanes, EnterLane
 from septet.contracts.workspace import Workspace
 from septet.errors import NotFoundError

@@ -10,7 +10,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from activities._polling import not_yet
 from activities._rows import task_in
-from septet.circle import circle_of
+from septet.board.circle import circle_of
 from septet.contracts.names import Stage
 from septet.contracts.others import OthersLook, Until
 from septet.contracts.pull_request import watch_id

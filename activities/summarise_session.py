@@ -14,18 +14,18 @@ from activities._gate import Gate, own_key, own_lease
 from activities._paused import leave_paused_or_reset
 from activities._pulse import beating, unhurried
 from activities._room import Host, read_papers
-from septet.agents.adapter import Turn
-from septet.agents.endings import CANCELLED
-from septet.agents.ladder import Carried, carry_out, last_carried
-from septet.agents.launch import Request
-from septet.agents.registry import adapter_for
+from septet.agents.clis.adapter import Turn
+from septet.agents.clis.endings import CANCELLED
+from septet.agents.clis.registry import adapter_for
+from septet.agents.turns.carry_out import Carried, carry_out, last_carried
+from septet.agents.turns.launch import Request
 from septet.contracts.facts import Usage
 from septet.contracts.lanes import SummariseCall, Summarised
-from septet.disk import told
 from septet.errors import SeptetError, SupersededError
 from septet.pipelines.shelf import shelf_of
 from septet.pipelines.summary import PROMPT, bounded_summary, no_summary
 from septet.repository_settings import load_repository_settings
+from septet.system.disk import told
 
 _STEP: Final = "summarise_session"
 _WALL_SECONDS: Final = 300.0

@@ -16,10 +16,10 @@ from activities._failures import failures_told
 from activities._pulse import beating, unhurried
 from activities._room import Host
 from septet.contracts.steps import SweepCall
-from septet.git.snapshots.durable import write_durably
 from septet.janitor.sweep import Sweep, until
 from septet.janitor.terms import Ask, Fate, Swept, Terms, distrust, pipeline_of, together
 from septet.settings import MIB
+from septet.system.durable import write_durably
 
 _PASS_SECONDS: Final = 900.0
 """What is left is for the next pass."""

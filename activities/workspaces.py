@@ -10,8 +10,8 @@ from activities._failures import OPENING_TRIES, failures_told
 from activities._keeping import keep
 from activities._pulse import beating, until_cancelled
 from activities._room import Host, Papers, whereabouts, write_papers
-from septet.agents.adapter import Turn
-from septet.agents.registry import adapter_for
+from septet.agents.clis.adapter import Turn
+from septet.agents.clis.registry import adapter_for
 from septet.commands.filler import check
 from septet.commands.loader import load_all, overrides
 from septet.contracts.workspace import OpenWorkspace, Workspace

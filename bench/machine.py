@@ -7,7 +7,7 @@ from pathlib import Path
 
 import psutil
 
-from septet import processes
+from septet.system import processes
 
 ROOT = Path(__file__).parents[1]
 """The repository."""

@@ -21,14 +21,14 @@ from fakes.model_stub import Model, serving
 from bench.machine import ROOT
 from bench.stage import scratch
 from bench.stream import TARGETS, recording
-from septet.agents.adapter import Host, Turn
-from septet.agents.ladder import Carried, carry_out
-from septet.agents.launch import Means, Request
-from septet.agents.lease import Lease
-from septet.agents.registry import adapter_for
-from septet.agents.runs import RunKey, Runs
-from septet.agents.sandbox import Sandbox, find_sandbox
-from septet.agents.supervisors import Supervisors
+from septet.agents.clis.adapter import Host, Turn
+from septet.agents.clis.registry import adapter_for
+from septet.agents.runs.folders import RunKey, Runs
+from septet.agents.runs.lease import Lease
+from septet.agents.turns.carry_out import Carried, carry_out
+from septet.agents.turns.launch import Means, Request
+from septet.agents.turns.sandbox import Sandbox, find_sandbox
+from septet.agents.turns.supervisors import Supervisors
 from septet.contracts.limits import Timeouts
 from septet.git.engine import Git
 from septet.settings import Settings

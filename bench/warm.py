@@ -8,7 +8,7 @@ import sys
 from bench.figure import Figure, median
 from bench.machine import ROOT
 from bench.pace import Pace
-from septet.agents.registry import adapter_for
+from septet.agents.clis.registry import adapter_for
 
 _AGENTS = ROOT / "scripts" / "agents"
 _BESIDE = "a start for each turn, in the same session"

@@ -15,8 +15,8 @@ from fakes.model_day import day_of
 from fakes.model_stub import Model, serving
 
 from bench.real_turns import Bench, bench_for_turns, carried_out, installed
-from septet.agents.adapter import Host
-from septet.agents.warm import end_warm
+from septet.agents.clis.adapter import Host
+from septet.agents.turns.warm import end_warm
 from septet.settings import Settings
 
 AGENTS = ("claude", "scripted")

@@ -7,7 +7,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from clients._closed import task_of_row
 from clients._refused import refused
-from septet.circle import circle_of
+from septet.board.circle import circle_of
 from septet.errors import CircleError
 
 

@@ -8,7 +8,7 @@ from septet.contracts.names import Stage, Status
 from septet.contracts.pull_request import watched
 from septet.contracts.row import MEMO
 from septet.contracts.task import Task, TaskError
-from septet.timestamps import timestamp
+from septet.system.timestamps import timestamp
 from workflows import search_attributes as by
 
 _CLOSED_AS = {

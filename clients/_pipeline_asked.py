@@ -10,7 +10,7 @@ from temporalio.exceptions import ApplicationError
 from septet.contracts.pipeline import PipelineInput
 from septet.contracts.pipeline_view import IssueState, IssueStatus, PipelineRun, PipelineStatus, PipelineView
 from septet.contracts.task import TaskError
-from septet.timestamps import timestamp
+from septet.system.timestamps import timestamp
 
 OVER: Final = frozenset(
     {PipelineStatus.COMPLETED, PipelineStatus.STOPPED, PipelineStatus.FAILED, PipelineStatus.CANCELLED}

@@ -6,14 +6,14 @@ from itertools import count
 from typing import Final
 
 from clients.runs_on_disk import started_runs
-from septet.agents.outcome import ExitRecord
-from septet.agents.preview import scrub
-from septet.agents.registry import ADAPTERS
-from septet.agents.runs import Run
-from septet.agents.transcript import Entry, Transcript
+from septet.agents.clis.outcome import ExitRecord
+from septet.agents.clis.registry import ADAPTERS
+from septet.agents.clis.transcript import Entry, Transcript
+from septet.agents.runs.folders import Run
 from septet.contracts.replies import LogEntry
 from septet.errors import NotFoundError
 from septet.state import StateDir
+from septet.system.preview import scrub
 
 _TEXT_SHOWN: Final = 2000
 _CHUNK_BYTES: Final = 1024 * 1024

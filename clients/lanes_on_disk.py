@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from septet.agents.runs import Run, Runs
+from septet.agents.runs.folders import Run, Runs
 from septet.janitor.terms import pipeline_of
 from septet.state import StateDir
 

@@ -30,7 +30,7 @@ from septet.contracts.pipeline_replies import PipelineRow, PipelinesReply
 from septet.contracts.pipeline_view import PipelineView
 from septet.errors import AlreadyRunningError, InvalidInputError, NotFoundError, RefusedTransitionError
 from septet.pipelines.issues import ordered
-from septet.timestamps import timestamp
+from septet.system.timestamps import timestamp
 
 PIPELINES_AT_ONCE: Final = 50
 _QUERY_TIMEOUT: Final = timedelta(seconds=5)

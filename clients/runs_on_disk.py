@@ -1,7 +1,7 @@
 """What this host's disk knows of a work order's agent runs."""
 
 from clients.lanes_on_disk import runs_everywhere
-from septet.agents.runs import Run
+from septet.agents.runs.folders import Run
 from septet.contracts.replies import AgentRun
 from septet.state import StateDir
 

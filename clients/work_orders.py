@@ -34,7 +34,7 @@ from septet.contracts.row import MEMO, first_task, row_of, waits_in
 from septet.contracts.task import Move, Task
 from septet.contracts.transitions import Target, check_move
 from septet.errors import AlreadyRunningError, InvalidInputError, NotFoundError, RefusedTransitionError
-from septet.timestamps import timestamp
+from septet.system.timestamps import timestamp
 from workflows.search_attributes import found_at_start
 
 _QUERY_TIMEOUT: Final = timedelta(seconds=5)

@@ -9,15 +9,15 @@ from typing import Final
 from clients.agent_logs import AgentLogs
 from clients.lanes_on_disk import place_of
 from clients.runs_on_disk import started_runs
-from septet.agents.follow import Reading
-from septet.agents.preview import scrub
-from septet.agents.registry import ADAPTERS
+from septet.agents.clis.registry import ADAPTERS
+from septet.agents.turns.follow import Reading
 from septet.contracts.replies import ChangedFile, DiffView, LogEntry, PlanView
 from septet.errors import SeptetError
 from septet.git.difference import difference
 from septet.git.inside import read_inside
 from septet.git.record import find_place
 from septet.state import StateDir
+from septet.system.preview import scrub
 
 _PLAN_BYTES: Final = 64 * 1024
 _PATCH_BYTES: Final = 256 * 1024

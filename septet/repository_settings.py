@@ -33,12 +33,12 @@ from typing import Final
 from pydantic import Field, ValidationError
 from pydantic_core import ErrorDetails
 
-from septet.agents.registry import ADAPTERS
+from septet.agents.clis.registry import ADAPTERS
 from septet.contracts.limits import Seconds, SomeLimits, StepSettings, Timeouts, Tools, Word
 from septet.contracts.names import Step
 from septet.contracts.wire import StrictWire
 from septet.errors import RepositorySettingsError
-from septet.toml_lines import line_of
+from septet.system.toml_lines import line_of
 
 SETTINGS_PATH: Final = ".septet/septet.toml"
 SIZE_LIMIT_BYTES: Final = 64 * 1024

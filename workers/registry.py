@@ -29,9 +29,9 @@ from activities.pull_requests import PullRequests
 from activities.summarise_session import SummariseSession
 from activities.sweep_host import SweepHost
 from activities.workspaces import Workspaces
-from septet.agents.runs import Runs
-from septet.agents.sandbox import Sandbox, find_sandbox
-from septet.agents.supervisors import Supervisors
+from septet.agents.runs.folders import Runs
+from septet.agents.turns.sandbox import Sandbox, find_sandbox
+from septet.agents.turns.supervisors import Supervisors
 from septet.errors import SeptetError
 from septet.git.address import parse_address
 from septet.git.checkpoint_remote import ORIGIN

@@ -21,9 +21,9 @@ import structlog
 from temporalio.client import Client
 from temporalio.service import RPCError
 
-from septet import processes
 from septet.errors import AlreadyRunningError, NotFoundError, SeptetError, ServerNotReachedError, UsageError
 from septet.state import StateDir
+from septet.system import processes
 from workers.runtime import quiet_runtime
 from workflows.search_attributes import ALL
 

@@ -11,11 +11,11 @@ from temporalio.service import RPCError
 
 from activities._ends import CLOSED, is_closed, is_paused
 from activities._room import Host
-from septet.agents.attachment import end_agent
-from septet.agents.endings import PAUSED, RESTARTED
-from septet.agents.rest import end_all, sweep_order
-from septet.agents.runs import Run, Runs
-from septet.agents.warm import end_warm, warm_orders
+from septet.agents.clis.endings import PAUSED, RESTARTED
+from septet.agents.runs.folders import Run, Runs
+from septet.agents.turns.attachment import end_agent
+from septet.agents.turns.finalize_run import end_all, sweep_order
+from septet.agents.turns.warm import end_warm, warm_orders
 from septet.errors import SeptetError
 from septet.janitor.terms import pipeline_of
 from workers.beside import beside

@@ -19,8 +19,8 @@ from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 from temporalio.service import RPCError, RPCStatusCode
 
 from activities._ends import handle_of, was_reset
-from septet.agents.lock_holder import stopped_holder
-from septet.agents.runs import Runs
+from septet.agents.runs.folders import Runs
+from septet.agents.runs.lock_holder import stopped_holder
 from workers.beside import beside
 from workers.tokens import Held, read, tokens_in, unheld
 

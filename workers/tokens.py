@@ -18,7 +18,7 @@ import structlog
 from temporalio import activity
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
 
-from septet.agents.runs import RunKey
+from septet.agents.runs.folders import RunKey
 
 _SUFFIX: Final = ".token"
 

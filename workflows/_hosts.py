@@ -19,7 +19,7 @@ from septet.contracts.limits import Timeouts
 from septet.contracts.steps import FinalizeCall, StepCall, StepResult
 from septet.contracts.task import TaskError
 from septet.contracts.workspace import MoveWorkspace, Workspace
-from septet.timestamps import timestamp
+from septet.system.timestamps import timestamp
 from workflows._failures import explained
 from workflows._policies import WORKSPACE_OPTIONS, probe_options
 from workflows._story import Story

@@ -24,7 +24,7 @@ from septet.pipelines.branches import below_of, held_by
 from septet.pipelines.outline import cut
 from septet.pipelines.remembered import MANY, TITLE_BYTES, remembered
 from septet.pipelines.schedule import CLOSED, same_files
-from septet.timestamps import timestamp
+from septet.system.timestamps import timestamp
 from workflows._pipeline_table import table
 
 

@@ -11,7 +11,7 @@ from septet.contracts.row import first_task
 from septet.contracts.steps import Progress, StepResult
 from septet.contracts.task import Move, Task, TaskError, TaskStep
 from septet.contracts.workspace import Workspace
-from septet.timestamps import timestamp
+from septet.system.timestamps import timestamp
 
 _CELL_LIMIT: Final = 80
 _FAILURE_LIMIT: Final = 2000

@@ -10,8 +10,8 @@ from temporalio.exceptions import FailureError
 
 with workflow.unsafe.imports_passed_through():
     from activities.board import BoardActivities
+    from septet.board.seats import MOST_WAITING, Seats
     from septet.contracts.board import BoardState, Known, Serves, Waits
-    from septet.seats import MOST_WAITING, Seats
 
 _FIRST_LOOK: Final = timedelta(seconds=5)
 _RAREST_LOOK: Final = timedelta(minutes=10)

@@ -28,7 +28,7 @@ with workflow.unsafe.imports_passed_through():
     from septet.errors import InvalidInputError
     from septet.pipelines.issues import ordered
     from septet.pipelines.schedule import CLOSED, doomed, next_to_execute, next_to_plan
-    from septet.timestamps import timestamp
+    from septet.system.timestamps import timestamp
     from workflows._failures import explained
     from workflows._input import checked_input, takes_raw_input
     from workflows._pipeline_asked import AskedPipeline

@@ -17,7 +17,7 @@ with workflow.unsafe.imports_passed_through():
     from septet.contracts.task import Move, Task, TaskError
     from septet.contracts.transitions import Target, check_move
     from septet.errors import RefusedTransitionError
-    from septet.timestamps import timestamp
+    from septet.system.timestamps import timestamp
     from workflows._refusals import refused
     from workflows._row import Row
 

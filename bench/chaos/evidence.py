@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from septet import processes
+from septet.system import processes
 
 _FORGE = "refs/septet/forge"
 _MINUTES = 600.0

@@ -22,9 +22,9 @@ from bench.chaos.processes import NOBODY, Pid
 from bench.machine import ROOT
 from bench.repository import make_repository
 from bench.stage import scratch
-from septet import processes
 from septet.errors import ServerNotReachedError
 from septet.state import StateDir
+from septet.system import processes
 from workers.server import Ports, embedded_server, free_port
 
 _ORIGINS = 2

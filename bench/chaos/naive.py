@@ -20,10 +20,10 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.worker import Worker
 
 with workflow.unsafe.imports_passed_through():
-    from septet import processes
     from septet.contracts.names import Step
     from septet.forges.forge import NewPullRequest
     from septet.forges.local import LocalForge
+    from septet.system import processes
     from workflows._policies import HEARTBEAT_TIMEOUT
 
 _IDENTITY = ("-c", "user.name=Naive", "-c", "user.email=naive@septet.invalid")

@@ -6,6 +6,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from septet.agents.supervisor import PROGRAM
+
 _PARENT_FIELD, _BORN_FIELD, _STATE_FIELD = 1, 19, 0
 
 
@@ -69,7 +71,7 @@ def of_folder(folder: Path) -> list[Pid]:
 def supervisor_of(agent: Pid) -> Pid:
     """Return the supervisor above an agent, beyond the sandbox where there is one; nobody where there is none."""
     above = agent.parent
-    while above.number > 1 and "supervise.py" not in command_of(above):
+    while above.number > 1 and PROGRAM not in command_of(above):
         above = above.parent
     return above if above.number > 1 else NOBODY
 

@@ -16,14 +16,14 @@ from clients.cli import tables
 from clients.cli.orders import WorkOrderFailedError
 from clients.cli.reply import Reply, reply
 from clients.work_orders import WorkOrders
-from septet.agents.adapter import Host as AgentHost
-from septet.agents.adapter import Turn
-from septet.agents.endings import RESTARTED
-from septet.agents.registry import adapter_for
-from septet.agents.rest import end_all
-from septet.agents.runs import Runs
+from septet.agents.clis.adapter import Host as AgentHost
+from septet.agents.clis.adapter import Turn
+from septet.agents.clis.endings import RESTARTED
+from septet.agents.clis.registry import adapter_for
+from septet.agents.runs.folders import Runs
 from septet.agents.scripted.arguments import Refusal
 from septet.agents.scripted.scenario import built_in_scenarios, load_scenario
+from septet.agents.turns.finalize_run import end_all
 from septet.contracts.names import SandboxChoice, Status
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.task import Task

@@ -11,17 +11,17 @@ from rich.text import Text
 from clients.cli import tables
 from clients.cli.reply import Reply, reply
 from clients.repository_check import repository_findings
-from septet import processes
-from septet.agents.adapter import Adapter, Host
-from septet.agents.probe import Probe, probe
-from septet.agents.registry import ADAPTERS
-from septet.agents.runner_door import knock
-from septet.agents.runs import Runs
-from septet.agents.sandbox import find_sandbox
-from septet.agents.warm import warm_orders
+from septet.agents.clis.adapter import Adapter, Host
+from septet.agents.clis.registry import ADAPTERS
+from septet.agents.runs.folders import Runs
+from septet.agents.turns.probe import Probe, probe
+from septet.agents.turns.runner_connection import knock
+from septet.agents.turns.sandbox import find_sandbox
+from septet.agents.turns.warm import warm_orders
 from septet.errors import AgentCrashedError, NotFoundError, SandboxError, SeptetError, ServerNotReachedError
 from septet.settings import Settings, load_settings
 from septet.state import StateDir
+from septet.system import processes
 from workers.connection import connect
 from workers.server import temporal_program
 

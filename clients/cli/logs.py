@@ -8,11 +8,11 @@ from typing import Final
 from clients.agent_logs import AgentLogs
 from clients.cli.reply import Reply, print_json, reply
 from clients.operations import Operations, connected
-from septet.agents.preview import printable
 from septet.contracts.replies import LogEntry, LogsReply
 from septet.errors import NotFoundError
 from septet.settings import Settings, load_settings
 from septet.state import StateDir
+from septet.system.preview import printable
 
 _LOOK_SECONDS: Final = 0.3
 

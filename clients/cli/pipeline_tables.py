@@ -11,9 +11,9 @@ from rich.text import Text
 
 from clients._pipeline_asked import counts_of
 from clients.cli import tables
-from septet.agents.preview import preview, printable
 from septet.contracts.pipeline_replies import PipelineRow, PipelinesReply, ResultsReply
 from septet.contracts.pipeline_view import IssueState, IssueStatus, PipelineView
+from septet.system.preview import preview, printable
 
 _HEADINGS: Final = ("issue", "status", "title", "plan", "work", "commit", "pull request")
 _TITLE: Final = _HEADINGS.index("title")

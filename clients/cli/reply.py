@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, Self
 
 import typer
 
-from septet.agents.preview import printable
 from septet.errors import (
     AlreadyRunningError,
     InvalidInputError,
@@ -22,6 +21,7 @@ from septet.errors import (
     UsageError,
     WorkspaceBusyError,
 )
+from septet.system.preview import printable
 
 if TYPE_CHECKING:
     from temporalio.service import RPCError

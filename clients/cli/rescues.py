@@ -11,8 +11,8 @@ from rich.text import Text
 from clients.cli import tables
 from clients.cli.reply import Reply, reply
 from clients.kept_on_disk import snapshot_named, snapshots_of, told
-from septet.agents.lease import busy
-from septet.agents.runs import Runs
+from septet.agents.runs.folders import Runs
+from septet.agents.runs.lease import busy
 from septet.contracts.replies import KeptSnapshot, RescuesReply
 from septet.errors import UsageError
 from septet.git.snapshots.restore import restore as restore_snapshot

@@ -5,7 +5,7 @@ import sys
 import typer
 
 from clients.cli.reply import Reply, print_json, reply
-from septet.agents.runner_door import become_runner, hold_signals, listen, take_lock
+from septet.agents.turns.runner_connection import become_runner, hold_signals, listen, take_lock
 from septet.settings import load_settings
 from septet.state import StateDir
 

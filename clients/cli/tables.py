@@ -8,10 +8,10 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from septet.agents.preview import printable
 from septet.contracts.names import Stage
 from septet.contracts.replies import BoardReply
 from septet.contracts.task import Task, TaskStep
+from septet.system.preview import printable
 
 _HEADINGS = ("", "step", "result", "time", "tokens", "tries", "read by")
 _RESULT = _HEADINGS.index("result")

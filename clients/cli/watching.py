@@ -12,8 +12,8 @@ from rich.text import Text
 from clients.cli import tables
 from clients.patches import PatchFile, files_of
 from clients.watch import elapsed_seconds
-from septet.agents.preview import preview, printable
 from septet.contracts.replies import DiffView, LogEntry, PlanView, WatchReply
+from septet.system.preview import preview, printable
 
 _PLAN_LINES: Final = 6
 _STAT_FILES: Final = 5

@@ -15,7 +15,6 @@ from typing import Final
 from septet.errors import SnapshotError
 from septet.git.changes import shown_path
 from septet.git.engine import Git
-from septet.git.locks import locked
 from septet.git.place import Place
 from septet.git.snapshots.contents import FOLDER
 from septet.git.snapshots.lay import lay
@@ -26,6 +25,7 @@ from septet.git.snapshots.snapshot import Snapshot
 from septet.git.snapshots.survey import OPEN_FOLDER, OVER_LIMIT, above, open_below
 from septet.git.snapshots.take import take
 from septet.git.snapshots.vault import vault_at, verify
+from septet.system.locks import locked
 
 _SHOWN_PATHS: Final = 5
 _YOUNG: Final = "2.days.ago"

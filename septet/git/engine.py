@@ -5,8 +5,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from septet import processes
 from septet.errors import GitError
+from septet.system import processes
 
 SAFE_CONFIG: Final[Mapping[str, str]] = {
     "core.hooksPath": "/dev/null",

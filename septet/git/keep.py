@@ -9,13 +9,13 @@ from typing import Final
 from septet.errors import WorkspaceError
 from septet.git.checkpoint_remote import Shelf, StaleError
 from septet.git.engine import Git
-from septet.git.locks import locked
 from septet.git.place import Place
 from septet.git.snapshots.contents import FILE, FOLDER, tree_content
 from septet.git.snapshots.ledger import Entry, Kind
 from septet.git.snapshots.pack import Pack
 from septet.git.snapshots.snapshot import Snapshot
 from septet.git.snapshots.vault import list_snapshots, vault_at
+from septet.system.locks import locked
 
 BOOKS: Final = ("papers.json", "pushed.json", "rescues.jsonl", "workspace.json")
 """The engine's own files of a work order that go along; the record comes last, for it says that all is there."""

@@ -12,9 +12,9 @@ from typing import Final
 from septet.errors import GitError, InvalidInputError, NotFoundError
 from septet.git.damage import looks_damaged, mend, see_whole
 from septet.git.engine import Git
-from septet.git.locks import locked
 from septet.git.remote import Remote, RemoteRefs
 from septet.git.stale_locks import clear_stale_locks
+from septet.system.locks import locked
 
 _HEADS: Final = "refs/heads/"
 _REMOTE_HEADS: Final = "refs/remotes/origin/"

@@ -9,15 +9,15 @@ from septet.git.checkpoint_remote import Shelf
 from septet.git.destroy import Why, return_to
 from septet.git.engine import Git
 from septet.git.keep import BOOKS, Kept, read_file, read_kept, take_hold
-from septet.git.locks import locked
 from septet.git.mirror import refresh_mirror
 from septet.git.place import Place
 from septet.git.remote import Remote
-from septet.git.snapshots.durable import write_durably
 from septet.git.snapshots.restore import restore_as_it_was
 from septet.git.snapshots.vault import find, next_name, points_to, prepare, publish, vault_at
 from septet.git.view import make_view, view_folder
 from septet.git.workspace import fresh_config
+from septet.system.durable import write_durably
+from septet.system.locks import locked
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ import json
 from typing import Final
 
 from septet.git.place import Place
-from septet.git.snapshots.durable import write_durably
+from septet.system.durable import write_durably
 
 _FILE: Final = "pushed.json"
 

@@ -12,8 +12,8 @@ from septet.errors import InvalidInputError, NotFoundError, WorkspaceError
 from septet.git.address import Address
 from septet.git.mirror import Base
 from septet.git.place import Place
-from septet.git.snapshots.durable import write_durably
 from septet.state import StateDir
+from septet.system.durable import write_durably
 
 _FILE: Final = "workspace.json"
 

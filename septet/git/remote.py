@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from septet.errors import GitUnavailableError
 from septet.git.engine import Git
 from septet.git.remote_failures import failure_of
-from septet.processes import Completed
+from septet.system.processes import Completed
 
 TRANSFER_SECONDS: Final = 3600.0
 """The longest that a fetch or a push may take; a silent line is given up much earlier."""

@@ -11,13 +11,13 @@ from septet.git.address import Address
 from septet.git.damage import looks_damaged
 from septet.git.engine import Git
 from septet.git.identity import identity
-from septet.git.locks import locked
 from septet.git.mirror import mend_mirror, refresh_mirror
 from septet.git.place import Place, borrowed_from
 from septet.git.record import WorkspaceRecord, check_order_id, find_record, record_for, write_record
 from septet.git.remote import Remote
 from septet.git.view import give_index, make_view, view_folder
 from septet.state import StateDir
+from septet.system.locks import locked
 
 _CHECKOUT_SECONDS: Final = 3600.0
 _REFS: Final = ("refs/remotes/origin/", "refs/tags/")

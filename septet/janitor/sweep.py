@@ -12,8 +12,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from septet.agents.runs import Runs
-from septet.agents.warm import end_warm
+from septet.agents.runs.folders import Runs
+from septet.agents.turns.warm import end_warm
 from septet.errors import SeptetError
 from septet.git.destroy import (
     Why,
@@ -25,13 +25,13 @@ from septet.git.destroy import (
     remove_workspace,
 )
 from septet.git.engine import Git
-from septet.git.locks import locked
 from septet.git.place import Place
 from septet.git.record import find_record
 from septet.git.snapshots.snapshot import Snapshot
 from septet.git.snapshots.vault import list_snapshots, owners, vault_at, vaults_in
 from septet.janitor.terms import Ask, Fate, Kind, Swept, Terms, Thing, is_over
 from septet.state import StateDir
+from septet.system.locks import locked
 
 _SHOWN: Final = 100
 _REASON: Final = "its time is over"

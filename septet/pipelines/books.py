@@ -11,11 +11,11 @@ from pydantic_core import to_json
 from septet.contracts.pipeline_results import ExecutionResults, PlanningResults
 from septet.contracts.pipeline_view import IssueState, IssueStatus, PipelineView
 from septet.contracts.wire import Wire
-from septet.git.locks import locked
-from septet.git.snapshots.durable import write_durably
 from septet.pipelines.report import as_markdown, report_of
 from septet.pipelines.results import Solution, execution_results, listed, outlined, planning_results
 from septet.pipelines.shelf import Shelf
+from septet.system.durable import write_durably
+from septet.system.locks import locked
 
 PLANNING: Final = "planning-results.json"
 EXECUTION: Final = "execution-results.json"

@@ -17,8 +17,8 @@ from septet.contracts.pipeline_view import IssueState
 from septet.contracts.solution import ExecutionRecord, SolutionAnswer
 from septet.contracts.wire import Wire
 from septet.errors import InvalidInputError
-from septet.git.snapshots.durable import write_durably
 from septet.state import StateDir
+from septet.system.durable import write_durably
 
 _PIPELINE: Final = re.compile(PIPELINE_ID)
 _ISSUE: Final = re.compile(ISSUE_ID)

@@ -13,8 +13,8 @@ from fakes.repositories import Origin
 from fakes.septet_command import Septet, free_port, until
 from fakes.shared_server import Host
 
-from septet import processes
 from septet.contracts.names import Step
+from septet.system import processes
 from workers.server import temporal_program
 from workflows.search_attributes import ALL
 

@@ -8,7 +8,7 @@ import pytest_asyncio
 from fakes.repositories import Origin, copy_origin, make_origin
 from fakes.step_lab import StepLab, settings_of
 
-from septet.agents.rest import end_all
+from septet.agents.turns.finalize_run import end_all
 from workers.registry import parts_of
 
 

@@ -19,14 +19,14 @@ from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
 from activities._keeping import shelf_of
-from septet.agents.attachment import end_agent
-from septet.agents.lease import Lease
-from septet.agents.runs import RunKey
+from septet.agents.runs.folders import RunKey
+from septet.agents.runs.lease import Lease
+from septet.agents.turns.attachment import end_agent
 from septet.contracts.names import Step, Verdict
 from septet.contracts.workspace import MoveWorkspace
 from septet.errors import SupersededError
 from septet.git.snapshots.vault import find, vault_at
-from septet.processes import run
+from septet.system.processes import run
 from workers.registry import parts_of
 
 HostOf = Callable[..., Any]

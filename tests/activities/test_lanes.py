@@ -19,8 +19,8 @@ from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
 from activities._keeping import expect_hold, keep
-from septet.agents.rest import end_all
-from septet.agents.runs import Runs
+from septet.agents.runs.folders import Runs
+from septet.agents.turns.finalize_run import end_all
 from septet.contracts.lanes import EnterLane, Lane
 from septet.contracts.names import IssueClass, Step, Verdict
 from septet.contracts.steps import Progress, StepCall, StepResult

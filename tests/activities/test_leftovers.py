@@ -10,7 +10,7 @@ from fakes.step_lab import StepLab
 from temporalio.activity import ActivityCancellationDetails
 from temporalio.testing import ActivityEnvironment
 
-from septet.agents.runs import Run
+from septet.agents.runs.folders import Run
 from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import StepResult
 from workers.registry import parts_of

@@ -18,8 +18,8 @@ from fakes.model_stub import Model, serving
 from fakes.septet_command import free_ports
 
 from clients.work_orders import WorkOrders
-from septet.agents.rest import end_all
-from septet.agents.runs import Runs
+from septet.agents.runs.folders import Runs
+from septet.agents.turns.finalize_run import end_all
 from septet.forges.local import LocalForge
 from septet.sample.sample import make_sample
 from septet.settings import Settings

@@ -15,9 +15,9 @@ from fakes.repositories import Origin, make_origin
 from temporalio.client import WorkflowHandle
 
 from clients.work_orders import WorkOrders
-from septet.agents.registry import adapter_for
-from septet.agents.runs import Run
-from septet.agents.warm import warm_orders
+from septet.agents.clis.registry import adapter_for
+from septet.agents.runs.folders import Run
+from septet.agents.turns.warm import warm_orders
 from septet.contracts.pipeline_view import PipelineView
 from septet.git.engine import Git
 

@@ -14,15 +14,15 @@ from fakes.agent_lab import agent_of, carriers, mark_of, supervisor_of
 from fakes.model_day import day_of
 from fakes.model_stub import Model, Part, serving
 
-from septet.agents.adapter import Host, Turn
-from septet.agents.ladder import Carried, carry_out
-from septet.agents.launch import Means, Request
-from septet.agents.lease import Lease
-from septet.agents.registry import adapter_for
-from septet.agents.runs import RunKey, Runs
-from septet.agents.sandbox import find_sandbox
-from septet.agents.supervisors import Supervisors
-from septet.agents.warm import end_warm
+from septet.agents.clis.adapter import Host, Turn
+from septet.agents.clis.registry import adapter_for
+from septet.agents.runs.folders import RunKey, Runs
+from septet.agents.runs.lease import Lease
+from septet.agents.turns.carry_out import Carried, carry_out
+from septet.agents.turns.launch import Means, Request
+from septet.agents.turns.sandbox import find_sandbox
+from septet.agents.turns.supervisors import Supervisors
+from septet.agents.turns.warm import end_warm
 from septet.contracts.limits import Timeouts
 from septet.git.engine import Git
 from septet.settings import Settings

@@ -12,8 +12,8 @@ from fakes.model_day import BRANCH, CLIS, PLAN, Day
 from fakes.model_stub import Fault
 
 from clients.work_orders import WorkOrders
-from septet.agents.endings import AFTER_RESULT
-from septet.agents.registry import adapter_for
+from septet.agents.clis.endings import AFTER_RESULT
+from septet.agents.clis.registry import adapter_for
 from septet.contracts.names import SandboxChoice
 from septet.git.engine import Git
 

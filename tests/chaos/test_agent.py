@@ -12,7 +12,7 @@ import pytest
 from bench.chaos import agent
 from bench.chaos.journal import Journal, Life
 from bench.chaos.processes import of_folder
-from septet import processes
+from septet.system import processes
 
 WITHIN_SECONDS = 30.0
 

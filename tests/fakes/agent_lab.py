@@ -12,13 +12,13 @@ import pytest
 from fakes.agent_programs import agent_program
 from fakes.warm_programs import warm_program
 
-from septet.agents.adapter import Turn
-from septet.agents.follow import Progress
-from septet.agents.ladder import Carried, carry_out
-from septet.agents.launch import Means, Request
-from septet.agents.lease import Lease
-from septet.agents.registry import adapter_for
-from septet.agents.runs import RUN_VARIABLE, Run, RunKey
+from septet.agents.clis.adapter import Turn
+from septet.agents.clis.registry import adapter_for
+from septet.agents.runs.folders import RUN_VARIABLE, Run, RunKey
+from septet.agents.runs.lease import Lease
+from septet.agents.turns.carry_out import Carried, carry_out
+from septet.agents.turns.follow import Progress
+from septet.agents.turns.launch import Means, Request
 from septet.contracts.limits import Timeouts
 
 WITHIN_SECONDS = 60.0

@@ -8,14 +8,14 @@ import os
 import sys
 from pathlib import Path
 
-from septet.agents.adapter import Host, Turn
-from septet.agents.follow import Pace, Progress
-from septet.agents.ladder import carry_out
-from septet.agents.launch import Means, Request
-from septet.agents.lease import Lease
-from septet.agents.registry import adapter_for
-from septet.agents.runs import RunKey, Runs
-from septet.agents.supervisors import Supervisors
+from septet.agents.clis.adapter import Host, Turn
+from septet.agents.clis.registry import adapter_for
+from septet.agents.runs.folders import RunKey, Runs
+from septet.agents.runs.lease import Lease
+from septet.agents.turns.carry_out import carry_out
+from septet.agents.turns.follow import Pace, Progress
+from septet.agents.turns.launch import Means, Request
+from septet.agents.turns.supervisors import Supervisors
 from septet.contracts.limits import Timeouts
 
 

@@ -13,7 +13,7 @@ import pytest
 from fakes.model_stub import Fault, Model, Part
 
 from clients.work_orders import WorkOrders
-from septet.agents.runs import Run, Runs
+from septet.agents.runs.folders import Run, Runs
 from septet.contracts.limits import Timeouts
 from septet.contracts.names import SandboxChoice
 from septet.contracts.order import WorkOrderInput

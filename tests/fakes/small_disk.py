@@ -17,8 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from septet.disk import told
 from septet.errors import DiskFullError
+from septet.system.disk import told
 
 _WITHIN_SECONDS = 100
 _MS_RDONLY, _MS_REMOUNT, _MNT_DETACH = 1, 32, 2

@@ -17,7 +17,7 @@ from temporalio.testing import ActivityEnvironment
 
 from activities.summarise_session import SummariseSession
 from septet.agents import scripted
-from septet.agents.runs import Run, Runs
+from septet.agents.runs.folders import Run, Runs
 from septet.contracts.lanes import SummariseCall, Summarised
 from septet.contracts.names import IssueClass, Step
 from septet.contracts.steps import FinalizeCall, Progress, StepCall, StepResult

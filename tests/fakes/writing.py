@@ -9,8 +9,8 @@ from pathlib import Path
 
 import psutil
 
-from septet.agents.lease import Lease
-from septet.agents.runs import RunKey, Runs
+from septet.agents.runs.folders import RunKey, Runs
+from septet.agents.runs.lease import Lease
 
 
 @contextmanager

@@ -68,13 +68,13 @@ MAY_REMOVE_AND_LAY = {
     },
 }
 MAY_START_PROCESSES = {
-    "septet/processes.py",
-    "septet/agents/supervisors.py",
-    "septet/agents/supervisor.py",
-    "septet/agents/birth.py",  # the fork that becomes the agent
-    "septet/agents/nursery.py",
-    "septet/agents/runner.py",
-    "septet/agents/runner_door.py",
+    "septet/system/processes.py",
+    "septet/agents/turns/supervisors.py",
+    "septet/agents/supervisor/agent_run.py",
+    "septet/agents/supervisor/exec_agent.py",  # the fork that becomes the agent
+    "septet/agents/supervisor/fork_server.py",
+    "septet/agents/supervisor/runner.py",
+    "septet/agents/turns/runner_connection.py",
     "septet/agents/scripted/run.py",  # a program of its own, which plays a careless agent
 }
 MAY_READ_THE_ENVIRONMENT = {

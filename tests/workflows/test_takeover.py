@@ -22,7 +22,7 @@ from temporalio.common import RetryPolicy
 from temporalio.exceptions import ApplicationError
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
-from septet.agents.runs import Run, RunKey, RunRecord, Runs
+from septet.agents.runs.folders import Run, RunKey, RunRecord, Runs
 from workers.takeover import Successor
 from workers.tokens import Held, kept, running
 

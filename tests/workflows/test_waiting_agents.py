@@ -8,7 +8,7 @@ import pytest
 from fakes.waiting_agents import waiting_agents
 from temporalio.client import Client
 
-from septet.agents.warm import warm_orders
+from septet.agents.turns.warm import warm_orders
 from workers.strays import end_strays
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Final, Literal, Self
 
 from septet.errors import SnapshotError
-from septet.git.snapshots.durable import fsync, fsync_folder
+from septet.system.durable import fsync, fsync_folder
 
 Kind = Literal["commit", "tree", "blob"]
 

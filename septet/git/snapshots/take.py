@@ -16,7 +16,6 @@ import msgspec
 from septet.errors import GitError, SnapshotError
 from septet.git.changes import shown_path
 from septet.git.engine import Git
-from septet.git.locks import locked
 from septet.git.place import Place
 from septet.git.snapshots.contents import CLOCK_STEP_NS, Builder, usual_bits
 from septet.git.snapshots.layout import compose
@@ -29,6 +28,7 @@ from septet.git.snapshots.snapshot import Kind, LeftOut, Snapshot, shorten
 from septet.git.snapshots.survey import OPEN_FOLDER, OVER_LIMIT, join, look_at
 from septet.git.snapshots.tour import Tour, differing, survey_after
 from septet.git.snapshots.vault import next_name, publish
+from septet.system.locks import locked
 
 _SIGNATURE: Final = "Septet <septet@localhost>"
 _NS_PER_SECOND: Final = 1_000_000_000

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from septet.errors import GitError, SnapshotError
-from septet.git.locks import locked
 from septet.git.place import Place
 from septet.git.snapshots.ledger import Record
 from septet.git.snapshots.mark import GIT_FOLDER
 from septet.git.snapshots.past import Past, recall
 from septet.git.snapshots.survey import OPEN_FOLDER, OVER_LIMIT, Figures, Survey, join, look_at, look_below
+from septet.system.locks import locked
 
 _RULES: Final = frozenset({b".gitignore", b".gitattributes", b".gitmodules"})
 """Files that say what git makes of other files."""

@@ -11,13 +11,13 @@ import coverage
 import pytest
 from fakes.agent_lab import Lab
 
-from septet.agents.adapter import Host
-from septet.agents.attachment import end_agent
-from septet.agents.follow import Pace
-from septet.agents.launch import Means
-from septet.agents.runs import Runs
-from septet.agents.supervisors import Supervisors
-from septet.agents.warm import end_warm
+from septet.agents.clis.adapter import Host
+from septet.agents.runs.folders import Runs
+from septet.agents.turns.attachment import end_agent
+from septet.agents.turns.follow import Pace
+from septet.agents.turns.launch import Means
+from septet.agents.turns.supervisors import Supervisors
+from septet.agents.turns.warm import end_warm
 
 _MEASURED_PYTHON = """\
     #!{python}

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from septet.agents.supervisor import Supervisor
+from septet.agents.supervisor.agent_run import Supervisor
 
 ROOT = Path(__file__).resolve().parents[3]
 WALL_CLOCKS = {
-    "septet/agents/launch.py": "when a run began, for people",
-    "septet/agents/supervisor.py": "when an agent began and ended, for people",
-    "septet/agents/warm_supervisor.py": "when a turn of an agent began, for people",
-    "septet/agents/api_errors.py": "a model's API names the hour of its limit's reset",
+    "septet/agents/turns/launch.py": "when a run began, for people",
+    "septet/agents/supervisor/agent_run.py": "when an agent began and ended, for people",
+    "septet/agents/supervisor/warm_process.py": "when a turn of an agent began, for people",
+    "septet/agents/clis/api_errors.py": "a model's API names the hour of its limit's reset",
     "septet/git/keep.py": "when a commit was made, for people",
     "septet/git/snapshots/take.py": "when a snapshot was taken, for people and for the janitor",
     "septet/pipelines/shelf.py": "whether a file is so young that the next one may bear the same time; a jump only has it read again",

@@ -14,11 +14,11 @@ import pytest
 from fakes.agent_lab import Lab, carriers, mark_of, supervisor_of, wait_until
 from fakes.writing import writing
 
-from septet.agents.adapter import Turn
-from septet.agents.attachment import end_agent
-from septet.agents.follow import Pace
-from septet.agents.ladder import Carried, carry_out, last_carried
-from septet.agents.lease import Lease
+from septet.agents.clis.adapter import Turn
+from septet.agents.runs.lease import Lease
+from septet.agents.turns.attachment import end_agent
+from septet.agents.turns.carry_out import Carried, carry_out, last_carried
+from septet.agents.turns.follow import Pace
 from septet.contracts.limits import Timeouts
 from septet.errors import (
     AgentApiError,

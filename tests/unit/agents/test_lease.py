@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from fakes.writing import writing
 
-from septet.agents.lease import Lease
-from septet.agents.runs import RunKey, RunRecord, Runs
+from septet.agents.runs.folders import RunKey, RunRecord, Runs
+from septet.agents.runs.lease import Lease
 from septet.errors import SupersededError, WorkspaceBusyError
 
 

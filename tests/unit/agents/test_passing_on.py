@@ -7,12 +7,12 @@ from typing import Any
 
 from fakes.agent_lab import Lab, wait_until
 
-from septet.agents.adapter import Turn
-from septet.agents.context import context_of
-from septet.agents.ladder import Carried
-from septet.agents.passing_on import pass_on
-from septet.agents.registry import adapter_for
-from septet.agents.runs import RunKey
+from septet.agents.clis.adapter import Turn
+from septet.agents.clis.registry import adapter_for
+from septet.agents.runs.folders import RunKey
+from septet.agents.runs.handover import pass_on
+from septet.agents.turns.carry_out import Carried
+from septet.agents.turns.context import context_of
 
 ANSWER = "init(); turn('m1'); result('done')"
 CODEX = """\

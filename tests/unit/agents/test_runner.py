@@ -14,11 +14,11 @@ import psutil
 import pytest
 from fakes.agent_lab import Lab, carriers, mark_of, supervisor_of, wait_until
 
-from septet.agents.endings import RESTARTED
-from septet.agents.runner_door import RUNNER_LOCK, take_lock
-from septet.agents.runs import Runs
-from septet.agents.supervisors import Supervisors
-from septet.agents.warm import warm_orders
+from septet.agents.clis.endings import RESTARTED
+from septet.agents.runs.folders import Runs
+from septet.agents.turns.runner_connection import RUNNER_LOCK, take_lock
+from septet.agents.turns.supervisors import Supervisors
+from septet.agents.turns.warm import warm_orders
 from septet.errors import AgentCrashedError, AlreadyRunningError
 
 ATTEMPTING = Path(__file__).parents[2] / "fakes" / "attempting.py"

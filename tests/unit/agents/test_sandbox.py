@@ -11,9 +11,9 @@ import psutil
 import pytest
 from fakes.agent_lab import Lab, agent_of, carriers, mark_of, supervisor_of, wait_until
 
-from septet.agents.attachment import end_agent
-from septet.agents.runs import Run
-from septet.agents.sandbox import find_sandbox
+from septet.agents.runs.folders import Run
+from septet.agents.turns.attachment import end_agent
+from septet.agents.turns.sandbox import find_sandbox
 from septet.errors import AgentCrashedError, AgentMissingError, SandboxError
 
 ESCAPES = """

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from septet.agents.adapter import Host
-from septet.agents.claude import CLAUDE, SCRIPTED
-from septet.agents.copilot import COPILOT
-from septet.agents.sessions import pack_session, unpack_session
+from septet.agents.clis.adapter import Host
+from septet.agents.clis.claude import CLAUDE, SCRIPTED
+from septet.agents.clis.copilot import COPILOT
+from septet.agents.runs.sessions import pack_session, unpack_session
 from septet.errors import AgentError
 
 ID = "0f0e8a3c-2f4b-4a6e-9d5d-1c2b3a495867"

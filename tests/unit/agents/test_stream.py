@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from septet.agents.stream import LINE_LIMIT_BYTES, EventReader
+from septet.agents.clis.stream import LINE_LIMIT_BYTES, EventReader
 
 
 class Event(msgspec.Struct):

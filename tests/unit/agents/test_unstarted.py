@@ -7,7 +7,8 @@ import psutil
 import pytest
 from fakes.agent_lab import Lab
 
-from septet.agents.supervisors import Supervisors
+from septet.agents.supervisor import PROGRAM
+from septet.agents.turns.supervisors import Supervisors
 from septet.errors import AgentCrashedError
 
 
@@ -36,7 +37,7 @@ async def test_the_process_that_forks_supervisors_is_replaced_when_it_was_killed
     attempt = asyncio.ensure_future(lab.carry_out())
     await lab.said("system/init")
     begun = [child for child in psutil.Process().children() if child not in before]
-    (nursery,) = [child for child in begun if "supervise.py" in " ".join(child.cmdline())]
+    (nursery,) = [child for child in begun if PROGRAM in " ".join(child.cmdline())]
     nursery.kill()
     nursery.wait()
     lab.let_go()

@@ -13,13 +13,13 @@ import pytest
 from fakes.agent_lab import Lab, agent_of, carriers, mark_of, supervisor_of, wait_until
 from fakes.small_disk import small_disk
 
-from septet.agents.adapter import Turn
-from septet.agents.attachment import end_agent
-from septet.agents.ladder import Carried
-from septet.agents.rest import end_all
-from septet.agents.runs import Run, Runs
-from septet.agents.sandbox import find_sandbox
-from septet.agents.warm import end_warm, warm_orders
+from septet.agents.clis.adapter import Turn
+from septet.agents.runs.folders import Run, Runs
+from septet.agents.turns.attachment import end_agent
+from septet.agents.turns.carry_out import Carried
+from septet.agents.turns.finalize_run import end_all
+from septet.agents.turns.sandbox import find_sandbox
+from septet.agents.turns.warm import end_warm, warm_orders
 from septet.contracts.limits import Timeouts
 from septet.errors import AgentApiError, AgentCrashedError
 

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import pytest
 
-from septet.agents.adapter import Host, Invocation, Turn
-from septet.agents.registry import ADAPTERS, adapter_for
+from septet.agents.clis.adapter import Host, Invocation, Turn
+from septet.agents.clis.registry import ADAPTERS, adapter_for
 from septet.errors import AgentError, AgentMissingError
 
 CLIS: Final = ("codex", "copilot", "gemini", "opencode")

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from septet.agents.adapter import Dialect
-from septet.agents.command import COMMAND, TEXT_LIMIT_BYTES
-from septet.agents.outcome import ExitRecord, Outcome
+from septet.agents.clis.adapter import Dialect
+from septet.agents.clis.command import COMMAND, TEXT_LIMIT_BYTES
+from septet.agents.clis.outcome import ExitRecord, Outcome
 
 GOOD = ExitRecord("exited", exit_code=0)
 

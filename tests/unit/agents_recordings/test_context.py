@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from septet.agents.context import context_of
-from septet.agents.ladder import Carried
-from septet.agents.outcome import ExitRecord, Outcome
-from septet.agents.registry import adapter_for
-from septet.agents.runs import Run, RunKey, RunRecord, Runs
+from septet.agents.clis.outcome import ExitRecord, Outcome
+from septet.agents.clis.registry import adapter_for
+from septet.agents.runs.folders import Run, RunKey, RunRecord, Runs
+from septet.agents.turns.carry_out import Carried
+from septet.agents.turns.context import context_of
 
 
 def read(cli: str, *events: dict[str, Any]) -> Outcome:

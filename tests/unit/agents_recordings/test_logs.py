@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
-from septet.agents.runs import Run, RunKey, RunRecord, Runs
+from septet.agents.runs.folders import Run, RunKey, RunRecord, Runs
 
 RECORDINGS: Final = Path(__file__).parents[2] / "data" / "recordings"
 SEPTET: Final = Path(sys.executable).with_name("septet")

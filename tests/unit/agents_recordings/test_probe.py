@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from septet.agents.adapter import Host
-from septet.agents.probe import Probe, probe
-from septet.agents.registry import ADAPTERS, adapter_for
+from septet.agents.clis.adapter import Host
+from septet.agents.clis.registry import ADAPTERS, adapter_for
+from septet.agents.turns.probe import Probe, probe
 from septet.errors import AgentError, AgentMissingError
 
 NEEDING_LOGIN = sorted(name for name, adapter in ADAPTERS.items() if adapter.capabilities.needs_login)

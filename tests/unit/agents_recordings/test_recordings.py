@@ -7,11 +7,11 @@ from typing import Any, Final
 
 import pytest
 
-from septet.agents.adapter import Dialect
-from septet.agents.command import COMMAND
-from septet.agents.endings import CANCELLED
-from septet.agents.outcome import NO_USAGE, ExitRecord, Outcome
-from septet.agents.registry import adapter_for
+from septet.agents.clis.adapter import Dialect
+from septet.agents.clis.command import COMMAND
+from septet.agents.clis.endings import CANCELLED
+from septet.agents.clis.outcome import NO_USAGE, ExitRecord, Outcome
+from septet.agents.clis.registry import adapter_for
 from septet.contracts.facts import Usage
 
 RECORDINGS: Final = Path(__file__).parents[2] / "data" / "recordings"

@@ -6,9 +6,9 @@ from typing import Any, Final
 
 import pytest
 
-from septet.agents.registry import ADAPTERS, adapter_for
-from septet.agents.transcript import Entry
-from septet.agents.transcript_command import CommandTranscript
+from septet.agents.clis.registry import ADAPTERS, adapter_for
+from septet.agents.clis.transcript import Entry
+from septet.agents.clis.transcript_command import CommandTranscript
 
 RECORDINGS: Final = Path(__file__).parents[2] / "data" / "recordings"
 CLIS: Final = ("claude", "codex", "copilot", "gemini", "opencode")

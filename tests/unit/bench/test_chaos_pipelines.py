@@ -14,7 +14,7 @@ from bench.chaos.pipelines.watch import Watch
 from bench.chaos.plan import Kind, Plan
 from bench.chaos.trial import Seen
 from bench.repository import make_repository
-from septet import processes
+from septet.system import processes
 
 NAME = "execution-results.json"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from clients.log_books import LogBooks
-from septet.agents.runs import Run, RunKey, RunRecord, Runs
+from septet.agents.runs.folders import Run, RunKey, RunRecord, Runs
 from septet.state import StateDir
 
 RECORD = RunRecord(

@@ -15,10 +15,10 @@ from fakes.agent_lab import Lab, agent_of
 from fakes.pictures import picture, restored_picture
 from fakes.repositories import Origin, git_env, make_origin
 
-from septet.agents.adapter import Host, Turn
-from septet.agents.launch import Means
-from septet.agents.runs import Runs
-from septet.agents.supervisors import Supervisors
+from septet.agents.clis.adapter import Host, Turn
+from septet.agents.runs.folders import Runs
+from septet.agents.turns.launch import Means
+from septet.agents.turns.supervisors import Supervisors
 from septet.git.address import parse_address
 from septet.git.place import Place
 from septet.git.snapshots.restore import restore

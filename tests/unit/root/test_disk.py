@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from septet.disk import told
 from septet.errors import (
     AgentCrashedError,
     DiskFullError,
@@ -15,6 +14,7 @@ from septet.errors import (
     MachineFailedError,
     SeptetError,
 )
+from septet.system.disk import told
 
 FULL, READ_ONLY = os.strerror(errno.ENOSPC), os.strerror(errno.EROFS)
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from septet import processes
 from septet.errors import HaltedError
+from septet.system import processes
 
 ENV = {"PATH": os.environ["PATH"]}
 
@@ -80,7 +80,7 @@ def test_a_program_that_is_not_there_says_so() -> None:
 def test_an_interrupt_leaves_nobody_behind(tmp_path: Path) -> None:
     """Ctrl-C during a run kills what it started."""
     code = f"""
-        from septet import processes
+        from septet.system import processes
         processes.run(["sh", "-c", "echo $$ > {tmp_path}/new; mv {tmp_path}/new {tmp_path}/pid; sleep 60"],
                       env={ENV!r})
     """

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from septet.board.seats import MOST_WAITING, Seats
 from septet.contracts.board import BoardState, Serves, Waits
-from septet.seats import MOST_WAITING, Seats
 
 PAYLOAD_LIMIT_BYTES = 2 * 1024 * 1024
 

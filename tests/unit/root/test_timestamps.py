@@ -1,6 +1,6 @@
 from datetime import UTC, datetime, timedelta, timezone
 
-from septet.timestamps import timestamp
+from septet.system.timestamps import timestamp
 
 
 def test_a_time_is_utc_with_z() -> None:

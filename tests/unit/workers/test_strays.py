@@ -6,7 +6,7 @@ import psutil
 from fakes.agent_lab import agent_of
 from fakes.waiting_agents import waiting_agents
 
-from septet.agents.warm import warm_orders
+from septet.agents.turns.warm import warm_orders
 from workers.strays import end_living
 
 

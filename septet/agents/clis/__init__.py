@@ -1,0 +1,1 @@
+"""The agent CLIs: one module for each, one outcome for all."""

@@ -1,0 +1,149 @@
+"""What every adapter of a CLI gives: how it is started for a turn, and how its stream is read."""
+
+import os
+import shutil
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from septet.agents.clis.capabilities import Capabilities
+from septet.agents.clis.outcome import NO_USAGE, ExitRecord, Outcome, Seen
+from septet.agents.clis.transcript import Transcript
+from septet.contracts.facts import Usage
+from septet.contracts.limits import Tools
+from septet.errors import AgentMissingError
+
+"""What the agent may use: everything, only what reads, or nothing."""
+
+FOR_EVERY_AGENT: Final = (
+    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_*", "TZ", "TMPDIR", "TERM", "XDG_*",
+    "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy",
+    "SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS",
+)  # fmt: skip
+"""The variables that any agent gets; a name that ends with `*` is a prefix. No forge's key is among them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What is asked of an agent in one start."""
+
+    prompt: str
+    worktree: Path
+    """Where it works."""
+    session_id: str | None = None
+    """The id for a new session, a UUID; for CLIs that take one."""
+    resume_id: str | None = None
+    """The session to go on with."""
+    for_new_session: str = ""
+    """What a new session is told after the prompt; one that goes on knows it."""
+    about_session: bool = False
+    """It asks about what that session did: in a new one it would mean nothing."""
+    schema: Mapping[str, Any] | None = None
+    """The JSON Schema of the answer, for CLIs that take one."""
+    tools: Tools = "all"
+    model: str | None = None
+    """The CLI's own default when absent."""
+    max_turns: int | None = None
+    warm: bool = False
+    """Leave the process running for the next turn of this workspace, where the CLI can; else it means nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Invocation:
+    """How a program is started."""
+
+    argv: tuple[str, ...]
+    """Holds no secret and not the prompt: everyone on the machine can read it."""
+    env: Mapping[str, str] = field(repr=False)
+    """The whole environment."""
+    stdin: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """What a worker says of the machine that its agents run on."""
+
+    env: Mapping[str, str] = field(repr=False)
+    """The worker's environment, of which agents get what an allow-list names."""
+    programs: Mapping[str, str] = field(default_factory=dict)
+    """By agent: the path that `SEPTET_<AGENT>_PATH` gives."""
+    sandboxed: bool = False
+    """It is a container or another sandbox."""
+    uid: int = field(default_factory=os.getuid)
+
+
+class Dialect(Protocol):
+    """One run's stream as it grows."""
+
+    def feed(self, chunk: bytes) -> None:
+        """Read the next bytes, cut anywhere."""
+
+    @property
+    def seen(self) -> Seen:
+        """What the stream has said so far."""
+
+    def outcome(self, end: ExitRecord, stderr: str) -> Outcome:
+        """Return what the run came to, once its stream is over."""
+
+
+class Adapter(Protocol):
+    """One CLI."""
+
+    @property
+    def name(self) -> str:
+        """The agent's name."""
+
+    def invocation(self, turn: Turn, host: Host) -> Invocation:
+        """Return how the CLI is started for `turn`.
+
+        Raises:
+            AgentMissingError: Its program was not found.
+            AgentError: It cannot work on this host; the remedy says what to change.
+        """
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the CLI can do for the engine beside its work."""
+
+    def dialect(self, before: Usage = NO_USAGE) -> Dialect:
+        """Return the reader of a new stream; `before` is what its session used in the runs before this one."""
+
+    def transcript(self) -> Transcript:
+        """Return a reader of a stream for people."""
+
+
+def find_program(agent: str, program: str, host: Host) -> str:
+    """Return the path of an agent's program: `SEPTET_<AGENT>_PATH`, on PATH, or beside this Python.
+
+    Raises:
+        AgentMissingError: It is nowhere.
+    """
+    variable = f"SEPTET_{agent.upper().replace('-', '_')}_PATH"
+    configured = host.programs.get(agent)
+    if configured:
+        found = shutil.which(Path(configured).expanduser())
+        if found is None:
+            raise AgentMissingError(
+                f"{variable} names {configured}, which is no program that can be started.",
+                remedy=f"Correct {variable}, or unset it and put `{program}` on PATH.",
+            )
+        return str(Path(found).absolute())
+    places = (host.env.get("PATH", os.defpath), str(Path(sys.executable).parent))
+    found = shutil.which(program, path=os.pathsep.join(places))
+    if found is None:
+        raise AgentMissingError(
+            f"The program `{program}` of the agent {agent} is not on PATH.",
+            remedy=f"Install it, or say where it is with {variable}.",
+        )
+    return str(Path(found).absolute())
+
+
+def allowed(env: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
+    """Return the variables that `names` allows; a name that ends with `*` is a prefix."""
+    exact = {name for name in names if not name.endswith("*")}
+    prefixes = tuple(name[:-1] for name in names if name.endswith("*"))
+    return {
+        name: value for name, value in env.items() if name in exact or (prefixes and name.startswith(prefixes))
+    }

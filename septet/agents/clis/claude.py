@@ -1,0 +1,136 @@
+"""The `claude` CLI (Claude Code), tested with 2.1.329; and `scripted`, which speaks its language."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from septet.agents.clis.adapter import FOR_EVERY_AGENT, Dialect, Host, Invocation, Turn, allowed, find_program
+from septet.agents.clis.capabilities import Capabilities
+from septet.agents.clis.claude_stream import ClaudeStream
+from septet.agents.clis.outcome import NO_USAGE
+from septet.agents.clis.stdin import stdin_of
+from septet.agents.clis.transcript import Transcript
+from septet.agents.clis.transcript_claude import ClaudeTranscript
+from septet.contracts.facts import Usage
+from septet.contracts.limits import Tools
+from septet.errors import AgentError
+
+_LOGIN: Final = (
+    "ANTHROPIC_*",
+    "CLAUDE_CODE_OAUTH_TOKEN",
+    "CLAUDE_CONFIG_DIR",
+    "CLAUDE_CODE_MAX_OUTPUT_TOKENS",
+)
+_QUIET: Final[Mapping[str, str]] = {
+    "CLAUDE_CODE_MAX_RETRIES": "2",
+    "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+    "DISABLE_TELEMETRY": "1",
+    "DISABLE_ERROR_REPORTING": "1",
+    "DISABLE_AUTOUPDATER": "1",
+}
+"""The CLI's own ten retries take minutes, for a refused key too: Temporal waits better, and holds no agent."""
+_TOOLS: Final[Mapping[Tools, tuple[str, ...]]] = {
+    "all": ("--dangerously-skip-permissions",),
+    "read": ("--tools", "Read,Glob,Grep"),
+    "none": ("--tools", ""),
+}
+_MANY_TURNS: Final = ("--input-format", "stream-json", "--replay-user-messages")
+"""Turns are read from stdin, and each is said again on stdout where the CLI takes it up."""
+_CAPABILITIES: Final = Capabilities(
+    tested_version="2.1.329",
+    tested_since="2.1.197",
+    own_session_id=True,
+    schema=True,
+    without_tools=True,
+    input_stream=True,
+    turn_limit=True,
+    login_files=("~/.claude/.credentials.json", "~/.claude.json"),
+    login_variables=("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"),
+    home=("CLAUDE_CONFIG_DIR", "~/.claude"),
+    session_files="projects/*/{id}.jsonl",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Claude:
+    """A CLI with claude's command line and stream."""
+
+    name: str = "claude"
+    program: str = "claude"
+    login: tuple[str, ...] = _LOGIN
+    """Variables that the CLI logs in with; a name that ends with `*` is a prefix."""
+    minds_root: bool = True
+    """It refuses to skip permissions as root outside a sandbox."""
+    capabilities: Capabilities = _CAPABILITIES
+
+    def invocation(self, turn: Turn, host: Host) -> Invocation:
+        """Return how the CLI is started: the prompt on stdin, for a longer argv is refused by the system.
+
+        A process that is kept for further turns gets neither schema nor limit of turns: both would be those of its
+        first turn.
+
+        Raises:
+            AgentMissingError: The program was not found.
+            AgentError: It would run as root outside a sandbox.
+        """
+        as_root = self.minds_root and host.uid == 0 and turn.tools == "all"
+        if as_root and not host.sandboxed:
+            raise AgentError(
+                f"{self.name} refuses to work unattended as root.",
+                remedy="Run the worker as another user; in a container or sandbox set SEPTET_SANDBOXED=true.",
+            )
+        return Invocation(
+            argv=(find_program(self.name, self.program, host), *_arguments(turn)),
+            env={
+                **allowed(host.env, (*FOR_EVERY_AGENT, *self.login)),
+                **_QUIET,
+                **({"IS_SANDBOX": "1"} if as_root else {}),
+            },
+            stdin=stdin_of(turn.prompt),
+        )
+
+    def dialect(self, before: Usage = NO_USAGE) -> Dialect:
+        """Return the reader of a new stream; its figures are those of the run alone."""
+        del before
+        return ClaudeStream()
+
+    def transcript(self) -> Transcript:
+        """Return a reader of a stream for people."""
+        return ClaudeTranscript()
+
+
+CLAUDE: Final = Claude()
+SCRIPTED: Final = Claude(
+    name="scripted",
+    program="septet-scripted-agent",
+    login=("SEPTET_SCRIPTED_*",),
+    minds_root=False,
+    capabilities=replace(
+        _CAPABILITIES,
+        tested_version="",
+        tested_since="",
+        needs_login=False,
+        login_files=(),
+        login_variables=(),
+        home=("SEPTET_SCRIPTED_HOME", "~/.septet-scripted"),
+        session_files="sessions/{id}.json",
+    ),
+)
+
+
+def _arguments(turn: Turn) -> list[str]:
+    arguments = ["-p", "--output-format", "stream-json", "--verbose", *_TOOLS[turn.tools]]
+    if turn.resume_id is not None:
+        arguments += ["--resume", turn.resume_id]
+    elif turn.session_id is not None:
+        arguments += ["--session-id", turn.session_id]
+    if turn.warm:
+        arguments += _MANY_TURNS
+    if turn.schema is not None and not turn.warm:
+        arguments += ["--json-schema", json.dumps(turn.schema, separators=(",", ":"))]
+    if turn.model is not None:
+        arguments += ["--model", turn.model]
+    if turn.max_turns is not None and not turn.warm:
+        arguments += ["--max-turns", str(turn.max_turns)]
+    return arguments

@@ -1,0 +1,284 @@
+"""claude's events: the fields that matter, and what they add up to."""
+
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import msgspec
+
+from septet.agents.clis.stream import read
+from septet.contracts.facts import Usage
+
+_NOTHING: Final = msgspec.Raw()
+_MESSAGES_REMEMBERED: Final = 256
+"""A message comes as one event for each block; those of parallel sub-agents mix, but not by hundreds."""
+_NOTES_KEPT: Final = 20
+_DETAIL_LIMIT: Final = 160
+_SYNTHETIC_MODEL: Final = "<synthetic>"
+"""The model of messages that the CLI writes itself, such as the words of an API error."""
+
+Counts = tuple[int, int, int, int]
+"""Tokens: input, output, cache read, cache written."""
+
+
+class _Tokens(msgspec.Struct, gc=False):
+    input_tokens: Any = 0
+    output_tokens: Any = 0
+    cache_read_input_tokens: Any = 0
+    cache_creation_input_tokens: Any = 0
+
+    def counts(self) -> Counts:
+        """Return the tokens; what is no number is none."""
+        return (
+            _count(self.input_tokens),
+            _count(self.output_tokens),
+            _count(self.cache_read_input_tokens),
+            _count(self.cache_creation_input_tokens),
+        )
+
+
+class _Block(msgspec.Struct, gc=False):
+    type: Any = None
+
+
+class _Message(msgspec.Struct, gc=False):
+    id: Any = None
+    model: Any = None
+    usage: _Tokens | None = None
+    content: list[_Block] | str | None = None
+
+
+class Event(msgspec.Struct, gc=False):
+    """Any event; the rest of its line is skipped."""
+
+    type: Any = None
+    subtype: Any = None
+    session_id: Any = None
+    parent_tool_use_id: Any = None
+    model: Any = None
+    message: _Message | str | None = None
+    is_error: Any = None
+    result: msgspec.Raw = _NOTHING
+    structured_output: msgspec.Raw = _NOTHING
+    errors: msgspec.Raw = _NOTHING
+    usage: msgspec.Raw = _NOTHING
+    num_turns: Any = None
+    total_cost_usd: Any = None
+    model_usage: msgspec.Raw = msgspec.field(name="modelUsage", default=_NOTHING)
+    model_usage_since_last_result: msgspec.Raw = _NOTHING
+    permission_denials: msgspec.Raw = _NOTHING
+    api_error_status: Any = None
+    terminal_reason: Any = None
+    tool_name: Any = None
+    mcp_servers: msgspec.Raw = _NOTHING
+    content: Any = None
+    rate_limit_info: msgspec.Raw = _NOTHING
+
+    @property
+    def name(self) -> str:
+        """The event's type, and its subtype where it has one."""
+        return "/".join(part for part in (self.type, self.subtype) if isinstance(part, str))
+
+    @property
+    def failed(self) -> bool:
+        """Whether a result says that it is none: by `is_error`, whatever the subtype, or by an error subtype."""
+        return self.is_error not in (None, False) or str(self.subtype).startswith("error")
+
+
+class _ModelCost(msgspec.Struct, gc=False):
+    cost: float = msgspec.field(name="costUSD", default=0.0)
+
+
+class _Denial(msgspec.Struct, gc=False):
+    tool_name: Any = None
+    tool_input: Any = None
+
+
+class _McpServer(msgspec.Struct, gc=False):
+    name: Any = None
+    status: Any = None
+
+
+class _RateLimit(msgspec.Struct, gc=False):
+    status: Any = None
+    resets_at: Any = msgspec.field(name="resetsAt", default=None)
+
+
+@dataclass(slots=True)
+class Told:
+    """What the events up to now add up to."""
+
+    session_id: str | None = None
+    model: str | None = None
+    last: Event | None = None
+    turns: int = 0
+    tool_calls: int = 0
+    api_retries: int = 0
+    results: int = 0
+    result: Event | None = None
+    """The last result of the session itself."""
+    stray_result: Event | None = None
+    """The last result that names another session: it counts where the session's own is missing."""
+    bare_result: Event | None = None
+    """The last object with a result and no type: it counts where nothing else was said."""
+    context_tokens: int = 0
+    """Of the session's own last message: what was read for it, and what it said."""
+    cost_usd: float | None = None
+    """The sum of what each result says was spent since the one before it in this run."""
+    resets_at: float | None = None
+    """When a limit of the account ends, in seconds since the epoch."""
+    warnings: list[str] = field(default_factory=list)
+    denied_tools: list[str] = field(default_factory=list)
+    _spent: Counts = (0, 0, 0, 0)
+    _recent: dict[str, _Tokens] = field(default_factory=dict)
+
+    @property
+    def final(self) -> Event | None:
+        """The result that counts."""
+        return self.result or self.stray_result or self.bare_result
+
+    @property
+    def usage(self) -> Usage:
+        """What the messages used: the CLI's own total, in the result, is more exact."""
+        return _usage(self._spent, None)
+
+    @property
+    def tokens(self) -> int:
+        """All tokens of the messages up to now."""
+        return sum(self._spent)
+
+    def take(self, event: Event) -> None:
+        """Add one event."""
+        self.last = event
+        if self.session_id is None:
+            self.session_id = text_of(event.session_id)
+        kind = event.type
+        if kind == "assistant":
+            self._take_message(event)
+        elif kind == "result":
+            self._take_result(event)
+        elif kind == "system":
+            self._take_system(event)
+        elif kind == "rate_limit_event":
+            self._take_rate_limit(event)
+        elif kind is None and bytes(event.result):
+            self.bare_result = event
+
+    def _take_message(self, event: Event) -> None:
+        message = event.message
+        if not isinstance(message, _Message) or message.model == _SYNTHETIC_MODEL:
+            return
+        if isinstance(message.content, list):
+            for block in message.content:
+                if block.type == "tool_use":
+                    self.tool_calls += 1
+        before = self._recent.get(str(message.id))
+        if before is None:
+            self.model = self.model or text_of(message.model)
+            if event.parent_tool_use_id is None:
+                self.turns += 1
+        if event.parent_tool_use_id is None:
+            self.context_tokens = sum((message.usage or _NO_TOKENS).counts()) or self.context_tokens
+        if before is None or before != message.usage:
+            self._count(message, before)
+
+    def _count(self, message: _Message, before: _Tokens | None) -> None:
+        """Count a message's tokens once, however many events it comes in."""
+        now = message.usage or _NO_TOKENS
+        spent, new, old = self._spent, now.counts(), (before or _NO_TOKENS).counts()
+        self._spent = (
+            spent[0] + new[0] - old[0],
+            spent[1] + new[1] - old[1],
+            spent[2] + new[2] - old[2],
+            spent[3] + new[3] - old[3],
+        )
+        self._recent[str(message.id)] = now
+        if len(self._recent) > _MESSAGES_REMEMBERED:
+            del self._recent[next(iter(self._recent))]
+
+    def _take_result(self, event: Event) -> None:
+        if event.parent_tool_use_id is not None:
+            return
+        self.results += 1
+        costs = read(event.model_usage_since_last_result, _costs)
+        if self.model is None:
+            self.model = next(iter(read(event.model_usage, _costs) or costs or ()), None)
+        if costs is not None:
+            self.cost_usd = (self.cost_usd or 0.0) + sum(model.cost for model in costs.values())
+        if isinstance(event.session_id, str) and event.session_id != self.session_id:
+            self.stray_result = event
+        else:
+            self.result = event
+
+    def _take_system(self, event: Event) -> None:
+        if event.subtype == "init":
+            self.session_id = text_of(event.session_id) or self.session_id
+            self.model = text_of(event.model) or self.model
+            for server in read(event.mcp_servers, _servers) or []:
+                if server.status == "failed":
+                    self._note(self.warnings, f"MCP server {server.name} failed.")
+        elif event.subtype == "api_retry":
+            self.api_retries += 1
+        elif event.subtype == "permission_denied":
+            self._note(self.denied_tools, str(event.tool_name))
+        elif event.subtype == "model_fallback":
+            self._note(self.warnings, str(event.content))
+
+    def _take_rate_limit(self, event: Event) -> None:
+        limit = read(event.rate_limit_info, _rate_limit)
+        if limit is not None and limit.status == "rejected" and isinstance(limit.resets_at, int | float):
+            self.resets_at = float(limit.resets_at)
+
+    def _note(self, notes: list[str], text: str) -> None:
+        if len(notes) < _NOTES_KEPT:
+            notes.append(text[:_DETAIL_LIMIT])
+
+
+_NO_TOKENS: Final = _Tokens()
+
+
+_costs: Final = msgspec.json.Decoder(dict[str, _ModelCost])
+_servers: Final = msgspec.json.Decoder(list[_McpServer])
+_rate_limit: Final = msgspec.json.Decoder(_RateLimit)
+_denials: Final = msgspec.json.Decoder(list[_Denial])
+_tokens: Final = msgspec.json.Decoder(_Tokens)
+ANYTHING: Final = msgspec.json.Decoder(object)
+TEXT: Final = msgspec.json.Decoder(str)
+ITEMS: Final = msgspec.json.Decoder(list[object])
+
+
+def text_of(value: object) -> str | None:
+    """Return a string as it is, and `None` for anything else."""
+    return value if isinstance(value, str) else None
+
+
+def denials_of(result: Event) -> tuple[str, ...]:
+    """Return the tools that were denied, as `Name` or `Name(argument)`."""
+    return tuple(_denial(denial) for denial in (read(result.permission_denials, _denials) or [])[:_NOTES_KEPT])
+
+
+def usage_told(result: Event, cost_usd: float | None) -> Usage | None:
+    """Return a result's own figures; `None` where it has none."""
+    tokens = read(result.usage, _tokens)
+    return _usage(tokens.counts(), cost_usd) if tokens is not None else None
+
+
+def _usage(counts: Counts, cost_usd: float | None) -> Usage:
+    taken, given, cache_read, cache_written = counts
+    return Usage(
+        input_tokens=taken,
+        output_tokens=given,
+        cache_read_tokens=cache_read,
+        cache_write_tokens=cache_written,
+        cost_usd=cost_usd,
+    )
+
+
+def _denial(denial: _Denial) -> str:
+    arguments = denial.tool_input.values() if isinstance(denial.tool_input, dict) else ()
+    first = next((value for value in arguments if isinstance(value, str)), "")
+    detail = " ".join(first.split())[:_DETAIL_LIMIT]
+    return f"{denial.tool_name}({detail})" if detail else str(denial.tool_name)
+
+
+def _count(value: object) -> int:
+    return int(value) if isinstance(value, int | float) and not isinstance(value, bool) and value > 0 else 0

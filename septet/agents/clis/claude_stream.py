@@ -1,0 +1,168 @@
+"""claude's dialect: from its stream-json, and the little that older wrappers print, to the one outcome."""
+
+import json
+from collections.abc import Mapping
+from typing import Final
+
+from septet.agents.clis import api_errors, endings
+from septet.agents.clis.claude_events import ANYTHING, ITEMS, TEXT, Event, Told, denials_of, usage_told
+from septet.agents.clis.endings import Ending
+from septet.agents.clis.outcome import Ended, ExitRecord, Outcome, Seen
+from septet.agents.clis.stream import EventReader, read
+from septet.contracts.facts import Usage
+
+_STDERR_WARNINGS: Final = 5
+_WARNING_LIMIT: Final = 300
+_MESSAGE_LIMIT: Final = 2000
+_API_REASONS: Final = frozenset({"api_error", "prompt_too_long"})
+_CUT_ANSWER: Final = "output token maximum"
+_UNKNOWN_SESSION: Final = "No conversation found"
+_INTERRUPTED: Final = "error_during_execution"
+_BY_SUBTYPE: Final[Mapping[str, tuple[Ended, str, str]]] = {
+    "error_max_turns": ("limit", "turns", "Allow more turns (`timeouts.turns`), then `septet retry`."),
+    "error_max_budget_usd": ("limit", "budget", "Allow a larger budget, then `septet retry`."),
+    "error_max_structured_output_retries": ("no_result", "structured_output", ""),
+}
+
+
+class ClaudeStream:
+    """One run's stream as it grows: what it has said so far, and in the end its outcome."""
+
+    def __init__(self) -> None:
+        self._told = Told()
+        self._reader = EventReader(Event, self._told.take)
+
+    def feed(self, chunk: bytes) -> None:
+        """Read the next bytes, cut anywhere."""
+        self._reader.feed(chunk)
+
+    @property
+    def seen(self) -> Seen:
+        """What the stream has said so far."""
+        told = self._told
+        return Seen(
+            session_id=told.session_id,
+            last_event=told.last.name if told.last is not None else "",
+            turns=told.turns,
+            tokens=told.tokens,
+            results=told.results,
+        )
+
+    def outcome(self, end: ExitRecord, stderr: str) -> Outcome:
+        """Return what the run came to, once its stream is over."""
+        told = self._finish()
+        result = told.final
+        ending = _ending(told, end, stderr.strip() or self._reader.words)
+        answer = _answer(result) if ending.ended in {"ok", "denied"} or ending.kind == "empty" else (None, None)
+        answered = answer[0] is not None
+        return Outcome(
+            ended=ending.ended,
+            kind=ending.kind,
+            text=answer[0],
+            structured=answer[1],
+            session_id=told.session_id,
+            model=told.model,
+            usage=_usage(told, result),
+            context_tokens=told.context_tokens,
+            turns=_turns(told, result),
+            tool_calls=told.tool_calls,
+            api_retries=told.api_retries,
+            denials=denials_of(result) if result is not None else tuple(told.denied_tools),
+            warnings=(*told.warnings, *(_warnings(stderr) if answered else ())),
+            message=ending.message[:_MESSAGE_LIMIT],
+            remedy=ending.remedy,
+            retryable=ending.retryable,
+            retry_after_seconds=ending.retry_after_seconds,
+            exit_code=end.exit_code,
+            signal=end.signal,
+            duration_seconds=end.duration_seconds,
+            skipped_lines=self._reader.skipped_lines,
+        )
+
+    def _finish(self) -> Told:
+        """Read the last line; a stream that was one document is read anew, as that document."""
+        self._reader.finish()
+        document = self._reader.document()
+        if document is not None:
+            self._told = Told()
+            for event in document:
+                self._told.take(event)
+        return self._told
+
+
+def _ending(told: Told, end: ExitRecord, stderr: str) -> Ending:
+    result = told.final
+    if result is not None and not endings.cancelled(end):
+        if not result.failed and endings.leaves_result_standing(end):
+            return _good(result)
+        if result.failed and (end.cause == "exited" or result.subtype != _INTERRUPTED):
+            return _failed(result, told)
+    return endings.without_result(end, stderr, spoke=told.last is not None)
+
+
+def _good(result: Event) -> Ending:
+    denials = denials_of(result)
+    if denials:
+        return Ending("denied", "tools", f"Tools were denied: {'; '.join(denials)}.")
+    if not (_answer(result)[0] or "").strip():
+        return Ending("no_result", "empty", "The agent gave an empty answer.")
+    return Ending("ok")
+
+
+def _failed(result: Event, told: Told) -> Ending:
+    errors = read(result.errors, ITEMS) or []
+    words = "; ".join(map(str, errors)) or _answer(result)[0] or "The agent says that it failed, and not why."
+    if result.subtype in _BY_SUBTYPE:
+        ended, kind, remedy = _BY_SUBTYPE[result.subtype]
+        return Ending(ended, kind, words, remedy)
+    if result.subtype not in ("success", None):
+        return Ending("crashed", "unknown_session" if _UNKNOWN_SESSION in words else "interrupted", words)
+    if _CUT_ANSWER in words:
+        return Ending("limit", "output_tokens", words, "Set CLAUDE_CODE_MAX_OUTPUT_TOKENS, then `septet retry`.")
+    return _api_error(result, told, words)
+
+
+def _api_error(result: Event, told: Told, words: str) -> Ending:
+    status = result.api_error_status if isinstance(result.api_error_status, int) else None
+    error = api_errors.classify(status, words, resets_at=told.resets_at)
+    by_api = status is not None or result.terminal_reason in _API_REASONS or words.startswith("API Error")
+    if error.kind == "unknown" and not by_api:
+        return Ending("crashed", "agent_error", words)
+    return Ending("api_error", error.kind, words, error.remedy, error.retryable, error.retry_after_seconds)
+
+
+def _answer(result: Event | None) -> tuple[str | None, object]:
+    """Return the final text and the structured output; a result that is no string is its JSON."""
+    if result is None:
+        return None, None
+    structured = read(result.structured_output, ANYTHING)
+    raw = bytes(result.result)
+    if raw.startswith(b'"'):
+        return read(result.result, TEXT), structured
+    if raw:
+        return raw.decode("utf-8", errors="replace"), structured
+    return (json.dumps(structured, ensure_ascii=False) if structured is not None else None), structured
+
+
+def _usage(told: Told, result: Event | None) -> Usage:
+    """Return what this run used.
+
+    The result's own figures win: a message's output tokens are only those it began with. `total_cost_usd` grows
+    over a resumed session (2.1.329, not 2.1.197), so the cost since the last result is summed where it is given.
+    """
+    if result is None:
+        return told.usage
+    total = result.total_cost_usd
+    cost = told.cost_usd if told.cost_usd is not None else float(total) if isinstance(total, int | float) else None
+    return usage_told(result, cost) or told.usage
+
+
+def _turns(told: Told, result: Event | None) -> int:
+    if result is not None and isinstance(result.num_turns, int):
+        return result.num_turns
+    return told.turns
+
+
+def _warnings(stderr: str) -> list[str]:
+    lines = [line.strip()[:_WARNING_LIMIT] for line in stderr.splitlines() if line.strip()]
+    return lines[-_STDERR_WARNINGS:]

@@ -1,0 +1,270 @@
+"""The `codex` CLI (OpenAI Codex), tested with 0.169.0."""
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import Any, Final
+
+import msgspec
+
+from septet.agents.clis.adapter import FOR_EVERY_AGENT, Dialect, Host, Invocation, Turn, allowed, find_program
+from septet.agents.clis.capabilities import Capabilities
+from septet.agents.clis.endings import Ending
+from septet.agents.clis.line_stream import LineEvent, LineStream, api_error, count, lines_of, text_of
+from septet.agents.clis.outcome import NO_USAGE, ExitRecord
+from septet.agents.clis.stdin import stdin_of
+from septet.agents.clis.stream import read
+from septet.agents.clis.transcript import Transcript
+from septet.agents.clis.transcript_codex import CodexTranscript
+from septet.contracts.facts import Usage
+
+_LOGIN: Final = ("OPENAI_*", "AZURE_OPENAI_*", "CODEX_*")
+_QUIET: Final = (
+    "check_for_update_on_startup=false",
+    "analytics.enabled=false",
+    'shell_environment_policy.exclude=["*KEY*","*TOKEN*","*SECRET*"]',
+)
+"""Its tools see none of its keys. Its retries are settings of a provider that only the user names: they are few,
+but at a refused connection it waits for ever. A limit ends that, and the outcome is an error of the API."""
+_CAPABILITIES: Final = Capabilities(
+    tested_version="0.169.0",
+    schema=True,
+    login_files=("~/.codex/auth.json", "~/.codex/config.toml"),
+    login_variables=("CODEX_API_KEY", "OPENAI_API_KEY"),
+    home=("CODEX_HOME", "~/.codex"),
+)
+_STATUS: Final = re.compile(r"(?:unexpected status|last status:) (\d{3})")
+_STATUS_OF_WORDS: Final = (
+    (re.compile(r"at capacity", re.IGNORECASE), 529),
+    (re.compile(r"\bmodel\b.{0,120}\b(not supported|does not exist|not found)", re.IGNORECASE), 404),
+)
+"""What it says in words of its own where the server gave a status."""
+_RETRY: Final = "Reconnecting"
+_WARNING: Final = re.compile(r"^WARNING:|\b(WARN|ERROR)\b")
+_REJECTED: Final = re.compile(r"ERROR codex_core::tools\S*: error=(patch|.*?) ?rejected")
+_SPEECH: Final = frozenset({"agent_message", "reasoning", "error"})
+"""Items that are no tool's; an `error` among them is a warning, such as of a model that the CLI does not know."""
+_NOT_DONE: Final = frozenset({"failed", "declined"})
+
+
+@dataclass(frozen=True, slots=True)
+class Codex:
+    """The CLI's command line."""
+
+    name: str = "codex"
+    capabilities: Capabilities = _CAPABILITIES
+
+    def invocation(self, turn: Turn, host: Host) -> Invocation:
+        """Return how the CLI is started: the prompt on stdin, the rest as settings, which `resume` takes too.
+
+        The schema goes into a file of the CLI's own home, named by its content.
+
+        Raises:
+            AgentMissingError: The program was not found.
+            OSError: The schema could not be written.
+        """
+        env = allowed(host.env, (*FOR_EVERY_AGENT, *_LOGIN))
+        arguments = ["exec", *(("resume",) if turn.resume_id is not None else ()), "--json"]
+        for setting in (*_QUIET, *_settings(turn)):
+            arguments += ["-c", setting]
+        if turn.tools == "all" and host.sandboxed:
+            arguments.append("--dangerously-bypass-approvals-and-sandbox")
+        if turn.schema is not None:
+            arguments += ["--output-schema", str(_schema_file(turn.schema, env))]
+        if turn.resume_id is not None:
+            arguments.append(turn.resume_id)
+        return Invocation(
+            argv=(find_program(self.name, "codex", host), *arguments, "-"), env=env, stdin=stdin_of(turn.prompt)
+        )
+
+    def dialect(self, before: Usage = NO_USAGE) -> Dialect:
+        """Return the reader of a new stream; its figures are those of the thread, without `before`."""
+        return CodexStream(before)
+
+    def transcript(self) -> Transcript:
+        """Return a reader of a stream for people."""
+        return CodexTranscript()
+
+
+CODEX: Final = Codex()
+
+
+def _settings(turn: Turn) -> list[str]:
+    """Return the sandbox and the model; `resume` has no flags for either.
+
+    In `workspace-write` the repository's `.git` is read-only: the engine makes the commit.
+    """
+    sandbox = "workspace-write" if turn.tools == "all" else "read-only"
+    model = [f"model={json.dumps(turn.model)}"] if turn.model is not None else []
+    return [f'sandbox_mode="{sandbox}"', 'approval_policy="never"', *model]
+
+
+def _schema_file(schema: Mapping[str, Any], env: Mapping[str, str]) -> Path:
+    content = json.dumps(schema, separators=(",", ":"), sort_keys=True).encode()
+    home = Path(env.get("CODEX_HOME") or Path(env.get("HOME", "~"), ".codex")).expanduser()
+    path = home / "septet-schemas" / f"{hashlib.sha256(content).hexdigest()[:32]}.json"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with NamedTemporaryFile(dir=path.parent, delete=False) as part:
+            part.write(content)
+        Path(part.name).replace(path)
+    return path
+
+
+class _Item(msgspec.Struct, gc=False):
+    id: Any = None
+    type: Any = None
+    text: Any = None
+    message: Any = None
+    status: Any = None
+
+
+class _Tokens(msgspec.Struct, gc=False):
+    input_tokens: Any = 0
+    cached_input_tokens: Any = 0
+    cache_write_input_tokens: Any = 0
+    output_tokens: Any = 0
+    reasoning_output_tokens: Any = 0
+
+
+class _Error(msgspec.Struct, gc=False):
+    message: Any = None
+
+
+class _Event(LineEvent, gc=False):
+    thread_id: Any = None
+    item: _Item | None = None
+    usage: msgspec.Raw = msgspec.Raw()
+    message: Any = None
+    error: _Error | None = None
+
+
+_tokens: Final = msgspec.json.Decoder(_Tokens)
+
+
+class CodexStream(LineStream[_Event]):
+    """codex's dialect: no model, no cost, no status; an answer is the last message of a turn that is completed."""
+
+    unknown_session = re.compile(r"no rollout found|thread/resume failed")
+
+    def __init__(self, before: Usage = NO_USAGE) -> None:
+        """Take what earlier runs of the thread used."""
+        super().__init__(_Event)
+        self._before = before
+
+    def begin(self) -> None:
+        """Forget what was said."""
+        super().begin()
+        self._running: set[str] = set()
+        self._in_turn = False
+        self._spoken_in_turn = False
+        self._message: Any = None
+        self._used = msgspec.Raw()
+
+    @property
+    def usage(self) -> Usage:
+        """What this run used; the last turn tells what the thread did."""
+        return _difference(read(self._used, _tokens) or _Tokens(), self._before)
+
+    def take(self, event: _Event) -> None:
+        """Add one event to the facts; nearly all of them tell of an item."""
+        item, kind = event.item, event.type
+        if item is None:
+            self._take_event(event)
+        elif kind == "item.completed":
+            if item.type == "agent_message":
+                self._take_message(item)
+            else:
+                self._take_completed(item)
+        elif kind == "item.started":
+            self._take_started(item)
+        else:
+            self._take_event(event)
+
+    def take_stderr(self, stderr: str, end: ExitRecord) -> None:  # noqa: ARG002 -- the exit code says nothing more
+        """Keep its warnings, and the tools that its sandbox rejected: no event tells of them."""
+        for line in lines_of(stderr):
+            if _WARNING.search(line):
+                self.facts.warn(line)
+            rejected = _REJECTED.search(line)
+            if rejected is not None:
+                self.facts.deny("apply_patch" if rejected[1] == "patch" else "exec_command")
+
+    def _take_event(self, event: _Event) -> None:
+        """Add an event that tells of no item."""
+        facts, kind = self.facts, event.type
+        if kind == "thread.started":
+            facts.session_id = text_of(event.thread_id)
+        elif kind == "error":
+            self._take_error(str(event.message))
+        elif kind == "turn.completed":
+            facts.finished, facts.failure = True, None
+            facts.results += 1
+            facts.say(self._message, anew=True)
+            self._used = event.usage
+        elif kind == "turn.failed":
+            facts.failure = _failure(str(event.error.message if event.error is not None else None))
+
+    def _take_message(self, item: _Item) -> None:
+        """A message opens a turn of the model, but for the first one in an open turn."""
+        facts = self.facts
+        facts.trying_again = None
+        if self._spoken_in_turn or not self._in_turn:
+            facts.turns += 1
+        self._in_turn = self._spoken_in_turn = True
+        self._message = item.text
+
+    def _take_started(self, item: _Item) -> None:
+        """A tool opens a turn, but in an open one; a turn ends where its tools have answered."""
+        if item.type not in _SPEECH:
+            if not self._in_turn:
+                self.facts.turns += 1
+                self._in_turn, self._spoken_in_turn = True, False
+            self.facts.tool_calls += 1
+            self._running.add(str(item.id))
+
+    def _take_completed(self, item: _Item) -> None:
+        kind = item.type
+        if kind == "error":
+            self.facts.warn(str(item.message))
+            return
+        self.facts.trying_again = None
+        if kind != "reasoning":
+            item_id = str(item.id)
+            if item_id not in self._running:
+                self._take_started(item)
+            self._running.discard(item_id)
+            self._in_turn = False
+            if kind == "file_change" and item.status in _NOT_DONE:
+                self.facts.deny("apply_patch")
+
+    def _take_error(self, words: str) -> None:
+        if words.startswith(_RETRY):
+            self.facts.api_retries += 1
+            self.facts.trying_again = _failure(words)
+        else:
+            self.facts.failure = _failure(words)
+
+
+def _failure(words: str) -> Ending:
+    found = _STATUS.search(words)
+    if found is not None:
+        return api_error(int(found[1]), words)
+    return api_error(next((status for said, status in _STATUS_OF_WORDS if said.search(words)), None), words)
+
+
+def _difference(thread: _Tokens, before: Usage) -> Usage:
+    """Return what this run used; the thread's input holds what came from its cache."""
+    cached, written = count(thread.cached_input_tokens), count(thread.cache_write_input_tokens)
+    taken = count(thread.input_tokens) - cached - written
+    return Usage(
+        input_tokens=max(taken - before.input_tokens, 0),
+        output_tokens=max(count(thread.output_tokens) - before.output_tokens, 0),
+        cache_read_tokens=max(cached - before.cache_read_tokens, 0),
+        cache_write_tokens=max(written - before.cache_write_tokens, 0),
+        reasoning_tokens=max(count(thread.reasoning_output_tokens) - before.reasoning_tokens, 0),
+    )

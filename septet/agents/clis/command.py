@@ -1,0 +1,172 @@
+"""Any program that reads a prompt on stdin and prints its answer: configured, not coded.
+
+`SEPTET_COMMAND` is its command line, split as a shell would and never given to one; `SEPTET_COMMAND_ENV` names the
+variables that it gets beside those of every agent, separated by commas; a name that ends with `*` is a prefix.
+What it prints is its answer, as text; or events, a line each, when the first line is a JSON object with a `type`:
+then claude's stream-json is read, of which one `{"type": "result", "result": "…"}` is enough.
+"""
+
+import re
+import shlex
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import msgspec
+
+from septet.agents.clis import api_errors, endings
+from septet.agents.clis.adapter import FOR_EVERY_AGENT, Dialect, Host, Invocation, Turn, allowed, find_program
+from septet.agents.clis.capabilities import Capabilities
+from septet.agents.clis.claude_stream import ClaudeStream
+from septet.agents.clis.endings import Ending
+from septet.agents.clis.outcome import NO_USAGE, ExitRecord, Outcome, Seen
+from septet.agents.clis.stdin import stdin_of
+from septet.agents.clis.transcript import Transcript
+from septet.agents.clis.transcript_command import CommandTranscript
+from septet.contracts.facts import Usage
+from septet.errors import AgentError
+
+COMMAND_LINE: Final = "SEPTET_COMMAND"
+COMMAND_ENV: Final = "SEPTET_COMMAND_ENV"
+TEXT_LIMIT_BYTES: Final = 4 * 1024 * 1024
+"""Of a longer text the end is kept."""
+
+_CAPABILITIES: Final = Capabilities(tested_version="", resumes=False, resumes_after_kill=False, needs_login=False)
+_TOKENS: Final = re.compile(r"\b(input|output) tokens:\s*([\d,]+)", re.IGNORECASE)
+_WARNINGS: Final = 5
+_WARNING_LIMIT: Final = 300
+_MESSAGE_LIMIT: Final = 600
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A program that is configured."""
+
+    name: str = "command"
+    capabilities: Capabilities = _CAPABILITIES
+
+    def invocation(self, turn: Turn, host: Host) -> Invocation:
+        """Return how the program is started; the prompt is all that it is told.
+
+        Raises:
+            AgentMissingError: The program was not found.
+            AgentError: No program is configured, or its command line cannot be split.
+        """
+        try:
+            words = shlex.split(host.env.get(COMMAND_LINE, ""))
+        except ValueError as error:
+            raise AgentError(
+                f"{COMMAND_LINE} cannot be split: {error}.", remedy=f"Correct {COMMAND_LINE}."
+            ) from error
+        if not words:
+            remedy = f"Set {COMMAND_LINE} to a program that reads a prompt on stdin, with its arguments."
+            raise AgentError("No program is configured for the agent `command`.", remedy=remedy)
+        names = (name.strip() for name in host.env.get(COMMAND_ENV, "").split(","))
+        return Invocation(
+            argv=(find_program(self.name, words[0], host), *words[1:]),
+            env=allowed(host.env, (*FOR_EVERY_AGENT, *filter(None, names))),
+            stdin=stdin_of(turn.prompt),
+        )
+
+    def dialect(self, before: Usage = NO_USAGE) -> Dialect:
+        """Return the reader of a new stream; its figures are those of the run alone."""
+        del before
+        return CommandStream()
+
+    def transcript(self) -> Transcript:
+        """Return a reader of a stream for people."""
+        return CommandTranscript()
+
+
+COMMAND: Final = Command()
+
+
+class CommandStream:
+    """A program's output: text, or lines of events."""
+
+    def __init__(self) -> None:
+        """Begin with nothing printed."""
+        self._events = ClaudeStream()
+        self._text = bytearray()
+        self._has_events: bool | None = None
+
+    def feed(self, chunk: bytes) -> None:
+        """Read the next bytes, cut anywhere."""
+        if self._has_events is not True:
+            self._text += chunk
+            if self._has_events is None:
+                self._look_at_first_line()
+            if len(self._text) > 2 * TEXT_LIMIT_BYTES:
+                del self._text[:-TEXT_LIMIT_BYTES]
+        else:
+            self._events.feed(chunk)
+
+    @property
+    def seen(self) -> Seen:
+        """What the stream has said so far; of text, nothing is known."""
+        return self._events.seen
+
+    def outcome(self, end: ExitRecord, stderr: str) -> Outcome:
+        """Return what the run came to, once its stream is over."""
+        self._look_at_first_line(over=True)
+        outcome = self._events.outcome(end, stderr) if self._has_events else self._outcome_of_text(end, stderr)
+        if outcome.usage == NO_USAGE:
+            outcome = replace(outcome, usage=_estimated(stderr))
+        return outcome
+
+    def _look_at_first_line(self, *, over: bool = False) -> None:
+        """Decide by the first line that is not blank whether the rest are events."""
+        head = self._text.lstrip()
+        line, newline, _ = head.partition(b"\n")
+        if self._has_events is None and line and (newline or over or not line.startswith(b"{")):
+            self._has_events = _is_event(line)
+            if self._has_events:
+                self._events.feed(bytes(self._text))
+                self._text.clear()
+
+    def _outcome_of_text(self, end: ExitRecord, stderr: str) -> Outcome:
+        text = self._text[-TEXT_LIMIT_BYTES:].decode("utf-8", errors="replace").strip()
+        ending = _ending(end, text, stderr)
+        answered = ending.ended == "ok"
+        lines = [line.strip()[:_WARNING_LIMIT] for line in stderr.splitlines() if line.strip()]
+        return Outcome(
+            ended=ending.ended,
+            kind=ending.kind,
+            text=text if answered else None,
+            warnings=tuple(lines[-_WARNINGS:]) if answered else (),
+            message=ending.message,
+            remedy=ending.remedy,
+            retryable=ending.retryable,
+            retry_after_seconds=ending.retry_after_seconds,
+            exit_code=end.exit_code,
+            signal=end.signal,
+            duration_seconds=end.duration_seconds,
+        )
+
+
+class _Typed(msgspec.Struct):
+    type: Any = None
+
+
+def _is_event(line: bytes | bytearray) -> bool:
+    try:
+        return isinstance(msgspec.json.decode(line, type=_Typed).type, str)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _ending(end: ExitRecord, text: str, stderr: str) -> Ending:
+    if end.cause == "exited" and end.exit_code == 0:
+        return Ending("ok") if text else Ending("no_result", "empty", "The agent gave an empty answer.")
+    words = (stderr.strip() or text)[-_MESSAGE_LIMIT:]
+    error = api_errors.classify(None, words)
+    if end.cause == "exited" and end.exit_code is not None and error.kind != "unknown":
+        return Ending("api_error", error.kind, words, error.remedy, error.retryable, error.retry_after_seconds)
+    return endings.without_result(end, words, spoke=bool(text))
+
+
+def _estimated(stderr: str) -> Usage:
+    """Return the tokens that stderr names in words; the last ones of each kind count."""
+    named = {found[1].lower(): int(found[2].replace(",", "") or 0) for found in _TOKENS.finditer(stderr)}
+    if not named:
+        return NO_USAGE
+    return Usage(input_tokens=named.get("input", 0), output_tokens=named.get("output", 0), estimated=True)

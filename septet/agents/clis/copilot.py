@@ -1,0 +1,166 @@
+"""The `copilot` CLI (GitHub Copilot CLI), tested with 1.0.102."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+
+from septet.agents.clis.adapter import FOR_EVERY_AGENT, Dialect, Host, Invocation, Turn, allowed, find_program
+from septet.agents.clis.capabilities import Capabilities
+from septet.agents.clis.endings import Ending
+from septet.agents.clis.line_stream import NOBODY_ANSWERED, LineEvent, LineStream, api_error, text_of
+from septet.agents.clis.outcome import NO_USAGE
+from septet.agents.clis.stdin import stdin_of
+from septet.agents.clis.transcript import Transcript
+from septet.agents.clis.transcript_copilot import CopilotTranscript
+from septet.contracts.facts import Usage
+
+_LOGIN: Final = ("COPILOT_*",)
+"""`COPILOT_GITHUB_TOKEN` is its own key; `GH_TOKEN` and `GITHUB_TOKEN` are the forge's, and no agent sees them."""
+_QUIET: Final[Mapping[str, str]] = {"COPILOT_AUTO_UPDATE": "false"}
+_CAPABILITIES: Final = Capabilities(
+    tested_version="1.0.102",
+    own_session_id=True,
+    resumes_after_kill=False,
+    login_files=("~/.copilot/config.json",),
+    login_variables=("COPILOT_GITHUB_TOKEN", "COPILOT_PROVIDER_API_KEY"),
+    home=("COPILOT_HOME", "~/.copilot"),
+)
+_CHANGING_TOOLS: Final = ("write", "shell")
+_EMPTY: Final = "No response was returned"
+
+
+@dataclass(frozen=True, slots=True)
+class Copilot:
+    """The CLI's command line."""
+
+    name: str = "copilot"
+    capabilities: Capabilities = _CAPABILITIES
+
+    def invocation(self, turn: Turn, host: Host) -> Invocation:
+        """Return how the CLI is started: the prompt on stdin; its own five retries take less than half a minute.
+
+        Raises:
+            AgentMissingError: The program was not found.
+        """
+        arguments = ["--output-format", "json", "--no-auto-update", "--no-ask-user", "--allow-all-tools"]
+        if turn.tools != "all":
+            arguments += [f"--deny-tool={tool}" for tool in _CHANGING_TOOLS]
+        if turn.resume_id is not None:
+            arguments.append(f"--resume={turn.resume_id}")
+        elif turn.session_id is not None:
+            arguments += ["--session-id", turn.session_id]
+        if turn.model is not None:
+            arguments += ["--model", turn.model]
+        return Invocation(
+            argv=(find_program(self.name, "copilot", host), *arguments),
+            env={**allowed(host.env, (*FOR_EVERY_AGENT, *_LOGIN)), **_QUIET},
+            stdin=stdin_of(turn.prompt),
+        )
+
+    def dialect(self, before: Usage = NO_USAGE) -> Dialect:
+        """Return the reader of a new stream; its figures are those of the run alone."""
+        del before
+        return CopilotStream()
+
+    def transcript(self) -> Transcript:
+        """Return a reader of a stream for people."""
+        return CopilotTranscript()
+
+
+COPILOT: Final = Copilot()
+
+
+class _Error(msgspec.Struct, gc=False):
+    code: Any = None
+
+
+class _Data(msgspec.Struct, gc=False):
+    model: Any = None
+    content: Any = None
+    requests: msgspec.Raw = msgspec.field(name="toolRequests", default=msgspec.Raw())
+    call_id: Any = msgspec.field(name="toolCallId", default=None)
+    tool: Any = msgspec.field(name="toolName", default=None)
+    error: _Error | str | None = None
+    message: Any = None
+    status: Any = msgspec.field(name="statusCode", default=None)
+    failure_kind: Any = msgspec.field(name="failureKind", default=None)
+    error_message: Any = msgspec.field(name="errorMessage", default=None)
+    reason: Any = None
+
+
+class _Event(LineEvent, gc=False):
+    data: _Data | None = None
+    session_id: Any = msgspec.field(name="sessionId", default=None)
+    exit_code: Any = msgspec.field(name="exitCode", default=None)
+
+
+class CopilotStream(LineStream[_Event]):
+    """copilot's dialect: no tokens, no cost; the answer is the last message that asks for no tool."""
+
+    unknown_session = re.compile(r"No session, task, or name matched")
+
+    def __init__(self) -> None:
+        """Begin with nothing said."""
+        super().__init__(_Event)
+        self._tools: dict[str, str] = {}
+        self._unreached = False
+
+    def take(self, event: _Event) -> None:
+        """Add one event to the facts."""
+        kind = event.type
+        if kind == "result":
+            self._take_result(event)
+        elif event.data is None:
+            return
+        elif kind == "assistant.message":
+            self._take_message(event.data)
+        elif kind == "assistant.turn_start":
+            self.facts.turns += 1
+        elif kind == "tool.execution_start":
+            self.facts.tool_calls += 1
+            self._tools[str(event.data.call_id)] = str(event.data.tool)
+        elif kind == "tool.execution_complete":
+            self._take_tool_end(event.data)
+        else:
+            self._take_trouble(str(kind), event.data)
+
+    def _take_message(self, data: _Data) -> None:
+        facts = self.facts
+        facts.model = text_of(data.model) or facts.model
+        facts.failure = facts.trying_again = None
+        facts.hush()
+        if bytes(data.requests) in (b"", b"[]"):
+            facts.say(data.content)
+
+    def _take_tool_end(self, data: _Data) -> None:
+        tool = self._tools.pop(str(data.call_id), "")
+        if isinstance(data.error, _Error) and data.error.code == "denied":
+            self.facts.deny(tool)
+
+    def _take_trouble(self, kind: str, data: _Data) -> None:
+        facts = self.facts
+        if kind == "model.call_failure":
+            facts.model = facts.model or text_of(data.model)
+            self._unreached = data.failure_kind == "transport"
+            facts.trying_again = self._api_error(data.status, str(data.error_message))
+        elif kind == "assistant.turn_retry":
+            facts.api_retries += 1
+        elif kind == "session.error":
+            words = str(data.message)
+            empty = _EMPTY in words
+            facts.failure = Ending("no_result", "empty", words) if empty else self._api_error(data.status, words)
+        elif kind == "abort":
+            facts.interrupted = str(data.reason)
+
+    def _take_result(self, event: _Event) -> None:
+        facts = self.facts
+        facts.results += 1
+        facts.session_id = text_of(event.session_id)
+        facts.finished = event.exit_code == 0 and not facts.interrupted
+
+    def _api_error(self, status: object, words: str) -> Ending:
+        told = status if isinstance(status, int) else None
+        return api_error(NOBODY_ANSWERED if told is None and self._unreached else told, words)

@@ -1,0 +1,116 @@
+"""How a run ended whose stream alone does not say it: the exit record and stderr tell."""
+
+from dataclasses import dataclass
+from signal import Signals
+from typing import Final
+
+from septet.agents.clis.outcome import Ended, ExitRecord
+
+CANCELLED: Final = "cancelled"
+SUPERSEDED: Final = "superseded"
+TURN_LIMIT: Final = "turn_limit"
+RESTARTED: Final = "restarted"
+PAUSED: Final = "paused"
+RESET: Final = "reset"
+AFTER_RESULT: Final = "after_result"
+"""Reasons for which an agent is asked to end; callers may have others, in one word."""
+
+_STDERR_SHOWN: Final = 600
+_PASSING: Final = ("EAGAIN", "ENOMEM", "EMFILE", "ENFILE", "ETXTBSY", "ENOSPC", "EIO")
+"""What a machine answers that is short of something, and may not be in a moment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a run ended and why, and what can be done."""
+
+    ended: Ended
+    kind: str = ""
+    message: str = ""
+    remedy: str = ""
+    retryable: bool = False
+    retry_after_seconds: float | None = None
+
+
+def cancelled(end: ExitRecord) -> bool:
+    """Whether a person cancelled the run: then nothing that its stream holds counts."""
+    return end.cause == "ended" and end.why == CANCELLED
+
+
+def leaves_result_standing(end: ExitRecord) -> bool:
+    """Whether a result in the stream counts: it does unless the CLI itself ended with another code than 0.
+
+    A signal, or an end that nobody saw, takes nothing from a result that stands on disk.
+    """
+    return end.cause != "exited" or end.exit_code in (0, None)
+
+
+def without_result(end: ExitRecord, stderr: str, *, spoke: bool) -> Ending:
+    """Return how a run ended that gave no result that counts.
+
+    Args:
+        end: How the process ended.
+        stderr: What it printed there.
+        spoke: Whether there was any event on its stream.
+    """
+    return _at_limit(end) or _by_others(end) or _by_itself(end, stderr.strip()[-_STDERR_SHOWN:], spoke=spoke)
+
+
+def _at_limit(end: ExitRecord) -> Ending | None:
+    if end.cause == "wall_limit":
+        remedy = (
+            "Give the step more time (`timeouts.wall_seconds`, or a pipeline's `--plan-seconds` and "
+            "`--execution-seconds`) or smaller work, then `septet retry`."
+        )
+        return Ending("limit", "wall", "The agent reached its limit of time.", remedy)
+    if end.cause == "idle_limit":
+        remedy = "See in the run's stream what it waited for; `timeouts.idle_seconds` sets the limit."
+        return Ending("limit", "idle", "The agent printed nothing for too long.", remedy)
+    if end.cause == "ended" and end.why == TURN_LIMIT:
+        remedy = "Allow more turns (`timeouts.turns`) or give it smaller work, then `septet retry`."
+        return Ending("limit", "turns", "The agent reached its limit of turns.", remedy)
+    return None
+
+
+def _by_others(end: ExitRecord) -> Ending | None:
+    if end.cause == "ended":
+        return _interrupted(end.why, f"The agent was ended: {end.why}.")
+    if end.cause == "orphan_limit":
+        return _interrupted("orphan_limit", "The agent was ended: no worker had followed it for too long.")
+    if end.cause == "terminated":
+        return _interrupted("terminated", "The agent's supervisor was told to end, and ended the agent.")
+    if end.cause == "lost":
+        return _lost(end)
+    if end.cause == "not_started":
+        passing = end.why.startswith(_PASSING)
+        message = f"The agent's program did not start: {end.why}."
+        return Ending("crashed", "not_started", message, retryable=passing, retry_after_seconds=5.0)
+    return None
+
+
+def _interrupted(kind: str, message: str) -> Ending:
+    return Ending("cancelled", kind, message, retryable=True, retry_after_seconds=1.0)
+
+
+def _lost(end: ExitRecord) -> Ending:
+    if end.why == RESTARTED:
+        return _interrupted(RESTARTED, "The machine or the container that the agent ran in ended.")
+    return Ending("crashed", "lost", "The agent's supervisor was killed, and the agent with it.")
+
+
+def _by_itself(end: ExitRecord, stderr: str, *, spoke: bool) -> Ending:
+    if end.signal is not None:
+        return Ending("crashed", "signal", f"The agent was killed by {_name(end.signal)}. {stderr}".strip())
+    if end.exit_code == 0:
+        return Ending("no_result", "no_result_event", f"The agent ended without a result. {stderr}".strip())
+    if stderr and not spoke:
+        remedy = "Correct what it says, then `septet retry`."
+        return Ending("crashed", "refused", f"The agent's program refused to start: {stderr}", remedy)
+    return Ending("crashed", "exit_code", f"The agent ended with exit code {end.exit_code}. {stderr}".strip())
+
+
+def _name(number: int) -> str:
+    try:
+        return Signals(number).name
+    except ValueError:
+        return f"signal {number}"

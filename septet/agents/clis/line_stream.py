@@ -1,0 +1,244 @@
+"""A dialect of JSON lines: what its events and stderr add up to, and the outcome that follows from that."""
+
+import re
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Final, Generic, TypeVar
+
+import msgspec
+
+from septet.agents.clis import api_errors, endings
+from septet.agents.clis.endings import Ending
+from septet.agents.clis.outcome import NO_USAGE, ExitRecord, Outcome, Seen
+from septet.agents.clis.stream import EventReader
+from septet.contracts.facts import Usage
+
+NOBODY_ANSWERED: Final = 408
+"""The status for a request that reached no server: what a server says that waited in vain."""
+
+_TEXT_LIMIT: Final = 4 * 1024 * 1024
+"""Of a longer text, in characters, its end is kept."""
+_NOTES_KEPT: Final = 20
+_WARNINGS_OF_STDERR: Final = 5
+_WARNING_LIMIT: Final = 300
+_MESSAGE_LIMIT: Final = 2000
+_COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m")
+_AT_LIMIT: Final = frozenset({"wall_limit", "idle_limit"})
+
+
+class LineEvent(msgspec.Struct, gc=False):
+    """What every event has; a dialect adds the fields that it reads, and the rest of a line is skipped."""
+
+    type: Any = None
+
+
+E = TypeVar("E", bound=LineEvent)
+
+
+@dataclass(slots=True)
+class Facts:
+    """What a run has said so far."""
+
+    session_id: str | None = None
+    model: str | None = None
+    turns: int = 0
+    tool_calls: int = 0
+    api_retries: int = 0
+    results: int = 0
+    finished: bool = False
+    """The CLI says that it came to its end: the text is its answer."""
+    failure: Ending | None = None
+    """What the CLI says that went wrong."""
+    trying_again: Ending | None = None
+    """What went wrong with the API before the CLI began to ask it again; `None` once it answers."""
+    interrupted: str = ""
+    """Why the CLI says that it was interrupted."""
+    denials: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    _said: list[str] = field(default_factory=list)
+    _said_length: int = 0
+
+    @property
+    def text(self) -> str:
+        """What the model said last; of more than 4 Mi characters only the end."""
+        return "".join(self._said)[-_TEXT_LIMIT:]
+
+    def say(self, text: object, *, anew: bool = False) -> None:
+        """Add to what the model said last, or begin it anew."""
+        if anew:
+            self.hush()
+        if isinstance(text, str):
+            self._said.append(text)
+            self._said_length += len(text)
+        if self._said_length > 2 * _TEXT_LIMIT:
+            self._said = [self.text]
+            self._said_length = _TEXT_LIMIT
+
+    def hush(self) -> None:
+        """Forget what the model said last: a tool call came after it."""
+        self._said, self._said_length = [], 0
+
+    def deny(self, tool: str) -> None:
+        """Note that a tool was denied."""
+        if len(self.denials) < _NOTES_KEPT:
+            self.denials.append(tool)
+
+    def warn(self, warning: str) -> None:
+        """Note a warning."""
+        if len(self.warnings) < _NOTES_KEPT:
+            self.warnings.append(warning[:_WARNING_LIMIT])
+
+
+class LineStream(ABC, Generic[E]):
+    """One run's stream as it grows: a dialect says what each event adds to the facts."""
+
+    unknown_session: ClassVar[re.Pattern[str]]
+    """The words with which the CLI refuses to resume a session that it does not have."""
+
+    def __init__(self, event_type: type[E]) -> None:
+        """Take the partial type of an event."""
+        self._reader = EventReader(event_type, self.take)
+        self.begin()
+
+    def begin(self) -> None:
+        """Forget what was said: the stream is read from its start."""
+        self.facts = Facts()
+
+    @property
+    def usage(self) -> Usage:
+        """What the run used, as far as it was told; a sum is made when it is asked for, not with each event."""
+        return NO_USAGE
+
+    @property
+    def context_tokens(self) -> int:
+        """How long the session was at its last request; by the average of all turns, where no more is told."""
+        used = self.usage
+        read = used.input_tokens + used.cache_read_tokens + used.cache_write_tokens
+        return read // max(self.facts.turns, 1) + used.output_tokens
+
+    @abstractmethod
+    def take(self, event: E) -> None:
+        """Add one event to the facts."""
+
+    def take_stderr(self, stderr: str, end: ExitRecord) -> None:  # noqa: ARG002 -- an exit code says much in some dialects
+        """Add what stderr says, once the process has ended: warnings, where there was an event at all."""
+        if self.spoke:
+            for line in lines_of(stderr)[-_WARNINGS_OF_STDERR:]:
+                self.facts.warn(line)
+
+    def feed(self, chunk: bytes) -> None:
+        """Read the next bytes, cut anywhere."""
+        self._reader.feed(chunk)
+
+    @property
+    def spoke(self) -> bool:
+        """Whether there was any event."""
+        return self._reader.last is not None
+
+    @property
+    def seen(self) -> Seen:
+        """What the stream has said so far."""
+        facts, usage, last = self.facts, self.usage, self._reader.last
+        return Seen(
+            session_id=facts.session_id,
+            last_event=last.type if last is not None and isinstance(last.type, str) else "",
+            turns=facts.turns,
+            tokens=usage.input_tokens + usage.output_tokens + usage.cache_read_tokens + usage.cache_write_tokens,
+            results=facts.results,
+        )
+
+    def outcome(self, end: ExitRecord, stderr: str) -> Outcome:
+        """Return what the run came to, once its stream is over."""
+        words = _COLOURS.sub("", stderr)
+        self._finish()
+        self.take_stderr(words, end)
+        facts, ending = self.facts, self._ending(end, words)
+        answered = facts.finished and ending.ended in {"ok", "denied"}
+        return Outcome(
+            ended=ending.ended,
+            kind=ending.kind,
+            text=facts.text if answered else None,
+            session_id=facts.session_id,
+            model=facts.model,
+            usage=self.usage,
+            context_tokens=self.context_tokens,
+            turns=facts.turns,
+            tool_calls=facts.tool_calls,
+            api_retries=facts.api_retries,
+            denials=tuple(facts.denials),
+            warnings=tuple(facts.warnings),
+            message=ending.message[:_MESSAGE_LIMIT],
+            remedy=ending.remedy,
+            retryable=ending.retryable,
+            retry_after_seconds=ending.retry_after_seconds,
+            exit_code=end.exit_code,
+            signal=end.signal,
+            duration_seconds=end.duration_seconds,
+            skipped_lines=self._reader.skipped_lines,
+        )
+
+    def _finish(self) -> None:
+        """Read the last line; a stream that was one document is read anew, as that document."""
+        self._reader.finish()
+        document = self._reader.document()
+        if document is not None:
+            self.begin()
+            for event in document:
+                self.take(event)
+
+    def _ending(self, end: ExitRecord, stderr: str) -> Ending:
+        told = None if endings.cancelled(end) else self.facts.failure or _told(self.facts, end)
+        return told or self._without_result(end, stderr)
+
+    def _without_result(self, end: ExitRecord, stderr: str) -> Ending:
+        words = stderr.strip() or self._reader.words
+        ending = endings.without_result(end, words, spoke=self.spoke)
+        if end.cause == "exited" and ending.ended == "crashed" and self.unknown_session.search(words):
+            return replace(ending, kind="unknown_session", message=words, remedy="")
+        return ending
+
+
+def api_error(status: int | None, words: str) -> Ending:
+    """Return the ending for an error of the model API."""
+    error = api_errors.classify(status, words)
+    return Ending("api_error", error.kind, words, error.remedy, error.retryable, error.retry_after_seconds)
+
+
+def count(value: object) -> int:
+    """Return a count as it is, and 0 for what is none."""
+    if type(value) is int and value > 0:  # a bool is of another type
+        return value
+    return int(value) if isinstance(value, float) and value > 0 else 0
+
+
+def text_of(value: object) -> str | None:
+    """Return a string as it is, and `None` for anything else."""
+    return value if isinstance(value, str) else None
+
+
+def lines_of(text: str) -> list[str]:
+    """Return the lines that are not blank."""
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+def _told(facts: Facts, end: ExitRecord) -> Ending | None:
+    """Return how a run ended of which its CLI tells no failure; `None` where it tells nothing that counts."""
+    if facts.finished and endings.leaves_result_standing(end):
+        return _good(facts)
+    if facts.denials and end.exit_code == 0:
+        return _denied(facts)
+    if facts.interrupted and end.cause == "exited":
+        return Ending("crashed", "interrupted", f"The agent was interrupted: {facts.interrupted}.")
+    return facts.trying_again if end.cause in _AT_LIMIT else None
+
+
+def _good(facts: Facts) -> Ending:
+    if facts.denials:
+        return _denied(facts)
+    if not facts.text.strip():
+        return Ending("no_result", "empty", "The agent gave an empty answer.")
+    return Ending("ok")
+
+
+def _denied(facts: Facts) -> Ending:
+    return Ending("denied", "tools", f"Tools were denied: {'; '.join(facts.denials)}.")

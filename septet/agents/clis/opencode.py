@@ -1,0 +1,261 @@
+"""The `opencode` CLI, tested with 1.18.33."""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Final, TypeAlias
+
+import msgspec
+
+from septet.agents.clis.adapter import FOR_EVERY_AGENT, Dialect, Host, Invocation, Turn, allowed, find_program
+from septet.agents.clis.capabilities import Capabilities
+from septet.agents.clis.endings import Ending
+from septet.agents.clis.line_stream import LineEvent, LineStream, api_error, count, text_of
+from septet.agents.clis.outcome import NO_USAGE
+from septet.agents.clis.stdin import stdin_of
+from septet.agents.clis.transcript import Transcript
+from septet.agents.clis.transcript_opencode import OpenCodeTranscript
+from septet.contracts.facts import Usage
+from septet.contracts.limits import Tools
+from septet.errors import AgentError
+
+_LOGIN: Final = (
+    "OPENCODE_*", "ANTHROPIC_*", "OPENAI_*", "AZURE_*", "GEMINI_API_KEY", "GOOGLE_*", "OPENROUTER_API_KEY",
+    "MISTRAL_API_KEY", "GROQ_API_KEY", "DEEPSEEK_API_KEY", "XAI_API_KEY", "AWS_BEARER_TOKEN_BEDROCK", "AWS_REGION",
+)  # fmt: skip
+_QUIET: Final[Mapping[str, str]] = {
+    "OPENCODE_DISABLE_AUTOUPDATE": "1",
+    "OPENCODE_DISABLE_MODELS_FETCH": "1",
+    "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
+}
+"""No setting bounds its retries, of which its stream says nothing: the idle limit ends them."""
+_CONFIG: Final = "OPENCODE_CONFIG_CONTENT"
+_CAPABILITIES: Final = Capabilities(
+    tested_version="1.18.33",
+    without_tools=True,
+    login_files=("~/.local/share/opencode/auth.json", "~/.config/opencode/opencode.json"),
+    login_variables=("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY", _CONFIG),
+    home=("XDG_DATA_HOME", "~/.local/share"),
+)
+_PERMISSION: Final[Mapping[Tools, Mapping[str, str]]] = {
+    "all": {},
+    "read": {"*": "deny", "read": "allow", "grep": "allow", "glob": "allow", "list": "allow"},
+    "none": {"*": "deny"},
+}
+_DENIED: Final = re.compile(r"rejected permission|rule which prevents")
+_STATUS_BY_NAME: Final = {"ProviderAuthError": 401, "ContextOverflowError": 413, "ProviderModelNotFoundError": 404}
+_DETAIL_LIMIT: Final = 160
+_Number: TypeAlias = int | float
+_CUT: Final = Ending(
+    "limit",
+    "output_tokens",
+    "The answer was cut at the model's limit of output tokens.",
+    "Raise the model's `limit.output` in opencode's configuration, then `septet retry`.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class OpenCode:
+    """The CLI's command line."""
+
+    name: str = "opencode"
+    capabilities: Capabilities = _CAPABILITIES
+
+    def invocation(self, turn: Turn, host: Host) -> Invocation:
+        """Return how the CLI is started: the prompt on stdin, what it may do in its configuration.
+
+        Raises:
+            AgentMissingError: The program was not found.
+            AgentError: The configuration in the environment is no JSON object.
+        """
+        arguments = ["run", "--format", "json", *(("--auto",) if turn.tools == "all" else ())]
+        if turn.resume_id is not None:
+            arguments += ["--session", turn.resume_id]
+        if turn.model is not None:
+            arguments += ["--model", turn.model]
+        env = {**allowed(host.env, (*FOR_EVERY_AGENT, *_LOGIN)), **_QUIET}
+        env[_CONFIG] = _configuration(env.get(_CONFIG, ""), turn.tools)
+        return Invocation(
+            argv=(find_program(self.name, "opencode", host), *arguments), env=env, stdin=stdin_of(turn.prompt)
+        )
+
+    def dialect(self, before: Usage = NO_USAGE) -> Dialect:
+        """Return the reader of a new stream; its figures are those of the run alone."""
+        del before
+        return OpenCodeStream()
+
+    def transcript(self) -> Transcript:
+        """Return a reader of a stream for people."""
+        return OpenCodeTranscript()
+
+
+OPENCODE: Final = OpenCode()
+
+
+def _configuration(given: str, tools: Tools) -> str:
+    """Return the configuration in the environment, with what the engine needs added to it."""
+    try:
+        configuration = json.loads(given or "{}")
+    except ValueError:
+        configuration = None
+    if not isinstance(configuration, dict):
+        raise AgentError(f"{_CONFIG} is no JSON object.", remedy=f"Correct {_CONFIG} or unset it.")
+    configuration |= {"autoupdate": False, "share": "disabled"}
+    if _PERMISSION[tools]:
+        configuration["permission"] = _PERMISSION[tools]
+    return json.dumps(configuration)
+
+
+class _Cache(msgspec.Struct, frozen=True, gc=False):
+    read: Any = 0
+    write: Any = 0
+
+
+class _Tokens(msgspec.Struct, frozen=True, gc=False):
+    input: Any = 0
+    output: Any = 0
+    reasoning: Any = 0
+    cache: _Cache = _Cache()
+
+
+class _State(msgspec.Struct, frozen=True, gc=False):
+    error: Any = None
+    input: msgspec.Raw = msgspec.Raw()
+
+
+class _Part(msgspec.Struct, gc=False):
+    text: Any = None
+    tool: Any = None
+    state: _State = _State()
+    reason: Any = None
+    tokens: _Tokens = _Tokens()
+    cost: Any = None
+
+
+class _ErrorData(msgspec.Struct, frozen=True, gc=False):
+    message: Any = None
+    status: Any = msgspec.field(name="statusCode", default=None)
+    headers: dict[str, Any] = msgspec.field(name="responseHeaders", default_factory=dict)
+
+
+class _Error(msgspec.Struct, gc=False):
+    name: Any = None
+    data: _ErrorData = _ErrorData()
+
+
+class _Event(LineEvent, gc=False):
+    session_id: Any = msgspec.field(name="sessionID", default=None)
+    part: _Part | None = None
+    error: _Error | None = None
+
+
+@dataclass(slots=True)
+class _Spent:
+    """What the steps used up to now."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+    reasoning_tokens: int = 0
+    cost_usd: float | None = None
+
+    def add(self, step: _Part) -> int:
+        """Add a step's tokens, in the project's words, and return their sum: its output holds no reasoning."""
+        tokens, reasoning = step.tokens, count(step.tokens.reasoning)
+        taken, given = count(tokens.input), count(tokens.output) + reasoning
+        cache_read, cache_written = count(tokens.cache.read), count(tokens.cache.write)
+        self.input_tokens += taken
+        self.output_tokens += given
+        self.cache_read_tokens += cache_read
+        self.cache_write_tokens += cache_written
+        self.reasoning_tokens += reasoning
+        if isinstance(step.cost, _Number):
+            self.cost_usd = (self.cost_usd or 0.0) + step.cost
+        return taken + given + cache_read + cache_written
+
+
+class OpenCodeStream(LineStream[_Event]):
+    """opencode's dialect: no last event; the answer is the last text of a last step that asks for no tool."""
+
+    unknown_session = re.compile(r"Session not found")
+
+    def __init__(self) -> None:
+        """Begin with nothing said."""
+        super().__init__(_Event)
+
+    def begin(self) -> None:
+        """Forget what was said."""
+        super().begin()
+        self._spent = _Spent()
+        self._last_step = 0
+
+    @property
+    def usage(self) -> Usage:
+        """What the steps used up to now."""
+        return Usage(**asdict(self._spent))
+
+    @property
+    def context_tokens(self) -> int:
+        """What the last step has read and said."""
+        return self._last_step
+
+    def take(self, event: _Event) -> None:
+        """Add one event to the facts."""
+        facts, kind = self.facts, event.type
+        if facts.session_id is None:
+            facts.session_id = text_of(event.session_id)
+        if kind == "error" and event.error is not None:
+            self._take_error(event.error)
+        elif event.part is None:
+            return
+        elif kind == "step_start":
+            facts.turns += 1
+            facts.finished, facts.failure = False, None
+            facts.hush()
+        elif kind == "text":
+            facts.say(event.part.text, anew=True)
+        elif kind == "tool_use":
+            facts.tool_calls += 1
+            error = event.part.state.error
+            if error is not None and _DENIED.search(str(error)):
+                facts.deny(_call(event.part))
+        elif kind == "step_finish":
+            self._take_step_end(event.part)
+
+    def _take_step_end(self, part: _Part) -> None:
+        facts = self.facts
+        self._last_step = self._spent.add(part) or self._last_step
+        facts.finished = part.reason != "tool-calls"
+        facts.results += facts.finished
+        if part.reason == "length":
+            facts.failure = _CUT
+
+    def _take_error(self, error: _Error) -> None:
+        """Take what went wrong, and nothing of the server's headers and body, which the event holds too."""
+        words = str(error.data.message or error.name)
+        if error.name == "MessageAbortedError":
+            self.facts.interrupted = words
+        elif error.name == "MessageOutputLengthError":
+            self.facts.failure = _CUT
+        else:
+            told = error.data.status
+            status = told if isinstance(told, int) else _STATUS_BY_NAME.get(str(error.name))
+            self.facts.failure = _not_before(api_error(status, words), error.data.headers.get("retry-after"))
+
+
+def _not_before(failure: Ending, retry_after: object) -> Ending:
+    seconds = retry_after if isinstance(retry_after, str) and retry_after.isdecimal() else ""
+    return replace(failure, retry_after_seconds=float(seconds)) if failure.retryable and seconds else failure
+
+
+def _call(part: _Part) -> str:
+    """Return a tool call as `name(argument)`."""
+    try:
+        given = msgspec.json.decode(part.state.input, type=dict[str, Any])
+    except ValueError:
+        given = {}
+    words = next((value for value in given.values() if isinstance(value, str)), "")
+    detail = " ".join(words.split())[:_DETAIL_LIMIT]
+    return f"{part.tool}({detail})" if detail else str(part.tool)

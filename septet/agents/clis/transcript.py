@@ -1,0 +1,94 @@
+"""What an agent said and did, in one readable form for all CLIs, while it happens and afterwards."""
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final, Literal, Protocol
+
+from septet.agents.clis.stream import EventReader
+
+Kind = Literal["text", "tool_call", "tool_result", "result", "error"]
+"""The model's words; what it asked of a tool; what came back; the run's final text; what went wrong."""
+
+NOT_SAID: Final = "The agent says that it failed, and not why."
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One thing that was said or done."""
+
+    kind: Kind
+    text: str
+    """Of a call its argument, as JSON where it is no string."""
+    tool: str = ""
+    """The tool, of a call and its result."""
+
+
+class Transcript(Protocol):
+    """The reader of one run's stream, for people."""
+
+    def feed(self, chunk: bytes) -> list[Entry]:
+        """Read the next bytes, cut anywhere, and return what they say."""
+
+    def finish(self) -> list[Entry]:
+        """Return what is left once the stream is over."""
+
+
+class EventTranscript(ABC):
+    """A transcript of JSON lines: a dialect says what each event tells."""
+
+    def __init__(self) -> None:
+        """Begin with nothing said."""
+        self._new: list[Entry] = []
+        self._spoke = False
+        self._reader = EventReader(dict[str, Any], self._take)
+
+    @abstractmethod
+    def tell(self, event: dict[str, Any]) -> Iterator[Entry]:
+        """Yield what an event tells; nothing for one that only keeps books."""
+
+    def rest(self) -> Iterator[Entry]:
+        """Yield what was held back until the end."""
+        return iter(())
+
+    def feed(self, chunk: bytes) -> list[Entry]:
+        """Read the next bytes, cut anywhere, and return what they say."""
+        self._reader.feed(chunk)
+        return self._take_new()
+
+    def finish(self) -> list[Entry]:
+        """Return what is left once the stream is over; a stream that was one document is told as that document."""
+        self._reader.finish()
+        for event in () if self._spoke else self._reader.document() or ():
+            self._take(event)
+        self._new += self.rest()
+        return self._take_new()
+
+    def _take(self, event: dict[str, Any]) -> None:
+        self._spoke = True
+        self._new += (entry for entry in self.tell(event) if entry.text or entry.tool)
+
+    def _take_new(self) -> list[Entry]:
+        new, self._new = self._new, []
+        return new
+
+
+def shown(value: object) -> str:
+    """Return a value as people read it: a string as it is, a list of texts joined, the rest as JSON."""
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return ""
+    if isinstance(value, list):
+        texts = [
+            block["text"] for block in value if isinstance(block, dict) and isinstance(block.get("text"), str)
+        ]
+        if texts and len(texts) == len(value):
+            return "\n".join(texts)
+    return json.dumps(value, ensure_ascii=False)
+
+
+def table(value: object) -> dict[str, Any]:
+    """Return an object as it is, and an empty one for anything else."""
+    return value if isinstance(value, dict) else {}

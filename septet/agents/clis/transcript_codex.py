@@ -1,0 +1,62 @@
+"""codex's stream as people read it."""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from septet.agents.clis.transcript import NOT_SAID, Entry, EventTranscript, shown, table
+
+_SPEECH: Final = frozenset({"agent_message", "reasoning", "error"})
+_BOOKKEEPING: Final = frozenset({"id", "type", "status"})
+
+
+class CodexTranscript(EventTranscript):
+    """Its items as they begin and end; the result is the last message of a turn that was completed."""
+
+    def __init__(self) -> None:
+        """Begin with nothing said."""
+        super().__init__()
+        self._last = ""
+        self._running: set[str] = set()
+
+    def tell(self, event: dict[str, Any]) -> Iterator[Entry]:
+        """Yield what an event tells."""
+        kind, item = event.get("type"), table(event.get("item"))
+        if kind == "item.started" and item.get("type") not in _SPEECH:
+            self._running.add(shown(item.get("id")))
+            yield _call(item)
+        elif kind == "item.completed":
+            yield from self._completed(item)
+        elif kind == "turn.completed":
+            yield Entry("result", self._last)
+        elif kind == "error":
+            yield Entry("error", shown(event.get("message")))
+        elif kind == "turn.failed":
+            yield Entry("error", shown(table(event.get("error")).get("message")) or NOT_SAID)
+
+    def _completed(self, item: dict[str, Any]) -> Iterator[Entry]:
+        what = item.get("type")
+        if what == "agent_message":
+            self._last = shown(item.get("text"))
+            yield Entry("text", self._last)
+        elif what == "error":
+            yield Entry("error", shown(item.get("message")))
+        elif what != "reasoning":
+            number = shown(item.get("id"))
+            if number not in self._running:
+                yield _call(item)
+            self._running.discard(number)
+            yield Entry("tool_result", _output(item), shown(what))
+
+
+def _call(item: dict[str, Any]) -> Entry:
+    given = item.get("command") or item.get("changes")
+    if given is None:
+        given = {name: value for name, value in item.items() if name not in _BOOKKEEPING}
+    return Entry("tool_call", shown(given), shown(item.get("type")))
+
+
+def _output(item: dict[str, Any]) -> str:
+    code = item.get("exit_code")
+    printed = shown(item.get("aggregated_output") or item.get("result") or item.get("error")).rstrip()
+    end = f"exit code {code}" if code not in (None, 0) else shown(item.get("status"))
+    return f"{printed}\n{end}" if printed and code not in (None, 0) else printed or end

@@ -1,0 +1,51 @@
+"""What a configured program prints, as people read it: lines of text, or events."""
+
+import msgspec
+
+from septet.agents.clis.stream import LINE_LIMIT_BYTES
+from septet.agents.clis.transcript import Entry
+from septet.agents.clis.transcript_claude import ClaudeTranscript
+
+
+class CommandTranscript:
+    """Text by the line; from a first line on that is an event, events as claude prints them."""
+
+    def __init__(self) -> None:
+        """Begin with nothing printed."""
+        self._events: ClaudeTranscript | None = None
+        self._text = bytearray()
+        self._began = False
+
+    def feed(self, chunk: bytes) -> list[Entry]:
+        """Read the next bytes, cut anywhere, and return what they say."""
+        if self._events is not None:
+            return self._events.feed(chunk)
+        self._text += chunk
+        whole, newline, rest = bytes(self._text).rpartition(b"\n")
+        if not newline and len(rest) < LINE_LIMIT_BYTES:
+            return []
+        return self._told(whole + newline or rest, rest if newline else b"")
+
+    def finish(self) -> list[Entry]:
+        """Return what is left once the stream is over."""
+        told = self._told(bytes(self._text), b"") if self._events is None else []
+        return told + (self._events.finish() if self._events is not None else [])
+
+    def _told(self, lines: bytes, rest: bytes) -> list[Entry]:
+        self._text = bytearray(rest)
+        if not self._began and lines.strip():
+            self._began = True
+            if _is_event(lines.lstrip().partition(b"\n")[0]):
+                self._events = ClaudeTranscript()
+                self._text.clear()
+                return self._events.feed(lines + rest)
+        words = lines.decode("utf-8", errors="replace").strip()
+        return [Entry("text", words)] if words else []
+
+
+def _is_event(line: bytes) -> bool:
+    try:
+        value = msgspec.json.decode(line)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(value, dict) and isinstance(value.get("type"), str)

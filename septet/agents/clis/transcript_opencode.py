@@ -1,0 +1,33 @@
+"""opencode's stream as people read it."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from septet.agents.clis.transcript import Entry, EventTranscript, shown, table
+
+
+class OpenCodeTranscript(EventTranscript):
+    """Parts of messages; the result is the last text of a step that asks for no tool."""
+
+    def __init__(self) -> None:
+        """Begin with nothing said."""
+        super().__init__()
+        self._last = ""
+
+    def tell(self, event: dict[str, Any]) -> Iterator[Entry]:
+        """Yield what an event tells; of an error not the server's headers and body, which it holds too."""
+        kind, part = event.get("type"), table(event.get("part"))
+        if kind == "step_start":
+            self._last = ""
+        elif kind == "text":
+            self._last = shown(part.get("text"))
+            yield Entry("text", self._last)
+        elif kind == "tool_use":
+            name, state = shown(part.get("tool")), table(part.get("state"))
+            yield Entry("tool_call", shown(state.get("input")), name)
+            yield Entry("tool_result", shown(state.get("output")) or shown(state.get("error")), name)
+        elif kind == "step_finish" and part.get("reason") != "tool-calls":
+            yield Entry("result", self._last)
+        elif kind == "error":
+            error = table(event.get("error"))
+            yield Entry("error", shown(table(error.get("data")).get("message") or error.get("name")))

@@ -1,0 +1,314 @@
+"""The agent runs that a host keeps: a folder for each, never overwritten, and locks: who lives, and who writes."""
+
+import fcntl
+import os
+import re
+import secrets
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Final, Literal
+
+import msgspec
+
+from septet.agents.clis.endings import RESTARTED
+from septet.agents.clis.outcome import ExitRecord
+from septet.agents.runs.archive import past_of
+from septet.agents.supervisor.process_tree import identity
+from septet.errors import InvalidInputError
+
+RUN_VARIABLE: Final = "SEPTET_RUN"
+"""Every process of an agent carries its run's mark in this variable, so that leftovers can be told from others."""
+
+_SAFE_NAME: Final = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._-]{1,64}")
+_SET_ASIDE: Final = "set-aside"
+_OWNER_ONLY_FOLDER: Final = 0o700
+_OWNER_ONLY_FILE: Final = 0o600
+
+StartReason = Literal["first", "crashed", "rerun", "limit", "context", "waited", "interrupted"]
+"""Why an agent is started: for the first time; after a crash, in its session; after another crash, anew from the
+checkpoint; after a limit, in its session; after its context was full, in a new one; after a wait for the model API
+or the machine; after it was ended for a reason that is over."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunKey:
+    """Whose run it is: only an attempt of the same activity in the same workflow run may adopt it."""
+
+    workflow_id: str
+    run_id: str
+    activity_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunRecord:
+    """What is known of a run when it starts: `run.json`. No secret and no value of the environment is in it."""
+
+    key: RunKey
+    serial: int
+    """Counts the runs of one work order."""
+    step: str
+    agent: str
+    because: StartReason
+    """Why it was started."""
+    mark: str
+    """The value of `SEPTET_RUN` in its processes; the turns of one process share it."""
+    argv: tuple[str, ...]
+    env_names: tuple[str, ...]
+    worktree: str
+    limits: Mapping[str, float]
+    started_at: str
+    """ISO 8601, UTC."""
+    session_id: str | None = None
+    resumed_from: str | None = None
+    sandbox: str = "none"
+    """`bwrap`, or `none` for an agent that runs unconfined."""
+    warm: bool = False
+    """Its process was to be left running for a further turn."""
+    began_in: str | None = None
+    """The run that started its process, where that had been left running."""
+
+
+class _Home(msgspec.Struct):
+    """Where a run's supervisor lives, by its own account."""
+
+    boot_id: str
+    pid_namespace: str
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run's folder."""
+
+    folder: Path
+    record: RunRecord | None = field(repr=False)
+    """`None` when `run.json` cannot be read: then it is nobody's."""
+    runner: Path | None = None
+    """The lock of this host's runner, where supervisors are its children."""
+
+    @property
+    def name(self) -> str:
+        """The folder, relative to the state directory."""
+        return "/".join(self.folder.parts[-3:])
+
+    @property
+    def stdout(self) -> Path:
+        """The agent's stream."""
+        return self.folder / "stdout.jsonl"
+
+    @property
+    def stderr(self) -> Path:
+        """What it printed beside."""
+        return self.folder / "stderr.log"
+
+    @property
+    def started(self) -> bool:
+        """Whether a supervisor took it up; else the attempt that made the folder died before that."""
+        return self.stdout.exists()
+
+    @property
+    def set_aside(self) -> bool:
+        """Whether its activity was reset since: then it counts no more than one of another workflow run."""
+        return (self.folder / _SET_ASIDE).exists()
+
+    def lives(self) -> bool:
+        """Whether its supervisor lives."""
+        return lock_is_held(self.folder / "lock")
+
+    def exit(self) -> ExitRecord | None:
+        """Return how it ended; `None` while it lives, and when its supervisor was killed."""
+        try:
+            return msgspec.json.decode((self.folder / "exit.json").read_bytes(), type=ExitRecord)
+        except (FileNotFoundError, msgspec.MsgspecError):
+            return None
+
+    def close_as_lost(self) -> None:
+        """Record that nobody saw it end, and whether the machine or container ended with it."""
+        why = RESTARTED if self._was_elsewhere() else ""
+        self.put("exit.json", msgspec.json.encode(ExitRecord(cause="lost", why=why)))
+
+    def _was_elsewhere(self) -> bool:
+        """Say whether it ran before the machine's or the runner's last start, or in a container that is gone."""
+        if self.runner is not None:
+            return not lock_is_held(self.runner) or _changed(self.runner) > _changed(self.folder / "lock")
+        try:
+            ran = msgspec.json.decode((self.folder / "lock").read_bytes(), type=_Home)
+        except (OSError, msgspec.MsgspecError):
+            return False
+        here = identity(os.getpid())
+        return (ran.boot_id, ran.pid_namespace) != (here["boot_id"], here["pid_namespace"])
+
+    def size_of(self, name: str) -> int:
+        """Return how many bytes one of its files has; 0 where it is not there."""
+        path = self.folder / name
+        return path.stat().st_size if path.exists() else 0
+
+    def put(self, name: str, content: bytes) -> None:
+        """Put a file beside the run's own, whole or not at all."""
+        new = self.folder / f"{name}.{secrets.token_hex(4)}"
+        try:
+            _write(new, content)
+            new.replace(self.folder / name)
+        finally:
+            new.unlink(missing_ok=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """All runs of this host."""
+
+    root: Path
+    """`STATE/runs`."""
+    runner: Path | None = None
+    """The lock of this host's runner, where supervisors are its children."""
+
+    def of(self, order_id: str) -> list[Run]:
+        """Return a work order's runs in the order of their starts; those that nobody can read come first."""
+        return self._but(order_id, frozenset())
+
+    def lately(self, order_id: str) -> list[Run]:
+        """Return the runs as `of`, in a lane only those since it was passed on last: thousands may lie before."""
+        return self._but(order_id, past_of(self.folder_of(order_id)).runs)
+
+    def at(self, folder: Path) -> Run:
+        """Return the run that lies in a folder."""
+        return Run(folder, _record(folder / "run.json"), self.runner)
+
+    def orders(self) -> list[str]:
+        """Return the work orders that have runs here."""
+        return sorted(path.name for path in self.root.iterdir() if path.is_dir())
+
+    def is_held(self, order_id: str) -> bool:
+        """Say whether anybody holds a work order's writer's lock: a living agent, or an attempt that writes."""
+        return lock_is_held(self.lock_of(order_id))
+
+    def next_serial(self, order_id: str) -> int:
+        """Return the number for a work order's next run; the caller holds the writer's lock."""
+        serials = (run.record.serial for run in self.lately(order_id) if run.record is not None)
+        return 1 + max((past_of(self.folder_of(order_id)).serial, *serials))
+
+    def living(self, order_id: str) -> Run | None:
+        """Return the work order's run whose supervisor lives, if there is one."""
+        return next((run for run in reversed(self.lately(order_id)) if run.lives()), None)
+
+    def set_aside(self, order_id: str, key: RunKey) -> None:
+        """Let the runs of a key count no more: the next attempt begins anew, from the step's checkpoint."""
+        for run in self.lately(order_id):
+            if run.record is not None and run.record.key == key and not run.set_aside:
+                run.put(_SET_ASIDE, b"")
+
+    def lock_writer(self, order_id: str) -> int | None:
+        """Take the lock of the workspace's one writer and return its descriptor; `None` when another holds it.
+
+        Whoever holds it passes it on to the supervisor of the agent that it starts; it is free when that agent and
+        everything below it are dead.
+        """
+        self.folder_of(order_id).mkdir(mode=_OWNER_ONLY_FOLDER, parents=True, exist_ok=True)
+        file = os.open(self.lock_of(order_id), os.O_RDWR | os.O_CREAT, _OWNER_ONLY_FILE)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(file)
+            return None
+        return file
+
+    def create(self, order_id: str, number: int, record: RunRecord, prompt: bytes) -> tuple[Run, int]:
+        """Make a run's folder and return it with the descriptor of its lock; the caller holds the writer's lock.
+
+        Raises:
+            InvalidInputError: A name would leave the folder.
+            OSError: The disk is full or read-only.
+        """
+        folder = self._new_folder(order_id, f"{number}-{_safe(record.step)}")
+        try:
+            _write(folder / "prompt.md", prompt)
+            _write(folder / "run.json", msgspec.json.format(msgspec.json.encode(record), indent=2))
+            lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_EXCL, _OWNER_ONLY_FILE)
+        except OSError:
+            _drop(folder)
+            raise
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return Run(folder, record, self.runner), lock
+
+    def folder_of(self, order_id: str) -> Path:
+        """Return where a work order's runs lie.
+
+        Raises:
+            InvalidInputError: The id cannot be a folder's name.
+        """
+        return self.root / _safe(order_id)
+
+    def lock_of(self, order_id: str) -> Path:
+        """Return the file of the writer's lock."""
+        return self.folder_of(order_id) / "lock"
+
+    def _but(self, order_id: str, passed: Collection[str]) -> list[Run]:
+        folder = self.folder_of(order_id)
+        if not folder.is_dir():
+            return []
+        with os.scandir(folder) as found:
+            runs = [self.at(folder / each.name) for each in found if each.name not in passed and each.is_dir()]
+        return sorted(runs, key=lambda run: run.record.serial if run.record is not None else 0)
+
+    def _new_folder(self, order_id: str, stem: str) -> Path:
+        """Make a folder under a name that none has, nor had one that is remembered."""
+        parent = self.folder_of(order_id)
+        parent.mkdir(mode=_OWNER_ONLY_FOLDER, parents=True, exist_ok=True)
+        with os.scandir(parent) as found:
+            taken = {*(each.name for each in found), *past_of(parent).runs}
+        names = (f"{stem}-{attempt}" for attempt in count(1))
+        folder = parent / next(name for name in names if name not in taken)
+        folder.mkdir(mode=_OWNER_ONLY_FOLDER)
+        return folder
+
+
+def _safe(name: str) -> str:
+    if not _SAFE_NAME.fullmatch(name):
+        raise InvalidInputError(
+            f"`{name[:80]}` cannot name a folder: letters, digits, `.`, `_` and `-` can, up to 64."
+        )
+    return name
+
+
+def _write(path: Path, content: bytes) -> None:
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _OWNER_ONLY_FILE)
+    with os.fdopen(file, "wb") as writer:
+        writer.write(content)
+
+
+def _drop(folder: Path) -> None:
+    """Leave nothing of a run that found no room: on a full disk there may be many tries."""
+    for name in ("prompt.md", "run.json", "lock"):
+        (folder / name).unlink(missing_ok=True)
+    folder.rmdir()
+
+
+def _record(path: Path) -> RunRecord | None:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=RunRecord)
+    except (OSError, msgspec.MsgspecError):
+        return None
+
+
+def lock_is_held(path: Path) -> bool:
+    """Say whether another process holds the lock. A shared one is tried: two who ask do not deceive each other."""
+    try:
+        file = os.open(path, os.O_RDWR)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(file)
+    return False
+
+
+def _changed(path: Path) -> int:
+    """Return when a file was written last, in nanoseconds; 0 when it is not there."""
+    try:
+        return path.stat().st_mtime_ns
+    except FileNotFoundError:
+        return 0

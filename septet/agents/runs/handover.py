@@ -1,0 +1,40 @@
+"""A lane is passed on: the runs of those who have left are summed up, and no step looks at them again."""
+
+from septet.agents.runs.archive import InSession, Past, past_of, remember
+from septet.agents.runs.folders import Run, Runs
+from septet.agents.runs.usage import noted
+
+
+def pass_on(runs: Runs, lane: str) -> None:
+    """Sum up the runs of a lane that are over; the caller holds its writer's lock, so none is about to begin.
+
+    One that nobody saw end stays as it is, for whoever lays it to rest.
+
+    Raises:
+        OSError: The disk did not take it; nothing has changed then.
+    """
+    over = [run for run in runs.lately(lane) if not run.started or run.exit() is not None]
+    if not over:
+        return
+    past = past_of(runs.folder_of(lane))
+    serials = [run.record.serial for run in over if run.record is not None]
+    sessions = dict(past.sessions)
+    for run in over:
+        _add(sessions, run)
+    names = past.runs | {run.folder.name for run in over}
+    remember(runs.folder_of(lane), Past(runs=names, serial=max((past.serial, *serials)), sessions=sessions))
+
+
+def _add(sessions: dict[str, InSession], run: Run) -> None:
+    """Add a run to the session that its end tells of, and its size to the one in which it was started."""
+    if (spent := noted(run)) is not None:
+        so_far = sessions.get(spent.session_id, InSession())
+        sessions[spent.session_id] = so_far.model_copy(update={"usage": so_far.usage.plus(spent.usage)})
+    if run.record is not None and run.record.session_id is not None:
+        so_far = sessions.get(run.record.session_id, InSession())
+        sessions[run.record.session_id] = so_far.model_copy(
+            update={
+                "prompt_bytes": so_far.prompt_bytes + run.size_of("prompt.md"),
+                "stream_bytes": so_far.stream_bytes + run.size_of("stdout.jsonl"),
+            }
+        )

@@ -1,0 +1,209 @@
+"""Who may write: the work order's latest attempt, with the writer's lock in hand.
+
+Each attempt is written down in the work order's folder before it does anything. One that was stopped for longer
+than its time-out finds a later one there when it wakes, and does nothing more: its commit, push and pull request
+would be the second ones.
+"""
+
+import fcntl
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Self
+
+import msgspec
+
+from septet.agents.runs.folders import RunKey, Runs
+from septet.agents.runs.lock_holder import holder_of
+from septet.agents.runs.stopped_writer import WorkerId, end_stopped_writer, worker_id
+from septet.errors import SupersededError, WorkspaceBusyError
+
+_FILE: Final = "attempts.jsonl"
+_LOOK_SECONDS: Final = 0.02
+WAY_SECONDS: Final = 1.0
+"""Whoever writes leaves the lock within moments, most of the time: then it is asked whether he is stopped."""
+
+
+class Attempt(msgspec.Struct, frozen=True):
+    """An attempt, as the Temporal server numbers it."""
+
+    run_id: str
+    """The workflow's run."""
+    activity_id: str
+    """Names an activity of a workflow's run; a plain number counts them."""
+    number: int = 1
+    """Counts the attempts of an activity, and begins anew when a person resets it."""
+    started_at: float = 0.0
+    """When the server handed it out, in seconds by the server's clock."""
+    worker: WorkerId = (0, 0)
+    """The process that carries it out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """One attempt's right to write, which ends when a later attempt begins."""
+
+    runs: Runs
+    order_id: str
+    epoch: int
+    """How many attempts the work order has had on this host, with this one."""
+    _end: int
+    """Where this attempt's line ends: whatever comes behind it is later."""
+
+    @classmethod
+    def take(  # noqa: PLR0913 -- what tells an attempt from others, all by name
+        cls,
+        runs: Runs,
+        key: RunKey,
+        *,
+        place_id: str = "",
+        visit: str = "",
+        number: int = 1,
+        started_at: float = 0.0,
+    ) -> Self:
+        """Write the attempt down and return its lease.
+
+        Where a person has reset the activity since its last attempt, the runs of its key count no more.
+
+        Args:
+            runs: The runs of this host.
+            key: Which activity of which work order's run it is.
+            place_id: The lane in which it works; the work order's own workspace when absent.
+            visit: Which of the work order's stays in that lane.
+            number: Which attempt of that activity.
+            started_at: When the server handed it out, in seconds.
+
+        Raises:
+            SupersededError: A later attempt has begun already: this one was held up between server and host.
+        """
+        order_id = place_id or key.workflow_id
+        attempt = Attempt(f"{key.run_id}{visit}", key.activity_id, number, started_at, worker_id(os.getpid()))
+        with _file(runs, order_id).open("a+b") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            file.seek(0)
+            lines = file.read().splitlines()
+            last = next(filter(None, map(_read, reversed(lines))), None)
+            if last is not None and _is_superseded(attempt, last, _of_run(attempt.run_id, lines)):
+                raise SupersededError(_told(order_id, attempt))
+            if last is not None and _was_reset(attempt, last):
+                runs.set_aside(order_id, key)
+            # A line that a dying machine left half written ends here; an empty one is passed over.
+            file.write(b"\n" + msgspec.json.encode(attempt))
+            file.flush()
+            return cls(
+                runs, order_id, 1 + sum(line.endswith(b"}") for line in lines), os.fstat(file.fileno()).st_size
+            )
+
+    def check(self) -> None:
+        """See that this attempt is still the last one.
+
+        Raises:
+            SupersededError: It is not.
+        """
+        if _file(self.runs, self.order_id).stat().st_size != self._end:
+            raise SupersededError(f"A later attempt at {self.order_id} has begun: this one writes nothing more.")
+
+    def make_way(self) -> bool:
+        """End an earlier attempt's worker that was stopped with the writer's lock in hand; say if there was one.
+
+        Raises:
+            SupersededError: A later attempt has begun: it will see to that itself.
+        """
+        self.check()
+        attempts = _attempts(_file(self.runs, self.order_id).read_bytes())
+        earlier = {attempt.worker for attempt in attempts} - {(0, 0), worker_id(os.getpid())}
+        return end_stopped_writer(self.runs, self.order_id, earlier)
+
+    @contextmanager
+    def held(self, patience_seconds: float = 30.0) -> Iterator[None]:
+        """Hold the writer's lock for as long as the block lasts; wait for whoever is about to leave it.
+
+        Raises:
+            SupersededError: A later attempt has begun.
+            WorkspaceBusyError: Somebody else keeps it.
+        """
+        now = time.monotonic()
+        bound, way_at = now + patience_seconds, now + WAY_SECONDS
+        while (lock := self.runs.lock_writer(self.order_id)) is None:
+            self.check()
+            if time.monotonic() > bound:
+                raise busy(self.runs, self.order_id)
+            if time.monotonic() > way_at:
+                way_at += WAY_SECONDS
+                self.make_way()
+            time.sleep(_LOOK_SECONDS)
+        try:
+            self.check()
+            yield
+        finally:
+            os.close(lock)
+
+
+def busy(runs: Runs, order_id: str) -> WorkspaceBusyError:
+    """Return the error that says who holds the writer's lock of a work order."""
+    living, holder = runs.living(order_id), holder_of(runs.lock_of(order_id))
+    who = f"the agent of {living.folder}" if living is not None else holder or "a process that nobody names"
+    return WorkspaceBusyError(
+        f"The writer's lock of {order_id} is held by {who}.",
+        remedy="It is free when that one has ended: wait for it, or end it.",
+        retry_after_seconds=5.0,
+    )
+
+
+def _is_superseded(attempt: Attempt, last: Attempt, of_its_run: list[Attempt]) -> bool:
+    """Say whether the last of those that began is a later one, by the server's numbers.
+
+    A run that is not the last one's is a reset when it is new here, and superseded by a reset when it is not.
+    A run takes its activities one after the other: one with a name that is known here is over.
+    When a person resets an activity, its attempts count from 1 again: the server's clock tells it from an old one.
+
+    Args:
+        attempt: The one that begins.
+        last: The one that began before it.
+        of_its_run: Those of the same workflow's run that began before.
+    """
+    if attempt.run_id != last.run_id:
+        return bool(of_its_run)
+    ours, theirs = attempt.activity_id, last.activity_id
+    if ours != theirs:
+        if ours.isdecimal() and theirs.isdecimal():
+            return int(ours) < int(theirs)
+        return any(ours == other.activity_id for other in of_its_run)
+    return attempt.number <= last.number and attempt.started_at < last.started_at
+
+
+def _was_reset(attempt: Attempt, last: Attempt) -> bool:
+    """Say whether a person has reset the activity since its last attempt: the server counts them up otherwise."""
+    same = (attempt.run_id, attempt.activity_id) == (last.run_id, last.activity_id)
+    return same and attempt.number <= last.number and attempt.started_at > last.started_at
+
+
+def _told(order_id: str, attempt: Attempt) -> str:
+    return f"Attempt {attempt.number} at activity {attempt.activity_id} of {order_id} comes too late."
+
+
+def _file(runs: Runs, order_id: str) -> Path:
+    folder = runs.folder_of(order_id)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return folder / _FILE
+
+
+def _of_run(run_id: str, lines: list[bytes]) -> list[Attempt]:
+    """Return the attempts of a workflow's run; a lane has thousands of others, which are not decoded."""
+    mark = msgspec.json.encode(run_id)
+    named = (_read(line) for line in lines if mark in line)
+    return [attempt for attempt in named if attempt is not None and attempt.run_id == run_id]
+
+
+def _attempts(lines: bytes) -> list[Attempt]:
+    return [read for line in lines.splitlines() if (read := _read(line)) is not None]
+
+
+def _read(line: bytes) -> Attempt | None:
+    try:
+        return msgspec.json.decode(line, type=Attempt)
+    except msgspec.MsgspecError:
+        return None

@@ -1,0 +1,293 @@
+r"""The supervisor of one agent run: a small program of its own, which outlives the worker that started it.
+
+It is forked by a nursery, with an order. It starts the agent in a session of its own, holds the limits, ends and
+sweeps, tells everyone who is attached, and leaves `exit.json`. It and the modules of ours that it uses import only
+small modules of the standard library, and there is no thread before a fork.
+
+The agent gets neither of the order's locks. On the socket `control.sock` an attempt attaches; it may send
+`end <why>\n`, and gets `ended <json>\n`.
+"""
+
+import errno
+import os
+import select
+import time
+
+from septet.agents.supervisor.confined import REPORT, ended_inside, last_words, reporting
+from septet.agents.supervisor.exec_agent import become_agent
+from septet.agents.supervisor.exit_file import as_json, leave, moment
+from septet.agents.supervisor.order import Order
+from septet.agents.supervisor.process_tree import group_of, identity, kill_below, read_file
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import signal
+    import socket
+else:
+    # What `signal` and `socket` add to these, enums above all, takes longer to import than all else here.
+    import _signal as signal
+    import _socket as socket
+
+NEVER = float("inf")
+TICKS_PER_IDLE_LIMIT = 20
+LONGEST_TICK_SECONDS = 5.0
+SWEEP_SECONDS = 2.0
+"""How long what the agent left is killed and waited for; what still lives then hangs in the kernel."""
+UNKILLABLE_SECONDS = 2.0
+"""How long a killed agent is waited for."""
+WHY_LIMIT = 60
+
+
+class Supervisor:
+    """One agent, from its start to its record."""
+
+    def __init__(self, order: Order, starter: socket.socket) -> None:
+        """Take the order; `starter` is the first who is attached."""
+        self.order = order
+        self.clients = {starter.fileno(): (starter, b"")}
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.wakeup, self.wakeup_writer = os.pipe()
+        self.poller = select.poll()
+        self.agent = 0
+        self.identity: dict[str, str | float | None] = {}
+        self.status: int | None = None
+        self.cause = self.why = ""
+        self.outputs: list[int] = []
+        self.printed = self.swept = 0
+        self.begin = self.heard = self.attached = time.monotonic()
+        self.kill_at = self.give_up_at = NEVER
+
+    def run(self) -> None:
+        """Carry the order out to its end."""
+        self.hear_signals()
+        self.listen()
+        started_at = time.time()
+        self.start()
+        while self.agent and self.status is None and time.monotonic() < self.give_up_at:
+            self.wait()
+            self.reap()
+            self.hold_limits()
+        self.sweep()
+        self.finish(started_at)
+
+    def listen(self) -> None:
+        """Open the socket, by its short relative name that no limit of 108 bytes meets."""
+        mask = os.umask(0o177)
+        self.listener.bind("control.sock")
+        os.umask(mask)
+        self.listener.listen()
+        for descriptor in (self.listener.fileno(), *self.clients):
+            self.poller.register(descriptor, select.POLLIN)
+
+    def hear_signals(self) -> None:
+        """Be woken by what happens to the agent, and by a request to end."""
+        os.set_blocking(self.wakeup_writer, False)
+        signal.set_wakeup_fd(self.wakeup_writer, warn_on_full_buffer=False)
+        for number in (signal.SIGCHLD, signal.SIGTERM):
+            signal.signal(number, lambda *_: None)
+        self.poller.register(self.wakeup, select.POLLIN)
+
+    def start(self) -> None:
+        """Start the agent, and learn at once when the system refuses."""
+        try:
+            self.agent = self.start_agent()
+        except OSError as error:
+            self.cause, self.why = "not_started", f"{errno.errorcode.get(error.errno or 0, '')}: {error.strerror}"
+        self.identity = identity(self.agent)
+        self.sign()
+
+    def sign(self) -> None:
+        """Write into the run's lock who holds it."""
+        try:
+            os.write(self.order.run_lock, as_json({"supervisor_pid": os.getpid(), **self.identity}))
+        except OSError:  # a full disk: the lock itself is what counts, what stands in it is for people
+            return
+
+    def start_agent(self) -> int:
+        """Return the agent's process id.
+
+        Raises:
+            OSError: The program cannot be started, or its files cannot be made.
+        """
+        self.open_outputs()
+        if self.order.confined:
+            self.open_report()
+        files = self.open_files()
+        answer, report = os.pipe()
+        supervisor = os.getpid()
+        agent = os.fork()
+        if agent == 0:
+            become_agent(self.order, files, report, supervisor)
+        os.close(report)
+        self.close_files(files)
+        refusal = os.read(answer, 16)
+        os.close(answer)
+        if refusal:
+            os.waitpid(agent, 0)
+            raise OSError(int(refusal), os.strerror(int(refusal)))
+        return agent
+
+    def open_outputs(self) -> None:
+        """Make the files of what is printed; what this process itself says there goes to the second."""
+        for name in ("stdout.jsonl", "stderr.log"):
+            self.outputs.append(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600))
+        os.dup2(self.outputs[1], 2)
+
+    def open_files(self) -> tuple[int, ...]:
+        """Return what the agent gets as stdin, stdout and stderr."""
+        return (os.open("prompt.md", os.O_RDONLY), *self.outputs)
+
+    def close_files(self, files: tuple[int, ...]) -> None:
+        """Close what only the agent needs."""
+        os.close(files[0])
+
+    def open_report(self) -> None:
+        """Have the sandbox report on a file; the descriptor is the one that an agent's program inherits."""
+        report = os.open(REPORT, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
+        os.set_inheritable(report, True)  # noqa: FBT003 -- its own signature
+        self.order.argv = reporting(self.order.argv, report)
+
+    def wait(self) -> None:
+        """Sleep until something happens or is due, and hear it."""
+        due = min(self.next_look() - time.monotonic(), LONGEST_TICK_SECONDS)
+        for descriptor, _ in self.poller.poll(max(due * 1000, 1)):
+            if descriptor == self.wakeup:
+                if signal.SIGTERM in os.read(self.wakeup, 4096):
+                    self.end("terminated")
+            elif descriptor == self.listener.fileno():
+                self.attach()
+            else:
+                self.hear(descriptor)
+
+    def next_look(self) -> float:
+        """Return the moment at which a limit has to be looked at next."""
+        tick = time.monotonic() + self.order.idle_seconds / TICKS_PER_IDLE_LIMIT
+        orphaned = NEVER if self.clients else self.attached + self.order.orphan_seconds
+        return min(tick, self.begin + self.order.wall_seconds, orphaned, self.kill_at, self.give_up_at)
+
+    def attach(self) -> None:
+        """Let an attempt attach."""
+        try:
+            descriptor, _ = self.listener._accept()  # type: ignore[attr-defined] # noqa: SLF001 -- what `accept` calls
+        except OSError:
+            return
+        client = socket.socket(fileno=descriptor)
+        client.setblocking(False)  # noqa: FBT003 -- the socket's own signature
+        self.clients[client.fileno()] = (client, b"")
+        self.poller.register(client.fileno(), select.POLLIN)
+
+    def hear(self, descriptor: int) -> None:
+        """Read what an attempt says; one that has gone is forgotten."""
+        client, before = self.clients[descriptor]
+        try:
+            data = client.recv(4096)
+        except OSError:
+            data = b""
+        if not data:
+            self.poller.unregister(descriptor)
+            del self.clients[descriptor]
+            client.close()
+            self.attached = time.monotonic()
+            return
+        *lines, rest = (before + data).split(b"\n")
+        self.clients[descriptor] = (client, rest[-4096:])
+        for line in lines:
+            if line.startswith(b"end "):
+                self.end("ended", line[4 : 4 + WHY_LIMIT].decode("utf-8", "replace"))
+
+    def reap(self) -> bool:
+        """Take leave of every child that has ended; return whether there are others."""
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return False
+            if pid == 0:
+                return True
+            if pid == self.agent:
+                self.status = status
+
+    def hold_limits(self) -> None:
+        """End the agent that has reached a limit, and kill the one that does not end."""
+        now = time.monotonic()
+        printed = sum(os.fstat(output).st_size for output in self.outputs)
+        if printed != self.printed:
+            self.printed, self.heard = printed, now
+        if now >= self.kill_at:
+            self.signal_group(signal.SIGKILL)
+            self.kill_at, self.give_up_at = NEVER, now + UNKILLABLE_SECONDS
+        elif now >= self.begin + self.order.wall_seconds:
+            self.end("wall_limit")
+        elif now >= self.heard + self.order.idle_seconds:
+            self.end("idle_limit")
+        elif not self.clients and now >= self.attached + self.order.orphan_seconds:
+            self.end("orphan_limit")
+
+    def end(self, cause: str, why: str = "") -> None:
+        """Ask the agent to end; the first reason counts. A stopped process hears nothing before it is woken."""
+        if not self.cause and self.status is None:
+            self.cause, self.why = cause, why
+            self.kill_at = time.monotonic() + self.order.grace_seconds
+            self.signal_group(signal.SIGTERM)
+            self.signal_group(signal.SIGCONT)
+
+    def signal_group(self, number: int) -> None:
+        """Signal the agent's process group; one that is gone is no error.
+
+        A sandbox that is asked to end would kill what is inside: so those inside are asked, one by one.
+        """
+        inside = self.order.confined and number == signal.SIGTERM
+        try:
+            if inside:
+                for pid in group_of(self.agent):
+                    if pid != self.agent:
+                        os.kill(pid, number)
+            elif self.agent:
+                os.killpg(self.agent, number)
+        except OSError:
+            return
+
+    def sweep(self) -> None:
+        """Kill and reap what the agent left, in whatever session: as its sub-reaper we are its ancestor."""
+        self.signal_group(signal.SIGKILL)
+        killed: set[int] = set()
+        bound = time.monotonic() + SWEEP_SECONDS
+        while self.reap() and time.monotonic() < bound:
+            killed |= kill_below(os.getpid())
+            time.sleep(0.001)
+        self.swept = 0 if self.order.confined else len(killed)
+
+    def exit_code(self) -> int | None:
+        """Return how the agent ended, negative for a signal; `None` when it hangs or never started."""
+        code = os.waitstatus_to_exitcode(self.status) if self.status is not None else None
+        if code is None or not self.order.confined:
+            return code
+        inside = ended_inside(code, read_file(REPORT))
+        if inside is None and not self.cause:
+            self.cause, self.why = "not_started", last_words(read_file("stderr.log"))
+        return inside
+
+    def finish(self, started_at: float) -> None:
+        """Let the next writer in, tell everyone, and then leave the record on disk."""
+        os.close(self.order.writer_lock)
+        code = self.exit_code()
+        ended_at = time.time()
+        record = as_json(
+            {
+                "cause": self.cause or "exited",
+                "why": self.why,
+                "exit_code": code if code is None or code >= 0 else None,
+                "signal": -code if code is not None and code < 0 else None,
+                "started_at": moment(started_at),
+                "ended_at": moment(ended_at),
+                "duration_seconds": round(time.monotonic() - self.begin, 3),
+                "swept": self.swept,
+                **self.identity,
+            }
+        )
+        for client, _ in self.clients.values():
+            try:
+                client.send(b"ended " + record + b"\n")
+            except OSError:
+                continue
+        leave("exit.json", record, self.outputs)

@@ -1,0 +1,37 @@
+"""How a supervisor's fork becomes the agent.
+
+Part of the supervisor's program: it imports only small modules of the standard library.
+"""
+
+import os
+
+from septet.agents.supervisor.order import Order
+from septet.agents.supervisor.process_tree import die_with_parent
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import signal
+else:
+    import _signal as signal  # without the enums, which take long to import
+
+
+def become_agent(order: Order, files: tuple[int, ...], report: int, supervisor: int) -> None:
+    """Turn this process, just forked, into the agent; never return.
+
+    It dies with its supervisor: so a lock that is free says that the agent is dead.
+    """
+    try:
+        signal.set_wakeup_fd(-1)
+        for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGPIPE, signal.SIGXFSZ):
+            signal.signal(number, signal.SIG_DFL)
+        os.setsid()
+        die_with_parent()
+        for target, source in enumerate(files):
+            os.dup2(source, target)
+        os.chdir(order.directory)
+        if os.getppid() == supervisor:
+            os.execve(order.argv[0], order.argv, order.env)  # noqa: S606 -- no shell is the point
+    except OSError as error:
+        os.write(report, str(error.errno).encode())
+    finally:
+        os._exit(127)

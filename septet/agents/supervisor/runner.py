@@ -1,0 +1,137 @@
+"""The runner: starts supervisors for workers that come and go, such as containers, and dies with all of them.
+
+`start.py` runs it, with a listening socket as stdin and the number of its lock's descriptor as argument. Each
+connection becomes a supervisor's socket. When a supervisor was killed, what its agent left becomes the runner's
+child and is killed: nobody else may see those processes. Part of the supervisor's program: it imports only small
+modules of the standard library.
+"""
+
+import os
+import select
+import time
+
+from septet.agents.supervisor.process_tree import children, die_with_parent, kill_below, lead_orphans
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import signal
+    import socket
+else:
+    import _signal as signal  # without the enums, which take long to import
+    import _socket as socket
+
+NEVER = float("inf")
+TICK_SECONDS = 0.5
+SWEEP_SECONDS = 2.0
+"""How long what a supervisor left is killed and waited for; what still lives then hangs in the kernel."""
+STOP_SECONDS = 8.0
+"""For supervisors that were told to end: their agents have two seconds, and are swept."""
+
+
+class Runner:
+    """One runner."""
+
+    def __init__(self, listener: socket.socket, lock: int) -> None:
+        """Listen; `lock` says that this runner lives, and nobody else may hold it."""
+        self.listener = listener
+        self.lock = lock
+        self.supervisors: set[int] = set()
+        self.wakeup, self.wakeup_writer = os.pipe()
+        self.stop_at = NEVER
+
+    def serve(self) -> socket.socket | None:
+        """Start supervisors until SIGTERM or Ctrl-C, and then end with the last of them.
+
+        Returns:
+            In a supervisor, its socket; in this process `None`.
+        """
+        self.prepare()
+        poller = select.poll()
+        for descriptor in (self.listener.fileno(), self.wakeup):
+            poller.register(descriptor, select.POLLIN)
+        while self.stop_at == NEVER or (self.supervisors and time.monotonic() < self.stop_at):
+            for descriptor, _ in poller.poll(None if self.stop_at == NEVER else TICK_SECONDS * 1000):
+                if descriptor == self.listener.fileno():
+                    starter = self.bear()
+                    if starter is not None:
+                        return starter
+                elif {signal.SIGTERM, signal.SIGINT}.intersection(os.read(self.wakeup, 4096)):
+                    self.stop()
+                    poller.unregister(self.listener.fileno())
+            self.settle()
+        return None
+
+    def prepare(self) -> None:
+        """Hear signals, and become the parent of what a killed supervisor leaves."""
+        lead_orphans()
+        self.listener.setblocking(False)  # noqa: FBT003 -- the socket's own signature
+        os.set_blocking(self.wakeup_writer, False)
+        signal.set_wakeup_fd(self.wakeup_writer, warn_on_full_buffer=False)
+        for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: None)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGTERM, signal.SIGINT))
+
+    def bear(self) -> socket.socket | None:
+        """Fork a supervisor for a connection, after what others left is gone; return its socket in it."""
+        try:
+            descriptor, _ = self.listener._accept()  # type: ignore[attr-defined] # noqa: SLF001 -- what `accept` calls
+        except OSError:
+            return None
+        self.settle()
+        runner = os.getpid()
+        try:
+            supervisor = os.fork()
+        except OSError:
+            supervisor = -1
+        if supervisor == 0:
+            return self.become_supervisor(descriptor, runner)
+        if supervisor > 0:
+            self.supervisors.add(supervisor)
+        os.close(descriptor)
+        return None
+
+    def become_supervisor(self, descriptor: int, runner: int) -> socket.socket:
+        """Let go of all that is the runner's; its end is this process's end."""
+        die_with_parent()
+        signal.set_wakeup_fd(-1)
+        for number in (signal.SIGCHLD, signal.SIGTERM):
+            signal.signal(number, signal.SIG_DFL)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        os.setsid()
+        for own in (self.wakeup, self.wakeup_writer, self.lock):
+            os.close(own)
+        self.listener.close()  # it was 0, which stays taken: what an agent gets as 0 to 2 is opened above them
+        os.dup2(descriptor, 0, inheritable=False)
+        os.close(descriptor)
+        if os.getppid() != runner:
+            os._exit(1)
+        return socket.socket(fileno=0)
+
+    def settle(self) -> None:
+        """Take leave of the supervisors that have ended, and kill what they left."""
+        bound = time.monotonic() + SWEEP_SECONDS
+        while self.reap() and time.monotonic() < bound:
+            for stray in children(os.getpid()):
+                if stray not in self.supervisors:
+                    kill_below(stray, itself=True)
+            time.sleep(0.001)
+
+    def reap(self) -> bool:
+        """Take leave of every child that has ended; return whether others than supervisors are left."""
+        while True:
+            try:
+                pid, _ = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return False
+            if pid == 0:
+                return not self.supervisors.issuperset(children(os.getpid()))
+            self.supervisors.discard(pid)
+
+    def stop(self) -> None:
+        """Tell all supervisors to end."""
+        self.stop_at = time.monotonic() + STOP_SECONDS
+        for supervisor in self.supervisors:
+            try:
+                os.kill(supervisor, signal.SIGTERM)
+            except OSError:
+                continue

@@ -1,0 +1,1 @@
+"""Carrying out a turn of an agent: recovery, launch, following, sandbox, and the end."""

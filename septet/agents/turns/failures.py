@@ -1,0 +1,53 @@
+"""From an outcome that is a failure to the error that says so, with the run's folder and the way on."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from septet.agents.clis.outcome import Outcome
+from septet.agents.runs.folders import Run, StartReason
+from septet.errors import (
+    AgentApiError,
+    AgentApiUnavailableError,
+    AgentCrashedError,
+    AgentError,
+    AgentGaveUpError,
+    AgentLimitError,
+    AgentMissingError,
+    AgentRefusedError,
+)
+
+_LONGEST_WAIT_SECONDS: Final = 900.0
+_RETRY: Final = "Look there for the cause; `septet retry` starts the step again."
+
+_PROGRAM: Final = "See that the program is there and may be started, then go on with `septet retry`."
+
+
+def failure_of(
+    outcome: Outcome, run: Run, starts: Sequence[StartReason], *, crashed_again: bool = False
+) -> AgentError:
+    """Return the error for an outcome.
+
+    Args:
+        outcome: How the run ended.
+        run: Where its files are.
+        starts: Why each run of the step was started: each wait for the same is twice as long as the one before.
+        crashed_again: Every rung of the ladder was tried.
+    """
+    message = f"{outcome.message} The run's files are in {run.folder}."
+    remedy = outcome.remedy or _RETRY
+    if outcome.retryable and not crashed_again:
+        wait = (outcome.retry_after_seconds or 1.0) * 2 ** min(starts.count("waited"), 10)
+        longest = max(_LONGEST_WAIT_SECONDS, outcome.retry_after_seconds or 0.0)
+        kind = AgentApiUnavailableError if outcome.ended == "api_error" else AgentCrashedError
+        return kind(message, remedy="It is tried again by itself.", retry_after_seconds=min(wait, longest))
+    if crashed_again:
+        tried = f"The agent was started {len(starts)} times, and ended without a result each time. {message}"
+        return AgentGaveUpError(tried, remedy=remedy)
+    if outcome.ended == "api_error":
+        return AgentApiError(message, remedy=remedy)
+    if outcome.ended == "limit":
+        return AgentLimitError(message, remedy=remedy)
+    if outcome.kind == "not_started":
+        program = run.record.argv[0] if run.record is not None else "the agent's program"
+        return AgentMissingError(f"{program}: {message}", remedy=outcome.remedy or _PROGRAM)
+    return AgentRefusedError(message, remedy=remedy)

@@ -1,0 +1,55 @@
+"""The end of a work order's agents: the living one is ended, and what killed supervisors left is swept."""
+
+import asyncio
+import os
+import time
+from typing import Final
+
+from septet.agents.runs.folders import Run, Runs
+from septet.agents.turns.attachment import end_agent
+from septet.agents.turns.runner_connection import settle
+from septet.agents.turns.sweep import sweep_leftovers
+from septet.agents.turns.warm import end_warm
+
+_LOOK_SECONDS: Final = 0.02
+_RECORD_SECONDS: Final = 10.0
+"""For a supervisor whose agent has ended to write its record; a disk may be slow."""
+
+
+def lay_to_rest(run: Run) -> None:
+    """See to it that a run has its record: one that is only being written is waited for, leftovers are swept."""
+    bound = time.monotonic() + _RECORD_SECONDS
+    while run.exit() is None and run.lives() and time.monotonic() < bound:
+        time.sleep(_LOOK_SECONDS)
+    if run.exit() is None:
+        if run.runner is not None:
+            settle(run.runner.parent)
+        if run.record is not None:
+            sweep_leftovers(run.record.mark, run.folder)
+        run.close_as_lost()
+
+
+def sweep_order(runs: Runs, order_id: str) -> None:
+    """Lay to rest what died unseen, unless somebody works for the work order now: that one does it."""
+    lock = runs.lock_writer(order_id)
+    if lock is None:
+        return
+    try:
+        for run in runs.lately(order_id):
+            if run.started:
+                lay_to_rest(run)
+    finally:
+        os.close(lock)
+
+
+async def end_all(runs: Runs, order_id: str, why: str) -> None:
+    """End the agent that works or waits for a work order, with all it started, and sweep what earlier ones left.
+
+    Raises:
+        AgentError: It could not be ended.
+    """
+    living = await asyncio.to_thread(runs.living, order_id)
+    if living is not None:
+        await end_agent(living, why)
+    await asyncio.to_thread(end_warm, runs, order_id, why)
+    await asyncio.to_thread(sweep_order, runs, order_id)

@@ -1,0 +1,117 @@
+"""Following an agent by its files: each byte is read once, while it grows and to its end."""
+
+import asyncio
+import os
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Final
+
+from septet.agents.clis import endings
+from septet.agents.clis.adapter import Dialect
+from septet.agents.clis.outcome import ExitRecord, Outcome
+from septet.agents.runs.folders import Run
+from septet.agents.turns.attachment import Attachment
+
+_CHUNK_BYTES: Final = 1024 * 1024
+_STDERR_READ_BYTES: Final = 8 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far an agent is."""
+
+    run: Run
+    session_id: str | None
+    last_event: str
+    """The last event's type."""
+    tokens: int
+    turns: int
+    epoch: int
+    """The number of this attempt: see `Lease`."""
+
+
+@dataclass(slots=True)
+class Reading:
+    """A run's stream, as far as it was read."""
+
+    run: Run
+    dialect: Dialect
+    epoch: int
+    _position: int = 0
+
+    def catch_up(self) -> None:
+        """Read what is new; a supervisor that has not begun yet, or could not, has left nothing to read."""
+        with suppress(FileNotFoundError), self.run.stdout.open("rb", buffering=0) as stream:
+            stream.seek(self._position)
+            while chunk := stream.read(_CHUNK_BYTES):
+                self._position += len(chunk)
+                self.dialect.feed(chunk)
+
+    def outcome(self, end: ExitRecord) -> Outcome:
+        """Read the rest and return what the run came to."""
+        self.catch_up()
+        outcome = self.dialect.outcome(end, self._end_of_stderr())
+        return replace(outcome, session_id=self._session(outcome.session_id))
+
+    def progress(self) -> Progress:
+        """Return how far the agent is."""
+        seen = self.dialect.seen
+        session_id = self._session(seen.session_id)
+        return Progress(self.run, session_id, seen.last_event, seen.tokens, seen.turns, self.epoch)
+
+    def _session(self, told: str | None) -> str | None:
+        """Return the session, also of a CLI that tells it in its last event only, or has not said a word.
+
+        A session that was resumed is there whatever became of the run; a new one begins with the first event.
+        """
+        record = self.run.record
+        if told is not None or record is None:
+            return told
+        return record.session_id if self.dialect.seen.last_event else record.resumed_from
+
+    def _end_of_stderr(self) -> str:
+        with suppress(FileNotFoundError), self.run.stderr.open("rb") as log:
+            size = log.seek(0, os.SEEK_END)
+            log.seek(max(size - _STDERR_READ_BYTES, 0))
+            return log.read().decode("utf-8", errors="replace")
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How an agent is followed."""
+
+    look_seconds: float = 0.5
+    """Between two looks at the stream; the end is told at once."""
+    result_grace_seconds: float = 15.0
+    """For a CLI that goes on after its result."""
+
+
+async def follow(
+    reading: Reading,
+    attachment: Attachment,
+    *,
+    turn_limit: int,
+    pace: Pace,
+    on_progress: Callable[[Progress], None],
+) -> ExitRecord | None:
+    """Follow an agent to its end and return how it ended; `None` when its supervisor was killed.
+
+    A cancel leaves the agent as it is. The supervisor holds the limits of time; the limit of turns and the end
+    after a result follow from the stream, so they are asked for here.
+    """
+    on_progress(reading.progress())
+    results, result_at = 0, 0.0
+    while not await attachment.ended(pace.look_seconds):
+        await asyncio.to_thread(reading.catch_up)
+        on_progress(reading.progress())
+        seen = reading.dialect.seen
+        if seen.turns > turn_limit:
+            attachment.ask_to_end(endings.TURN_LIMIT)
+        if seen.results != results:
+            results, result_at = seen.results, time.monotonic()
+        elif results and time.monotonic() >= result_at + pace.result_grace_seconds:
+            attachment.ask_to_end(endings.AFTER_RESULT)
+    return attachment.record

@@ -1,0 +1,151 @@
+"""The start of one agent: its folder, its record, and the order to a supervisor."""
+
+import os
+import socket
+import uuid
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+
+from septet.agents.clis.adapter import Adapter, Host, Invocation, Turn
+from septet.agents.runs.folders import RUN_VARIABLE, Run, RunKey, RunRecord, Runs
+from septet.agents.supervisor.process_tree import LINUX
+from septet.agents.turns.follow import Pace
+from septet.agents.turns.notes import prompt_for
+from septet.agents.turns.recovery import Start
+from septet.agents.turns.sandbox import Sandbox
+from septet.agents.turns.supervisors import Order, Supervisors
+from septet.agents.turns.warm import WarmStart, Way
+from septet.contracts.limits import Timeouts
+from septet.errors import WorkspaceError
+from septet.git.dot_git import clear_locks
+from septet.system.timestamps import timestamp
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What a host runs its agents with."""
+
+    runs: Runs
+    supervisors: Supervisors
+    host: Host
+    orphan_limit_seconds: float = 1800.0
+    """An agent that no attempt follows for so long is ended."""
+    pace: Pace = field(default_factory=Pace)
+    patience_seconds: float = 30.0
+    """For a lock that is held while no run lives: somebody is about to start one, or to leave."""
+    sandbox: Sandbox = field(default_factory=Sandbox)
+    warm: bool = True
+    """Processes may be left running between turns."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What an attempt wants of an agent."""
+
+    key: RunKey
+    order_id: str
+    number: int
+    """The step's number, for the folder's name."""
+    step: str
+    """The step's name, for the folder's name too."""
+    adapter: Adapter
+    turn: Turn
+    """What is asked; its `resume_id` names the session of a turn that goes on from another."""
+    limits: Timeouts
+    means: Means
+
+
+def launch(request: Request, start: Start, writer_lock: int) -> tuple[Run, socket.socket]:
+    """Start an agent, or give one that waits its turn; return the run, and the socket that attaches this attempt.
+
+    Args:
+        request: What is asked.
+        start: Why and how.
+        writer_lock: The descriptor of the writer's lock: it belongs to the supervisor now, or is closed.
+
+    Raises:
+        AgentMissingError: The program was not found.
+        AgentError: It cannot work on this host, or the process of the turn before it does not end.
+        AgentCrashedError: The runner that would start it is not there.
+        GitBusyError: A git that is no agent's works in the worktree.
+        OSError: The disk or the machine refused.
+    """
+    means, limits = request.means, request.limits
+    try:
+        means.supervisors.check()
+        with suppress(WorkspaceError):  # a `.git` that leads elsewhere: the step's evidence will say so
+            clear_locks(request.turn.worktree / ".git")
+        turn = _turn(request, start)
+        invocation = request.adapter.invocation(turn, means.host)
+        way = Way.for_turn(means.runs, request.order_id, _warm_start(request, turn), turn.resume_id)
+        run, run_lock, gone = None, None, False
+        try:
+            record = _record(request, start, turn, invocation, way)
+            run, run_lock = means.runs.create(request.order_id, request.number, record, invocation.stdin)
+            order = Order(
+                folder=run.folder,
+                directory=turn.worktree,
+                argv=means.sandbox.around(invocation.argv),
+                env={**invocation.env, RUN_VARIABLE: record.mark},
+                wall_seconds=limits.wall_seconds,
+                idle_seconds=limits.idle_seconds,
+                orphan_seconds=means.orphan_limit_seconds,
+                confined=means.sandbox.confines,
+            )
+            attached = way.go(means.supervisors, order, (writer_lock, run_lock), record.session_id)
+            gone = True
+            return run, attached
+        finally:
+            way.close(gone=gone)
+            if run_lock is not None:
+                os.close(run_lock)
+    finally:
+        os.close(writer_lock)
+
+
+def _turn(request: Request, start: Start) -> Turn:
+    turn = request.turn
+    anew = start.because in {"context", "rerun"} and not turn.about_session
+    resume_id = start.session_id or (None if anew else turn.resume_id)
+    own_id = resume_id is None and request.adapter.capabilities.own_session_id
+    prompt = prompt_for(start, turn.prompt, whole=turn.resume_id is not None)
+    return replace(
+        turn,
+        prompt=f"{prompt}\n{turn.for_new_session}" if turn.for_new_session and resume_id is None else prompt,
+        session_id=str(uuid.uuid4()) if own_id else None,
+        resume_id=resume_id,
+        max_turns=turn.max_turns or request.limits.turns,
+        warm=turn.warm and request.means.warm and LINUX and request.adapter.capabilities.input_stream,
+    )
+
+
+def _warm_start(request: Request, turn: Turn) -> WarmStart | None:
+    """Return how the process of a turn is started that is to be left running after it."""
+    if not turn.warm:
+        return None
+    means = request.means
+    plain = request.adapter.invocation(replace(turn, prompt="", session_id=None, resume_id=None), means.host)
+    return WarmStart(means.sandbox.around(plain.argv), plain.env, turn.worktree)
+
+
+def _record(request: Request, start: Start, turn: Turn, invocation: Invocation, way: Way) -> RunRecord:
+    limits = request.limits
+    return RunRecord(
+        key=request.key,
+        serial=request.means.runs.next_serial(request.order_id),
+        step=request.step,
+        agent=request.adapter.name,
+        because=start.because,
+        mark=way.mark,
+        argv=invocation.argv,
+        env_names=tuple(sorted((*invocation.env, RUN_VARIABLE))),
+        worktree=str(turn.worktree),
+        limits={"wall_seconds": limits.wall_seconds, "idle_seconds": limits.idle_seconds, "turns": limits.turns},
+        started_at=timestamp(datetime.now(UTC)),
+        session_id=turn.session_id or turn.resume_id,
+        resumed_from=turn.resume_id,
+        sandbox=request.means.sandbox.kind,
+        warm=turn.warm,
+        began_in=way.began_in,
+    )

@@ -1,0 +1,95 @@
+"""What can be told of an agent's program without a call to its model: where it is, its version, its login."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from septet.agents.clis.adapter import Adapter, Host, Turn
+from septet.agents.clis.capabilities import Capabilities
+from septet.errors import SeptetError
+from septet.system import processes
+from septet.system.preview import preview
+
+_VERSION: Final = re.compile(r"\d+\.\d+\.\d+")
+_VERSION_SECONDS: Final = 30.0
+"""Some take ten on their first start."""
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """What was seen of one agent on this host."""
+
+    program: str
+    version: str | None
+    """`None` where it tells none."""
+    tested: str
+    """The range of versions that was tested, as people write it; empty for a program that is configured."""
+    in_range: bool
+    login: str | None
+    """The variable or file that looks like a login; `None` where none is seen. Whether it is valid, only a call of
+    the model can tell."""
+    unfit: SeptetError | None
+    """Why it cannot work on this host as it is."""
+    complaint: str = ""
+    """What a program that tells no version says instead: one of which a part was not installed, for example."""
+
+
+def probe(adapter: Adapter, host: Host, worktree: Path) -> Probe:
+    """Look at an agent's program, and ask it for its version.
+
+    Raises:
+        AgentMissingError: It was not found.
+        AgentError: It is not configured.
+    """
+    facts = adapter.capabilities
+    asked = adapter.invocation(Turn(prompt="", worktree=worktree, tools="none"), host)
+    version, complaint = _version(asked.argv[0], dict(asked.env)) if facts.tested_version else (None, "")
+    oldest = facts.tested_since or facts.tested_version or "0"
+    return Probe(
+        program=asked.argv[0],
+        version=version,
+        tested=" to ".join(dict.fromkeys(filter(None, (facts.tested_since, facts.tested_version)))),
+        in_range=version is not None and _order(oldest) <= _order(version) <= _order(facts.tested_version),
+        login=_login(facts, host),
+        unfit=_unfit(adapter, host, worktree),
+        complaint=complaint,
+    )
+
+
+def _version(program: str, env: dict[str, str]) -> tuple[str | None, str]:
+    """Return the version that a program tells, or `None` and the first line that it says instead."""
+    try:
+        answer = processes.run([program, "--version"], env=env, timeout_seconds=_VERSION_SECONDS)
+    except OSError as error:
+        return None, error.strerror or str(error)
+    found = _VERSION.search(answer.stdout.decode("utf-8", errors="replace"))
+    if found is not None and answer.exit_code == 0:
+        return found[0], ""
+    said = (answer.stderr or answer.stdout).decode("utf-8", errors="replace").strip()
+    return None, preview(said.partition("\n")[0])
+
+
+def _order(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split("."))
+
+
+def _login(facts: Capabilities, host: Host) -> str | None:
+    variable = next((name for name in facts.login_variables if host.env.get(name)), None)
+    if variable is not None or not facts.login_files:
+        return variable
+    moved_by, home = facts.home
+    login = facts.login_files[0]
+    if moved_by and host.env.get(moved_by):
+        login = login.replace(home, host.env[moved_by], 1)
+    path = Path(login.replace("~", host.env.get("HOME", "~"), 1))
+    return login if path.is_file() else None
+
+
+def _unfit(adapter: Adapter, host: Host, worktree: Path) -> SeptetError | None:
+    """Return why it cannot do a step's work here, such as root without a sandbox."""
+    try:
+        adapter.invocation(Turn(prompt="", worktree=worktree), host)
+    except SeptetError as error:
+        return error
+    return None

@@ -1,0 +1,114 @@
+"""What comes next for a step's agent: a pure decision, by why it was started before and how the last run ended."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+
+from septet.agents.clis.endings import CANCELLED, PAUSED, SUPERSEDED
+from septet.agents.clis.outcome import Outcome
+from septet.agents.runs.folders import StartReason
+
+Rung = Literal["adopt", "read", "resume", "rerun"]
+"""The rung of the ladder of a retry that gave the outcome."""
+
+_RESUMED_LIMITS: Final = frozenset({"turns", "budget", "output_tokens", "idle"})
+_INTERRUPTIONS_BORNE: Final = 10
+"""An agent that takes its machine down with it must not do so for ever."""
+_NEVER_RAN: Final = frozenset({"refused", "not_started"})
+"""Crashes that neither a resume nor a rerun changes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Accept:
+    """The outcome stands."""
+
+
+@dataclass(frozen=True, slots=True)
+class GiveUp:
+    """The outcome is a failure that this attempt reports."""
+
+    crashed_again: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Start an agent."""
+
+    because: StartReason
+    session_id: str | None = None
+    """The session to resume; a new one when absent."""
+
+    @property
+    def rung(self) -> Rung | None:
+        """The rung of the ladder that this start is."""
+        if self.session_id is not None:
+            return "resume"
+        return "rerun" if self.because in {"rerun", "context", "interrupted"} else None
+
+    @property
+    def leaves_a_session(self) -> bool:
+        """Whether it begins without knowing what another agent has done in the worktree."""
+        return self.session_id is None and self.because in {"rerun", "interrupted"}
+
+
+Move = Accept | GiveUp | Start
+
+
+def next_move(
+    starts: Sequence[StartReason], last: Outcome | None, *, seen_now: bool, resumes_after_kill: bool = True
+) -> Move:
+    """Return what comes next.
+
+    Each crash is answered by one rung, and each rung is tried once: so the number of starts is bounded, and it is
+    counted by the runs on disk, however many attempts and workers come and go.
+
+    Args:
+        starts: Why each run so far was started, in order.
+        last: How the last of them ended; `None` when there is none.
+        seen_now: Whether this attempt followed it to its end; else it is found on disk.
+        resumes_after_kill: Whether the CLI can go on with a session whose process was killed.
+    """
+    if last is None:
+        return Start("first")
+    if last.answered or (last.ended, last.kind) == ("cancelled", CANCELLED):
+        return Accept()
+    if last.ended == "cancelled" and (last.kind == PAUSED or starts.count("interrupted") < _INTERRUPTIONS_BORNE):
+        return _after_interruption(last, seen_now=seen_now)
+    if last.ended == "api_error":
+        return _after_api_error(starts, last, seen_now=seen_now)
+    if last.ended == "limit":
+        return _after_limit(starts, last)
+    return _after_crash(starts, last if resumes_after_kill else replace(last, session_id=None), seen_now=seen_now)
+
+
+def _after_interruption(last: Outcome, *, seen_now: bool) -> Move:
+    """Whoever ended it may not be done yet: the next attempt goes on; a superseded one is refused by its lease."""
+    if not seen_now:
+        return Start("interrupted", last.session_id)
+    return Accept() if last.kind == SUPERSEDED else GiveUp()
+
+
+def _after_api_error(starts: Sequence[StartReason], last: Outcome, *, seen_now: bool) -> Move:
+    """A refusal is final; what passes is waited for without a slot, and the next attempt goes on from it."""
+    if last.kind == "context_length" and "context" not in starts:
+        return Start("context")
+    if seen_now or not last.retryable:
+        return GiveUp()
+    worked = last.tool_calls > 0 or last.usage.output_tokens > 0
+    return Start("waited", last.session_id if worked else None)
+
+
+def _after_limit(starts: Sequence[StartReason], last: Outcome) -> Move:
+    if last.kind in _RESUMED_LIMITS and last.session_id is not None and "limit" not in starts:
+        return Start("limit", last.session_id)
+    return GiveUp()
+
+
+def _after_crash(starts: Sequence[StartReason], last: Outcome, *, seen_now: bool) -> Move:
+    if last.kind in _NEVER_RAN:
+        return GiveUp() if seen_now or not last.retryable else Start("waited")
+    if "crashed" not in starts and last.session_id is not None and last.kind != "unknown_session":
+        return Start("crashed", last.session_id)
+    if "rerun" not in starts:
+        return Start("rerun")
+    return GiveUp(crashed_again=True)

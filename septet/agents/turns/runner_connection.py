@@ -1,0 +1,98 @@
+"""The way to the runner of a state directory, from both sides: a folder with its lock and its socket."""
+
+import fcntl
+import os
+import signal
+import socket
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import Final, NoReturn
+
+from septet.agents.supervisor import PROGRAM
+from septet.agents.supervisor.exit_file import as_json
+from septet.agents.supervisor.process_tree import identity
+from septet.agents.turns.attachment import short_address
+from septet.errors import AgentCrashedError, AlreadyRunningError
+
+RUNNER_LOCK: Final = "lock"
+_SOCKET: Final = "control.sock"
+_OWNER_ONLY: Final = 0o600
+_AGAIN_SECONDS: Final = 2.0
+
+
+def take_lock(folder: Path) -> int:
+    """Take the lock of a state directory's one runner, note in it who holds it, and return its descriptor.
+
+    Raises:
+        AlreadyRunningError: Another runner holds it.
+    """
+    lock = os.open(folder / RUNNER_LOCK, os.O_RDWR | os.O_CREAT, _OWNER_ONLY)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        os.close(lock)
+        raise AlreadyRunningError(
+            f"Another runner serves {folder.parent}.", remedy="One runner is enough for any number of workers."
+        ) from error
+    os.truncate(lock, 0)
+    os.write(lock, as_json({"runner_pid": os.getpid(), **identity(os.getpid())}))
+    return lock
+
+
+def hold_signals() -> None:
+    """Let SIGTERM and Ctrl-C wait until the runner hears them, so that one who was told of it can end it."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM, signal.SIGINT))
+
+
+def listen(folder: Path) -> socket.socket:
+    """Open the runner's socket, for this user only; the caller holds the lock, so that an old one is dead."""
+    (folder / _SOCKET).unlink(missing_ok=True)
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    mask = os.umask(0o177)
+    try:
+        with short_address(folder) as address:
+            listener.bind(address)
+    finally:
+        os.umask(mask)
+    listener.listen(socket.SOMAXCONN)
+    return listener
+
+
+def become_runner(listener: socket.socket, lock: int) -> NoReturn:
+    """Turn this process into the small program that a runner is."""
+    os.dup2(listener.fileno(), 0)
+    os.set_inheritable(lock, True)  # noqa: FBT003 -- its own signature
+    os.chdir("/")
+    program = [sys.executable, "-I", "-S", PROGRAM, str(lock)]
+    os.execve(sys.executable, program, {})  # noqa: S606 -- no shell is the point
+
+
+def knock(folder: Path) -> socket.socket:
+    """Return a connection to the runner; a supervisor waits at its other end for an order.
+
+    Raises:
+        AgentCrashedError: No runner answers; it is tried again.
+    """
+    connected = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        with short_address(folder) as address:
+            connected.connect(address)
+    except OSError as error:
+        connected.close()
+        raise AgentCrashedError(
+            f"No runner answers in {folder}: {error.strerror}.",
+            remedy="Start `septet runner` on this state directory, or unset SEPTET_RUNNER.",
+            retry_after_seconds=_AGAIN_SECONDS,
+        ) from error
+    return connected
+
+
+def settle(folder: Path) -> None:
+    """Return when the runner has killed what dead supervisors left: only it may see their processes.
+
+    What a runner left that is gone itself went with it.
+    """
+    with suppress(OSError, AgentCrashedError), knock(folder) as connected:
+        connected.shutdown(socket.SHUT_WR)
+        connected.recv(1)
