@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from septet.agents.clis.adapter import FOR_EVERY_AGENT, Host, allowed
+from septet.agents.clis.adapter import FOR_EVERY_AGENT, Machine, allowed
 from septet.git.place import Place
 from septet.repository_settings import RepositorySettings
 from septet.system import processes
@@ -11,7 +11,7 @@ _OUTPUT_SHOWN: Final = 1200
 """Characters of a failing check's output that go back to the agent: its end says most."""
 
 
-def failed_check(place: Place, settings: RepositorySettings, host: Host) -> str | None:
+def failed_check(place: Place, settings: RepositorySettings, host: Machine) -> str | None:
     """Run the checks in their order and return what the first failing one printed; `None` when all pass."""
     env = allowed(host.env, FOR_EVERY_AGENT)
     for argv in settings.checks:

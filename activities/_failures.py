@@ -12,7 +12,7 @@ from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
 from septet.contracts.steps import FailureFacts, StepResult
 from septet.errors import SeptetError, SupersededError
-from septet.system.disk import told
+from septet.system.disk import diagnosed
 from septet.system.preview import preview
 
 OPENING_TRIES: Final = 8
@@ -68,7 +68,7 @@ def failures_told(root: Path, *, most_tries: int | None = None) -> Iterator[None
     try:
         yield
     except (SeptetError, OSError) as error:
-        raise failure(told(error, root), most_tries=most_tries) from error
+        raise failure(diagnosed(error, root), most_tries=most_tries) from error
 
 
 def _delay(error: SeptetError) -> timedelta:

@@ -12,9 +12,9 @@ from septet.agents.runs.sessions import pack_session, unpack_session
 from septet.errors import GitUnavailableError, SeptetError
 from septet.git import keep as chain
 from septet.git.address import parse_address
-from septet.git.checkpoint_remote import ORIGIN, Shelf, shelf_at, shelf_in
+from septet.git.checkpoint_remote import ORIGIN, CheckpointRef, checkpoint_ref_at, checkpoint_ref_in
 from septet.git.keep import Kept, read_file
-from septet.git.move import Move
+from septet.git.move import WorkspaceMove
 from septet.git.place import Place
 from septet.git.record import record_of
 from septet.git.remote import Remote
@@ -28,14 +28,14 @@ _log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class KeptSession:
     """A session of an agent."""
 
     agent: str
     id: str
 
 
-def keep(host: Host, place: Place, session: Session | None = None, *, claims: bool = False) -> tuple[str, ...]:
+def keep(host: Host, place: Place, session: KeptSession | None = None, *, claims: bool = False) -> tuple[str, ...]:
     """Bring what is new to the checkpoint remote, where there is one; a failure is a warning, never a step's end.
 
     What could not be brought goes along with the next call.
@@ -59,7 +59,7 @@ def keep(host: Host, place: Place, session: Session | None = None, *, claims: bo
     return ()
 
 
-def bring_session(host: Host, move: Move, kept: Kept, agent: str) -> None:
+def bring_session(host: Host, move: WorkspaceMove, kept: Kept, agent: str) -> None:
     """Put the session that was kept last where this host's CLI finds it; without it the step begins anew."""
     key = host.settings.checkpoint_key
     sealed = read_file(vault_at(move.place), kept, _SESSION)
@@ -72,7 +72,7 @@ def bring_session(host: Host, move: Move, kept: Kept, agent: str) -> None:
         _log.warning("session_not_brought", error=str(error))
 
 
-def _sealed(host: Host, shelf: Shelf, session: Session) -> dict[str, bytes]:
+def _sealed(host: Host, shelf: CheckpointRef, session: KeptSession) -> dict[str, bytes]:
     """Return a session's files, sealed; none without a key, and none for the origin, which is everybody's."""
     key = host.settings.checkpoint_key
     if key is None or host.settings.checkpoint_remote == ORIGIN:
@@ -97,7 +97,7 @@ def expect_hold(host: Host, place: Place) -> None:
         _log.warning("checkpoint_remote_not_reached", error=str(error))
 
 
-def shelf_of(host: Host, place: Place, opened_by: str | None = None) -> Shelf:
+def shelf_of(host: Host, place: Place, opened_by: str | None = None) -> CheckpointRef:
     """Return a work order's shelf on the checkpoint remote.
 
     Args:
@@ -112,9 +112,9 @@ def shelf_of(host: Host, place: Place, opened_by: str | None = None) -> Shelf:
     wanted = host.settings.checkpoint_remote or ""
     run_id = opened_by if opened_by is not None else record_of(place).first_run_id
     if wanted == ORIGIN:
-        return shelf_at(Remote(place.origin, place.env, host.token_for(place.origin)), place, run_id)
+        return checkpoint_ref_at(Remote(place.origin, place.env, host.token_for(place.origin)), place, run_id)
     address = parse_address(wanted, home=Path.home())
     if address.path is not None:
-        return shelf_in(address.path, place, run_id)
+        return checkpoint_ref_in(address.path, place, run_id)
     token = host.token(address) if address.host in host.settings.github_hosts else None
-    return shelf_at(Remote(address.url, place.env, token), place, run_id)
+    return checkpoint_ref_at(Remote(address.url, place.env, token), place, run_id)

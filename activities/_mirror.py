@@ -7,7 +7,7 @@ from activities._room import Host
 from septet.errors import GitError, MirrorMendedError, SeptetError, SnapshotError, WorkspaceError
 from septet.git.damage import looks_damaged
 from septet.git.place import Place
-from septet.system.disk import told
+from septet.system.disk import diagnosed
 
 _RETRY: Final = "The worktree is kept; then `septet retry`."
 
@@ -21,7 +21,7 @@ def with_mirror_mended(host: Host, place: Place, error: SeptetError) -> SeptetEr
     try:
         host.mend_mirror(place)
     except (SeptetError, OSError) as refusal:
-        said = told(refusal, host.state.root)
+        said = diagnosed(refusal, host.state.root)
         message = f"{error.message} The mirror could not be fetched again: {said.message}"
         return said if said.retryable else GitError(message, remedy=f"{said.remedy} {_RETRY}".strip())
     return mended

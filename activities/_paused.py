@@ -13,14 +13,14 @@ from temporalio.service import RPCError
 from activities._ends import handle_of, was_reset
 from septet.agents.clis.endings import PAUSED, RESET
 from septet.agents.turns.attachment import end_agent
-from septet.agents.turns.launch import Request
+from septet.agents.turns.launch import TurnRequest
 from septet.errors import AgentError
 
 _END_WITHIN_SECONDS: Final = 15.0
 _LOOK_SECONDS: Final = 0.02
 
 
-async def leave_paused_or_reset(request: Request) -> None:
+async def leave_paused_or_reset(request: TurnRequest) -> None:
     """End the agent of an attempt that was paused or reset, and do nothing where it was cancelled otherwise.
 
     Paused: its session and its worktree stay as they are. Reset: its runs count no more, so that the next attempt
@@ -53,7 +53,7 @@ async def leave_paused_or_reset(request: Request) -> None:
     raise left
 
 
-async def _end_own_agent(request: Request, why: str) -> None:
+async def _end_own_agent(request: TurnRequest, why: str) -> None:
     """End the agent that runs for this request, also one that is being started while it is called off."""
     runs = request.means.runs
     bound = time.monotonic() + _END_WITHIN_SECONDS
@@ -70,7 +70,7 @@ async def _end_own_agent(request: Request, why: str) -> None:
         await asyncio.sleep(_LOOK_SECONDS)
 
 
-def _nobody_writes(request: Request) -> bool:
+def _nobody_writes(request: TurnRequest) -> bool:
     """Say whether the writer's lock is free."""
     lock = request.means.runs.lock_writer(request.order_id)
     if lock is None:

@@ -3,7 +3,7 @@
 from septet.contracts.names import Step
 from septet.contracts.steps import StepCall
 from septet.pipelines.notes import executor_note, planner_note
-from septet.pipelines.shelf import Shelf, issue_of, shelf_of
+from septet.pipelines.store import PipelineStore, issue_of, store_of
 from septet.pipelines.summary import summary_note
 from septet.state import StateDir
 
@@ -30,6 +30,6 @@ def issue_id(call: StepCall) -> str:
     return issue_of(call.pipeline, call.workspace.work_order_id)
 
 
-def shelf(state: StateDir, call: StepCall) -> Shelf:
+def shelf(state: StateDir, call: StepCall) -> PipelineStore:
     """Return the folder of the call's pipeline."""
-    return shelf_of(state, call.pipeline)
+    return store_of(state, call.pipeline)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from septet.contracts.solution import Outline
 from septet.errors import EvidenceError
-from septet.git.standing import Standing
+from septet.git.worktree_status import WorktreeStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +17,7 @@ class Proof:
     warnings: tuple[str, ...] = ()
     outline: Outline | None = None
     """What is remembered of a solution, where the step has one."""
-    standing: Standing | None = None
+    standing: WorktreeStatus | None = None
     """How the worktree stands against the HEAD that the proof has made, where it made one."""
 
 

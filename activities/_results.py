@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel, JsonValue
 
-from septet.agents.turns.carry_out import Carried
+from septet.agents.turns.carry_out import TurnResult
 from septet.agents.turns.context import context_of
 from septet.answers.ladder import Answer
 from septet.contracts.facts import FileChange
@@ -20,7 +20,7 @@ _WARNINGS_SHOWN: Final = 10
 _WARNING_LENGTH: Final = 200
 
 
-def facts_of(call: StepCall, carried: Carried | None, changes: tuple[FileChange, ...]) -> dict[str, Any]:
+def facts_of(call: StepCall, carried: TurnResult | None, changes: tuple[FileChange, ...]) -> dict[str, Any]:
     """Return what is known of a step whatever its verdict; little, where no agent was started."""
     return {
         "step": call.step,
@@ -34,7 +34,7 @@ def facts_of(call: StepCall, carried: Carried | None, changes: tuple[FileChange,
     }
 
 
-def _facts_of_run(carried: Carried) -> dict[str, Any]:
+def _facts_of_run(carried: TurnResult) -> dict[str, Any]:
     outcome = carried.outcome
     return {
         "model": outcome.model,

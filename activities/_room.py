@@ -8,10 +8,10 @@ import structlog
 from pydantic import JsonValue
 
 from activities._rescues import note_rescue
-from septet.agents.clis.adapter import Host as AgentHost
+from septet.agents.clis.adapter import Machine
 from septet.agents.clis.registry import adapter_for
 from septet.agents.runs.folders import Runs
-from septet.agents.turns.launch import Means
+from septet.agents.turns.launch import AgentRuntime
 from septet.agents.turns.runner_connection import RUNNER_LOCK
 from septet.agents.turns.sandbox import Sandbox
 from septet.agents.turns.supervisors import Supervisors
@@ -26,10 +26,10 @@ from septet.git.mirror import mend_mirror
 from septet.git.place import Place
 from septet.git.record import find_place
 from septet.git.remote import Remote
+from septet.git.snapshots.facts import Snapshot
 from septet.git.snapshots.patch import write_patch
-from septet.git.snapshots.snapshot import Snapshot
+from septet.git.snapshots.scan import WorktreeScan, scan
 from septet.git.snapshots.take import take
-from septet.git.snapshots.tour import Tour, tour
 from septet.git.snapshots.vault import find, first_and_last, vault_at
 from septet.settings import MIB, Settings
 from septet.state import StateDir
@@ -41,7 +41,7 @@ _PAPERS: Final = "papers.json"
 _log = structlog.get_logger()
 
 
-class Papers(Wire):
+class FrozenInputs(Wire):
     """What is read once, before the first agent starts: no edit of an agent changes it."""
 
     issue: dict[str, JsonValue]
@@ -75,10 +75,10 @@ class Host:
         return f"{self.task_queue}-control"
 
     @property
-    def means(self) -> Means:
+    def means(self) -> AgentRuntime:
         """What this host runs its agents with."""
         orphan_limit = self.settings.orphan_limit_seconds
-        return Means(
+        return AgentRuntime(
             Runs(self.state.runs, self.runner_lock),
             self.supervisors,
             self.agents,
@@ -93,11 +93,11 @@ class Host:
         return self.state.runner / RUNNER_LOCK if self.settings.runner else None
 
     @property
-    def agents(self) -> AgentHost:
+    def agents(self) -> Machine:
         """What adapters are told of this machine."""
         settings = self.settings
         environ = {"SEPTET_SCRIPTED_HOME": str(self.state.agent_homes), **settings.environ}
-        return AgentHost(environ, settings.agent_programs, sandboxed=settings.sandboxed)
+        return Machine(environ, settings.agent_programs, sandboxed=settings.sandboxed)
 
     def keeps_process(self, agent: str) -> bool:
         """Say whether an agent's process can serve one turn after the other here."""
@@ -129,9 +129,9 @@ class Host:
         """Return the worker's key for a repository."""
         return self.token(parse_address(repository, home=Path.home()))
 
-    def tour(self, place: Place) -> Tour:
+    def scan(self, place: Place) -> WorktreeScan:
         """Walk over a worktree in which nobody writes any more, for the evidence and the snapshot after it."""
-        return tour(place, ignored_limit_bytes=self.settings.ignored_limit_mib * MIB)
+        return scan(place, ignored_limit_bytes=self.settings.ignored_limit_mib * MIB)
 
     def mend_mirror(self, place: Place) -> None:
         """Complete the work order's mirror by what its origin has.
@@ -148,7 +148,7 @@ class Host:
         kind: Literal["checkpoint", "rescue"],
         reason: str,
         step: str | None = None,
-        toured: Tour | None = None,
+        toured: WorktreeScan | None = None,
     ) -> Snapshot | None:
         """Take a snapshot within this worker's limit on ignored files."""
         limit = self.settings.ignored_limit_mib * MIB
@@ -228,18 +228,18 @@ def whereabouts(host: Host) -> dict[str, Any]:
     }
 
 
-def write_papers(place: Place, papers: Papers) -> None:
+def write_papers(place: Place, papers: FrozenInputs) -> None:
     """Keep the papers beside the vault, out of the agent's reach."""
     write_durably(place.books / _PAPERS, papers.model_dump_json().encode())
 
 
-def read_papers(place: Place) -> Papers:
+def read_papers(place: Place) -> FrozenInputs:
     """Return the papers of a work order.
 
     Raises:
         WorkspaceError: They are missing.
     """
     try:
-        return Papers.model_validate_json((place.books / _PAPERS).read_bytes())
+        return FrozenInputs.model_validate_json((place.books / _PAPERS).read_bytes())
     except FileNotFoundError as error:
         raise WorkspaceError(f"The workspace of {place.order_id} was not opened to the end.") from error

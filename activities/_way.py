@@ -11,18 +11,18 @@ import structlog
 from activities._agents_end import end_agents_of
 from activities._ends import CANCELLED as CANCELLED_ORDER
 from activities._ends import end_of_the_work
-from activities._errands import AnyClaim, Claim, Errand, ending_errand, finalizer_errand, step_errand
 from activities._failures import failure, failures_told, is_tried_again
-from activities._keeping import Session, keep
+from activities._heartbeats import Heartbeats, heartbeating, shielded_thread
+from activities._keeping import KeptSession, keep
 from activities._mirror import with_mirror_mended
 from activities._paused import leave_paused_or_reset
+from activities._prepared_steps import AnyClaim, Claim, PreparedStep, ending_errand, finalizer_errand, prepare_step
 from activities._proof import Proof, RefusedError
-from activities._pulse import Pulse, beating, unhurried
 from activities._rescues import rescues_since
 from activities._results import answer_json, bounded, bounded_text, facts_of
 from activities._room import Host
 from septet.agents.clis.endings import CANCELLED
-from septet.agents.turns.carry_out import Carried, carry_out, last_carried
+from septet.agents.turns.carry_out import TurnResult, carry_out, last_result
 from septet.answers.ladder import Answer, AnswerError
 from septet.answers.steps import read_step_answer
 from septet.contracts.facts import FileChange, Rescue
@@ -37,13 +37,13 @@ from septet.errors import (
     SupersededError,
 )
 from septet.git.evidence import Evidence, gather
-from septet.git.snapshots.tour import Tour
-from septet.git.standing import Standing, remember_standing
-from septet.system.disk import told
+from septet.git.snapshots.scan import WorktreeScan
+from septet.git.worktree_status import WorktreeStatus, save_worktree_status
+from septet.system.disk import diagnosed
 from septet.system.preview import preview
 
 Prove = Callable[[AnyClaim], Proof]
-Work = Callable[[Errand, Pulse], Coroutine[Any, Any, StepResult]]
+Work = Callable[[PreparedStep, Heartbeats], Coroutine[Any, Any, StepResult]]
 
 _UNDONE = "The finalizer changed the worktree, which was undone: {} holds what it did."
 
@@ -51,7 +51,7 @@ _log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class StepRunner:
     """What all seven steps have in common; what differs is the command and the proof."""
 
     host: Host
@@ -63,11 +63,11 @@ class Way:
             ApplicationError: The step could not be taken; its details name the remedy and what is known of it.
         """
 
-        async def work(errand: Errand, pulse: Pulse) -> StepResult:
+        async def work(errand: PreparedStep, pulse: Heartbeats) -> StepResult:
             carried = await self._carried(errand, pulse)
             return await errand.gate.as_writer(partial(self._settled, errand, carried, prove))
 
-        return await self._guarded(partial(step_errand, self.host, call), work)
+        return await self._guarded(partial(prepare_step, self.host, call), work)
 
     async def finalize(self, asked: FinalizeCall, prove: Prove) -> StepResult:
         """Ask the step's session for its answer alone, and complete the step's result with it.
@@ -76,11 +76,11 @@ class Way:
             ApplicationError: The session could not be asked; its details name the remedy and what is known.
         """
 
-        async def work(errand: Errand, pulse: Pulse) -> StepResult:
+        async def work(errand: PreparedStep, pulse: Heartbeats) -> StepResult:
             try:
                 carried = await self._carried(errand, pulse)
             except (AgentGaveUpError, AgentLimitError) as error:
-                last = await unhurried(last_carried, errand.request)
+                last = await shielded_thread(last_result, errand.request)
                 kept = partial(self._not_finalized, errand, asked, last, (error.message,))
                 return await errand.gate.as_writer(kept)
             return await errand.gate.as_writer(partial(self._finalized, errand, asked, carried, prove))
@@ -94,16 +94,16 @@ class Way:
             ApplicationError: The workspace is not here, or the agent could not be ended.
         """
         with failures_told(self.host.state.root):
-            async with beating():
+            async with heartbeating():
                 # First of all, and also where a full disk takes no note of this attempt.
                 await end_agents_of(self.host.means.runs, call.workspace, CANCELLED)
-                return await self._ended(await unhurried(ending_errand, self.host, call), CANCELLED_ORDER)
+                return await self._ended(await shielded_thread(ending_errand, self.host, call), CANCELLED_ORDER)
 
-    async def _guarded(self, prepare: Callable[[], Errand], work: Work) -> StepResult:
+    async def _guarded(self, prepare: Callable[[], PreparedStep], work: Work) -> StepResult:
         """Do the work; where it fails for good or a person cancels, keep what was done in a rescue."""
         with failures_told(self.host.state.root):
-            async with beating() as pulse:
-                errand = await unhurried(prepare)
+            async with heartbeating() as pulse:
+                errand = await shielded_thread(prepare)
                 try:
                     return await work(errand, pulse)
                 except asyncio.CancelledError:
@@ -117,14 +117,14 @@ class Way:
                     _log.warning("attempt_superseded", step=errand.call.step, why=superseded.message)
                     raise
                 except (SeptetError, OSError) as caught:
-                    error = told(caught, self.host.state.root)
-                    error = await unhurried(with_mirror_mended, self.host, errand.place, error)
+                    error = diagnosed(caught, self.host.state.root)
+                    error = await shielded_thread(with_mirror_mended, self.host, errand.place, error)
                     if is_tried_again(error):
                         raise failure(error) from caught
-                    result = await unhurried(self._over, errand, Verdict.FAILED, error.message)
+                    result = await shielded_thread(self._over, errand, Verdict.FAILED, error.message)
                     raise failure(error, result) from caught
 
-    async def _carried(self, errand: Errand, pulse: Pulse) -> Carried:
+    async def _carried(self, errand: PreparedStep, pulse: Heartbeats) -> TurnResult:
         """Carry the turn out; an agent that has to begin anew finds the worktree as the step found it."""
         reason = "the step begins anew from its checkpoint"
         rescue = partial(self.host.rescue, errand.place, reason, errand.call.step)
@@ -132,16 +132,16 @@ class Way:
             rescue = partial(self.host.return_to, errand.place, errand.starts_from, reason, errand.call.step)
         lease = errand.gate.lease
         return await carry_out(
-            errand.request, lease=lease, on_progress=pulse.follow, before_rerun=partial(unhurried, rescue)
+            errand.request, lease=lease, on_progress=pulse.follow, before_rerun=partial(shielded_thread, rescue)
         )
 
-    async def _ended(self, errand: Errand, why: str) -> StepResult:
+    async def _ended(self, errand: PreparedStep, why: str) -> StepResult:
         """End the agent and keep what it did."""
         errand.gate.lease.check()
         await end_agents_of(errand.request.means.runs, errand.call.workspace, CANCELLED)
-        return await unhurried(self._over, errand, Verdict.CANCELLED, why)
+        return await shielded_thread(self._over, errand, Verdict.CANCELLED, why)
 
-    def _over(self, errand: Errand, verdict: Verdict, reason: str) -> StepResult:
+    def _over(self, errand: PreparedStep, verdict: Verdict, reason: str) -> StepResult:
         """Keep what was done, and tell what is known; neither hides the other, nor the reason.
 
         Raises:
@@ -156,7 +156,7 @@ class Way:
         facts = facts_of(errand.call, _last(errand), _changes(errand))
         return StepResult(**facts, verdict=verdict, reasons=bounded(tuple(reasons)), rescues=self._rescues(errand))
 
-    def _settled(self, errand: Errand, carried: Carried, prove: Prove) -> StepResult:
+    def _settled(self, errand: PreparedStep, carried: TurnResult, prove: Prove) -> StepResult:
         call = errand.call
         toured = self._toured(errand)
         evidence = gather(errand.place, errand.began_at, toured=toured)
@@ -167,7 +167,7 @@ class Way:
             if carried.outcome.session_id is None:
                 return self._not_done(errand, facts, Verdict.UNPARSED, error.reasons)
             checkpoint = self._checkpoint(errand, "the answer was not read", evidence.standing, toured)
-            session = Session(call.workspace.agent, carried.outcome.session_id)
+            session = KeptSession(call.workspace.agent, carried.outcome.session_id)
             with errand.gate.halting():
                 warnings = bounded((*facts["warnings"], *keep(self.host, errand.place, session)))
             return StepResult(
@@ -179,12 +179,14 @@ class Way:
             )
         return self._proven(errand, facts, answer, prove, evidence, toured)
 
-    def _toured(self, errand: Errand) -> Tour | None:
+    def _toured(self, errand: PreparedStep) -> WorktreeScan | None:
         """Walk over the worktree once for all; not where the repository's own checks may write into it later."""
         checked = errand.call.step is Step.CREATE_COMMIT and errand.settings.checks
-        return None if checked else self.host.tour(errand.place)
+        return None if checked else self.host.scan(errand.place)
 
-    def _finalized(self, errand: Errand, asked: FinalizeCall, carried: Carried, prove: Prove) -> StepResult:
+    def _finalized(
+        self, errand: PreparedStep, asked: FinalizeCall, carried: TurnResult, prove: Prove
+    ) -> StepResult:
         try:
             answer = _read(asked.call, carried)
         except AnswerError as error:
@@ -193,7 +195,7 @@ class Way:
         return self._proven(errand, facts, answer, prove, gather(errand.place, errand.began_at))
 
     def _not_finalized(
-        self, errand: Errand, asked: FinalizeCall, carried: Carried | None, reasons: tuple[str, ...]
+        self, errand: PreparedStep, asked: FinalizeCall, carried: TurnResult | None, reasons: tuple[str, ...]
     ) -> StepResult:
         """Leave the step without an answer: the second try is the last one."""
         facts = self._facts_with(errand, asked, carried)
@@ -202,7 +204,7 @@ class Way:
         kept = {"checkpoint": asked.result.checkpoint, "rescues": self._rescues(errand)}
         return StepResult(**facts | kept, verdict=Verdict.UNPARSED, reasons=bounded(reasons))
 
-    def _facts_with(self, errand: Errand, asked: FinalizeCall, carried: Carried | None) -> dict[str, Any]:
+    def _facts_with(self, errand: PreparedStep, asked: FinalizeCall, carried: TurnResult | None) -> dict[str, Any]:
         """Complete the step's facts by what the finalizer used; what it did to the worktree is undone."""
         before = asked.result
         facts = before.model_dump(
@@ -227,7 +229,7 @@ class Way:
         facts["warnings"] = bounded((*before.warnings, *self._undone(errand)))
         return facts
 
-    def _undone(self, errand: Errand) -> tuple[str, ...]:
+    def _undone(self, errand: PreparedStep) -> tuple[str, ...]:
         """Return the worktree to what it was before the finalizer, and the warning where it was another."""
         if not errand.starts_from or not self.host.differs(errand.place, errand.starts_from):
             return ()
@@ -237,12 +239,12 @@ class Way:
 
     def _proven(  # noqa: PLR0913, PLR0917 -- each is a part of what is held against what
         self,
-        errand: Errand,
+        errand: PreparedStep,
         facts: dict[str, Any],
         answer: Answer[Any],
         prove: Prove,
         evidence: Evidence,
-        toured: Tour | None = None,
+        toured: WorktreeScan | None = None,
     ) -> StepResult:
         """Hold an answer against the evidence: done and a checkpoint, or not done and a rescue with the reason."""
         call, place = errand.call, errand.place
@@ -270,7 +272,7 @@ class Way:
         )
 
     def _checkpoint(
-        self, errand: Errand, reason: str, standing: Standing | None, toured: Tour | None
+        self, errand: PreparedStep, reason: str, standing: WorktreeStatus | None, toured: WorktreeScan | None
     ) -> str | None:
         """Take a checkpoint and return its name; where a walk tells, how the worktree stands is noted with it."""
         place = errand.place
@@ -278,11 +280,11 @@ class Way:
         if checkpoint is None:
             return None
         if standing is not None and toured is not None:
-            remember_standing(place, checkpoint.commit, standing)
+            save_worktree_status(place, checkpoint.commit, standing)
         return checkpoint.name
 
     def _not_done(
-        self, errand: Errand, facts: dict[str, Any], verdict: Verdict, reasons: tuple[str, ...]
+        self, errand: PreparedStep, facts: dict[str, Any], verdict: Verdict, reasons: tuple[str, ...]
     ) -> StepResult:
         """Keep what was done in a rescue and say why it does not count."""
         self.host.rescue(errand.place, reasons[0][:200], errand.call.step)
@@ -294,7 +296,7 @@ class Way:
         )
         return StepResult(**facts, verdict=verdict, reasons=bounded(reasons), rescues=self._rescues(errand))
 
-    def _rescues(self, errand: Errand) -> tuple[Rescue, ...]:
+    def _rescues(self, errand: PreparedStep) -> tuple[Rescue, ...]:
         """Return what was kept since the step began, also by attempts that died.
 
         A step may begin with an older snapshot than its work order: what a lane kept before is others'.
@@ -302,7 +304,7 @@ class Way:
         return rescues_since(errand.place, errand.call.starts_from, errand.call.workspace.entered_after)
 
 
-def _read(call: StepCall, carried: Carried) -> Answer[Any]:
+def _read(call: StepCall, carried: TurnResult) -> Answer[Any]:
     outcome = carried.outcome
     answer = read_step_answer(
         call.step, outcome.text, structured=outcome.structured, in_pipeline=bool(call.pipeline)
@@ -317,15 +319,15 @@ def _read(call: StepCall, carried: Carried) -> Answer[Any]:
     return answer
 
 
-def _last(errand: Errand) -> Carried | None:
+def _last(errand: PreparedStep) -> TurnResult | None:
     """Return what the last agent came to; nothing, where a disk lets nobody look."""
     try:
-        return last_carried(errand.request)
+        return last_result(errand.request)
     except OSError:
         return None
 
 
-def _changes(errand: Errand) -> tuple[FileChange, ...]:
+def _changes(errand: PreparedStep) -> tuple[FileChange, ...]:
     """Return what git says changed; nothing, where the agent has broken its repository."""
     try:
         return gather(errand.place, errand.began_at).files_changed
@@ -333,6 +335,6 @@ def _changes(errand: Errand) -> tuple[FileChange, ...]:
         return ()
 
 
-def _session_that_goes_on(call: StepCall, session_id: str | None) -> Session | None:
+def _session_that_goes_on(call: StepCall, session_id: str | None) -> KeptSession | None:
     """Return the session of a lane, with which its next work order goes on, wherever the lane is then."""
-    return Session(call.workspace.agent, session_id) if call.workspace.lane and session_id else None
+    return KeptSession(call.workspace.agent, session_id) if call.workspace.lane and session_id else None

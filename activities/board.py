@@ -9,7 +9,7 @@ from temporalio.client import WorkflowExecution
 
 from activities._ends import is_closed
 from activities._rows import task_in
-from septet.contracts.board import Found, Known, Waits
+from septet.contracts.board import KnownOrders, SeatRequest, WaitingOrders
 from septet.contracts.task import Task
 
 _AT_A_TIME: Final = 20
@@ -20,7 +20,7 @@ class BoardActivities:
     """Questions to the server that a workflow cannot ask."""
 
     @activity.defn(name="find_closed")
-    async def find_closed(self, known: Known) -> list[str]:
+    async def find_closed(self, known: KnownOrders) -> list[str]:
         """Return those of some work orders that are closed or gone. Leaves nothing."""
         places = asyncio.Semaphore(_AT_A_TIME)
 
@@ -32,17 +32,17 @@ class BoardActivities:
         return [order_id for order_id, is_so in zip(known.ids, ended, strict=True) if is_so]
 
     @activity.defn(name="find_waiting")
-    async def find_waiting(self, known: Known) -> Found:
+    async def find_waiting(self, known: KnownOrders) -> WaitingOrders:
         """Return the triaged work orders of this queue that are not known, up to a limit. Leaves nothing."""
-        found: list[Waits] = []
+        found: list[SeatRequest] = []
         known_ids = frozenset(known.ids)
         async for row in _triaged():
             if row.id in known_ids:
                 continue
             if len(found) == known.limit:
-                return Found(waiting=tuple(found), all=False)
+                return WaitingOrders(waiting=tuple(found), all=False)
             found.append(await _waits(row))
-        return Found(waiting=tuple(found))
+        return WaitingOrders(waiting=tuple(found))
 
 
 def _triaged() -> AsyncIterator[WorkflowExecution]:
@@ -50,7 +50,7 @@ def _triaged() -> AsyncIterator[WorkflowExecution]:
     return activity.client().list_workflows(query, page_size=1000)
 
 
-async def _waits(row: WorkflowExecution) -> Waits:
+async def _waits(row: WorkflowExecution) -> SeatRequest:
     task = await task_in(row) or Task(id=row.id)
     project = task.project or task.repository_url
-    return Waits(id=row.id, project=project, score=task.score, since=row.start_time.timestamp())
+    return SeatRequest(id=row.id, project=project, score=task.score, since=row.start_time.timestamp())

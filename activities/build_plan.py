@@ -5,10 +5,10 @@ from typing import ClassVar
 
 from temporalio import activity
 
-from activities._errands import Claim
 from activities._pipeline import issue_id, shelf
+from activities._prepared_steps import Claim
 from activities._proof import Proof
-from activities._way import Way
+from activities._way import StepRunner
 from septet.contracts.answers import BuildPlanAnswer
 from septet.contracts.names import Step
 from septet.contracts.solution import SolutionAnswer
@@ -16,14 +16,14 @@ from septet.contracts.steps import StepCall, StepResult
 from septet.errors import EvidenceError
 from septet.git.evidence import plan_file
 from septet.pipelines.outline import outline_of
-from septet.pipelines.solution import Asked, findings, told
+from septet.pipelines.solution import IssueScope, findings, findings_text
 
 
 @dataclass(frozen=True, slots=True)
 class BuildPlan:
     """`result_text` is the plan's path, relative to the worktree's root."""
 
-    way: Way
+    way: StepRunner
     step: ClassVar[Step] = Step.BUILD_PLAN
 
     @activity.defn(name="build_plan")
@@ -50,8 +50,8 @@ class BuildPlan:
     ) -> Proof:
         """Judge a solution, and keep it whole on disk; the workflow remembers its outline."""
         call = claim.call
-        if found := findings(solution, Asked(issue_id(call), path, claim.place.worktree)):
-            raise EvidenceError(told(found))
+        if found := findings(solution, IssueScope(issue_id(call), path, claim.place.worktree)):
+            raise EvidenceError(findings_text(found))
         claim.gate.lease.check()
         shelf(self.way.host.state, call).keep_solution(issue_id(call), solution)
         return Proof(path, outline=outline_of(solution))

@@ -5,9 +5,9 @@ from typing import ClassVar
 
 from temporalio import activity
 
-from activities._errands import Claim
+from activities._prepared_steps import Claim
 from activities._proof import Proof
-from activities._way import Way
+from activities._way import StepRunner
 from septet.contracts.answers import ClassifyIssueAnswer
 from septet.contracts.names import Step
 from septet.contracts.steps import StepCall, StepResult
@@ -17,7 +17,7 @@ from septet.contracts.steps import StepCall, StepResult
 class ClassifyIssue:
     """`result_text` is `/bug`, `/feature` or `/chore`."""
 
-    way: Way
+    way: StepRunner
     step: ClassVar[Step] = Step.CLASSIFY_ISSUE
 
     @activity.defn(name="classify_issue")

@@ -6,22 +6,22 @@ from typing import ClassVar
 from temporalio import activity
 
 from activities._checks import failed_check
-from activities._errands import Claim
+from activities._prepared_steps import Claim
 from activities._proof import Proof
-from activities._way import Way
+from activities._way import StepRunner
 from septet.contracts.answers import CreateCommitAnswer
 from septet.contracts.names import Step
 from septet.contracts.steps import StepCall, StepResult
 from septet.errors import EvidenceError
 from septet.git.commit import commit_all
-from septet.git.standing import Standing
+from septet.git.worktree_status import WorktreeStatus
 
 
 @dataclass(frozen=True, slots=True)
 class CreateCommit:
     """`result_text` is the commit's message; `commit_sha` is the commit."""
 
-    way: Way
+    way: StepRunner
     step: ClassVar[Step] = Step.CREATE_COMMIT
 
     @activity.defn(name="create_commit")
@@ -38,4 +38,4 @@ class CreateCommit:
         sha = commit_all(claim.place, message, sign=sign, toured=claim.toured)
         if sha == claim.began_at:
             raise EvidenceError("HEAD is where the work began: there is nothing to commit.")
-        return Proof(message, commit_sha=sha, standing=Standing(sha, ()))
+        return Proof(message, commit_sha=sha, standing=WorktreeStatus(sha, ()))

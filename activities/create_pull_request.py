@@ -5,10 +5,10 @@ from typing import ClassVar
 
 from temporalio import activity
 
-from activities._errands import Claim
 from activities._keeping import expect_hold
+from activities._prepared_steps import Claim
 from activities._proof import Proof
-from activities._way import Way
+from activities._way import StepRunner
 from septet.contracts.answers import CreatePullRequestAnswer, PullRequestText
 from septet.contracts.names import Step
 from septet.contracts.steps import StepCall, StepResult
@@ -21,7 +21,7 @@ from septet.git.push import push, remote_branch
 class CreatePullRequest:
     """`result_text` is the pull request's address."""
 
-    way: Way
+    way: StepRunner
     step: ClassVar[Step] = Step.CREATE_PULL_REQUEST
 
     @activity.defn(name="create_pull_request")

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from temporalio import activity
 
-from activities._way import Way
+from activities._way import StepRunner
 from septet.contracts.steps import StepCall, StepResult
 
 
@@ -12,7 +12,7 @@ from septet.contracts.steps import StepCall, StepResult
 class EndWork:
     """It runs on the host of the workspace, as the steps do."""
 
-    way: Way
+    way: StepRunner
 
     @activity.defn(name="end_work")
     async def run(self, call: StepCall) -> StepResult:

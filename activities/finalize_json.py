@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from temporalio import activity
 
-from activities._way import Prove, Way
+from activities._way import Prove, StepRunner
 from septet.contracts.names import Step
 from septet.contracts.steps import FinalizeCall, StepResult
 
@@ -14,7 +14,7 @@ from septet.contracts.steps import FinalizeCall, StepResult
 class FinalizeJson:
     """It completes the result of a step, and cannot touch the worktree: the tree is compared before and after."""
 
-    way: Way
+    way: StepRunner
     proofs: Mapping[Step, Prove]
 
     @activity.defn(name="finalize_json")

@@ -6,9 +6,9 @@ from typing import ClassVar, Final
 
 from temporalio import activity
 
-from activities._errands import Claim
+from activities._prepared_steps import Claim
 from activities._proof import Proof
-from activities._way import Way
+from activities._way import StepRunner
 from septet.contracts.answers import FindPlanFileAnswer
 from septet.contracts.names import Step
 from septet.contracts.steps import StepCall, StepResult
@@ -22,7 +22,7 @@ NONE: Final = "0"
 class FindPlanFile:
     """`result_text` is the plan's path, or `0`."""
 
-    way: Way
+    way: StepRunner
     step: ClassVar[Step] = Step.FIND_PLAN_FILE
 
     @activity.defn(name="find_plan_file")

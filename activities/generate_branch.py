@@ -5,9 +5,9 @@ from typing import ClassVar
 
 from temporalio import activity
 
-from activities._errands import Claim
+from activities._prepared_steps import Claim
 from activities._proof import Proof
-from activities._way import Way
+from activities._way import StepRunner
 from septet.contracts.answers import GenerateBranchAnswer
 from septet.contracts.names import Step
 from septet.contracts.steps import StepCall, StepResult
@@ -19,7 +19,7 @@ from septet.git.branches import branch_refusal, create_branch
 class GenerateBranch:
     """`result_text` is the branch's name."""
 
-    way: Way
+    way: StepRunner
     step: ClassVar[Step] = Step.GENERATE_BRANCH
 
     @activity.defn(name="generate_branch")

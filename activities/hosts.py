@@ -6,9 +6,9 @@ from pathlib import Path
 from temporalio import activity
 
 from activities._failures import OPENING_TRIES, failures_told
-from activities._gate import own_lease
+from activities._fence import own_lease
+from activities._heartbeats import heartbeating, shielded_thread
 from activities._keeping import bring_session, shelf_of
-from activities._pulse import beating, unhurried
 from activities._room import Host, whereabouts
 from septet.agents.clis.adapter import Turn
 from septet.agents.clis.endings import SUPERSEDED
@@ -19,14 +19,14 @@ from septet.errors import WorkspaceError
 from septet.git.address import parse_address
 from septet.git.destroy import Why
 from septet.git.keep import Kept
-from septet.git.move import Move, is_here, move_here, prepare_host
+from septet.git.move import WorkspaceMove, is_here, move_here, prepare_host
 from septet.git.record import place_for
 from septet.git.remote import Remote
 from septet.settings import MIB
 
 
 @dataclass(frozen=True, slots=True)
-class Hosts:
+class HostActivities:
     """What one host says of itself, and takes over from others."""
 
     host: Host
@@ -57,25 +57,25 @@ class Hosts:
             ApplicationError: The checkpoint, the repository or the agent is not to be had here.
         """
         with failures_told(self.host.state.root, most_tries=OPENING_TRIES):
-            async with beating():
-                move = await unhurried(self._prepared, asked)
-                await unhurried(prepare_host, move)
-                if asked.workspace.host != self.host.id or not await unhurried(is_here, move):
-                    living = await unhurried(self.host.means.runs.living, move.place.order_id)
+            async with heartbeating():
+                move = await shielded_thread(self._prepared, asked)
+                await shielded_thread(prepare_host, move)
+                if asked.workspace.host != self.host.id or not await shielded_thread(is_here, move):
+                    living = await shielded_thread(self.host.means.runs.living, move.place.order_id)
                     if living is not None:  # of an earlier time on this host
                         await end_agent(living, SUPERSEDED)
-                    kept = await unhurried(self._moved, move, asked.workspace)
-                    await unhurried(bring_session, self.host, move, kept, asked.workspace.agent)
+                    kept = await shielded_thread(self._moved, move, asked.workspace)
+                    await shielded_thread(bring_session, self.host, move, kept, asked.workspace.agent)
                 here = {**whereabouts(self.host), "path": str(move.place.worktree)}
                 return asked.workspace.model_copy(update=here)
 
-    def _moved(self, move: Move, workspace: Workspace) -> Kept:
+    def _moved(self, move: WorkspaceMove, workspace: Workspace) -> Kept:
         """Move as the only writer: an attempt of an earlier time on this host may still be held up somewhere."""
         limit = self.host.settings.ignored_limit_mib * MIB
         with own_lease(self.host.means.runs, workspace.place_id, workspace.visit).held():
             return move_here(move, Why("the work order comes back to this host", limit))
 
-    def _prepared(self, asked: MoveWorkspace) -> Move:
+    def _prepared(self, asked: MoveWorkspace) -> WorkspaceMove:
         """Find where everything will lie, and see that the agent is here."""
         host, workspace = self.host, asked.workspace
         if host.settings.checkpoint_remote is None:
@@ -92,4 +92,6 @@ class Hosts:
         )
         adapter_for(workspace.agent).invocation(Turn(prompt="", worktree=place.worktree), host.agents)
         shelf = shelf_of(host, place, workspace.opened_by)
-        return Move(place, shelf, Remote(address.url, place.env, host.token(address)), asked.checkpoint, host.id)
+        return WorkspaceMove(
+            place, shelf, Remote(address.url, place.env, host.token(address)), asked.checkpoint, host.id
+        )

@@ -7,17 +7,17 @@ from typing import ClassVar, Final
 
 from temporalio import activity
 
-from activities._errands import Claim
 from activities._pipeline import issue_id, shelf
+from activities._prepared_steps import Claim
 from activities._proof import Proof, RefusedError
-from activities._way import Way
+from activities._way import StepRunner
 from septet.contracts.answers import ImplementPlanAnswer
 from septet.contracts.names import Step
 from septet.contracts.solution import ExecutionAnswer, ExecutionRecord
 from septet.contracts.steps import StepCall, StepResult
 from septet.errors import EvidenceError
 from septet.git.evidence import contains, keeps, read_base_file
-from septet.pipelines.execution import held
+from septet.pipelines.execution import check_execution
 from septet.pipelines.paths import spelled_in, why_outside
 
 _COMMIT: Final = re.compile(r"[0-9a-f]{7,64}")
@@ -29,7 +29,7 @@ AnyClaimed = Claim[ImplementPlanAnswer | ExecutionAnswer]
 class ImplementPlan:
     """`result_text` is a summary of what was done."""
 
-    way: Way
+    way: StepRunner
     step: ClassVar[Step] = Step.IMPLEMENT_PLAN
 
     @activity.defn(name="implement_plan")
@@ -66,7 +66,7 @@ class ImplementPlan:
         changed = {change.path for change in claim.evidence.files_changed} - {plan or ""}
         claimed = {spelled_in(claim.place.worktree, path) for path in answer.files_modified} - {plan or ""}
         gone = {path for path in claimed - changed if _is_gone(claim, path)}
-        found = held(answer, solution, claimed - gone, changed)
+        found = check_execution(answer, solution, claimed - gone, changed)
         reasons = [*found.findings, *_wrong_commit(claim, answer)]
         if reasons:
             raise EvidenceError("\n".join(reasons))

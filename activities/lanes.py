@@ -6,11 +6,11 @@ from functools import partial
 from temporalio import activity
 
 from activities._failures import OPENING_TRIES, failures_told
-from activities._gate import Gate, own_lease
-from activities._keeping import Session, keep, shelf_of
-from activities._pulse import beating, unhurried
+from activities._fence import Fence, own_lease
+from activities._heartbeats import heartbeating, shielded_thread
+from activities._keeping import KeptSession, keep, shelf_of
 from activities._room import Host
-from activities.workspaces import Workspaces
+from activities.workspaces import WorkspaceActivities
 from septet.agents.clis.endings import SUPERSEDED
 from septet.agents.runs.handover import pass_on
 from septet.agents.turns.finalize_run import end_all
@@ -27,7 +27,7 @@ from septet.settings import MIB
 
 
 @dataclass(frozen=True, slots=True)
-class Lanes:
+class LaneActivities:
     """The lanes of one host."""
 
     host: Host
@@ -43,8 +43,8 @@ class Lanes:
             ApplicationError: The repository, the issue, the agent or the plan cannot be used.
         """
         with failures_told(self.host.state.root, most_tries=OPENING_TRIES):
-            async with beating():
-                gate = Gate(own_lease(self.host.means.runs, asked.lane.id, asked.visit))
+            async with heartbeating():
+                gate = Fence(own_lease(self.host.means.runs, asked.lane.id, asked.visit))
                 await self._end_stranger(asked.lane.id, gate)
                 return await gate.as_writer(partial(self._entered, asked, gate))
 
@@ -70,16 +70,16 @@ class Lanes:
             there = replace(place, order_id=lane)
             bring_snapshot(there, shelf_of(self.host, there, run_id), name)
 
-    async def _end_stranger(self, lane: str, gate: Gate) -> None:
+    async def _end_stranger(self, lane: str, gate: Fence) -> None:
         """End an agent that works in the lane all the same; one that waits there for its next turn is wanted."""
-        if await unhurried(self.host.means.runs.living, lane) is not None:
-            await unhurried(gate.check)  # an attempt that was held up until now finds the next one's agent
+        if await shielded_thread(self.host.means.runs.living, lane) is not None:
+            await shielded_thread(gate.check)  # an attempt that was held up until now finds the next one's agent
             await end_all(self.host.means.runs, lane, SUPERSEDED)
 
-    def _entered(self, asked: EnterLane, gate: Gate) -> Workspace:
+    def _entered(self, asked: EnterLane, gate: Fence) -> Workspace:
         """Find the lane open, or open it, and make it ready."""
         pass_on(self.host.means.runs, asked.lane.id)
-        place, workspace = Workspaces(self.host).open(asked.opening, asked.lane.id, asked.lane.opened_by)
+        place, workspace = WorkspaceActivities(self.host).open(asked.opening, asked.lane.id, asked.lane.opened_by)
         workspace = workspace.model_copy(update={"lane": asked.lane.id, "visit": asked.visit})
         for name in filter(None, (asked.lane.starts_from, asked.plan_snapshot)):
             self._bring(place, name, asked.lane.opened_by)
@@ -105,9 +105,9 @@ class Lanes:
         return workspace.model_copy(update={"checkpoint": fresh.name if fresh is not None else start.name})
 
 
-def _session_before(asked: EnterLane, workspace: Workspace) -> Session | None:
+def _session_before(asked: EnterLane, workspace: Workspace) -> KeptSession | None:
     """Return the session with which the lane is entered: what is kept last must hold it."""
-    return Session(workspace.agent, asked.lane.session_id) if asked.lane.session_id else None
+    return KeptSession(workspace.agent, asked.lane.session_id) if asked.lane.session_id else None
 
 
 def _was_to_be_elsewhere(asked: EnterLane) -> bool:

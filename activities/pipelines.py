@@ -7,15 +7,15 @@ from typing import Final
 from temporalio import activity
 
 from activities._failures import OPENING_TRIES, failures_told
-from activities._pulse import beating, unhurried, until_cancelled
+from activities._heartbeats import heartbeating, shielded_thread, until_cancelled
 from activities._room import Host
 from septet.contracts.pipeline import IssuesRead, PipelineIssue, ReadIssues
 from septet.contracts.pipeline_view import PipelineView
 from septet.errors import InvalidInputError, NotFoundError
 from septet.forges.forge import Issue
-from septet.pipelines.books import note, report
 from septet.pipelines.issues import depends_on_in
-from septet.pipelines.shelf import shelf_of
+from septet.pipelines.records import note, report
+from septet.pipelines.store import store_of
 
 _TITLE: Final = 200
 _MOST: Final = 100
@@ -24,7 +24,7 @@ _NAMED: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Pipelines:
+class PipelineActivities:
     """The pipelines of one host."""
 
     host: Host
@@ -39,7 +39,7 @@ class Pipelines:
             ApplicationError: Issues are missing or closed, no open one has the label, or the forge did not answer.
         """
         with failures_told(self.host.state.root, most_tries=OPENING_TRIES):
-            async with beating():
+            async with heartbeating():
                 return await until_cancelled(self._issues, asked)
 
     def _issues(self, asked: ReadIssues) -> IssuesRead:
@@ -65,7 +65,7 @@ class Pipelines:
             ApplicationError: The disk did not take them.
         """
         with failures_told(self.host.state.root):
-            await unhurried(note, shelf_of(self.host.state, some.id), some)
+            await shielded_thread(note, store_of(self.host.state, some.id), some)
 
     @activity.defn(name="write_report")
     async def write_report(self, view: PipelineView) -> None:
@@ -77,7 +77,7 @@ class Pipelines:
             ApplicationError: The disk did not take them.
         """
         with failures_told(self.host.state.root):
-            await unhurried(report, shelf_of(self.host.state, view.id), view)
+            await shielded_thread(report, store_of(self.host.state, view.id), view)
 
 
 def _all_open(wanted: Sequence[int], found: Sequence[Issue], repository: str) -> Sequence[Issue]:

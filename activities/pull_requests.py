@@ -13,7 +13,7 @@ from septet.forges.forge import pull_request_number
 
 
 @dataclass(frozen=True, slots=True)
-class PullRequests:
+class PullRequestActivities:
     """Looks at pull requests, with this host's key or at this host's disk."""
 
     host: Host

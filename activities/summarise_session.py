@@ -10,22 +10,22 @@ from temporalio import activity
 from activities._agents_end import end_agents_of
 from activities._ends import end_of_the_work
 from activities._failures import failure, failures_told, is_tried_again
-from activities._gate import Gate, own_key, own_lease
+from activities._fence import Fence, own_key, own_lease
+from activities._heartbeats import heartbeating, shielded_thread
 from activities._paused import leave_paused_or_reset
-from activities._pulse import beating, unhurried
 from activities._room import Host, read_papers
 from septet.agents.clis.adapter import Turn
 from septet.agents.clis.endings import CANCELLED
 from septet.agents.clis.registry import adapter_for
-from septet.agents.turns.carry_out import Carried, carry_out, last_carried
-from septet.agents.turns.launch import Request
+from septet.agents.turns.carry_out import TurnResult, carry_out, last_result
+from septet.agents.turns.launch import TurnRequest
 from septet.contracts.facts import Usage
-from septet.contracts.lanes import SummariseCall, Summarised
+from septet.contracts.lanes import SessionSummary, SummariseCall
 from septet.errors import SeptetError, SupersededError
-from septet.pipelines.shelf import shelf_of
+from septet.pipelines.store import store_of
 from septet.pipelines.summary import PROMPT, bounded_summary, no_summary
 from septet.repository_settings import load_repository_settings
-from septet.system.disk import told
+from septet.system.disk import diagnosed
 
 _STEP: Final = "summarise_session"
 _WALL_SECONDS: Final = 300.0
@@ -40,7 +40,7 @@ class SummariseSession:
     host: Host
 
     @activity.defn(name="summarise_session")
-    async def run(self, asked: SummariseCall) -> Summarised:
+    async def run(self, asked: SummariseCall) -> SessionSummary:
         """Ask for the summary and keep it. Idempotent: a finished run is read again.
 
         Where there is no summary to be had the result says why. Leaves `STATE/pipelines/<id>/summaries/<lane>.md`
@@ -50,8 +50,8 @@ class SummariseSession:
             ApplicationError: The model API or the machine may give one later.
         """
         with failures_told(self.host.state.root):
-            async with beating() as pulse:
-                request, gate = await unhurried(self._prepared, asked)
+            async with heartbeating() as pulse:
+                request, gate = await shielded_thread(self._prepared, asked)
                 try:
                     carried = await carry_out(
                         request, lease=gate.lease, on_progress=pulse.follow, before_rerun=_nothing
@@ -67,13 +67,13 @@ class SummariseSession:
                 except SupersededError:
                     raise
                 except (SeptetError, OSError) as caught:
-                    error = told(caught, self.host.state.root)
+                    error = diagnosed(caught, self.host.state.root)
                     if is_tried_again(error):
                         raise failure(error) from caught
-                    last = await unhurried(last_carried, request)
+                    last = await shielded_thread(last_result, request)
                     return await gate.as_writer(partial(self._not_kept, asked, last, error.message))
 
-    def _prepared(self, asked: SummariseCall) -> tuple[Request, Gate]:
+    def _prepared(self, asked: SummariseCall) -> tuple[TurnRequest, Fence]:
         host, workspace = self.host, asked.workspace
         place = host.place(workspace.place_id)
         turn = Turn(
@@ -85,7 +85,7 @@ class SummariseSession:
             model=asked.model or host.settings.model or load_repository_settings(read_papers(place).read).model,
         )
         wall_seconds = min(asked.limits.wall_seconds, _WALL_SECONDS)
-        request = Request(
+        request = TurnRequest(
             key=own_key(),
             order_id=workspace.place_id,
             number=0,
@@ -95,20 +95,20 @@ class SummariseSession:
             limits=asked.limits.model_copy(update={"wall_seconds": wall_seconds}),
             means=host.means,
         )
-        return request, Gate(own_lease(host.means.runs, workspace.place_id, workspace.visit))
+        return request, Fence(own_lease(host.means.runs, workspace.place_id, workspace.visit))
 
-    def _kept(self, asked: SummariseCall, carried: Carried) -> Summarised:
+    def _kept(self, asked: SummariseCall, carried: TurnResult) -> SessionSummary:
         """Keep the summary, if there is one."""
         summary = bounded_summary(carried.outcome.text or "") if carried.outcome.answered else ""
         if not summary:
             return self._not_kept(asked, carried, carried.outcome.message or _NO_WORDS)
         self._undo(asked)
-        shelf_of(self.host.state, asked.pipeline).keep_summary(asked.workspace.place_id, summary)
-        return Summarised(kept_bytes=len(summary.encode()), usage=carried.usage)
+        store_of(self.host.state, asked.pipeline).keep_summary(asked.workspace.place_id, summary)
+        return SessionSummary(kept_bytes=len(summary.encode()), usage=carried.usage)
 
-    def _not_kept(self, asked: SummariseCall, carried: Carried | None, why: str) -> Summarised:
+    def _not_kept(self, asked: SummariseCall, carried: TurnResult | None, why: str) -> SessionSummary:
         self._undo(asked)
-        return Summarised(warning=no_summary(why), usage=carried.usage if carried is not None else Usage())
+        return SessionSummary(warning=no_summary(why), usage=carried.usage if carried is not None else Usage())
 
     def _undo(self, asked: SummariseCall) -> None:
         """Return the worktree to what it was: not every CLI can be started without tools."""

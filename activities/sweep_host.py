@@ -13,7 +13,7 @@ from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
 
 from activities._failures import failures_told
-from activities._pulse import beating, unhurried
+from activities._heartbeats import heartbeating, shielded_thread
 from activities._room import Host
 from septet.contracts.steps import SweepCall
 from septet.janitor.sweep import Sweep, until
@@ -47,7 +47,7 @@ class SweepHost:
             ApplicationError: The disk refused.
         """
         with failures_told(self.host.state.root):
-            async with beating():
+            async with heartbeating():
                 swept = await self._swept(call)
         _log.info("host_swept", removed=swept.removed_count, refused=swept.refused_count, note=swept.note)
         return swept.model_copy(update={"host": self.host.id})
@@ -68,7 +68,7 @@ class SweepHost:
         stopping, in_time = activity.is_worker_shutdown, until(_PASS_SECONDS)
         ask = _asking(activity.client(), asyncio.get_running_loop())
         sweep = Sweep(state, terms, settings.git_env, ask, now, lambda: in_time() and not stopping())
-        return await unhurried(sweep.run)
+        return await shielded_thread(sweep.run)
 
     def _noted(self, now: datetime) -> datetime | None:
         """Note that a pass begins now, and return when the one before it began."""

@@ -7,9 +7,9 @@ from pydantic import JsonValue
 from temporalio import activity
 
 from activities._failures import OPENING_TRIES, failures_told
+from activities._heartbeats import heartbeating, until_cancelled
 from activities._keeping import keep
-from activities._pulse import beating, until_cancelled
-from activities._room import Host, Papers, whereabouts, write_papers
+from activities._room import FrozenInputs, Host, whereabouts, write_papers
 from septet.agents.clis.adapter import Turn
 from septet.agents.clis.registry import adapter_for
 from septet.commands.filler import check
@@ -23,14 +23,14 @@ from septet.git.place import Place
 from septet.git.record import copy_record, record_of
 from septet.git.snapshots.take import seed
 from septet.git.snapshots.vault import find, first_and_last, list_snapshots, prepare, vault_at
-from septet.git.standing import remember_standing
 from septet.git.workspace import open_workspace
+from septet.git.worktree_status import save_worktree_status
 from septet.repository_settings import SETTINGS_PATH, load_repository_settings
 from septet.settings import MIB
 
 
 @dataclass(frozen=True, slots=True)
-class Workspaces:
+class WorkspaceActivities:
     """The workspaces of one host."""
 
     host: Host
@@ -45,7 +45,7 @@ class Workspaces:
             ApplicationError: The repository, the issue, a command or the agent cannot be used.
         """
         with failures_told(self.host.state.root, most_tries=OPENING_TRIES):
-            async with beating():
+            async with heartbeating():
                 run_id = asked.first_run_id or activity.info().workflow_run_id or ""
                 _, workspace = await until_cancelled(self.open, asked, asked.work_order_id, run_id)
                 return workspace
@@ -79,7 +79,7 @@ class Workspaces:
         write_papers(place, papers)
         return place, self._described(asked, address, forge, place, issue, agent)
 
-    def _papers(self, asked: OpenWorkspace, place: Place, issue: dict[str, JsonValue]) -> tuple[Papers, str]:
+    def _papers(self, asked: OpenWorkspace, place: Place, issue: dict[str, JsonValue]) -> tuple[FrozenInputs, str]:
         """Read the repository's commands and settings, check them, and see that each agent is here."""
         own = read_base_files(place, (*overrides(), SETTINGS_PATH))
         for command in load_all(own.get):
@@ -90,7 +90,7 @@ class Workspaces:
         for each in (agent, *(other or default for other in asked.beside)):
             adapter_for(each).invocation(Turn(prompt="", worktree=place.worktree), self.host.agents)
         files = {path: content.decode(errors="replace") for path, content in own.items()}
-        return Papers(issue=issue, files=files), agent
+        return FrozenInputs(issue=issue, files=files), agent
 
     def _described(  # noqa: PLR0913, PLR0917 -- each is a part of what was opened
         self,
@@ -138,7 +138,7 @@ class Workspaces:
             return known[0].name
         base = seed(place, ignored_limit_bytes=self.host.settings.ignored_limit_mib * MIB)
         if (standing := gather(place).standing) is not None:
-            remember_standing(place, base.commit, standing)
+            save_worktree_status(place, base.commit, standing)
         return base.name
 
 

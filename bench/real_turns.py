@@ -21,12 +21,12 @@ from fakes.model_stub import Model, serving
 from bench.machine import ROOT
 from bench.stage import scratch
 from bench.stream import TARGETS, recording
-from septet.agents.clis.adapter import Host, Turn
+from septet.agents.clis.adapter import Machine, Turn
 from septet.agents.clis.registry import adapter_for
 from septet.agents.runs.folders import RunKey, Runs
 from septet.agents.runs.lease import Lease
-from septet.agents.turns.carry_out import Carried, carry_out
-from septet.agents.turns.launch import Means, Request
+from septet.agents.turns.carry_out import TurnResult, carry_out
+from septet.agents.turns.launch import AgentRuntime, TurnRequest
 from septet.agents.turns.sandbox import Sandbox, find_sandbox
 from septet.agents.turns.supervisors import Supervisors
 from septet.contracts.limits import Timeouts
@@ -71,16 +71,16 @@ class Bench:
         """Return the id of a new work order."""
         return f"turn-{next(self._numbers)}"
 
-    def seconds(self, cli: str, host: Host) -> float:
+    def seconds(self, cli: str, host: Machine) -> float:
         """Carry out one turn of a new work order, from the request to the outcome."""
         begin = time.perf_counter()
         asyncio.run(carried_out(self.request(cli, host, self.new_order())))
         return time.perf_counter() - begin
 
-    def request(self, cli: str, host: Host, order_id: str, number: int = 1) -> Request:
+    def request(self, cli: str, host: Machine, order_id: str, number: int = 1) -> TurnRequest:
         """Ask for a turn of a work order."""
         turn = Turn(_PROMPT, self.worktree, tools="read", model=MODELS.get(cli))
-        return Request(
+        return TurnRequest(
             key=RunKey(order_id, "run", str(number)),
             order_id=order_id,
             number=number,
@@ -88,7 +88,7 @@ class Bench:
             adapter=adapter_for(cli),
             turn=turn,
             limits=_LIMITS,
-            means=Means(self.runs, self.supervisors, host, _ORPHAN_SECONDS, sandbox=self.sandbox),
+            means=AgentRuntime(self.runs, self.supervisors, host, _ORPHAN_SECONDS, sandbox=self.sandbox),
         )
 
 
@@ -104,15 +104,15 @@ def _turns(bench: Bench, cli: str, programs: dict[str, str], address: str, times
     home.mkdir()
     environ = day_of(cli, programs, home, bench.folder).environment(address)
     found = Settings(state_dir=bench.folder, environ=environ).agent_programs
-    printing = Host(environ, {cli: str(_printing(cli, home))}, sandboxed=True)
+    printing = Machine(environ, {cli: str(_printing(cli, home))}, sandboxed=True)
     turns = Turns([], [bench.seconds(cli, printing) for _ in range(times + 1)][1:], bench.sandbox.kind)
     if cli in found:
-        real = Host(environ, found, sandboxed=True)
+        real = Machine(environ, found, sandboxed=True)
         turns.real.extend([bench.seconds(cli, real) for _ in range(times + 1)][1:])
     return turns
 
 
-async def carried_out(request: Request) -> Carried:
+async def carried_out(request: TurnRequest) -> TurnResult:
     """Carry a turn out and return what came of it."""
 
     async def nothing() -> None:

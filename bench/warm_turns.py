@@ -15,7 +15,7 @@ from fakes.model_day import day_of
 from fakes.model_stub import Model, serving
 
 from bench.real_turns import Bench, bench_for_turns, carried_out, installed
-from septet.agents.clis.adapter import Host
+from septet.agents.clis.adapter import Machine
 from septet.agents.turns.warm import end_warm
 from septet.settings import Settings
 
@@ -40,17 +40,17 @@ def measure_warm_turns(times: int) -> dict[str, WarmTurns]:
         return {agent: _turns(bench, agent, _host(bench, agent, programs, address), times) for agent in AGENTS}
 
 
-def _host(bench: Bench, agent: str, programs: dict[str, str], address: str) -> Host | None:
+def _host(bench: Bench, agent: str, programs: dict[str, str], address: str) -> Machine | None:
     home = bench.folder / agent
     home.mkdir()
     if agent == "scripted":
-        return Host({"PATH": os.environ["PATH"], "HOME": str(home)})
+        return Machine({"PATH": os.environ["PATH"], "HOME": str(home)})
     environ = day_of(agent, programs, home, bench.folder).environment(address)
     found = Settings(state_dir=bench.folder, environ=environ).agent_programs
-    return Host(environ, found, sandboxed=True) if agent in found else None
+    return Machine(environ, found, sandboxed=True) if agent in found else None
 
 
-def _turns(bench: Bench, agent: str, host: Host | None, times: int) -> WarmTurns:
+def _turns(bench: Bench, agent: str, host: Machine | None, times: int) -> WarmTurns:
     turns = WarmTurns(sandbox=bench.sandbox.kind)
     if host is None:
         return turns

@@ -10,7 +10,7 @@ from temporalio.client import Client, WorkflowHandle
 from temporalio.service import RPCError
 
 from clients._refused import refused_of, refused_of_open
-from septet.contracts.decisions import Resumed
+from septet.contracts.decisions import PreviousRun
 from septet.contracts.names import Step
 from septet.contracts.task import Task
 from septet.errors import RefusedTransitionError
@@ -25,7 +25,7 @@ _NOT_REAPPLIED: Final = (
 
 
 async def reset(  # noqa: PLR0913, PLR0917 -- what a reset is made of
-    client: Client, order_id: str, run_id: str, event_id: int, signal: str, said: Resumed
+    client: Client, order_id: str, run_id: str, event_id: int, signal: str, said: PreviousRun
 ) -> None:
     """Reset a work order to a workflow task; the new run waits for the signal that says what is wanted of it.
 

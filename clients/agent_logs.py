@@ -8,7 +8,7 @@ from typing import Final
 from clients.runs_on_disk import started_runs
 from septet.agents.clis.outcome import ExitRecord
 from septet.agents.clis.registry import ADAPTERS
-from septet.agents.clis.transcript import Entry, Transcript
+from septet.agents.clis.transcript import Transcript, TranscriptEntry
 from septet.agents.runs.folders import Run
 from septet.contracts.replies import LogEntry
 from septet.errors import NotFoundError
@@ -114,7 +114,7 @@ class _View:
         self._kept.extend(self.new_entries())
         return self._kept
 
-    def _told(self, entry: Entry) -> LogEntry:
+    def _told(self, entry: TranscriptEntry) -> LogEntry:
         run, record = self.run.folder.name, self.run.record
         return LogEntry(
             id=f"{run}/{next(self._numbers)}",
@@ -126,14 +126,14 @@ class _View:
             tool=entry.tool,
         )
 
-    def _trouble(self, end: ExitRecord) -> Iterator[Entry]:
+    def _trouble(self, end: ExitRecord) -> Iterator[TranscriptEntry]:
         """Yield why the process ended, where that is no good end, and the last words of its stderr."""
         if end.cause == "exited" and end.exit_code == 0:
             return
         code = f", exit code {end.exit_code}" if end.exit_code is not None else ""
         number = f", signal {end.signal}" if end.signal is not None else ""
         words = f"The agent's process ended: {end.why or end.cause}{code}{number}. {self._stderr()}"
-        yield Entry("error", words.strip())
+        yield TranscriptEntry("error", words.strip())
 
     def _stderr(self) -> str:
         try:

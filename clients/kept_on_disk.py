@@ -7,7 +7,7 @@ from clients.lanes_on_disk import lanes_of, owner_of
 from septet.contracts.replies import KeptSnapshot
 from septet.errors import NotFoundError
 from septet.git.engine import Git
-from septet.git.snapshots.snapshot import Snapshot
+from septet.git.snapshots.facts import Snapshot
 from septet.git.snapshots.vault import find, list_snapshots, vaults_in
 from septet.state import StateDir
 

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 from clients.pipelines import PIPELINES_AT_ONCE, Pipelines
-from septet.contracts.decisions import Said, Who
+from septet.contracts.decisions import Who, Words
 from septet.contracts.pipeline import IssueCall, PipelineCall, PipelineInput
 from septet.contracts.pipeline_replies import PipelineReply, PipelinesReply, ReportReply, ResultsReply
 from septet.errors import InvalidInputError
-from septet.pipelines.books import documents
+from septet.pipelines.records import documents
 from septet.pipelines.report import as_markdown, report_of
-from septet.pipelines.shelf import shelf_of
+from septet.pipelines.store import store_of
 from septet.state import StateDir
 
 PipelineDecision = Literal["pause", "resume", "stop", "skip", "replan"]
@@ -54,7 +54,7 @@ class PipelineOperations:
     async def results(self, pipeline_id: str) -> ResultsReply:
         """Return both documents of its results, as of now."""
         view = await self.pipelines.view(pipeline_id)
-        planning, execution = await asyncio.to_thread(documents, shelf_of(self.state, view.id), view)
+        planning, execution = await asyncio.to_thread(documents, store_of(self.state, view.id), view)
         return ResultsReply(planning=planning, execution=execution)
 
     async def report(self, pipeline_id: str) -> ReportReply:
@@ -63,7 +63,7 @@ class PipelineOperations:
         return ReportReply(report=report, markdown=as_markdown(report))
 
     async def decide(
-        self, pipeline_id: str, decision: PipelineDecision, issue_id: str = "", who: Who = "", why: Said = ""
+        self, pipeline_id: str, decision: PipelineDecision, issue_id: str = "", who: Who = "", why: Words = ""
     ) -> PipelineReply:
         """Pause, resume or stop a pipeline, or skip or replan one of its issues.
 

@@ -26,7 +26,7 @@ from clients._refused import refused_of, refused_of_open
 from clients._resets import reset, reset_point
 from clients._updates import update
 from clients._watch import give_up_watch, watch_of, with_watch
-from septet.contracts.decisions import HISTORY_KEPT, MoveCall, PlanDecision, Resumed, RetryCall
+from septet.contracts.decisions import HISTORY_KEPT, MoveCall, PlanDecision, PreviousRun, RetryCall
 from septet.contracts.names import ORDER_ID, Stage, Status, Step
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.pull_request import watch_id
@@ -245,7 +245,7 @@ class WorkOrders:
             description = await self._describe(task.id)
             if description.status is WorkflowExecutionStatus.RUNNING:
                 raise RefusedTransitionError(f"{task.id} is running.", remedy=_END_FIRST)
-            said = Resumed(
+            said = PreviousRun(
                 came_from=task.stage,
                 who=call.who,
                 why=call.why,

@@ -10,7 +10,7 @@ from clients.agent_logs import AgentLogs
 from clients.lanes_on_disk import place_of
 from clients.runs_on_disk import started_runs
 from septet.agents.clis.registry import ADAPTERS
-from septet.agents.turns.follow import Reading
+from septet.agents.turns.follow import StreamReading
 from septet.contracts.replies import ChangedFile, DiffView, LogEntry, PlanView
 from septet.errors import SeptetError
 from septet.git.difference import difference
@@ -34,7 +34,7 @@ class WorkspaceView:
     git_env: Mapping[str, str]
     order_id: str
     _logs: AgentLogs = field(init=False)
-    _reading: Reading | None = None
+    _reading: StreamReading | None = None
     _doing: LogEntry | None = None
     _diff: DiffView | None = None
     _diff_due: float = 0.0
@@ -61,7 +61,7 @@ class WorkspaceView:
             return 0
         if self._reading is None or self._reading.run.folder != run.folder:
             adapter = ADAPTERS.get(run.record.agent)
-            self._reading = Reading(run, adapter.dialect(), epoch=0) if adapter is not None else None
+            self._reading = StreamReading(run, adapter.dialect(), epoch=0) if adapter is not None else None
         if self._reading is None:
             return 0
         self._reading.catch_up()

@@ -57,7 +57,7 @@ def _set_the_scene(septet: "Septet") -> None:
     from fakes.septet_command import until
 
     from septet.forges.local import LocalForge
-    from septet.sample.sample import make_sample
+    from septet.sample.repository import make_sample
 
     env = septet.env
     shop = make_sample(septet.root / "sample", lambda at, *text: LocalForge(at, env).add_issue(*text).number, env)

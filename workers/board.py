@@ -9,7 +9,7 @@ import structlog
 from temporalio.client import Client
 from temporalio.service import RPCError
 
-from septet.contracts.board import Serves, board_id
+from septet.contracts.board import HostCapacity, board_id
 from septet.settings import Settings
 from workers.beside import beside
 from workflows.board import Board
@@ -44,7 +44,7 @@ async def tell_board(client: Client, settings: Settings, host_id: str) -> None:
     Raises:
         RPCError: The server refused.
     """
-    told = Serves(
+    told = HostCapacity(
         host=host_id,
         host_limit=settings.host_limit,
         project_limit=settings.project_limit,

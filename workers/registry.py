@@ -9,7 +9,7 @@ from typing import Any, Final
 import structlog
 
 from activities._room import Host
-from activities._way import Way
+from activities._way import StepRunner
 from activities.board import BoardActivities
 from activities.build_plan import BuildPlan
 from activities.cancel_work_order import CancelWorkOrder
@@ -20,15 +20,15 @@ from activities.end_work import EndWork
 from activities.finalize_json import FinalizeJson
 from activities.find_plan_file import FindPlanFile
 from activities.generate_branch import GenerateBranch
-from activities.hosts import Hosts
+from activities.hosts import HostActivities
 from activities.implement_plan import ImplementPlan
-from activities.lanes import Lanes
+from activities.lanes import LaneActivities
 from activities.others import Others
-from activities.pipelines import Pipelines
-from activities.pull_requests import PullRequests
+from activities.pipelines import PipelineActivities
+from activities.pull_requests import PullRequestActivities
 from activities.summarise_session import SummariseSession
 from activities.sweep_host import SweepHost
-from activities.workspaces import Workspaces
+from activities.workspaces import WorkspaceActivities
 from septet.agents.runs.folders import Runs
 from septet.agents.turns.sandbox import Sandbox, find_sandbox
 from septet.agents.turns.supervisors import Supervisors
@@ -88,7 +88,7 @@ async def parts_of(settings: Settings) -> AsyncIterator[Parts]:
     supervisors = Supervisors(runner=state.runner if settings.runner else None)
     supervisors.prepare()
     host = Host(state.host_id(), settings, state, supervisors, sandbox)
-    way = Way(host)
+    way = StepRunner(host)
     steps = (
         ClassifyIssue(way),
         BuildPlan(way),
@@ -101,12 +101,12 @@ async def parts_of(settings: Settings) -> AsyncIterator[Parts]:
     finalizer = FinalizeJson(way, {step.step: step.prove for step in steps})
     host_activities: list[Activity] = [finalizer.run, *(step.run for step in steps), EndWork(way).run]
     try:
-        workspaces = Workspaces(host).open_workspace
-        hosts, board = Hosts(host), BoardActivities()
+        workspaces = WorkspaceActivities(host).open_workspace
+        hosts, board = HostActivities(host), BoardActivities()
         asked_by_board = (board.find_closed, board.find_waiting)
         others = Others(settings).look_at_others
-        look = PullRequests(host).look_at_pull_request
-        lanes, pipelines = Lanes(host), Pipelines(host)
+        look = PullRequestActivities(host).look_at_pull_request
+        lanes, pipelines = LaneActivities(host), PipelineActivities(host)
         kept = (pipelines.note_results, pipelines.write_report)
         yield Parts(
             host,

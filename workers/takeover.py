@@ -22,7 +22,7 @@ from activities._ends import handle_of, was_reset
 from septet.agents.runs.folders import Runs
 from septet.agents.runs.lock_holder import stopped_holder
 from workers.beside import beside
-from workers.tokens import Held, read, tokens_in, unheld
+from workers.tokens import HeldToken, read, tokens_in, unheld
 
 LOOK_SECONDS: Final = 1.0
 STOPPED_SECONDS: Final = 4.0
@@ -97,7 +97,7 @@ class Successor:
                 path.unlink(missing_ok=True)
         return taken
 
-    async def _take(self, held: Held) -> None:
+    async def _take(self, held: HeldToken) -> None:
         """Fail one attempt; where a person has reset the activity meanwhile, its runs count no more.
 
         Raises:

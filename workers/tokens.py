@@ -25,7 +25,7 @@ _SUFFIX: Final = ".token"
 _log = structlog.get_logger()
 
 
-class Held(msgspec.Struct, frozen=True):
+class HeldToken(msgspec.Struct, frozen=True):
     """An attempt at an activity, as the server handed it out."""
 
     token: bytes
@@ -57,11 +57,11 @@ class _Keeping(ActivityInboundInterceptor):
             return await self.next.execute_activity(input)
 
 
-def running() -> Held:
+def running() -> HeldToken:
     """Return the attempt that is being carried out."""
     info = activity.info()
     key = RunKey(info.workflow_id or "", info.workflow_run_id or "", info.activity_id)
-    return Held(info.task_token, key, info.attempt, info.started_time.timestamp())
+    return HeldToken(info.task_token, key, info.attempt, info.started_time.timestamp())
 
 
 def tokens_in(folder: Path) -> list[Path]:
@@ -70,7 +70,7 @@ def tokens_in(folder: Path) -> list[Path]:
 
 
 @contextlib.contextmanager
-def kept(folder: Path, held: Held) -> Iterator[None]:
+def kept(folder: Path, held: HeldToken) -> Iterator[None]:
     """Keep a token in a file that this process holds; without one, a successor waits for time-outs."""
     path = folder / f"{secrets.token_hex(8)}{_SUFFIX}"
     try:
@@ -88,7 +88,7 @@ def kept(folder: Path, held: Held) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def unheld(path: Path) -> Iterator[Held | None]:
+def unheld(path: Path) -> Iterator[HeldToken | None]:
     """Hold a token whose worker is dead, and give what it says; `None` where it is held, gone, or cannot be read.
 
     One that cannot be read is removed: another version wrote it, or a disk that was full.
@@ -112,10 +112,10 @@ def unheld(path: Path) -> Iterator[Held | None]:
         os.close(file)
 
 
-def read(path: Path) -> Held | None:
+def read(path: Path) -> HeldToken | None:
     """Return what a token's file says; `None` where it is gone or cannot be read."""
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Held)
+        return msgspec.json.decode(path.read_bytes(), type=HeldToken)
     except (FileNotFoundError, msgspec.MsgspecError):
         return None
 

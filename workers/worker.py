@@ -19,7 +19,7 @@ from workers.versions import deployment_config, taking_work_orders
 from workflows.board import Board
 from workflows.janitor import Janitor
 from workflows.pipeline import Pipeline
-from workflows.pull_request import PullRequest
+from workflows.pull_request import PullRequestWorkflow
 from workflows.work_order import WorkOrder
 
 HEARTBEAT_THROTTLE: Final = timedelta(seconds=2)
@@ -54,7 +54,7 @@ async def running_worker(client: Client, settings: Settings, *, sole: bool = Fal
             Worker(
                 client,
                 task_queue=settings.task_queue,
-                workflows=[WorkOrder, PullRequest, Board, Janitor, Pipeline],
+                workflows=[WorkOrder, PullRequestWorkflow, Board, Janitor, Pipeline],
                 activities=parts.shared_activities,
                 interceptors=[tokens],
                 deployment_config=deployment_config(settings),

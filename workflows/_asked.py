@@ -2,34 +2,34 @@
 
 from temporalio import workflow
 
-from septet.contracts.decisions import MoveCall, PlanDecision, Resumed, RetryCall
-from septet.contracts.lanes import Role, Turnkey
+from septet.contracts.decisions import MoveCall, PlanDecision, PreviousRun, RetryCall
+from septet.contracts.lanes import LaneGrant, Role
 from septet.contracts.pipeline import IssueCall
 from septet.contracts.task import Move, Task, TaskStep
-from workflows._hosts import Hosts
-from workflows._moves import Moves
+from workflows._hosts import HostWatch
+from workflows._moves import Decisions
 from workflows._plan_gate import PlanGate
 from workflows._refusals import refused
 from workflows._seat import Seat
 from workflows._shown import Shown
-from workflows._stay import Stay
-from workflows._story import Story
+from workflows._stay import LaneVisit
+from workflows._story import WorkOrderState
 
 _ANYBODY = RetryCall()
 
 
-class Asked:
+class WorkOrderHandlers:
     """One work order, as far as it answers; a refused update leaves no trace."""
 
     def __init__(self) -> None:
         """Begin with nothing known."""
-        self._story = Story()
+        self._story = WorkOrderState()
         self._tell = Shown(self._story).tell
-        self._hosts = Hosts(self._story, self._tell)
-        self._moves = Moves(self._story, self._hosts, self._tell)
+        self._hosts = HostWatch(self._story, self._tell)
+        self._moves = Decisions(self._story, self._hosts, self._tell)
         self._gate = PlanGate(self._story, self._tell)
         self._seat = Seat()
-        self._stay = Stay(self._hosts)
+        self._stay = LaneVisit(self._hosts)
 
     @workflow.query(description="The work order object, as every face shows it.")
     def work_order(self) -> Task:
@@ -104,7 +104,7 @@ class Asked:
         await self._seat.give()
 
     @workflow.signal(description="The pipeline says that a lane is its own now.")
-    async def take_lane(self, turnkey: Turnkey) -> None:
+    async def take_lane(self, turnkey: LaneGrant) -> None:
         """Begin to plan, or to carry the plan out; a lane that is not waited for any more is given back."""
         if turnkey.role is Role.EXECUTOR or await self._seat.give():
             self._stay.give(turnkey)
@@ -123,11 +123,11 @@ class Asked:
         self._seat.look_again()
 
     @workflow.signal(description="A reset has taken it up again; sent right after the reset.")
-    def resumed(self, said: Resumed) -> None:
+    def resumed(self, said: PreviousRun) -> None:
         """Learn who wanted that, and what the agent is to be told."""
         self._moves.resume(said)
 
     @workflow.signal(description="A reset has taken it up again, to be cancelled; sent right after the reset.")
-    async def give_up(self, said: Resumed) -> None:
+    async def give_up(self, said: PreviousRun) -> None:
         """Learn who wanted that, and end."""
         await self._moves.give_up(said)

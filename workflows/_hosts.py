@@ -13,7 +13,7 @@ from typing import Any, Final, TypeVar
 from temporalio import workflow
 from temporalio.exceptions import ActivityError, is_cancelled_exception
 
-from activities.hosts import Hosts as HostActivities
+from activities.hosts import HostActivities
 from septet.contracts.lanes import EnterLane
 from septet.contracts.limits import Timeouts
 from septet.contracts.steps import FinalizeCall, StepCall, StepResult
@@ -22,7 +22,7 @@ from septet.contracts.workspace import MoveWorkspace, Workspace
 from septet.system.timestamps import timestamp
 from workflows._failures import explained
 from workflows._policies import WORKSPACE_OPTIONS, probe_options
-from workflows._story import Story
+from workflows._story import WorkOrderState
 
 _RAREST: Final = 10
 """A host that answers is asked ever more rarely, up to so many times the first pause: a history is no log."""
@@ -41,10 +41,10 @@ Result = TypeVar("Result")
 Running = workflow.ActivityHandle[StepResult]
 
 
-class Hosts:
+class HostWatch:
     """The hosts of one work order."""
 
-    def __init__(self, story: Story, tell: Callable[[], None]) -> None:
+    def __init__(self, story: WorkOrderState, tell: Callable[[], None]) -> None:
         """Begin without a workspace; `tell` shows the story where people look."""
         self.workspace: Workspace | None = None
         self._story = story

@@ -9,25 +9,25 @@ from typing import Any, Final
 from temporalio import workflow
 
 from activities.cancel_work_order import CancelWorkOrder
-from septet.contracts.decisions import MoveCall, Resumed, RetryCall
+from septet.contracts.decisions import MoveCall, PreviousRun, RetryCall
 from septet.contracts.names import Stage, Status
 from septet.contracts.task import Task, TaskError
 from septet.contracts.transitions import Target, check_move
 from septet.errors import RefusedTransitionError
 from workflows._failures import GO_ON
-from workflows._hosts import Hosts
+from workflows._hosts import HostWatch
 from workflows._refusals import refused
-from workflows._story import Story
+from workflows._story import WorkOrderState
 from workflows.search_attributes import TAKEN_UP_AGAIN
 
 _TOLD_WITHIN: Final = timedelta(seconds=5)
 _CANCEL_WITHIN: Final = timedelta(minutes=1)
 
 
-class Moves:
+class Decisions:
     """The moves of one work order."""
 
-    def __init__(self, story: Story, hosts: Hosts, tell: Callable[[], None]) -> None:
+    def __init__(self, story: WorkOrderState, hosts: HostWatch, tell: Callable[[], None]) -> None:
         """Begin with nothing decided; `tell` shows the story where people look."""
         self._story = story
         self._hosts = hosts
@@ -35,7 +35,7 @@ class Moves:
         self._work: asyncio.Task[Any] | None = None
         self._end: MoveCall | None = None
         """The decision that ends the work: what its agent did is kept first."""
-        self._resumed: Resumed | None = None
+        self._resumed: PreviousRun | None = None
         self._seed = workflow.random_seed()
         """It changes with a reset, and with nothing else."""
         self._feedback = ""
@@ -104,11 +104,11 @@ class Moves:
             self._hosts.nudge()
         return self._story.task
 
-    def resume(self, said: Resumed) -> None:
+    def resume(self, said: PreviousRun) -> None:
         """Hear what the person says whose reset took the work order up again."""
         self._resumed = said
 
-    async def give_up(self, said: Resumed) -> None:
+    async def give_up(self, said: PreviousRun) -> None:
         """End what a reset took up again only for that."""
         self._resumed = said
         self._end = MoveCall(to=Target.CANCELLED, who=said.who, why=said.why)

@@ -4,23 +4,23 @@ import asyncio
 
 from temporalio import workflow
 
-from septet.contracts.board import Waits
-from septet.contracts.lanes import Changed, Left
+from septet.contracts.board import SeatRequest
+from septet.contracts.lanes import FilesChanged, LaneLeft
 from septet.contracts.pipeline import IssueCall, PipelineCall
 from septet.contracts.pipeline_view import IssueState, IssueStatus, PipelineView
-from workflows._pipeline_story import PipelineStory
+from workflows._pipeline_story import PipelineState
 from workflows._refusals import refused
 
 _SKIPPED = frozenset({IssueStatus.WAITING, IssueStatus.PLANNED})
 _ANYBODY = PipelineCall()
 
 
-class AskedPipeline:
+class PipelineHandlers:
     """One pipeline, as far as it answers; a refused update leaves no trace."""
 
     def __init__(self) -> None:
         """Begin with nothing known; the input is read in `run`, where a wrong one can be refused."""
-        self._story: PipelineStory | None = None
+        self._story: PipelineState | None = None
         self._ready: set[str] = set()
         """The work orders that wait for the planner."""
         self._held_back: set[str] = set()
@@ -111,7 +111,7 @@ class AskedPipeline:
             raise refused(why)
 
     @workflow.signal(description="A work order waits for the planner.")
-    def waits(self, asked: Waits) -> None:
+    def waits(self, asked: SeatRequest) -> None:
         """Take in who waits."""
         self._ready.add(asked.id)
         self._held_back.discard(asked.id)
@@ -130,7 +130,7 @@ class AskedPipeline:
         self._news = True
 
     @workflow.signal(description="A work order has left a lane; what it says of the plan comes with it.")
-    def left(self, told: Left) -> None:
+    def left(self, told: LaneLeft) -> None:
         """Free the lane, and take in the plan."""
         if self._holders.get(told.lane.id) == (told.order_id, told.visit):
             del self._holders[told.lane.id]
@@ -144,12 +144,12 @@ class AskedPipeline:
         """Have a plan noted."""
 
     @workflow.signal(description="A work order has changed these files.")
-    def changed(self, told: Changed) -> None:
+    def changed(self, told: FilesChanged) -> None:
         """Take in what git has seen."""
         self._known().changed(told)
         self._news = True
 
-    def _known(self) -> PipelineStory:
+    def _known(self) -> PipelineState:
         if self._story is None:
             raise refused("The pipeline has not begun yet.", "Ask again in a moment.")
         return self._story

@@ -9,12 +9,12 @@ from temporalio.common import RetryPolicy
 from temporalio.exceptions import ActivityError, TimeoutType
 from temporalio.exceptions import TimeoutError as ActivityTimeoutError
 
-from activities.lanes import Lanes
-from activities.pipelines import Pipelines
+from activities.lanes import LaneActivities
+from activities.pipelines import PipelineActivities
 from septet.contracts.lanes import CloseLanes
-from septet.contracts.pipeline_view import IssueState, Noted, PipelineView
+from septet.contracts.pipeline_view import IssueState, NotedIssues, PipelineView
 from septet.pipelines.schedule import CLOSED
-from workflows._pipeline_story import PipelineStory
+from workflows._pipeline_story import PipelineState
 
 _CLOSED_WITHIN: Final = timedelta(minutes=2)
 _NOTED_WITHIN: Final = timedelta(seconds=30)
@@ -36,7 +36,7 @@ class Notes:
     They lie on the planner's host. Where that is gone they begin anew on another one, with all that is known.
     """
 
-    def __init__(self, story: PipelineStory) -> None:
+    def __init__(self, story: PipelineState) -> None:
         """Begin with nothing to write, and with what the runs before have noted."""
         self._story = story
         self._changed: list[str] = []
@@ -62,10 +62,10 @@ class Notes:
         """Wait until all is written."""
         await workflow.wait_condition(lambda: self._writing is None or self._writing.done())
 
-    def noted(self) -> Noted:
+    def noted(self) -> NotedIssues:
         """Return what the next run has to know of the notes."""
         lacking = set(self._lacking())
-        return Noted(queue=self._here, lacks=tuple(name for name in _closed(self._story) if name in lacking))
+        return NotedIssues(queue=self._here, lacks=tuple(name for name in _closed(self._story) if name in lacking))
 
     async def close(self) -> None:
         """Close the agents' lanes, and write the report: neither keeps the other from being done."""
@@ -74,7 +74,7 @@ class Notes:
         queue = self._queue
         unknown = self._lacking() if queue and queue == self._here else self._story.issues
         writing = workflow.start_activity_method(
-            Pipelines.write_report, self._story.view_of(unknown), summary="the report", **_options(queue)
+            PipelineActivities.write_report, self._story.view_of(unknown), summary="the report", **_options(queue)
         )
         await self._ended(writing, queue, "report_not_written")
 
@@ -95,7 +95,7 @@ class Notes:
                 queues.setdefault(lane.task_queue, []).append(lane.id)
         closing = [
             workflow.start_activity_method(
-                Lanes.close_lanes,
+                LaneActivities.close_lanes,
                 CloseLanes(pipeline=self._story.id, lanes=tuple(lanes)),
                 summary="the agents are closed",
                 **_options(queue, _CLOSED_WITHIN),
@@ -122,7 +122,7 @@ class Notes:
         """Write what is known of issues; return whether their host has it."""
         names = ", ".join(issue.issue_id for issue in some.issues)
         noting = workflow.start_activity_method(
-            Pipelines.note_results, some, **_options(queue), summary=f"results of {names}"[:200]
+            PipelineActivities.note_results, some, **_options(queue), summary=f"results of {names}"[:200]
         )
         await workflow.wait_condition(lambda: noting.done() or self._queue != queue)
         if not noting.done():
@@ -142,7 +142,7 @@ class Notes:
         return True
 
 
-def _closed(story: PipelineStory) -> list[str]:
+def _closed(story: PipelineState) -> list[str]:
     return [name for name, issue in story.issues.items() if issue.status in CLOSED]
 
 

@@ -4,17 +4,17 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Final
 
-from septet.contracts.lanes import Changed, Lane, Left, Role
+from septet.contracts.lanes import FilesChanged, Lane, LaneLeft, Role
 from septet.contracts.limits import StepSettings
 from septet.contracts.names import Step
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.pipeline import PipelineIssue
 from septet.contracts.pipeline_view import (
-    Carried,
+    ContinuedState,
     IssueSession,
     IssueState,
     IssueStatus,
-    Noted,
+    NotedIssues,
     PipelineRun,
     PipelineStatus,
     PipelineView,
@@ -28,7 +28,7 @@ from septet.system.timestamps import timestamp
 from workflows._pipeline_table import table
 
 
-class PipelineStory:
+class PipelineState:
     """The issues of one pipeline, in their order, and its lanes."""
 
     def __init__(self, pipeline_id: str, run: PipelineRun, first_run_id: str, now: datetime) -> None:
@@ -135,7 +135,7 @@ class PipelineStory:
         """How often a lane was given so far."""
         return self._visits
 
-    def left(self, told: Left) -> None:
+    def left(self, told: LaneLeft) -> None:
         """Take in what a work order says as it leaves a lane."""
         lane = told.lane
         if not lane.one_branch:  # where it began this time is not where the next one begins
@@ -165,7 +165,7 @@ class PipelineStory:
                 planning_seconds=told.result.seconds,
             )
 
-    def changed(self, told: Changed) -> None:
+    def changed(self, told: FilesChanged) -> None:
         """Take in which files a work order has really changed, and who was at them at the same time."""
         issue = self.of_order(told.order_id)
         if issue is None:
@@ -228,9 +228,9 @@ class PipelineStory:
             return issue
         return issue.model_copy(update={"status": IssueStatus.SKIPPED, "error": skipped(why)})
 
-    def carried(self, noted: Noted) -> Carried:
+    def carried(self, noted: NotedIssues) -> ContinuedState:
         """Return what the next run has to know."""
-        return Carried(
+        return ContinuedState(
             created_at=self.created_at,
             first_run_id=self.first_run_id,
             issues=tuple(self.issues.values()),

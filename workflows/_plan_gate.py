@@ -9,13 +9,13 @@ from septet.contracts.decisions import PlanDecision
 from septet.contracts.task import Task
 from workflows._hosts import is_to_end
 from workflows._refusals import refused
-from workflows._story import Story
+from workflows._story import WorkOrderState
 
 
 class PlanGate:
     """Where a work order waits with its plan for a person's word."""
 
-    def __init__(self, story: Story, tell: Callable[[], None]) -> None:
+    def __init__(self, story: WorkOrderState, tell: Callable[[], None]) -> None:
         """Begin without a plan; `tell` shows the story where people look."""
         self._story = story
         self._tell = tell

@@ -11,7 +11,7 @@ from temporalio.common import RetryPolicy
 from temporalio.exceptions import ActivityError, FailureError
 
 from activities.others import Others
-from septet.contracts.board import Waits, board_id
+from septet.contracts.board import SeatRequest, board_id
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.others import OthersLook
 from septet.contracts.task import Task
@@ -91,7 +91,7 @@ class Seat:
         """Ask the board for a seat, again and again where there is no board yet."""
         self._asked, self._given, pause = True, False, _BOARD_IS_BACK
         since = workflow.info().workflow_start_time.timestamp()
-        asked = Waits(id=task.id, project=task.project or task.repository_url, score=task.score, since=since)
+        asked = SeatRequest(id=task.id, project=task.project or task.repository_url, score=task.score, since=since)
         while wanted() and not await self._tell_board("waits", asked):
             with suppress(TimeoutError):
                 await workflow.wait_condition(
@@ -102,7 +102,7 @@ class Seat:
             pause = min(2 * pause, _BOARD_IS_AWAY)
         return wanted()
 
-    async def _tell_board(self, signal: str, told: Waits | str) -> bool:
+    async def _tell_board(self, signal: str, told: SeatRequest | str) -> bool:
         """Signal the board of this queue; return whether there is one.
 
         The wait for a signal swallows a cancel; the wait for a task that sends it does not.

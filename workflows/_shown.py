@@ -3,13 +3,13 @@
 from temporalio import workflow
 
 from workflows._row import Row
-from workflows._story import Story
+from workflows._story import WorkOrderState
 
 
 class Shown:
     """What is shown of one work order."""
 
-    def __init__(self, story: Story) -> None:
+    def __init__(self, story: WorkOrderState) -> None:
         """Begin with nothing shown."""
         self._story = story
         self._row = Row()

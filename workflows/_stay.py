@@ -6,9 +6,18 @@ from functools import partial
 from temporalio import workflow
 from temporalio.exceptions import ActivityError, FailureError, is_cancelled_exception
 
-from activities.lanes import Lanes
+from activities.lanes import LaneActivities
 from activities.summarise_session import SummariseSession
-from septet.contracts.lanes import Changed, EnterLane, Left, Planned, Role, SummariseCall, Summarised, Turnkey
+from septet.contracts.lanes import (
+    EnterLane,
+    FilesChanged,
+    LaneGrant,
+    LaneLeft,
+    PlanningOutcome,
+    Role,
+    SessionSummary,
+    SummariseCall,
+)
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.pipeline import IssueCall
 from septet.contracts.row import row_of
@@ -18,7 +27,7 @@ from septet.contracts.task import Task
 from septet.contracts.workspace import OpenWorkspace, Workspace
 from septet.pipelines.summary import no_summary
 from workflows._failures import explained
-from workflows._hosts import Hosts
+from workflows._hosts import HostWatch
 from workflows._ids import ActivityIds
 from workflows._lane_session import LaneSession
 from workflows._policies import LANE_OPTIONS, summary_options
@@ -26,18 +35,18 @@ from workflows._policies import LANE_OPTIONS, summary_options
 _FILES_TOLD = 20
 
 
-class Stay:
+class LaneVisit:
     """Which lane a work order has, and with which session its agent goes on there."""
 
-    def __init__(self, hosts: Hosts) -> None:
+    def __init__(self, hosts: HostWatch) -> None:
         """Begin outside of all lanes; `hosts` know where the workspace is."""
         self._hosts = hosts
         self._session = LaneSession()
-        self._given: Turnkey | None = None
-        self._here: Turnkey | None = None
+        self._given: LaneGrant | None = None
+        self._here: LaneGrant | None = None
         self._again = ""
 
-    def give(self, turnkey: Turnkey) -> None:
+    def give(self, turnkey: LaneGrant) -> None:
         """Take the pipeline's word that a lane is this work order's now."""
         self._given = turnkey
 
@@ -84,7 +93,7 @@ class Stay:
         """Whether the lane's session is to be summarised before anything else."""
         return self._here is not None and self._here.summarise and self._session.id is not None
 
-    async def begin_anew(self, call: SummariseCall, activity_id: str | None) -> Summarised:
+    async def begin_anew(self, call: SummariseCall, activity_id: str | None) -> SessionSummary:
         """Ask the session for a summary, and go on in a new one: with it, or without where there is none."""
         try:
             summarised = await workflow.execute_activity_method(
@@ -98,7 +107,7 @@ class Stay:
         except ActivityError as error:
             if is_cancelled_exception(error):
                 raise
-            summarised = Summarised(warning=no_summary(explained(error)[0].message))
+            summarised = SessionSummary(warning=no_summary(explained(error)[0].message))
         self._session.begins_anew(kept=summarised.kept_bytes > 0)
         return summarised
 
@@ -119,7 +128,7 @@ class Stay:
         *,
         task: Task,
         outline: Outline | None = None,
-        plan: Planned | None = None,
+        plan: PlanningOutcome | None = None,
     ) -> None:
         """Tell the pipeline that its lane is free again, and what was planned in it.
 
@@ -141,7 +150,7 @@ class Stay:
         if lane.one_branch and role is Role.EXECUTOR and branch:
             values |= {"branch": branch, "starts_from": snapshot}
         session, self._here, self._session = self._session, None, LaneSession()
-        told = Left(
+        told = LaneLeft(
             order_id=workflow.info().workflow_id,
             role=role,
             lane=lane.model_copy(update=values),
@@ -157,7 +166,7 @@ class Stay:
     async def changed(self, order: WorkOrderInput, result: StepResult, plan_path: str | None) -> None:
         """Tell the pipeline which files were really changed, the plan's aside."""
         files = tuple(change for change in result.files_changed if change.path != plan_path)
-        told = Changed(
+        told = FilesChanged(
             order_id=workflow.info().workflow_id,
             files=files[:_FILES_TOLD],
             count=result.files_changed_count - (len(result.files_changed) - len(files)),
@@ -167,7 +176,7 @@ class Stay:
     def _is_given(self, role: Role) -> bool:
         return self._given is not None and self._given.role is role
 
-    async def _tell(self, order: WorkOrderInput, signal: str, told: Left | Changed) -> None:
+    async def _tell(self, order: WorkOrderInput, signal: str, told: LaneLeft | FilesChanged) -> None:
         """Signal the pipeline; one that is over has no need to know.
 
         The wait for a signal swallows a cancel; the wait for a task that sends it does not.
@@ -185,7 +194,7 @@ class Stay:
 def _entering(ids: ActivityIds, asked: EnterLane) -> workflow.ActivityHandle[Workspace]:
     """Start the activity that enters a lane."""
     return workflow.start_activity_method(
-        Lanes.enter_lane,
+        LaneActivities.enter_lane,
         asked,
         task_queue=asked.lane.task_queue or None,
         activity_id=ids.of("enter_lane"),

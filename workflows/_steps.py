@@ -10,7 +10,7 @@ from activities.end_work import EndWork
 from activities.finalize_json import FinalizeJson
 from septet.contracts.names import AGENT_NAMES, Step, Verdict
 from septet.contracts.steps import FinalizeCall, StepCall, StepResult
-from workflows._hosts import Hosts, Running
+from workflows._hosts import HostWatch, Running
 from workflows._ids import ActivityIds
 from workflows._policies import end_options, step_options
 
@@ -26,7 +26,7 @@ class StepActivity(Protocol):
 
 
 async def take_step(
-    activity: type[StepActivity], call: StepCall, hosts: Hosts, ids: ActivityIds, priority: Priority
+    activity: type[StepActivity], call: StepCall, hosts: HostWatch, ids: ActivityIds, priority: Priority
 ) -> StepResult:
     """Run one step on the host of its workspace, and the finalizer where it is needed: once, and once more."""
     again = f" (try {call.attempt})" if call.attempt > 1 else ""

@@ -3,8 +3,8 @@
 from datetime import datetime
 from typing import Final
 
-from septet.contracts.decisions import Resumed
-from septet.contracts.lanes import Planned, Summarised
+from septet.contracts.decisions import PreviousRun
+from septet.contracts.lanes import PlanningOutcome, SessionSummary
 from septet.contracts.names import AGENT_NAMES, Stage, Status, Step, Verdict
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.row import first_task
@@ -21,7 +21,7 @@ _PLAN_WAITS: Final = """\
 `septet reject {id} --feedback …`, or the update `approve_plan` or `reject_plan`."""
 
 
-class Story:
+class WorkOrderState:
     """The work order object as it grows; `progress` is what the next step is told."""
 
     def __init__(self) -> None:
@@ -51,17 +51,19 @@ class Story:
         self._change(now, status=Status.RUNNING if stage is Stage.EXECUTING else Status.PENDING, stage=stage)
         self._moved(before, now, why, who)
 
-    def planned(self, now: datetime) -> Planned:
+    def planned(self, now: datetime) -> PlanningOutcome:
         """Return what the plan came to: its path, and how long its steps took."""
         seconds = sum(row.duration_seconds for row in self.task.steps)
-        return Planned(plan_path=self.task.plan_path or "", planned_at=timestamp(now), seconds=round(seconds, 3))
+        return PlanningOutcome(
+            plan_path=self.task.plan_path or "", planned_at=timestamp(now), seconds=round(seconds, 3)
+        )
 
     def keeps_to(self, branch: str, now: datetime) -> None:
         """Go on on the branch of the work order before."""
         self.progress = _with(self.progress, branch_name=branch)
         self._change(now, branch_name=branch)
 
-    def resumed(self, said: Resumed, now: datetime) -> None:
+    def resumed(self, said: PreviousRun, now: datetime) -> None:
         """Be taken up again by a reset, with the history of the run before."""
         self._change(now, status=Status.RUNNING, stage=Stage.EXECUTING, error=None)
         self.history = said.history or self.history
@@ -94,7 +96,7 @@ class Story:
             repository_url=workspace.repository,
         )
 
-    def summarised(self, result: Summarised, now: datetime) -> None:
+    def summarised(self, result: SessionSummary, now: datetime) -> None:
         """Take in what the question for a summary took; why there is none, the next step's warnings say."""
         self._change(now, usage=self.task.usage.plus(result.usage))
         self._warnings = (result.warning,) if result.warning else ()

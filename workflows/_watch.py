@@ -9,7 +9,7 @@ from septet.contracts.pull_request import PullRequestWatch, watch_id
 from septet.contracts.row import MEMO, row_of
 from septet.contracts.task import Task
 from septet.contracts.workspace import Workspace
-from workflows.pull_request import PullRequest
+from workflows.pull_request import PullRequestWorkflow
 from workflows.search_attributes import found_at_start
 
 _TRIES = 3
@@ -29,7 +29,7 @@ async def watch_pull_request(task: Task, workspace: Workspace) -> None:
 async def _started(watch: PullRequestWatch) -> bool:
     try:
         await workflow.start_child_workflow(
-            PullRequest.run,
+            PullRequestWorkflow.run,
             watch,
             id=watch_id(watch.task.id),
             parent_close_policy=ParentClosePolicy.ABANDON,
@@ -44,7 +44,9 @@ async def _started(watch: PullRequestWatch) -> bool:
 
 async def _told(watch: PullRequestWatch) -> bool:
     try:
-        await workflow.get_external_workflow_handle(watch_id(watch.task.id)).signal(PullRequest.renew, watch)
+        await workflow.get_external_workflow_handle(watch_id(watch.task.id)).signal(
+            PullRequestWorkflow.renew, watch
+        )
     except FailureError:  # it ended just now
         return False
     return True

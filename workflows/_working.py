@@ -6,7 +6,7 @@ from activities.build_plan import BuildPlan
 from activities.find_plan_file import FindPlanFile
 from activities.generate_branch import GenerateBranch
 from activities.implement_plan import ImplementPlan
-from activities.workspaces import Workspaces
+from activities.workspaces import WorkspaceActivities
 from septet.contracts.lanes import Role, SummariseCall
 from septet.contracts.limits import StepSettings
 from septet.contracts.names import Status, Verdict
@@ -14,15 +14,15 @@ from septet.contracts.order import WorkOrderInput
 from septet.contracts.solution import Outline
 from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.workspace import OpenWorkspace, Workspace
-from workflows._asked import Asked
+from workflows._asked import WorkOrderHandlers
 from workflows._failures import AgentEnded, StepFailed
 from workflows._ids import ActivityIds
 from workflows._policies import WORKSPACE_OPTIONS, priority_of
-from workflows._stay import Stay
+from workflows._stay import LaneVisit
 from workflows._steps import StepActivity, take_step
 
 
-class Working(Asked):
+class WorkOrderBase(WorkOrderHandlers):
     """One work order, as far as it works: what it has, and how it takes a step."""
 
     def __init__(self) -> None:
@@ -113,7 +113,7 @@ class Working(Asked):
             return
         self._order = self._order.model_copy(update={"pipeline": None})
         self._moves.in_pipeline = False
-        self._stay = Stay(self._hosts)
+        self._stay = LaneVisit(self._hosts)
         if self._hosts.workspace is not None:
             lane = self._hosts.workspace
             opening = self._opening().model_copy(update={"restores": self._checkpoint, "agent": lane.agent})
@@ -141,7 +141,7 @@ class Working(Asked):
     async def _open_own(self, opening: OpenWorkspace, queue: str | None = None) -> None:
         self._opened(
             await workflow.execute_activity_method(
-                Workspaces.open_workspace,
+                WorkspaceActivities.open_workspace,
                 opening,
                 task_queue=queue,
                 activity_id=self._ids.of("open_workspace"),

@@ -11,7 +11,7 @@ from temporalio.exceptions import FailureError
 with workflow.unsafe.imports_passed_through():
     from activities.board import BoardActivities
     from septet.board.seats import MOST_WAITING, Seats
-    from septet.contracts.board import BoardState, Known, Serves, Waits
+    from septet.contracts.board import BoardState, HostCapacity, KnownOrders, SeatRequest
 
 _FIRST_LOOK: Final = timedelta(seconds=5)
 _RAREST_LOOK: Final = timedelta(minutes=10)
@@ -48,7 +48,7 @@ class Board:
         workflow.continue_as_new(self._seats.state)
 
     @workflow.signal(description="A work order waits for its turn.")
-    def waits(self, asked: Waits) -> None:
+    def waits(self, asked: SeatRequest) -> None:
         """Take in who waits."""
         self._seats.wait(asked)
         self._changed()
@@ -60,7 +60,7 @@ class Board:
         self._changed()
 
     @workflow.signal(description="A host serves, with these limits.")
-    def serves(self, told: Serves) -> None:
+    def serves(self, told: HostCapacity) -> None:
         """Take in a host and the limits."""
         before = (self._seats.places(_now()), self._seats.project_limit)
         self._seats.hear(told, _now())
@@ -101,7 +101,7 @@ class Board:
         """Return those with a seat that have ended."""
         return await workflow.execute_activity_method(
             BoardActivities.find_closed,
-            Known(ids=tuple(self._seats.holders)),
+            KnownOrders(ids=tuple(self._seats.holders)),
             start_to_close_timeout=_ASKED_WITHIN,
             retry_policy=_RETRIES,
             summary="which work orders have ended?",
@@ -112,7 +112,7 @@ class Board:
         known = (*self._seats.waiting, *self._seats.holders)
         found = await workflow.execute_activity_method(
             BoardActivities.find_waiting,
-            Known(ids=known, limit=_TAKEN_IN_AT_ONCE),
+            KnownOrders(ids=known, limit=_TAKEN_IN_AT_ONCE),
             start_to_close_timeout=_ASKED_WITHIN,
             retry_policy=_RETRIES,
             summary="who waits?",

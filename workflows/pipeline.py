@@ -18,8 +18,8 @@ from temporalio.exceptions import (
 from temporalio.workflow import ChildWorkflowCancellationType, ParentClosePolicy
 
 with workflow.unsafe.imports_passed_through():
-    from activities.pipelines import Pipelines
-    from septet.contracts.lanes import Lane, Role, Turnkey
+    from activities.pipelines import PipelineActivities
+    from septet.contracts.lanes import Lane, LaneGrant, Role
     from septet.contracts.names import Stage
     from septet.contracts.pipeline import PIPELINE_ID, PipelineIssue, ReadIssues
     from septet.contracts.pipeline_view import IssueState, IssueStatus, PipelineRun, PipelineStatus, PipelineView
@@ -31,10 +31,10 @@ with workflow.unsafe.imports_passed_through():
     from septet.system.timestamps import timestamp
     from workflows._failures import explained
     from workflows._input import checked_input, takes_raw_input
-    from workflows._pipeline_asked import AskedPipeline
+    from workflows._pipeline_asked import PipelineHandlers
     from workflows._pipeline_end import how_it_ended
     from workflows._pipeline_notes import Notes
-    from workflows._pipeline_story import PipelineStory, skipped
+    from workflows._pipeline_story import PipelineState, skipped
     from workflows.search_attributes import found_at_start
 
 _MOST_EVENTS: Final = 3_000
@@ -47,7 +47,7 @@ _RETRIES: Final = RetryPolicy(maximum_interval=timedelta(minutes=1))
 
 
 @workflow.defn(name="Pipeline")
-class Pipeline(AskedPipeline):
+class Pipeline(PipelineHandlers):
     """Issues in their order, each a work order: planned ahead by one agent, carried out by others."""
 
     issues_of_a_run: ClassVar[int] = 40
@@ -74,14 +74,14 @@ class Pipeline(AskedPipeline):
         await self._close(PipelineStatus.STOPPED if story.stopping else PipelineStatus.COMPLETED)
         return story.view()
 
-    def _accept(self, order: RawValue | None, rest: tuple[object, ...]) -> PipelineStory:
+    def _accept(self, order: RawValue | None, rest: tuple[object, ...]) -> PipelineState:
         info = workflow.info()
         continued = info.continued_run_id is not None
         asked = checked_input(info.workflow_id, (order, *rest), PipelineRun, PIPELINE_ID, by_workflow=continued)
         if not continued and asked.carried is not None:
             asked = asked.model_copy(update={"carried": None})
         self._texts = {issue.id: issue for issue in asked.listed}
-        return PipelineStory(info.workflow_id, asked, info.first_execution_run_id, info.workflow_start_time)
+        return PipelineState(info.workflow_id, asked, info.first_execution_run_id, info.workflow_start_time)
 
     async def _read_issues(self) -> None:
         """Read titles and dependencies of what is on the forge, and order all; a circle is refused."""
@@ -93,7 +93,7 @@ class Pipeline(AskedPipeline):
         if numbers or asked.label:
             read = (
                 await workflow.execute_activity_method(
-                    Pipelines.read_issues,
+                    PipelineActivities.read_issues,
                     ReadIssues(repository=asked.repository, ids=tuple(map(str, numbers)), label=asked.label),
                     start_to_close_timeout=_READING,
                     retry_policy=_RETRIES,
@@ -235,7 +235,7 @@ class Pipeline(AskedPipeline):
         status = IssueStatus.PLANNING if role is Role.PLANNER else IssueStatus.EXECUTING
         story.change(issue, status=status, executor="" if role is Role.PLANNER else lane.id)
         given = story.visit(lane, issue)
-        turnkey = Turnkey(role=role, lane=given, visit=f"/{story.visits}", summarise=story.is_too_long(given))
+        turnkey = LaneGrant(role=role, lane=given, visit=f"/{story.visits}", summarise=story.is_too_long(given))
         self._holders[lane.id] = (issue.order_id, turnkey.visit)
         order = workflow.get_external_workflow_handle(issue.order_id)
         # The wait for a signal swallows a cancel; the wait for a task that sends it does not.

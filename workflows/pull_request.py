@@ -10,7 +10,7 @@ from temporalio.common import RetryPolicy
 from temporalio.exceptions import ActivityError
 
 with workflow.unsafe.imports_passed_through():
-    from activities.pull_requests import PullRequests
+    from activities.pull_requests import PullRequestActivities
     from septet.contracts.decisions import MoveCall
     from septet.contracts.names import Stage
     from septet.contracts.pull_request import PullRequestEnd, PullRequestLook, PullRequestWatch
@@ -30,7 +30,7 @@ _GO_ON: Final = "`septet move ID executing` goes on with the work, `septet move 
 
 
 @workflow.defn(name="PullRequest")
-class PullRequest:
+class PullRequestWorkflow:
     """The watch over one pull request: it has the task's row on the board from now on."""
 
     def __init__(self) -> None:
@@ -122,7 +122,7 @@ class PullRequest:
     def _start_look(self) -> workflow.ActivityHandle[PullRequestEnd]:
         watch, task = self._watch, self._watch.task
         return workflow.start_activity_method(
-            PullRequests.look_at_pull_request,
+            PullRequestActivities.look_at_pull_request,
             PullRequestLook(repository=task.repository_url, url=task.pr_url or "", commit=task.commit_sha or ""),
             task_queue=watch.task_queue or None,
             start_to_close_timeout=_LOOK,

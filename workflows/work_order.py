@@ -25,7 +25,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows._input import checked_input, takes_raw_input
     from workflows._steps import end_work
     from workflows._watch import watch_pull_request
-    from workflows._working import Working
+    from workflows._working import WorkOrderBase
 
 
 _PLAN_GATE: Final = "plan-gate"
@@ -39,7 +39,7 @@ _WATCH: Final = "watches-pull-request"
 
 
 @workflow.defn(name="WorkOrder")
-class WorkOrder(Working):
+class WorkOrder(WorkOrderBase):
     """Seven steps with a coding agent, each proven before the next one begins."""
 
     @workflow.run

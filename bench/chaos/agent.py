@@ -24,8 +24,8 @@ from septet.agents.scripted.arguments import Arguments, parse
 from septet.agents.scripted.events import Stream
 from septet.agents.scripted.messages import read_message, text_of
 from septet.agents.scripted.scenario import Scenario
-from septet.agents.scripted.sessions import Memory, Session, UnknownSessionError
-from septet.agents.scripted.task import Task, step_of
+from septet.agents.scripted.sessions import Memory, ScriptedSession, UnknownSessionError
+from septet.agents.scripted.task import PromptTask, step_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -183,7 +183,7 @@ def identity(pid: int) -> dict[str, object]:
 class Agent:
     """One process, with one session."""
 
-    def __init__(self, arguments: Arguments, memory: Memory, session: Session) -> None:
+    def __init__(self, arguments: Arguments, memory: Memory, session: ScriptedSession) -> None:
         """Begin with no turn."""
         self._arguments, self._memory, self._session = arguments, memory, session
 
@@ -194,7 +194,7 @@ class Agent:
         if step or not session.prompt:
             session.step, session.prompt = step, prompt
         session.save()
-        task = Task(session.prompt, Path.cwd())
+        task = PromptTask(session.prompt, Path.cwd())
         order = order_of(session.prompt, Path.cwd())
         stream = Stream(sys.stdout.buffer, arguments, Scenario("chaos", {}), session)
         stream.init(str(Path.cwd()), prompt)

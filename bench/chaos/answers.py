@@ -7,7 +7,7 @@ from pathlib import Path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from septet.agents.scripted.task import Task
+    from septet.agents.scripted.task import PromptTask
 
 UNITS = 6
 """Parts that each step's work has."""
@@ -20,7 +20,7 @@ def order_of(prompt: str, folder: Path) -> str:
     return found[0] if found else folder.name
 
 
-def answer_of(step: str, task: Task, order: str) -> dict[str, object]:
+def answer_of(step: str, task: PromptTask, order: str) -> dict[str, object]:
     """Return what a step answers."""
     if step == "build_plan" and task.solution:
         return _solution(task.solution, order)
@@ -64,7 +64,7 @@ def _solution(solution_id: str, order: str) -> dict[str, object]:
     }
 
 
-def _carried_out(task: Task, order: str) -> dict[str, object]:
+def _carried_out(task: PromptTask, order: str) -> dict[str, object]:
     files = sorted(str(path) for path in Path("work", order).glob("*.txt"))
     tasks = [{"id": each["id"], "status": "completed", "note": ""} for each in task.given.get("tasks", [])]
     done = {"status": "completed", "summary": "Done.", "tasks": tasks, "commit_hash": None}

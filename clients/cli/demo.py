@@ -16,8 +16,7 @@ from clients.cli import tables
 from clients.cli.orders import WorkOrderFailedError
 from clients.cli.reply import Reply, reply
 from clients.work_orders import WorkOrders
-from septet.agents.clis.adapter import Host as AgentHost
-from septet.agents.clis.adapter import Turn
+from septet.agents.clis.adapter import Machine, Turn
 from septet.agents.clis.endings import RESTARTED
 from septet.agents.clis.registry import adapter_for
 from septet.agents.runs.folders import Runs
@@ -30,7 +29,7 @@ from septet.contracts.task import Task
 from septet.errors import UsageError
 from septet.forges.local import LocalForge
 from septet.git.engine import Git
-from septet.sample.sample import Sample, make_sample
+from septet.sample.repository import Sample, make_sample
 from septet.settings import Settings, load_settings
 from septet.state import StateDir
 from workers.connection import connect
@@ -60,7 +59,7 @@ def demo(*, scenario: str | None, agent: str, sandbox: SandboxChoice | None, as_
         set_up_logs(settings)
         adapter_for(agent).invocation(
             Turn(prompt="", worktree=settings.state_dir),
-            AgentHost(settings.environ, settings.agent_programs, sandboxed=settings.sandboxed),
+            Machine(settings.environ, settings.agent_programs, sandboxed=settings.sandboxed),
         )
         if agent != "scripted" and not as_json:
             tables.console().print(

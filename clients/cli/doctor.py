@@ -11,11 +11,11 @@ from rich.text import Text
 from clients.cli import tables
 from clients.cli.reply import Reply, reply
 from clients.repository_check import repository_findings
-from septet.agents.clis.adapter import Adapter, Host
+from septet.agents.clis.adapter import Adapter, Machine
 from septet.agents.clis.registry import ADAPTERS
 from septet.agents.runs.folders import Runs
+from septet.agents.turns import runner_connection
 from septet.agents.turns.probe import Probe, probe
-from septet.agents.turns.runner_connection import knock
 from septet.agents.turns.sandbox import find_sandbox
 from septet.agents.turns.warm import warm_orders
 from septet.errors import AgentCrashedError, NotFoundError, SandboxError, SeptetError, ServerNotReachedError
@@ -123,7 +123,7 @@ def _runner(settings: Settings) -> Check:
     """Look for the runner that this machine's workers need."""
     state = StateDir(settings.state_dir)
     try:
-        knock(state.runner).close()
+        runner_connection.connect(state.runner).close()
     except AgentCrashedError as error:
         return Check("runner", "warning", f"No agent starts here: {error.message}", error.remedy)
     return Check("runner", "ok", f"A runner starts the agents of {state.root}.")
@@ -139,7 +139,7 @@ def _warm(settings: Settings) -> list[Check]:
 
 async def _agents(settings: Settings) -> list[Check]:
     """Look at every agent at once: some take seconds to tell their version."""
-    host = Host(settings.environ, settings.agent_programs, sandboxed=settings.sandboxed)
+    host = Machine(settings.environ, settings.agent_programs, sandboxed=settings.sandboxed)
     looks = [asyncio.to_thread(_agent, adapter, host, settings.state_dir) for adapter in ADAPTERS.values()]
     found = await asyncio.gather(*looks)
     checks = [check for check, _ in found]
@@ -148,7 +148,7 @@ async def _agents(settings: Settings) -> list[Check]:
     return checks
 
 
-def _agent(adapter: Adapter, host: Host, worktree: Path) -> tuple[Check, bool]:
+def _agent(adapter: Adapter, host: Machine, worktree: Path) -> tuple[Check, bool]:
     """Return what there is to say of an agent, and whether it is there."""
     name = f"agent {adapter.name}"
     try:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final, Literal, TypeVar
 from fastapi import HTTPException, Path, Request
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
 
-from septet.contracts.decisions import MoveCall, RetryCall, Said, Sha256, Who
+from septet.contracts.decisions import MoveCall, RetryCall, Sha256, Who, Words
 from septet.contracts.names import ORDER_ID
 from septet.contracts.order import TEXT_LIMIT_BYTES, OrderChoices, Repository, WorkOrderInput
 from septet.contracts.wire import StrictWire, Wire
@@ -109,7 +109,7 @@ class CancelBody(StrictWire):
     """Whose decision it is to end a work order, and why."""
 
     who: Who = ""
-    why: Said = ""
+    why: Words = ""
 
 
 class ApproveBody(CancelBody):
@@ -123,7 +123,7 @@ class ApproveBody(CancelBody):
 class RejectBody(ApproveBody):
     """What is wrong with a plan."""
 
-    feedback: Annotated[Said, StringConstraints(min_length=1)]
+    feedback: Annotated[Words, StringConstraints(min_length=1)]
     """What the planner is told."""
 
 

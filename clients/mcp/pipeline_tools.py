@@ -8,7 +8,7 @@ from pydantic import Field, StringConstraints
 from clients.mcp.call import ADDS, ENDS, Call
 from clients.operations import Operations
 from clients.repository_path import whole_path
-from septet.contracts.decisions import Said, Who
+from septet.contracts.decisions import Who, Words
 from septet.contracts.pipeline import PipelineInput
 from septet.contracts.pipeline_replies import PipelineReply, PipelinesReply
 from septet.contracts.replies import Reply
@@ -100,7 +100,7 @@ class DecidePipeline(Call):
     """The issue's id in the pipeline: for `skip` and `replan` alone."""
     who: Who = ""
     """Whose decision it is; this agent's when absent."""
-    why: Said = ""
+    why: Words = ""
     """Why; for `replan` what the planner is told."""
 
     async def answer(self, operations: Operations) -> PipelineReply:

@@ -9,7 +9,7 @@ from pydantic.json_schema import SkipJsonSchema
 from clients.mcp.call import ADDS, ENDS, Call
 from clients.operations import Operations
 from clients.repository_path import whole_path
-from septet.contracts.decisions import MoveCall, RetryCall, Said, Sha256, Who
+from septet.contracts.decisions import MoveCall, RetryCall, Sha256, Who, Words
 from septet.contracts.order import Id, WorkOrderInput
 from septet.contracts.replies import (
     BoardReply,
@@ -40,7 +40,7 @@ class _Decision(_OfTask):
 
     who: Who = ""
     """Whose decision it is, as the history shows it; this agent's when absent."""
-    why: Said = ""
+    why: Words = ""
     """Why, as the history shows it."""
 
 
@@ -201,7 +201,7 @@ class Reject(_Decision):
     hints: ClassVar[ToolAnnotations] = ADDS
     replies: ClassVar[type[Reply]] = TaskReply
 
-    feedback: Annotated[Said, Field(min_length=1)]
+    feedback: Annotated[Words, Field(min_length=1)]
     """What the planner is told."""
     plan_sha256: Sha256 | None = None
     """The plan that you read, as `task_detail` has it: another is refused. The one that waits when absent."""

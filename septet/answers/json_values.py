@@ -37,7 +37,7 @@ _FENCE_END: Final = re.compile(rf"{BLANK}(?:{_FENCE}|\Z)")
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class JsonCandidate:
     """A JSON value, or what was begun as one, and how it stands in its text."""
 
     value: JsonValue
@@ -48,16 +48,16 @@ class Found:
     """Why it is no answer, whatever its value; empty for a candidate."""
 
 
-def whole_scalar(text: str) -> list[Found]:
+def whole_scalar(text: str) -> list[JsonCandidate]:
     """Return the scalar that is the whole text, or nothing; a string may hold the answer once more encoded."""
     bare = text.strip(_AROUND)
     try:
-        return [Found(json.loads(bare), "json")] if bare and bare[0] not in "[{" else []
+        return [JsonCandidate(json.loads(bare), "json")] if bare and bare[0] not in "[{" else []
     except ValueError:
         return []
 
 
-def values_in(text: str) -> Iterator[Found]:
+def values_in(text: str) -> Iterator[JsonCandidate]:
     """Yield the outermost arrays and objects of a text in their order, the broken ones as well.
 
     An empty `[]` or `{}` says something only where it stands alone; in prose it is passed over.
@@ -77,9 +77,9 @@ def values_in(text: str) -> Iterator[Found]:
             at, broken_until = start + 1, reading.end
         rung = _rung(text, opening, reading)
         if opening["key"]:
-            yield Found(None, rung, faults=("it is a part of a larger value that is broken",))
+            yield JsonCandidate(None, rung, faults=("it is a part of a larger value that is broken",))
         elif reading.value or reading.faults or rung != "embedded":
-            yield Found(reading.value, rung, reading.mends, reading.faults)
+            yield JsonCandidate(reading.value, rung, reading.mends, reading.faults)
 
 
 def _rung(text: str, opening: re.Match[str], reading: Reading) -> Rung:

@@ -19,7 +19,7 @@ from typing import Any, Final, Generic, TypeVar, get_args
 
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
-from septet.answers.json_values import Found, Rung, values_in, whole_scalar
+from septet.answers.json_values import JsonCandidate, Rung, values_in, whole_scalar
 from septet.answers.plain import NotPlainError, PlainReader
 from septet.errors import SeptetError
 
@@ -69,7 +69,7 @@ def read_answer(
     *,
     structured: JsonValue = None,
     plain: PlainReader | None = None,
-    also: Iterable[Found] = (),
+    also: Iterable[JsonCandidate] = (),
 ) -> Answer[T]:
     """Read the one answer that meets the contract: a model, a list, or an adapter of whatever pydantic adapts.
 
@@ -91,15 +91,15 @@ def read_answer(
     return replace(answer, warnings=(*warnings, *answer.warnings))
 
 
-def _structured(value: JsonValue) -> Iterator[Found]:
+def _structured(value: JsonValue) -> Iterator[JsonCandidate]:
     """Yield the CLI's own structured output, and what it holds where it is JSON in a string."""
     if value is not None:
-        yield Found(value, "structured")
+        yield JsonCandidate(value, "structured")
     if isinstance(value, str):
         yield from (replace(found, rung="structured") for found in values_in(value) if found.rung == "json")
 
 
-def _found(scalar: list[Found], text: str) -> list[Found]:
+def _found(scalar: list[JsonCandidate], text: str) -> list[JsonCandidate]:
     """Return the arrays and objects of a text, or of the one string that it is: double encoding is opened once."""
     opened = next((found.value for found in scalar if isinstance(found.value, str)), text)
     found = list(islice(values_in(opened), MAX_VALUES + 1))
@@ -108,13 +108,13 @@ def _found(scalar: list[Found], text: str) -> list[Found]:
     return found
 
 
-def _plain(read: PlainReader | None, text: str) -> Iterator[Found]:
+def _plain(read: PlainReader | None, text: str) -> Iterator[JsonCandidate]:
     """Yield the plain form; a text with JSON in it is not asked for one."""
     try:
         if read and text.strip():
-            yield Found(read(text), "plain")
+            yield JsonCandidate(read(text), "plain")
     except NotPlainError as error:
-        yield Found(None, "plain", faults=(str(error),))
+        yield JsonCandidate(None, "plain", faults=(str(error),))
 
 
 def _cut_off(text: str) -> Iterator[str]:
@@ -129,7 +129,7 @@ class _Proof(Generic[T]):
         self.reasons: list[str] = []
         self._adapter = contract if isinstance(contract, TypeAdapter) else TypeAdapter(contract)
 
-    def one_of(self, candidates: Iterable[Found]) -> Answer[T] | None:
+    def one_of(self, candidates: Iterable[JsonCandidate]) -> Answer[T] | None:
         """Return the answer on which all valid candidates agree, by its best rung; `None` where none is valid."""
         answers: dict[str, Answer[T]] = {}
         for found in candidates:
@@ -139,7 +139,7 @@ class _Proof(Generic[T]):
             raise AnswerError([f"{len(answers)} different values match. Answer with one."])
         return next(iter(answers.values()), None)
 
-    def _proven(self, found: Found) -> Iterator[tuple[str, Answer[T]]]:
+    def _proven(self, found: JsonCandidate) -> Iterator[tuple[str, Answer[T]]]:
         """Yield the candidate's canonical JSON and its answer, or nothing, and then keep the reason."""
         complaint = "; ".join(found.faults)
         for value in () if found.faults else _readings(found.value):

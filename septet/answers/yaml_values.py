@@ -14,7 +14,7 @@ import yaml
 from pydantic import JsonValue
 
 from septet.answers.json_reader import MAX_DEPTH
-from septet.answers.json_values import Found
+from septet.answers.json_values import JsonCandidate
 from septet.answers.markdown import code_blocks
 
 MAX_MARKDOWN_CHARACTERS: Final = 256 * 1024
@@ -35,20 +35,20 @@ _WORDS: Final[dict[str, JsonValue]] = {
 _NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+(?:[eE][+-][0-9]+)?)?")
 
 
-def yaml_values_in(text: str) -> Iterator[Found]:
+def yaml_values_in(text: str) -> Iterator[JsonCandidate]:
     """Yield what stands in a text's YAML fences in their order, the broken values as well."""
     text = text[-MAX_MARKDOWN_CHARACTERS:]
     if not _YAML_FENCE.search(text):
         return
     sources = [block.content for block in code_blocks(text) if block.language.lower() in _LANGUAGES]
     if sum(map(len, sources)) > MAX_YAML_CHARACTERS:
-        yield Found(None, "fence", faults=(f"more than {MAX_YAML_CHARACTERS} characters of YAML",))
+        yield JsonCandidate(None, "fence", faults=(f"more than {MAX_YAML_CHARACTERS} characters of YAML",))
         return
     for source in sources:
         try:
-            yield Found(read_yaml(source), "fence")
+            yield JsonCandidate(read_yaml(source), "fence")
         except _YAML_ERRORS as error:
-            yield Found(None, "fence", faults=(f"the YAML cannot be read: {error}",))
+            yield JsonCandidate(None, "fence", faults=(f"the YAML cannot be read: {error}",))
 
 
 def read_yaml(source: str) -> JsonValue:

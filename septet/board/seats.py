@@ -5,7 +5,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Final
 
-from septet.contracts.board import BoardState, Serves, Waits
+from septet.contracts.board import BoardState, HostCapacity, SeatRequest
 
 MOST_WAITING: Final = 10_000
 """So many are remembered; with the longest ids that is 1.3 MB, and a Temporal payload holds 2 MB."""
@@ -17,7 +17,7 @@ _KEY_BYTES: Final = 40
 class Seats:
     """Who waits, who has a seat, and how many seats there are."""
 
-    waiting: dict[str, Waits] = field(default_factory=dict)
+    waiting: dict[str, SeatRequest] = field(default_factory=dict)
     holders: dict[str, str] = field(default_factory=dict)
     """By id: the project."""
     hosts: dict[str, tuple[int, float]] = field(default_factory=dict)
@@ -30,7 +30,7 @@ class Seats:
     def of(cls, state: BoardState) -> "Seats":
         """Return the seats as they were."""
         return cls(
-            {row[0]: Waits(id=row[0], project=row[1], score=row[2], since=row[3]) for row in state.waiting},
+            {row[0]: SeatRequest(id=row[0], project=row[1], score=row[2], since=row[3]) for row in state.waiting},
             dict(state.holders),
             {host: (limit, until) for host, limit, until in state.hosts},
             state.project_limit,
@@ -48,7 +48,7 @@ class Seats:
             passed_over=self.passed_over,
         )
 
-    def wait(self, asked: Waits) -> None:
+    def wait(self, asked: SeatRequest) -> None:
         """Take in who waits; one that asks again has no seat any more. Of too many the last is passed over."""
         self.holders.pop(asked.id, None)
         self.waiting[asked.id] = asked.model_copy(update={"project": _key(asked.project)})
@@ -61,7 +61,7 @@ class Seats:
         self.waiting.pop(order_id, None)
         self.holders.pop(order_id, None)
 
-    def hear(self, told: Serves, now: float) -> None:
+    def hear(self, told: HostCapacity, now: float) -> None:
         """Take in that a host serves; forget those that were silent for too long."""
         self.project_limit = told.project_limit
         self.hosts[told.host] = (told.host_limit, now + told.seconds)
@@ -71,7 +71,7 @@ class Seats:
         """Return how many work orders may run at a time."""
         return sum(limit for limit, until in self.hosts.values() if until > now)
 
-    def due(self, now: float) -> list[Waits]:
+    def due(self, now: float) -> list[SeatRequest]:
         """Return those that may begin now: the best score first, among equals the one that waited longest."""
         free = self.places(now) - len(self.holders)
         if free <= 0:
@@ -79,7 +79,7 @@ class Seats:
         running: dict[str, int] = {}
         for project in self.holders.values():
             running[project] = running.get(project, 0) + 1
-        found: list[Waits] = []
+        found: list[SeatRequest] = []
         for each in sorted(self.waiting.values(), key=_rank):
             if running.get(each.project, 0) < self.project_limit:
                 running[each.project] = running.get(each.project, 0) + 1
@@ -88,13 +88,13 @@ class Seats:
                     break
         return found
 
-    def seat(self, taker: Waits) -> None:
+    def seat(self, taker: SeatRequest) -> None:
         """Give a seat to one that waits."""
         if self.waiting.pop(taker.id, None) is not None:
             self.holders[taker.id] = taker.project
 
 
-def _rank(each: Waits) -> tuple[int, float, str]:
+def _rank(each: SeatRequest) -> tuple[int, float, str]:
     return (-each.score, each.since, each.id)
 
 

@@ -8,7 +8,7 @@ def board_id(task_queue: str) -> str:
     return f"{task_queue}-board"
 
 
-class Waits(Wire):
+class SeatRequest(Wire):
     """A work order waits for its turn."""
 
     id: str
@@ -18,7 +18,7 @@ class Waits(Wire):
     """Seconds since the epoch."""
 
 
-class Serves(Wire):
+class HostCapacity(Wire):
     """A host serves."""
 
     host: str
@@ -44,7 +44,7 @@ class BoardState(Wire):
     """More waited than could be remembered."""
 
 
-class Known(Wire):
+class KnownOrders(Wire):
     """Which work orders the board knows."""
 
     ids: tuple[str, ...] = ()
@@ -52,9 +52,9 @@ class Known(Wire):
     """The most that it can take in."""
 
 
-class Found(Wire):
+class WaitingOrders(Wire):
     """What waits on the board, as its server tells."""
 
-    waiting: tuple[Waits, ...] = ()
+    waiting: tuple[SeatRequest, ...] = ()
     all: bool = True
     """Whether there are no more."""

@@ -15,7 +15,7 @@ HISTORY_KEPT = 100
 
 Who = Annotated[str, StringConstraints(max_length=200)]
 """Whose decision it is, as the history shows it."""
-Said = Annotated[str, StringConstraints(max_length=8000)]
+Words = Annotated[str, StringConstraints(max_length=8000)]
 """A person's words."""
 Decision = TypeVar("Decision", bound=Wire)
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
@@ -26,8 +26,8 @@ class MoveReason(Wire):
 
     to: Target
     who: Who = ""
-    why: Said = ""
-    feedback: Said = ""
+    why: Words = ""
+    feedback: Words = ""
     """What the agent is told, where the move lets it work again."""
 
     @property
@@ -47,8 +47,8 @@ class PlanDecision(StrictWire):
     plan_sha256: Sha256
     """The SHA-256 of the plan's file as the person saw it: a decision on another plan is refused."""
     who: Who = ""
-    why: Said = ""
-    feedback: Said = ""
+    why: Words = ""
+    feedback: Words = ""
     """What the planner is told when its plan is rejected."""
 
 
@@ -58,19 +58,19 @@ class RetryCall(StrictWire):
     from_step: Step | None = None
     """The step to go back to; the one that failed when absent."""
     who: Who = ""
-    why: Said = ""
-    feedback: Said = ""
+    why: Words = ""
+    feedback: Words = ""
     """What the agent is told as it takes the step again."""
 
 
-class Resumed(Wire):
+class PreviousRun(Wire):
     """What a work order learns as a reset takes it up again: how the run before ended is not in its history."""
 
     came_from: Stage
     """The stage in which it was."""
     who: Who = ""
-    why: Said = ""
-    feedback: Said = ""
+    why: Words = ""
+    feedback: Words = ""
     history: Annotated[tuple[Move, ...], Field(max_length=HISTORY_KEPT)] = ()
     """The moves of the run before."""
 

@@ -57,7 +57,7 @@ class Lane(Wire):
         return self.model_copy(update={"task_queue": workspace.task_queue, "workspace": workspace})
 
 
-class Turnkey(Wire):
+class LaneGrant(Wire):
     """The pipeline tells a work order that a lane is its own until it says that it has left."""
 
     role: Role
@@ -68,7 +68,7 @@ class Turnkey(Wire):
     """The lane's session has become too long: ask it for a summary, and begin a new one."""
 
 
-class Planned(Wire):
+class PlanningOutcome(Wire):
     """What planning one issue came to."""
 
     plan_path: str
@@ -82,7 +82,7 @@ SessionContext = Literal["shared", "fresh", "summarised"]
 summary of what came before."""
 
 
-class Left(Wire):
+class LaneLeft(Wire):
     """A work order tells its pipeline that it has left a lane, and what it brought."""
 
     order_id: str
@@ -91,7 +91,7 @@ class Left(Wire):
     """As it is left: where it is, and with which session."""
     solution: Outline | None = None
     """What was planned; `None` where there is no plan."""
-    result: Planned | None = None
+    result: PlanningOutcome | None = None
     visit: str = ""
     """Which of its stays in the lane is over."""
     task: Task | None = None
@@ -102,7 +102,7 @@ class Left(Wire):
     """What its session began with."""
 
 
-class Changed(Wire):
+class FilesChanged(Wire):
     """A work order tells its pipeline which files it has really changed."""
 
     order_id: str
@@ -140,7 +140,7 @@ class SummariseCall(Wire):
     limits: Timeouts = Timeouts()
 
 
-class Summarised(Wire):
+class SessionSummary(Wire):
     """What the question for a summary came to; the summary itself stays on its host's disk."""
 
     kept_bytes: int = 0

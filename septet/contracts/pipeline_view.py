@@ -121,7 +121,7 @@ class PipelineReport(Wire):
     execution_seconds: float
 
 
-class Noted(Wire):
+class NotedIssues(Wire):
     """What a run of a pipeline has noted on disk."""
 
     queue: str
@@ -130,7 +130,7 @@ class Noted(Wire):
     """Closed issues of which it has nothing, or not what is known now."""
 
 
-class Carried(Wire):
+class ContinuedState(Wire):
     """What a run of a pipeline passes on to the next one."""
 
     created_at: str
@@ -139,7 +139,7 @@ class Carried(Wire):
     lanes: tuple[Lane, ...]
     paused: bool = False
     visits: int = 0
-    noted: Noted | None = None
+    noted: NotedIssues | None = None
 
     @field_serializer("issues")
     def _issues_in_short(self, issues: tuple[IssueState, ...]) -> list[dict[str, object]]:
@@ -150,5 +150,5 @@ class Carried(Wire):
 class PipelineRun(PipelineInput):
     """The input of a run: what was asked for, and after the first run what was done so far."""
 
-    carried: Carried | None = None
+    carried: ContinuedState | None = None
     """The pipeline's own; not for people."""

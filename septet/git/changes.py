@@ -7,7 +7,7 @@ from septet.contracts.facts import FileChange, Operation
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class StatusEntry:
     """One path of `git status`: what the index did to HEAD, and the worktree to the index."""
 
     path: bytes
@@ -38,7 +38,7 @@ class Entry:
         return ("delete" if gone else "modify", self.path)
 
 
-def read_status(output: bytes) -> Iterator[Entry]:
+def read_status(output: bytes) -> Iterator[StatusEntry]:
     """Yield the entries of `git status --porcelain=v2 -z`; ignored files and headers are passed over."""
     fields = iter(output.split(b"\0"))
     for field in fields:
@@ -48,9 +48,9 @@ def read_status(output: bytes) -> Iterator[Entry]:
             case b"2 ":
                 yield _entry(field, 9, next(fields))
             case b"u ":
-                yield Entry(field.split(b" ", 10)[10], "U", "U")
+                yield StatusEntry(field.split(b" ", 10)[10], "U", "U")
             case b"? ":
-                yield Entry(field[2:], "?", "?")
+                yield StatusEntry(field[2:], "?", "?")
 
 
 def read_name_status(output: bytes) -> Iterator[tuple[Operation, bytes]]:
@@ -82,6 +82,6 @@ def shown_path(path: bytes) -> str:
     return path.decode("utf-8", "backslashreplace")
 
 
-def _entry(field: bytes, spaces: int, origin: bytes | None = None) -> Entry:
+def _entry(field: bytes, spaces: int, origin: bytes | None = None) -> StatusEntry:
     parts = field.split(b" ", spaces)
-    return Entry(parts[spaces], chr(parts[1][0]), chr(parts[1][1]), origin)
+    return StatusEntry(parts[spaces], chr(parts[1][0]), chr(parts[1][1]), origin)

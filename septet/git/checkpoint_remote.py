@@ -37,7 +37,7 @@ class StaleError(GitError):
 
 
 @dataclass(frozen=True, slots=True)
-class Shelf:
+class CheckpointRef:
     """The place of one work order on the checkpoint remote."""
 
     remote: Remote
@@ -118,15 +118,15 @@ class Shelf:
                 raise
 
 
-def shelf_in(folder: Path, place: Place, first_run_id: str) -> Shelf:
+def checkpoint_ref_in(folder: Path, place: Place, first_run_id: str) -> CheckpointRef:
     """Return the shelf in a folder of bare repositories, one for each repository."""
     repository = folder / place.vault.name
-    return Shelf(Remote(str(repository), place.env), _ref(place.order_id, first_run_id), repository)
+    return CheckpointRef(Remote(str(repository), place.env), _ref(place.order_id, first_run_id), repository)
 
 
-def shelf_at(remote: Remote, place: Place, first_run_id: str) -> Shelf:
+def checkpoint_ref_at(remote: Remote, place: Place, first_run_id: str) -> CheckpointRef:
     """Return the shelf in a repository that is there."""
-    return Shelf(remote, _ref(place.order_id, first_run_id))
+    return CheckpointRef(remote, _ref(place.order_id, first_run_id))
 
 
 def _ref(order_id: str, first_run_id: str) -> str:

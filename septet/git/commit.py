@@ -7,14 +7,14 @@ from septet.git.dot_git import clear_locks, refuse_links
 from septet.git.engine import Git
 from septet.git.identity import identity
 from septet.git.place import Place
-from septet.git.snapshots.tour import Tour
+from septet.git.snapshots.scan import WorktreeScan
 from septet.git.staging import look, stage, staging_index
 from septet.git.view import give_index, take_index
 
 _MESSAGE_LIMIT: Final = 65_536
 
 
-def commit_all(place: Place, message: str, *, sign: bool = False, toured: Tour | None = None) -> str:
+def commit_all(place: Place, message: str, *, sign: bool = False, toured: WorktreeScan | None = None) -> str:
     """Commit what HEAD does not hold yet, and return HEAD's commit; a clean worktree stays as it is.
 
     Commits of the agent stay below it. No hook runs. The agent's index is brought up to date: afterwards

@@ -17,11 +17,11 @@ from septet.git.changes import shown_path
 from septet.git.engine import Git
 from septet.git.place import Place
 from septet.git.snapshots.contents import FOLDER
+from septet.git.snapshots.facts import Snapshot
 from septet.git.snapshots.lay import lay
 from septet.git.snapshots.layout import Item, read, read_left_out
 from septet.git.snapshots.objects import read_blobs
 from septet.git.snapshots.removal import remove_folder
-from septet.git.snapshots.snapshot import Snapshot
 from septet.git.snapshots.survey import OPEN_FOLDER, OVER_LIMIT, above, open_below
 from septet.git.snapshots.take import take
 from septet.git.snapshots.vault import vault_at, verify

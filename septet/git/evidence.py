@@ -8,14 +8,14 @@ from typing import Final
 
 from septet.contracts.facts import FileChange
 from septet.errors import EvidenceError
-from septet.git.changes import Entry, file_changes, read_name_status, shown_path
+from septet.git.changes import StatusEntry, file_changes, read_name_status, shown_path
 from septet.git.dot_git import Head, read_head
 from septet.git.engine import Git
 from septet.git.place import Place
-from septet.git.snapshots.tour import Tour
+from septet.git.snapshots.scan import WorktreeScan
 from septet.git.staging import Dirt, look, stage
-from septet.git.standing import Standing
 from septet.git.view import view_git
+from septet.git.worktree_status import WorktreeStatus
 
 _WITH_CONTENT: Final = re.compile(rb"(?:[0-9a-f]{40,64} )?(?P<kind>[a-z]+) (?P<size>[0-9]+)")
 """What `git cat-file --batch --follow-symlinks` says before an object, or before a link that leads nowhere."""
@@ -34,11 +34,11 @@ class Evidence:
     """Untracked repositories inside the worktree, which a commit cannot hold."""
     unfinished: str
     """What the agent has begun and not ended, such as a merge; else the empty string."""
-    standing: Standing | None = None
+    standing: WorktreeStatus | None = None
     """What may be remembered of it, once there is a snapshot of this moment."""
 
 
-def gather(place: Place, since: str | None = None, *, toured: Tour | None = None) -> Evidence:
+def gather(place: Place, since: str | None = None, *, toured: WorktreeScan | None = None) -> Evidence:
     """Return what differs from commit `since` (the base, when absent), and how HEAD stands.
 
     One git process for a tree that the agent touched without git, and none where a walk over it (`toured`) met
@@ -172,7 +172,7 @@ def _files_changed(place: Place, dirt: Dirt, since: str) -> tuple[FileChange, ..
     return file_changes(read_name_status(output))
 
 
-def _may_hold_renames(entries: Iterable[Entry]) -> bool:
+def _may_hold_renames(entries: Iterable[StatusEntry]) -> bool:
     """Return whether a file is gone and another is untracked: git pairs them only once both are staged."""
     kinds = {(entry.untracked, "D" in (entry.staged, entry.unstaged)) for entry in entries}
     return (True, False) in kinds and any(gone for _, gone in kinds)

@@ -7,13 +7,13 @@ from types import MappingProxyType
 from typing import Final
 
 from septet.errors import WorkspaceError
-from septet.git.checkpoint_remote import Shelf, StaleError
+from septet.git.checkpoint_remote import CheckpointRef, StaleError
 from septet.git.engine import Git
 from septet.git.place import Place
 from septet.git.snapshots.contents import FILE, FOLDER, tree_content
-from septet.git.snapshots.ledger import Entry, Kind
+from septet.git.snapshots.facts import Snapshot
+from septet.git.snapshots.ledger import Kind, LedgerEntry
 from septet.git.snapshots.pack import Pack
-from septet.git.snapshots.snapshot import Snapshot
 from septet.git.snapshots.vault import list_snapshots, vault_at
 from septet.system.locks import locked
 
@@ -40,7 +40,7 @@ class Kept:
     """Name → commit of every snapshot so far, oldest first."""
 
 
-def keep(place: Place, shelf: Shelf, host: str, extra: Mapping[str, bytes] = _NOTHING) -> None:
+def keep(place: Place, shelf: CheckpointRef, host: str, extra: Mapping[str, bytes] = _NOTHING) -> None:
     """Bring the snapshots that the remote does not have yet to it; one push, of what is new.
 
     What a push before this one could not bring goes along.
@@ -70,7 +70,7 @@ def keep(place: Place, shelf: Shelf, host: str, extra: Mapping[str, bytes] = _NO
             shelf.push(vault, page.after(known), known)
 
 
-def take_hold(place: Place, shelf: Shelf, host: str, tip: str) -> None:
+def take_hold(place: Place, shelf: CheckpointRef, host: str, tip: str) -> None:
     """Make `host` the holder of the work order, if the chain still ends with `tip`.
 
     Raises:
@@ -83,7 +83,7 @@ def take_hold(place: Place, shelf: Shelf, host: str, tip: str) -> None:
         shelf.push(vault, page.after(tip), tip)
 
 
-def claim(place: Place, shelf: Shelf, host: str) -> None:
+def claim(place: Place, shelf: CheckpointRef, host: str) -> None:
     """Make `host` the holder of the work order, whoever it was: its workspace was opened there last.
 
     Raises:
@@ -99,7 +99,7 @@ def claim(place: Place, shelf: Shelf, host: str) -> None:
         take_hold(place, shelf, host, kept.commit)
 
 
-def expect_hold(place: Place, shelf: Shelf, host: str) -> None:
+def expect_hold(place: Place, shelf: CheckpointRef, host: str) -> None:
     """See that the work order has not moved to another host.
 
     Raises:
@@ -131,13 +131,13 @@ def read_file(vault: Git, kept: Kept, name: str) -> bytes | None:
     return completed.stdout if completed.exit_code == 0 else None
 
 
-def _known(vault: Git, shelf: Shelf) -> str | None:
+def _known(vault: Git, shelf: CheckpointRef) -> str | None:
     """Return what this host knows to be the end of the chain."""
     completed = vault.completed("rev-parse", "--verify", "--quiet", shelf.local)
     return completed.stdout.decode().strip() or None
 
 
-def _after_another_push(vault: Git, shelf: Shelf, host: str) -> str | None:
+def _after_another_push(vault: Git, shelf: CheckpointRef, host: str) -> str | None:
     """Return where the chain ends, which is not where this host thought: it may have died before it noted it.
 
     Raises:
@@ -183,10 +183,10 @@ class _Page:
         latest = self.snapshots[-1]
         with Pack(self.place.vault) as pack:
             entries = {
-                name.encode(): Entry(FILE, pack.add("blob", content), Kind.TRACKED)
+                name.encode(): LedgerEntry(FILE, pack.add("blob", content), Kind.TRACKED)
                 for name, content in self._files().items()
             }
-            entries[_LATEST.encode()] = Entry(FOLDER, bytes.fromhex(latest.content), Kind.TRACKED)
+            entries[_LATEST.encode()] = LedgerEntry(FOLDER, bytes.fromhex(latest.content), Kind.TRACKED)
             tree = pack.add("tree", tree_content(entries)).hex()
             parents = [before or self.place.base_sha, *self.new_since(before)]
             commit = pack.add("commit", _commit(tree, parents, f"{latest.name} on host {self.host}"))

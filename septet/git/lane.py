@@ -4,8 +4,8 @@ from septet.errors import WorkspaceError
 from septet.git.destroy import Why, return_to
 from septet.git.place import Place
 from septet.git.snapshots.contents import FILE, FOLDER, PROGRAM
+from septet.git.snapshots.facts import Snapshot
 from septet.git.snapshots.layout import Item, read
-from septet.git.snapshots.snapshot import Snapshot
 from septet.git.snapshots.survey import above
 from septet.git.snapshots.vault import find, first_and_last, vault_at
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from septet.errors import NotFoundError, WorkspaceError
-from septet.git.checkpoint_remote import Shelf
+from septet.git.checkpoint_remote import CheckpointRef
 from septet.git.destroy import Why, return_to
 from septet.git.engine import Git
 from septet.git.keep import BOOKS, Kept, read_file, read_kept, take_hold
@@ -21,12 +21,12 @@ from septet.system.locks import locked
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class WorkspaceMove:
     """What a host needs to take a work order over."""
 
     place: Place
     """Where it will lie here."""
-    shelf: Shelf
+    shelf: CheckpointRef
     origin: Remote
     checkpoint: str
     """The snapshot to go on from; empty: the last one that was kept."""
@@ -34,7 +34,7 @@ class Move:
     """This host's id."""
 
 
-def prepare_host(move: Move) -> None:
+def prepare_host(move: WorkspaceMove) -> None:
     """Fetch the origin into the mirror and make the vault, where they are not here yet.
 
     Raises:
@@ -49,7 +49,7 @@ def prepare_host(move: Move) -> None:
     prepare(place)
 
 
-def is_here(move: Move) -> bool:
+def is_here(move: WorkspaceMove) -> bool:
     """Say whether this host holds the work order already and has its workspace.
 
     Raises:
@@ -61,7 +61,7 @@ def is_here(move: Move) -> bool:
     return move.place.worktree.exists() and read_kept(vault, move.shelf.fetch(vault)).host == move.host
 
 
-def move_here(move: Move, why: Why) -> Kept:
+def move_here(move: WorkspaceMove, why: Why) -> Kept:
     """Make the workspace as it was at the checkpoint and this host the holder of the work order.
 
     What the host before it kept last is returned.
@@ -91,7 +91,7 @@ def move_here(move: Move, why: Why) -> Kept:
         return kept
 
 
-def bring_snapshot(place: Place, shelf: Shelf, name: str) -> None:
+def bring_snapshot(place: Place, shelf: CheckpointRef, name: str) -> None:
     """Put a snapshot into this host's vault, from what its own host has kept; the workspace is not moved.
 
     Args:
@@ -110,7 +110,7 @@ def bring_snapshot(place: Place, shelf: Shelf, name: str) -> None:
     publish(place, name, kept.snapshots[name])
 
 
-def _take_over(move: Move, kept: Kept) -> None:
+def _take_over(move: WorkspaceMove, kept: Kept) -> None:
     """Take the snapshots' names and the engine's books over.
 
     Raises:
@@ -135,7 +135,7 @@ def _take_over(move: Move, kept: Kept) -> None:
             raise WorkspaceError(f"{move.shelf.ref} of {move.shelf.remote.url} holds no record of a workspace.")
 
 
-def _expect(kept: Kept, name: str, shelf: Shelf) -> None:
+def _expect(kept: Kept, name: str, shelf: CheckpointRef) -> None:
     if name not in kept.snapshots:
         last = list(kept.snapshots)[-1]
         message = f"Checkpoint {name} never came to {shelf.remote.url}; the last one there is {last}."

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from septet.git.changes import Entry, read_status, shown_path
+from septet.git.changes import StatusEntry, read_status, shown_path
 from septet.git.dot_git import Head, unfinished_operation
 from septet.git.engine import Git
 from septet.git.place import Place
-from septet.git.snapshots.tour import Tour
-from septet.git.standing import Standing, recall_standing
+from septet.git.snapshots.scan import WorktreeScan
 from septet.git.view import hold_head, touched_index, view_folder, view_git
+from septet.git.worktree_status import WorktreeStatus, load_worktree_status
 
 _SHOWN_PATHS: Final = 5
 _LISTED_PATHS: Final = 500
@@ -27,17 +27,17 @@ class Dirt:
     git: Git
     """The view, with the index that was compared."""
     head: Head
-    entries: tuple[Entry, ...]
+    entries: tuple[StatusEntry, ...]
     """What a commit would take up."""
     nested: tuple[bytes, ...]
     """Untracked repositories inside the worktree, which a commit cannot hold."""
     unfinished: str
     """What the agent has begun and not ended, such as a merge; else the empty string."""
-    standing: Standing | None
+    standing: WorktreeStatus | None
     """What may be remembered of it; `None` where the agent has staged something."""
 
 
-def look(place: Place, toured: Tour | None = None) -> Dirt:
+def look(place: Place, toured: WorktreeScan | None = None) -> Dirt:
     """Compare the worktree with its HEAD: one process, two where the agent has used git.
 
     Args:
@@ -52,7 +52,7 @@ def look(place: Place, toured: Tour | None = None) -> Dirt:
     head = hold_head(place)
     git, unmerged = _with_staged(place, head)
     staged = git.index == staging_index(place) or bool(unmerged)
-    known = recall_standing(place, toured.since, head.sha) if toured is not None and not staged else None
+    known = load_worktree_status(place, toured.since, head.sha) if toured is not None and not staged else None
     entries = _entries(git, known, toured.changed if known is not None and toured is not None else None)
     return Dirt(
         git,
@@ -60,11 +60,11 @@ def look(place: Place, toured: Tour | None = None) -> Dirt:
         entries=tuple(entry for entry in entries if not entry.nested_repository),
         nested=tuple(entry.path for entry in entries if entry.nested_repository),
         unfinished=_unfinished(place, unmerged),
-        standing=None if staged else Standing(head.sha, entries),
+        standing=None if staged else WorktreeStatus(head.sha, entries),
     )
 
 
-def _entries(git: Git, known: Standing | None, changed: frozenset[bytes] | None) -> tuple[Entry, ...]:
+def _entries(git: Git, known: WorktreeStatus | None, changed: frozenset[bytes] | None) -> tuple[StatusEntry, ...]:
     """Return what differs, by what is known of a moment ago and what has changed since then."""
     if known is None or changed is None or any(entry.nested_repository for entry in known.entries):
         return _status(git)
@@ -74,7 +74,7 @@ def _entries(git: Git, known: Standing | None, changed: frozenset[bytes] | None)
     return _status(git, sorted(paths)) if len(paths) <= _LISTED_PATHS else _status(git)
 
 
-def _status(git: Git, paths: Sequence[bytes] = ()) -> tuple[Entry, ...]:
+def _status(git: Git, paths: Sequence[bytes] = ()) -> tuple[StatusEntry, ...]:
     """Ask git about all files, or about a few, which are worth neither a new index of all nor threads."""
     # Inside a submodule git would start another git, which reads the submodule's own config: its HEAD is enough.
     options = ("--porcelain=v2", "-z", "--untracked-files=all", "--ignore-submodules=dirty")

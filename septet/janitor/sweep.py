@@ -27,7 +27,7 @@ from septet.git.destroy import (
 from septet.git.engine import Git
 from septet.git.place import Place
 from septet.git.record import find_record
-from septet.git.snapshots.snapshot import Snapshot
+from septet.git.snapshots.facts import Snapshot
 from septet.git.snapshots.vault import list_snapshots, owners, vault_at, vaults_in
 from septet.janitor.terms import Ask, Fate, Kind, Swept, Terms, Thing, is_over
 from septet.state import StateDir

@@ -10,7 +10,7 @@ _NAMED = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class CheckedExecution:
     """An answer, held against what is so."""
 
     findings: tuple[str, ...] = ()
@@ -18,9 +18,9 @@ class Held:
     warnings: tuple[str, ...] = ()
 
 
-def held(
+def check_execution(
     answer: ExecutionAnswer, solution: SolutionAnswer | None, claimed: Collection[str], changed: Collection[str]
-) -> Held:
+) -> CheckedExecution:
     """Hold an answer that says `completed` against the solution's tasks and the changed files.
 
     Args:
@@ -44,7 +44,7 @@ def held(
     skipped = [task.id for task in answer.tasks if task.status == "skipped"]
     if skipped:
         warnings.append(f"Skipped tasks: {_listed(skipped)}.")
-    return Held(tuple(found), tuple(warnings))
+    return CheckedExecution(tuple(found), tuple(warnings))
 
 
 def _wrong_tasks(answer: ExecutionAnswer, solution: SolutionAnswer) -> Iterator[str]:

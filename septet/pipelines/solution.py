@@ -30,7 +30,7 @@ _VAGUE: Final = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class IssueScope:
     """What a solution is held against."""
 
     issue_id: str
@@ -39,7 +39,7 @@ class Asked:
     worktree: Path
 
 
-def findings(solution: SolutionAnswer, asked: Asked) -> tuple[str, ...]:
+def findings(solution: SolutionAnswer, asked: IssueScope) -> tuple[str, ...]:
     """Return what is wrong with a solution; nothing where it may be carried out."""
     return tuple(
         dict.fromkeys(
@@ -53,7 +53,7 @@ def findings(solution: SolutionAnswer, asked: Asked) -> tuple[str, ...]:
     )
 
 
-def told(found: Sequence[str]) -> str:
+def findings_text(found: Sequence[str]) -> str:
     """Return findings as one text of bounded size for the planner: the first ones, and how many more there are."""
     lines: list[str] = []
     for number, finding in enumerate(found):
@@ -65,7 +65,7 @@ def told(found: Sequence[str]) -> str:
     return "\n".join([heading, *(f"- {line}" for line in lines)])
 
 
-def _wrong_as_a_whole(solution: SolutionAnswer, asked: Asked) -> Iterator[str]:
+def _wrong_as_a_whole(solution: SolutionAnswer, asked: IssueScope) -> Iterator[str]:
     wanted = f"{SOLUTION_ID}{asked.issue_id}"
     number = solution.id.removeprefix(f"{wanted}-")
     if solution.id != wanted and not (number != solution.id and number.isascii() and number.isdigit()):
@@ -88,7 +88,7 @@ def _wrong_dependencies(tasks: Sequence[SolutionTask]) -> Iterator[str]:
         yield f"tasks: depends_on goes in a circle ({' after '.join(circle)}): take one of them out."
 
 
-def _wrong_in(task: SolutionTask, solution: SolutionAnswer, asked: Asked) -> Iterator[str]:
+def _wrong_in(task: SolutionTask, solution: SolutionAnswer, asked: IssueScope) -> Iterator[str]:
     place = f"task {task.id}"
     if not task.modification_points:
         yield f"{place}: modification_points is empty: name each file that it changes, and what changes there."
@@ -123,7 +123,7 @@ def _wrong_acceptance(place: str, task: SolutionTask) -> Iterator[str]:
             yield f"{place}: acceptance repeats the title: say what can be seen when it is done."
 
 
-def _wrong_predictions(solution: SolutionAnswer, asked: Asked) -> Iterator[str]:
+def _wrong_predictions(solution: SolutionAnswer, asked: IssueScope) -> Iterator[str]:
     for path in _twice(spelled(path) for path in solution.predicted_files):
         yield f"predicted_files: {_short(path)!r} is there more than once: name each file once."
     for path in solution.predicted_files:

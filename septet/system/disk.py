@@ -22,7 +22,7 @@ _SAID_READ_ONLY: Final = os.strerror(errno.EROFS)
 _NEARLY_NOTHING_BYTES: Final = 64 * 1024
 
 
-def told(error: SeptetError | OSError, root: Path) -> SeptetError:
+def diagnosed(error: SeptetError | OSError, root: Path) -> SeptetError:
     """Return the error that names cause, place and remedy, where a disk or the machine is behind it.
 
     Args:

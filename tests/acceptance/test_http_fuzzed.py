@@ -21,13 +21,13 @@ from septet.contracts.pipeline import IssuesRead, ReadIssues
 from septet.contracts.pipeline_view import PipelineView
 from septet.contracts.workspace import Workspace
 from workflows.pipeline import Pipeline
-from workflows.pull_request import PullRequest
+from workflows.pull_request import PullRequestWorkflow
 from workflows.work_order import WorkOrder
 
 pytestmark = pytest.mark.faces
 
 QUEUE = "septet-fuzzed"
-WORKFLOWS = [WorkOrder, PullRequest, Pipeline]
+WORKFLOWS = [WorkOrder, PullRequestWorkflow, Pipeline]
 SECONDS = int(os.environ.get("SEPTET_API_SECONDS", "40"))
 """For which values are tried: `make test-api` takes longer."""
 SEED = () if "SEPTET_API_SECONDS" in os.environ else ("--seed", "7")

@@ -7,7 +7,7 @@ from fakes.step_lab import StepLab
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
-from activities.pipelines import Pipelines
+from activities.pipelines import PipelineActivities
 from septet.contracts.pipeline_view import IssueState, IssueStatus, PipelineStatus, PipelineView
 
 
@@ -20,7 +20,7 @@ def _view(pipeline: str = "p1") -> PipelineView:
 
 async def test_results_and_report_lie_in_the_pipelines_folder(lab: StepLab) -> None:
     """Both documents after a note, and the report at the end; both activities may run twice."""
-    pipelines = Pipelines(lab.parts.host)
+    pipelines = PipelineActivities(lab.parts.host)
     folder = lab.parts.host.state.pipelines / "p1"
     for _ in range(2):
         await ActivityEnvironment().run(pipelines.note_results, _view())
@@ -33,4 +33,4 @@ async def test_results_and_report_lie_in_the_pipelines_folder(lab: StepLab) -> N
 async def test_a_name_that_is_no_pipeline_makes_no_folder(lab: StepLab) -> None:
     """A path is no id: nothing is written outside of the pipelines' folder."""
     with pytest.raises(ApplicationError, match="no id of a pipeline"):
-        await ActivityEnvironment().run(Pipelines(lab.parts.host).note_results, _view("../p1"))
+        await ActivityEnvironment().run(PipelineActivities(lab.parts.host).note_results, _view("../p1"))

@@ -12,16 +12,16 @@ from fakes.step_lab import BRANCH, FIXED, PLAN, StepLab
 from septet.contracts.names import IssueClass, Step, Verdict
 from septet.contracts.solution import ExecutionRecord, SolutionAnswer
 from septet.contracts.steps import Progress, StepResult
-from septet.pipelines.shelf import Shelf
+from septet.pipelines.store import PipelineStore
 
 IN_PIPELINE = {"pipeline": "wo"}
 """The lab's work order is `wo-1`: issue 1 of the pipeline `wo`."""
 SOLUTION = solution_answer(id="SOL-1", plan_path=PLAN)
 
 
-def shelf(lab: StepLab) -> Shelf:
+def shelf(lab: StepLab) -> PipelineStore:
     """Return the pipeline's folder."""
-    return Shelf(lab.parts.host.state.pipelines / "wo")
+    return PipelineStore(lab.parts.host.state.pipelines / "wo")
 
 
 async def planned(lab: StepLab, *answers: dict[str, Any]) -> StepResult:

@@ -7,7 +7,7 @@ from fakes.step_lab import StepLab
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
-from activities.pipelines import Pipelines
+from activities.pipelines import PipelineActivities
 from septet.contracts.pipeline import IssuesRead, PipelineIssue, ReadIssues
 from septet.forges.local import REF, LocalForge
 from septet.forges.ref_store import RefStore
@@ -28,7 +28,7 @@ def forge(lab: StepLab) -> LocalForge:
 async def read(lab: StepLab, *ids: str, label: str | None = None) -> IssuesRead:
     """Read issues."""
     asked = ReadIssues(repository=str(lab.origin.bare), ids=ids, label=label)
-    found: IssuesRead = await ActivityEnvironment().run(Pipelines(lab.parts.host).read_issues, asked)
+    found: IssuesRead = await ActivityEnvironment().run(PipelineActivities(lab.parts.host).read_issues, asked)
     return found
 
 

@@ -8,9 +8,9 @@ import pytest_asyncio
 from fakes.repositories import Origin
 from fakes.step_lab import StepLab, settings_of
 
-from septet.contracts.lanes import SummariseCall, Summarised
+from septet.contracts.lanes import SessionSummary, SummariseCall
 from septet.contracts.names import Step, Verdict
-from septet.pipelines.shelf import Shelf
+from septet.pipelines.store import PipelineStore
 from septet.pipelines.summary import LIMIT_BYTES
 from workers.registry import parts_of
 
@@ -34,9 +34,9 @@ async def lab(tmp_path: Path, origin: Origin) -> AsyncIterator[StepLab]:
         yield StepLab(tmp_path, origin, parts)
 
 
-def shelf(lab: StepLab) -> Shelf:
+def shelf(lab: StepLab) -> PipelineStore:
     """Return the pipeline's folder."""
-    return Shelf(lab.parts.host.state.pipelines / "wo")
+    return PipelineStore(lab.parts.host.state.pipelines / "wo")
 
 
 async def in_a_lane(lab: StepLab) -> None:
@@ -45,7 +45,7 @@ async def in_a_lane(lab: StepLab) -> None:
     lab.workspace = workspace.model_copy(update={"lane": "wo-1"})
 
 
-async def summarised(lab: StepLab, session_id: str) -> Summarised:
+async def summarised(lab: StepLab, session_id: str) -> SessionSummary:
     """Ask the session for a summary."""
     assert lab.workspace is not None
     return await lab.summarise(SummariseCall(workspace=lab.workspace, pipeline="wo", session_id=session_id))

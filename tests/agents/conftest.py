@@ -21,7 +21,7 @@ from clients.work_orders import WorkOrders
 from septet.agents.runs.folders import Runs
 from septet.agents.turns.finalize_run import end_all
 from septet.forges.local import LocalForge
-from septet.sample.sample import make_sample
+from septet.sample.repository import make_sample
 from septet.settings import Settings
 from septet.state import StateDir
 from workers.connection import connect

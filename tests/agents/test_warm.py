@@ -14,12 +14,12 @@ from fakes.agent_lab import agent_of, carriers, mark_of, supervisor_of
 from fakes.model_day import day_of
 from fakes.model_stub import Model, Part, serving
 
-from septet.agents.clis.adapter import Host, Turn
+from septet.agents.clis.adapter import Machine, Turn
 from septet.agents.clis.registry import adapter_for
 from septet.agents.runs.folders import RunKey, Runs
 from septet.agents.runs.lease import Lease
-from septet.agents.turns.carry_out import Carried, carry_out
-from septet.agents.turns.launch import Means, Request
+from septet.agents.turns.carry_out import TurnResult, carry_out
+from septet.agents.turns.launch import AgentRuntime, TurnRequest
 from septet.agents.turns.sandbox import find_sandbox
 from septet.agents.turns.supervisors import Supervisors
 from septet.agents.turns.warm import end_warm
@@ -38,14 +38,14 @@ WORKS = (
 class Desk:
     """One workspace in which claude works turn by turn."""
 
-    means: Means
+    means: AgentRuntime
     worktree: Path
     turns: int = 0
 
-    def carry_out(self, prompt: str, session_id: str | None) -> Carried:
+    def carry_out(self, prompt: str, session_id: str | None) -> TurnResult:
         """Carry one more turn out."""
         self.turns += 1
-        request = Request(
+        request = TurnRequest(
             key=RunKey("wo-1", "run-1", str(self.turns)),
             order_id="wo-1",
             number=self.turns,
@@ -56,7 +56,7 @@ class Desk:
             means=self.means,
         )
 
-        async def attempt() -> Carried:
+        async def attempt() -> TurnResult:
             lease = Lease.take(self.means.runs, request.key)
             return await carry_out(request, lease=lease, on_progress=lambda _: None, before_rerun=nothing)
 
@@ -79,9 +79,9 @@ def desk(request: pytest.FixtureRequest, programs: dict[str, str], homes: Path, 
     with serving(model) as address:
         environ = day_of("claude", programs, home, tmp_path).environment(address)
         found = Settings(state_dir=tmp_path, environ=environ).agent_programs
-        host = Host(environ, found, sandboxed=True)
+        host = Machine(environ, found, sandboxed=True)
         sandbox = find_sandbox(request.param, environ)
-        means = Means(Runs(tmp_path / "runs"), supervisors, host, sandbox=sandbox)
+        means = AgentRuntime(Runs(tmp_path / "runs"), supervisors, host, sandbox=sandbox)
         yield Desk(means, worktree)
         end_warm(means.runs, "wo-1")
         supervisors.close()

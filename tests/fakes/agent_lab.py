@@ -16,9 +16,9 @@ from septet.agents.clis.adapter import Turn
 from septet.agents.clis.registry import adapter_for
 from septet.agents.runs.folders import RUN_VARIABLE, Run, RunKey
 from septet.agents.runs.lease import Lease
-from septet.agents.turns.carry_out import Carried, carry_out
-from septet.agents.turns.follow import Progress
-from septet.agents.turns.launch import Means, Request
+from septet.agents.turns.carry_out import TurnResult, carry_out
+from septet.agents.turns.follow import TurnProgress
+from septet.agents.turns.launch import AgentRuntime, TurnRequest
 from septet.contracts.limits import Timeouts
 
 WITHIN_SECONDS = 60.0
@@ -31,9 +31,9 @@ class Lab:
     """One work order, its worktree, and what an attempt told."""
 
     root: Path
-    means: Means
+    means: AgentRuntime
     program: Path = Path()
-    progress: list[Progress] = field(default_factory=list)
+    progress: list[TurnProgress] = field(default_factory=list)
     returned: list[str] = field(default_factory=list)
 
     def agent(self, body: str) -> None:
@@ -48,7 +48,7 @@ class Lab:
         self.program = Path(program)
         self.means = replace(self.means, host=replace(self.means.host, programs={"scripted": program}))
 
-    def warm_turn(self, number: int, session_id: str | None = None, **more: Any) -> Request:
+    def warm_turn(self, number: int, session_id: str | None = None, **more: Any) -> TurnRequest:
         """Ask for the turn of this number in a process that is kept."""
         turn = Turn(f"Turn {number}.\n", self.worktree, resume_id=session_id, warm=True, **more)
         return self.request(activity_id=str(number), turn=turn)
@@ -60,9 +60,9 @@ class Lab:
         activity_id: str = "5",
         turn: Turn | None = None,
         limits: Timeouts | None = None,
-    ) -> Request:
+    ) -> TurnRequest:
         """Ask for one turn of the step `implement_plan`."""
-        return Request(
+        return TurnRequest(
             key=RunKey("wo-1", run_id, activity_id),
             order_id="wo-1",
             number=5,
@@ -73,7 +73,7 @@ class Lab:
             means=self.means,
         )
 
-    async def carry_out(self, request: Request | None = None) -> Carried:
+    async def carry_out(self, request: TurnRequest | None = None) -> TurnResult:
         """Make one attempt."""
         request = request or self.request()
         lease = Lease.take(self.means.runs, request.key)

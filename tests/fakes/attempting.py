@@ -8,26 +8,26 @@ import os
 import sys
 from pathlib import Path
 
-from septet.agents.clis.adapter import Host, Turn
+from septet.agents.clis.adapter import Machine, Turn
 from septet.agents.clis.registry import adapter_for
 from septet.agents.runs.folders import RunKey, Runs
 from septet.agents.runs.lease import Lease
 from septet.agents.turns.carry_out import carry_out
-from septet.agents.turns.follow import Pace, Progress
-from septet.agents.turns.launch import Means, Request
+from septet.agents.turns.follow import Pace, TurnProgress
+from septet.agents.turns.launch import AgentRuntime, TurnRequest
 from septet.agents.turns.supervisors import Supervisors
 from septet.contracts.limits import Timeouts
 
 
 async def attempt(root: Path, program: str, run_id: str, activity_id: str, runner: str = "") -> None:
     """Carry one turn out and say how it went."""
-    means = Means(
+    means = AgentRuntime(
         runs=Runs(root / "runs"),
         supervisors=Supervisors(runner=Path(runner) if runner else None),
-        host=Host(env=dict(os.environ), programs={"scripted": program}),
+        host=Machine(env=dict(os.environ), programs={"scripted": program}),
         pace=Pace(look_seconds=0.02),
     )
-    request = Request(
+    request = TurnRequest(
         key=RunKey("wo-1", run_id, activity_id),
         order_id="wo-1",
         number=5,
@@ -39,7 +39,7 @@ async def attempt(root: Path, program: str, run_id: str, activity_id: str, runne
     )
     said = []
 
-    def follow(progress: Progress) -> None:
+    def follow(progress: TurnProgress) -> None:
         if progress.session_id is not None and not said:
             said.append(progress)
             print("living", progress.run.folder, flush=True)  # noqa: T201 -- it is a program that prints

@@ -10,19 +10,19 @@ from temporalio import activity
 from temporalio.client import Client, WorkflowFailureError, WorkflowHandle, WorkflowHistory
 from temporalio.worker import Worker
 
-from septet.contracts.board import BoardState, Found, Known, Serves, Waits
+from septet.contracts.board import BoardState, HostCapacity, KnownOrders, SeatRequest, WaitingOrders
 from septet.contracts.decisions import MoveCall
 from septet.contracts.names import Stage, Status
 from septet.contracts.pull_request import PullRequestWatch
 from septet.contracts.task import Task
 from septet.contracts.transitions import Target
 from workflows.board import Board
-from workflows.pull_request import PullRequest
+from workflows.pull_request import PullRequestWorkflow
 
 QUEUE: Final = "board-histories"
 _WITHIN_SECONDS: Final = 60.0
 _URL: Final = "file:///origin.git/pull/1"
-_ONE: Final = Serves(host="one", host_limit=1, project_limit=4, seconds=1e9)
+_ONE: Final = HostCapacity(host="one", host_limit=1, project_limit=4, seconds=1e9)
 
 Handle = WorkflowHandle[Any, Any]
 Event = Callable[[Handle, Doubles], Awaitable[None]]
@@ -30,8 +30,8 @@ Event = Callable[[Handle, Doubles], Awaitable[None]]
 
 async def _seats(handle: Handle, _doubles: Doubles) -> None:
     """Two wait for one seat; nobody of that name is there, so each is forgotten as its turn comes."""
-    await handle.signal(Board.waits, Waits(id="wo-nobody", project="app", score=3, since=1.0))
-    await handle.signal(Board.waits, Waits(id="wo-nobody-else", project="app", score=9, since=2.0))
+    await handle.signal(Board.waits, SeatRequest(id="wo-nobody", project="app", score=3, since=1.0))
+    await handle.signal(Board.waits, SeatRequest(id="wo-nobody-else", project="app", score=9, since=2.0))
     await handle.signal(Board.serves, _ONE)
     await _until(handle, "**0** wait, **0** of 1")
     await handle.terminate()
@@ -44,20 +44,27 @@ async def _gone_on(handle: Handle, _doubles: Doubles) -> None:
 
 
 async def _merged(handle: Handle, doubles: Doubles) -> None:
-    await handle.query(PullRequest.work_order)
+    await handle.query(PullRequestWorkflow.work_order)
     doubles.pull_requests[_URL] = "merged"
 
 
 async def _blocked_and_done(handle: Handle, doubles: Doubles) -> None:
     doubles.pull_requests[_URL] = "closed"
     async with asyncio.timeout(_WITHIN_SECONDS):
-        while (await handle.query(PullRequest.work_order)).stage is not Stage.BLOCKED:  # noqa: ASYNC110 -- it can only be asked
+        while (await handle.query(PullRequestWorkflow.work_order)).stage is not Stage.BLOCKED:  # noqa: ASYNC110 -- it can only be asked
             await asyncio.sleep(0.02)
-    await handle.signal(PullRequest.nudge)
+    await handle.signal(PullRequestWorkflow.nudge)
     async with asyncio.timeout(_WITHIN_SECONDS):
-        while len(doubles.looks) < 2 or (await handle.query(PullRequest.work_order)).stage is not Stage.BLOCKED:  # noqa: ASYNC110 -- as above
+        while not await _seen_blocked_twice(handle, doubles):  # noqa: ASYNC110 -- as above
             await asyncio.sleep(0.02)
-    await handle.execute_update(PullRequest.move, MoveCall(to=Target.DONE, who="ann", why="merged by hand"))
+    await handle.execute_update(
+        PullRequestWorkflow.move, MoveCall(to=Target.DONE, who="ann", why="merged by hand")
+    )
+
+
+async def _seen_blocked_twice(handle: Handle, doubles: Doubles) -> bool:
+    task = await handle.query(PullRequestWorkflow.work_order)
+    return len(doubles.looks) > 1 and task.stage is Stage.BLOCKED
 
 
 async def _cancelled(handle: Handle, doubles: Doubles) -> None:
@@ -90,12 +97,12 @@ async def history_of_board(client: Client, name: str) -> WorkflowHistory:
     """Let a board do its work on a real server, and return its history."""
 
     @activity.defn(name="find_closed")
-    async def find_closed(known: Known) -> list[str]:
+    async def find_closed(known: KnownOrders) -> list[str]:
         return list(known.ids)
 
     @activity.defn(name="find_waiting")
-    async def find_waiting(_known: Known) -> Found:
-        return Found()
+    async def find_waiting(_known: KnownOrders) -> WaitingOrders:
+        return WaitingOrders()
 
     state, event = BOARDS[name]
     async with Worker(
@@ -111,10 +118,17 @@ async def history_of_watch(client: Client, name: str) -> WorkflowHistory:
     doubles = Doubles(QUEUE)
     task = Task(id=f"wo-{name}", repository_url="/app", pr_url=_URL, status=Status.COMPLETED, stage=Stage.REVIEW)
     async with Worker(
-        client, task_queue=QUEUE, workflows=[PullRequest], activities=doubles.activities(), identity="recorder"
+        client,
+        task_queue=QUEUE,
+        workflows=[PullRequestWorkflow],
+        activities=doubles.activities(),
+        identity="recorder",
     ):
         handle = await client.start_workflow(
-            PullRequest.run, PullRequestWatch(task=task, forge="local"), id=f"{task.id}/pr", task_queue=QUEUE
+            PullRequestWorkflow.run,
+            PullRequestWatch(task=task, forge="local"),
+            id=f"{task.id}/pr",
+            task_queue=QUEUE,
         )
         await WATCHES[name](handle, doubles)
         with suppress(WorkflowFailureError):  # it may be cancelled

@@ -22,7 +22,7 @@ from septet.contracts.task import Task
 from septet.contracts.transitions import Target
 from septet.contracts.workspace import MoveWorkspace, OpenWorkspace, Workspace
 from septet.errors import AgentMissingError
-from workflows.pull_request import PullRequest
+from workflows.pull_request import PullRequestWorkflow
 from workflows.work_order import WorkOrder
 
 QUEUE: Final = "histories"
@@ -250,7 +250,7 @@ async def history_of(client: Client, name: str) -> WorkflowHistory:
     worker = Worker(
         client,
         task_queue=QUEUE,
-        workflows=[WorkOrder, PullRequest],
+        workflows=[WorkOrder, PullRequestWorkflow],
         activities=doubles.activities(),
         identity="recorder",
         max_heartbeat_throttle_interval=timedelta(seconds=0.1),

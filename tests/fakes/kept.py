@@ -1,12 +1,12 @@
 """What a checkpoint remote has, asked of the remote itself."""
 
-from septet.git.checkpoint_remote import Shelf
+from septet.git.checkpoint_remote import CheckpointRef
 from septet.git.place import Place
-from septet.git.snapshots.snapshot import Snapshot
+from septet.git.snapshots.facts import Snapshot
 from septet.git.snapshots.vault import vault_at
 
 
-def is_kept_elsewhere(place: Place, shelf: Shelf, snapshot: Snapshot) -> bool:
+def is_kept_elsewhere(place: Place, shelf: CheckpointRef, snapshot: Snapshot) -> bool:
     """Say whether the remote has a snapshot: its chain is fetched, and looked through."""
     vault = vault_at(place)
     if shelf.tip(vault) is None:

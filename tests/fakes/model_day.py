@@ -18,7 +18,7 @@ from septet.contracts.limits import Timeouts
 from septet.contracts.names import SandboxChoice
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.task import Task, TaskStep
-from septet.sample.sample import Sample
+from septet.sample.repository import Sample
 
 CLIS: Final = ("claude", "codex", "gemini", "copilot", "opencode")
 ORDER_ID: Final = "wo-real"

@@ -17,7 +17,7 @@ from temporalio.service import RPCError
 from temporalio.worker import Replayer, Worker
 
 from septet.contracts.facts import FileChange, Usage
-from septet.contracts.lanes import CloseLanes, EnterLane, SummariseCall, Summarised
+from septet.contracts.lanes import CloseLanes, EnterLane, SessionSummary, SummariseCall
 from septet.contracts.names import Step, Verdict
 from septet.contracts.pipeline import IssuesRead, PipelineIssue, ReadIssues
 from septet.contracts.pipeline_view import IssueState, IssueStatus, PipelineView
@@ -25,11 +25,11 @@ from septet.contracts.solution import Outline
 from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.workspace import MoveWorkspace, Workspace
 from workflows.pipeline import Pipeline
-from workflows.pull_request import PullRequest
+from workflows.pull_request import PullRequestWorkflow
 from workflows.work_order import WorkOrder
 
 WITHIN_SECONDS = 60
-SUMMARY = Summarised(kept_bytes=100, usage=Usage(output_tokens=7))
+SUMMARY = SessionSummary(kept_bytes=100, usage=Usage(output_tokens=7))
 
 
 @dataclass
@@ -55,7 +55,7 @@ class Line:
     """Issues whose notes the disk does not take, but for those of the report."""
     tokens: dict[str, int] = field(default_factory=dict)
     """By issue: how long its sessions are when it is done."""
-    summary: Summarised | ApplicationError = field(default_factory=lambda: SUMMARY)
+    summary: SessionSummary | ApplicationError = field(default_factory=lambda: SUMMARY)
     summarised: list[SummariseCall] = field(default_factory=list)
     read: dict[str, PipelineIssue] = field(default_factory=dict)
     events: list[str] = field(default_factory=list)
@@ -105,7 +105,7 @@ class Line:
             return workspace.model_copy(update=stay | self.where)
 
         @activity.defn(name="summarise_session")
-        async def summarise_session(asked: SummariseCall) -> Summarised:
+        async def summarise_session(asked: SummariseCall) -> SessionSummary:
             self.summarised.append(asked)
             if isinstance(self.summary, ApplicationError):
                 raise self.summary
@@ -249,7 +249,7 @@ async def line_of(client: Client, pipeline: type[Pipeline] = Pipeline) -> AsyncI
     async with Worker(
         client,
         task_queue=doubles.task_queue,
-        workflows=[WorkOrder, PullRequest, pipeline],
+        workflows=[WorkOrder, PullRequestWorkflow, pipeline],
         activities=[*doubles.activities(), *line.activities()],
         max_heartbeat_throttle_interval=timedelta(seconds=0.1),
     ):

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from septet.errors import DiskFullError
-from septet.system.disk import told
+from septet.system.disk import diagnosed
 
 _WITHIN_SECONDS = 100
 _MS_RDONLY, _MS_REMOUNT, _MNT_DETACH = 1, 32, 2
@@ -113,7 +113,7 @@ def dev_full_is_told() -> None:
     """See that what a full device refuses is told as such: all that can be seen where nothing may be mounted."""
     with pytest.raises(OSError, match="No space") as refused, Path("/dev/full").open("wb", buffering=0) as device:
         device.write(b"x")
-    assert isinstance(told(refused.value, Path("/")), DiskFullError)
+    assert isinstance(diagnosed(refused.value, Path("/")), DiskFullError)
 
 
 @cache

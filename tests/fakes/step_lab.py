@@ -18,7 +18,7 @@ from temporalio.testing import ActivityEnvironment
 from activities.summarise_session import SummariseSession
 from septet.agents import scripted
 from septet.agents.runs.folders import Run, Runs
-from septet.contracts.lanes import SummariseCall, Summarised
+from septet.contracts.lanes import SessionSummary, SummariseCall
 from septet.contracts.names import IssueClass, Step
 from septet.contracts.steps import FinalizeCall, Progress, StepCall, StepResult
 from septet.contracts.workspace import OpenWorkspace, Workspace
@@ -146,10 +146,10 @@ class StepLab:
         answered: StepResult = await self._activity(f"finalize-{attempt}", work, asked, within)
         return answered
 
-    async def summarise(self, asked: SummariseCall) -> Summarised:
+    async def summarise(self, asked: SummariseCall) -> SessionSummary:
         """Ask a lane's session for a summary."""
         work = SummariseSession(self.parts.host).run
-        summarised: Summarised = await self._activity("summarise", work, asked)
+        summarised: SessionSummary = await self._activity("summarise", work, asked)
         return summarised
 
     def write(self, path: str, content: str) -> Path:

@@ -7,7 +7,7 @@ from fakes.board_histories import BOARDS, WATCHES
 from fakes.recorded import name_of, replay
 
 from workflows.board import Board
-from workflows.pull_request import PullRequest
+from workflows.pull_request import PullRequestWorkflow
 
 HERE = Path(__file__).parent
 BOARD_HISTORIES = sorted((HERE / "board").glob("*/*.json"))
@@ -17,7 +17,7 @@ WATCH_HISTORIES = sorted((HERE / "pull_request").glob("*/*.json"))
 @pytest.mark.parametrize("path", [*BOARD_HISTORIES, *WATCH_HISTORIES], ids=name_of)
 async def test_every_recorded_board_and_watch_replays(path: Path) -> None:
     """What an earlier version began goes on under this one."""
-    await replay(path, [Board, PullRequest])
+    await replay(path, [Board, PullRequestWorkflow])
 
 
 def test_every_way_is_recorded() -> None:

@@ -19,7 +19,7 @@ from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Replayer, Worker
 
 from activities.board import BoardActivities
-from septet.contracts.board import BoardState, Found, Known, Serves, board_id
+from septet.contracts.board import BoardState, HostCapacity, KnownOrders, WaitingOrders, board_id
 from septet.contracts.names import Step
 from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import Task
@@ -27,7 +27,7 @@ from septet.settings import Settings
 from workers.board import tell_board
 from workers.server import temporal_program
 from workflows.board import Board
-from workflows.pull_request import PullRequest
+from workflows.pull_request import PullRequestWorkflow
 from workflows.search_attributes import ALL
 from workflows.work_order import WorkOrder
 
@@ -120,7 +120,7 @@ async def floor_of(client: Client) -> AsyncIterator[Floor]:
     async with Worker(
         client,
         task_queue=doubles.task_queue,
-        workflows=[WorkOrder, PullRequest, Board],
+        workflows=[WorkOrder, PullRequestWorkflow, Board],
         activities=[*doubles.activities(), board.find_closed, board.find_waiting],
     ):
         yield floor
@@ -233,12 +233,12 @@ async def test_the_board_hands_over_to_its_next_run(client: Client) -> None:
     queue, told = f"queue-{uuid.uuid4().hex}", []
 
     @activity.defn(name="find_closed")
-    async def find_closed(known: Known) -> list[str]:
+    async def find_closed(known: KnownOrders) -> list[str]:
         told.append(known)
         return list(known.ids)
 
     @activity.defn(name="find_waiting")
-    async def find_waiting(known: Known) -> Found:
+    async def find_waiting(known: KnownOrders) -> WaitingOrders:
         raise AssertionError("a board that goes on takes no stock")
 
     state = BoardState(
@@ -252,7 +252,7 @@ async def test_the_board_hands_over_to_its_next_run(client: Client) -> None:
         details = await handle.query("__temporal_workflow_metadata")
         assert "**10000** wait, **1** of 1 seats are taken" in str(details)
         await handle.signal(Board.leaves, "wo-9999")
-        await handle.signal(Board.serves, Serves(host="two", host_limit=0, project_limit=4, seconds=60))
+        await handle.signal(Board.serves, HostCapacity(host="two", host_limit=0, project_limit=4, seconds=60))
         details = await handle.query("__temporal_workflow_metadata")
         assert "**9999** wait" in str(details)
         await handle.terminate()

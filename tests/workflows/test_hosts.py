@@ -21,7 +21,7 @@ from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import Task
 from septet.contracts.transitions import Target
 from septet.contracts.workspace import MoveWorkspace, OpenWorkspace, Workspace
-from workflows.pull_request import PullRequest
+from workflows.pull_request import PullRequestWorkflow
 from workflows.work_order import WorkOrder
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -46,7 +46,9 @@ async def running(client: Client) -> WorkflowHandle[Any, Task]:
 
 
 def worker_of(client: Client, doubles: Doubles) -> Worker:
-    return Worker(client, task_queue=QUEUE, workflows=[WorkOrder, PullRequest], activities=doubles.activities())
+    return Worker(
+        client, task_queue=QUEUE, workflows=[WorkOrder, PullRequestWorkflow], activities=doubles.activities()
+    )
 
 
 async def replayed(handle: WorkflowHandle[Any, Any]) -> None:

@@ -15,7 +15,7 @@ from temporalio.testing import ActivityEnvironment
 from temporalio.worker import Worker
 
 from activities.sweep_host import SweepHost, fate_of
-from activities.workspaces import Workspaces
+from activities.workspaces import WorkspaceActivities
 from septet.contracts.workspace import OpenWorkspace
 from septet.janitor.terms import Swept
 from septet.settings import Settings
@@ -63,7 +63,7 @@ async def opened(client: Client, host: Parts, origin: Origin, *, closed: bool) -
     order_id = f"wo-{uuid.uuid4().hex[:8]}"
     handle = await client.start_workflow("WorkOrder", id=order_id, task_queue="nobody-serves-this")
     asked = OpenWorkspace(work_order_id=order_id, repository=str(origin.bare), title="T", agent="scripted")
-    await ActivityEnvironment().run(Workspaces(host.host).open_workspace, asked)
+    await ActivityEnvironment().run(WorkspaceActivities(host.host).open_workspace, asked)
     if closed:
         await handle.terminate()
     return order_id

@@ -24,7 +24,7 @@ from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import Task
 from septet.contracts.transitions import Target
 from septet.errors import RefusedTransitionError
-from workflows.pull_request import PullRequest
+from workflows.pull_request import PullRequestWorkflow
 from workflows.work_order import WorkOrder
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -45,7 +45,7 @@ async def work_order(client: Client, doubles: Doubles, **fields: Any) -> AsyncIt
     worker = Worker(
         client,
         task_queue=doubles.task_queue,
-        workflows=[WorkOrder, PullRequest],
+        workflows=[WorkOrder, PullRequestWorkflow],
         activities=doubles.activities(),
         max_heartbeat_throttle_interval=timedelta(seconds=0.1),
     )

@@ -11,7 +11,7 @@ from temporalio.api.workflowservice.v1 import ResetWorkflowExecutionRequest
 from temporalio.client import Client, WorkflowFailureError, WorkflowUpdateFailedError
 from temporalio.exceptions import ApplicationError, CancelledError
 
-from septet.contracts.lanes import Role, Summarised
+from septet.contracts.lanes import Role, SessionSummary
 from septet.contracts.names import Status, Step
 from septet.contracts.pipeline import IssueCall, PipelineCall
 from septet.contracts.pipeline_view import IssueStatus, PipelineStatus
@@ -94,13 +94,13 @@ async def test_a_session_that_is_too_long_leaves_a_summary_to_the_next_one(clien
 @pytest.mark.parametrize(
     "summary",
     [
-        Summarised(warning="there is no summary: the answer was empty"),
+        SessionSummary(warning="there is no summary: the answer was empty"),
         ApplicationError("there is no summary: the disk is gone", non_retryable=True),
     ],
     ids=["none", "failed"],
 )
 async def test_without_a_summary_a_new_session_begins_with_a_warning(
-    client: Client, summary: Summarised | ApplicationError
+    client: Client, summary: SessionSummary | ApplicationError
 ) -> None:
     """It is no reason for an issue to fail."""
     async with line_of(client) as line:

@@ -29,7 +29,7 @@ from septet.contracts.decisions import MoveCall
 from septet.contracts.names import Stage
 from septet.contracts.task import Task
 from septet.contracts.transitions import Target
-from workflows.pull_request import PullRequest
+from workflows.pull_request import PullRequestWorkflow
 from workflows.work_order import WorkOrder
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -46,7 +46,7 @@ def doubles() -> Doubles:
 @asynccontextmanager
 async def watched(client: Client, doubles: Doubles) -> AsyncIterator[WorkflowHandle[Any, Task]]:
     """Let a work order complete, and give its watch; at the end its history is replayed."""
-    workflows = [WorkOrder, PullRequest]
+    workflows = [WorkOrder, PullRequestWorkflow]
     async with Worker(client, task_queue=doubles.task_queue, workflows=workflows, activities=doubles.activities()):
         order = await client.start_workflow(
             "WorkOrder",
@@ -63,7 +63,9 @@ async def watched(client: Client, doubles: Doubles) -> AsyncIterator[WorkflowHan
             with contextlib.suppress(Exception):
                 await watch.terminate()
         history = await watch.fetch_history()
-    await Replayer(workflows=[PullRequest], data_converter=pydantic_data_converter).replay_workflow(history)
+    await Replayer(workflows=[PullRequestWorkflow], data_converter=pydantic_data_converter).replay_workflow(
+        history
+    )
 
 
 async def found(handle: WorkflowHandle[Any, Any]) -> tuple[dict[str, Any], Task]:
@@ -112,7 +114,7 @@ async def test_a_merge_makes_the_task_done(client: Client, doubles: Doubles) -> 
         doubles.pull_requests[URL] = "merged"
         task = await asyncio.wait_for(watch.result(), WITHIN_SECONDS)
         told, row = await found(watch)
-        history = await watch.query(PullRequest.history)
+        history = await watch.query(PullRequestWorkflow.history)
     assert (task.stage, task.status, task.error) == ("done", "completed", None)
     assert (told["SeptetStage"], row.stage) == ("done", "done")
     assert [(move.came_from, move.to, move.why) for move in history] == [
@@ -129,7 +131,7 @@ async def test_a_close_without_a_merge_blocks_the_task(client: Client, doubles: 
         assert task.error.type == "PullRequestClosed"
         assert "septet move ID executing" in task.error.remedy
         doubles.pull_requests[URL] = "merged"
-        await watch.signal(PullRequest.nudge)
+        await watch.signal(PullRequestWorkflow.nudge)
         task = await asyncio.wait_for(watch.result(), WITHIN_SECONDS)
     assert (task.stage, task.error) == ("done", None)
 
@@ -143,10 +145,12 @@ async def test_a_person_moves_the_task(client: Client, doubles: Doubles) -> None
         before = len(await events(watch))
         for to, allowed in (("triaged", "executing, done, blocked"), ("executing", "takes it up again")):
             with pytest.raises(WorkflowUpdateFailedError) as refused:
-                await watch.execute_update(PullRequest.move, MoveCall(to=Target(to)))
+                await watch.execute_update(PullRequestWorkflow.move, MoveCall(to=Target(to)))
             assert allowed in str(refused.value.cause)
         assert len(await events(watch)) == before
-        held = await watch.execute_update(PullRequest.move, MoveCall(to=Target.BLOCKED, who="ann", why="not now"))
+        held = await watch.execute_update(
+            PullRequestWorkflow.move, MoveCall(to=Target.BLOCKED, who="ann", why="not now")
+        )
         assert (held.stage, held.error and held.error.message) == ("blocked", "not now")
         orders = WorkOrders(client, doubles.task_queue)
         over = await orders.move(
@@ -154,7 +158,7 @@ async def test_a_person_moves_the_task(client: Client, doubles: Doubles) -> None
         )
         assert (over.stage, over.status, len(over.steps)) == ("done", "completed", 7)
         assert (await asyncio.wait_for(watch.result(), WITHIN_SECONDS)).stage == "done"
-        history = await watch.query(PullRequest.history)
+        history = await watch.query(PullRequestWorkflow.history)
     assert [(move.who, move.to, move.why) for move in history] == [
         ("ann", "blocked", "not now"), ("ann", "done", "merged by hand"),
     ]  # fmt: skip
@@ -191,7 +195,7 @@ async def test_a_watch_that_is_there_takes_the_work_order_that_completes_again(
         doubles.pull_requests[URL] = "merged"
         last = client.get_workflow_handle(watch.id, result_type=Task)
         with contextlib.suppress(RPCError):  # it has seen it by itself
-            await last.signal(PullRequest.nudge)
+            await last.signal(PullRequestWorkflow.nudge)
         assert (await asyncio.wait_for(last.result(), WITHIN_SECONDS)).stage == "done"
 
 
@@ -203,7 +207,7 @@ async def test_a_nudge_ends_the_pause(client: Client, doubles: Doubles) -> None:
             while not doubles.looks:  # noqa: ASYNC110 -- it can only be looked at
                 await asyncio.sleep(0.05)
         doubles.pull_requests[URL] = "merged"
-        await watch.signal(PullRequest.nudge)
+        await watch.signal(PullRequestWorkflow.nudge)
         await asyncio.wait_for(watch.result(), WITHIN_SECONDS)
 
 
@@ -234,7 +238,7 @@ async def test_a_watch_that_is_cancelled_gives_its_row_back(client: Client, doub
 async def stage_of(watch: WorkflowHandle[Any, Task], stage: Stage) -> Task:
     """Wait until a task is in a stage, and return it."""
     async with asyncio.timeout(WITHIN_SECONDS):
-        while (task := await watch.query(PullRequest.work_order)).stage is not stage:  # noqa: ASYNC110 -- it can only be asked
+        while (task := await watch.query(PullRequestWorkflow.work_order)).stage is not stage:  # noqa: ASYNC110 -- it can only be asked
             await asyncio.sleep(0.05)
     return task
 

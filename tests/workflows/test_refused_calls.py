@@ -23,7 +23,7 @@ from clients._resets import reset, reset_point
 from clients.hosts import give_up
 from clients.once import start_once
 from clients.work_orders import WorkOrders
-from septet.contracts.decisions import Resumed
+from septet.contracts.decisions import PreviousRun
 from septet.contracts.names import Stage
 from septet.contracts.order import WorkOrderInput
 from septet.errors import RefusedTransitionError, ServerNotReachedError
@@ -96,7 +96,7 @@ async def test_a_key_whose_work_order_cannot_be_read_is_the_servers(orders: Work
 async def test_a_run_that_is_not_there_is_not_reset(client: Client) -> None:
     """A run that the server does not have is refused in words of ours."""
     with pytest.raises(RefusedTransitionError, match="wo-none"):
-        await reset(client, "wo-none", str(uuid4()), 4, "resumed", Resumed(came_from=Stage.REVIEW))
+        await reset(client, "wo-none", str(uuid4()), 4, "resumed", PreviousRun(came_from=Stage.REVIEW))
 
 
 @pytest.mark.asyncio(loop_scope="session")

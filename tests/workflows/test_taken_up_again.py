@@ -19,7 +19,7 @@ from septet.contracts.names import Stage, Status, Step, Verdict
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.task import Task
 from septet.errors import RefusedTransitionError
-from workflows.pull_request import PullRequest
+from workflows.pull_request import PullRequestWorkflow
 from workflows.work_order import WorkOrder
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -38,7 +38,7 @@ async def served(client: Client, doubles: Doubles) -> AsyncIterator[WorkOrders]:
     async with Worker(
         client,
         task_queue=doubles.task_queue,
-        workflows=[WorkOrder, PullRequest],
+        workflows=[WorkOrder, PullRequestWorkflow],
         activities=doubles.activities(),
     ):
         yield WorkOrders(client, doubles.task_queue)

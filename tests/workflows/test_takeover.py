@@ -24,11 +24,11 @@ from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from septet.agents.runs.folders import Run, RunKey, RunRecord, Runs
 from workers.takeover import Successor
-from workers.tokens import Held, kept, running
+from workers.tokens import HeldToken, kept, running
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
-_UNKNOWN = Held(b"of another server", RunKey("wo-1", "run-1", "step-1"), 1, 0.0)
+_UNKNOWN = HeldToken(b"of another server", RunKey("wo-1", "run-1", "step-1"), 1, 0.0)
 _HOLDS = """
 import fcntl, sys, time
 file = open(sys.argv[1])
@@ -63,7 +63,7 @@ class Orphaned:
     client: Client
     root: Path
     left_at: int = 1
-    left: list[Held] = field(default_factory=list)
+    left: list[HeldToken] = field(default_factory=list)
     numbers: list[int] = field(default_factory=list)
     handle: WorkflowHandle[OneStep, str] | None = None
 

@@ -21,7 +21,7 @@ from septet.contracts.task import Task
 from septet.settings import Settings
 from workers.build_id import build_id
 from workers.versions import deployment_config, take_what_nobody_serves, take_work_orders
-from workflows.pull_request import PullRequest
+from workflows.pull_request import PullRequestWorkflow
 from workflows.work_order import WorkOrder
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -44,7 +44,7 @@ def worker_of(client: Client, settings: Settings, workflow: type, doubles: Doubl
     return Worker(
         client,
         task_queue=settings.task_queue,
-        workflows=[workflow, PullRequest],
+        workflows=[workflow, PullRequestWorkflow],
         activities=[open_workspace],
         deployment_config=deployment_config(settings),
     )

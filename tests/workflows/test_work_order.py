@@ -20,7 +20,7 @@ from septet.contracts.facts import Rescue
 from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import Task
-from workflows.pull_request import PullRequest
+from workflows.pull_request import PullRequestWorkflow
 from workflows.work_order import WorkOrder
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -33,7 +33,10 @@ STEPS = [step.value for step in Step]
 async def work_order(client: Client, doubles: Doubles, *inputs: Any) -> AsyncIterator[WorkflowHandle[Any, Any]]:
     """Start a work order with doubled activities; at the end its history is replayed."""
     worker = Worker(
-        client, task_queue=doubles.task_queue, workflows=[WorkOrder, PullRequest], activities=doubles.activities()
+        client,
+        task_queue=doubles.task_queue,
+        workflows=[WorkOrder, PullRequestWorkflow],
+        activities=doubles.activities(),
     )
     async with worker:
         handle = await client.start_workflow(

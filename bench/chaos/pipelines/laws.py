@@ -15,7 +15,7 @@ from bench.chaos.pipelines.watch import Watch, entries_in
 from bench.chaos.plan import DEADLY
 from bench.chaos.report import evidence
 from bench.chaos.trial import Seen
-from septet.pipelines.books import EXECUTION, PLANNING, REPORT, REPORT_TEXT
+from septet.pipelines.records import EXECUTION, PLANNING, REPORT, REPORT_TEXT
 
 _PASSING_SECONDS: Final = 0.5
 """A result that an agent has printed is on disk so soon: a death before may have taken it along."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from septet.pipelines.books import EXECUTION, PLANNING
+from septet.pipelines.records import EXECUTION, PLANNING
 
 DOCUMENTS: Final = (PLANNING, EXECUTION)
 _LOOK_SECONDS: Final = 0.05

@@ -62,7 +62,7 @@ class Invocation:
 
 
 @dataclass(frozen=True, slots=True)
-class Host:
+class Machine:
     """What a worker says of the machine that its agents run on."""
 
     env: Mapping[str, str] = field(repr=False)
@@ -95,7 +95,7 @@ class Adapter(Protocol):
     def name(self) -> str:
         """The agent's name."""
 
-    def invocation(self, turn: Turn, host: Host) -> Invocation:
+    def invocation(self, turn: Turn, host: Machine) -> Invocation:
         """Return how the CLI is started for `turn`.
 
         Raises:
@@ -114,7 +114,7 @@ class Adapter(Protocol):
         """Return a reader of a stream for people."""
 
 
-def find_program(agent: str, program: str, host: Host) -> str:
+def find_program(agent: str, program: str, host: Machine) -> str:
     """Return the path of an agent's program: `SEPTET_<AGENT>_PATH`, on PATH, or beside this Python.
 
     Raises:

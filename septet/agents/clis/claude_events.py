@@ -104,7 +104,7 @@ class _RateLimit(msgspec.Struct, gc=False):
 
 
 @dataclass(slots=True)
-class Told:
+class StreamTotals:
     """What the events up to now add up to."""
 
     session_id: str | None = None
@@ -256,7 +256,7 @@ def denials_of(result: Event) -> tuple[str, ...]:
     return tuple(_denial(denial) for denial in (read(result.permission_denials, _denials) or [])[:_NOTES_KEPT])
 
 
-def usage_told(result: Event, cost_usd: float | None) -> Usage | None:
+def usage_of(result: Event, cost_usd: float | None) -> Usage | None:
     """Return a result's own figures; `None` where it has none."""
     tokens = read(result.usage, _tokens)
     return _usage(tokens.counts(), cost_usd) if tokens is not None else None

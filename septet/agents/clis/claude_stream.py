@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from septet.agents.clis import api_errors, endings
-from septet.agents.clis.claude_events import ANYTHING, ITEMS, TEXT, Event, Told, denials_of, usage_told
+from septet.agents.clis.claude_events import ANYTHING, ITEMS, TEXT, Event, StreamTotals, denials_of, usage_of
 from septet.agents.clis.endings import Ending
 from septet.agents.clis.outcome import Ended, ExitRecord, Outcome, Seen
 from septet.agents.clis.stream import EventReader, read
@@ -29,7 +29,7 @@ class ClaudeStream:
     """One run's stream as it grows: what it has said so far, and in the end its outcome."""
 
     def __init__(self) -> None:
-        self._told = Told()
+        self._told = StreamTotals()
         self._reader = EventReader(Event, self._told.take)
 
     def feed(self, chunk: bytes) -> None:
@@ -79,18 +79,18 @@ class ClaudeStream:
             skipped_lines=self._reader.skipped_lines,
         )
 
-    def _finish(self) -> Told:
+    def _finish(self) -> StreamTotals:
         """Read the last line; a stream that was one document is read anew, as that document."""
         self._reader.finish()
         document = self._reader.document()
         if document is not None:
-            self._told = Told()
+            self._told = StreamTotals()
             for event in document:
                 self._told.take(event)
         return self._told
 
 
-def _ending(told: Told, end: ExitRecord, stderr: str) -> Ending:
+def _ending(told: StreamTotals, end: ExitRecord, stderr: str) -> Ending:
     result = told.final
     if result is not None and not endings.cancelled(end):
         if not result.failed and endings.leaves_result_standing(end):
@@ -109,7 +109,7 @@ def _good(result: Event) -> Ending:
     return Ending("ok")
 
 
-def _failed(result: Event, told: Told) -> Ending:
+def _failed(result: Event, told: StreamTotals) -> Ending:
     errors = read(result.errors, ITEMS) or []
     words = "; ".join(map(str, errors)) or _answer(result)[0] or "The agent says that it failed, and not why."
     if result.subtype in _BY_SUBTYPE:
@@ -122,7 +122,7 @@ def _failed(result: Event, told: Told) -> Ending:
     return _api_error(result, told, words)
 
 
-def _api_error(result: Event, told: Told, words: str) -> Ending:
+def _api_error(result: Event, told: StreamTotals, words: str) -> Ending:
     status = result.api_error_status if isinstance(result.api_error_status, int) else None
     error = api_errors.classify(status, words, resets_at=told.resets_at)
     by_api = status is not None or result.terminal_reason in _API_REASONS or words.startswith("API Error")
@@ -144,7 +144,7 @@ def _answer(result: Event | None) -> tuple[str | None, object]:
     return (json.dumps(structured, ensure_ascii=False) if structured is not None else None), structured
 
 
-def _usage(told: Told, result: Event | None) -> Usage:
+def _usage(told: StreamTotals, result: Event | None) -> Usage:
     """Return what this run used.
 
     The result's own figures win: a message's output tokens are only those it began with. `total_cost_usd` grows
@@ -154,10 +154,10 @@ def _usage(told: Told, result: Event | None) -> Usage:
         return told.usage
     total = result.total_cost_usd
     cost = told.cost_usd if told.cost_usd is not None else float(total) if isinstance(total, int | float) else None
-    return usage_told(result, cost) or told.usage
+    return usage_of(result, cost) or told.usage
 
 
-def _turns(told: Told, result: Event | None) -> int:
+def _turns(told: StreamTotals, result: Event | None) -> int:
     if result is not None and isinstance(result.num_turns, int):
         return result.num_turns
     return told.turns

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
-from septet.agents.clis.adapter import FOR_EVERY_AGENT, Dialect, Host, Invocation, Turn, allowed, find_program
+from septet.agents.clis.adapter import FOR_EVERY_AGENT, Dialect, Invocation, Machine, Turn, allowed, find_program
 from septet.agents.clis.capabilities import Capabilities
 from septet.agents.clis.endings import Ending
 from septet.agents.clis.line_stream import LineEvent, LineStream, api_error, count, lines_of, text_of
@@ -58,7 +58,7 @@ class Codex:
     name: str = "codex"
     capabilities: Capabilities = _CAPABILITIES
 
-    def invocation(self, turn: Turn, host: Host) -> Invocation:
+    def invocation(self, turn: Turn, host: Machine) -> Invocation:
         """Return how the CLI is started: the prompt on stdin, the rest as settings, which `resume` takes too.
 
         The schema goes into a file of the CLI's own home, named by its content.

@@ -14,7 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from septet.agents.clis import api_errors, endings
-from septet.agents.clis.adapter import FOR_EVERY_AGENT, Dialect, Host, Invocation, Turn, allowed, find_program
+from septet.agents.clis.adapter import FOR_EVERY_AGENT, Dialect, Invocation, Machine, Turn, allowed, find_program
 from septet.agents.clis.capabilities import Capabilities
 from septet.agents.clis.claude_stream import ClaudeStream
 from septet.agents.clis.endings import Ending
@@ -38,13 +38,13 @@ _MESSAGE_LIMIT: Final = 600
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class ConfiguredProgram:
     """A program that is configured."""
 
     name: str = "command"
     capabilities: Capabilities = _CAPABILITIES
 
-    def invocation(self, turn: Turn, host: Host) -> Invocation:
+    def invocation(self, turn: Turn, host: Machine) -> Invocation:
         """Return how the program is started; the prompt is all that it is told.
 
         Raises:
@@ -77,7 +77,7 @@ class Command:
         return CommandTranscript()
 
 
-COMMAND: Final = Command()
+COMMAND: Final = ConfiguredProgram()
 
 
 class CommandStream:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from septet.agents.clis.adapter import FOR_EVERY_AGENT, Dialect, Host, Invocation, Turn, allowed, find_program
+from septet.agents.clis.adapter import FOR_EVERY_AGENT, Dialect, Invocation, Machine, Turn, allowed, find_program
 from septet.agents.clis.capabilities import Capabilities
 from septet.agents.clis.endings import Ending
 from septet.agents.clis.line_stream import NOBODY_ANSWERED, LineEvent, LineStream, api_error, text_of
@@ -39,7 +39,7 @@ class Copilot:
     name: str = "copilot"
     capabilities: Capabilities = _CAPABILITIES
 
-    def invocation(self, turn: Turn, host: Host) -> Invocation:
+    def invocation(self, turn: Turn, host: Machine) -> Invocation:
         """Return how the CLI is started: the prompt on stdin; its own five retries take less than half a minute.
 
         Raises:

@@ -15,7 +15,7 @@ NOT_SAID: Final = "The agent says that it failed, and not why."
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class TranscriptEntry:
     """One thing that was said or done."""
 
     kind: Kind
@@ -28,10 +28,10 @@ class Entry:
 class Transcript(Protocol):
     """The reader of one run's stream, for people."""
 
-    def feed(self, chunk: bytes) -> list[Entry]:
+    def feed(self, chunk: bytes) -> list[TranscriptEntry]:
         """Read the next bytes, cut anywhere, and return what they say."""
 
-    def finish(self) -> list[Entry]:
+    def finish(self) -> list[TranscriptEntry]:
         """Return what is left once the stream is over."""
 
 
@@ -40,24 +40,24 @@ class EventTranscript(ABC):
 
     def __init__(self) -> None:
         """Begin with nothing said."""
-        self._new: list[Entry] = []
+        self._new: list[TranscriptEntry] = []
         self._spoke = False
         self._reader = EventReader(dict[str, Any], self._take)
 
     @abstractmethod
-    def tell(self, event: dict[str, Any]) -> Iterator[Entry]:
+    def tell(self, event: dict[str, Any]) -> Iterator[TranscriptEntry]:
         """Yield what an event tells; nothing for one that only keeps books."""
 
-    def rest(self) -> Iterator[Entry]:
+    def rest(self) -> Iterator[TranscriptEntry]:
         """Yield what was held back until the end."""
         return iter(())
 
-    def feed(self, chunk: bytes) -> list[Entry]:
+    def feed(self, chunk: bytes) -> list[TranscriptEntry]:
         """Read the next bytes, cut anywhere, and return what they say."""
         self._reader.feed(chunk)
         return self._take_new()
 
-    def finish(self) -> list[Entry]:
+    def finish(self) -> list[TranscriptEntry]:
         """Return what is left once the stream is over; a stream that was one document is told as that document."""
         self._reader.finish()
         for event in () if self._spoke else self._reader.document() or ():
@@ -69,7 +69,7 @@ class EventTranscript(ABC):
         self._spoke = True
         self._new += (entry for entry in self.tell(event) if entry.text or entry.tool)
 
-    def _take_new(self) -> list[Entry]:
+    def _take_new(self) -> list[TranscriptEntry]:
         new, self._new = self._new, []
         return new
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any, Final
 
-from septet.agents.clis.transcript import NOT_SAID, Entry, EventTranscript, shown, table
+from septet.agents.clis.transcript import NOT_SAID, EventTranscript, TranscriptEntry, shown, table
 
 _SPEECH: Final = frozenset({"agent_message", "reasoning", "error"})
 _BOOKKEEPING: Final = frozenset({"id", "type", "status"})
@@ -18,7 +18,7 @@ class CodexTranscript(EventTranscript):
         self._last = ""
         self._running: set[str] = set()
 
-    def tell(self, event: dict[str, Any]) -> Iterator[Entry]:
+    def tell(self, event: dict[str, Any]) -> Iterator[TranscriptEntry]:
         """Yield what an event tells."""
         kind, item = event.get("type"), table(event.get("item"))
         if kind == "item.started" and item.get("type") not in _SPEECH:
@@ -27,32 +27,32 @@ class CodexTranscript(EventTranscript):
         elif kind == "item.completed":
             yield from self._completed(item)
         elif kind == "turn.completed":
-            yield Entry("result", self._last)
+            yield TranscriptEntry("result", self._last)
         elif kind == "error":
-            yield Entry("error", shown(event.get("message")))
+            yield TranscriptEntry("error", shown(event.get("message")))
         elif kind == "turn.failed":
-            yield Entry("error", shown(table(event.get("error")).get("message")) or NOT_SAID)
+            yield TranscriptEntry("error", shown(table(event.get("error")).get("message")) or NOT_SAID)
 
-    def _completed(self, item: dict[str, Any]) -> Iterator[Entry]:
+    def _completed(self, item: dict[str, Any]) -> Iterator[TranscriptEntry]:
         what = item.get("type")
         if what == "agent_message":
             self._last = shown(item.get("text"))
-            yield Entry("text", self._last)
+            yield TranscriptEntry("text", self._last)
         elif what == "error":
-            yield Entry("error", shown(item.get("message")))
+            yield TranscriptEntry("error", shown(item.get("message")))
         elif what != "reasoning":
             number = shown(item.get("id"))
             if number not in self._running:
                 yield _call(item)
             self._running.discard(number)
-            yield Entry("tool_result", _output(item), shown(what))
+            yield TranscriptEntry("tool_result", _output(item), shown(what))
 
 
-def _call(item: dict[str, Any]) -> Entry:
+def _call(item: dict[str, Any]) -> TranscriptEntry:
     given = item.get("command") or item.get("changes")
     if given is None:
         given = {name: value for name, value in item.items() if name not in _BOOKKEEPING}
-    return Entry("tool_call", shown(given), shown(item.get("type")))
+    return TranscriptEntry("tool_call", shown(given), shown(item.get("type")))
 
 
 def _output(item: dict[str, Any]) -> str:

@@ -3,7 +3,7 @@
 import msgspec
 
 from septet.agents.clis.stream import LINE_LIMIT_BYTES
-from septet.agents.clis.transcript import Entry
+from septet.agents.clis.transcript import TranscriptEntry
 from septet.agents.clis.transcript_claude import ClaudeTranscript
 
 
@@ -16,7 +16,7 @@ class CommandTranscript:
         self._text = bytearray()
         self._began = False
 
-    def feed(self, chunk: bytes) -> list[Entry]:
+    def feed(self, chunk: bytes) -> list[TranscriptEntry]:
         """Read the next bytes, cut anywhere, and return what they say."""
         if self._events is not None:
             return self._events.feed(chunk)
@@ -26,12 +26,12 @@ class CommandTranscript:
             return []
         return self._told(whole + newline or rest, rest if newline else b"")
 
-    def finish(self) -> list[Entry]:
+    def finish(self) -> list[TranscriptEntry]:
         """Return what is left once the stream is over."""
         told = self._told(bytes(self._text), b"") if self._events is None else []
         return told + (self._events.finish() if self._events is not None else [])
 
-    def _told(self, lines: bytes, rest: bytes) -> list[Entry]:
+    def _told(self, lines: bytes, rest: bytes) -> list[TranscriptEntry]:
         self._text = bytearray(rest)
         if not self._began and lines.strip():
             self._began = True
@@ -40,7 +40,7 @@ class CommandTranscript:
                 self._text.clear()
                 return self._events.feed(lines + rest)
         words = lines.decode("utf-8", errors="replace").strip()
-        return [Entry("text", words)] if words else []
+        return [TranscriptEntry("text", words)] if words else []
 
 
 def _is_event(line: bytes) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from septet.agents.clis.transcript import Entry, EventTranscript, shown, table
+from septet.agents.clis.transcript import EventTranscript, TranscriptEntry, shown, table
 
 
 class CopilotTranscript(EventTranscript):
@@ -15,26 +15,26 @@ class CopilotTranscript(EventTranscript):
         self._tools: dict[str, str] = {}
         self._last = ""
 
-    def tell(self, event: dict[str, Any]) -> Iterator[Entry]:
+    def tell(self, event: dict[str, Any]) -> Iterator[TranscriptEntry]:
         """Yield what an event tells."""
         kind, data = event.get("type"), table(event.get("data"))
         if kind == "assistant.message":
             words = shown(data.get("content"))
             self._last = "" if data.get("toolRequests") else words
-            yield Entry("text", words)
+            yield TranscriptEntry("text", words)
         elif kind == "tool.execution_start":
             name = shown(data.get("toolName"))
             self._tools[shown(data.get("toolCallId"))] = name
-            yield Entry("tool_call", shown(data.get("arguments")), name)
+            yield TranscriptEntry("tool_call", shown(data.get("arguments")), name)
         elif kind == "tool.execution_complete":
             error = data.get("error")
             output = table(data.get("result")).get("content") or table(error).get("message") or error
-            yield Entry("tool_result", shown(output), self._tools.pop(shown(data.get("toolCallId")), ""))
+            yield TranscriptEntry("tool_result", shown(output), self._tools.pop(shown(data.get("toolCallId")), ""))
         elif kind == "model.call_failure":
-            yield Entry("error", shown(data.get("errorMessage")))
+            yield TranscriptEntry("error", shown(data.get("errorMessage")))
         elif kind == "session.error":
-            yield Entry("error", shown(data.get("message")))
+            yield TranscriptEntry("error", shown(data.get("message")))
         elif kind == "abort":
-            yield Entry("error", f"The agent was interrupted: {shown(data.get('reason'))}.")
+            yield TranscriptEntry("error", f"The agent was interrupted: {shown(data.get('reason'))}.")
         elif kind == "result" and event.get("exitCode") == 0:
-            yield Entry("result", self._last)
+            yield TranscriptEntry("result", self._last)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from septet.agents.clis.transcript import NOT_SAID, Entry, EventTranscript, shown, table
+from septet.agents.clis.transcript import NOT_SAID, EventTranscript, TranscriptEntry, shown, table
 
 
 class GeminiTranscript(EventTranscript):
@@ -16,7 +16,7 @@ class GeminiTranscript(EventTranscript):
         self._pieces: list[str] = []
         self._last = ""
 
-    def tell(self, event: dict[str, Any]) -> Iterator[Entry]:
+    def tell(self, event: dict[str, Any]) -> Iterator[TranscriptEntry]:
         """Yield what an event tells."""
         kind = event.get("type")
         if kind == "message" and event.get("role") == "assistant":
@@ -26,24 +26,24 @@ class GeminiTranscript(EventTranscript):
         if kind == "tool_use":
             name = shown(event.get("tool_name"))
             self._tools[shown(event.get("tool_id"))] = name
-            yield Entry("tool_call", shown(event.get("parameters")), name)
+            yield TranscriptEntry("tool_call", shown(event.get("parameters")), name)
         elif kind == "tool_result":
             self._last = ""
             output = shown(event.get("output")) or shown(table(event.get("error")).get("message"))
-            yield Entry("tool_result", output, self._tools.pop(shown(event.get("tool_id")), ""))
+            yield TranscriptEntry("tool_result", output, self._tools.pop(shown(event.get("tool_id")), ""))
         elif kind == "error":
-            yield Entry("error", shown(event.get("message")))
+            yield TranscriptEntry("error", shown(event.get("message")))
         elif kind == "result" or (kind is None and ("response" in event or "error" in event)):
             yield self._result(event)
 
-    def rest(self) -> Iterator[Entry]:
+    def rest(self) -> Iterator[TranscriptEntry]:
         """Yield the words that were held."""
         if self._pieces:
             self._last, self._pieces = "".join(self._pieces), []
-            yield Entry("text", self._last)
+            yield TranscriptEntry("text", self._last)
 
-    def _result(self, event: dict[str, Any]) -> Entry:
+    def _result(self, event: dict[str, Any]) -> TranscriptEntry:
         error = table(event.get("error"))
         if error or event.get("status") == "error":
-            return Entry("error", shown(error.get("message")) or NOT_SAID)
-        return Entry("result", self._last or shown(event.get("response")))
+            return TranscriptEntry("error", shown(error.get("message")) or NOT_SAID)
+        return TranscriptEntry("result", self._last or shown(event.get("response")))

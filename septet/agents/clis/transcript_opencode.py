@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from septet.agents.clis.transcript import Entry, EventTranscript, shown, table
+from septet.agents.clis.transcript import EventTranscript, TranscriptEntry, shown, table
 
 
 class OpenCodeTranscript(EventTranscript):
@@ -14,20 +14,20 @@ class OpenCodeTranscript(EventTranscript):
         super().__init__()
         self._last = ""
 
-    def tell(self, event: dict[str, Any]) -> Iterator[Entry]:
+    def tell(self, event: dict[str, Any]) -> Iterator[TranscriptEntry]:
         """Yield what an event tells; of an error not the server's headers and body, which it holds too."""
         kind, part = event.get("type"), table(event.get("part"))
         if kind == "step_start":
             self._last = ""
         elif kind == "text":
             self._last = shown(part.get("text"))
-            yield Entry("text", self._last)
+            yield TranscriptEntry("text", self._last)
         elif kind == "tool_use":
             name, state = shown(part.get("tool")), table(part.get("state"))
-            yield Entry("tool_call", shown(state.get("input")), name)
-            yield Entry("tool_result", shown(state.get("output")) or shown(state.get("error")), name)
+            yield TranscriptEntry("tool_call", shown(state.get("input")), name)
+            yield TranscriptEntry("tool_result", shown(state.get("output")) or shown(state.get("error")), name)
         elif kind == "step_finish" and part.get("reason") != "tool-calls":
-            yield Entry("result", self._last)
+            yield TranscriptEntry("result", self._last)
         elif kind == "error":
             error = table(event.get("error"))
-            yield Entry("error", shown(table(error.get("data")).get("message") or error.get("name")))
+            yield TranscriptEntry("error", shown(table(error.get("data")).get("message") or error.get("name")))

@@ -24,7 +24,7 @@ class InSession(Wire):
     """What lies on disk of them: by this it is guessed how long a session is whose CLI does not say so."""
 
 
-class Past(Wire):
+class ArchivedRuns(Wire):
     """Runs of a lane that are over, with their work orders' stays."""
 
     runs: frozenset[str] = frozenset()
@@ -38,15 +38,15 @@ class Past(Wire):
         return self.sessions.get(session_id or "", InSession())
 
 
-def past_of(folder: Path) -> Past:
+def read_archive(folder: Path) -> ArchivedRuns:
     """Return what a folder of runs remembers; nothing where it is no lane's."""
     try:
-        return Past.model_validate_json((folder / _FILE).read_bytes())
+        return ArchivedRuns.model_validate_json((folder / _FILE).read_bytes())
     except (FileNotFoundError, ValidationError):
-        return Past()
+        return ArchivedRuns()
 
 
-def remember(folder: Path, past: Past) -> None:
+def write_archive(folder: Path, past: ArchivedRuns) -> None:
     """Put this in the place of what was remembered; the caller holds the writer's lock."""
     new = folder / f"{_FILE}.{secrets.token_hex(4)}"
     try:

@@ -14,7 +14,7 @@ import msgspec
 
 from septet.agents.clis.endings import RESTARTED
 from septet.agents.clis.outcome import ExitRecord
-from septet.agents.runs.archive import past_of
+from septet.agents.runs.archive import read_archive
 from septet.agents.supervisor.process_tree import identity
 from septet.errors import InvalidInputError
 
@@ -169,7 +169,7 @@ class Runs:
 
     def lately(self, order_id: str) -> list[Run]:
         """Return the runs as `of`, in a lane only those since it was passed on last: thousands may lie before."""
-        return self._but(order_id, past_of(self.folder_of(order_id)).runs)
+        return self._but(order_id, read_archive(self.folder_of(order_id)).runs)
 
     def at(self, folder: Path) -> Run:
         """Return the run that lies in a folder."""
@@ -186,7 +186,7 @@ class Runs:
     def next_serial(self, order_id: str) -> int:
         """Return the number for a work order's next run; the caller holds the writer's lock."""
         serials = (run.record.serial for run in self.lately(order_id) if run.record is not None)
-        return 1 + max((past_of(self.folder_of(order_id)).serial, *serials))
+        return 1 + max((read_archive(self.folder_of(order_id)).serial, *serials))
 
     def living(self, order_id: str) -> Run | None:
         """Return the work order's run whose supervisor lives, if there is one."""
@@ -256,7 +256,7 @@ class Runs:
         parent = self.folder_of(order_id)
         parent.mkdir(mode=_OWNER_ONLY_FOLDER, parents=True, exist_ok=True)
         with os.scandir(parent) as found:
-            taken = {*(each.name for each in found), *past_of(parent).runs}
+            taken = {*(each.name for each in found), *read_archive(parent).runs}
         names = (f"{stem}-{attempt}" for attempt in count(1))
         folder = parent / next(name for name in names if name not in taken)
         folder.mkdir(mode=_OWNER_ONLY_FOLDER)

@@ -1,6 +1,6 @@
 """A lane is passed on: the runs of those who have left are summed up, and no step looks at them again."""
 
-from septet.agents.runs.archive import InSession, Past, past_of, remember
+from septet.agents.runs.archive import ArchivedRuns, InSession, read_archive, write_archive
 from septet.agents.runs.folders import Run, Runs
 from septet.agents.runs.usage import noted
 
@@ -16,13 +16,15 @@ def pass_on(runs: Runs, lane: str) -> None:
     over = [run for run in runs.lately(lane) if not run.started or run.exit() is not None]
     if not over:
         return
-    past = past_of(runs.folder_of(lane))
+    past = read_archive(runs.folder_of(lane))
     serials = [run.record.serial for run in over if run.record is not None]
     sessions = dict(past.sessions)
     for run in over:
         _add(sessions, run)
     names = past.runs | {run.folder.name for run in over}
-    remember(runs.folder_of(lane), Past(runs=names, serial=max((past.serial, *serials)), sessions=sessions))
+    write_archive(
+        runs.folder_of(lane), ArchivedRuns(runs=names, serial=max((past.serial, *serials)), sessions=sessions)
+    )
 
 
 def _add(sessions: dict[str, InSession], run: Run) -> None:

@@ -6,7 +6,7 @@ import tarfile
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from septet.agents.clis.adapter import Adapter, Host
+from septet.agents.clis.adapter import Adapter, Machine
 from septet.errors import AgentError
 
 _ID: Final = re.compile(r"[A-Za-z0-9_-]{1,100}")
@@ -14,7 +14,7 @@ _LIMIT_BYTES: Final = 64 << 20
 """A longer session stays where it is: the next host begins anew."""
 
 
-def pack_session(adapter: Adapter, session_id: str, host: Host) -> bytes | None:
+def pack_session(adapter: Adapter, session_id: str, host: Machine) -> bytes | None:
     """Return a session's files as a compressed archive; `None` where there are none, or they are too large.
 
     Raises:
@@ -33,7 +33,7 @@ def pack_session(adapter: Adapter, session_id: str, host: Host) -> bytes | None:
     return packed.getvalue()
 
 
-def unpack_session(adapter: Adapter, packed: bytes, host: Host) -> None:
+def unpack_session(adapter: Adapter, packed: bytes, host: Machine) -> None:
     """Put a session's files where the CLI looks for them; one that is there stays.
 
     Raises:
@@ -60,7 +60,7 @@ def _write(path: Path, content: bytes) -> None:
     draft.replace(path)
 
 
-def _home(adapter: Adapter, host: Host) -> Path:
+def _home(adapter: Adapter, host: Machine) -> Path:
     """Return the CLI's own folder."""
     variable, usual = adapter.capabilities.home
     moved = host.env.get(variable, "")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from septet.agents.scripted.arguments import Arguments
     from septet.agents.scripted.scenario import Scenario
-    from septet.agents.scripted.sessions import Session
+    from septet.agents.scripted.sessions import ScriptedSession
 
 VERSION = "1.0.0"
 TOOLS = ("Bash", "Edit", "Read", "Write")
@@ -30,7 +30,7 @@ class Stream:
     """What the run prints. A turn is one message of the model: a text, or one call of a tool."""
 
     def __init__(
-        self, out: BinaryIO | RawIOBase, arguments: Arguments, scenario: Scenario, session: Session
+        self, out: BinaryIO | RawIOBase, arguments: Arguments, scenario: Scenario, session: ScriptedSession
     ) -> None:
         """Begin with nothing printed."""
         self._out = out

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from typing import Any
 
     from septet.agents.scripted.hands import Hands
-    from septet.agents.scripted.task import Task
+    from septet.agents.scripted.task import PromptTask
 
     Answer = dict[str, Any]
-    Job = Callable[[Task, Hands], Answer]
+    Job = Callable[[PromptTask, Hands], Answer]
 
 _BUG = (
     "bug", "fix", "error", "crash", "fail", "broken", "wrong", "incorrect", "exception", "traceback",
@@ -45,7 +45,7 @@ _DONE = {"# Bug": "Fixed", "# Feature": "Added", "# Chore": "Tidied"}
 """What the first words of a plan become when it is carried out."""
 
 
-def classify(task: Task, _hands: Hands) -> Answer:
+def classify(task: PromptTask, _hands: Hands) -> Answer:
     """Count the words of each class; those of the title count more."""
     title, text = _words(f"{task.title} {task.labels}"), _words(task.body)
 
@@ -56,7 +56,7 @@ def classify(task: Task, _hands: Hands) -> Answer:
     return {"issue_class": max(("/feature", "/bug", "/chore"), key=score)}
 
 
-def plan(task: Task, hands: Hands) -> Answer:
+def plan(task: PromptTask, hands: Hands) -> Answer:
     """Write a plan that names the issue, the files it speaks of and the changes it spells out."""
     path = f"specs/{task.stem}-planner-{task.slug}.md"
     changes = [f"In `{file}`, replace `{old}` with `{new}`." for file, old, new in _changes(task.body)]
@@ -76,7 +76,7 @@ def plan(task: Task, hands: Hands) -> Answer:
     return {"plan_path": path, "summary": f"{len(steps)} steps for: {task.title}"}
 
 
-def find_plan(task: Task, _hands: Hands) -> Answer:
+def find_plan(task: PromptTask, _hands: Hands) -> Answer:
     """Take the planner's path where the file exists, else the newest plan of this work order."""
     named = re.findall(r"[^\s`'\"<>]+\.md\b", task.planner_answer)
     own = sorted(
@@ -86,12 +86,12 @@ def find_plan(task: Task, _hands: Hands) -> Answer:
     return {"plan_path": there[0] if there else "0"}
 
 
-def name_branch(task: Task, _hands: Hands) -> Answer:
+def name_branch(task: PromptTask, _hands: Hands) -> Answer:
     """Name the branch after class, number, work order and title."""
     return {"branch_name": f"{task.type}-{task.stem}-{task.slug}"}
 
 
-def implement(task: Task, hands: Hands) -> Answer:
+def implement(task: PromptTask, hands: Hands) -> Answer:
     """Make the changes that the plan spells out, and write down what was done."""
     text = read(task.folder / task.plan_path) or ""
     kind, _, rest = text.partition("\n")[0].partition(": ")
@@ -109,14 +109,14 @@ def implement(task: Task, hands: Hands) -> Answer:
     }
 
 
-def write_message(task: Task, _hands: Hands) -> Answer:
+def write_message(task: PromptTask, _hands: Hands) -> Answer:
     """Write the commit's message."""
     subject = f"{task.agent_name}: {task.type}: {_subject(task)}"[:_SUBJECT_CHARACTERS].rstrip(" .")
     body = f"\n\nThis is issue {task.number}." if task.number else ""
     return {"commit_message": f"{subject}{body}"}
 
 
-def describe(task: Task, _hands: Hands) -> Answer:
+def describe(task: PromptTask, _hands: Hands) -> Answer:
     """Write the pull request's title and body."""
     kind = task.branch.partition("-")[0] or task.type
     title = f"{kind}: #{task.number} - {task.title}" if task.number else f"{kind}: {task.title}"
@@ -144,7 +144,7 @@ JOBS: dict[str, Job] = {
 """By step."""
 
 
-def _make(task: Task, hands: Hands, path: str, old: str, new: str) -> tuple[str, str, str]:
+def _make(task: PromptTask, hands: Hands, path: str, old: str, new: str) -> tuple[str, str, str]:
     """Make one change and return it; an empty path where the file does not hold what is to be replaced."""
     content = read(task.folder / path) or ""
     if new and new in content:
@@ -155,7 +155,7 @@ def _make(task: Task, hands: Hands, path: str, old: str, new: str) -> tuple[str,
     return path, old, new
 
 
-def _write_line(task: Task, hands: Hands, line: str, path: str) -> str:
+def _write_line(task: PromptTask, hands: Hands, line: str, path: str) -> str:
     """Put a line at the end of a file that does not hold it yet; say so."""
     content = read(task.folder / path) or ""
     if line not in content.split("\n"):
@@ -164,7 +164,7 @@ def _write_line(task: Task, hands: Hands, line: str, path: str) -> str:
     return f"`{path}` holds `{line}`."
 
 
-def predicted_files(task: Task, plan_path: str) -> list[str]:
+def predicted_files(task: PromptTask, plan_path: str) -> list[str]:
     """Return the files that `implement` will change beside the plan, as far as the tree tells now."""
     changes = [(read(task.folder / path) or "", path, old, new) for path, old, new in _changes(task.body)]
     lines = [(read(task.folder / path) or "", path, line) for line, path in lines_in(task.body)]
@@ -174,7 +174,7 @@ def predicted_files(task: Task, plan_path: str) -> list[str]:
     return list(dict.fromkeys([*changed, *longer, _record_path(task, plan_path, told=told)]))
 
 
-def _record_path(task: Task, plan_path: str, *, told: bool) -> str:
+def _record_path(task: PromptTask, plan_path: str, *, told: bool) -> str:
     """Return the file that tells of the change: the changelog where there is one and code changes, or its own."""
     if told and _unreleased(read(task.folder / "CHANGELOG.md") or ""):
         return "CHANGELOG.md"
@@ -190,7 +190,7 @@ def _unreleased(changelog: str) -> str:
     return found[0] if found else ""
 
 
-def _record(task: Task, hands: Hands, title: str, done: list[str]) -> str:
+def _record(task: PromptTask, hands: Hands, title: str, done: list[str]) -> str:
     """Tell the repository's readers of the change, in its changelog or in a file of its own; return the path."""
     path = _record_path(task, task.plan_path, told=bool(done))
     if path == "CHANGELOG.md":
@@ -226,7 +226,7 @@ def lines_in(text: str) -> list[tuple[str, str]]:
     ]
 
 
-def _files_spoken_of(task: Task) -> list[str]:
+def _files_spoken_of(task: PromptTask) -> list[str]:
     """Return files of the repository that the issue names, or whose names share a word with its title."""
     files = list(islice(_files(task.folder), _FILES_LOOKED_AT))
     named = [path for path in files if path in task.body or path in task.title]
@@ -245,7 +245,7 @@ def _files(folder: Path, below: str = "") -> Iterator[str]:
             yield f"{below}{path.name}"
 
 
-def _subject(task: Task) -> str:
+def _subject(task: PromptTask) -> str:
     return task.title[:1].lower() + task.title[1:] if task.title[1:2].islower() else task.title
 
 

@@ -8,10 +8,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from septet.agents.scripted.hands import Hands
     from septet.agents.scripted.jobs import Answer, Job
-    from septet.agents.scripted.task import Task
+    from septet.agents.scripted.task import PromptTask
 
 
-def plan_solution(task: Task, hands: Hands) -> Answer:
+def plan_solution(task: PromptTask, hands: Hands) -> Answer:
     """Write the plan, and answer with a solution: a task for each file that will change, one after the other."""
     planned = plan(task, hands)
     files = predicted_files(task, planned["plan_path"])
@@ -24,7 +24,7 @@ def plan_solution(task: Task, hands: Hands) -> Answer:
     }
 
 
-def carry_out_solution(task: Task, hands: Hands) -> Answer:
+def carry_out_solution(task: PromptTask, hands: Hands) -> Answer:
     """Do what the plan says, and say what became of each task of the solution."""
     done = implement(task, hands)
     tasks = task.given.get("tasks", [])

@@ -9,9 +9,9 @@ from pathlib import Path
 from septet.agents.scripted.arguments import Arguments, Refusal, parse
 from septet.agents.scripted.events import VERSION, Stream
 from septet.agents.scripted.messages import read_message, text_of
-from septet.agents.scripted.run import Run
+from septet.agents.scripted.run import ScriptedRun
 from septet.agents.scripted.scenario import Scenario, load_scenario
-from septet.agents.scripted.sessions import Memory, Session, UnknownSessionError
+from septet.agents.scripted.sessions import Memory, ScriptedSession, UnknownSessionError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,14 +52,14 @@ def start(argv: list[str], env: Mapping[str, str], stdin: BinaryIO, stdout: Bina
     if arguments.input_format == "stream-json":
         return _serve(arguments, scenario, memory, session, (stdin, stdout, stderr))
     stream = Stream(stdout, arguments, scenario, session)
-    return Run(arguments, scenario, memory, session, prompt, stream).play()
+    return ScriptedRun(arguments, scenario, memory, session, prompt, stream).play()
 
 
 def _serve(
     arguments: Arguments,
     scenario: Scenario,
     memory: Memory,
-    session: Session,
+    session: ScriptedSession,
     files: tuple[BinaryIO, BinaryIO, TextIO],
 ) -> int:
     """Carry out a turn for each message on stdin, in one session, and return the last one's exit code."""
@@ -73,7 +73,7 @@ def _serve(
             return 1
         if message is not None:
             stream = Stream(stdout, arguments, scenario, session)
-            run = Run(arguments, scenario, memory, session, text_of(message), stream)
+            run = ScriptedRun(arguments, scenario, memory, session, text_of(message), stream)
             code = run.play(message if arguments.replays else None)
     return code
 
@@ -93,7 +93,7 @@ def _prompt(arguments: Arguments, stdin: BinaryIO) -> str:
     return prompt
 
 
-def _session(memory: Memory, arguments: Arguments) -> Session:
+def _session(memory: Memory, arguments: Arguments) -> ScriptedSession:
     if arguments.resume is None:
         return memory.begin(arguments.session_id)
     session = memory.resume(arguments.resume)
@@ -103,7 +103,7 @@ def _session(memory: Memory, arguments: Arguments) -> Session:
 def _no_conversation(arguments: Arguments, scenario: Scenario, stdout: BinaryIO, stderr: TextIO) -> int:
     reason = f"No conversation found with session ID: {arguments.resume}"
     stderr.write(f"{reason}\n")
-    stream = Stream(stdout, arguments, scenario, Session(None, {"id": arguments.resume}))
+    stream = Stream(stdout, arguments, scenario, ScriptedSession(None, {"id": arguments.resume}))
     stream.failed("error_during_execution", reason)
     return 1
 

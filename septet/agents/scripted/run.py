@@ -12,7 +12,7 @@ from septet.agents.scripted.hands import Hands
 from septet.agents.scripted.jobs import JOBS
 from septet.agents.scripted.jobs_in_pipeline import JOBS_IN_PIPELINE
 from septet.agents.scripted.malformed import KINDS
-from septet.agents.scripted.task import Task, instance, step_of
+from septet.agents.scripted.task import PromptTask, instance, step_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from septet.agents.scripted.arguments import Arguments
     from septet.agents.scripted.events import Stream
     from septet.agents.scripted.scenario import Scenario, Script
-    from septet.agents.scripted.sessions import Memory, Session
+    from septet.agents.scripted.sessions import Memory, ScriptedSession
 
 _TICK_SECONDS = 0.25
 _LOOK_SECONDS = 0.05
@@ -30,7 +30,7 @@ _TERMINATED = 143
 """128 + SIGTERM, as claude ends."""
 
 
-class Run:
+class ScriptedRun:
     """What an agent does between its prompt and its result."""
 
     def __init__(  # noqa: PLR0913, PLR0917 -- what a run consists of, once
@@ -38,7 +38,7 @@ class Run:
         arguments: Arguments,
         scenario: Scenario,
         memory: Memory,
-        session: Session,
+        session: ScriptedSession,
         prompt: str,
         stream: Stream,
     ) -> None:
@@ -136,7 +136,7 @@ class Run:
         return script.answer if isinstance(script.answer, dict) else _with(answer, script.put_over)
 
     def _own_answer(self) -> dict[str, Any] | None:
-        task = Task(self._session.prompt, self._folder)
+        task = PromptTask(self._session.prompt, self._folder)
         job = (JOBS_IN_PIPELINE if task.solution else JOBS).get(self._session.step) or JOBS.get(self._session.step)
         return job(task, self._hands) if job else None
 

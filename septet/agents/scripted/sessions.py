@@ -18,7 +18,7 @@ class UnknownSessionError(Exception):
     """There is no session of this id."""
 
 
-class Session:
+class ScriptedSession:
     """One conversation. It is on disk from its first moment, so that a killed one can be resumed."""
 
     def __init__(self, path: Path | None, content: dict[str, Any]) -> None:
@@ -55,7 +55,7 @@ class Memory:
         for folder in (self._sessions, self._starts):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
-    def begin(self, session_id: str | None) -> Session:
+    def begin(self, session_id: str | None) -> ScriptedSession:
         """Begin a session, under an id of its own where none is given.
 
         Raises:
@@ -67,11 +67,11 @@ class Memory:
             path.touch(mode=0o600, exist_ok=False)
         except FileExistsError:
             raise Refusal(f"Error: Session ID {own} is already in use.") from None
-        session = Session(path, {"id": own})
+        session = ScriptedSession(path, {"id": own})
         session.save()
         return session
 
-    def resume(self, session_id: str) -> Session:
+    def resume(self, session_id: str) -> ScriptedSession:
         """Take up a session.
 
         Raises:
@@ -80,11 +80,11 @@ class Memory:
         if not is_uuid(session_id):
             raise UnknownSessionError
         try:
-            return Session(self._path(session_id), json.loads(self._path(session_id).read_bytes()))
+            return ScriptedSession(self._path(session_id), json.loads(self._path(session_id).read_bytes()))
         except (OSError, ValueError):
             raise UnknownSessionError from None
 
-    def fork(self, session: Session) -> Session:
+    def fork(self, session: ScriptedSession) -> ScriptedSession:
         """Begin a session that remembers what `session` does."""
         other = self.begin(None)
         content = {**vars(session), "id": other.id, "path": other.path}

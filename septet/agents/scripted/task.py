@@ -37,7 +37,7 @@ _TITLE_CHARACTERS = 200
 _SLUG_CHARACTERS = 50
 
 
-class Task:
+class PromptTask:
     """One step's task."""
 
     def __init__(self, prompt: str, folder: Path) -> None:

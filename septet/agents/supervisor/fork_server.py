@@ -21,7 +21,7 @@ else:
     import _socket as socket
 
 
-def born(worker: socket.socket) -> socket.socket | None:
+def forked(worker: socket.socket) -> socket.socket | None:
     """Fork a supervisor for each socket that the worker sends.
 
     Returns:
@@ -56,7 +56,7 @@ def main(lock: str = "") -> None:
     for number in (signal.SIGHUP, signal.SIGINT):
         signal.signal(number, signal.SIG_IGN)
     given = socket.socket(fileno=0)
-    starter = Runner(given, int(lock)).serve() if lock else born(given)
+    starter = Runner(given, int(lock)).serve() if lock else forked(given)
     order = receive(starter) if starter is not None else None
     if starter is not None and order is not None:
         lead_orphans()

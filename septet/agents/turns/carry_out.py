@@ -12,15 +12,15 @@ from typing import Final, Self, TypeVar
 
 from septet.agents.clis.endings import SUPERSEDED
 from septet.agents.clis.outcome import NO_USAGE, ExitRecord, Outcome
-from septet.agents.runs.archive import past_of
+from septet.agents.runs.archive import read_archive
 from septet.agents.runs.folders import Run, StartReason
 from septet.agents.runs.lease import WAY_SECONDS, Lease, busy
 from septet.agents.runs.usage import note_spent, spent_before, spent_in
 from septet.agents.turns.attachment import Attachment, end_agent
 from septet.agents.turns.failures import failure_of
-from septet.agents.turns.finalize_run import lay_to_rest
-from septet.agents.turns.follow import Progress, Reading, follow
-from septet.agents.turns.launch import Request, launch
+from septet.agents.turns.finalize_run import finalize_run
+from septet.agents.turns.follow import StreamReading, TurnProgress, follow
+from septet.agents.turns.launch import TurnRequest, launch
 from septet.agents.turns.recovery import Accept, GiveUp, Move, Rung, Start, next_move
 from septet.contracts.facts import Usage
 from septet.errors import AgentCrashedError, AgentError
@@ -34,7 +34,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Carried:
+class TurnResult:
     """What an agent brought, and how."""
 
     outcome: Outcome
@@ -54,12 +54,12 @@ class Carried:
 
 
 async def carry_out(
-    request: Request,
+    request: TurnRequest,
     *,
     lease: Lease,
-    on_progress: Callable[[Progress], None],
+    on_progress: Callable[[TurnProgress], None],
     before_rerun: Callable[[], Awaitable[object]],
-) -> Carried:
+) -> TurnResult:
     """Carry a turn to its outcome, over as many attempts as it takes, with as few agents as can be.
 
     A cancel leaves the agent running, for the next attempt to adopt; `end_agent` ends it.
@@ -85,7 +85,7 @@ async def carry_out(
     return await _Attempt(request, lease, on_progress, before_rerun).carry_out()
 
 
-def last_carried(request: Request) -> Carried | None:
+def last_result(request: TurnRequest) -> TurnResult | None:
     """Return what the last agent of a request came to, and start none; `None` where none was started.
 
     Raises:
@@ -100,7 +100,7 @@ class _Found:
 
     move: Move
     starts: tuple[StartReason, ...]
-    last: Carried | None
+    last: TurnResult | None
     """What the last run of this key came to."""
     after_reset: bool
     """All runs up to now are of other workflow runs, or of before the activity was reset."""
@@ -111,9 +111,9 @@ class _Attempt:
 
     def __init__(
         self,
-        request: Request,
+        request: TurnRequest,
         lease: Lease | None,
-        on_progress: Callable[[Progress], None],
+        on_progress: Callable[[TurnProgress], None],
         before_rerun: Callable[[], Awaitable[object]],
     ) -> None:
         self._request = request
@@ -121,7 +121,7 @@ class _Attempt:
         self._runs = request.means.runs
         self._on_progress = on_progress
         self._before_rerun = before_rerun
-        self._followed: dict[str, Carried] = {}
+        self._followed: dict[str, TurnResult] = {}
         """By run: what this attempt saw to its end."""
         self._ended_another = False
         self._unstarted = 0
@@ -129,7 +129,7 @@ class _Attempt:
         self._way_at = time.monotonic() + WAY_SECONDS
 
     @classmethod
-    def looking(cls, request: Request) -> Self:
+    def looking(cls, request: TurnRequest) -> Self:
         """Return one that starts nothing."""
 
         async def nothing() -> None:
@@ -137,15 +137,15 @@ class _Attempt:
 
         return cls(request, None, lambda _: None, nothing)
 
-    def last(self) -> Carried | None:
+    def last(self) -> TurnResult | None:
         """Return what the last run of this key came to."""
         ours = [run for run in self._runs.lately(self._request.order_id) if run.started and self._is_ours(run)]
         for run in ours:
-            lay_to_rest(run)
+            finalize_run(run)
         last = self._last_of(ours)
         return replace(last, recovered_by=None) if last is not None else None
 
-    async def carry_out(self) -> Carried:
+    async def carry_out(self) -> TurnResult:
         """Go from rung to rung until one gives an outcome that counts."""
         while True:
             lock = await _in_thread(partial(self._runs.lock_writer, self._request.order_id), undo=_release)
@@ -153,7 +153,7 @@ class _Attempt:
             if carried is not None:
                 return carried
 
-    async def _join_living(self) -> Carried | None:
+    async def _join_living(self) -> TurnResult | None:
         """Adopt the run that lives, or end it if it is not ours; `None`: look again."""
         self._check_lease()
         living = await asyncio.to_thread(self._runs.living, self._request.order_id)
@@ -172,7 +172,7 @@ class _Attempt:
         await asyncio.sleep(_LOOK_SECONDS)
         return None
 
-    async def _go_on(self, lock: int) -> Carried | None:
+    async def _go_on(self, lock: int) -> TurnResult | None:
         """Do what follows from what is on disk; nobody lives, and the lock is ours."""
         passed_on = False
         try:
@@ -191,7 +191,7 @@ class _Attempt:
                 os.close(lock)
         return await self._follow(run, await Attachment.over(attached), move.rung)
 
-    async def _follow(self, run: Run, attachment: Attachment, rung: Rung | None) -> Carried | None:
+    async def _follow(self, run: Run, attachment: Attachment, rung: Rung | None) -> TurnResult | None:
         """Follow a run to its end; `None` when it takes another move."""
         try:
             reading, ours = await asyncio.to_thread(self._open, run)
@@ -227,7 +227,7 @@ class _Attempt:
         """Lay to rest what died unseen, and decide by the runs on disk."""
         runs = [run for run in self._runs.lately(self._request.order_id) if run.started]
         for run in runs:
-            lay_to_rest(run)
+            finalize_run(run)
         ours = [run for run in runs if self._is_ours(run)]
         last = self._last_of(ours)
         starts = _starts(ours)
@@ -240,7 +240,7 @@ class _Attempt:
             after_reset=was_reset or (bool(runs) and self._request.key.run_id not in {key.run_id for key in keys}),
         )
 
-    def _last_of(self, ours: list[Run]) -> Carried | None:
+    def _last_of(self, ours: list[Run]) -> TurnResult | None:
         if not ours:
             return None
         run = ours[-1]
@@ -249,17 +249,17 @@ class _Attempt:
         reading, _ = self._open(run)
         return _concluded(reading, run.exit() or ExitRecord(cause="lost"), "read", ours)
 
-    def _open(self, run: Run) -> tuple[Reading, list[Run]]:
+    def _open(self, run: Run) -> tuple[StreamReading, list[Run]]:
         """Begin to read a run, as one more attempt at it; and return all that were started for our request."""
         runs = self._runs.lately(self._request.order_id)
         resumed = run.record.resumed_from if run.record is not None else None
-        past = past_of(run.folder.parent).of(resumed).usage
+        past = read_archive(run.folder.parent).of(resumed).usage
         before = past.plus(spent_before((other for other in runs if other.folder != run.folder), resumed))
         ours = [other for other in runs if self._is_ours(other) and (other.started or other.folder == run.folder)]
         epoch = self._lease.epoch if self._lease is not None else 0
-        return Reading(run, self._request.adapter.dialect(before), epoch), ours
+        return StreamReading(run, self._request.adapter.dialect(before), epoch), ours
 
-    def _next_move(self, starts: tuple[StartReason, ...], last: Carried | None) -> Move:
+    def _next_move(self, starts: tuple[StartReason, ...], last: TurnResult | None) -> Move:
         return next_move(
             starts,
             last.outcome if last is not None else None,
@@ -267,7 +267,7 @@ class _Attempt:
             resumes_after_kill=self._request.adapter.capabilities.resumes_after_kill,
         )
 
-    def _settled(self, found: _Found) -> Carried:
+    def _settled(self, found: _Found) -> TurnResult:
         """Return what was found, or raise it."""
         last = found.last
         if last is None:
@@ -290,12 +290,12 @@ def _starts(runs: list[Run]) -> tuple[StartReason, ...]:
     return tuple(run.record.because for run in runs if run.record is not None)
 
 
-def _concluded(reading: Reading, end: ExitRecord, rung: Rung | None, ours: list[Run]) -> Carried:
+def _concluded(reading: StreamReading, end: ExitRecord, rung: Rung | None, ours: list[Run]) -> TurnResult:
     outcome = reading.outcome(end)
     note_spent(reading.run, outcome)
     others = (run for run in ours if run.folder != reading.run.folder)
     usage = spent_in(others).plus(outcome.usage)
-    return Carried(outcome, reading.run, rung, len(ours), usage)
+    return TurnResult(outcome, reading.run, rung, len(ours), usage)
 
 
 async def _in_thread(work: Callable[[], T], *, undo: Callable[[T], None]) -> T:

@@ -16,7 +16,7 @@ _RECORD_SECONDS: Final = 10.0
 """For a supervisor whose agent has ended to write its record; a disk may be slow."""
 
 
-def lay_to_rest(run: Run) -> None:
+def finalize_run(run: Run) -> None:
     """See to it that a run has its record: one that is only being written is waited for, leftovers are swept."""
     bound = time.monotonic() + _RECORD_SECONDS
     while run.exit() is None and run.lives() and time.monotonic() < bound:
@@ -37,7 +37,7 @@ def sweep_order(runs: Runs, order_id: str) -> None:
     try:
         for run in runs.lately(order_id):
             if run.started:
-                lay_to_rest(run)
+                finalize_run(run)
     finally:
         os.close(lock)
 

@@ -19,7 +19,7 @@ _STDERR_READ_BYTES: Final = 8 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class TurnProgress:
     """How far an agent is."""
 
     run: Run
@@ -33,7 +33,7 @@ class Progress:
 
 
 @dataclass(slots=True)
-class Reading:
+class StreamReading:
     """A run's stream, as far as it was read."""
 
     run: Run
@@ -55,11 +55,11 @@ class Reading:
         outcome = self.dialect.outcome(end, self._end_of_stderr())
         return replace(outcome, session_id=self._session(outcome.session_id))
 
-    def progress(self) -> Progress:
+    def progress(self) -> TurnProgress:
         """Return how far the agent is."""
         seen = self.dialect.seen
         session_id = self._session(seen.session_id)
-        return Progress(self.run, session_id, seen.last_event, seen.tokens, seen.turns, self.epoch)
+        return TurnProgress(self.run, session_id, seen.last_event, seen.tokens, seen.turns, self.epoch)
 
     def _session(self, told: str | None) -> str | None:
         """Return the session, also of a CLI that tells it in its last event only, or has not said a word.
@@ -90,12 +90,12 @@ class Pace:
 
 
 async def follow(
-    reading: Reading,
+    reading: StreamReading,
     attachment: Attachment,
     *,
     turn_limit: int,
     pace: Pace,
-    on_progress: Callable[[Progress], None],
+    on_progress: Callable[[TurnProgress], None],
 ) -> ExitRecord | None:
     """Follow an agent to its end and return how it ended; `None` when its supervisor was killed.
 

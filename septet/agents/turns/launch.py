@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from septet.agents.clis.adapter import Adapter, Host, Invocation, Turn
+from septet.agents.clis.adapter import Adapter, Invocation, Machine, Turn
 from septet.agents.runs.folders import RUN_VARIABLE, Run, RunKey, RunRecord, Runs
 from septet.agents.supervisor.process_tree import LINUX
 from septet.agents.turns.follow import Pace
@@ -15,7 +15,7 @@ from septet.agents.turns.notes import prompt_for
 from septet.agents.turns.recovery import Start
 from septet.agents.turns.sandbox import Sandbox
 from septet.agents.turns.supervisors import Order, Supervisors
-from septet.agents.turns.warm import WarmStart, Way
+from septet.agents.turns.warm import TurnProcess, WarmStart
 from septet.contracts.limits import Timeouts
 from septet.errors import WorkspaceError
 from septet.git.dot_git import clear_locks
@@ -23,12 +23,12 @@ from septet.system.timestamps import timestamp
 
 
 @dataclass(frozen=True, slots=True)
-class Means:
+class AgentRuntime:
     """What a host runs its agents with."""
 
     runs: Runs
     supervisors: Supervisors
-    host: Host
+    host: Machine
     orphan_limit_seconds: float = 1800.0
     """An agent that no attempt follows for so long is ended."""
     pace: Pace = field(default_factory=Pace)
@@ -40,7 +40,7 @@ class Means:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class TurnRequest:
     """What an attempt wants of an agent."""
 
     key: RunKey
@@ -53,10 +53,10 @@ class Request:
     turn: Turn
     """What is asked; its `resume_id` names the session of a turn that goes on from another."""
     limits: Timeouts
-    means: Means
+    means: AgentRuntime
 
 
-def launch(request: Request, start: Start, writer_lock: int) -> tuple[Run, socket.socket]:
+def launch(request: TurnRequest, start: Start, writer_lock: int) -> tuple[Run, socket.socket]:
     """Start an agent, or give one that waits its turn; return the run, and the socket that attaches this attempt.
 
     Args:
@@ -78,7 +78,7 @@ def launch(request: Request, start: Start, writer_lock: int) -> tuple[Run, socke
             clear_locks(request.turn.worktree / ".git")
         turn = _turn(request, start)
         invocation = request.adapter.invocation(turn, means.host)
-        way = Way.for_turn(means.runs, request.order_id, _warm_start(request, turn), turn.resume_id)
+        way = TurnProcess.for_turn(means.runs, request.order_id, _warm_start(request, turn), turn.resume_id)
         run, run_lock, gone = None, None, False
         try:
             record = _record(request, start, turn, invocation, way)
@@ -104,7 +104,7 @@ def launch(request: Request, start: Start, writer_lock: int) -> tuple[Run, socke
         os.close(writer_lock)
 
 
-def _turn(request: Request, start: Start) -> Turn:
+def _turn(request: TurnRequest, start: Start) -> Turn:
     turn = request.turn
     anew = start.because in {"context", "rerun"} and not turn.about_session
     resume_id = start.session_id or (None if anew else turn.resume_id)
@@ -120,7 +120,7 @@ def _turn(request: Request, start: Start) -> Turn:
     )
 
 
-def _warm_start(request: Request, turn: Turn) -> WarmStart | None:
+def _warm_start(request: TurnRequest, turn: Turn) -> WarmStart | None:
     """Return how the process of a turn is started that is to be left running after it."""
     if not turn.warm:
         return None
@@ -129,7 +129,7 @@ def _warm_start(request: Request, turn: Turn) -> WarmStart | None:
     return WarmStart(means.sandbox.around(plain.argv), plain.env, turn.worktree)
 
 
-def _record(request: Request, start: Start, turn: Turn, invocation: Invocation, way: Way) -> RunRecord:
+def _record(request: TurnRequest, start: Start, turn: Turn, invocation: Invocation, way: TurnProcess) -> RunRecord:
     limits = request.limits
     return RunRecord(
         key=request.key,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from septet.agents.clis.adapter import Adapter, Host, Turn
+from septet.agents.clis.adapter import Adapter, Machine, Turn
 from septet.agents.clis.capabilities import Capabilities
 from septet.errors import SeptetError
 from septet.system import processes
@@ -35,7 +35,7 @@ class Probe:
     """What a program that tells no version says instead: one of which a part was not installed, for example."""
 
 
-def probe(adapter: Adapter, host: Host, worktree: Path) -> Probe:
+def probe(adapter: Adapter, host: Machine, worktree: Path) -> Probe:
     """Look at an agent's program, and ask it for its version.
 
     Raises:
@@ -74,7 +74,7 @@ def _order(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in version.split("."))
 
 
-def _login(facts: Capabilities, host: Host) -> str | None:
+def _login(facts: Capabilities, host: Machine) -> str | None:
     variable = next((name for name in facts.login_variables if host.env.get(name)), None)
     if variable is not None or not facts.login_files:
         return variable
@@ -86,7 +86,7 @@ def _login(facts: Capabilities, host: Host) -> str | None:
     return login if path.is_file() else None
 
 
-def _unfit(adapter: Adapter, host: Host, worktree: Path) -> SeptetError | None:
+def _unfit(adapter: Adapter, host: Machine, worktree: Path) -> SeptetError | None:
     """Return why it cannot do a step's work here, such as root without a sandbox."""
     try:
         adapter.invocation(Turn(prompt="", worktree=worktree), host)

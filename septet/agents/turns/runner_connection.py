@@ -68,7 +68,7 @@ def become_runner(listener: socket.socket, lock: int) -> NoReturn:
     os.execve(sys.executable, program, {})  # noqa: S606 -- no shell is the point
 
 
-def knock(folder: Path) -> socket.socket:
+def connect(folder: Path) -> socket.socket:
     """Return a connection to the runner; a supervisor waits at its other end for an order.
 
     Raises:
@@ -93,6 +93,6 @@ def settle(folder: Path) -> None:
 
     What a runner left that is gone itself went with it.
     """
-    with suppress(OSError, AgentCrashedError), knock(folder) as connected:
+    with suppress(OSError, AgentCrashedError), connect(folder) as connected:
         connected.shutdown(socket.SHUT_WR)
         connected.recv(1)

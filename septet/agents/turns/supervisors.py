@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from septet.agents.supervisor import PROGRAM
-from septet.agents.turns.runner_connection import knock
+from septet.agents.turns.runner_connection import connect
 
 _SEPARATOR: Final = b"\0"
 _BIRTH: Final = b"+"
@@ -86,7 +86,7 @@ class Supervisors:
             AgentCrashedError: There is no runner where there should be one.
         """
         if self._runner is not None:
-            knock(self._runner).close()
+            connect(self._runner).close()
 
     def start(self, order: Order, locks: Sequence[int]) -> socket.socket:
         """Hand the order to a new supervisor and return the socket by which the caller is attached to it.
@@ -121,7 +121,7 @@ class Supervisors:
     def _new_supervisor(self) -> socket.socket:
         """Return a socket at whose other end a supervisor waits."""
         if self._runner is not None:
-            return knock(self._runner)
+            return connect(self._runner)
         attached, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             with theirs:

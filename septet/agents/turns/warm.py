@@ -77,7 +77,7 @@ class WarmStart:
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class TurnProcess:
     """Where a turn is carried out: in a living process, in a new one that is kept, or in one of its own."""
 
     mark: str = field(default_factory=lambda: uuid.uuid4().hex)
@@ -104,7 +104,7 @@ class Way:
         """
         living = WarmProcess.living(runs, order_id) if start is not None else None
         if start is not None and living is not None and living.fits(start, session_id):
-            door = knock(runs, order_id)
+            door = connect(runs, order_id)
             if door is not None:
                 return cls(living.mark, door, Path(living.folder).name)
         if start is None:
@@ -136,7 +136,7 @@ class Way:
             self.door.close()
 
 
-def knock(runs: Runs, order_id: str) -> socket.socket | None:
+def connect(runs: Runs, order_id: str) -> socket.socket | None:
     """Return a connection to a workspace's warm process, for an order; `None` when none listens."""
     connected = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
@@ -220,7 +220,7 @@ def _wait_for(lock: int, runs: Runs, order_id: str, why: str) -> None:
 
 
 def _ask_to_end(runs: Runs, order_id: str, why: str) -> None:
-    door = knock(runs, order_id)
+    door = connect(runs, order_id)
     if door is not None:
         with door, suppress(OSError):
             door.sendall(b"end %s\n" % why.encode())

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from septet.git.snapshots.ledger import Entry, Kind, Missing, Outside, Record, pack_entries
+from septet.git.snapshots.ledger import Kind, LedgerEntry, Missing, Outside, Record, pack_entries
 from septet.git.snapshots.outside import Scene, Sorting
 from septet.git.snapshots.pack import Pack
 from septet.git.snapshots.survey import (
@@ -116,7 +116,7 @@ class Builder:
             size=sum(figures[name].size for name, entry in entries.items() if entry.sha and entry.mode != FOLDER),
         )
 
-    def _trusted(self, row: Figures, entry: Entry) -> Figures:
+    def _trusted(self, row: Figures, entry: LedgerEntry) -> Figures:
         """Return figures that are met again by the same content alone: none for a file too young or not read."""
         if stat.S_ISDIR(row.mode):
             return row
@@ -145,14 +145,14 @@ class _Reading:
         if self._folder is not None:
             os.close(self._folder)
 
-    def entry(self, name: bytes, row: Figures) -> Entry:
+    def entry(self, name: bytes, row: Figures) -> LedgerEntry:
         """Return the object of one name, stored; without an id when there is none, and then it is on the list."""
         full = join(self._path, name)
         kind = self._kind(full, name)
         sha, reason, size = self._content(full, name, row)
         if reason:
             self.missing.append(Missing(name, reason, size))
-        return Entry(git_mode(row.mode), sha, kind)
+        return LedgerEntry(git_mode(row.mode), sha, kind)
 
     def _kind(self, full: bytes, name: bytes) -> Kind:
         scene, sorting = self._builder.scene, self._builder.sorting
@@ -212,7 +212,7 @@ def _read_file(folder: int, name: bytes, pack: Pack) -> bytes | None:
         os.close(descriptor)
 
 
-def tree_content(entries: Mapping[bytes, Entry]) -> bytes:
+def tree_content(entries: Mapping[bytes, LedgerEntry]) -> bytes:
     """Return the content of a tree object, in git's order: a folder sorts as if its name ended with `/`."""
     order = sorted(entries, key=lambda name: name + b"/" if entries[name].mode == FOLDER else name)
     return b"".join(b"%o %s\0%s" % (entries[name].mode, name, entries[name].sha) for name in order)

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from septet.errors import GitError, SnapshotError
 from septet.git.engine import Git
 from septet.git.snapshots.contents import FILE, FOLDER, tree_content
-from septet.git.snapshots.ledger import Entry, Kind, Record
+from septet.git.snapshots.ledger import Kind, LedgerEntry, Record
 from septet.git.snapshots.mark import GIT_FOLDER
 from septet.git.snapshots.pack import Pack
 from septet.git.snapshots.survey import join
@@ -158,12 +158,12 @@ def _home(stored: bytes, homes: Mapping[bytes, bytes]) -> bytes | None:
     return None if home is None else join(home, rest[0]) if rest else home
 
 
-def _folder(sha: bytes) -> Entry:
-    return Entry(FOLDER, sha, Kind.TRACKED)
+def _folder(sha: bytes) -> LedgerEntry:
+    return LedgerEntry(FOLDER, sha, Kind.TRACKED)
 
 
-def _file(sha: bytes) -> Entry:
-    return Entry(FILE, sha, Kind.TRACKED)
+def _file(sha: bytes) -> LedgerEntry:
+    return LedgerEntry(FILE, sha, Kind.TRACKED)
 
 
 def _text(path: bytes) -> str:

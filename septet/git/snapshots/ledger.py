@@ -32,7 +32,7 @@ class Kind(IntEnum):
     """A name that git takes into no tree, such as `.git`."""
 
 
-class Entry(msgspec.Struct, array_like=True, frozen=True, gc=False):
+class LedgerEntry(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """The object of one name."""
 
     mode: int
@@ -46,7 +46,7 @@ class Outside(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """A name that is in its folder and in no tree of git's, with all below it."""
 
     name: bytes
-    entry: Entry
+    entry: LedgerEntry
     usage: int
     """Bytes on disk, when it is a file."""
 
@@ -77,7 +77,7 @@ class Record(msgspec.Struct, array_like=True, frozen=True):
     size: int = 0
     """The bytes of its own files that the snapshot holds."""
 
-    def entries(self) -> dict[bytes, Entry]:
+    def entries(self) -> dict[bytes, LedgerEntry]:
         """Return the entries by name."""
         return _ENTRIES_DECODER.decode(self.packed)
 
@@ -105,12 +105,12 @@ class Ledger(msgspec.Struct, array_like=True, frozen=True):
     folders: dict[bytes, Record]
 
 
-_ENTRIES_DECODER: Final = msgspec.msgpack.Decoder(dict[bytes, Entry])
+_ENTRIES_DECODER: Final = msgspec.msgpack.Decoder(dict[bytes, LedgerEntry])
 _DECODER: Final = msgspec.msgpack.Decoder(Ledger)
 _ENCODER: Final = msgspec.msgpack.Encoder()
 
 
-def pack_entries(entries: dict[bytes, Entry]) -> bytes:
+def pack_entries(entries: dict[bytes, LedgerEntry]) -> bytes:
     """Return the entries as `Record.packed` holds them."""
     return _ENCODER.encode(entries)
 

@@ -12,7 +12,7 @@ from septet.git.dot_git import read_head
 from septet.git.engine import Git
 from septet.git.place import Place
 from septet.git.snapshots.contents import FILE, FOLDER
-from septet.git.snapshots.ledger import Entry, Mark, Record
+from septet.git.snapshots.ledger import LedgerEntry, Mark, Record
 from septet.git.snapshots.pack import object_id
 from septet.git.snapshots.survey import join
 
@@ -77,7 +77,7 @@ def is_base(place: Place, now: Mark, base: Mark) -> bool:
     return False
 
 
-def _entries(records: Mapping[bytes, Record], path: bytes) -> dict[bytes, Entry]:
+def _entries(records: Mapping[bytes, Record], path: bytes) -> dict[bytes, LedgerEntry]:
     return records[path].entries() if path in records else {}
 
 

@@ -15,11 +15,11 @@ from septet.errors import GitError, SnapshotError
 from septet.git.engine import Git
 from septet.git.place import Place
 from septet.git.snapshots.contents import FOLDER
+from septet.git.snapshots.facts import Snapshot
 from septet.git.snapshots.lay import lay
 from septet.git.snapshots.layout import Item, read
 from septet.git.snapshots.objects import read_blobs
 from septet.git.snapshots.outside import LONGEST_PATH_BYTES
-from septet.git.snapshots.snapshot import Snapshot
 from septet.git.snapshots.survey import OPEN_FOLDER, above
 from septet.git.snapshots.vault import vault_at
 from septet.system.durable import fsync

@@ -13,10 +13,10 @@ from septet.git.dot_git import read_file
 from septet.git.engine import Git
 from septet.git.place import borrowed_from
 from septet.git.snapshots.contents import FOLDER
+from septet.git.snapshots.facts import Snapshot
 from septet.git.snapshots.lay import lay
 from septet.git.snapshots.layout import Item, read
 from septet.git.snapshots.objects import read_blobs
-from septet.git.snapshots.snapshot import Snapshot
 from septet.git.snapshots.survey import OPEN_FOLDER
 
 _ALTERNATES: Final = Path("info") / "alternates"

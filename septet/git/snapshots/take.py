@@ -17,16 +17,16 @@ from septet.errors import GitError, SnapshotError
 from septet.git.changes import shown_path
 from septet.git.engine import Git
 from septet.git.place import Place
+from septet.git.snapshots.baseline import LEDGER, SnapshotBaseline, begin, recall
 from septet.git.snapshots.contents import CLOCK_STEP_NS, Builder, usual_bits
+from septet.git.snapshots.facts import Kind, LeftOut, Snapshot, shorten
 from septet.git.snapshots.layout import compose
 from septet.git.snapshots.ledger import Record, new_ledger, save
 from septet.git.snapshots.mark import is_base, mark_of
 from septet.git.snapshots.outside import Scene, Sorting, sort
 from septet.git.snapshots.pack import Pack
-from septet.git.snapshots.past import LEDGER, Past, begin, recall
-from septet.git.snapshots.snapshot import Kind, LeftOut, Snapshot, shorten
+from septet.git.snapshots.scan import WorktreeScan, differing, survey_after
 from septet.git.snapshots.survey import OPEN_FOLDER, OVER_LIMIT, join, look_at
-from septet.git.snapshots.tour import Tour, differing, survey_after
 from septet.git.snapshots.vault import next_name, publish
 from septet.system.locks import locked
 
@@ -43,7 +43,7 @@ class _Request:
     step: str | None
     ignored_limit_bytes: int
     unless_equal_to: Snapshot | None = None
-    toured: Tour | None = None
+    toured: WorktreeScan | None = None
 
 
 def seed(place: Place, *, ignored_limit_bytes: int) -> Snapshot:
@@ -70,7 +70,7 @@ def take(  # noqa: PLR0913 -- each is a fact of the snapshot, all by name
     ignored_limit_bytes: int,
     step: str | None = None,
     unless_equal_to: Snapshot | None = None,
-    toured: Tour | None = None,
+    toured: WorktreeScan | None = None,
 ) -> Snapshot | None:
     """Take a snapshot of the work order's workspace and return it when it is on disk.
 
@@ -139,7 +139,7 @@ def _snapshot(place: Place, request: _Request, root: int) -> Snapshot | None:
     return msgspec.structs.replace(snapshot, commit=commit)
 
 
-def _look(place: Place, request: _Request, past: Past, root: int) -> tuple[Scene, Sorting]:
+def _look(place: Place, request: _Request, past: SnapshotBaseline, root: int) -> tuple[Scene, Sorting]:
     """Look at the worktree; once more, and at large folders too, when one of them is not ignored any more."""
     limit, toured = request.ignored_limit_bytes, request.toured
     vault = Git(place.vault, place.worktree, place.env)

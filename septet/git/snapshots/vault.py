@@ -9,8 +9,8 @@ from typing import Final
 from septet.errors import GitError, NotFoundError, SnapshotError
 from septet.git.engine import Git
 from septet.git.place import Place
+from septet.git.snapshots.facts import REFS, Snapshot, name_of, parse, ref_of
 from septet.git.snapshots.objects import read_objects
-from septet.git.snapshots.snapshot import REFS, Snapshot, name_of, parse, ref_of
 from septet.git.stale_locks import clear_stale_locks
 from septet.system.durable import fsync_folder, write_durably
 from septet.system.locks import locked

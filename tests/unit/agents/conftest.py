@@ -11,11 +11,11 @@ import coverage
 import pytest
 from fakes.agent_lab import Lab
 
-from septet.agents.clis.adapter import Host
+from septet.agents.clis.adapter import Machine
 from septet.agents.runs.folders import Runs
 from septet.agents.turns.attachment import end_agent
 from septet.agents.turns.follow import Pace
-from septet.agents.turns.launch import Means
+from septet.agents.turns.launch import AgentRuntime
 from septet.agents.turns.supervisors import Supervisors
 from septet.agents.turns.warm import end_warm
 
@@ -58,8 +58,8 @@ def supervisors(python: str) -> Iterator[Supervisors]:
 def lab(tmp_path: Path, supervisors: Supervisors) -> Iterator[Lab]:
     """A host with a worktree; every agent that a test leaves is ended."""
     (tmp_path / "worktree").mkdir()
-    host = Host(env={"PATH": os.environ["PATH"], "HOME": str(tmp_path)})
-    made = Lab(tmp_path, Means(Runs(tmp_path / "runs"), supervisors, host, pace=Pace(look_seconds=0.02)))
+    host = Machine(env={"PATH": os.environ["PATH"], "HOME": str(tmp_path)})
+    made = Lab(tmp_path, AgentRuntime(Runs(tmp_path / "runs"), supervisors, host, pace=Pace(look_seconds=0.02)))
     yield made
 
     async def end_all() -> None:

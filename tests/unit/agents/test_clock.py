@@ -15,7 +15,7 @@ WALL_CLOCKS = {
     "septet/agents/clis/api_errors.py": "a model's API names the hour of its limit's reset",
     "septet/git/keep.py": "when a commit was made, for people",
     "septet/git/snapshots/take.py": "when a snapshot was taken, for people and for the janitor",
-    "septet/pipelines/shelf.py": "whether a file is so young that the next one may bear the same time; a jump only has it read again",
+    "septet/pipelines/store.py": "whether a file is so young that the next one may bear the same time; a jump only has it read again",
     "activities/sweep_host.py": "ages of days, held against the server's clock and the last pass",
     "clients/cli/demo.py": "a folder's name",
     "clients/watch.py": "how long a work order has taken, for people",

@@ -17,7 +17,7 @@ from fakes.writing import writing
 from septet.agents.clis.adapter import Turn
 from septet.agents.runs.lease import Lease
 from septet.agents.turns.attachment import end_agent
-from septet.agents.turns.carry_out import Carried, carry_out, last_carried
+from septet.agents.turns.carry_out import TurnResult, carry_out, last_result
 from septet.agents.turns.follow import Pace
 from septet.contracts.limits import Timeouts
 from septet.errors import (
@@ -55,7 +55,7 @@ async def worker_that_follows(lab: Lab) -> AsyncIterator[asyncio.subprocess.Proc
         await worker.communicate()
 
 
-async def adopted(lab: Lab) -> Carried:
+async def adopted(lab: Lab) -> TurnResult:
     """Follow the agent that waits, in this process, and let it go on."""
     attempt = asyncio.ensure_future(lab.carry_out())
     await wait_until(lambda: [told for told in lab.progress if told.epoch == 2])
@@ -177,7 +177,7 @@ async def test_an_agent_that_crashes_on_every_rung_is_given_up(lab: Lab) -> None
     assert not caught.value.retryable
     assert str(lab.root / "runs" / "wo-1" / "5-implement_plan-3") in caught.value.message
     assert "septet retry" in caught.value.remedy
-    last = last_carried(lab.request())
+    last = last_result(lab.request())
     assert last is not None
     assert (last.agent_starts, last.outcome.kind) == (3, "signal")
 
@@ -309,9 +309,9 @@ async def test_two_attempts_at_once_start_one_agent(lab: Lab) -> None:
     await wait_until(lambda: 2 in {told.epoch for told in lab.progress})
     lab.let_go()
     earlier, later = await asyncio.gather(*attempts, return_exceptions=True)
-    assert isinstance(later, Carried)
+    assert isinstance(later, TurnResult)
     assert later.outcome.text == "done"
-    assert isinstance(earlier, Carried | SupersededError)
+    assert isinstance(earlier, TurnResult | SupersededError)
     assert lab.journal == ["start new"]
 
 
@@ -407,7 +407,7 @@ async def test_the_turn_limit_is_held_and_the_session_resumed_once(lab: Lab) -> 
         await lab.carry_out(request)
     assert lab.journal == ["start new", "start resume"]
     assert "turns" in caught.value.message
-    last = last_carried(request)
+    last = last_result(request)
     assert last is not None
     assert last.outcome.session_id is not None
 

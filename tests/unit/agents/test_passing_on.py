@@ -11,7 +11,7 @@ from septet.agents.clis.adapter import Turn
 from septet.agents.clis.registry import adapter_for
 from septet.agents.runs.folders import RunKey
 from septet.agents.runs.handover import pass_on
-from septet.agents.turns.carry_out import Carried
+from septet.agents.turns.carry_out import TurnResult
 from septet.agents.turns.context import context_of
 
 ANSWER = "init(); turn('m1'); result('done')"
@@ -27,7 +27,7 @@ print('{{"type":"turn.completed","usage":{{"input_tokens":%d,"output_tokens":%d}
 """
 
 
-async def carried_out(lab: Lab, order_id: str, session_id: str | None = None, **more: Any) -> Carried:
+async def carried_out(lab: Lab, order_id: str, session_id: str | None = None, **more: Any) -> TurnResult:
     """Let a work order take a turn in the one lane."""
     turn = Turn("Work.\n", lab.worktree, resume_id=session_id)
     request = lab.request(turn=turn)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from septet.agents.clis.adapter import Host
+from septet.agents.clis.adapter import Machine
 from septet.agents.clis.claude import CLAUDE, SCRIPTED
 from septet.agents.clis.copilot import COPILOT
 from septet.agents.runs.sessions import pack_session, unpack_session
@@ -15,8 +15,8 @@ from septet.errors import AgentError
 ID = "0f0e8a3c-2f4b-4a6e-9d5d-1c2b3a495867"
 
 
-def host(home: Path) -> Host:
-    return Host({"HOME": str(home)})
+def host(home: Path) -> Machine:
+    return Machine({"HOME": str(home)})
 
 
 def test_a_session_of_claude_is_found_on_the_other_host(tmp_path: Path) -> None:
@@ -42,7 +42,7 @@ def test_the_cli_s_own_variable_says_where_its_folder_is(tmp_path: Path) -> None
     session = tmp_path / "memory" / "sessions" / f"{ID}.json"
     session.parent.mkdir(parents=True)
     session.write_text("{}")
-    assert pack_session(SCRIPTED, ID, Host({"SEPTET_SCRIPTED_HOME": str(tmp_path / "memory")})) is not None
+    assert pack_session(SCRIPTED, ID, Machine({"SEPTET_SCRIPTED_HOME": str(tmp_path / "memory")})) is not None
     assert pack_session(SCRIPTED, ID, host(tmp_path)) is None
 
 

@@ -16,7 +16,7 @@ from fakes.small_disk import small_disk
 from septet.agents.clis.adapter import Turn
 from septet.agents.runs.folders import Run, Runs
 from septet.agents.turns.attachment import end_agent
-from septet.agents.turns.carry_out import Carried
+from septet.agents.turns.carry_out import TurnResult
 from septet.agents.turns.finalize_run import end_all
 from septet.agents.turns.sandbox import find_sandbox
 from septet.agents.turns.warm import end_warm, warm_orders
@@ -27,7 +27,7 @@ ANSWERS = "turn('m%d' % number); result(heard)"
 WAITS = "turn('m%d' % number); number == 2 and wait_for('../go'); result(heard)"
 
 
-def session_of(carried: Carried) -> str:
+def session_of(carried: TurnResult) -> str:
     """Return the session of a turn."""
     assert carried.outcome.session_id is not None
     return carried.outcome.session_id
@@ -46,13 +46,13 @@ def is_dead(pid: int) -> bool:
         return True
 
 
-async def begun(lab: Lab, body: str) -> Carried:
+async def begun(lab: Lab, body: str) -> TurnResult:
     """Carry out the first turn of a process."""
     lab.warm_agent(body)
     return await lab.carry_out(lab.warm_turn(1))
 
 
-async def in_second_turn(lab: Lab) -> tuple[Carried, "asyncio.Future[Carried]", Run]:
+async def in_second_turn(lab: Lab) -> tuple[TurnResult, "asyncio.Future[TurnResult]", Run]:
     """Be in the middle of a process's second turn; return the first, the attempt at it, and its run."""
     first = await begun(lab, WAITS)
     attempt = asyncio.ensure_future(lab.carry_out(lab.warm_turn(2, session_of(first))))

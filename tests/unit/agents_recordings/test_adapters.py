@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pytest
 
-from septet.agents.clis.adapter import Host, Invocation, Turn
+from septet.agents.clis.adapter import Invocation, Machine, Turn
 from septet.agents.clis.registry import ADAPTERS, adapter_for
 from septet.errors import AgentError, AgentMissingError
 
@@ -41,15 +41,15 @@ def home(tmp_path: Path) -> Path:
     return tmp_path / "home"
 
 
-def host(programs: Mapping[str, str], home: Path, *, sandboxed: bool = False, **env: str) -> Host:
+def host(programs: Mapping[str, str], home: Path, *, sandboxed: bool = False, **env: str) -> Machine:
     """Return a machine whose worker has keys of every kind in its environment."""
     secrets = {"GH_TOKEN": "forge", "GITHUB_TOKEN": "forge", "SEPTET_GITHUB_TOKEN": "forge", "DATABASE_URL": "x"}
     keys = dict.fromkeys(KEYS.values(), "key")
     folder = str(Path(next(iter(programs.values()))).parent)
-    return Host({"PATH": folder, "HOME": str(home), **secrets, **keys, **env}, programs, sandboxed=sandboxed)
+    return Machine({"PATH": folder, "HOME": str(home), **secrets, **keys, **env}, programs, sandboxed=sandboxed)
 
 
-def start(name: str, machine: Host, **asked: Any) -> Invocation:
+def start(name: str, machine: Machine, **asked: Any) -> Invocation:
     """Return how `name` is started for a turn."""
     return adapter_for(name).invocation(Turn(prompt="Do it.", worktree=Path("/nowhere"), **asked), machine)
 
@@ -99,7 +99,7 @@ def test_prompt_that_begins_with_a_slash_is_no_command(name: str, programs: dict
 def test_missing_program_is_named_with_the_way_out(name: str, tmp_path: Path) -> None:
     """Without the program on PATH the error says which variable names it."""
     with pytest.raises(AgentMissingError) as caught:
-        start(name, Host({"PATH": str(tmp_path)}))
+        start(name, Machine({"PATH": str(tmp_path)}))
     assert f"SEPTET_{name.upper()}_PATH" in caught.value.remedy
 
 

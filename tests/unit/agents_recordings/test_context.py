@@ -9,7 +9,7 @@ import pytest
 from septet.agents.clis.outcome import ExitRecord, Outcome
 from septet.agents.clis.registry import adapter_for
 from septet.agents.runs.folders import Run, RunKey, RunRecord, Runs
-from septet.agents.turns.carry_out import Carried
+from septet.agents.turns.carry_out import TurnResult
 from septet.agents.turns.context import context_of
 
 
@@ -58,8 +58,8 @@ def test_a_session_that_nobody_measures_is_guessed_by_its_runs(tmp_path: Path) -
     runs = Runs(tmp_path)
     first, other, last = (_run(runs, serial, name) for serial, name in ((1, "s"), (2, "other"), (3, "s")))
     assert other.folder != first.folder
-    assert context_of(Carried(Outcome("ok", session_id="s"), last, None, 1)) == 2 * 400 // 4 + 2 * 1200 // 12
-    assert context_of(Carried(Outcome("ok", session_id="s", context_tokens=7), last, None, 1)) == 7
+    assert context_of(TurnResult(Outcome("ok", session_id="s"), last, None, 1)) == 2 * 400 // 4 + 2 * 1200 // 12
+    assert context_of(TurnResult(Outcome("ok", session_id="s", context_tokens=7), last, None, 1)) == 7
 
 
 def _run(runs: Runs, serial: int, session_id: str) -> Run:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from septet.agents.clis.adapter import Host
+from septet.agents.clis.adapter import Machine
 from septet.agents.clis.registry import ADAPTERS, adapter_for
 from septet.agents.turns.probe import Probe, probe
 from septet.errors import AgentError, AgentMissingError
@@ -24,7 +24,7 @@ def look(name: str, tmp_path: Path, body: str, **env: str) -> Probe:
     """Probe an agent whose program is `body`, for a user who is not root."""
     program = shell_program(tmp_path / name, body)
     environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), **env}
-    return probe(adapter_for(name), Host(environment, {name: program}, uid=1000), tmp_path)
+    return probe(adapter_for(name), Machine(environment, {name: program}, uid=1000), tmp_path)
 
 
 @pytest.mark.parametrize("name", NEEDING_LOGIN)
@@ -75,7 +75,9 @@ def test_login_is_looked_for_where_its_folder_was_moved(tmp_path: Path) -> None:
 def test_root_outside_a_sandbox_is_told_with_the_remedy(tmp_path: Path) -> None:
     """What claude refuses at its start is known before, and its version all the same."""
     program = shell_program(tmp_path / "claude", "echo 2.1.329")
-    seen = probe(adapter_for("claude"), Host({"PATH": os.environ["PATH"]}, {"claude": program}, uid=0), tmp_path)
+    seen = probe(
+        adapter_for("claude"), Machine({"PATH": os.environ["PATH"]}, {"claude": program}, uid=0), tmp_path
+    )
     assert isinstance(seen.unfit, AgentError)
     assert "SEPTET_SANDBOXED" in seen.unfit.remedy
     assert seen.in_range
@@ -84,8 +86,8 @@ def test_root_outside_a_sandbox_is_told_with_the_remedy(tmp_path: Path) -> None:
 def test_program_that_is_nowhere_or_not_configured_is_an_error(tmp_path: Path) -> None:
     """What is not there cannot be looked at."""
     with pytest.raises(AgentMissingError):
-        probe(adapter_for("gemini"), Host({"PATH": str(tmp_path)}), tmp_path)
+        probe(adapter_for("gemini"), Machine({"PATH": str(tmp_path)}), tmp_path)
     with pytest.raises(AgentError, match="No program is configured"):
-        probe(adapter_for("command"), Host({}), tmp_path)
-    seen = probe(adapter_for("command"), Host({"SEPTET_COMMAND": "cat", "PATH": os.environ["PATH"]}), tmp_path)
+        probe(adapter_for("command"), Machine({}), tmp_path)
+    seen = probe(adapter_for("command"), Machine({"SEPTET_COMMAND": "cat", "PATH": os.environ["PATH"]}), tmp_path)
     assert (seen.tested, seen.version, seen.in_range) == ("", None, False)

@@ -7,7 +7,7 @@ from typing import Any, Final
 import pytest
 
 from septet.agents.clis.registry import ADAPTERS, adapter_for
-from septet.agents.clis.transcript import Entry
+from septet.agents.clis.transcript import TranscriptEntry
 from septet.agents.clis.transcript_command import CommandTranscript
 
 RECORDINGS: Final = Path(__file__).parents[2] / "data" / "recordings"
@@ -26,7 +26,7 @@ EDITED: Final = {
 }
 
 
-def told(cli: str, case: str, *, chunk_bytes: int = 1 << 20) -> list[Entry]:
+def told(cli: str, case: str, *, chunk_bytes: int = 1 << 20) -> list[TranscriptEntry]:
     """Return the entries of a recording, fed in chunks."""
     transcript = adapter_for(cli).transcript()
     printed = (RECORDINGS / cli / f"{case}.stdout").read_bytes()
@@ -93,12 +93,12 @@ def test_claude_words_of_the_user_are_not_the_models() -> None:
         {"type": "result", "is_error": True, "subtype": "error_max_turns", "errors": ["too many"]},
     )
     assert adapter_for("claude").transcript().feed(stream) == [
-        Entry("tool_call", '{"command": "ls"}', "Bash"),
-        Entry("text", "Done."),
-        Entry("tool_result", "a", "Bash"),
-        Entry("error", "Denied: Write"),
-        Entry("error", "The model API: overloaded 529; it is asked again."),
-        Entry("error", "too many"),
+        TranscriptEntry("tool_call", '{"command": "ls"}', "Bash"),
+        TranscriptEntry("text", "Done."),
+        TranscriptEntry("tool_result", "a", "Bash"),
+        TranscriptEntry("error", "Denied: Write"),
+        TranscriptEntry("error", "The model API: overloaded 529; it is asked again."),
+        TranscriptEntry("error", "too many"),
     ]
 
 
@@ -121,12 +121,12 @@ def test_codex_items_of_kinds_to_come_are_told_too() -> None:
         {"type": "turn.failed"},
     )
     assert adapter_for("codex").transcript().feed(stream) == [
-        Entry("tool_call", '{"query": "q"}', "web_search"),
-        Entry("tool_result", "completed", "web_search"),
-        Entry("tool_call", "make", "command_execution"),
-        Entry("tool_result", "no\nexit code 2", "command_execution"),
-        Entry("error", "odd"),
-        Entry("error", "The agent says that it failed, and not why."),
+        TranscriptEntry("tool_call", '{"query": "q"}', "web_search"),
+        TranscriptEntry("tool_result", "completed", "web_search"),
+        TranscriptEntry("tool_call", "make", "command_execution"),
+        TranscriptEntry("tool_result", "no\nexit code 2", "command_execution"),
+        TranscriptEntry("error", "odd"),
+        TranscriptEntry("error", "The agent says that it failed, and not why."),
     ]
 
 
@@ -135,14 +135,14 @@ def test_gemini_pieces_are_joined() -> None:
     transcript = adapter_for("gemini").transcript()
     piece = {"type": "message", "role": "assistant", "delta": True}
     assert transcript.feed(lines(piece | {"content": "/fea"}, piece | {"content": "ture"})) == []
-    assert transcript.finish() == [Entry("text", "/feature")]
+    assert transcript.finish() == [TranscriptEntry("text", "/feature")]
 
 
 def test_opencode_error_keeps_headers_and_body_to_itself() -> None:
     """An error is its message: the event also holds what the server sent."""
     data = {"message": "no", "responseHeaders": {"x-key": "value"}, "responseBody": "body"}
     stream = lines({"type": "error", "error": {"name": "APIError", "data": data}}, {"type": "error"})
-    assert adapter_for("opencode").transcript().feed(stream) == [Entry("error", "no")]
+    assert adapter_for("opencode").transcript().feed(stream) == [TranscriptEntry("error", "no")]
 
 
 @pytest.mark.parametrize("agent", sorted(ADAPTERS))
@@ -171,14 +171,14 @@ def test_command_prints_text_or_events() -> None:
     """Text comes by the line, a last line without its newline at the end; events are read as events."""
     text = CommandTranscript()
     assert text.feed(b"one") == []
-    assert text.feed(b"\ntwo") == [Entry("text", "one")]
-    assert text.finish() == [Entry("text", "two")]
+    assert text.feed(b"\ntwo") == [TranscriptEntry("text", "one")]
+    assert text.finish() == [TranscriptEntry("text", "two")]
     events = CommandTranscript()
     stream = lines({"type": "text", "text": "hello"}, {"type": "result", "result": "/bug"})
     assert events.feed(stream[:20]) == []
-    assert events.feed(stream[20:]) == [Entry("text", "hello"), Entry("result", "/bug")]
+    assert events.feed(stream[20:]) == [TranscriptEntry("text", "hello"), TranscriptEntry("result", "/bug")]
     assert events.finish() == []
     single = CommandTranscript()
     assert single.feed(stream.split(b"\n")[1]) == []
-    assert single.finish() == [Entry("result", "/bug")]
+    assert single.finish() == [TranscriptEntry("result", "/bug")]
     assert CommandTranscript().finish() == []

@@ -13,7 +13,7 @@ from septet.contracts.facts import FileChange
 from septet.contracts.lanes import Lane
 from septet.contracts.pipeline import PipelineInput
 from septet.contracts.pipeline_view import (
-    Carried,
+    ContinuedState,
     IssueState,
     IssueStatus,
     PipelineRun,
@@ -23,8 +23,8 @@ from septet.contracts.pipeline_view import (
 from septet.contracts.solution import Outline
 from septet.contracts.task import TaskError
 from septet.errors import InvalidInputError, NotFoundError, SeptetError, UsageError
-from septet.pipelines.books import documents
-from septet.pipelines.shelf import shelf_of
+from septet.pipelines.records import documents
+from septet.pipelines.store import store_of
 from septet.state import StateDir
 
 WHEN = "2025-01-01T00:00:00.000Z"
@@ -63,7 +63,7 @@ def wanted(**choice: Any) -> Wanted:
 
 def test_both_documents_have_whole_solutions_where_this_host_has_them(tmp_path: Path) -> None:
     """The file of the pipeline's solution is shown; else, and for one of an earlier planning, the outline."""
-    shelf = shelf_of(StateDir(tmp_path), "pl-1")
+    shelf = store_of(StateDir(tmp_path), "pl-1")
     (shelf.folder / "solutions").mkdir(parents=True)
     (shelf.folder / "solutions/1.json").write_text(json.dumps({"id": "SOL-1", "tasks": [{"id": "T1"}]}))
     (shelf.folder / "solutions/3.json").write_text(json.dumps({"id": "SOL-0", "tasks": []}))
@@ -87,7 +87,7 @@ def test_a_pipeline_that_nobody_tells_of_is_shown_as_it_was_asked_for() -> None:
     ]  # fmt: skip
     assert (first.status, first.issues[0].context, first.planner) == (PipelineStatus.RUNNING, "fresh", None)
     lanes = tuple(Lane(id=f"pl-1-{name}", pipeline="pl-1") for name in ("planner", "executor-1"))
-    known = Carried(created_at=WHEN, first_run_id="r", issues=(DONE, WAITING), lanes=lanes, paused=True)
+    known = ContinuedState(created_at=WHEN, first_run_id="r", issues=(DONE, WAITING), lanes=lanes, paused=True)
     later = view_as_asked("pl-1", PipelineRun(**dict(asked), carried=known), "2026-01-01T00:00:00.000Z")
     assert (later.status, later.created_at, later.issues) == (PipelineStatus.PAUSED, WHEN, (DONE, WAITING))
     assert (later.planner, later.executors) == (lanes[0], lanes[1:])

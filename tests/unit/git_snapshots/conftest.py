@@ -9,7 +9,7 @@ from fakes.repositories import Origin, git_env, make_origin
 
 from septet.git.address import parse_address
 from septet.git.place import Place
-from septet.git.snapshots.snapshot import Snapshot
+from septet.git.snapshots.facts import Snapshot
 from septet.git.snapshots.take import seed, take
 from septet.git.snapshots.vault import prepare
 from septet.git.workspace import open_workspace

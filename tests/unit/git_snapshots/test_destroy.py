@@ -11,8 +11,8 @@ from fakes.repositories import git
 from septet.errors import SnapshotError
 from septet.git.destroy import Why, remove_workspace, return_to
 from septet.git.place import Place
+from septet.git.snapshots.facts import Snapshot
 from septet.git.snapshots.restore import restore
-from septet.git.snapshots.snapshot import Snapshot
 from septet.git.snapshots.take import take
 from septet.git.snapshots.vault import list_snapshots, vault_at
 

@@ -11,10 +11,10 @@ from fakes.pictures import picture, restored_picture
 from fakes.repositories import git
 
 from septet.git.place import Place
+from septet.git.snapshots.facts import Snapshot
 from septet.git.snapshots.layout import read, read_left_out
 from septet.git.snapshots.patch import write_patch
 from septet.git.snapshots.restore import restore
-from septet.git.snapshots.snapshot import Snapshot
 from septet.git.snapshots.survey import MAX_DEPTH
 from septet.git.snapshots.vault import vault_at, verify
 

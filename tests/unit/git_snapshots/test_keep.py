@@ -11,15 +11,15 @@ from fakes.repositories import Origin, git
 
 from septet.errors import GitError, NotFoundError
 from septet.git.address import parse_address
-from septet.git.checkpoint_remote import Shelf, shelf_at, shelf_in
+from septet.git.checkpoint_remote import CheckpointRef, checkpoint_ref_at, checkpoint_ref_in
 from septet.git.destroy import Why
 from septet.git.evidence import gather
 from septet.git.keep import MovedError, expect_hold, keep
-from septet.git.move import Move, is_here, move_here, prepare_host
+from septet.git.move import WorkspaceMove, is_here, move_here, prepare_host
 from septet.git.place import Place
 from septet.git.record import place_for, record_of
 from septet.git.remote import Remote
-from septet.git.snapshots.snapshot import Snapshot
+from septet.git.snapshots.facts import Snapshot
 from septet.git.snapshots.take import take
 from septet.git.snapshots.vault import list_snapshots, vault_at
 from septet.state import StateDir
@@ -29,9 +29,9 @@ WHY = Why("the work order comes back", 1 << 20)
 
 
 @pytest.fixture
-def shelf(tmp_path: Path, place: Place) -> Shelf:
+def shelf(tmp_path: Path, place: Place) -> CheckpointRef:
     """Return the work order's shelf in a folder that is not there yet."""
-    return shelf_in(tmp_path / "checkpoints", place, record_of(place).first_run_id)
+    return checkpoint_ref_in(tmp_path / "checkpoints", place, record_of(place).first_run_id)
 
 
 @pytest.fixture
@@ -48,16 +48,16 @@ def checkpoint(place: Place) -> Snapshot:
     return snapshot
 
 
-def move_of(place: Place, other: StateDir, shelf: Shelf, name: str, host: str = "B") -> Move:
+def move_of(place: Place, other: StateDir, shelf: CheckpointRef, name: str, host: str = "B") -> WorkspaceMove:
     """Return the move of a work order to another host."""
     there = place_for(
         other, place.order_id, parse_address(place.origin), base_branch=place.base_branch,
         base_sha=place.base_sha, env=place.env,
     )  # fmt: skip
-    return Move(there, shelf, Remote(place.origin, place.env), name, host)
+    return WorkspaceMove(there, shelf, Remote(place.origin, place.env), name, host)
 
 
-def arrive(move: Move) -> Place:
+def arrive(move: WorkspaceMove) -> Place:
     prepare_host(move)
     assert not is_here(move)
     move_here(move, WHY)
@@ -75,7 +75,7 @@ def change(place: Place) -> None:
     (place.worktree / "empty").mkdir()
 
 
-def test_a_kept_snapshot_is_known_to_be_elsewhere(place: Place, shelf: Shelf) -> None:
+def test_a_kept_snapshot_is_known_to_be_elsewhere(place: Place, shelf: CheckpointRef) -> None:
     """A snapshot is kept elsewhere from its push on, and not before."""
     change(place)
     snapshot = checkpoint(place)
@@ -86,7 +86,7 @@ def test_a_kept_snapshot_is_known_to_be_elsewhere(place: Place, shelf: Shelf) ->
     assert not is_kept_elsewhere(place, shelf, later)
 
 
-def test_the_workspace_opens_elsewhere_as_it_was(place: Place, shelf: Shelf, other: StateDir) -> None:
+def test_the_workspace_opens_elsewhere_as_it_was(place: Place, shelf: CheckpointRef, other: StateDir) -> None:
     """Under another state directory every byte, mode, branch and the index are there, and git is content."""
     change(place)
     keep(place, shelf, "A")
@@ -105,7 +105,9 @@ def test_the_workspace_opens_elsewhere_as_it_was(place: Place, shelf: Shelf, oth
     assert same is None
 
 
-def test_an_earlier_checkpoint_can_be_gone_on_from_too(place: Place, shelf: Shelf, other: StateDir) -> None:
+def test_an_earlier_checkpoint_can_be_gone_on_from_too(
+    place: Place, shelf: CheckpointRef, other: StateDir
+) -> None:
     """The remote has all snapshots of a work order, rescues too, under their names."""
     first = list_snapshots(vault_at(place), place.order_id)[0]
     change(place)
@@ -116,7 +118,9 @@ def test_an_earlier_checkpoint_can_be_gone_on_from_too(place: Place, shelf: Shel
     assert list_snapshots(vault_at(there), "wo-1") == list_snapshots(vault_at(place), "wo-1")
 
 
-def test_a_host_whose_work_order_has_moved_keeps_nothing_more(place: Place, shelf: Shelf, other: StateDir) -> None:
+def test_a_host_whose_work_order_has_moved_keeps_nothing_more(
+    place: Place, shelf: CheckpointRef, other: StateDir
+) -> None:
     """The old host's next push is refused, again and again, and it can tell before it pushes a branch."""
     kept = checkpoint(place)
     keep(place, shelf, "A")
@@ -134,7 +138,7 @@ def test_a_host_whose_work_order_has_moved_keeps_nothing_more(place: Place, shel
 
 
 def test_a_work_order_that_comes_back_loses_nothing_of_what_lies_there(
-    place: Place, shelf: Shelf, other: StateDir, state: StateDir
+    place: Place, shelf: CheckpointRef, other: StateDir, state: StateDir
 ) -> None:
     """Its old worktree is rescued before it is as at the checkpoint; snapshots of both hosts have names."""
     keep(place, shelf, "A")
@@ -159,14 +163,14 @@ def test_a_work_order_that_comes_back_loses_nothing_of_what_lies_there(
     assert "later.txt" in rescued
 
 
-def test_the_host_that_holds_it_has_nothing_to_move(place: Place, shelf: Shelf, state: StateDir) -> None:
+def test_the_host_that_holds_it_has_nothing_to_move(place: Place, shelf: CheckpointRef, state: StateDir) -> None:
     """A host that answers after all keeps its workspace as it is."""
     kept = checkpoint(place)
     keep(place, shelf, "A")
     assert is_here(move_of(place, state, shelf, kept.name, host="A"))
 
 
-def test_a_checkpoint_that_was_never_pushed_is_named(place: Place, shelf: Shelf, other: StateDir) -> None:
+def test_a_checkpoint_that_was_never_pushed_is_named(place: Place, shelf: CheckpointRef, other: StateDir) -> None:
     """Another host says which checkpoint it lacks; the work order stays where it is."""
     keep(place, shelf, "A")
     missing = checkpoint(place)
@@ -177,7 +181,9 @@ def test_a_checkpoint_that_was_never_pushed_is_named(place: Place, shelf: Shelf,
     expect_hold(place, shelf, "A")
 
 
-def test_what_a_failed_push_left_behind_goes_with_the_next_one(place: Place, shelf: Shelf, tmp_path: Path) -> None:
+def test_what_a_failed_push_left_behind_goes_with_the_next_one(
+    place: Place, shelf: CheckpointRef, tmp_path: Path
+) -> None:
     """A remote that takes nothing for a while has everything afterwards."""
     first = checkpoint(place)
     folder = tmp_path / "checkpoints"
@@ -191,7 +197,7 @@ def test_what_a_failed_push_left_behind_goes_with_the_next_one(place: Place, she
     assert is_kept_elsewhere(place, shelf, second)
 
 
-def test_a_push_that_was_not_noted_is_no_move(place: Place, shelf: Shelf) -> None:
+def test_a_push_that_was_not_noted_is_no_move(place: Place, shelf: CheckpointRef) -> None:
     """A host that dies between its push and its note finds its own name on the chain and goes on."""
     keep(place, shelf, "A")
     git(place.vault, "update-ref", "-d", shelf.local)
@@ -201,7 +207,9 @@ def test_a_push_that_was_not_noted_is_no_move(place: Place, shelf: Shelf) -> Non
     assert is_kept_elsewhere(place, shelf, snapshot)
 
 
-def test_a_remote_that_was_made_anew_gets_everything_again(place: Place, shelf: Shelf, tmp_path: Path) -> None:
+def test_a_remote_that_was_made_anew_gets_everything_again(
+    place: Place, shelf: CheckpointRef, tmp_path: Path
+) -> None:
     """A lost checkpoint remote is filled by the next push."""
     first = checkpoint(place)
     keep(place, shelf, "A")
@@ -211,7 +219,7 @@ def test_a_remote_that_was_made_anew_gets_everything_again(place: Place, shelf: 
     assert is_kept_elsewhere(place, shelf, first)
 
 
-def test_only_what_is_new_is_pushed(place: Place, shelf: Shelf) -> None:
+def test_only_what_is_new_is_pushed(place: Place, shelf: CheckpointRef) -> None:
     """A checkpoint after a small change costs the remote a few objects, and not the whole tree again."""
     for number in range(300):
         (place.worktree / f"file-{number}").write_text(f"{number}\n")
@@ -230,7 +238,7 @@ def test_the_origin_itself_can_keep_checkpoints_out_of_sight(
     """Hidden refs of the origin hold them: no branch and no tag appears, and nothing of the base is sent again."""
     change(place)
     kept = checkpoint(place)
-    shelf = shelf_at(Remote(place.origin, place.env), place, "one run")
+    shelf = checkpoint_ref_at(Remote(place.origin, place.env), place, "one run")
     branches = git(origin.bare, "for-each-ref", "refs/heads", "refs/tags")
     keep(place, shelf, "A")
     assert git(origin.bare, "for-each-ref", "refs/heads", "refs/tags") == branches
@@ -238,6 +246,6 @@ def test_the_origin_itself_can_keep_checkpoints_out_of_sight(
     assert (there.worktree / "tool").read_text() == "#!/bin/sh\n"
 
 
-def objects(shelf: Shelf) -> int:
+def objects(shelf: CheckpointRef) -> int:
     counted = git(Path(shelf.remote.url), "count-objects", "-v")
     return sum(int(line.split()[1]) for line in counted.splitlines() if line.startswith(("in-pack", "count")))

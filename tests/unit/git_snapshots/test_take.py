@@ -13,7 +13,7 @@ from fakes.repositories import git
 from septet.errors import SnapshotError
 from septet.git.branches import create_branch
 from septet.git.place import Place
-from septet.git.snapshots.snapshot import Snapshot
+from septet.git.snapshots.facts import Snapshot
 from septet.git.snapshots.take import take
 from septet.git.snapshots.vault import list_snapshots, prepare, vault_at, verify
 

@@ -3,7 +3,7 @@
 import pytest
 
 from septet.contracts.facts import FileChange
-from septet.git.changes import Entry, file_changes, read_name_status, read_status
+from septet.git.changes import StatusEntry, file_changes, read_name_status, read_status
 
 _FACTS = b"N... 100644 100644 100644 " + b"1" * 40 + b" " + b"2" * 40
 
@@ -70,7 +70,7 @@ def test_a_nested_repository_is_told_by_its_slash() -> None:
     nested, plain = read_status(b"? vendor/\0? file\0")
 
     assert (nested.nested_repository, plain.nested_repository) == (True, False)
-    assert not Entry(b"sub/", "M", ".").nested_repository
+    assert not StatusEntry(b"sub/", "M", ".").nested_repository
 
 
 def test_name_status_is_read() -> None:

@@ -15,12 +15,12 @@ from septet.git.address import parse_address
 from septet.git.commit import commit_all
 from septet.git.evidence import gather
 from septet.git.place import Place
-from septet.git.snapshots.snapshot import Snapshot
+from septet.git.snapshots.facts import Snapshot
+from septet.git.snapshots.scan import WorktreeScan, scan
 from septet.git.snapshots.take import seed, take
-from septet.git.snapshots.tour import Tour, tour
 from septet.git.snapshots.vault import prepare
-from septet.git.standing import Standing, recall_standing, remember_standing
 from septet.git.workspace import open_workspace
+from septet.git.worktree_status import WorktreeStatus, load_worktree_status, save_worktree_status
 from septet.state import StateDir
 
 LIMIT_BYTES = 1 << 20
@@ -35,20 +35,20 @@ def _snapshot(place: Place, **options: object) -> Snapshot:
 
 def _settle(place: Place) -> None:
     """Look by what is known, see that git says the same on its own, and remember it, as a step does."""
-    toured = tour(place, ignored_limit_bytes=LIMIT_BYTES)
+    toured = scan(place, ignored_limit_bytes=LIMIT_BYTES)
     evidence, whole = gather(place, toured=toured), gather(place)
     assert evidence == whole
     snapshot = _snapshot(place, toured=toured)
     assert take(place, "checkpoint", "again", ignored_limit_bytes=LIMIT_BYTES, unless_equal_to=snapshot) is None
     if evidence.standing is not None:
-        remember_standing(place, snapshot.commit, evidence.standing)
+        save_worktree_status(place, snapshot.commit, evidence.standing)
 
 
-def _trusted(place: Place) -> Tour:
+def _trusted(place: Place) -> WorktreeScan:
     """Settle until no file is too young any more for its figures to be trusted; return a tour after that."""
     for _ in range(100):
         _settle(place)
-        toured = tour(place, ignored_limit_bytes=LIMIT_BYTES)
+        toured = scan(place, ignored_limit_bytes=LIMIT_BYTES)
         if toured.changed == frozenset():
             break
     return toured
@@ -59,7 +59,7 @@ def _begin(place: Place) -> None:
     base = seed(place, ignored_limit_bytes=LIMIT_BYTES)
     standing = gather(place).standing
     assert standing is not None
-    remember_standing(place, base.commit, standing)
+    save_worktree_status(place, base.commit, standing)
 
 
 def _write(name: str, content: str) -> Edit:
@@ -193,12 +193,12 @@ def test_after_the_commit_of_the_engine_the_worktree_is_known_to_be_clean(opened
     git(place.worktree, "checkout", "-q", "-b", "feat-1")
     (place.worktree / "new.py").write_text("new\n")
     _settle(place)
-    toured = tour(place, ignored_limit_bytes=LIMIT_BYTES)
+    toured = scan(place, ignored_limit_bytes=LIMIT_BYTES)
     sha = commit_all(place, "feat: new", toured=toured)
-    remember_standing(place, _snapshot(place, toured=toured).commit, Standing(sha, ()))
+    save_worktree_status(place, _snapshot(place, toured=toured).commit, WorktreeStatus(sha, ()))
     _settle(place)
     (place.worktree / "new.py").write_text("newer\n")
-    assert not gather(place, toured=tour(place, ignored_limit_bytes=LIMIT_BYTES)).clean
+    assert not gather(place, toured=scan(place, ignored_limit_bytes=LIMIT_BYTES)).clean
     _settle(place)
 
 
@@ -211,7 +211,7 @@ def test_a_look_at_few_files_writes_no_index_of_all(opened: Callable[[], Place])
     before = index.stat()
     readme.write_text("# SAMPLE\n")
     os.utime(readme, ns=(facts.st_mtime_ns, facts.st_mtime_ns))
-    toured = tour(place, ignored_limit_bytes=LIMIT_BYTES)
+    toured = scan(place, ignored_limit_bytes=LIMIT_BYTES)
     assert b"README.md" in (toured.changed or ())
     assert [change.path for change in gather(place, toured=toured).files_changed] == ["README.md"]
     after = index.stat()
@@ -221,7 +221,7 @@ def test_a_look_at_few_files_writes_no_index_of_all(opened: Callable[[], Place])
 def test_a_walk_from_before_another_snapshot_does_not_count(opened: Callable[[], Place]) -> None:
     """What was written after the walk and is in a snapshot already is in the one that is taken with the walk."""
     place = opened()
-    toured = tour(place, ignored_limit_bytes=LIMIT_BYTES)
+    toured = scan(place, ignored_limit_bytes=LIMIT_BYTES)
     (place.worktree / "new.py").write_text("new\n")
     between = _snapshot(place)
     assert _snapshot(place, toured=toured).content == between.content
@@ -239,8 +239,8 @@ def test_a_torn_note_is_no_note(opened: Callable[[], Place], content: bytes) -> 
 def test_a_standing_counts_for_its_snapshot_and_its_head_alone(opened: Callable[[], Place]) -> None:
     """Another snapshot or another HEAD is another moment."""
     place = opened()
-    known = Standing(place.base_sha, ())
-    remember_standing(place, "a" * 40, known)
-    assert recall_standing(place, "a" * 40, place.base_sha) == known
-    assert recall_standing(place, "b" * 40, place.base_sha) is None
-    assert recall_standing(place, "a" * 40, "c" * 40) is None
+    known = WorktreeStatus(place.base_sha, ())
+    save_worktree_status(place, "a" * 40, known)
+    assert load_worktree_status(place, "a" * 40, place.base_sha) == known
+    assert load_worktree_status(place, "b" * 40, place.base_sha) is None
+    assert load_worktree_status(place, "a" * 40, "c" * 40) is None

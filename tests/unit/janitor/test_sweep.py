@@ -15,9 +15,9 @@ from fakes.agent_lab import Lab, agent_of
 from fakes.pictures import picture, restored_picture
 from fakes.repositories import Origin, git_env, make_origin
 
-from septet.agents.clis.adapter import Host, Turn
+from septet.agents.clis.adapter import Machine, Turn
 from septet.agents.runs.folders import Runs
-from septet.agents.turns.launch import Means
+from septet.agents.turns.launch import AgentRuntime
 from septet.agents.turns.supervisors import Supervisors
 from septet.git.address import parse_address
 from septet.git.place import Place
@@ -172,9 +172,9 @@ def test_who_writes_is_left_alone(home: Home) -> None:
 def test_an_agent_that_waits_in_a_workspace_goes_with_it(home: Home, tmp_path: Path) -> None:
     """A process that was left running for a next turn is ended before its workspace and its runs are removed."""
     place = home.open("wo-1")
-    host = Host(env={"PATH": os.environ["PATH"], "HOME": str(tmp_path)})
+    host = Machine(env={"PATH": os.environ["PATH"], "HOME": str(tmp_path)})
     runs = Runs(home.state.runs)
-    lab = Lab(tmp_path, Means(runs, Supervisors(), host))
+    lab = Lab(tmp_path, AgentRuntime(runs, Supervisors(), host))
     lab.warm_agent("result('done')")
     turn = Turn("Work.\n", place.worktree, warm=True)
     carried = asyncio.run(lab.carry_out(lab.request(turn=turn)))

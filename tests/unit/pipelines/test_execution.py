@@ -3,7 +3,7 @@
 import pytest
 from fakes.solutions import execution, solution, task
 
-from septet.pipelines.execution import Held, held
+from septet.pipelines.execution import CheckedExecution, check_execution
 
 SOLUTION = solution(task(), task("T2", "src/b.py"))
 BOTH = [{"id": name, "status": "completed", "note": ""} for name in ("T1", "T2")]
@@ -12,7 +12,7 @@ BOTH = [{"id": name, "status": "completed", "note": ""} for name in ("T1", "T2")
 def test_what_is_so_holds() -> None:
     """Each task is told of, and the files are those that changed."""
     answer = execution(tasks=BOTH)
-    assert held(answer, SOLUTION, {"src/app.py"}, {"src/app.py"}) == Held()
+    assert check_execution(answer, SOLUTION, {"src/app.py"}, {"src/app.py"}) == CheckedExecution()
 
 
 @pytest.mark.parametrize(
@@ -26,14 +26,16 @@ def test_what_is_so_holds() -> None:
 )
 def test_tasks_that_do_not_fit_are_found(tasks: list[dict[str, str]], words: str) -> None:
     """A task that is missing, unknown, told of twice or failed contradicts `completed`."""
-    found = held(execution(tasks=tasks), SOLUTION, {"a"}, {"a"}).findings
+    found = check_execution(execution(tasks=tasks), SOLUTION, {"a"}, {"a"}).findings
     assert len(found) == 1
     assert words in found[0]
 
 
 def test_a_file_that_did_not_change_is_found_and_one_that_was_not_named_is_a_warning() -> None:
     """The claim must not be more than what is so; less is only told."""
-    found = held(execution(tasks=BOTH), SOLUTION, {"src/app.py", "src/b.py"}, {"src/app.py", "src/c.py"})
+    found = check_execution(
+        execution(tasks=BOTH), SOLUTION, {"src/app.py", "src/b.py"}, {"src/app.py", "src/c.py"}
+    )
     assert found.findings == (
         "files_modified: git sees no change in src/b.py: change what is missing, or leave them out.",
     )
@@ -42,19 +44,19 @@ def test_a_file_that_did_not_change_is_found_and_one_that_was_not_named_is_a_war
 
 def test_without_the_solution_the_files_still_count() -> None:
     """On a host that does not have the solution, the tasks are not judged, and a warning says so."""
-    found = held(execution(tasks=[]), None, {"a"}, {"a"})
+    found = check_execution(execution(tasks=[]), None, {"a"}, {"a"})
     assert found.findings == ()
     assert "does not lie on this host" in found.warnings[0]
 
 
 def test_long_lists_are_shortened() -> None:
     """A thousand files make no thousand names."""
-    found = held(execution(tasks=BOTH), SOLUTION, {f"f{number:04}" for number in range(1000)}, set())
+    found = check_execution(execution(tasks=BOTH), SOLUTION, {f"f{number:04}" for number in range(1000)}, set())
     assert "and 990 more" in found.findings[0]
     assert len(found.findings[0]) < 300
 
 
 def test_a_skipped_task_is_a_warning() -> None:
     """Work may be done with a task left out, and it is told."""
-    found = held(execution(tasks=[BOTH[0], {**BOTH[1], "status": "skipped"}]), SOLUTION, {"a"}, {"a"})
-    assert found == Held(warnings=("Skipped tasks: T2.",))
+    found = check_execution(execution(tasks=[BOTH[0], {**BOTH[1], "status": "skipped"}]), SOLUTION, {"a"}, {"a"})
+    assert found == CheckedExecution(warnings=("Skipped tasks: T2.",))

@@ -8,12 +8,12 @@ from pydantic_core import to_json
 from septet.contracts.facts import FileChange, Rescue
 from septet.contracts.lanes import Role
 from septet.contracts.pipeline import MOST_DEPENDENCIES, MOST_ISSUES, TEXT_LIMIT_BYTES, PipelineIssue
-from septet.contracts.pipeline_view import IssueSession, IssueState, IssueStatus, Noted, PipelineRun
+from septet.contracts.pipeline_view import IssueSession, IssueState, IssueStatus, NotedIssues, PipelineRun
 from septet.contracts.solution import Outline
 from septet.contracts.task import Task, TaskError
 from septet.errors import InvalidInputError
 from septet.pipelines.issues import ordered
-from workflows._pipeline_story import PipelineStory
+from workflows._pipeline_story import PipelineState
 
 PAYLOAD_BYTES = 2 * 1024 * 1024
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -22,7 +22,7 @@ SESSIONS = tuple(
 )
 
 
-def story_of(count: int, text: str, late: int = MOST_ISSUES) -> PipelineStory:
+def story_of(count: int, text: str, late: int = MOST_ISSUES) -> PipelineState:
     """Return a pipeline of issues with long ids that depend on each other as often as they may; the last have texts."""
     names = [f"issue-{number:04}-{'x' * 9}" for number in range(count)]
     most = min(MOST_DEPENDENCIES // count, 100)
@@ -35,12 +35,12 @@ def story_of(count: int, text: str, late: int = MOST_ISSUES) -> PipelineStory:
         )
         for at, name in enumerate(names)
     )
-    story = PipelineStory("p" * 40, PipelineRun(repository="/app", issues=issues), "run", NOW)
+    story = PipelineState("p" * 40, PipelineRun(repository="/app", issues=issues), "run", NOW)
     story.take_in(issues)
     return story
 
 
-def end(story: PipelineStory, issue: IssueState) -> None:
+def end(story: PipelineState, issue: IssueState) -> None:
     """Let an issue fail after it has done as much, and as long-winded, as it can."""
     files = tuple(FileChange(path=f"{'folder/' * 30}{number}.py", operation="modify") for number in range(20))
     paths = tuple(change.path for change in files[:4])
@@ -73,7 +73,9 @@ def test_what_goes_on_to_the_next_run_fits_into_a_payload(done: int, late: int) 
         end(story, issue)
     rest = tuple(text for text in story.asked.listed if story.issues[text.id].status is IssueStatus.WAITING)
     rest = tuple(text.model_copy(update={"depends_on": ()}) for text in rest)
-    carried = story.carried(Noted(queue="q" * 200, lacks=tuple(story.issues)))  # as if no note had been written
+    carried = story.carried(
+        NotedIssues(queue="q" * 200, lacks=tuple(story.issues))
+    )  # as if no note had been written
     run = story.asked.model_copy(update={"issues": rest, "carried": carried})
     content = to_json(run)
     assert len(content) < 0.9 * PAYLOAD_BYTES

@@ -7,7 +7,7 @@ import pytest
 from fakes.solutions import PLAN, solution, task
 
 from septet.contracts.solution import SOLUTION_LIMIT_BYTES
-from septet.pipelines.solution import Asked, findings, told
+from septet.pipelines.solution import IssueScope, findings, findings_text
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def worktree(tmp_path: Path) -> Path:
 
 def judged(worktree: Path, *tasks: dict[str, Any], **changes: Any) -> tuple[str, ...]:
     """Return the findings of a solution."""
-    return findings(solution(*tasks, **changes), Asked("7", PLAN, worktree))
+    return findings(solution(*tasks, **changes), IssueScope("7", PLAN, worktree))
 
 
 def test_a_good_solution_has_no_findings(worktree: Path) -> None:
@@ -91,16 +91,16 @@ def test_all_findings_are_told_at_once(worktree: Path) -> None:
     """The planner has one more try: it reads of each mistake."""
     found = judged(worktree, task(acceptance=[], implementation=[], scope="docs"), id="x")
     assert len(found) == 4
-    assert told(found).startswith("The solution has 4 findings:\n- id is 'x'")
-    assert all(finding in told(found) for finding in found)
+    assert findings_text(found).startswith("The solution has 4 findings:\n- id is 'x'")
+    assert all(finding in findings_text(found) for finding in found)
 
 
 def test_many_findings_stay_within_a_steps_reason(worktree: Path) -> None:
     """A hundred broken tasks are told of in a bounded text that says how many more there are."""
     found = judged(worktree, *(task(f"T{number}", acceptance=[]) for number in range(100)))
     assert len(found) == 100
-    assert len(told(found).encode()) <= 1500
-    assert "more of these kinds" in told(found)
+    assert len(findings_text(found).encode()) <= 1500
+    assert "more of these kinds" in findings_text(found)
 
 
 def test_a_solution_is_bounded(worktree: Path) -> None:

@@ -14,7 +14,7 @@ from septet.errors import (
     MachineFailedError,
     SeptetError,
 )
-from septet.system.disk import told
+from septet.system.disk import diagnosed
 
 FULL, READ_ONLY = os.strerror(errno.ENOSPC), os.strerror(errno.EROFS)
 
@@ -35,11 +35,11 @@ def test_the_machine_and_git_are_believed_and_agents_are_not(
     tmp_path: Path, error: SeptetError | OSError, kind: type[SeptetError]
 ) -> None:
     """An agent in a sandbox may well meet a read-only file: that says nothing of the disk, which has room here."""
-    assert type(told(error, tmp_path)) is kind
+    assert type(diagnosed(error, tmp_path)) is kind
 
 
 def test_a_machine_s_error_behind_an_agent_s_is_believed(tmp_path: Path) -> None:
     """What kept an agent from starting is the machine's own word."""
     error = AgentCrashedError("The agent was not started.")
     error.__cause__ = OSError(errno.EROFS, READ_ONLY, "x")
-    assert type(told(error, tmp_path)) is DiskReadOnlyError
+    assert type(diagnosed(error, tmp_path)) is DiskReadOnlyError

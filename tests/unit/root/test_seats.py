@@ -7,20 +7,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from septet.board.seats import MOST_WAITING, Seats
-from septet.contracts.board import BoardState, Serves, Waits
+from septet.contracts.board import BoardState, HostCapacity, SeatRequest
 
 PAYLOAD_LIMIT_BYTES = 2 * 1024 * 1024
 
 
-def waits(name: str, project: str = "app", score: int = 3, since: float = 0.0) -> Waits:
-    return Waits(id=name, project=project, score=score, since=since)
+def waits(name: str, project: str = "app", score: int = 3, since: float = 0.0) -> SeatRequest:
+    return SeatRequest(id=name, project=project, score=score, since=since)
 
 
-def serves(host: str = "one", host_limit: int = 20, project_limit: int = 4, seconds: float = 60.0) -> Serves:
-    return Serves(host=host, host_limit=host_limit, project_limit=project_limit, seconds=seconds)
+def serves(host: str = "one", host_limit: int = 20, project_limit: int = 4, seconds: float = 60.0) -> HostCapacity:
+    return HostCapacity(host=host, host_limit=host_limit, project_limit=project_limit, seconds=seconds)
 
 
-def seats_with(*waiting: Waits, **limits: int) -> Seats:
+def seats_with(*waiting: SeatRequest, **limits: int) -> Seats:
     seats = Seats()
     seats.hear(serves(**limits), 0.0)
     for each in waiting:
@@ -103,7 +103,7 @@ orders = st.builds(
 
 
 @given(st.lists(orders), st.integers(0, 5), st.integers(1, 3))
-def test_limits_hold_whatever_waits(waiting: list[Waits], host_limit: int, project_limit: int) -> None:
+def test_limits_hold_whatever_waits(waiting: list[SeatRequest], host_limit: int, project_limit: int) -> None:
     """However many wait, those with a seat are within all limits, and no seat stays free that somebody could take."""
     seats = seats_with(*waiting, host_limit=host_limit, project_limit=project_limit)
     while found := seats.due(1.0):
@@ -116,7 +116,7 @@ def test_limits_hold_whatever_waits(waiting: list[Waits], host_limit: int, proje
 
 
 @given(st.lists(orders))
-def test_what_is_remembered_is_the_same(waiting: list[Waits]) -> None:
+def test_what_is_remembered_is_the_same(waiting: list[SeatRequest]) -> None:
     """A board that goes on from its state, over the wire, is the same board."""
     seats = seats_with(*waiting)
     for each in seats.due(1.0)[:2]:

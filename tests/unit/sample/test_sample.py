@@ -19,7 +19,7 @@ from septet.errors import GitError
 from septet.git.engine import Git
 from septet.repository_settings import load_repository_settings
 from septet.sample.project import FILES, ISSUE_BODY, ISSUE_TITLE
-from septet.sample.sample import Sample, make_sample
+from septet.sample.repository import Sample, make_sample
 
 ISSUE = {"number": 1, "title": ISSUE_TITLE, "body": ISSUE_BODY, "labels": []}
 

@@ -14,7 +14,7 @@ from septet.contracts.solution import SolutionAnswer
 from septet.contracts.steps import Progress
 from septet.contracts.workspace import Workspace
 from septet.pipelines.notes import executor_note, planner_note
-from septet.pipelines.solution import Asked, findings
+from septet.pipelines.solution import IssueScope, findings
 
 
 def workspace(agent: ScriptedAgent, issue_id: str) -> Workspace:
@@ -52,7 +52,7 @@ def test_what_is_predicted_is_what_changes(agent: ScriptedAgent, changelog: str)
     solutions = {}
     for issue_id, body in bodies.items():
         solution, _ = planned(agent, issue_id, body)
-        assert findings(solution, Asked(issue_id, solution.plan_path, agent.folder)) == ()
+        assert findings(solution, IssueScope(issue_id, solution.plan_path, agent.folder)) == ()
         answer = executed(agent, issue_id, solution).answer
         assert set(answer["files_modified"]) == set(solution.predicted_files)
         assert [task["id"] for task in answer["tasks"]] == [task.id for task in solution.tasks]

@@ -13,7 +13,7 @@ from septet.contracts.pipeline_view import IssueState, IssueStatus, PipelineView
 from septet.contracts.wire import Wire
 from septet.pipelines.report import as_markdown, report_of
 from septet.pipelines.results import Solution, execution_results, listed, outlined, planning_results
-from septet.pipelines.shelf import Shelf
+from septet.pipelines.store import PipelineStore
 from septet.system.durable import write_durably
 from septet.system.locks import locked
 
@@ -24,7 +24,7 @@ REPORT_TEXT: Final = "report.md"
 _LOCK: Final = ".lock"
 
 
-def note(shelf: Shelf, some: PipelineView) -> PipelineView:
+def note(shelf: PipelineStore, some: PipelineView) -> PipelineView:
     """Write down how some issues stand, and both documents; return the pipeline with all issues noted here.
 
     Args:
@@ -38,7 +38,7 @@ def note(shelf: Shelf, some: PipelineView) -> PipelineView:
         return _noted(shelf, some)
 
 
-def report(shelf: Shelf, view: PipelineView) -> None:
+def report(shelf: PipelineStore, view: PipelineView) -> None:
     """Write down how the given issues stand, as `note`, and the report of all.
 
     Raises:
@@ -50,13 +50,13 @@ def report(shelf: Shelf, view: PipelineView) -> None:
         write_durably(shelf.folder / REPORT_TEXT, as_markdown(made).encode(errors="replace"))
 
 
-def documents(shelf: Shelf, view: PipelineView) -> tuple[PlanningResults, ExecutionResults]:
+def documents(shelf: PipelineStore, view: PipelineView) -> tuple[PlanningResults, ExecutionResults]:
     """Return both documents of results, with whole solutions and lists of files where they lie on this disk."""
     planning = planning_results(view, lambda state: _solution(shelf, state))
     return planning, execution_results(view, lambda state: _files(shelf, state))
 
 
-def _noted(shelf: Shelf, some: PipelineView) -> PipelineView:
+def _noted(shelf: PipelineStore, some: PipelineView) -> PipelineView:
     for state in some.issues:
         shelf.keep_state(state)
     whole = some.model_copy(update={"issues": shelf.states()})
@@ -66,18 +66,18 @@ def _noted(shelf: Shelf, some: PipelineView) -> PipelineView:
     return whole
 
 
-def _put(shelf: Shelf, name: str, document: Wire) -> None:
+def _put(shelf: PipelineStore, name: str, document: Wire) -> None:
     write_durably(shelf.folder / name, to_json(document, indent=2))
 
 
-def _solution(shelf: Shelf, state: IssueState) -> Solution | None:
+def _solution(shelf: PipelineStore, state: IssueState) -> Solution | None:
     """Return an issue's solution as it lies on disk; its outline, where this host has another one or none."""
     solution = shelf.solution_json(state.issue_id)
     same = solution is not None and (state.solution is None or solution.get("id") == state.solution.id)
     return solution if same else outlined(state)
 
 
-def _files(shelf: Shelf, state: IssueState) -> tuple[str, ...]:
+def _files(shelf: PipelineStore, state: IssueState) -> tuple[str, ...]:
     """Return all files that an issue has changed, where this host knows them; else the first ones."""
     record = shelf.execution(state.issue_id) if state.status is IssueStatus.COMPLETED else None
     return record.files_modified if record is not None else listed(state)

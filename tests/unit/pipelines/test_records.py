@@ -17,10 +17,10 @@ from septet.contracts.pipeline_results import ExecutionResults, PlanningResults
 from septet.contracts.pipeline_view import IssueState, IssueStatus, PipelineReport, PipelineStatus, PipelineView
 from septet.contracts.solution import ExecutionRecord
 from septet.contracts.task import TaskError
-from septet.pipelines.books import note, report
 from septet.pipelines.outline import outline_of
+from septet.pipelines.records import note, report
 from septet.pipelines.results import execution_results, planning_results
-from septet.pipelines.shelf import Shelf
+from septet.pipelines.store import PipelineStore
 
 AT = "2026-01-01T00:00:00.000Z"
 LATER = "2026-01-01T00:05:00.000Z"
@@ -28,9 +28,9 @@ SOLUTION = solution(task())
 
 
 @pytest.fixture
-def shelf(tmp_path: Path) -> Shelf:
+def shelf(tmp_path: Path) -> PipelineStore:
     """Return a pipeline's folder that is not there yet."""
-    return Shelf(tmp_path / "pipelines" / "p1")
+    return PipelineStore(tmp_path / "pipelines" / "p1")
 
 
 def state(issue_id: str, status: IssueStatus, position: int = 0, **facts: Any) -> IssueState:
@@ -49,13 +49,13 @@ def view(*issues: IssueState, **facts: Any) -> PipelineView:
     return PipelineView(id="p1", repository="/r.git", issues=issues, **known)
 
 
-def read(shelf: Shelf, name: str) -> dict[str, Any]:
+def read(shelf: PipelineStore, name: str) -> dict[str, Any]:
     """Return a document as it lies on disk."""
     content: dict[str, Any] = json.loads((shelf.folder / name).read_bytes())
     return content
 
 
-def test_what_is_put_in_the_place_of_something_is_told(shelf: Shelf) -> None:
+def test_what_is_put_in_the_place_of_something_is_told(shelf: PipelineStore) -> None:
     """Files are read once, and again when there is another one: a new plan, another execution, a new state."""
     completed = planned("7", IssueStatus.COMPLETED, executed_at=LATER)
     for name in ("src/a", "src/b"):
@@ -72,7 +72,7 @@ def test_what_is_put_in_the_place_of_something_is_told(shelf: Shelf) -> None:
     assert read(shelf, "planning-results.json")["results"][0]["solution"].get("summary") != "By src/b."
 
 
-def test_two_that_were_put_there_in_one_tick_are_told_apart(shelf: Shelf) -> None:
+def test_two_that_were_put_there_in_one_tick_are_told_apart(shelf: PipelineStore) -> None:
     """A file that looks like the one before it, by size, number and time, is read again as long as it is young."""
     file, young = shelf.folder / "solutions" / "7.json", 2**33
     shelf.keep_solution("7", SOLUTION.model_copy(update={"summary": "One."}))
@@ -84,7 +84,7 @@ def test_two_that_were_put_there_in_one_tick_are_told_apart(shelf: Shelf) -> Non
         assert solution.summary == summary
 
 
-def test_results_have_the_agreed_shapes(shelf: Shelf) -> None:
+def test_results_have_the_agreed_shapes(shelf: PipelineStore) -> None:
     """Phase, time, and an entry for each issue: the solution whole, the commit, all files."""
     shelf.keep_solution("7", SOLUTION)
     record = ExecutionRecord(summary="Done.", files_modified=tuple(f"src/{number}" for number in range(30)))
@@ -119,7 +119,7 @@ def test_results_have_the_agreed_shapes(shelf: Shelf) -> None:
     }
 
 
-def test_entries_are_replaced_and_stand_in_the_pipelines_order(shelf: Shelf) -> None:
+def test_entries_are_replaced_and_stand_in_the_pipelines_order(shelf: PipelineStore) -> None:
     """A later word about an issue replaces the earlier one, whatever the order in which they come; twice is once."""
     note(shelf, view(planned("b", IssueStatus.PLANNED, 1)))
     note(shelf, view(state("a", IssueStatus.PLANNING, 0)))
@@ -156,7 +156,7 @@ def test_each_status_has_its_entries(known: IssueState, planning: list[str], exe
     assert [entry.status for entry in execution_results(view(known)).results] == execution
 
 
-def test_a_host_without_the_solution_tells_its_outline(shelf: Shelf) -> None:
+def test_a_host_without_the_solution_tells_its_outline(shelf: PipelineStore) -> None:
     """Also where another solution lies there, or something that is none."""
     note(shelf, view(planned("7", IssueStatus.PLANNED)))
     outline = outline_of(SOLUTION).model_dump(mode="json")
@@ -166,7 +166,7 @@ def test_a_host_without_the_solution_tells_its_outline(shelf: Shelf) -> None:
     assert read(shelf, "planning-results.json")["results"][0]["solution"] == outline
 
 
-def test_the_report_tells_of_every_issue_that_was_ever_noted(shelf: Shelf) -> None:
+def test_the_report_tells_of_every_issue_that_was_ever_noted(shelf: PipelineStore) -> None:
     """Plan, commit, pull request, files, cost, durations, failure and rescue, context and overlaps; sums on top."""
     done = planned(
         "7",
@@ -212,17 +212,17 @@ _NOTES = """
 import sys
 from pathlib import Path
 from septet.contracts.pipeline_view import IssueState, IssueStatus, PipelineStatus, PipelineView
-from septet.pipelines.books import note
-from septet.pipelines.shelf import Shelf
+from septet.pipelines.records import note
+from septet.pipelines.store import PipelineStore
 for number in range(100_000):
     known = IssueState(issue_id=str(number % 50), order_id="p1-x", status=IssueStatus.COMPLETED,
         position=number % 50, planned_at="x", title="y" * 5000)
-    note(Shelf(Path(sys.argv[1])), PipelineView(id="p1", repository="r", status=PipelineStatus.RUNNING,
+    note(PipelineStore(Path(sys.argv[1])), PipelineView(id="p1", repository="r", status=PipelineStatus.RUNNING,
         created_at="x", issues=(known,)))
 """
 
 
-def test_a_kill_at_any_moment_leaves_whole_documents(shelf: Shelf) -> None:
+def test_a_kill_at_any_moment_leaves_whole_documents(shelf: PipelineStore) -> None:
     """After SIGKILL both documents can be read, no entry of before is missing, and the next writer goes on."""
     before = 0
     for round_number in range(4):
@@ -241,7 +241,7 @@ def test_a_kill_at_any_moment_leaves_whole_documents(shelf: Shelf) -> None:
     assert len(read(shelf, "execution-results.json")["results"]) == len(whole.issues)
 
 
-def _wait_for_more(shelf: Shelf, count: int) -> None:
+def _wait_for_more(shelf: PipelineStore, count: int) -> None:
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         path = shelf.folder / "execution-results.json"

@@ -8,7 +8,7 @@ from typing import Final, ParamSpec, TypeVar
 
 from temporalio import activity
 
-from septet.agents.turns.follow import Progress
+from septet.agents.turns.follow import TurnProgress
 from septet.system.processes import Halt
 
 _BEAT_SECONDS: Final = 1.0
@@ -19,12 +19,12 @@ T = TypeVar("T")
 
 
 @dataclass
-class Pulse:
+class Heartbeats:
     """What the next heartbeat says."""
 
     details: tuple[object, ...] = ()
 
-    def follow(self, progress: Progress) -> None:
+    def follow(self, progress: TurnProgress) -> None:
         """Let the heartbeats say how far an agent is: its run, session, last event, tokens and turns."""
         self.details = (
             progress.run.name,
@@ -36,9 +36,9 @@ class Pulse:
 
 
 @asynccontextmanager
-async def beating() -> AsyncIterator[Pulse]:
+async def heartbeating() -> AsyncIterator[Heartbeats]:
     """Send heartbeats for as long as the block lasts."""
-    pulse = Pulse()
+    pulse = Heartbeats()
 
     async def beat() -> None:
         while True:
@@ -52,7 +52,7 @@ async def beating() -> AsyncIterator[Pulse]:
         task.cancel()
 
 
-async def unhurried(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+async def shielded_thread(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Run blocking work in a thread; a cancel waits for its end, so that it is never left half done."""
     running = asyncio.ensure_future(asyncio.to_thread(work, *args, **kwargs))
     try:

@@ -16,7 +16,7 @@ LEDGER: Final = "ledger"
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
+class SnapshotBaseline:
     """What need not be found out again."""
 
     known: Mapping[bytes, Record] = field(default_factory=dict)
@@ -45,7 +45,7 @@ class Past:
         )
 
 
-def recall(place: Place, before: Past | None = None) -> Past:
+def recall(place: Place, before: SnapshotBaseline | None = None) -> SnapshotBaseline:
     """Return what the ledger says, where it stands for a snapshot that the vault still has; else as `begin`.
 
     What was recalled `before` is returned as it is where the ledger is still the same. Call it with the lock held.
@@ -56,7 +56,7 @@ def recall(place: Place, before: Past | None = None) -> Past:
     ledger = load(place.books / LEDGER)
     if ledger is None or points_to(place, ledger.last) != ledger.commit:
         return begin(place)
-    return Past(ledger.folders, ledger.usual, ledger.last, ledger.commit, ledger.base, stamp=stamp)
+    return SnapshotBaseline(ledger.folders, ledger.usual, ledger.last, ledger.commit, ledger.base, stamp=stamp)
 
 
 def _stamp(place: Place) -> tuple[int, ...]:
@@ -68,7 +68,7 @@ def _stamp(place: Place) -> tuple[int, ...]:
     return facts.st_ino, facts.st_mtime_ns, facts.st_size
 
 
-def begin(place: Place) -> Past:
+def begin(place: Place) -> SnapshotBaseline:
     """Return what the base commit holds: nothing of it is stored again, and none of its files counts as ignored.
 
     A mirror that cannot be read only means more work: then everything is stored.
@@ -81,7 +81,7 @@ def begin(place: Place) -> Past:
             facts, _, path = line.partition(b"\t")
             objects.add(bytes.fromhex(facts.split()[2].decode()))
             paths.add(path)
-    return Past(objects=objects, tracked=frozenset(paths), base=_recorded_base(place))
+    return SnapshotBaseline(objects=objects, tracked=frozenset(paths), base=_recorded_base(place))
 
 
 def _recorded_base(place: Place) -> Mark | None:

@@ -7,9 +7,9 @@ from typing import Final
 
 from septet.errors import GitError, SnapshotError
 from septet.git.place import Place
+from septet.git.snapshots.baseline import SnapshotBaseline, recall
 from septet.git.snapshots.ledger import Record
 from septet.git.snapshots.mark import GIT_FOLDER
-from septet.git.snapshots.past import Past, recall
 from septet.git.snapshots.survey import OPEN_FOLDER, OVER_LIMIT, Figures, Survey, join, look_at, look_below
 from septet.system.locks import locked
 
@@ -19,11 +19,11 @@ _EXCLUDES: Final = b".git/info"
 
 
 @dataclass(frozen=True, slots=True)
-class Tour:
+class WorktreeScan:
     """What a worktree looked like on one walk, between an agent's end and whatever the engine does to `.git`."""
 
     survey: Survey
-    past: Past
+    past: SnapshotBaseline
     """What was known before it."""
     changed: frozenset[bytes] | None
     """What looks otherwise than that snapshot has it, outside `.git`: a folder stands for all below it. `None`
@@ -35,7 +35,7 @@ class Tour:
         return self.past.commit
 
 
-def tour(place: Place, *, ignored_limit_bytes: int) -> Tour:
+def scan(place: Place, *, ignored_limit_bytes: int) -> WorktreeScan:
     """Walk over the worktree once.
 
     Args:
@@ -58,10 +58,10 @@ def tour(place: Place, *, ignored_limit_bytes: int) -> Tour:
             f"{place.worktree} cannot be looked at: {error}.",
             remedy=f"Nothing was removed. See that it and {place.vault} are there, then try again.",
         ) from error
-    return Tour(survey, past, _changed(survey, past))
+    return WorktreeScan(survey, past, _changed(survey, past))
 
 
-def survey_after(tour_taken: Tour, root: int) -> Survey:
+def survey_after(tour_taken: WorktreeScan, root: int) -> Survey:
     """Return the survey of a tour with `.git` looked at once more: the engine has written in it since.
 
     Raises:
@@ -79,7 +79,7 @@ def differing(survey: Survey, known: Mapping[bytes, Record]) -> dict[bytes, dict
     }
 
 
-def _changed(survey: Survey, past: Past) -> frozenset[bytes] | None:
+def _changed(survey: Survey, past: SnapshotBaseline) -> frozenset[bytes] | None:
     if not past.commit or any(reason != OVER_LIMIT for reason in survey.closed.values()):
         return None
     if any(path.endswith(b"/" + GIT_FOLDER) for path in survey.looks):

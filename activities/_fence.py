@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Gate:
+class Fence:
     """Open while the attempt is the last one and is not cancelled."""
 
     lease: Lease

@@ -3,12 +3,12 @@
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
-from activities._gate import Gate, own_key, own_lease
+from activities._fence import Fence, own_key, own_lease
 from activities._pipeline import pipeline_note, summary_for_new_session
 from activities._room import Host, read_papers
 from septet.agents.clis.adapter import Turn
 from septet.agents.clis.registry import adapter_for
-from septet.agents.turns.launch import Request
+from septet.agents.turns.launch import TurnRequest
 from septet.answers.finalizer import finalizer_prompt
 from septet.answers.steps import request_schema_of
 from septet.commands.loader import load
@@ -19,7 +19,7 @@ from septet.contracts.steps import FinalizeCall, StepCall
 from septet.errors import WorkspaceError
 from septet.git.evidence import Evidence
 from septet.git.place import Place
-from septet.git.snapshots.tour import Tour
+from septet.git.snapshots.scan import WorktreeScan
 from septet.git.snapshots.vault import list_snapshots, vault_at
 from septet.repository_settings import RepositorySettings, load_repository_settings
 
@@ -27,16 +27,16 @@ A = TypeVar("A")
 
 
 @dataclass(frozen=True, slots=True)
-class Errand:
+class PreparedStep:
     """One call, prepared."""
 
     call: StepCall
     place: Place
     settings: RepositorySettings
-    request: Request
+    request: TurnRequest
     starts_from: str
     """The checkpoint to return to, before an agent begins anew; empty where the history names none."""
-    gate: Gate
+    gate: Fence
 
     @property
     def began_at(self) -> str:
@@ -53,9 +53,9 @@ class Claim(Generic[A]):
     answer: A
     evidence: Evidence
     settings: RepositorySettings
-    gate: Gate
+    gate: Fence
     """To be checked right before each effect."""
-    toured: Tour | None = None
+    toured: WorktreeScan | None = None
     """The walk over the worktree that the evidence is from."""
 
     @property
@@ -64,7 +64,7 @@ class Claim(Generic[A]):
         return self.call.workspace.began_at or self.place.base_sha
 
 
-def step_errand(host: Host, call: StepCall) -> Errand:
+def prepare_step(host: Host, call: StepCall) -> PreparedStep:
     """Find the place, read the papers, fill the command, and be the last attempt from here on.
 
     Raises:
@@ -90,11 +90,11 @@ def step_errand(host: Host, call: StepCall) -> Errand:
         model=wishes.model_for(call.step, call.model or host.settings.model, call.settings),
     )
     request = _request(host, call, wishes, turn, call.step.value)
-    gate = Gate(own_lease(request.means.runs, call.workspace.place_id, call.workspace.visit))
-    return Errand(call, place, wishes, request, call.starts_from, gate)
+    gate = Fence(own_lease(request.means.runs, call.workspace.place_id, call.workspace.visit))
+    return PreparedStep(call, place, wishes, request, call.starts_from, gate)
 
 
-def finalizer_errand(host: Host, asked: FinalizeCall) -> Errand:
+def finalizer_errand(host: Host, asked: FinalizeCall) -> PreparedStep:
     """Ask for the answer alone: the same session, no tools, and what was wrong.
 
     Raises:
@@ -113,18 +113,18 @@ def finalizer_errand(host: Host, asked: FinalizeCall) -> Errand:
         model=wishes.model_for(call.step, call.model or host.settings.model, call.settings),
     )
     request = _request(host, call, wishes, turn, _finalizer_of(call.step))
-    gate = Gate(own_lease(request.means.runs, call.workspace.place_id, call.workspace.visit))
-    return Errand(call, place, wishes, request, asked.result.checkpoint or "", gate)
+    gate = Fence(own_lease(request.means.runs, call.workspace.place_id, call.workspace.visit))
+    return PreparedStep(call, place, wishes, request, asked.result.checkpoint or "", gate)
 
 
-def ending_errand(host: Host, call: StepCall) -> Errand:
+def ending_errand(host: Host, call: StepCall) -> PreparedStep:
     """Look after the last agent of a step that was cancelled, whichever attempt or finalizer started it.
 
     Raises:
         SupersededError: A later attempt has begun.
         NotFoundError, WorkspaceError: The workspace is not on this host, or was not opened to the end.
     """
-    errand = step_errand(host, call)
+    errand = prepare_step(host, call)
     records = [run.record for run in host.means.runs.of(errand.request.order_id) if run.record is not None]
     ours = [record for record in records if record.step in {call.step.value, _finalizer_of(call.step)}]
     return replace(errand, request=replace(errand.request, key=ours[-1].key)) if ours else errand
@@ -146,8 +146,8 @@ def _see_that_it_stands(place: Place) -> None:
     )
 
 
-def _request(host: Host, call: StepCall, wishes: RepositorySettings, turn: Turn, name: str) -> Request:
-    return Request(
+def _request(host: Host, call: StepCall, wishes: RepositorySettings, turn: Turn, name: str) -> TurnRequest:
+    return TurnRequest(
         key=own_key(),
         order_id=call.workspace.place_id,
         number=call.step.number,

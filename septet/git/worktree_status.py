@@ -7,17 +7,17 @@ from typing import Final
 
 import msgspec
 
-from septet.git.changes import Entry
+from septet.git.changes import StatusEntry
 from septet.git.place import Place
 
 _FILE: Final = "standing"
 
 
-class Standing(msgspec.Struct, array_like=True, frozen=True):
+class WorktreeStatus(msgspec.Struct, array_like=True, frozen=True):
     """What `git status` says, with nothing staged by the agent."""
 
     head_sha: str
-    entries: tuple[Entry, ...]
+    entries: tuple[StatusEntry, ...]
     """Everything that differs from that commit, nested repositories too."""
 
 
@@ -25,14 +25,14 @@ class _Note(msgspec.Struct, array_like=True, frozen=True):
     """A standing, and the snapshot of the same moment."""
 
     snapshot: str
-    standing: Standing
+    standing: WorktreeStatus
 
 
 _DECODER: Final = msgspec.msgpack.Decoder(_Note)
 _ENCODER: Final = msgspec.msgpack.Encoder()
 
 
-def remember_standing(place: Place, snapshot: str, standing: Standing) -> None:
+def save_worktree_status(place: Place, snapshot: str, standing: WorktreeStatus) -> None:
     """Note how the worktree stood when the snapshot with commit `snapshot` was taken."""
     descriptor, name = tempfile.mkstemp(dir=place.books, prefix=f".{_FILE}-")
     try:
@@ -43,7 +43,7 @@ def remember_standing(place: Place, snapshot: str, standing: Standing) -> None:
         Path(name).unlink(missing_ok=True)
 
 
-def recall_standing(place: Place, snapshot: str, head_sha: str) -> Standing | None:
+def load_worktree_status(place: Place, snapshot: str, head_sha: str) -> WorktreeStatus | None:
     """Return how the worktree stood at a snapshot; `None` where that is not known, or HEAD was another."""
     try:
         note = _DECODER.decode((place.books / _FILE).read_bytes())

@@ -38,7 +38,7 @@ def issue_of(pipeline: str, order_id: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Shelf:
+class PipelineStore:
     """`STATE/pipelines/<pipeline>`."""
 
     folder: Path
@@ -99,13 +99,13 @@ class Shelf:
         return f"{self.folder}/executions/{_checked(_ISSUE, issue_id)}.json"
 
 
-def shelf_of(state: StateDir, pipeline: str) -> Shelf:
+def store_of(state: StateDir, pipeline: str) -> PipelineStore:
     """Return a pipeline's folder; it is made with the first thing that is put there.
 
     Raises:
         InvalidInputError: It is no pipeline's id.
     """
-    return Shelf(state.pipelines / _checked(_PIPELINE, pipeline))
+    return PipelineStore(state.pipelines / _checked(_PIPELINE, pipeline))
 
 
 def _checked(pattern: re.Pattern[str], name: str) -> str:
