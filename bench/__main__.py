@@ -19,7 +19,7 @@ GROUPS = (
     "outage",
 )  # fmt: skip
 """One module each, with a function `measure`."""
-LONG = ("thousand",)
+LONG = ("thousand", "crowd", "busy")
 """Those that are measured only where they are named."""
 _TERMINATED = 143
 """128 + SIGTERM, as a shell says it."""

@@ -1,0 +1,133 @@
+"""Nobody is held up by others: a work order beside eight that hang, and a cancel while all slots are taken."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Final
+
+from bench.figure import Figure, median
+from bench.pace import Pace
+from bench.repository import make_repository
+from bench.stage import Stage, stage, worker
+from clients.work_orders import WorkOrders
+from septet.contracts.names import Status
+from septet.contracts.order import WorkOrderInput
+
+BESIDE_TARGET_RATIO: Final = 1.5
+"""How many times its quiet time an unrelated work order may take."""
+CANCEL_TARGET_SECONDS: Final = 2.0
+_HANGING: Final = 8
+_PATIENCE_SECONDS: Final = 600.0
+_AGENT_SECONDS: Final = 60
+"""How long the one slot is taken while another work order is cancelled."""
+_LOOK_SECONDS: Final = 0.02
+
+
+def measure(pace: Pace) -> list[Figure]:
+    """Measure both, each on a server and a worker of its own."""
+    return [*asyncio.run(_beside_hanging(pace)), *asyncio.run(_queued_cancel(pace))]
+
+
+async def _beside_hanging(pace: Pace) -> list[Figure]:
+    """Run a work order alone, and again while eight others wait for a remote that accepts and never answers."""
+    async with stage() as on, _silent_remote() as (port, connections):
+        hosts = {**on.environ, "SEPTET_GITHUB_HOSTS": f"127.0.0.1:{port}"}
+        async with worker(on, hosts):
+            await _order_seconds(on, "warm")
+            quiet = median([await _order_seconds(on, f"quiet-{number}") for number in range(pace.times(5, 2))])
+            for number in range(_HANGING):
+                await _start(on, f"hangs-{number}", f"http://127.0.0.1:{port}/o/r{number}")
+            async with asyncio.timeout(_PATIENCE_SECONDS):
+                while not connections:  # noqa: ASYNC110 -- the worker's git connects when it likes
+                    await asyncio.sleep(_LOOK_SECONDS)
+            beside = median([await _order_seconds(on, f"beside-{number}") for number in range(pace.times(3, 1))])
+            for number in range(_HANGING):
+                await on.client.get_workflow_handle(f"wo-hangs-{number}").terminate()
+    note = (
+        f"{_HANGING} others hang on a remote that accepts and never answers; {beside:.1f} s, quiet {quiet:.1f} s"
+    )
+    return [Figure("an unrelated work order", beside / quiet, "times", BESIDE_TARGET_RATIO, note=note)]
+
+
+@asynccontextmanager
+async def _silent_remote() -> AsyncIterator[tuple[int, list[asyncio.StreamWriter]]]:
+    """Accept connections on loopback and say nothing; give the port and the connections so far."""
+    connections: list[asyncio.StreamWriter] = []
+
+    async def accept(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connections.append(writer)
+
+    server = await asyncio.start_server(accept, "127.0.0.1", 0)
+    try:
+        yield server.sockets[0].getsockname()[1], connections
+    finally:
+        server.close()
+        for writer in connections:
+            writer.close()
+
+
+async def _queued_cancel(pace: Pace) -> list[Figure]:
+    """Cancel work orders that wait for the one slot, which an agent holds for a minute."""
+    async with stage() as on:
+        one_slot = {**on.environ, "SEPTET_MAX_AGENTS": "1", "SEPTET_SCRIPTED_SECONDS": str(_AGENT_SECONDS)}
+        async with worker(on, one_slot):
+            await _start(on, "holds", await _origin(on))
+            await _until_exists(on, "holds")
+            seconds = [await _cancel_seconds(on, f"queued-{number}") for number in range(pace.times(3, 1))]
+            await WorkOrders(on.client).cancel("wo-holds")
+            await WorkOrders(on.client).wait("wo-holds")
+    note = f"the slowest of {len(seconds)}, until the work order is closed"
+    return [
+        Figure(
+            "cancel of a queued work order, all slots taken", max(seconds), "s", CANCEL_TARGET_SECONDS, note=note
+        )
+    ]
+
+
+async def _cancel_seconds(on: Stage, name: str) -> float:
+    """Cancel a work order whose first step is queued, and return the seconds until it is closed."""
+    orders = WorkOrders(on.client)
+    await _start(on, name, await _origin(on))
+    async with asyncio.timeout(_PATIENCE_SECONDS):
+        while not await _is_queued(on, name):  # noqa: ASYNC110 -- the server tells it only when asked
+            await asyncio.sleep(_LOOK_SECONDS)
+    begin = time.perf_counter()
+    await orders.cancel(f"wo-{name}")
+    await orders.wait(f"wo-{name}")
+    return time.perf_counter() - begin
+
+
+async def _is_queued(on: Stage, name: str) -> bool:
+    described = await on.client.get_workflow_handle(f"wo-{name}").describe()
+    pending = described.raw_description.pending_activities
+    return any(activity.activity_type.name == "classify_issue" for activity in pending)
+
+
+async def _order_seconds(on: Stage, name: str) -> float:
+    begin = time.perf_counter()
+    await _start(on, name, await _origin(on))
+    task = await WorkOrders(on.client).wait(f"wo-{name}")
+    if task.status is not Status.COMPLETED:
+        raise RuntimeError(f"wo-{name} is {task.status.value}: {task.error}")
+    return time.perf_counter() - begin
+
+
+async def _start(on: Stage, name: str, repository: str) -> None:
+    order = WorkOrderInput(repository=repository, title="Tell that it is done", agent="scripted")
+    await WorkOrders(on.client).start(order, f"wo-{name}")
+
+
+async def _origin(on: Stage) -> str:
+    origin = on.settings.state_dir / "origin.git"
+    if not origin.exists():
+        await asyncio.to_thread(make_repository, origin, 100, 0, on.settings.git_env)
+    return str(origin)
+
+
+async def _until_exists(on: Stage, name: str) -> None:
+    """Wait until the first agent of a work order works."""
+    runs = on.settings.state_dir / "runs" / f"wo-{name}"
+    async with asyncio.timeout(_PATIENCE_SECONDS):
+        while not list(runs.glob("1-*/stdout.jsonl")):  # noqa: ASYNC110 -- another process makes it
+            await asyncio.sleep(_LOOK_SECONDS)
