@@ -6,13 +6,15 @@ BIN := .venv/bin
 ARGS ?=
 # One process more than there are cores: tests of whole programs wait half of their time.
 TESTERS := --numprocesses=$(shell expr 1 + $$(getconf _NPROCESSORS_ONLN)) --maxprocesses=4
+# What failed runs once more, alone; what then passes is named as flaky. `pytest` itself tells at once.
+SUITE := $(BIN)/python -m pytest $(TESTERS) --second-run
 CHAOS := $(if $(RUNS),--runs $(RUNS)) $(if $(SEED),--seed $(SEED)) $(if $(MINUTES),--minutes $(MINUTES))
 
 # Where this is set, each start of Python compiles every module anew: workers of pytest, agents, commands.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup ready demo test test-faces test-recovery test-long test-api test-agents histories pictures lint types contracts dist bench chaos chaos-rolling chaos-pipeline lock container-trial clean
+.PHONY: help setup ready demo test test-faces test-recovery test-long test-api test-agents flaky histories pictures lint types contracts dist bench chaos chaos-rolling chaos-pipeline lock container-trial clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
@@ -28,13 +30,13 @@ demo: ready ## From an issue to a pull request on a sample repository, in second
 
 # Less than five minutes on two cores: what takes many seconds is made cheaper, or is of the suites below.
 test: ready ## All tests, with the branch coverage of septet/
-	@$(BIN)/python -m pytest $(TESTERS) --cov=septet --cov-branch --cov-report=term-missing:skip-covered --cov-fail-under=90 -m "not recovery and not faces" $(ARGS)
+	@$(SUITE) --cov=septet --cov-branch --cov-report=term-missing:skip-covered --cov-fail-under=90 -m "not recovery and not faces" $(ARGS)
 
 test-faces: ready ## Commands, HTTP API, tools of agents and page, as people, scripts, agents and browsers meet them
-	@$(BIN)/python -m pytest --numprocesses=auto --maxprocesses=4 -m faces $(ARGS)
+	@$(SUITE) -m faces $(ARGS)
 
 test-recovery: ready ## Whole programs, killed, stopped and started again: workers, servers, hosts, runners, disks
-	@$(BIN)/python -m pytest --numprocesses=auto --maxprocesses=4 -m recovery $(ARGS)
+	@$(SUITE) -m recovery $(ARGS)
 
 test-long: ready ## The property tests with many more examples
 	@HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest -m hypothesis --timeout=1800 $(ARGS)
@@ -45,6 +47,9 @@ test-api: ready ## The HTTP API under schemathesis for ten minutes
 test-agents: ready ## Real agent CLIs from a cache, against a model on loopback; AGENTS="claude codex" ARGS="-k …"
 	@scripts/agents install $(AGENTS)
 	@scripts/agents run $(BIN)/python -m pytest tests/agents $(ARGS)
+
+flaky: ready ## Named tests thirty times, each time with another seed: TESTS="tests/workflows -k board" RUNS=30
+	@$(BIN)/python scripts/try_often.py $(if $(RUNS),--runs $(RUNS)) $(TESTS)
 
 histories: ready ## Record the histories for tests/replay that are missing
 	@$(BIN)/python scripts/record_histories.py

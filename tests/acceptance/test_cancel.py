@@ -12,7 +12,7 @@ from fakes.septet_command import WITHIN_SECONDS, Septet, at_work, until
 
 from septet.contracts.names import Step
 
-pytestmark = pytest.mark.recovery
+pytestmark = [pytest.mark.recovery, pytest.mark.law]
 
 _AT_MOST_SECONDS = 10.0
 

@@ -30,6 +30,7 @@ def tree(folder: Path) -> dict[str, tuple[int, bytes]]:
     return found
 
 
+@pytest.mark.law
 def test_a_cancelled_work_order_ends_its_agent_keeps_its_work_and_goes_on_with_retry(
     served: Septet, origin: Origin
 ) -> None:
@@ -70,6 +71,7 @@ def test_a_cancelled_work_order_ends_its_agent_keeps_its_work_and_goes_on_with_r
     assert "5-implement_plan-1" in served.runs(order)
 
 
+@pytest.mark.law
 def test_a_completed_work_order_goes_back_to_a_step_and_keeps_its_pull_request(
     served: Septet, origin: Origin
 ) -> None:

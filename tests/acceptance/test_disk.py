@@ -8,7 +8,7 @@ from fakes.repositories import Origin, git
 from fakes.septet_command import Septet, until
 from fakes.small_disk import small_disk
 
-pytestmark = pytest.mark.recovery
+pytestmark = [pytest.mark.recovery, pytest.mark.law]
 
 FULL_SECONDS = 2.5
 """Long enough for the step's end, and for several tries to tell the server of it."""

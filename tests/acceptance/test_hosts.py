@@ -10,7 +10,7 @@ import pytest
 from fakes.repositories import Origin, git
 from fakes.septet_command import Running, Septet, until
 
-pytestmark = [pytest.mark.recovery, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.recovery, pytest.mark.timeout(300), pytest.mark.law]
 
 GONE_WITHIN_SECONDS = 240.0
 HEARTBEAT_SECONDS = 5

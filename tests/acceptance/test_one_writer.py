@@ -10,7 +10,7 @@ from fakes.shared_server import Host, stopped
 
 from septet.contracts.names import Step
 
-pytestmark = pytest.mark.recovery
+pytestmark = [pytest.mark.recovery, pytest.mark.law]
 
 ONCE = [f"{step.number}-{step.value}-1" for step in Step]
 

@@ -9,7 +9,7 @@ from fakes.septet_command import Ended, Septet, at_work, until
 
 from septet.contracts.names import Step
 
-pytestmark = pytest.mark.recovery
+pytestmark = [pytest.mark.recovery, pytest.mark.law]
 
 IMPLEMENTS = "implement_plan-1"
 HALF = {"steps": {"implement_plan": [{"edits": {"half.txt": "half done\n"}, "hang": True}, {}]}}

@@ -9,7 +9,7 @@ import pytest
 from fakes.repositories import Origin
 from fakes.septet_command import Septet, until
 
-pytestmark = pytest.mark.recovery
+pytestmark = [pytest.mark.recovery, pytest.mark.law]
 
 SLOW = {"steps": {"implement_plan": {"delay_seconds": 6}}}
 

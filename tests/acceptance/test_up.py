@@ -20,6 +20,7 @@ def start(septet: Septet, origin: Origin, order: str) -> None:
     septet.until_works(order, "5-implement_plan-1")
 
 
+@pytest.mark.law
 def test_a_killed_up_goes_on_where_it_was_and_starts_no_agent_twice(septet: Septet, origin: Origin) -> None:
     """`up` killed in the middle of an agent and started again takes the step over at once and adopts the agent."""
     order = septet.scenario("wo-killed", SLOW)
@@ -36,6 +37,7 @@ def test_a_killed_up_goes_on_where_it_was_and_starts_no_agent_twice(septet: Sept
     assert septet.runs(order) == ONCE
 
 
+@pytest.mark.law
 def test_one_state_directory_has_one_up_and_ctrl_c_leaves_its_agents_alive(septet: Septet, origin: Origin) -> None:
     """A second `up` is refused and names the first; SIGINT ends server and worker and names the agents that live on."""
     gate = septet.state.parent / "gate"
@@ -75,6 +77,7 @@ def test_an_agent_that_ends_while_up_stops_is_not_said_to_live_on(septet: Septet
         assert not any("lives on" in line for line in first.errors)
 
 
+@pytest.mark.law
 def test_a_second_ctrl_c_ends_the_agents_with_a_rescue(septet: Septet, origin: Origin) -> None:
     """SIGINT twice leaves no agent alive and its work in a rescue; the next `up` resumes the session."""
     gate = septet.state.parent / "gate"

@@ -39,6 +39,7 @@ async def test_the_agents_own_commit_stays(lab: StepLab) -> None:
     assert git(lab.worktree, "log", "-1", "--format=%s") == "mine"
 
 
+@pytest.mark.law
 async def test_a_second_attempt_commits_nothing_more(lab: StepLab) -> None:
     """The attempt after a lost result finds the commit and leaves it as it is."""
     done = await _committed(lab)

@@ -6,6 +6,8 @@ from temporalio.exceptions import ApplicationError
 from septet.contracts.names import Step, Verdict
 from septet.forges.local import REF
 
+pytestmark = pytest.mark.law
+
 WORDS = {"title": "bug: sum the prices", "body": "Totals were always 0."}
 
 

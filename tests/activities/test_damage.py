@@ -13,6 +13,8 @@ from temporalio.exceptions import ApplicationError
 from septet.contracts.names import Step, Verdict
 from septet.git.destroy import Why, remove_workspace
 
+pytestmark = pytest.mark.law
+
 
 async def test_a_lock_that_a_dead_agent_s_git_left_does_not_stop_the_next_agent(lab: StepLab) -> None:
     """An agent that uses git finds no lock of a git that was killed in the step before."""

@@ -16,7 +16,7 @@ from septet.contracts.steps import StepResult
 from septet.git.snapshots.vault import find, vault_at, verify
 from workers.registry import parts_of
 
-pytestmark = pytest.mark.small_disk
+pytestmark = [pytest.mark.small_disk, pytest.mark.law]
 
 DONE = f"answer({IMPLEMENTED!r})"
 FILL = """

@@ -15,6 +15,8 @@ from septet.contracts.limits import Timeouts
 from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import StepResult
 
+pytestmark = pytest.mark.law
+
 _HALF = {"src/half.py": "half\n"}
 _WHOLE = {"edits": {"src/app.py": FIXED}, "answer": IMPLEMENTED}
 

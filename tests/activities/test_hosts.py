@@ -191,6 +191,7 @@ async def test_a_remote_that_cannot_be_written_is_a_warning_on_the_step(host_of:
     assert "not kept elsewhere" in result.warnings[-1]
 
 
+@pytest.mark.law
 async def test_a_host_that_was_left_pushes_no_branch_and_opens_no_pull_request(
     host_of: HostOf, origin: Origin
 ) -> None:
@@ -237,6 +238,7 @@ async def test_the_host_itself_keeps_what_it_has(host_of: HostOf) -> None:
     assert (first.worktree / "src" / "half.py").read_text() == "half done"
 
 
+@pytest.mark.law
 async def test_a_late_attempt_of_an_earlier_time_on_the_host_writes_nothing(host_of: HostOf) -> None:
     """When the work order comes back, an attempt that was stopped here before it went has lost its right to write."""
     first, second = await host_of("a"), await host_of("b")

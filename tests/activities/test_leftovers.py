@@ -5,6 +5,7 @@ import os
 import signal
 from dataclasses import replace
 
+import pytest
 from fakes.agent_lab import carriers, mark_of, supervisor_of, wait_until
 from fakes.step_lab import StepLab
 from temporalio.activity import ActivityCancellationDetails
@@ -15,6 +16,8 @@ from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import StepResult
 from workers.registry import parts_of
 from workers.strays import keep_what_was_left_alone
+
+pytestmark = pytest.mark.law
 
 _WRITES_ON = """
 def write_on():

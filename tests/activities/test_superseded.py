@@ -14,6 +14,8 @@ from temporalio.testing import ActivityEnvironment
 from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import StepResult
 
+pytestmark = pytest.mark.law
+
 
 def slow_remote(origin: Origin, root: Path) -> Path:
     """Let each push to the origin begin with a file `pushing` and wait for `go`, which is returned."""

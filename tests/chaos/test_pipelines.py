@@ -4,6 +4,8 @@ import pytest
 
 from bench.chaos.pipelines.trial import USUAL, tried
 
+pytestmark = pytest.mark.law
+
 
 @pytest.mark.recovery
 @pytest.mark.timeout(400)

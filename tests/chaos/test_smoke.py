@@ -7,6 +7,8 @@ from bench.chaos.report import evidence
 from bench.chaos.side import Septet
 from bench.chaos.trial import tried
 
+pytestmark = pytest.mark.law
+
 SMOKE = Plan(
     runs=3,
     at_once=3,

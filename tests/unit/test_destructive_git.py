@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.law
+
 Rule = Callable[[ast.Module], Iterator[ast.AST]]
 
 ROOT = Path(__file__).parents[2]

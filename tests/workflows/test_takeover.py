@@ -26,7 +26,7 @@ from septet.agents.runs.folders import Run, RunKey, RunRecord, Runs
 from workers.takeover import Successor
 from workers.tokens import HeldToken, kept, running
 
-pytestmark = pytest.mark.asyncio(loop_scope="session")
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.law]
 
 _UNKNOWN = HeldToken(b"of another server", RunKey("wo-1", "run-1", "step-1"), 1, 0.0)
 _HOLDS = """

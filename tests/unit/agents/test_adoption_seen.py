@@ -9,6 +9,8 @@ from bench.chaos.adoptions import Followed, attached_at
 from bench.chaos.journal import Life
 from bench.chaos.processes import Pid
 
+pytestmark = pytest.mark.law
+
 
 async def test_an_attempt_that_attaches_is_seen_by_its_connection(lab: Lab) -> None:
     """One that lets go is no adoption, the next one that connects to the agent's supervisor is; a dead agent has none."""

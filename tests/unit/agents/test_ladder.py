@@ -32,6 +32,8 @@ from septet.errors import (
     WorkspaceBusyError,
 )
 
+pytestmark = pytest.mark.law
+
 ATTEMPTING = Path(__file__).parents[2] / "fakes" / "attempting.py"
 
 

@@ -11,6 +11,8 @@ from septet.agents.runs.folders import RunKey, RunRecord, Runs
 from septet.agents.runs.lease import Lease
 from septet.errors import SupersededError, WorkspaceBusyError
 
+pytestmark = pytest.mark.law
+
 
 @pytest.fixture
 def runs(tmp_path: Path) -> Runs:

@@ -21,6 +21,8 @@ from septet.agents.turns.supervisors import Supervisors
 from septet.agents.turns.warm import warm_orders
 from septet.errors import AgentCrashedError, AlreadyRunningError
 
+pytestmark = pytest.mark.law
+
 ATTEMPTING = Path(__file__).parents[2] / "fakes" / "attempting.py"
 SEPTET = Path(sys.executable).with_name("septet")
 ENDS_SECONDS = 30.0

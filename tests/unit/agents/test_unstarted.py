@@ -11,6 +11,8 @@ from septet.agents.supervisor import PROGRAM
 from septet.agents.turns.supervisors import Supervisors
 from septet.errors import AgentCrashedError
 
+pytestmark = pytest.mark.law
+
 
 async def test_supervisors_that_end_at_once_are_not_started_for_ever(lab: Lab) -> None:
     """After a few the attempt ends, with an error that is tried again later: a host out of order fills no disk."""

@@ -23,6 +23,8 @@ from septet.agents.turns.warm import end_warm, warm_orders
 from septet.contracts.limits import Timeouts
 from septet.errors import AgentApiError, AgentCrashedError
 
+pytestmark = pytest.mark.law
+
 ANSWERS = "turn('m%d' % number); result(heard)"
 WAITS = "turn('m%d' % number); number == 2 and wait_for('../go'); result(heard)"
 

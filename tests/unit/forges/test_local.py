@@ -67,6 +67,7 @@ def test_a_large_issue_is_bounded(forge: LocalForge) -> None:
     assert len(forge.issue(1).body) == ISSUE_LIMIT_BYTES
 
 
+@pytest.mark.law
 def test_a_pull_request_is_opened_once(forge: LocalForge, origin: Origin) -> None:
     """The second asking finds what the first opened, whatever its words."""
     assert forge.find_pull_request("feat-1") is None

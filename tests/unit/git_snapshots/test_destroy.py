@@ -16,6 +16,8 @@ from septet.git.snapshots.restore import restore
 from septet.git.snapshots.take import take
 from septet.git.snapshots.vault import list_snapshots, vault_at
 
+pytestmark = pytest.mark.law
+
 LIMIT_BYTES = 1 << 20
 WHY = Why("a test", LIMIT_BYTES, "implement_plan")
 

@@ -18,6 +18,8 @@ from septet.git.snapshots.restore import restore
 from septet.git.snapshots.survey import MAX_DEPTH
 from septet.git.snapshots.vault import vault_at, verify
 
+pytestmark = pytest.mark.law
+
 Snap = Callable[..., Snapshot]
 
 

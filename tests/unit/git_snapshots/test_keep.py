@@ -24,6 +24,8 @@ from septet.git.snapshots.take import take
 from septet.git.snapshots.vault import list_snapshots, vault_at
 from septet.state import StateDir
 
+pytestmark = pytest.mark.law
+
 Take = Callable[..., Snapshot]
 WHY = Why("the work order comes back", 1 << 20)
 

@@ -12,6 +12,8 @@ from septet.git.place import Place
 from septet.git.snapshots.restore import restore
 from septet.git.snapshots.vault import vault_at, verify
 
+pytestmark = pytest.mark.law
+
 Change = Callable[[Path], object]
 
 

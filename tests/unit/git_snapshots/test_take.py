@@ -17,6 +17,8 @@ from septet.git.snapshots.facts import Snapshot
 from septet.git.snapshots.take import take
 from septet.git.snapshots.vault import list_snapshots, prepare, vault_at, verify
 
+pytestmark = pytest.mark.law
+
 LIMIT_BYTES = 1 << 20
 
 

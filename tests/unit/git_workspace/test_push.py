@@ -15,6 +15,8 @@ from septet.git.push import push, remote_branch
 from septet.git.workspace import open_workspace
 from septet.state import StateDir
 
+pytestmark = pytest.mark.law
+
 BRANCH = "feat/wo-1"
 
 

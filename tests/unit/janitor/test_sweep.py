@@ -29,6 +29,8 @@ from septet.janitor.sweep import Sweep
 from septet.janitor.terms import Fate, Swept, Terms
 from septet.state import StateDir
 
+pytestmark = pytest.mark.law
+
 LIMIT_BYTES = 1 << 20
 TERMS = Terms(
     workspaces_days=14, runs_days=30, snapshots_days=90, mirrors_days=14, ignored_limit_bytes=LIMIT_BYTES

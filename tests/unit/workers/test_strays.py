@@ -3,11 +3,14 @@
 from pathlib import Path
 
 import psutil
+import pytest
 from fakes.agent_lab import agent_of
 from fakes.waiting_agents import waiting_agents
 
 from septet.agents.turns.warm import warm_orders
 from workers.strays import end_living
+
+pytestmark = pytest.mark.law
 
 
 async def test_processes_that_wait_for_a_turn_are_ended_too(tmp_path: Path) -> None:
