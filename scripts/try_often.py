@@ -36,7 +36,7 @@ class Run:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Print a row for each test, the first failure in full, and a closing line; the exit code is 1 after a failure."""
+    """Print the first failure in full, a row for each test, and a closing line; return 1 after a failure."""
     parser = argparse.ArgumentParser(prog="make flaky", description="Run tests many times.")
     parser.add_argument("--runs", type=int, default=30)
     count, tests = parser.parse_known_args(argv)
@@ -59,7 +59,7 @@ def run_with(seed: int, tests: Sequence[str]) -> Run:
     Raises:
         SystemExit: pytest ran no test.
     """
-    quiet = ("-qq", "-rA", "-p", "no:cacheprovider", f"--randomly-seed={seed}")
+    quiet = ("-qq", "-rpfE", "-p", "no:cacheprovider", f"--randomly-seed={seed}")
     argv = [sys.executable, "-m", "pytest", *quiet, *tests]
     try:
         ended = subprocess.run(argv, cwd=_ROOT, capture_output=True, text=True, timeout=_RUN_SECONDS, check=False)
