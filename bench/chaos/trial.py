@@ -91,7 +91,7 @@ class Trial:
         return Blows(self.ground, self.side, self.plan, chance, beside)
 
     async def _strike(self, blows: Blows, closed: asyncio.Event) -> None:
-        """Strike until all work orders are closed."""
+        """Strike until all work orders are closed: each kind once, in any order, then by their weights."""
         if self.plan.rolling:
             await self._roll(blows, closed)
             return
@@ -100,7 +100,9 @@ class Trial:
         while not await _within(closed, blows.chance.expovariate(1 / self.plan.every_seconds)):
             if most is not None and len(blows.kills) >= most:
                 return
-            kind = blows.chance.choices(kinds, weights)[0]
+            struck = {kill.kind for kill in blows.kills}
+            unstruck = [kind for kind in kinds if kind not in struck]
+            kind = blows.chance.choice(unstruck) if unstruck else blows.chance.choices(kinds, weights)[0]
             if kind in {"worker", "restart"}:
                 await blows.worker(kind)
             elif kind == "server":
