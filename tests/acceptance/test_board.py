@@ -2,7 +2,8 @@ import json
 
 import pytest
 from fakes.repositories import Origin, git
-from fakes.septet_command import Septet, until
+from fakes.septet_command import Septet
+from fakes.waiting import until
 
 pytestmark = pytest.mark.faces
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 from fakes.repositories import Origin, git
-from fakes.septet_command import WITHIN_SECONDS, Septet, at_work, until
+from fakes.septet_command import WITHIN_SECONDS, Septet, at_work
+from fakes.waiting import until
 
 from septet.contracts.names import Step
 

@@ -3,7 +3,8 @@ from pathlib import Path
 
 import pytest
 from fakes.repositories import Origin, git
-from fakes.septet_command import Septet, at_work, until
+from fakes.septet_command import Septet, at_work
+from fakes.waiting import until
 
 pytestmark = pytest.mark.recovery
 

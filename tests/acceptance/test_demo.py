@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 from fakes.repositories import git
-from fakes.septet_command import WITHIN_SECONDS, Septet, until
+from fakes.septet_command import WITHIN_SECONDS, Septet
+from fakes.waiting import until
 
 from septet.contracts.names import Step
 

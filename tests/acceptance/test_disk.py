@@ -5,8 +5,9 @@ import time
 
 import pytest
 from fakes.repositories import Origin, git
-from fakes.septet_command import Septet, until
+from fakes.septet_command import Septet
 from fakes.small_disk import small_disk
+from fakes.waiting import until
 
 pytestmark = [pytest.mark.recovery, pytest.mark.law]
 

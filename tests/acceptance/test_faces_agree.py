@@ -12,7 +12,8 @@ import httpx
 import pytest
 from fakes.mcp_client import Tools, tools_of
 from fakes.repositories import Origin
-from fakes.septet_command import Septet, until
+from fakes.septet_command import Septet
+from fakes.waiting import until
 
 from clients.operations import Operations, connected
 from septet.contracts.decisions import MoveCall, RetryCall

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 from fakes.repositories import Origin, git
-from fakes.septet_command import Running, Septet, until
+from fakes.septet_command import Running, Septet
+from fakes.waiting import until
 
 pytestmark = [pytest.mark.recovery, pytest.mark.timeout(300), pytest.mark.law]
 

@@ -13,7 +13,8 @@ from typing import Any
 import httpx
 import pytest
 from fakes.repositories import Origin
-from fakes.septet_command import WITHIN_SECONDS, Septet, free_port, free_ports, until
+from fakes.septet_command import WITHIN_SECONDS, Septet, free_port, free_ports
+from fakes.waiting import until
 
 from clients.page.key import page_link
 from septet.contracts.names import Stage

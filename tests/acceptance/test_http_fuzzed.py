@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from fakes.activities import Doubles
 from fakes.repositories import Origin
-from fakes.septet_command import Septet, free_port, until
+from fakes.septet_command import Septet, free_port
+from fakes.waiting import until
 from temporalio import activity
 from temporalio.client import Client
 from temporalio.contrib.pydantic import pydantic_data_converter

@@ -1,6 +1,5 @@
 """`septet mcp` as an agent meets it: the SDK's own client on stdio, and a real `septet up` behind it."""
 
-import asyncio
 import json
 import signal
 import subprocess
@@ -12,7 +11,8 @@ from typing import Any
 import pytest
 from fakes.mcp_client import WHO, Tools, tools_of
 from fakes.repositories import Origin
-from fakes.septet_command import PROGRAMS, WITHIN_SECONDS, Septet, until
+from fakes.septet_command import PROGRAMS, WITHIN_SECONDS, Septet
+from fakes.waiting import until, wait_until
 from jsonschema import Draft202012Validator
 from mcp import MCPError
 
@@ -60,23 +60,23 @@ def begin(served: Septet, tmp_path: Path) -> Begin:
 
 async def closed(tools: Tools, order: str) -> dict[str, Any]:
     """Look at a work order until it is closed."""
-    async with asyncio.timeout(WITHIN_SECONDS):
-        while True:
-            task: dict[str, Any] = (await tools("task_detail", id=order))["task"]
-            if task["status"] in {"completed", "failed", "cancelled"}:
-                return task
-            await asyncio.sleep(0.05)
+    return await seen(tools, order, "completed", "failed", "cancelled")
 
 
 async def waiting_plan(tools: Tools, order: str) -> str:
     """Look at a work order until it waits with a plan, and return the plan's SHA-256."""
-    async with asyncio.timeout(WITHIN_SECONDS):
-        while True:
-            task: dict[str, Any] = (await tools("task_detail", id=order))["task"]
-            assert task["status"] not in {"completed", "failed", "cancelled"}, task
-            if task["status"] == "waiting":
-                return str(task["plan_sha256"])
-            await asyncio.sleep(0.05)
+    task = await seen(tools, order, "waiting", "completed", "failed", "cancelled")
+    assert task["status"] == "waiting", task
+    return str(task["plan_sha256"])
+
+
+async def seen(tools: Tools, order: str, *statuses: str) -> dict[str, Any]:
+    """Look at a work order until its status is one of these, and return it."""
+    answer = await wait_until(
+        lambda: tools("task_detail", id=order), lambda answer: answer["task"]["status"] in statuses
+    )
+    task: dict[str, Any] = answer["task"]
+    return task
 
 
 async def test_every_tool_says_what_it_takes_answers_and_does(begin: Begin) -> None:

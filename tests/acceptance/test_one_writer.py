@@ -5,8 +5,9 @@ import signal
 
 import pytest
 from fakes.repositories import Origin, git
-from fakes.septet_command import Septet, until
+from fakes.septet_command import Septet
 from fakes.shared_server import Host, stopped
+from fakes.waiting import until
 
 from septet.contracts.names import Step
 

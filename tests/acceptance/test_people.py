@@ -3,7 +3,8 @@ from typing import Any
 
 import pytest
 from fakes.repositories import Origin
-from fakes.septet_command import Septet, until
+from fakes.septet_command import Septet
+from fakes.waiting import until
 
 pytestmark = pytest.mark.faces
 

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 from fakes.repositories import Origin, make_origin
-from fakes.septet_command import Septet, until
+from fakes.septet_command import Septet
+from fakes.waiting import until
 
 pytestmark = pytest.mark.faces
 

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 from fakes.repositories import Origin, git
-from fakes.septet_command import Ended, Septet, at_work, until
+from fakes.septet_command import Ended, Septet, at_work
+from fakes.waiting import until
 
 from septet.contracts.names import Step
 

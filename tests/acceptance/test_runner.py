@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import psutil
 import pytest
 from fakes.repositories import Origin
-from fakes.septet_command import Septet, until
+from fakes.septet_command import Septet
+from fakes.waiting import until
 
 pytestmark = [pytest.mark.recovery, pytest.mark.law]
 

@@ -10,8 +10,9 @@ from pathlib import Path
 import psutil
 import pytest
 from fakes.repositories import Origin
-from fakes.septet_command import Septet, free_port, until
+from fakes.septet_command import Septet, free_port
 from fakes.shared_server import Host
+from fakes.waiting import until
 
 from septet.contracts.names import Step
 from septet.system import processes

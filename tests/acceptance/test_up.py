@@ -4,7 +4,8 @@ import signal
 import psutil
 import pytest
 from fakes.repositories import Origin
-from fakes.septet_command import WITHIN_SECONDS, Septet, at_work, until
+from fakes.septet_command import WITHIN_SECONDS, Septet, at_work
+from fakes.waiting import until
 
 from septet.contracts.names import Step
 

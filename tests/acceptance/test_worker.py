@@ -7,7 +7,8 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from fakes.septet_command import PROGRAMS, Septet, until
+from fakes.septet_command import PROGRAMS, Septet
+from fakes.waiting import until
 
 from workflows.search_attributes import ALL
 

@@ -5,9 +5,9 @@ import shutil
 from pathlib import Path
 
 import pytest
-from fakes.agent_lab import wait_until
 from fakes.repositories import git
 from fakes.step_lab import IMPLEMENTED, StepLab
+from fakes.waiting import wait_until
 from temporalio.exceptions import ApplicationError
 
 from septet.contracts.names import Step, Verdict

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from fakes.agent_lab import wait_until
 from fakes.kept import is_kept_elsewhere
 from fakes.repositories import Origin, git
 from fakes.step_lab import BRANCH, FIXED, StepLab, settings_of
+from fakes.waiting import wait_until
 from pydantic import SecretStr
 from temporalio.activity import ActivityCancellationDetails
 from temporalio.exceptions import ApplicationError

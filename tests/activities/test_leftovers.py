@@ -6,8 +6,9 @@ import signal
 from dataclasses import replace
 
 import pytest
-from fakes.agent_lab import carriers, mark_of, supervisor_of, wait_until
+from fakes.agent_lab import carriers, mark_of, supervisor_of
 from fakes.step_lab import StepLab
+from fakes.waiting import wait_until
 from temporalio.activity import ActivityCancellationDetails
 from temporalio.testing import ActivityEnvironment
 

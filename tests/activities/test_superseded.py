@@ -4,9 +4,10 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from fakes.agent_lab import carriers, mark_of, wait_until
+from fakes.agent_lab import carriers, mark_of
 from fakes.repositories import Origin, git
 from fakes.step_lab import BRANCH, StepLab
+from fakes.waiting import wait_until
 from temporalio.activity import ActivityCancellationDetails
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment

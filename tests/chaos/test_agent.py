@@ -3,11 +3,11 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from fakes.waiting import until
 
 from bench.chaos import agent
 from bench.chaos.journal import Journal, Life
@@ -58,11 +58,7 @@ class Tree:
         process.stdin.flush()
 
     def until_lives(self, count: int) -> list[Life]:
-        deadline = time.monotonic() + WITHIN_SECONDS
-        while len(lives := self.journal.lives()) < count:
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
-        return lives
+        return until(lambda: lives if len(lives := self.journal.lives()) >= count else None)
 
 
 @pytest.fixture
@@ -101,10 +97,7 @@ def test_a_second_agent_in_a_tree_says_so(tree: Tree) -> None:
 def test_the_tool_of_a_dead_agent_is_a_writer_too(tree: Tree) -> None:
     """A tool that outlives its agent counts as another writer, and is found as a process of the folder."""
     process = tree.start("implement_plan", 24)
-    deadline = time.monotonic() + WITHIN_SECONDS
-    while not (tools := tree.until_lives(1)[0].tools):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    tools = until(lambda: tree.until_lives(1)[0].tools)
     tools[0].signal(signal.SIGSTOP)  # it lives until the fixture kills it
     process.kill()
     process.wait()
@@ -118,10 +111,7 @@ def test_a_killed_agent_that_is_resumed_goes_on_and_leaves_alone_what_it_finds(t
     """Resumed in its session it does no unit twice and overwrites no file of the process before it."""
     session = "00000000-0000-4000-8000-000000000001"
     first = tree.start("implement_plan", 3, "--session-id", session)
-    deadline = time.monotonic() + WITHIN_SECONDS
-    while len(tree.until_lives(1)[0].units) < 2:
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    until(lambda: len(tree.until_lives(1)[0].units) >= 2)
     first.kill()
     first.wait()
     second = tree.start("implement_plan", 1, "--resume", session)
@@ -139,10 +129,7 @@ def test_a_process_takes_the_turns_of_many_work_orders_and_goes_on_with_what_a_k
     streams = ("--input-format", "stream-json", "--replay-user-messages")
     first = tree.serve(3, "--session-id", session, *streams)
     tree.say(first, "# implement_plan\n\nCarry out specs/pl-1-i000-planner-chaos.md.")
-    deadline = time.monotonic() + WITHIN_SECONDS
-    while len(tree.until_lives(1)[0].units) < 2:
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    until(lambda: len(tree.until_lives(1)[0].units) >= 2)
     first.kill()
     first.wait()
     second = tree.serve(0.3, "--resume", session, *streams)

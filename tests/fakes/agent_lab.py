@@ -1,15 +1,12 @@
 """A host on which one work order's agents run, as tests use it."""
 
-import asyncio
-import time
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 import psutil
-import pytest
 from fakes.agent_programs import agent_program
+from fakes.waiting import wait_until
 from fakes.warm_programs import warm_program
 
 from septet.agents.clis.adapter import Turn
@@ -21,7 +18,6 @@ from septet.agents.turns.follow import TurnProgress
 from septet.agents.turns.launch import AgentRuntime, TurnRequest
 from septet.contracts.limits import Timeouts
 
-WITHIN_SECONDS = 60.0
 
 T = TypeVar("T")
 
@@ -108,17 +104,6 @@ class Lab:
         told = await wait_until(lambda: [told for told in self.progress if told.last_event == event])
         await wait_until(lambda: _lock(told[0].run))
         return told[0].run
-
-
-async def wait_until(condition: Callable[[], T]) -> T:
-    """Wait until something holds, and return it."""
-    deadline = time.monotonic() + WITHIN_SECONDS
-    while time.monotonic() < deadline:
-        found = condition()
-        if found:
-            return found
-        await asyncio.sleep(0.01)
-    pytest.fail(f"what the test waits for did not come within {WITHIN_SECONDS} seconds")
 
 
 def supervisor_of(run: Run) -> int:

@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 from fakes.activities import Doubles
+from fakes.waiting import wait_until
 from temporalio import activity
 from temporalio.client import Client, WorkflowFailureError, WorkflowHandle, WorkflowHistory
 from temporalio.worker import Worker
@@ -50,27 +51,21 @@ async def _merged(handle: Handle, doubles: Doubles) -> None:
 
 async def _blocked_and_done(handle: Handle, doubles: Doubles) -> None:
     doubles.pull_requests[_URL] = "closed"
-    async with asyncio.timeout(_WITHIN_SECONDS):
-        while (await handle.query(PullRequestWorkflow.work_order)).stage is not Stage.BLOCKED:  # noqa: ASYNC110 -- it can only be asked
-            await asyncio.sleep(0.02)
+    await wait_until(
+        lambda: handle.query(PullRequestWorkflow.work_order), lambda task: task.stage is Stage.BLOCKED
+    )
     await handle.signal(PullRequestWorkflow.nudge)
-    async with asyncio.timeout(_WITHIN_SECONDS):
-        while not await _seen_blocked_twice(handle, doubles):  # noqa: ASYNC110 -- as above
-            await asyncio.sleep(0.02)
+    await wait_until(lambda: len(doubles.looks) > 1)
+    await wait_until(
+        lambda: handle.query(PullRequestWorkflow.work_order), lambda task: task.stage is Stage.BLOCKED
+    )
     await handle.execute_update(
         PullRequestWorkflow.move, MoveCall(to=Target.DONE, who="ann", why="merged by hand")
     )
 
 
-async def _seen_blocked_twice(handle: Handle, doubles: Doubles) -> bool:
-    task = await handle.query(PullRequestWorkflow.work_order)
-    return len(doubles.looks) > 1 and task.stage is Stage.BLOCKED
-
-
 async def _cancelled(handle: Handle, doubles: Doubles) -> None:
-    async with asyncio.timeout(_WITHIN_SECONDS):
-        while not doubles.looks:  # noqa: ASYNC110 -- it can only be looked at
-            await asyncio.sleep(0.02)
+    await wait_until(lambda: doubles.looks)
     await handle.cancel()
 
 
@@ -137,6 +132,4 @@ async def history_of_watch(client: Client, name: str) -> WorkflowHistory:
 
 
 async def _until(handle: Handle, words: str) -> None:
-    async with asyncio.timeout(_WITHIN_SECONDS):
-        while words not in str(await handle.query("__temporal_workflow_metadata")):  # noqa: ASYNC110 -- it can only be asked
-            await asyncio.sleep(0.02)
+    await wait_until(lambda: handle.query("__temporal_workflow_metadata"), lambda told: words in str(told))

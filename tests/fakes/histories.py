@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any, Final
 
 from fakes.activities import PLAN_SHA256, Behaviour, Doubles, done, ended
+from fakes.waiting import wait_until
 from temporalio import activity
 from temporalio.client import Client, WorkflowFailureError, WorkflowHandle, WorkflowHistory
 from temporalio.exceptions import ApplicationError
@@ -91,9 +92,7 @@ async def _cancel(_client: Client, handle: Handle) -> None:
 
 
 async def _until_implementing(handle: Handle) -> None:
-    async with asyncio.timeout(_WITHIN_SECONDS):
-        while await handle.query(WorkOrder.running_step) != Step.IMPLEMENT_PLAN:  # noqa: ASYNC110 -- it can only be asked
-            await asyncio.sleep(0.02)
+    await wait_until(lambda: handle.query(WorkOrder.running_step), lambda step: step == Step.IMPLEMENT_PLAN)
 
 
 def on_a_dead_host(asked: OpenWorkspace, *, kept: bool = True) -> Workspace:
@@ -110,18 +109,14 @@ def to_a_living_host(asked: MoveWorkspace) -> Workspace:
 
 async def _give_up(_client: Client, handle: Handle) -> None:
     """Say that the host is dead, while its first step waits for it."""
-    async with asyncio.timeout(_WITHIN_SECONDS):
-        while await handle.query(WorkOrder.running_step) != Step.CLASSIFY_ISSUE:  # noqa: ASYNC110 -- it can only be asked
-            await asyncio.sleep(0.02)
+    await wait_until(lambda: handle.query(WorkOrder.running_step), lambda step: step == Step.CLASSIFY_ISSUE)
     await handle.execute_update(WorkOrder.host_gone, "dead")
 
 
 async def _give_up_and_cancel(client: Client, handle: Handle) -> None:
     """Say that the host is dead and keeps nothing elsewhere; then cancel what waits for it."""
     await _give_up(client, handle)
-    async with asyncio.timeout(_WITHIN_SECONDS):
-        while (await handle.query(WorkOrder.work_order)).stage is not Stage.BLOCKED:  # noqa: ASYNC110 -- as above
-            await asyncio.sleep(0.02)
+    await wait_until(lambda: handle.query(WorkOrder.work_order), lambda task: task.stage is Stage.BLOCKED)
     await handle.cancel()
 
 
@@ -133,10 +128,7 @@ async def _retry(client: Client, handle: Handle) -> None:
 
 async def _until(handle: Handle, holds: Callable[[Task], bool]) -> Task:
     """Wait until it is as it should be, and return it."""
-    async with asyncio.timeout(_WITHIN_SECONDS):
-        while not holds(task := await handle.query(WorkOrder.work_order)):  # noqa: ASYNC110 -- it can only be asked
-            await asyncio.sleep(0.02)
-    return task
+    return await wait_until(lambda: handle.query(WorkOrder.work_order), holds)
 
 
 async def _move(handle: Handle, to: Target) -> None:
@@ -193,9 +185,7 @@ async def _rework(client: Client, handle: Handle) -> None:
 
 async def _begin(_client: Client, handle: Handle) -> None:
     """Say that it is its turn, once it waits for that."""
-    async with asyncio.timeout(_WITHIN_SECONDS):
-        while (await handle.query(WorkOrder.work_order)).stage is not Stage.TRIAGED:  # noqa: ASYNC110 -- it can only be asked
-            await asyncio.sleep(0.02)
+    await wait_until(lambda: handle.query(WorkOrder.work_order), lambda task: task.stage is Stage.TRIAGED)
     await handle.signal(WorkOrder.begin)
 
 

@@ -1,6 +1,5 @@
 """A day of work for a real CLI: how it is pointed at the model, what the model does, and what can be seen of it."""
 
-import asyncio
 import json
 import os
 import time
@@ -9,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-import pytest
 from fakes.model_stub import Fault, Model, Part
+from fakes.waiting import wait_until
 
 from clients.work_orders import WorkOrders
 from septet.agents.runs.folders import Run, Runs
@@ -124,22 +123,17 @@ class Day:
 
     async def until(self, orders: WorkOrders, holds: Callable[[Task], bool]) -> Task:
         """Wait until something holds of the work order; fail when it is over and it does not."""
-        end = time.monotonic() + _PATIENCE_SECONDS
-        while time.monotonic() < end:
-            task = await orders.task(self.order_id)
-            if holds(task):
-                return task
-            if task.status in {"completed", "failed", "cancelled"}:
-                pytest.fail(f"it ended otherwise: {task.status}: {task.error}")
-            await asyncio.sleep(0.1)
-        pytest.fail(f"what is waited for did not come: {await orders.task(self.order_id)}")
+
+        def holds_or_is_over(task: Task) -> bool:
+            return holds(task) or task.status in {"completed", "failed", "cancelled"}
+
+        task: Task = await wait_until(lambda: orders.task(self.order_id), holds_or_is_over, _PATIENCE_SECONDS)
+        assert holds(task), f"it ended otherwise: {task.status}: {task.error}"
+        return task
 
     async def appears(self, path: Path) -> None:
         """Wait until there is a file."""
-        end = time.monotonic() + _PATIENCE_SECONDS
-        while not path.exists():
-            assert time.monotonic() < end, f"{path} did not appear"
-            await asyncio.sleep(0.1)
+        await wait_until(path.exists, seconds=_PATIENCE_SECONDS)
 
     def environment(self, address: str) -> dict[str, str]:
         """Return the worker's environment: a home of its own, made-up keys, the model's address."""

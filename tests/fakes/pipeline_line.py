@@ -2,13 +2,14 @@
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
 from fakes.activities import Doubles, done, ended
+from fakes.waiting import wait_until
 from temporalio import activity
 from temporalio.client import Client, WorkflowHandle, WorkflowUpdateFailedError
 from temporalio.contrib.pydantic import pydantic_data_converter
@@ -28,7 +29,6 @@ from workflows.pipeline import Pipeline
 from workflows.pull_request import PullRequestWorkflow
 from workflows.work_order import WorkOrder
 
-WITHIN_SECONDS = 60
 SUMMARY = SessionSummary(kept_bytes=100, usage=Usage(output_tokens=7))
 
 
@@ -171,7 +171,7 @@ class Line:
                 return False
             return True
 
-        await until(said)
+        await wait_until(said)
 
     async def start(self, *issues: object, **fields: Any) -> WorkflowHandle[Any, PipelineView]:
         """Start a pipeline over issues; a name alone is one that is given as text."""
@@ -201,7 +201,7 @@ class Line:
         async def seen() -> bool:
             return event in self.events
 
-        await until(seen)
+        await wait_until(seen)
 
 
 async def _released(held: asyncio.Event | None) -> None:
@@ -213,20 +213,13 @@ async def _released(held: asyncio.Event | None) -> None:
                 await held.wait()
 
 
-async def until(so: Callable[[], Awaitable[bool]]) -> None:
-    """Wait until something is so."""
-    async with asyncio.timeout(WITHIN_SECONDS):
-        while not await so():  # noqa: ASYNC110 -- it can only be asked
-            await asyncio.sleep(0.05)
-
-
 async def until_issue(handle: WorkflowHandle[Any, PipelineView], issue_id: str, status: IssueStatus) -> None:
     """Wait until an issue is somewhere."""
 
     async def there() -> bool:
         return state_of(await handle.query(Pipeline.pipeline), issue_id).status is status
 
-    await until(there)
+    await wait_until(there)
 
 
 def state_of(view: PipelineView, issue_id: str) -> IssueState:

@@ -8,7 +8,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ from typing import Any, TypeVar
 
 import httpx
 import psutil
+from fakes.waiting import until
 from fakes.warm_command import run_septet
 
 Found = TypeVar("Found")
@@ -292,15 +292,6 @@ class Septet:
 def at_work(septet: Septet, worktree: Path) -> list[psutil.Process]:
     """Return the processes that work in a worktree."""
     return [process for process in septet.system.processes() if _folder(process) == str(worktree)]
-
-
-def until(found: Callable[[], Found | None], seconds: float = WITHIN_SECONDS) -> Found:
-    """Wait until `found` returns something true, and return it."""
-    deadline = time.monotonic() + seconds
-    while not (value := found()):
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(_LOOK_EVERY_SECONDS)
-    return value
 
 
 def free_port() -> int:

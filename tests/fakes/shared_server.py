@@ -10,7 +10,8 @@ from typing import Any
 
 import psutil
 from fakes.repositories import Origin
-from fakes.septet_command import Running, Septet, at_work, until
+from fakes.septet_command import Running, Septet, at_work
+from fakes.waiting import until
 
 
 @dataclass

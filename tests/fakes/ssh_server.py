@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from fakes.septet_command import free_port, until
+from fakes.septet_command import free_port
+from fakes.waiting import until
 
 _PRIVILEGE_SEPARATION: Final = Path("/run/sshd")
 """The server wants it when root starts it; the system makes it where it starts one itself."""

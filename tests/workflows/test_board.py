@@ -3,13 +3,14 @@
 import asyncio
 import contextlib
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 from fakes.activities import Doubles, done
+from fakes.waiting import wait_until
 from temporalio import activity
 from temporalio.client import Client, WorkflowHandle
 from temporalio.common import SearchAttributeKey
@@ -95,19 +96,12 @@ class Floor:
             details = str(await self.board.query("__temporal_workflow_metadata"))
             return f"**{waiting}** wait" in details
 
-        await until(known)
+        await wait_until(known)
 
 
 def kind(key: SearchAttributeKey[Any]) -> str:
     """Return what a server calls the type of a search attribute."""
     return key.indexed_value_type.name.capitalize()
-
-
-async def until(so: Callable[[], Awaitable[bool]]) -> None:
-    """Wait until something is so."""
-    async with asyncio.timeout(WITHIN_SECONDS):
-        while not await so():  # noqa: ASYNC110 -- it can only be asked
-            await asyncio.sleep(0.05)
 
 
 @asynccontextmanager
@@ -147,7 +141,7 @@ async def test_the_best_score_begins_first(client: Client) -> None:
         await floor.until_known(4)
         await floor.serve(host_limit=1)
         for turn, name in enumerate(["high", "first", "second", "low"], start=1):
-            await until(lambda turn=turn: _is(len(floor.began) == turn))
+            await wait_until(lambda turn=turn: _is(len(floor.began) == turn))
             assert floor.names()[-1] == name
             floor.end(name)
 
@@ -163,10 +157,10 @@ async def test_no_project_and_no_host_gets_more_than_its_limit(client: Client) -
         await floor.until_known(5)
         await floor.serve(host_limit=3, project_limit=2)
         await floor.until_known(2)
-        await until(lambda: _is(len(floor.began) == 3))
+        await wait_until(lambda: _is(len(floor.began) == 3))
         assert sorted(floor.names()) == ["a1", "a2", "b1"]
         floor.end("a1")
-        await until(lambda: _is(len(floor.began) == 4))
+        await wait_until(lambda: _is(len(floor.began) == 4))
         assert floor.names()[-1] == "a3"
 
 
@@ -175,10 +169,10 @@ async def test_a_seat_of_one_that_was_terminated_is_found_free(client: Client) -
     async with floor_of(client) as floor:
         await floor.serve(host_limit=1)
         first = await floor.create("first")
-        await until(lambda: _is(floor.names() == ["first"]))
+        await wait_until(lambda: _is(floor.names() == ["first"]))
         await first.terminate()
         await floor.create("second")
-        await until(lambda: _is(floor.names() == ["first", "second"]))
+        await wait_until(lambda: _is(floor.names() == ["first", "second"]))
 
 
 async def test_a_work_order_that_waits_needs_no_board_to_be_there_yet(client: Client) -> None:
@@ -190,9 +184,9 @@ async def test_a_work_order_that_waits_needs_no_board_to_be_there_yet(client: Cl
             query = f'TaskQueue="{floor.doubles.task_queue}" AND SeptetStage="triaged"'
             return (await client.count_workflows(query)).count == 1
 
-        await until(is_found)
+        await wait_until(is_found)
         await floor.serve()
-        await until(lambda: _is(floor.names() == ["early"]))
+        await wait_until(lambda: _is(floor.names() == ["early"]))
 
 
 async def test_a_collected_work_order_waits_for_a_person(client: Client) -> None:
@@ -201,7 +195,7 @@ async def test_a_collected_work_order_waits_for_a_person(client: Client) -> None
         await floor.serve()
         collected = await floor.create("collected", stage="collected")
         await floor.create("triaged")
-        await until(lambda: _is(floor.names() == ["triaged"]))
+        await wait_until(lambda: _is(floor.names() == ["triaged"]))
         task: Task = await collected.query(WorkOrder.work_order)
         assert (task.status, task.stage) == ("pending", "collected")
 
@@ -211,10 +205,10 @@ async def test_one_that_comes_after_others_waits_for_them(client: Client) -> Non
     async with floor_of(client) as floor:
         await floor.serve()
         await floor.create("later", after=["wo-before"], stage=None)
-        await until(lambda: _is(bool(floor.doubles.looks)))
+        await wait_until(lambda: _is(bool(floor.doubles.looks)))
         assert floor.began == []
         floor.doubles.over.add("wo-before")
-        await until(lambda: _is(floor.names() == ["later"]))
+        await wait_until(lambda: _is(floor.names() == ["later"]))
 
 
 async def test_a_cancelled_work_order_waits_no_more(client: Client) -> None:
@@ -279,11 +273,11 @@ async def test_a_board_that_hands_over_gives_each_seat_once() -> None:
         await floor.serve(host_limit=2, project_limit=9)
         for over in range(len(names)):
             seats = min(over + 2, len(names))
-            await until(lambda seats=seats: _is(len(floor.began) == seats))
+            await wait_until(lambda seats=seats: _is(len(floor.began) == seats))
             await _has_handed_over(floor)
             assert sorted(floor.names()) == names[:seats]
             floor.end(names[over])
-        await until(lambda: _shows(floor, "**0** wait, **0** of 2 seats"))
+        await wait_until(lambda: _shows(floor, "**0** wait, **0** of 2 seats"))
         assert sorted(floor.names()) == names
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from fakes.activities import Doubles, done, ended
 from fakes.histories import QUEUE, on_a_dead_host, to_a_living_host
+from fakes.waiting import wait_until
 from temporalio import activity
 from temporalio.client import Client, WorkflowHandle, WorkflowUpdateFailedError
 from temporalio.common import WorkflowIDReusePolicy
@@ -39,9 +40,7 @@ async def running(client: Client) -> WorkflowHandle[Any, Task]:
         id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
         result_type=Task,
     )
-    async with asyncio.timeout(30):
-        while await handle.query(WorkOrder.running_step) != Step.CLASSIFY_ISSUE:  # noqa: ASYNC110 -- it can only be asked
-            await asyncio.sleep(0.02)
+    await wait_until(lambda: handle.query(WorkOrder.running_step), lambda step: step == Step.CLASSIFY_ISSUE)
     return handle
 
 
@@ -109,9 +108,7 @@ async def test_a_move_that_fails_leaves_the_work_order_waiting_with_the_reason(c
     async with worker_of(client, doubles):
         handle = await running(client)
         await handle.execute_update(WorkOrder.host_gone, "dead")
-        async with asyncio.timeout(30):
-            while (task := await handle.query(WorkOrder.work_order)).stage != "blocked":  # noqa: ASYNC110 -- as above
-                await asyncio.sleep(0.02)
+        task = await wait_until(lambda: handle.query(WorkOrder.work_order), lambda task: task.stage == "blocked")
         assert task.status == "waiting"
         assert task.error is not None
         assert "Checkpoint fresh never came to the remote." in task.error.message
@@ -140,9 +137,7 @@ async def test_a_finalizer_goes_on_from_the_checkpoint_of_the_answer_that_was_no
     async with worker_of(client, doubles):
         async with steps:
             handle = await running(client)
-            async with asyncio.timeout(30):
-                while "finalize_json" not in await pending(handle):  # noqa: ASYNC110 -- as above
-                    await asyncio.sleep(0.02)
+            await wait_until(lambda: pending(handle), lambda names: "finalize_json" in names)
         await handle.execute_update(WorkOrder.host_gone, "dead")
         task = await asyncio.wait_for(handle.result(), 60)
         await replayed(handle)
@@ -157,9 +152,7 @@ async def test_a_cancel_while_a_host_is_waited_for_ends_the_work_order(client: C
         handle = await running(client)
         await handle.execute_update(WorkOrder.host_gone, "dead")
         await handle.cancel()
-        async with asyncio.timeout(30):
-            while (await handle.describe()).close_time is None:  # noqa: ASYNC110 -- as above
-                await asyncio.sleep(0.02)
+        await wait_until(handle.describe, lambda told: told.close_time)
         task = await handle.query(WorkOrder.work_order)
         await replayed(handle)
     assert task.status == "cancelled"
@@ -180,9 +173,7 @@ async def test_a_person_has_a_host_that_is_waited_for_asked_again_at_once(client
     async with worker_of(client, Doubles(QUEUE, open_workspace=asked_hourly)):
         handle = await running(client)
         await handle.execute_update(WorkOrder.host_gone, "dead")
-        async with asyncio.timeout(30):
-            while (await handle.query(WorkOrder.work_order)).stage != "blocked":  # noqa: ASYNC110 -- as above
-                await asyncio.sleep(0.02)
+        await wait_until(lambda: handle.query(WorkOrder.work_order), lambda task: task.stage == "blocked")
         async with Worker(client, task_queue=f"{QUEUE}-{asks}", activities=[probe_host]):
             match asks:
                 case "retry":
@@ -191,8 +182,6 @@ async def test_a_person_has_a_host_that_is_waited_for_asked_again_at_once(client
                     await handle.execute_update(WorkOrder.move, MoveCall(to=Target.EXECUTING))
                 case _:
                     await handle.signal(WorkOrder.nudge)
-            async with asyncio.timeout(30):
-                while (await handle.query(WorkOrder.work_order)).status != "running":  # noqa: ASYNC110 -- as above
-                    await asyncio.sleep(0.02)
+            await wait_until(lambda: handle.query(WorkOrder.work_order), lambda task: task.status == "running")
         await handle.terminate()
         await replayed(handle)

@@ -10,6 +10,7 @@ import pytest
 import pytest_asyncio
 from fakes.repositories import Origin, make_origin
 from fakes.step_lab import settings_of
+from fakes.waiting import wait_until
 from temporalio.client import Client, ScheduleHandle, ScheduleState, ScheduleUpdate, ScheduleUpdateInput
 from temporalio.testing import ActivityEnvironment
 from temporalio.worker import Worker
@@ -106,10 +107,9 @@ async def test_the_schedule_of_a_host_is_made_once(client: Client, host: Parts, 
     queue = settings.task_queue
     async with worker(client, host), Worker(client, task_queue=queue, workflows=[Janitor]):
         await handle.trigger()
+        described = await wait_until(handle.describe, lambda seen: seen.info.recent_actions)
         async with asyncio.timeout(60):
-            while not (await handle.describe()).info.recent_actions:  # noqa: ASYNC110 -- it can only be asked
-                await asyncio.sleep(0.05)
-            action = (await handle.describe()).info.recent_actions[0].action
+            action = described.info.recent_actions[0].action
             told: Swept = await client.get_workflow_handle(action.workflow_id, result_type=Swept).result()  # type: ignore[attr-defined]
     assert told.host == host.host_id
     await handle.delete()
@@ -140,10 +140,8 @@ async def test_the_schedule_of_a_host_runs_out_unless_it_is_renewed(client: Clie
 
 async def _state(handle: ScheduleHandle, wanted: Callable[[ScheduleState], bool]) -> ScheduleState:
     """Wait until a schedule is in a state, and return that."""
-    async with asyncio.timeout(60):
-        while not wanted(state := (await handle.describe()).schedule.state):  # noqa: ASYNC110 -- it can only be asked
-            await asyncio.sleep(0.05)
-    return state
+    described = await wait_until(handle.describe, lambda seen: wanted(seen.schedule.state))
+    return described.schedule.state
 
 
 async def test_the_lanes_of_a_pipeline_that_runs_are_nobodys_to_sweep(client: Client) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from fakes.activities import PLAN_SHA256, Doubles, done, ended
+from fakes.waiting import wait_until
 from temporalio import activity
 from temporalio.client import Client, WorkflowFailureError, WorkflowHandle, WorkflowUpdateFailedError
 from temporalio.contrib.pydantic import pydantic_data_converter
@@ -61,10 +62,7 @@ async def work_order(client: Client, doubles: Doubles, **fields: Any) -> AsyncIt
 
 async def until(handle: WorkflowHandle[Any, Any], holds: Callable[[Task], bool]) -> Task:
     """Wait until a work order is as it should be, and return it."""
-    async with asyncio.timeout(WITHIN_SECONDS):
-        while not holds(task := await handle.query(WorkOrder.work_order)):  # noqa: ASYNC110 -- it can only be asked
-            await asyncio.sleep(0.02)
-    return task
+    return await wait_until(lambda: handle.query(WorkOrder.work_order), holds)
 
 
 async def move(handle: WorkflowHandle[Any, Any], to: str, who: str = "ann", why: str = "so") -> Task:
@@ -188,9 +186,7 @@ async def test_a_blocked_one_ends_its_agent_keeps_its_work_and_goes_on(client: C
     doubles.steps[Step.IMPLEMENT_PLAN] = [works_until_cancelled, done]
     orders = WorkOrders(client, doubles.task_queue)
     async with work_order(client, doubles) as handle:
-        async with asyncio.timeout(WITHIN_SECONDS):
-            while not doubles.calls_of(Step.IMPLEMENT_PLAN):  # noqa: ASYNC110 -- it can only be looked at
-                await asyncio.sleep(0.02)
+        await wait_until(lambda: doubles.calls_of(Step.IMPLEMENT_PLAN))
         task = await move(handle, "blocked", why="the plan is old")
         assert (task.status, task.stage, task.rescues) == ("failed", "blocked", (KEPT,))
         assert task.error is not None
@@ -213,9 +209,7 @@ async def test_an_executing_one_is_cancelled_by_a_move(client: Client, doubles: 
     """Moved to cancelled while its agent works, the agent ends with a rescue first."""
     doubles.steps[Step.IMPLEMENT_PLAN] = [works_until_cancelled]
     async with work_order(client, doubles) as handle:
-        async with asyncio.timeout(WITHIN_SECONDS):
-            while not doubles.calls_of(Step.IMPLEMENT_PLAN):  # noqa: ASYNC110 -- it can only be looked at
-                await asyncio.sleep(0.02)
+        await wait_until(lambda: doubles.calls_of(Step.IMPLEMENT_PLAN))
         task = await move(handle, "cancelled")
         assert (task.status, task.stage, task.rescues) == ("cancelled", "done", (KEPT,))
 

@@ -4,8 +4,9 @@ import uuid
 from typing import Any
 
 import pytest
-from fakes.pipeline_line import line_of, state_of, statuses, until, until_issue
+from fakes.pipeline_line import line_of, state_of, statuses, until_issue
 from fakes.short_pipeline import ShortPipeline
+from fakes.waiting import wait_until
 from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.workflowservice.v1 import ResetWorkflowExecutionRequest
 from temporalio.client import Client, WorkflowFailureError, WorkflowUpdateFailedError
@@ -336,7 +337,7 @@ async def test_more_issues_than_one_run_takes_are_carried_out_by_the_next_one(
                 lengths.append(described.raw_description.workflow_execution_info.history_length)
             return len(lengths) == runs
 
-        await until(all_are_listed)
+        await wait_until(all_are_listed)
         assert max(lengths) < 128 * pipeline.issues_of_a_run
 
 

@@ -3,7 +3,8 @@
 from typing import Any
 
 import pytest
-from fakes.pipeline_line import Line, line_of, state_of, statuses, until, until_issue
+from fakes.pipeline_line import Line, line_of, state_of, statuses, until_issue
+from fakes.waiting import wait_until
 from temporalio.client import Client, WorkflowHandle
 
 from septet.contracts.names import Step
@@ -96,7 +97,7 @@ async def test_a_lane_whose_host_keeps_nothing_elsewhere_is_waited_for(client: C
 
         async with line.another_host(kept=False):
             handle = await planned_and_paused(line, "a")
-            await until(noted)
+            await wait_until(noted)
         await handle.execute_update(Pipeline.resume, ANN)
         await line.give_up(handle, "a")
         order = client.get_workflow_handle(f"{handle.id}-a")
@@ -105,7 +106,7 @@ async def test_a_lane_whose_host_keeps_nothing_elsewhere_is_waited_for(client: C
             task = await order.query(WorkOrder.work_order)
             return (task.stage, task.error and task.error.type) == ("blocked", "HostGone")
 
-        await until(blocked)
+        await wait_until(blocked)
         async with line.another_host(kept=False):
             view = await handle.result()
         assert state_of(view, "a").status is IssueStatus.COMPLETED

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 from fakes.pipeline_line import line_of, state_of, statuses, until_issue
 from fakes.short_pipeline import ShortPipeline
+from fakes.waiting import wait_until
 from temporalio.client import Client, WorkflowFailureError, WorkflowUpdateFailedError
 from temporalio.exceptions import ApplicationError, CancelledError
 
@@ -200,9 +201,7 @@ async def test_a_plan_is_noted_as_soon_as_it_is_there(client: Client) -> None:
         working = line.hold("a", Step.IMPLEMENT_PLAN)
         handle = await line.start("a", "b")
         await until_issue(handle, "b", IssueStatus.PLANNED)
-        async with asyncio.timeout(60):
-            while not any(issue.issue_id == "b" for some in line.noted for issue in some.issues):  # noqa: ASYNC110 -- it can only be looked at
-                await asyncio.sleep(0.05)
+        await wait_until(lambda: any(issue.issue_id == "b" for some in line.noted for issue in some.issues))
         working.set()
         await handle.result()
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from fakes.activities import Doubles
+from fakes.waiting import wait_until
 from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.workflowservice.v1 import ResetWorkflowExecutionRequest
 from temporalio.client import (
@@ -94,9 +95,7 @@ async def test_a_forge_that_is_away_is_told_and_looked_at_again(client: Client, 
         order_id = watch.id.removesuffix("/pr")
         assert await orders.waiting_for(order_id) is None
         doubles.pull_requests[URL] = "The forge is away."
-        async with asyncio.timeout(WITHIN_SECONDS):
-            while (told := await orders.waiting_for(order_id)) is None:  # noqa: ASYNC110 -- it can only be asked
-                await asyncio.sleep(0.05)
+        told = await wait_until(lambda: orders.waiting_for(order_id))
         assert "The forge is away." in told
         doubles.pull_requests[URL] = "merged"
         await asyncio.wait_for(watch.result(), WITHIN_SECONDS)
@@ -139,9 +138,7 @@ async def test_a_close_without_a_merge_blocks_the_task(client: Client, doubles: 
 async def test_a_person_moves_the_task(client: Client, doubles: Doubles) -> None:
     """Done and blocked are a person's to say; what is not allowed is refused with what is, and leaves no trace."""
     async with watched(client, doubles) as watch:
-        async with asyncio.timeout(WITHIN_SECONDS):
-            while len(doubles.looks) < 2:  # noqa: ASYNC110 -- it can only be looked at
-                await asyncio.sleep(0.05)
+        await wait_until(lambda: len(doubles.looks) >= 2)
         before = len(await events(watch))
         for to, allowed in (("triaged", "executing, done, blocked"), ("executing", "takes it up again")):
             with pytest.raises(WorkflowUpdateFailedError) as refused:
@@ -203,9 +200,7 @@ async def test_a_nudge_ends_the_pause(client: Client, doubles: Doubles) -> None:
     """A person who has merged need not wait for the next look."""
     doubles.look_again = timedelta(hours=1)
     async with watched(client, doubles) as watch:
-        async with asyncio.timeout(WITHIN_SECONDS):
-            while not doubles.looks:  # noqa: ASYNC110 -- it can only be looked at
-                await asyncio.sleep(0.05)
+        await wait_until(lambda: doubles.looks)
         doubles.pull_requests[URL] = "merged"
         await watch.signal(PullRequestWorkflow.nudge)
         await asyncio.wait_for(watch.result(), WITHIN_SECONDS)
@@ -214,9 +209,7 @@ async def test_a_nudge_ends_the_pause(client: Client, doubles: Doubles) -> None:
 async def test_looks_grow_no_history(client: Client, doubles: Doubles) -> None:
     """An open pull request is looked at by retries: four looks leave no more events than one."""
     async with watched(client, doubles) as watch:
-        async with asyncio.timeout(WITHIN_SECONDS):
-            while len(doubles.looks) < 4:  # noqa: ASYNC110 -- it can only be looked at
-                await asyncio.sleep(0.05)
+        await wait_until(lambda: len(doubles.looks) >= 4)
         scheduled = [
             event for event in await events(watch) if event.HasField("activity_task_scheduled_event_attributes")
         ]
@@ -237,10 +230,7 @@ async def test_a_watch_that_is_cancelled_gives_its_row_back(client: Client, doub
 
 async def stage_of(watch: WorkflowHandle[Any, Task], stage: Stage) -> Task:
     """Wait until a task is in a stage, and return it."""
-    async with asyncio.timeout(WITHIN_SECONDS):
-        while (task := await watch.query(PullRequestWorkflow.work_order)).stage is not stage:  # noqa: ASYNC110 -- it can only be asked
-            await asyncio.sleep(0.05)
-    return task
+    return await wait_until(lambda: watch.query(PullRequestWorkflow.work_order), lambda task: task.stage is stage)
 
 
 async def reset(client: Client, workflow_id: str, run_id: str, event_id: int) -> None:

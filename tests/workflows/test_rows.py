@@ -1,10 +1,9 @@
 """The rows of the board, from memo and search attributes of a real server; no worker is there to be asked."""
 
-import asyncio
 import uuid
-from collections.abc import Awaitable, Callable
 
 import pytest
+from fakes.waiting import wait_until
 from temporalio.client import Client
 from temporalio.common import WorkflowIDReusePolicy
 
@@ -21,8 +20,6 @@ from septet.errors import AlreadyRunningError, CircleError, InvalidInputError, N
 from workflows.search_attributes import found_at_start
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
-
-WITHIN_SECONDS = 60
 
 
 @pytest.fixture
@@ -59,18 +56,11 @@ async def put_watch(client: Client, task: Task) -> None:
     )
 
 
-async def until(so: Callable[[], Awaitable[bool]]) -> None:
-    """Wait until the server's lists have caught up."""
-    async with asyncio.timeout(WITHIN_SECONDS):
-        while not await so():  # noqa: ASYNC110 -- it can only be asked
-            await asyncio.sleep(0.05)
-
-
 async def test_a_work_order_is_on_the_board_as_soon_as_it_is_started(orders: WorkOrders, project: str) -> None:
     """Its row has all that was asked for, before a worker has seen it; a long description is cut."""
     rows = Rows(orders.client)
     order_id = await put(orders, project, stage="collected", priority=5, after=["wo-a"])
-    await until(lambda: _has(rows, project, 1))
+    await wait_until(lambda: _has(rows, project, 1))
     (task,) = (await rows.page(project)).tasks
     assert (task.id, task.stage, task.status) == (order_id, "collected", "pending")
     assert (task.score, task.after, len(task.description)) == (5, ("wo-a",), 200)
@@ -82,7 +72,7 @@ async def test_pages_hold_each_task_once(orders: WorkOrders, project: str) -> No
     """Three pages of seven tasks, newest first; the numbers are of all pages."""
     rows = Rows(orders.client)
     ids = [await put(orders, project, stage="triaged") for _ in range(7)]
-    await until(lambda: _has(rows, project, 7))
+    await wait_until(lambda: _has(rows, project, 7))
     first = await board_page(rows, project, limit=3)
     assert first.next is not None
     second = await board_page(rows, project, after=first.next, limit=3)
@@ -122,7 +112,7 @@ async def test_a_run_that_another_one_followed_is_on_no_page(orders: WorkOrders,
             await orders.client.count_workflows(f'WorkflowId="{name}" AND ExecutionStatus="Terminated"')
         ).count == 2
 
-    await until(both_are_seen)
+    await wait_until(both_are_seen)
     assert await listed() == [name]
 
 
@@ -142,7 +132,7 @@ async def test_the_row_of_a_task_is_its_watchs_once_there_is_one(orders: WorkOrd
             "review", "done", "blocked", "executing",
         }  # fmt: skip
 
-    await until(each_is_where_it_is)
+    await wait_until(each_is_where_it_is)
     board = await board_page(rows, project)
     assert board.counts == {stage: len(tasks) for stage, tasks in board.stages.items()}
     assert board.summary.model_dump() == {"total": 4, "in_progress": 1, "blocked": 1, "completed": 3}
@@ -152,13 +142,13 @@ async def test_one_that_was_terminated_is_told_as_over(orders: WorkOrders, proje
     """A terminated work order could not say that it is over: rows and numbers say it for it."""
     rows = Rows(orders.client)
     order_id = await put(orders, project, stage="triaged")
-    await until(lambda: _has(rows, project, 1))
+    await wait_until(lambda: _has(rows, project, 1))
     await orders.client.get_workflow_handle(order_id).terminate()
 
     async def is_told() -> bool:
         return (await rows.counts(project))[Stage.DONE] == 1
 
-    await until(is_told)
+    await wait_until(is_told)
     (task,) = (await rows.page(project)).tasks
     assert (task.status, task.stage) == ("cancelled", "done")
     assert sum((await rows.counts(project)).values()) == 1
@@ -188,7 +178,7 @@ async def test_a_circle_of_work_orders_is_refused(orders: WorkOrders, project: s
     with pytest.raises(CircleError, match=f"{third} after {first} after {second} after {third}"):
         await orders.put(order(project, after=[first]), third)
     await orders.put(order(project), third)
-    await until(lambda: _has(Rows(orders.client), project, 3))
+    await wait_until(lambda: _has(Rows(orders.client), project, 3))
 
 
 async def _has(rows: Rows, project: str, count: int) -> bool:

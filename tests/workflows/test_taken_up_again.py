@@ -7,7 +7,8 @@ from contextlib import asynccontextmanager
 
 import pytest
 from fakes.activities import ANSWERS, Doubles, done, ended
-from temporalio.client import Client, WorkflowExecutionStatus
+from fakes.waiting import wait_until
+from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus
 from temporalio.worker import Worker
 
 from clients._runs import runs_of
@@ -52,15 +53,12 @@ async def closed(orders: WorkOrders, project: str) -> Task:
 
 async def counted(client: Client, project: str, **expected: int) -> None:
     """Wait until the numbers of a board that no page shows whole are these."""
-    seen: dict[str, int] = {}
-    try:
-        async with asyncio.timeout(WITHIN_SECONDS / 4):
-            while seen != expected:
-                board = await board_page(Rows(client), project, limit=1)
-                seen = {stage.value: count for stage, count in board.counts.items() if count}
-                await asyncio.sleep(0.1)
-    except TimeoutError:
-        pytest.fail(f"{seen} is counted, not {expected}")
+
+    async def counts() -> dict[str, int]:
+        board = await board_page(Rows(client), project, limit=1)
+        return {stage.value: count for stage, count in board.counts.items() if count}
+
+    await wait_until(counts, lambda seen: seen == expected)
 
 
 async def test_one_that_is_taken_up_again_counts_once(client: Client, doubles: Doubles) -> None:
@@ -106,9 +104,7 @@ async def test_what_is_done_is_not_taken_up(client: Client, doubles: Doubles) ->
     doubles.pull_requests[ANSWERS[Step.CREATE_PULL_REQUEST]] = "merged"
     async with served(client, doubles) as orders:
         task = await closed(orders, "o/r")
-        async with asyncio.timeout(WITHIN_SECONDS):
-            while (await orders.task(task.id)).stage is not Stage.DONE:  # noqa: ASYNC110 -- it can only be asked
-                await asyncio.sleep(0.1)
+        await wait_until(lambda: orders.task(task.id), lambda task: task.stage is Stage.DONE)
         with pytest.raises(RefusedTransitionError, match="is done"):
             await orders.retry(task.id, RetryCall(from_step=Step.IMPLEMENT_PLAN))
 
@@ -125,16 +121,13 @@ async def failed(orders: WorkOrders, doubles: Doubles) -> Task:
 
 async def runs(client: Client, order_id: str) -> int:
     """Return how many runs a work order has, once the server's lists have its last one as completed."""
-    async with asyncio.timeout(WITHIN_SECONDS):
-        while True:
-            found = await runs_of(client, [order_id])
-            if any(run.status is WorkflowExecutionStatus.COMPLETED for run in found):
-                return len(found)
-            await asyncio.sleep(0.1)
+
+    def is_listed(found: list[WorkflowExecution]) -> bool:
+        return any(run.status is WorkflowExecutionStatus.COMPLETED for run in found)
+
+    return len(await wait_until(lambda: runs_of(client, [order_id]), is_listed))
 
 
 async def nothing_left(client: Client, name: str) -> None:
     """Wait until the server has forgotten a workflow."""
-    async with asyncio.timeout(WITHIN_SECONDS):
-        while (await client.count_workflows(f'WorkflowId="{name}"')).count:  # noqa: ASYNC110 -- it can only be asked
-            await asyncio.sleep(0.1)
+    await wait_until(lambda: client.count_workflows(f'WorkflowId="{name}"'), lambda found: not found.count)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from fakes.agent_lab import wait_until
+from fakes.waiting import wait_until
 from temporalio import activity, workflow
 from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.workflowservice.v1 import ResetActivityRequest

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from fakes.activities import Doubles, done
 from fakes.patched_work_order import PatchedWorkOrder
+from fakes.waiting import wait_until
 from structlog.testing import capture_logs
 from temporalio.client import Client, WorkflowHandle
 from temporalio.worker import Worker
@@ -136,8 +137,7 @@ async def test_a_build_takes_over_from_another_one_of_its_release_that_is_gone(
         async with worker_of(client, last, WorkOrder, doubles):
             await take_work_orders(client, last, sole=True)
             order = await begun(client, settings)
-            while await builds_of(order) != [f"{version('septet')}-last"]:  # noqa: ASYNC110 -- the server tells it only when asked
-                await asyncio.sleep(0.05)
+            await wait_until(lambda: builds_of(order), lambda builds: builds == [f"{version('septet')}-last"])
             assert not await take_what_nobody_serves(client, settings)
         assert not await take_what_nobody_serves(
             client, named(settings, f"{version('septet')}-named"), silent_seconds=0

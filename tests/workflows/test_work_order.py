@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from fakes.activities import Doubles, done, ended
+from fakes.waiting import wait_until
 from temporalio import activity
 from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
 from temporalio.common import RawValue
@@ -159,9 +160,7 @@ async def test_a_cancelled_step_that_could_not_end_its_agent_has_it_ended(
 
     doubles.steps[Step.BUILD_PLAN] = [gone]
     async with work_order(client, doubles, {**ORDER, "timeouts": {"heartbeat_seconds": 1}}) as handle:
-        async with asyncio.timeout(30):
-            while not doubles.calls_of(Step.BUILD_PLAN):  # noqa: ASYNC110 -- it can only be looked at
-                await asyncio.sleep(0.02)
+        await wait_until(lambda: doubles.calls_of(Step.BUILD_PLAN))
         await handle.cancel()
         with pytest.raises(WorkflowFailureError) as ended_as:
             await asyncio.wait_for(handle.result(), 30)
@@ -202,9 +201,7 @@ async def test_a_step_that_is_done_in_spite_of_a_cancel_is_the_last_one(client: 
 
     doubles.steps[Step.BUILD_PLAN] = [done_all_the_same]
     async with work_order(client, doubles, {**ORDER, "timeouts": {"heartbeat_seconds": 1}}) as handle:
-        async with asyncio.timeout(30):
-            while not doubles.calls_of(Step.BUILD_PLAN):  # noqa: ASYNC110 -- it can only be looked at
-                await asyncio.sleep(0.02)
+        await wait_until(lambda: doubles.calls_of(Step.BUILD_PLAN))
         await handle.cancel()
         with pytest.raises(WorkflowFailureError) as ended_as:
             await asyncio.wait_for(handle.result(), 30)

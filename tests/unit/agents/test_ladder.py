@@ -11,7 +11,8 @@ from pathlib import Path
 
 import psutil
 import pytest
-from fakes.agent_lab import Lab, carriers, mark_of, supervisor_of, wait_until
+from fakes.agent_lab import Lab, carriers, mark_of, supervisor_of
+from fakes.waiting import wait_until
 from fakes.writing import writing
 
 from septet.agents.clis.adapter import Turn

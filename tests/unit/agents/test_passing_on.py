@@ -5,7 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from fakes.agent_lab import Lab, wait_until
+from fakes.agent_lab import Lab
+from fakes.waiting import wait_until
 
 from septet.agents.clis.adapter import Turn
 from septet.agents.clis.registry import adapter_for

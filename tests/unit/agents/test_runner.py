@@ -12,7 +12,8 @@ from pathlib import Path
 
 import psutil
 import pytest
-from fakes.agent_lab import Lab, carriers, mark_of, supervisor_of, wait_until
+from fakes.agent_lab import Lab, carriers, mark_of, supervisor_of
+from fakes.waiting import wait_until
 
 from septet.agents.clis.endings import RESTARTED
 from septet.agents.runs.folders import Runs

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import psutil
 import pytest
-from fakes.agent_lab import Lab, agent_of, carriers, mark_of, supervisor_of, wait_until
+from fakes.agent_lab import Lab, agent_of, carriers, mark_of, supervisor_of
+from fakes.waiting import wait_until
 
 from septet.agents.runs.folders import Run
 from septet.agents.turns.attachment import end_agent

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import psutil
 import pytest
-from fakes.agent_lab import Lab, agent_of, carriers, mark_of, supervisor_of, wait_until
+from fakes.agent_lab import Lab, agent_of, carriers, mark_of, supervisor_of
 from fakes.small_disk import small_disk
+from fakes.waiting import wait_until
 
 from septet.agents.clis.adapter import Turn
 from septet.agents.runs.folders import Run, Runs

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from fakes.solutions import solution, task
+from fakes.waiting import until
 
 from septet.contracts.facts import FileChange, Rescue, Usage
 from septet.contracts.pipeline_results import ExecutionResults, PlanningResults
@@ -242,10 +243,5 @@ def test_a_kill_at_any_moment_leaves_whole_documents(shelf: PipelineStore) -> No
 
 
 def _wait_for_more(shelf: PipelineStore, count: int) -> None:
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        path = shelf.folder / "execution-results.json"
-        if path.exists() and len(json.loads(path.read_bytes())["results"]) >= count:
-            return
-        time.sleep(0.01)
-    raise AssertionError(f"{shelf.folder} got no {count} results within a minute")
+    path = shelf.folder / "execution-results.json"
+    until(lambda: path.exists() and len(json.loads(path.read_bytes())["results"]) >= count)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from fakes.waiting import until
 
 from septet.errors import HaltedError
 from septet.system import processes
@@ -88,13 +89,8 @@ def test_an_interrupt_leaves_nobody_behind(tmp_path: Path) -> None:
         [sys.executable, "-c", textwrap.dedent(code)], cwd=Path(__file__).parents[3], stderr=subprocess.DEVNULL
     )
     try:
-        bound = time.monotonic() + 20
         runs = psutil.Process(own.pid)
-        while not (
-            (tmp_path / "pid").exists() and runs.status() == psutil.STATUS_SLEEPING
-        ):  # it waits for the end
-            assert time.monotonic() < bound
-            time.sleep(0.01)
+        until(lambda: (tmp_path / "pid").exists() and runs.status() == psutil.STATUS_SLEEPING)  # waits for its end
         own.send_signal(signal.SIGINT)
         own.wait(20)
         _has_ended(int((tmp_path / "pid").read_text()))
@@ -110,10 +106,7 @@ def test_a_detached_process_has_a_session_of_its_own_and_a_log(tmp_path: Path) -
     started = processes.start_detached(["sh", "-c", "echo out; echo err >&2; sleep 60"], env=ENV, log=log)
     try:
         assert os.getsid(started.pid) == started.pid
-        bound = time.monotonic() + 20
-        while log.read_text() != "before\nout\nerr\n":
-            assert time.monotonic() < bound
-            time.sleep(0.01)
+        until(lambda: log.read_text() == "before\nout\nerr\n")
     finally:
         processes.kill_group(started.pid)
         started.wait()
@@ -122,10 +115,7 @@ def test_a_detached_process_has_a_session_of_its_own_and_a_log(tmp_path: Path) -
 
 def _has_ended(pid: int) -> None:
     """See that a process that was killed is dead; the system takes its time for that."""
-    bound = time.monotonic() + 20
-    while _lives(pid):
-        assert time.monotonic() < bound
-        time.sleep(0.01)
+    until(lambda: not _lives(pid))
 
 
 def _lives(pid: int) -> bool:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from fakes.scripted_agent import ScriptedAgent
+from fakes.waiting import until
 
 from septet.agents.scripted.arguments import Refusal
 from septet.agents.scripted.malformed import KINDS
@@ -239,7 +240,4 @@ def test_a_process_that_is_left_behind_writes_later(agent: ScriptedAgent) -> Non
     late = agent.folder / "late.txt"
     assert process.returncode == 0
     assert not late.exists()
-    end = time.monotonic() + 60
-    while not late.exists() and time.monotonic() < end:
-        time.sleep(0.02)
-    assert late.exists()
+    until(late.exists)

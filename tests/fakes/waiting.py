@@ -1,0 +1,54 @@
+"""How tests wait for what they can only look at: they look again until it is there, and say what never came."""
+
+import asyncio
+import inspect
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+WITHIN_SECONDS = 60.0
+_LOOK_EVERY_SECONDS = 0.02
+Seen = TypeVar("Seen")
+
+
+def until(look: Callable[[], Seen | None], seconds: float = WITHIN_SECONDS) -> Seen:
+    """Look until something true is seen, and return it.
+
+    Raises:
+        AssertionError: It did not come in time.
+    """
+    deadline = time.monotonic() + seconds
+    while not (seen := look()):
+        assert time.monotonic() < deadline, _missed(look, seen, seconds)
+        time.sleep(_LOOK_EVERY_SECONDS)
+    return seen
+
+
+async def wait_until(
+    look: Callable[[], Any], holds: Callable[[Any], object] = bool, seconds: float = WITHIN_SECONDS
+) -> Any:
+    """Look until `holds` of what is seen, and return it; where a look gives an awaitable, that is awaited.
+
+    Raises:
+        AssertionError: It did not come in time, or a look did not end.
+    """
+    seen = None
+    try:
+        async with asyncio.timeout(seconds):
+            while True:
+                seen = look()
+                if inspect.isawaitable(seen):
+                    seen = await seen
+                if holds(seen):
+                    return seen
+                await asyncio.sleep(_LOOK_EVERY_SECONDS)
+    except TimeoutError:
+        raise AssertionError(_missed(look if holds is bool else holds, seen, seconds)) from None
+
+
+def _missed(condition: Callable[..., object], seen: object, seconds: float) -> str:
+    try:
+        words = inspect.getsource(condition).strip()
+    except (OSError, TypeError):
+        words = repr(condition)
+    return f"waited {seconds:.0f} s in vain for: {words}\nseen last: {seen!r}"
