@@ -18,7 +18,6 @@ from septet.agents.turns.follow import TurnProgress
 from septet.agents.turns.launch import AgentRuntime, TurnRequest
 from septet.contracts.limits import Timeouts
 
-
 T = TypeVar("T")
 
 
