@@ -33,9 +33,7 @@ async def test_a_mirror_that_breaks_under_a_step_is_mended_and_the_agent_paid_on
     lab.agent(f"""
 write('src/app.py', 'fixed')
 open({str(ready)!r}, 'w').close()
-bound = time.monotonic() + 60
-while not os.path.exists({str(broken)!r}) and time.monotonic() < bound:
-    time.sleep(0.01)
+wait_for({str(broken)!r})
 answer({IMPLEMENTED!r})
 """)
     running = asyncio.ensure_future(lab.run(Step.IMPLEMENT_PLAN))

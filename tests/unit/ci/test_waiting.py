@@ -1,0 +1,35 @@
+import asyncio
+from collections.abc import Callable
+from itertools import count
+
+import pytest
+from fakes.waiting import until, wait_until
+
+
+def test_what_was_waited_for_is_returned() -> None:
+    """It looks again until something true is seen."""
+    looks = count()
+    assert until(lambda: looks.__next__() == 3 and "seen") == "seen"
+
+
+def test_what_never_came_is_named() -> None:
+    """The condition as it is written, and what was seen last."""
+    with pytest.raises(AssertionError, match=r"in vain for: .*lambda: \[\][^$]*seen last: \[\]"):
+        until(list, 0.0)
+
+
+async def test_an_answer_is_waited_for_until_it_is_the_right_one() -> None:
+    """What is seen may have to be asked for."""
+    looks = count()
+
+    async def ask() -> int:
+        return next(looks)
+
+    assert await wait_until(ask, lambda number: number > 2) == 3
+
+
+@pytest.mark.parametrize("look", [lambda: False, lambda: asyncio.sleep(100)], ids=["no", "no answer"])
+async def test_what_does_not_come_ends_the_wait(look: Callable[[], object]) -> None:
+    """Whether it is not so, or nobody answers."""
+    with pytest.raises(AssertionError, match="in vain"):
+        await wait_until(look, seconds=0.1)
