@@ -9,13 +9,13 @@ from fakes.waiting import until, wait_until
 def test_what_was_waited_for_is_returned() -> None:
     """It looks again until something true is seen."""
     looks = count()
-    assert until(lambda: looks.__next__() == 3 and "seen") == "seen"
+    assert until(lambda: next(looks) == 3 and "seen") == "seen"
 
 
 def test_what_never_came_is_named() -> None:
     """The condition as it is written, and what was seen last."""
-    with pytest.raises(AssertionError, match=r"in vain for: .*lambda: \[\][^$]*seen last: \[\]"):
-        until(list, 0.0)
+    with pytest.raises(AssertionError, match=r"in vain for: until\(lambda: "", 0.0\)\nseen last: ''"):
+        until(lambda: "", 0.0)
 
 
 async def test_an_answer_is_waited_for_until_it_is_the_right_one() -> None:
