@@ -43,12 +43,6 @@ def test_the_arguments_of_a_step_are_understood() -> None:
     assert arguments.prompt == "-the prompt"
 
 
-@pytest.mark.parametrize(("argv", "without"), [(["--tools", ""], True), (["--tools", "Edit"], False), ([], False)])
-def test_no_tools_are_an_empty_list_of_tools(argv: list[str], *, without: bool) -> None:
-    """`--tools ""` takes the tools away, and nothing else does."""
-    assert parse([*argv, "--verbose"]).without_tools is without
-
-
 @pytest.mark.parametrize(
     ("argv", "words"),
     [
@@ -77,16 +71,6 @@ def test_a_refusal_is_one_line_on_stderr_and_nothing_on_stdout(agent: ScriptedAg
     """As claude does, with exit code 1."""
     ran = agent.run("x", "--no-such-flag")
     assert (ran.code, ran.events, ran.stderr) == (1, [], "error: unknown option '--no-such-flag'\n")
-
-
-def test_a_run_without_a_prompt_is_refused(agent: ScriptedAgent) -> None:
-    """Neither stdin nor the command line has one."""
-    assert "Input must be provided" in agent.run("  \n").stderr
-
-
-def test_a_prompt_on_the_command_line_and_one_on_stdin_are_both_read(agent: ScriptedAgent) -> None:
-    """The command line's comes first."""
-    assert agent.run("fix the crash", "# classify_issue").answer == {"issue_class": "/bug"}
 
 
 def test_the_version_is_asked_for_without_a_prompt() -> None:

@@ -1,17 +1,14 @@
 """The agent's work on any repository: plausible, real, and different for each issue."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 from fakes.scripted_agent import Ran, ScriptedAgent
-from pydantic import TypeAdapter
 
 from septet.commands.loader import load
 from septet.commands.prompt import prompt
 from septet.commands.values import values
-from septet.contracts.answers import CreatePullRequestAnswer
 from septet.contracts.names import IssueClass, Step
 from septet.contracts.steps import Progress
 from septet.contracts.workspace import Workspace
@@ -69,12 +66,6 @@ def test_an_issue_is_classified_by_its_words(agent: ScriptedAgent, title: str, b
     assert list(agent.folder.iterdir()) == []
 
 
-def test_labels_count(agent: ScriptedAgent) -> None:
-    """A label says as much as the title."""
-    issue = {"title": "Look at the totals", "body": "", "labels": ["bug"]}
-    assert ask(agent, Step.CLASSIFY_ISSUE, issue).answer == {"issue_class": "/bug"}
-
-
 @pytest.mark.parametrize(
     ("number", "path"),
     [(12, "specs/issue-12-wo-7-planner-mend-the-sum.md"), ("", "specs/wo-7-planner-mend-the-sum.md")],
@@ -114,29 +105,6 @@ def test_a_plan_is_found(agent: ScriptedAgent, answer: str, expected: str) -> No
         put(agent, path, "# Bug: x\n")
     progress = Progress(planner_answer=answer)
     assert ask(agent, Step.FIND_PLAN_FILE, {"title": "x"}, progress).answer == {"plan_path": expected}
-
-
-def test_no_plan_is_zero(agent: ScriptedAgent) -> None:
-    """Where there is none, the answer says so."""
-    progress = Progress(planner_answer="specs/gone.md")
-    assert ask(agent, Step.FIND_PLAN_FILE, {"title": "x"}, progress).answer == {"plan_path": "0"}
-
-
-@pytest.mark.parametrize(
-    ("issue_class", "number", "expected"),
-    [
-        (IssueClass.BUG, 5, "bug-issue-5-wo-7-mend-the-sum-of-the-rows"),
-        (IssueClass.FEATURE, "", "feat-wo-7-mend-the-sum-of-the-rows"),
-        (IssueClass.CHORE, 5, "chore-issue-5-wo-7-mend-the-sum-of-the-rows"),
-    ],
-)
-def test_a_branch_is_named_after_the_work(
-    agent: ScriptedAgent, issue_class: IssueClass, number: int | str, expected: str
-) -> None:
-    """Type, number, work order and a few words of the title."""
-    issue = {"number": number, "title": "Mend the sum of the rows, and more"}
-    ran = ask(agent, Step.GENERATE_BRANCH, issue, Progress(issue_class=issue_class))
-    assert ran.answer == {"branch_name": expected}
 
 
 def implement(agent: ScriptedAgent, issue: dict[str, Any]) -> Ran:
@@ -182,13 +150,6 @@ def test_an_issue_that_spells_nothing_out_leaves_a_note(agent: ScriptedAgent) ->
     assert first.answer["summary"] != second.answer["summary"]
 
 
-def test_a_note_finds_a_place_in_any_repository(agent: ScriptedAgent) -> None:
-    """Where `docs` is a file or leads elsewhere, the note lies at the root."""
-    put(agent, "docs", "no folder")
-    implement(agent, {"number": 1, "title": "Mend the sum", "body": ""})
-    assert (agent.folder / "issue-1-wo-7-mend-the-sum.md").exists()
-
-
 @pytest.mark.parametrize("path", ["../outside.txt", "/etc/outside.txt", ".git/config", "a//b"])
 def test_a_change_outside_the_worktree_is_not_made(agent: ScriptedAgent, path: str) -> None:
     """An issue cannot send the agent out of its folder or into git's own."""
@@ -200,14 +161,6 @@ def test_a_change_outside_the_worktree_is_not_made(agent: ScriptedAgent, path: s
     assert (agent.folder / ".git" / "config").read_text() == "secret\n"
 
 
-def test_a_change_to_a_text_that_is_not_there_is_not_claimed(agent: ScriptedAgent) -> None:
-    """Only what was changed is told."""
-    put(agent, "src/a.py", "something else\n")
-    ran = implement(agent, {"number": 1, "title": "T", "body": SPELLED_OUT})
-    assert len(ran.answer["key_changes_made"]) == 1
-    assert "no change of code" in ran.answer["summary"]
-
-
 def test_a_tool_that_fails_says_so(agent: ScriptedAgent) -> None:
     """A plan that cannot be written is an error of the tool; the run goes on."""
     put(agent, "specs", "no folder")
@@ -215,38 +168,3 @@ def test_a_tool_that_fails_says_so(agent: ScriptedAgent) -> None:
     results = [event["message"]["content"][0] for event in ran.events if event["type"] == "user"]
     assert [result["is_error"] for result in results] == [True]
     assert ran.code == 0
-
-
-def test_a_commit_message_names_agent_class_and_issue(agent: ScriptedAgent) -> None:
-    """One line of at most 72 characters, then the issue's number."""
-    issue = {"number": 5, "title": "Mend the sum " + "of the rows " * 20}
-    message = ask(agent, Step.CREATE_COMMIT, issue, Progress(issue_class=IssueClass.BUG)).answer["commit_message"]
-    subject, _, body = message.partition("\n\n")
-    assert subject.startswith("implementor: bug: mend the sum")
-    assert len(subject) <= 72
-    assert body == "This is issue 5."
-
-
-@pytest.mark.parametrize(("number", "title", "closes"), [(5, "bug: #5 - Mend", True), ("", "bug: Mend", False)])
-def test_a_pull_request_closes_an_issue_that_has_a_number(
-    agent: ScriptedAgent, number: int | str, title: str, *, closes: bool
-) -> None:
-    """Title and body match the contract, and name plan and work order."""
-    progress = Progress(issue_class=IssueClass.BUG, branch_name="bug-wo-7-mend", plan_path="specs/p.md")
-    put(agent, "specs/p.md", "# Bug: Mend\n\n1. In `a`, replace `b` with `c`.\n")
-    issue = {"number": number, "title": "Mend", "body": "First.\n\nSecond."}
-    ran = ask(agent, Step.CREATE_PULL_REQUEST, issue, progress)
-    answer = TypeAdapter(CreatePullRequestAnswer).validate_json(json.dumps(ran.answer))
-    assert answer.title == title
-    assert ("Closes #5" in answer.body) is closes
-    assert "- In `a`, `b` is now `c`." in answer.body
-    assert "`specs/p.md`" in answer.body
-    assert "Work order: wo-7" in answer.body
-
-
-def test_a_command_that_is_not_known_gets_a_plain_answer(agent: ScriptedAgent) -> None:
-    """With a schema it is a value of that schema, without one a word."""
-    schema = {"type": "object", "properties": {"verdict": {"enum": ["good"]}}, "required": ["verdict"]}
-    ran = agent.run("Review this.", "--json-schema", json.dumps(schema))
-    assert ran.result["structured_output"] == {"verdict": "good"}
-    assert agent.run("Review this.").result["result"] == "Done."

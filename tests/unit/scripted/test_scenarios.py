@@ -4,7 +4,6 @@ import hashlib
 import json
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,6 @@ from fakes.scripted_agent import ScriptedAgent
 from fakes.waiting import until
 
 from septet.agents.scripted.arguments import Refusal
-from septet.agents.scripted.malformed import KINDS
 from septet.agents.scripted.scenario import load_scenario
 
 CLASSIFY = '# classify_issue\n\n<issue>\n{"title": "Add a switch"}\n</issue>\n'
@@ -68,25 +66,6 @@ def test_a_scenario_that_is_not_there_is_refused(name: str) -> None:
         load_scenario(name)
 
 
-def test_a_scenario_may_be_named_on_the_command_line(agent: ScriptedAgent) -> None:
-    """`--scenario` comes before the environment."""
-    assert agent.run(CLASSIFY, "--scenario", "malformed", scenario="no_such_scenario").code == 0
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.usefixtures("plan")
-def test_a_malformed_answer_comes_without_structured_output(agent: ScriptedAgent, kind: str) -> None:
-    """The work is done all the same; claude's nudge is on the stream, and the result is the bare text."""
-    scenario = {"steps": {"implement_plan": {"malformed": kind}}}
-    ran = agent.run(IMPLEMENT, "--json-schema", SCHEMA, scenario=scenario)
-    assert (ran.code, ran.result["is_error"], "structured_output" in ran.result) == (0, False, False)
-    assert any(event.get("isSynthetic") for event in ran.events)
-    good = agent.run(IMPLEMENT, "--json-schema", SCHEMA).result["structured_output"]
-    assert ran.result["result"] == KINDS[kind](good)
-    assert ran.result["result"] != json.dumps(good, ensure_ascii=False)
-    assert (agent.folder / "docs" / "changes" / "p.md").exists()
-
-
 @pytest.mark.parametrize(
     ("scenario", "expected"),
     [
@@ -109,45 +88,6 @@ def test_the_finalizer_repairs_as_often_as_the_scenario_says(
             assert ("structured_output" in final.result) is repaired
 
 
-@pytest.mark.usefixtures("plan")
-def test_a_crash_comes_midway_and_the_third_start_succeeds(agent: ScriptedAgent) -> None:
-    """The first start and its resumption are killed after an edit, without a result; starting anew goes well."""
-    first = agent.start(IMPLEMENT, scenario="crash")
-    out, _ = first.communicate(timeout=30)
-    session = json.loads(out.splitlines()[0])["session_id"]
-    second = agent.start("You were interrupted.", "--resume", session, scenario="crash")
-    again, _ = second.communicate(timeout=30)
-    assert (first.returncode, second.returncode) == (-signal.SIGKILL, -signal.SIGKILL)
-    assert not any(json.loads(line)["type"] == "result" for line in [*out.splitlines(), *again.splitlines()])
-    assert (agent.folder / "docs" / "changes" / "p.md").exists()
-    third = agent.run(IMPLEMENT, scenario="crash")
-    assert third.answer["success"] is True
-
-
-@pytest.mark.usefixtures("plan")
-def test_a_refusal_has_the_agents_own_words(agent: ScriptedAgent) -> None:
-    """`success` is false, and what was edited stays."""
-    ran = agent.run(IMPLEMENT, "--json-schema", SCHEMA, scenario="refuse")
-    assert ran.result["structured_output"]["success"] is False
-    assert "contradicts itself" in ran.result["structured_output"]["summary"]
-    assert (agent.folder / "docs" / "changes" / "p.md").exists()
-
-
-def test_a_step_without_success_refuses_in_prose(agent: ScriptedAgent) -> None:
-    """There is no key to say it with."""
-    assert agent.run(CLASSIFY, scenario={"steps": {"*": {"refuse": "No."}}}).result["result"] == "No."
-
-
-@pytest.mark.parametrize(
-    ("answer", "text"), [("/bug", "/bug"), ({"issue_class": "/bug"}, '{"issue_class": "/bug"}')]
-)
-def test_an_answer_can_be_given_word_for_word(agent: ScriptedAgent, answer: object, text: str) -> None:
-    """As text or as a value; other steps answer as ever."""
-    scenario = {"steps": {"classify_issue": {"answer": answer}}}
-    assert agent.run(CLASSIFY, scenario=scenario).result["result"] == text
-    assert "branch_name" in agent.run("# generate_branch\n\nx", scenario=scenario).answer
-
-
 def test_edits_can_be_given_and_are_noted_in_the_journal(agent: ScriptedAgent, plan: Path) -> None:
     """The files are written and deleted as listed, and each write is in the journal with its hash, in order."""
     journal = agent.home / "journal.jsonl"
@@ -161,28 +101,6 @@ def test_edits_can_be_given_and_are_noted_in_the_journal(agent: ScriptedAgent, p
     assert {entry["folder"] for entry in noted} == {str(agent.folder)}
     assert ran.tools() == ["Write", "Write", "Bash"]
     assert ran.answer["success"] is True
-
-
-def test_delays_talk_and_idleness_is_silent(agent: ScriptedAgent) -> None:
-    """While it is delayed, events go on; while it is idle, none comes."""
-    started = time.monotonic()
-    delayed = agent.run(CLASSIFY, scenario={"steps": {"*": {"delay_seconds": 0.6}}})
-    idle = agent.run(CLASSIFY, scenario={"steps": {"*": {"idle_seconds": 0.3}}})
-    assert time.monotonic() - started >= 0.9
-    ticks = [[event for event in ran.events if event.get("subtype") == "status"] for ran in (delayed, idle)]
-    assert ticks[0]
-    assert not ticks[1]
-
-
-def test_an_agent_works_until_a_file_is_there(agent: ScriptedAgent, tmp_path: Path) -> None:
-    """With events all the time, and not at all when it is there already."""
-    waiting = agent.start(CLASSIFY, scenario={"steps": {"*": {"wait_for": str(tmp_path / "go")}}})
-    assert waiting.stdout is not None
-    assert any(b'"status"' in line for line in waiting.stdout)
-    (tmp_path / "go").touch()
-    assert waiting.stdout.read().splitlines()
-    assert waiting.wait(30) == 0
-    waiting.communicate()
 
 
 @pytest.mark.parametrize(("argv", "code"), [((), 0), (("--max-turns", "3"), 1)])

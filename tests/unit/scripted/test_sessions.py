@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from fakes.scripted_agent import ScriptedAgent
 
-from septet.agents.scripted.sessions import Memory, new_id
+from septet.agents.scripted.sessions import Memory
 
 CLASSIFY = '# classify_issue\n\n<issue>\n{"title": "Add a switch"}\n</issue>\n'
 SCHEMA = json.dumps(
@@ -25,11 +25,6 @@ def test_an_id_that_was_given_is_the_sessions(agent: ScriptedAgent) -> None:
     assert again.stderr == f"Error: Session ID {own} is already in use.\n"
 
 
-def test_an_id_of_its_own_is_a_uuid() -> None:
-    """Two are never the same."""
-    assert str(uuid.UUID(new_id())) != new_id()
-
-
 @pytest.mark.parametrize("unknown", ["a95a24b6-a715-4e34-bb7b-ed0161dd0bac", "../../etc/passwd"])
 def test_an_unknown_session_fails_on_both_streams(agent: ScriptedAgent, unknown: str) -> None:
     """A result with `errors` on stdout, the same words on stderr, and nothing is kept of it."""
@@ -37,21 +32,6 @@ def test_an_unknown_session_fails_on_both_streams(agent: ScriptedAgent, unknown:
     reason = f"No conversation found with session ID: {unknown}"
     assert (ran.code, ran.stderr, ran.result["errors"]) == (1, f"{reason}\n", [reason])
     assert list((agent.home / "memory" / "sessions").iterdir()) == []
-
-
-def test_a_resumed_session_goes_on_with_its_task(agent: ScriptedAgent) -> None:
-    """What it was asked first is still known, also when the schema looks like another step's."""
-    first = agent.run(CLASSIFY)
-    again = agent.run("You were interrupted.", "--resume", first.session, "--json-schema", SCHEMA)
-    assert again.session == first.session
-    assert again.result["structured_output"] == {"issue_class": "/feature"}
-
-
-def test_a_resumed_session_takes_a_new_task(agent: ScriptedAgent) -> None:
-    """A prompt with a command's heading is a task of its own."""
-    first = agent.run(CLASSIFY)
-    prompt = '# generate_branch\n\n- Class: `/chore`\n\n<issue>\n{"title": "Tidy"}\n</issue>\n'
-    assert agent.run(prompt, "--resume", first.session).answer == {"branch_name": "chore-wo-7-tidy"}
 
 
 def test_a_fork_leaves_the_session_as_it_is(agent: ScriptedAgent) -> None:

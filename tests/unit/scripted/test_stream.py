@@ -99,32 +99,6 @@ def test_usage_is_the_sum_of_the_turns_and_cost_grows_with_the_session(agent: Sc
     assert second.result["modelUsage"]["m-1"]["outputTokens"] == 28
 
 
-def test_without_a_scenario_it_costs_nothing_and_counts_tokens(agent: ScriptedAgent) -> None:
-    """Tokens follow from the lengths of the texts; what was said before is read from the cache."""
-    first = agent.run("# classify_issue\n\n" + "x" * 4000)
-    second = agent.run("go on", "--resume", first.session)
-    assert first.result["total_cost_usd"] == 0
-    assert first.result["usage"]["cache_creation_input_tokens"] >= 1000
-    assert second.result["usage"]["cache_read_input_tokens"] >= 1000
-    assert second.result["usage"]["cache_creation_input_tokens"] < 100
-
-
-def test_the_model_that_is_asked_for_is_named(agent: ScriptedAgent) -> None:
-    """`--model` comes before the scenario's."""
-    ran = agent.run("# classify_issue\n\nx", "--model", "asked", scenario={"model": "m"})
-    assert ran.events[0]["model"] == "asked"
-
-
-@pytest.mark.parametrize(("shown", "lines"), [("text", 1), ("json", 1)])
-def test_the_other_formats_print_the_result_alone(agent: ScriptedAgent, shown: str, lines: int) -> None:
-    """`text` is the final text, `json` is the result's event."""
-    process = agent.start("# classify_issue\n\nfix the crash", "--output-format", shown)
-    out, _ = process.communicate(timeout=30)
-    assert len(out.splitlines()) == lines
-    value = json.loads(out)
-    assert (value if shown == "text" else json.loads(value["result"])) == {"issue_class": "/bug"}
-
-
 def test_a_tools_big_output_is_one_line(agent: ScriptedAgent) -> None:
     """A line of megabytes is written whole."""
     ran = agent.run("# classify_issue\n\nx", scenario={"steps": {"*": {"big_output_bytes": 3_000_000}}})

@@ -10,7 +10,6 @@ from pydantic import TypeAdapter
 
 from septet.agents.scripted.task import PromptTask, instance, step_of
 from septet.answers.steps import request_schema_of
-from septet.commands.loader import load_all
 from septet.contracts.answers import (
     BuildPlanAnswer,
     ClassifyIssueAnswer,
@@ -31,12 +30,6 @@ ANSWERS = {
     "create_commit": CreateCommitAnswer,
     "create_pull_request": CreatePullRequestAnswer,
 }
-
-
-@pytest.mark.parametrize("command", load_all(lambda _path: None), ids=lambda command: command.name)
-def test_every_built_in_command_is_recognised_by_its_heading(command) -> None:  # noqa: ANN001 -- parametrised
-    """The heading says the step, whatever the schema."""
-    assert step_of(command.text, {"properties": {"x": {}}}) == command.step
 
 
 @pytest.mark.parametrize("step", ANSWERS)
@@ -62,23 +55,6 @@ def test_a_plain_value_matches_a_steps_schema(step: str) -> None:
 
 def _tuples(value: object) -> object:
     return {key: tuple(inner) if isinstance(inner, list) else inner for key, inner in value.items()}
-
-
-@pytest.mark.parametrize(
-    ("schema", "expected"),
-    [
-        ({"const": 3}, 3),
-        ({"enum": ["a", "b"]}, "a"),
-        ({"type": "integer"}, 1),
-        ({"oneOf": [{"type": "array"}, {"type": "string"}]}, []),
-        ({"$ref": "#/$defs/A", "$defs": {"A": {"type": "boolean"}}}, True),
-        ({"properties": {"x": {"type": "string"}}}, {"x": "done"}),
-        ({}, {}),
-    ],
-)
-def test_a_plain_value_matches_the_usual_schemas(schema: dict[str, object], expected: object) -> None:
-    """The first of several kinds is taken; only what is required is given where something is."""
-    assert instance(schema) == expected
 
 
 def test_an_issue_cannot_pretend_to_be_facts() -> None:
