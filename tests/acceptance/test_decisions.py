@@ -1,8 +1,11 @@
 import stat
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import psutil
 import pytest
-from fakes.repositories import Origin, git
+from fakes.repositories import Origin, git, make_origin
 from fakes.septet_command import Septet, at_work
 from fakes.waiting import until
 
@@ -31,11 +34,31 @@ def tree(folder: Path) -> dict[str, tuple[int, bytes]]:
     return found
 
 
-@pytest.mark.law
-def test_a_cancelled_work_order_ends_its_agent_keeps_its_work_and_goes_on_with_retry(
-    served: Septet, origin: Origin
-) -> None:
-    """Cancel leaves no agent and a rescue that restores bit for bit; retry completes under the same id."""
+@dataclass(frozen=True)
+class Cancelled:
+    """A work order that was cancelled under its agent: the task as its cancel told it, and its worktree then."""
+
+    task: dict[str, Any]
+    worktree: dict[str, tuple[int, bytes]]
+    agents: list[psutil.Process]
+
+    @property
+    def order(self) -> str:
+        """Its id."""
+        return str(self.task["id"])
+
+    @property
+    def rescue(self) -> dict[str, Any]:
+        """What was kept of it."""
+        (rescue,) = self.task["rescues"]
+        return dict(rescue)
+
+
+@pytest.fixture(scope="module")
+def cancelled(served: Septet) -> Cancelled:
+    """Cancel a work order in whose worktree lies all that git would not keep."""
+    origin = make_origin(served.root / "cancelled", "app.git")
+    origin.push({"README.md": "# app\n"})
     order = served.scenario("wo-cancelled", SLOW)
     started(served, origin, order)
     worktree = served.state / "workspaces" / order
@@ -44,32 +67,53 @@ def test_a_cancelled_work_order_ends_its_agent_keeps_its_work_and_goes_on_with_r
     (worktree / "run.sh").write_bytes(b"#!/bin/sh\n")
     (worktree / "run.sh").chmod(0o755)
     (worktree / "link").symlink_to("nowhere")
-
     task = served.cancelled(order)
-    assert (task["status"], task["stage"]) == ("cancelled", "done")
-    assert at_work(served, worktree) == []
-    assert served("cancel", order, "--json").code == 5
+    return Cancelled(task, tree(worktree), at_work(served, worktree))
 
-    (rescue,) = served("rescue", "list", order, "--json").json["rescues"]
-    assert [row["snapshot"] for row in task["rescues"]] == [rescue["snapshot"]]
-    assert Path(task["rescues"][0]["patch"]).read_bytes().startswith(b"diff --git ")
+
+@pytest.mark.law
+def test_a_cancelled_work_order_has_no_agent_and_a_rescue(served: Septet, cancelled: Cancelled) -> None:
+    """Its agent has ended when it is closed, and what was kept is listed, with a patch to look at."""
+    assert (cancelled.task["status"], cancelled.task["stage"]) == ("cancelled", "done")
+    assert cancelled.agents == []
+    listed = served("rescue", "list", cancelled.order, "--json").json["rescues"]
+    assert cancelled.rescue["snapshot"] in [row["snapshot"] for row in listed]
+    assert Path(cancelled.rescue["patch"]).read_bytes().startswith(b"diff --git ")
+
+
+@pytest.mark.law
+def test_a_rescue_restores_bit_for_bit(served: Septet, cancelled: Cancelled) -> None:
+    """Names, permissions and bytes are those of the worktree as it was cancelled."""
     back = served.root / "back"
-    restored = served("rescue", "restore", rescue["snapshot"], "--to", back, "--json")
+    restored = served("rescue", "restore", cancelled.rescue["snapshot"], "--to", back, "--json")
     assert restored.json["rescue"]["restored_to"] == str(back)
-    assert tree(back) == tree(worktree)
+    assert tree(back) == cancelled.worktree
     assert {"a person's note.txt", "empty folder", "run.sh", "link"} <= tree(back).keys()
+
+
+@pytest.mark.law
+@pytest.mark.parametrize("to", ["a folder", "a file", "state/vaults/new"])
+def test_a_rescue_is_restored_over_nothing(served: Septet, cancelled: Cancelled, to: str) -> None:
+    """A folder or file that is there and a place within Septet's own state are refused, and stay as they are."""
+    (served.root / "a folder").mkdir(exist_ok=True)
+    (served.root / "a folder" / "mine").touch()
     (served.root / "a file").write_text("mine", encoding="utf-8")
-    for taken in (back, served.root / "a file", served.state / "vaults" / "new"):
-        refused = served("rescue", "restore", rescue["snapshot"], "--to", taken, "--json")
-        assert (refused.code, refused.error["type"]) == (2, "Usage"), refused
-        assert str(taken) in refused.error["message"]
-        assert refused.error["remedy"]
+    taken = served.state / to.removeprefix("state/") if to.startswith("state/") else served.root / to
+    refused = served("rescue", "restore", cancelled.rescue["snapshot"], "--to", taken, "--json")
+    assert (refused.code, refused.error["type"]) == (2, "Usage"), refused
+    assert str(taken) in refused.error["message"]
+    assert refused.error["remedy"]
     assert not (served.state / "vaults" / "new").exists()
 
-    again = served("retry", order, "--wait", "--json")
+
+@pytest.mark.law
+def test_a_cancelled_work_order_goes_on_with_retry(served: Septet, cancelled: Cancelled) -> None:
+    """A second cancel is refused; retry completes it under the same id, and its first run stays."""
+    assert served("cancel", cancelled.order, "--json").code == 5
+    again = served("retry", cancelled.order, "--wait", "--json")
     assert again.code == 0, again
-    assert (again.json["task"]["id"], again.json["task"]["status"]) == (order, "completed")
-    assert "5-implement_plan-1" in served.runs(order)
+    assert (again.json["task"]["id"], again.json["task"]["status"]) == (cancelled.order, "completed")
+    assert "5-implement_plan-1" in served.runs(cancelled.order)
 
 
 @pytest.mark.law

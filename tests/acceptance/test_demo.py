@@ -15,7 +15,7 @@ from septet.contracts.names import Step
 @pytest.fixture(autouse=True)
 def _nothing_lives_on(septet: Septet) -> Iterator[None]:
     yield
-    assert septet.system.processes() == []
+    assert septet.processes() == []
 
 
 def passes(checkout: Path) -> bool:
@@ -76,7 +76,7 @@ def test_an_interrupted_demo_leaves_nothing_alive(septet: Septet) -> None:
         until(lambda: next(septet.state.glob("demos/*/runs/wo-demo/1-*/run.json"), None))
         demo.send_signal(signal.SIGINT)
         assert demo.wait(timeout=WITHIN_SECONDS) == 130
-    assert septet.system.processes() == []
+    assert septet.processes() == []
 
 
 def test_an_unknown_scenario_is_refused_with_the_names_of_those_there_are(septet: Septet) -> None:

@@ -55,7 +55,7 @@ def test_a_demo_with_an_agent_that_is_not_installed_is_refused(septet: Septet) -
     ended = septet("demo", "--agent", "opencode", "--json")
     assert ended.code == 1
     assert "opencode" in ended.error["message"]
-    assert septet.system.processes() == []
+    assert septet.processes() == []
 
 
 def test_doctor_says_of_each_part_whether_it_is_there(served: Septet) -> None:

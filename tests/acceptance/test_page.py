@@ -177,29 +177,39 @@ def test_the_page_fits_a_phone(page: Page, done: Task, path: str) -> None:
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
 
 
-def test_the_key_opens_the_page_and_nothing_else(served: Septet, done: Task) -> None:
-    """The link sets a cookie for this site alone, which no script reads, and leads on without the key.
+@pytest.fixture
+def stranger(served: Septet) -> Iterator[httpx.Client]:
+    """Give a client that has no cookie yet."""
+    with httpx.Client(base_url=where(served)["api"], trust_env=False, timeout=WITHIN_SECONDS) as client:
+        yield client
 
-    The API does not take the key, and the page not another one.
-    """
-    api, key = where(served)["api"], page_key(token(served))
-    with httpx.Client(base_url=api, trust_env=False, timeout=WITHIN_SECONDS) as client:
-        assert client.get("/").status_code == HTTPStatus.UNAUTHORIZED
-        assert client.get("/", params={"token": "guessed"}).status_code == HTTPStatus.UNAUTHORIZED
-        assert client.get(f"/work-orders/{done['id']}/live").status_code == HTTPStatus.UNAUTHORIZED
-        opened = client.get("/", params={"token": key})
-        assert (opened.status_code, opened.headers["location"]) == (HTTPStatus.SEE_OTHER, "/")
-        cookie = opened.headers["set-cookie"].lower()
-        assert "httponly" in cookie
-        assert "samesite=strict" in cookie
-        assert token(served) not in opened.headers["set-cookie"]
-        shown = client.get("/")
-        assert shown.status_code == HTTPStatus.OK
-        assert "script-src 'self'" in shown.headers["content-security-policy"]
-        assert "unsafe" not in shown.headers["content-security-policy"]
-        assert client.get("/agent-work-orders").status_code == HTTPStatus.UNAUTHORIZED
-        bearer = {"Authorization": f"Bearer {key}"}
-        assert client.get("/agent-work-orders", headers=bearer).status_code == HTTPStatus.UNAUTHORIZED
+
+def test_without_the_key_nothing_of_the_page_is_shown(stranger: httpx.Client, done: Task) -> None:
+    """Neither the board nor what goes on in a work order, with no key or a wrong one."""
+    for path in ("/", "/?token=guessed", f"/work-orders/{done['id']}/live"):
+        assert stranger.get(path).status_code == HTTPStatus.UNAUTHORIZED, path
+
+
+def test_the_key_opens_the_page_for_this_browser(served: Septet, stranger: httpx.Client) -> None:
+    """The link sets a cookie for this site alone, which no script reads, and leads on without the key."""
+    opened = stranger.get("/", params={"token": page_key(token(served))})
+    assert (opened.status_code, opened.headers["location"]) == (HTTPStatus.SEE_OTHER, "/")
+    cookie = opened.headers["set-cookie"]
+    assert "httponly" in cookie.lower()
+    assert "samesite=strict" in cookie.lower()
+    assert token(served) not in cookie
+    shown = stranger.get("/")
+    assert shown.status_code == HTTPStatus.OK
+    assert "script-src 'self'" in shown.headers["content-security-policy"]
+    assert "unsafe" not in shown.headers["content-security-policy"]
+
+
+def test_the_pages_key_opens_no_api(served: Septet, stranger: httpx.Client) -> None:
+    """Neither its cookie nor the key itself is taken where programs ask."""
+    key = page_key(token(served))
+    stranger.get("/", params={"token": key})
+    for headers in ({}, {"Authorization": f"Bearer {key}"}):
+        assert stranger.get("/agent-work-orders", headers=headers).status_code == HTTPStatus.UNAUTHORIZED
 
 
 def test_what_is_not_there_is_told_in_words(served: Septet) -> None:

@@ -22,7 +22,7 @@ def waits_with_a_plan(served: Septet, order: str, *, other_than: str | None = No
 
 
 def test_a_created_work_order_waits_on_the_board_and_is_moved_on(served: Septet, origin: Origin) -> None:
-    """`create` starts nothing; a refused move is exit 5 with the list of what is allowed; triaged, it has its turn."""
+    """`create` starts nothing; triaged, it has its turn; its history tells who moved it where, and why."""
     made = served(
         "create", "--repo", origin.bare, "--title", "Later", "--id", "wo-later", "--priority", "5", "--effort", "1",
         "--project", "shop", "--label", "soon", "--json",
@@ -31,12 +31,6 @@ def test_a_created_work_order_waits_on_the_board_and_is_moved_on(served: Septet,
     task = made.json["task"]
     assert (task["status"], task["stage"], task["score"], task["project"]) == ("pending", "collected", 7, "shop")
     assert not (served.state / "runs" / "wo-later").exists()
-
-    refused = served("move", "wo-later", "review", "--json")
-    assert (refused.code, refused.error["type"]) == (5, "RefusedTransition")
-    assert refused.error["remedy"] == "From here it can move to: triaged, blocked, cancelled."
-    assert served("move", "wo-later", "upstairs", "--json").code == 2
-    assert served("move", "wo-nobody", "triaged", "--json").code == 3
 
     held = served("move", "wo-later", "blocked", "--why", "the design is missing", "--json").json["task"]
     assert (held["status"], held["stage"]) == ("pending", "blocked")
@@ -50,6 +44,16 @@ def test_a_created_work_order_waits_on_the_board_and_is_moved_on(served: Septet,
     assert (history[1]["why"], bool(history[1]["who"])) == ("the design is missing", True)
 
 
+def test_a_move_that_is_not_allowed_is_refused(served: Septet, origin: Origin) -> None:
+    """Exit 5 with the list of what is allowed, 2 for a place that there is not, 3 for a work order that there is not."""
+    served("create", "--repo", origin.bare, "--title", "Stay", "--id", "wo-stays", "--json")
+    refused = served("move", "wo-stays", "review", "--json")
+    assert (refused.code, refused.error["type"]) == (5, "RefusedTransition")
+    assert refused.error["remedy"] == "From here it can move to: triaged, blocked, cancelled."
+    assert served("move", "wo-stays", "upstairs", "--json").code == 2
+    assert served("move", "wo-nobody", "triaged", "--json").code == 3
+
+
 def test_a_collected_work_order_is_cancelled(served: Septet, origin: Origin) -> None:
     """`move ID cancelled` closes what only waited, and its history says why."""
     made = served("create", "--repo", origin.bare, "--title", "Never", "--id", "wo-never", "--json")
@@ -60,37 +64,47 @@ def test_a_collected_work_order_is_cancelled(served: Septet, origin: Origin) -> 
     assert "nowhere" in served("move", "wo-never", "executing", "--json").error["remedy"]
 
 
-def test_a_plan_waits_for_a_person(served: Septet, origin: Origin) -> None:
-    """With --approve-plan nothing follows the plan before it is approved; rejected, it is made again with the feedback."""
+def test_a_plan_is_approved_as_it_was_read(served: Septet, origin: Origin) -> None:
+    """With --approve-plan nothing follows the plan before somebody approves it, and no other plan than this one."""
+    run = ("run", "--repo", origin.bare, "--title", "Think", "--id", "wo-approved", "--approve-plan", "--json")
+    assert served(*run).code == 0
+    answer = waits_with_a_plan(served, "wo-approved")
+    plan = answer["task"]["plan_sha256"]
+    assert "septet approve" in answer["waiting_for"]
+    assert f"SHA-256 {plan}" in served("show", "wo-approved").out
+    wrong = served("approve", "wo-approved", "--plan", "0" * 64, "--json")
+    assert (wrong.code, plan in wrong.error["remedy"]) == (5, True)
+    assert served("approve", "wo-approved", "--plan", "yes", "--json").code == 2
+    assert not any("generate_branch" in name for name in served.runs("wo-approved"))
+    approved = served("approve", "wo-approved", "--plan", plan, "--why", "short")
+    assert (approved.code, f"SHA-256 {plan}" in approved.out) == (0, True), approved
+    assert served.closed("wo-approved")["status"] == "completed"
+    assert "the plan is approved (short)" in whys(served, "wo-approved")
+    assert served("approve", "wo-approved", "--json").code == 5
+
+
+def test_a_rejected_plan_is_made_again(served: Septet, origin: Origin) -> None:
+    """The next one is made with the feedback, and is waited for in its turn."""
     order = served.scenario(
         "wo-plan",
         {"steps": {"build_plan": [{}, {"edits": {"specs/wo-plan-planner-think-first.md": "# Another plan\n"}}]}},
     )
     run = ("run", "--repo", str(origin.bare), "--title", "Think first", "--id", order, "--approve-plan", "--json")
     assert served(*run).code == 0
-    answer = waits_with_a_plan(served, order)
-    first = answer["task"]["plan_sha256"]
-    assert "septet approve" in answer["waiting_for"]
-    wrong = served("approve", order, "--plan", "0" * 64, "--json")
-    assert (wrong.code, first in wrong.error["remedy"]) == (5, True)
-    assert served("approve", order, "--plan", "yes", "--json").code == 2
-    assert "SHA-256 " + first in served("show", order).out
-
+    first = waits_with_a_plan(served, order)["task"]["plan_sha256"]
     rejected = served("reject", order, "--feedback", "Write another one.", "--json")
     assert rejected.code == 0, rejected
-    second = waits_with_a_plan(served, order, other_than=first)["task"]["plan_sha256"]
+    waits_with_a_plan(served, order, other_than=first)
     prompt = (served.state / "runs" / order / "2-build_plan-2" / "prompt.md").read_text(encoding="utf-8")
     assert "Write another one." in prompt
     assert not any("generate_branch" in name for name in served.runs(order))
+    assert "the plan is rejected: Write another one." in whys(served, order)
+    assert served("cancel", order, "--json").code == 0
 
-    approved = served("approve", order, "--plan", second, "--why", "short")
-    assert approved.code == 0, approved
-    assert f"SHA-256 {second}" in approved.out
-    assert served.closed(order)["status"] == "completed"
-    whys = [move["why"] for move in served("show", order, "--json").json["history"]]
-    assert "the plan is rejected: Write another one." in whys
-    assert "the plan is approved (short)" in whys
-    assert served("approve", order, "--json").code == 5
+
+def whys(served: Septet, order: str) -> list[str]:
+    """Return the reasons of a work order's moves."""
+    return [move["why"] for move in served("show", order, "--json").json["history"]]
 
 
 def test_a_work_order_in_review_is_reworked(served: Septet, origin: Origin) -> None:

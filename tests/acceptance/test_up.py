@@ -38,19 +38,23 @@ def test_a_killed_up_goes_on_where_it_was_and_starts_no_agent_twice(septet: Sept
     assert septet.runs(order) == ONCE
 
 
-@pytest.mark.law
-def test_one_state_directory_has_one_up_and_ctrl_c_leaves_its_agents_alive(septet: Septet, origin: Origin) -> None:
-    """A second `up` is refused and names the first; SIGINT ends server and worker and names the agents that live on."""
-    gate = septet.state.parent / "gate"
-    order = septet.scenario("wo-lives", {"steps": {"implement_plan": {"wait_for": str(gate)}}})
+def test_one_state_directory_has_one_up(septet: Septet) -> None:
+    """A second `up` is refused and names the first."""
     with septet.up() as first:
-        told = json.loads((septet.state / "server.json").read_text(encoding="utf-8"))
-        assert (told["address"], told["pid"]) == (first.address, first.process.pid)
         second = septet("up", "--port", "1", "--ui-port", "2", "--json")
         assert second.code == 6
         assert str(first.process.pid) in second.error["message"]
         assert first.address in second.error["message"]
 
+
+@pytest.mark.law
+def test_ctrl_c_leaves_the_agents_of_an_up_alive(septet: Septet, origin: Origin) -> None:
+    """SIGINT ends server and worker and names the agents that live on; the next `up` goes on with them."""
+    gate = septet.state.parent / "gate"
+    order = septet.scenario("wo-lives", {"steps": {"implement_plan": {"wait_for": str(gate)}}})
+    with septet.up() as first:
+        told = json.loads((septet.state / "server.json").read_text(encoding="utf-8"))
+        assert (told["address"], told["pid"]) == (first.address, first.process.pid)
         start(septet, origin, order)
         assert first.end(signal.SIGINT) == 0
         (living,) = until(lambda: [line for line in first.errors if "lives on" in line])

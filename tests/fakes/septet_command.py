@@ -291,7 +291,7 @@ class Septet:
 
 def at_work(septet: Septet, worktree: Path) -> list[psutil.Process]:
     """Return the processes that work in a worktree."""
-    return [process for process in septet.system.processes() if _folder(process) == str(worktree)]
+    return [process for process in septet.processes() if _folder(process) == str(worktree)]
 
 
 def free_port() -> int:

@@ -167,12 +167,17 @@ def test_no_json_breaks_a_transcript(agent: str, event: Any) -> None:
     assert isinstance(transcript.finish(), list)
 
 
-def test_command_prints_text_or_events() -> None:
-    """Text comes by the line, a last line without its newline at the end; events are read as events."""
+def test_text_of_a_command_comes_by_the_line() -> None:
+    """A last line without its newline comes at the end, and where nothing is printed nothing comes."""
     text = CommandTranscript()
     assert text.feed(b"one") == []
     assert text.feed(b"\ntwo") == [TranscriptEntry("text", "one")]
     assert text.finish() == [TranscriptEntry("text", "two")]
+    assert CommandTranscript().finish() == []
+
+
+def test_events_of_a_command_are_read_as_events() -> None:
+    """However the stream is cut; the first line says that they are events."""
     events = CommandTranscript()
     stream = lines({"type": "text", "text": "hello"}, {"type": "result", "result": "/bug"})
     assert events.feed(stream[:20]) == []
@@ -181,4 +186,3 @@ def test_command_prints_text_or_events() -> None:
     single = CommandTranscript()
     assert single.feed(stream.split(b"\n")[1]) == []
     assert single.finish() == [TranscriptEntry("result", "/bug")]
-    assert CommandTranscript().finish() == []

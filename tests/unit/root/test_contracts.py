@@ -16,20 +16,10 @@ from septet.contracts.answers import (
     PullRequestUrl,
 )
 from septet.contracts.facts import Usage
-from septet.contracts.names import AGENT_NAMES, Step, Verdict
+from septet.contracts.names import Step, Verdict
 from septet.contracts.order import TEXT_LIMIT_BYTES, WorkOrderInput
 from septet.contracts.steps import StepResult
 from septet.contracts.task import Move, Task
-
-
-def test_the_steps_have_their_order_and_their_agents() -> None:
-    """Seven steps, branch before implementation, each with the role that its agent plays."""
-    assert [step.value for step in Step] == [
-        "classify_issue", "build_plan", "find_plan_file", "generate_branch", "implement_plan", "create_commit",
-        "create_pull_request",
-    ]  # fmt: skip
-    assert [step.number for step in Step] == [1, 2, 3, 4, 5, 6, 7]
-    assert set(AGENT_NAMES) == set(Step)
 
 
 @pytest.mark.parametrize(

@@ -17,20 +17,3 @@ def test_an_error_is_its_message_and_its_remedy() -> None:
     assert str(SeptetError("The disk is full.", remedy="Make room.")) == "The disk is full. Make room."
     assert str(SeptetError("The disk is full.")) == "The disk is full."
     assert "septet up" in str(ServerNotReachedError())
-
-
-def test_only_what_passes_by_itself_is_tried_again() -> None:
-    """A retry can help where a remote, a forge, a model, a crash, the machine or another writer is to blame."""
-    assert {kind.__name__ for kind in KINDS if kind.retryable} == {
-        "GitUnavailableError",
-        "ForgeUnavailableError",
-        "AgentApiUnavailableError",
-        "AgentCrashedError",
-        "WorkspaceBusyError",
-        "SupersededError",
-        "GitBusyError",
-        "MirrorMendedError",
-        "MachineFailedError",
-        "DiskFullError",
-        "DiskReadOnlyError",
-    }

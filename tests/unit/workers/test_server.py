@@ -68,13 +68,18 @@ async def test_a_server_serves_its_state_directory(state: StateDir) -> None:
         namespace = await client.workflow_service.describe_namespace(DescribeNamespaceRequest(namespace="default"))
         assert namespace.config.workflow_execution_retention_ttl.ToTimedelta().days == 30
 
-        with pytest.raises(AlreadyRunningError, match=f"process {os.getpid()} at {server.address}") as refused:
-            async with embedded_server(state, Ports(*free_ports(2)), ENV):
-                pytest.fail("a second server has started")
-        assert "SEPTET_STATE_DIR" in refused.value.remedy
     assert not _lives(server.server_pid)
     assert read_server_file(state) is None
     assert state.database.exists()
+
+
+async def test_a_state_directory_has_one_server(state: StateDir) -> None:
+    """A second one is refused, names the first, and says how to have another."""
+    async with embedded_server(state, Ports(*free_ports(2)), ENV) as server:
+        with pytest.raises(AlreadyRunningError, match=f"process {os.getpid()} at {server.address}") as refused:
+            async with embedded_server(state, Ports(*free_ports(2)), ENV):
+                pytest.fail("a second server has started")
+    assert "SEPTET_STATE_DIR" in refused.value.remedy
 
 
 _KILLED = """
