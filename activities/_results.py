@@ -9,6 +9,7 @@ from septet.agents.turns.context import context_of
 from septet.answers.ladder import Answer
 from septet.contracts.facts import FileChange
 from septet.contracts.steps import StepCall
+from septet.system.text import cut, cut_front
 
 _FILES_SHOWN: Final = 100
 _PATH_SHOWN: Final = 200
@@ -61,9 +62,9 @@ def answer_json(answer: Answer[Any]) -> JsonValue:
 
 def bounded(texts: tuple[str, ...], count: int = _REASONS_SHOWN, length: int = _REASON_LENGTH) -> tuple[str, ...]:
     """Return the first texts, each cut to a length: the end of a failing program's output says most."""
-    return tuple(text if len(text) <= length else f"…{text[1 - length :]}" for text in texts[:count])
+    return tuple(cut_front(text, length) for text in texts[:count])
 
 
 def bounded_text(text: str) -> str:
     """Return a `result_text` that fits."""
-    return text if len(text) <= _TEXT_LENGTH else f"{text[: _TEXT_LENGTH - 1]}…"
+    return cut(text, _TEXT_LENGTH)

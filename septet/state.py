@@ -1,10 +1,11 @@
 """The state directory: where everything of a host lies, and which host it is."""
 
-import os
 import secrets
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from septet.system.durable import write_first
 
 _TOKEN_BYTES: Final = 32
 _OWNER_ONLY: Final = 0o600
@@ -118,14 +119,5 @@ class StateDir:
 def _once(path: Path, word: str) -> str:
     """Return the word in a file, which is this one where there is none; of two processes the first one wins."""
     if not path.exists():
-        own = path.with_name(f"{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
-        file = os.open(own, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _OWNER_ONLY)
-        with os.fdopen(file, "w", encoding="ascii") as writer:
-            writer.write(f"{word}\n")
-        try:
-            os.link(own, path)
-        except FileExistsError:
-            pass
-        finally:
-            own.unlink()
+        write_first(path, f"{word}\n".encode("ascii"))
     return path.read_text(encoding="ascii").strip()

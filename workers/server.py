@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import fcntl
 import json
 import os
 import shutil
@@ -24,6 +23,8 @@ from temporalio.service import RPCError
 from septet.errors import AlreadyRunningError, NotFoundError, SeptetError, ServerNotReachedError, UsageError
 from septet.state import StateDir
 from septet.system import processes
+from septet.system.durable import write_atomically
+from septet.system.locks import try_lock
 from workers.runtime import quiet_runtime
 from workflows.search_attributes import ALL
 
@@ -189,15 +190,13 @@ def free_port() -> int:
 def _sole_holder(state: StateDir) -> Iterator[None]:
     """Hold the state directory's lock: the kernel lets go of it when this process ends, however it ends."""
     with (state.root / "up.lock").open("wb") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
+        if not try_lock(lock.fileno()):
             told = read_server_file(state)
             first = f"process {told.pid} at {told.address}" if told else "another process"
             raise AlreadyRunningError(
                 f"A server of {state.root} is already running: {first}.",
                 remedy="Use that one, or name another folder in SEPTET_STATE_DIR.",
-            ) from error
+            )
         yield
 
 
@@ -255,9 +254,8 @@ def _write_server_file(state: StateDir, ports: Ports, server_pid: int) -> Server
         server_start_time=psutil.Process(server_pid).create_time(),
         api=f"http://127.0.0.1:{ports.api}" if ports.api is not None else None,
     )
-    draft = state.server_file.with_suffix(f".{os.getpid()}")
-    draft.write_text(json.dumps({name: getattr(told, name) for name in ServerFile.__slots__}), encoding="utf-8")
-    draft.replace(state.server_file)
+    content = json.dumps({name: getattr(told, name) for name in ServerFile.__slots__})
+    write_atomically(state.server_file, content.encode(), mode=0o644)
     return told
 
 

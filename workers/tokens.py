@@ -5,7 +5,6 @@ however it ends.
 """
 
 import contextlib
-import fcntl
 import os
 import secrets
 from collections.abc import Iterator
@@ -19,6 +18,7 @@ from temporalio import activity
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
 
 from septet.agents.runs.folders import RunKey
+from septet.system.locks import lock, try_lock
 
 _SUFFIX: Final = ".token"
 
@@ -99,12 +99,9 @@ def unheld(path: Path) -> Iterator[HeldToken | None]:
         yield None
         return
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(file)
-        yield None
-        return
-    try:
+        if not try_lock(file):
+            yield None
+            return
         if (held := read(path)) is None:
             path.unlink(missing_ok=True)
         yield held
@@ -125,7 +122,7 @@ def _written(path: Path, content: bytes) -> int:
     draft = path.with_suffix(".draft")
     file = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
-        fcntl.flock(file, fcntl.LOCK_EX)
+        lock(file)
         os.write(file, content)
         draft.rename(path)
     except OSError:

@@ -21,9 +21,9 @@ from septet.contracts.pipeline_view import (
 )
 from septet.contracts.task import Task, TaskError
 from septet.pipelines.branches import below_of, held_by
-from septet.pipelines.outline import cut
 from septet.pipelines.remembered import MANY, TITLE_BYTES, remembered
 from septet.pipelines.schedule import CLOSED, same_files
+from septet.system.text import cut_line
 from septet.system.timestamps import timestamp
 from workflows._pipeline_table import table
 
@@ -73,7 +73,7 @@ class PipelineState:
             each.id: IssueState(
                 issue_id=each.id,
                 order_id=f"{self.id}-{each.id}",
-                title=each.title[:200] if len(known) <= MANY else cut(each.title, TITLE_BYTES),
+                title=each.title[:200] if len(known) <= MANY else cut_line(each.title, TITLE_BYTES),
                 depends_on=each.depends_on,
                 context="fresh" if self.asked.fresh else "shared",
                 position=position,

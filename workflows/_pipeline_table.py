@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from septet.contracts.pipeline_view import IssueState, IssueStatus, PipelineStatus
+from septet.system.text import table_cell
 
 _SHOWN: Final = 40
 _CELL_LIMIT: Final = 60
@@ -26,12 +27,7 @@ def table(
 
 
 def _row(issue: IssueState) -> str:
-    reason = f" ({_cell(issue.error.message)})" if issue.error else ""
-    solution = f"{issue.solution.id}: {_cell(issue.solution.summary)}" if issue.solution else ""
+    reason = f" ({table_cell(issue.error.message, _CELL_LIMIT)})" if issue.error else ""
+    solution = f"{issue.solution.id}: {table_cell(issue.solution.summary, _CELL_LIMIT)}" if issue.solution else ""
     commit = (issue.commit_hash or "")[:12]
     return f"| {issue.issue_id} | {issue.status.value}{reason} | {solution} | {commit} | {issue.pr_url or ''} |"
-
-
-def _cell(text: str) -> str:
-    line = " ".join(text.split()).replace("|", "¦").replace("`", "'")
-    return line if len(line) <= _CELL_LIMIT else f"{line[: _CELL_LIMIT - 1]}…"

@@ -8,6 +8,7 @@ from temporalio.workflow import ActivityCancellationType
 
 from septet.contracts.limits import Timeouts
 from septet.contracts.task import Task
+from septet.system.text import cut_bytes
 
 HEARTBEAT_TIMEOUT: Final = timedelta(seconds=Timeouts().heartbeat_seconds)
 """Three times a server outage of ten seconds: shorter ones discard results that a living worker still holds."""
@@ -65,7 +66,7 @@ def priority_of(task: Task) -> Priority:
     The scores from 9 to -3 become the keys 1 to 5; the default score 3 becomes the server's default key 3.
     """
     key = 3 - round((task.score - _DEFAULT_SCORE) / _SCORES_TO_A_KEY)
-    fair = task.project.encode()[:_FAIRNESS_BYTES].decode(errors="ignore")
+    fair = cut_bytes(task.project, _FAIRNESS_BYTES)
     return Priority(priority_key=min(max(key, 1), 5), fairness_key=fair or None)
 
 

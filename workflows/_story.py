@@ -11,9 +11,9 @@ from septet.contracts.row import first_task
 from septet.contracts.steps import Progress, StepResult
 from septet.contracts.task import Move, Task, TaskError, TaskStep
 from septet.contracts.workspace import Workspace
+from septet.system.text import table_cell
 from septet.system.timestamps import timestamp
 
-_CELL_LIMIT: Final = 80
 _FAILURE_LIMIT: Final = 2000
 _UNCONFINED: Final = "*Unconfined*: agents ran without a sandbox. `septet doctor` on their host says why."
 _PLAN_WAITS: Final = """\
@@ -184,7 +184,7 @@ class WorkOrderState:
         """Return the story as Markdown: what the web UI shows without opening a payload."""
         task = self.task
         lines = [
-            f"**{task.id}** · {_cell(task.project)} · {_cell(task.title)} · **{task.status.value}**",
+            f"**{task.id}** · {table_cell(task.project)} · {table_cell(task.title)} · **{task.status.value}**",
             "",
             "| | step | result | seconds | tokens | tries | read by |",
             "| --- | --- | --- | --- | --- | --- | --- |",
@@ -199,11 +199,14 @@ class WorkOrderState:
         if task.pr_url:
             lines += ["", f"Pull request: {task.pr_url}"]
         for rescue in task.rescues:
-            lines += ["", f"Rescue `{rescue.snapshot}` ({_cell(rescue.reason)}): `{rescue.patch or 'no patch'}`"]
+            lines += [
+                "",
+                f"Rescue `{rescue.snapshot}` ({table_cell(rescue.reason)}): `{rescue.patch or 'no patch'}`",
+            ]
         if task.error:
             lines += [
                 "",
-                f"**{task.error.type}**: {_cell(task.error.message, _FAILURE_LIMIT)}",
+                f"**{task.error.type}**: {table_cell(task.error.message, _FAILURE_LIMIT)}",
                 "",
                 task.error.remedy,
             ]
@@ -272,11 +275,6 @@ def _details_row(row: TaskStep) -> str:
     tokens = row.usage.input_tokens + row.usage.output_tokens
     read_by = " · ".join(part for part in (row.parsed_by, row.recovered_by) if part)
     return (
-        f"| {mark} | {row.step} | {_cell(found or '')} | {row.duration_seconds:.1f} | {tokens:,} "
+        f"| {mark} | {row.step} | {table_cell(found or '')} | {row.duration_seconds:.1f} | {tokens:,} "
         f"| {row.attempts} | {read_by} |"
     )
-
-
-def _cell(text: str, limit: int = _CELL_LIMIT) -> str:
-    line = " ".join(text.split()).replace("|", "¦").replace("`", "'")
-    return line if len(line) <= limit else f"{line[: limit - 1]}…"

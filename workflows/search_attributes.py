@@ -10,6 +10,7 @@ from temporalio.common import (
 )
 
 from septet.contracts.task import Task
+from septet.system.text import cut_bytes
 
 STATUS: Final = SearchAttributeKey.for_keyword("SeptetStatus")
 STAGE: Final = SearchAttributeKey.for_keyword("SeptetStage")
@@ -52,4 +53,4 @@ def found_at_start(task: Task) -> TypedSearchAttributes:
 
 def _cut(value: str) -> str:
     """Return as much of a value as the server takes: for more it refuses the start, or fails the workflow task."""
-    return value.encode()[:_MOST_BYTES].decode(errors="ignore")
+    return cut_bytes(value, _MOST_BYTES)

@@ -22,6 +22,7 @@ from pydantic import JsonValue, TypeAdapter, ValidationError
 from septet.answers.json_values import JsonCandidate, Rung, values_in, whole_scalar
 from septet.answers.plain import NotPlainError, PlainReader
 from septet.errors import SeptetError
+from septet.system.text import cut, one_line
 
 T = TypeVar("T")
 
@@ -179,6 +180,4 @@ def _complaint(error: ValidationError) -> str:
 
 def _bounded(reason: str) -> str:
     """Return one printable line of bounded length."""
-    shown = "".join(c if c.isprintable() else " " for c in reason[: 2 * MAX_REASON_CHARACTERS])
-    line = " ".join(shown.split())
-    return line if len(line) <= MAX_REASON_CHARACTERS else f"{line[: MAX_REASON_CHARACTERS - 1]}…"
+    return cut(one_line(reason[: 2 * MAX_REASON_CHARACTERS]), MAX_REASON_CHARACTERS)

@@ -5,6 +5,7 @@ from typing import Final
 from septet.contracts.names import Stage, Status
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.task import Task, TaskError
+from septet.system.text import cut
 
 MEMO: Final = "task"
 """The key of a workflow's memo under which the row of its task lies."""
@@ -31,8 +32,8 @@ def row_of(task: Task) -> Task:
     return task.model_copy(
         update={
             "steps": (),
-            "title": _cut(task.title, _TITLE_LIMIT),
-            "description": _cut(task.description, DESCRIPTION_LIMIT),
+            "title": cut(task.title, _TITLE_LIMIT),
+            "description": cut(task.description, DESCRIPTION_LIMIT),
             "rescues": task.rescues[-_RESCUES:],
             "error": _cut_error(task.error) if task.error else None,
         }
@@ -81,11 +82,7 @@ def first_task(order_id: str, order: WorkOrderInput, waits: Stage | None, now: s
     )
 
 
-def _cut(text: str, limit: int) -> str:
-    return text if len(text) <= limit else f"{text[: limit - 1]}…"
-
-
 def _cut_error(error: TaskError) -> TaskError:
     return error.model_copy(
-        update={"message": _cut(error.message, _MESSAGE_LIMIT), "remedy": _cut(error.remedy, _MESSAGE_LIMIT)}
+        update={"message": cut(error.message, _MESSAGE_LIMIT), "remedy": cut(error.remedy, _MESSAGE_LIMIT)}
     )

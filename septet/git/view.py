@@ -13,6 +13,7 @@ from typing import Final
 from septet.git.dot_git import Head, read_file, read_head
 from septet.git.engine import Git
 from septet.git.place import Place
+from septet.system.durable import write_atomically
 
 _CONFIG: Final = """\
 [core]
@@ -102,7 +103,7 @@ def give_index(place: Place, git_dir: Path) -> None:
     copy.unlink(missing_ok=True)
     shutil.copy2(own, copy)  # with its time stamp: git tells by it which files it has to read again
     copy.replace(git_dir / "index")
-    _write(view_folder(place) / "given", own.read_bytes()[-_CHECKSUM_BYTES:])
+    write_atomically(view_folder(place) / "given", own.read_bytes()[-_CHECKSUM_BYTES:], mode=0o644)
 
 
 def touched_index(place: Place) -> bytes | None:
@@ -115,10 +116,4 @@ def touched_index(place: Place) -> bytes | None:
 
 def _note_held(place: Place, sha: str) -> None:
     """Note which commit the view's index holds, as the view's HEAD."""
-    _write(view_folder(place) / "HEAD", sha.encode() + b"\n")
-
-
-def _write(path: Path, content: bytes) -> None:
-    new = path.with_name(f"{path.name}.new")
-    new.write_bytes(content)
-    new.replace(path)
+    write_atomically(view_folder(place) / "HEAD", sha.encode() + b"\n", mode=0o644)

@@ -1,14 +1,12 @@
 """How a worktree stood against its HEAD at a snapshot: what git said then need not be asked again."""
 
-import os
-import tempfile
-from pathlib import Path
 from typing import Final
 
 import msgspec
 
 from septet.git.changes import StatusEntry
 from septet.git.place import Place
+from septet.system.durable import write_atomically
 
 _FILE: Final = "standing"
 
@@ -34,13 +32,7 @@ _ENCODER: Final = msgspec.msgpack.Encoder()
 
 def save_worktree_status(place: Place, snapshot: str, standing: WorktreeStatus) -> None:
     """Note how the worktree stood when the snapshot with commit `snapshot` was taken."""
-    descriptor, name = tempfile.mkstemp(dir=place.books, prefix=f".{_FILE}-")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(_ENCODER.encode(_Note(snapshot, standing)))
-        Path(name).replace(place.books / _FILE)
-    finally:
-        Path(name).unlink(missing_ok=True)
+    write_atomically(place.books / _FILE, _ENCODER.encode(_Note(snapshot, standing)))
 
 
 def load_worktree_status(place: Place, snapshot: str, head_sha: str) -> WorktreeStatus | None:

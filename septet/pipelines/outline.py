@@ -4,6 +4,7 @@ from typing import Final
 
 from septet.contracts.solution import Outline, SolutionAnswer
 from septet.pipelines.paths import spelled
+from septet.system.text import cut_line
 
 OUTLINE_LIMIT_BYTES: Final = 1024
 _SUMMARY_BYTES: Final = 160
@@ -15,9 +16,11 @@ _WITH_TASKS_BYTES: Final = 560
 def outline_of(solution: SolutionAnswer) -> Outline:
     """Return the outline: as many tasks and predicted files as fit into `OUTLINE_LIMIT_BYTES` of JSON."""
     files = tuple(dict.fromkeys(spelled(path) for path in solution.predicted_files))
-    outline = Outline(id=solution.id, summary=cut(solution.summary, _SUMMARY_BYTES), files_count=len(files))
+    outline = Outline(id=solution.id, summary=cut_line(solution.summary, _SUMMARY_BYTES), files_count=len(files))
     for task in solution.tasks:
-        longer = outline.model_copy(update={"tasks": (*outline.tasks, (task.id, cut(task.title, _TITLE_BYTES)))})
+        longer = outline.model_copy(
+            update={"tasks": (*outline.tasks, (task.id, cut_line(task.title, _TITLE_BYTES)))}
+        )
         if _size(longer) > _WITH_TASKS_BYTES:
             break
         outline = longer
@@ -30,12 +33,3 @@ def outline_of(solution: SolutionAnswer) -> Outline:
 
 def _size(outline: Outline) -> int:
     return len(outline.model_dump_json().encode())
-
-
-def cut(text: str, limit_bytes: int) -> str:
-    """Return the beginning of a text on one line, in at most so many bytes."""
-    line = " ".join("".join(each if each.isprintable() else " " for each in text[:limit_bytes]).split())
-    encoded = line.encode(errors="replace")
-    if len(encoded) <= limit_bytes and len(text) <= limit_bytes:
-        return encoded.decode()
-    return encoded[: limit_bytes - len("…".encode())].decode(errors="ignore") + "…"

@@ -9,7 +9,7 @@ from typing import Any, Final
 from pydantic_core import to_json
 
 from septet.contracts.pipeline_view import IssueState
-from septet.pipelines.outline import cut
+from septet.system.text import cut_line
 
 TITLE_BYTES: Final = 80
 MANY: Final = 200
@@ -46,19 +46,21 @@ def _outline(state: IssueState) -> dict[str, Any]:
 
 def _words(state: IssueState) -> dict[str, Any]:
     solution, error, rescue = state.solution, state.error, state.rescue
-    values: dict[str, Any] = {"title": cut(state.title, TITLE_BYTES), "overlaps": state.overlaps[:_FEW]}
+    values: dict[str, Any] = {"title": cut_line(state.title, TITLE_BYTES), "overlaps": state.overlaps[:_FEW]}
     if solution is not None:
-        values["solution"] = solution.model_copy(update={"summary": cut(solution.summary, TITLE_BYTES)})
+        values["solution"] = solution.model_copy(update={"summary": cut_line(solution.summary, TITLE_BYTES)})
     if error is not None:
-        short = {"message": cut(error.message, _WORDS_BYTES), "remedy": cut(error.remedy, _WORDS_BYTES)}
+        short = {"message": cut_line(error.message, _WORDS_BYTES), "remedy": cut_line(error.remedy, _WORDS_BYTES)}
         values["error"] = error.model_copy(update=short)
     if rescue is not None:  # where its patch lies, its snapshot tells as well
-        values["rescue"] = rescue.model_copy(update={"reason": cut(rescue.reason, TITLE_BYTES), "patch": None})
+        values["rescue"] = rescue.model_copy(
+            update={"reason": cut_line(rescue.reason, TITLE_BYTES), "patch": None}
+        )
     return values
 
 
 def _files_and_sessions(state: IssueState) -> dict[str, Any]:
-    path = cut(state.plan_path, TITLE_BYTES) if state.plan_path is not None else None
+    path = cut_line(state.plan_path, TITLE_BYTES) if state.plan_path is not None else None
     return {"files_modified": (), "sessions": (), "overlaps": (), "plan_path": path}
 
 

@@ -6,6 +6,7 @@ from typing import Final
 
 from septet.contracts.facts import Usage
 from septet.contracts.pipeline_view import IssueState, PipelineReport, PipelineView
+from septet.system.text import cut, one_line
 
 _CELL_LIMIT: Final = 120
 _REASON_LIMIT: Final = 1500
@@ -140,6 +141,5 @@ def _seconds(seconds: float | None) -> str:
 
 def _cell(text: str, limit: int = _CELL_LIMIT) -> str:
     """Return a stranger's text on one line, so that Markdown sees nothing in it but text."""
-    line = " ".join("".join(each if each.isprintable() else " " for each in text).split())
-    short = line if len(line) <= limit else f"{line[: limit - 1]}…"
-    return "".join(f"\\{each}" if each in "\\`*[]<>|#!&" else each for each in short)
+    line = cut(one_line(text), limit)
+    return "".join(f"\\{each}" if each in "\\`*[]<>|#!&" else each for each in line)

@@ -12,6 +12,7 @@ from typing import Final
 from septet.contracts.solution import SOLUTION_LIMIT_BYTES, SolutionAnswer, SolutionTask
 from septet.pipelines.circles import circle_in
 from septet.pipelines.paths import is_in, spelled, why_outside
+from septet.system.text import cut
 
 SOLUTION_ID: Final = "SOL-"
 _FINDINGS_BYTES: Final = 1300
@@ -75,7 +76,7 @@ def _wrong_as_a_whole(solution: SolutionAnswer, asked: IssueScope) -> Iterator[s
     for task_id in _twice(task.id for task in solution.tasks):
         yield f"tasks: the id {task_id!r} is there more than once: give each task its own."
     for title in _twice(_plain(task.title) for task in solution.tasks):
-        yield f"tasks: the title {_short(title)!r} is there more than once: make it one task."
+        yield f"tasks: the title {cut(title, _SHOWN)!r} is there more than once: make it one task."
 
 
 def _wrong_dependencies(tasks: Sequence[SolutionTask]) -> Iterator[str]:
@@ -96,18 +97,19 @@ def _wrong_in(task: SolutionTask, solution: SolutionAnswer, asked: IssueScope) -
         yield f"{place}: implementation is empty: say how it is done, step by step."
     yield from _wrong_acceptance(place, task)
     if why := why_outside(asked.worktree, task.scope):
-        yield f"{place}: scope {_short(task.scope)!r} {why}: name a folder or a file of the repository."
+        yield f"{place}: scope {cut(task.scope, _SHOWN)!r} {why}: name a folder or a file of the repository."
         return
     scope = spelled(task.scope)
     predicted = {spelled(path) for path in solution.predicted_files}
     for point in task.modification_points:
         file = spelled(point.file)
-        shown = f"{place}: modification point {_short(point.file)!r}"
+        shown = f"{place}: modification point {cut(point.file, _SHOWN)!r}"
         if why := why_outside(asked.worktree, point.file):
             yield f"{shown} {why}: name a file of the repository."
             continue
         if not is_in(file, scope):
-            yield f"{shown} lies outside of its scope {_short(task.scope)!r}: widen the scope or move the point."
+            scope = cut(task.scope, _SHOWN)
+            yield f"{shown} lies outside of its scope {scope!r}: widen the scope or move the point."
         if file not in predicted:
             yield f"{shown} is not among predicted_files: add it there."
 
@@ -118,21 +120,21 @@ def _wrong_acceptance(place: str, task: SolutionTask) -> Iterator[str]:
     for criterion in task.acceptance:
         said = _plain(criterion)
         if said in _VAGUE:
-            yield f"{place}: acceptance {_short(criterion)!r} is vague: say what can be seen, and where."
+            yield f"{place}: acceptance {cut(criterion, _SHOWN)!r} is vague: say what can be seen, and where."
         elif said == _plain(task.title):
             yield f"{place}: acceptance repeats the title: say what can be seen when it is done."
 
 
 def _wrong_predictions(solution: SolutionAnswer, asked: IssueScope) -> Iterator[str]:
     for path in _twice(spelled(path) for path in solution.predicted_files):
-        yield f"predicted_files: {_short(path)!r} is there more than once: name each file once."
+        yield f"predicted_files: {cut(path, _SHOWN)!r} is there more than once: name each file once."
     for path in solution.predicted_files:
         if why := why_outside(asked.worktree, path):
-            yield f"predicted_files: {_short(path)!r} {why}: name a file of the repository."
+            yield f"predicted_files: {cut(path, _SHOWN)!r} {why}: name a file of the repository."
         elif spelled(path) == spelled(asked.plan_path):
-            yield f"predicted_files: {_short(path)!r} is the plan's own file: leave it out."
+            yield f"predicted_files: {cut(path, _SHOWN)!r} is the plan's own file: leave it out."
         elif (asked.worktree / spelled(path)).is_dir():
-            yield f"predicted_files: {_short(path)!r} is a folder: name the files in it that will change."
+            yield f"predicted_files: {cut(path, _SHOWN)!r} is a folder: name the files in it that will change."
 
 
 def _twice(texts: Iterable[str]) -> list[str]:
@@ -142,7 +144,3 @@ def _twice(texts: Iterable[str]) -> list[str]:
 def _plain(text: str) -> str:
     """Return a sentence without what makes no difference: case, spaces, and signs around it."""
     return " ".join(text.lower().split()).strip(" .!-*_`'\"")
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"

@@ -3,6 +3,8 @@
 import json
 from typing import Final
 
+from septet.system.text import cut_bytes
+
 LIMIT_BYTES: Final = 8 * 1024
 """Of a longer summary the beginning is kept, up to the end of a line."""
 _WARNING_LIMIT: Final = 400
@@ -40,9 +42,9 @@ def bounded_summary(text: str) -> str:
     summary = "".join(each for each in text if each.isprintable() or each in "\n\t").strip()
     if len(summary.encode()) <= LIMIT_BYTES:
         return summary
-    cut = summary.encode()[:LIMIT_BYTES].decode(errors="ignore")
-    lines = cut.rpartition("\n")[0].rstrip()
-    return lines or cut
+    beginning = cut_bytes(summary, LIMIT_BYTES)
+    lines = beginning.rpartition("\n")[0].rstrip()
+    return lines or beginning
 
 
 def summary_note(summary: str) -> str:

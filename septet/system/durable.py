@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import secrets
 import tempfile
 from pathlib import Path
 from typing import Final
@@ -27,19 +28,52 @@ def fsync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def write_durably(path: Path, content: bytes) -> None:
-    """Put a file with `content` at `path`, whole or not at all, and on disk.
+def write_atomically(path: Path, content: bytes, mode: int = 0o600) -> None:
+    """Put a file with `content` at `path`, whole or not at all; a machine that loses power may lose it.
 
     Until then the bytes lie beside it under a name that git passes over among its refs.
     """
+    _replace(path, content, mode, on_disk=False)
+
+
+def write_durably(path: Path, content: bytes) -> None:
+    """Put a file with `content` at `path`, whole or not at all, and on disk when this returns."""
+    _replace(path, content, 0o644, on_disk=True)
+    fsync_folder(path.parent)
+
+
+def write_first(path: Path, content: bytes) -> None:
+    """Put a file with `content` at `path` if there is none: of two processes the first one wins."""
+    draft = path.with_name(f"{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
+    create_file(draft, content)
+    try:
+        os.link(draft, path)
+    except FileExistsError:
+        pass
+    finally:
+        draft.unlink()
+
+
+def create_file(path: Path, content: bytes) -> None:
+    """Make a file for this user alone.
+
+    Raises:
+        FileExistsError: There is one already.
+    """
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+
+
+def _replace(path: Path, content: bytes, mode: int, *, on_disk: bool) -> None:
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".lock")
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
-            file.flush()
-            fsync(descriptor)
-            os.fchmod(descriptor, 0o644)
+            os.fchmod(descriptor, mode)
+            if on_disk:
+                file.flush()
+                fsync(descriptor)
         Path(name).replace(path)
     finally:
         Path(name).unlink(missing_ok=True)
-    fsync_folder(path.parent)

@@ -1,6 +1,7 @@
-"""One at a time: a lock that the kernel lets go when its holder dies."""
+"""One at a time: locks on files, which the kernel lets go when their holder dies."""
 
 import fcntl
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,5 +12,49 @@ def locked(path: Path) -> Iterator[None]:
     """Hold the lock on file `path` for as long as the block lasts; wait for whoever holds it now."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with path.open("ab") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+        lock(file.fileno())
         yield
+
+
+def open_lock(path: Path) -> int:
+    """Return a descriptor of a lock's file, made for this user alone where it is absent; nothing is held."""
+    return os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+
+
+def take_lock(path: Path) -> int | None:
+    """Return a descriptor that holds the lock on file `path` until it is closed; `None` when another holds it."""
+    descriptor = open_lock(path)
+    if try_lock(descriptor):
+        return descriptor
+    os.close(descriptor)
+    return None
+
+
+def lock(descriptor: int) -> None:
+    """Lock an open file; wait for whoever holds it now."""
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+
+
+def try_lock(descriptor: int) -> bool:
+    """Lock an open file, and say whether that was possible: not where another holds it."""
+    return _lock_now(descriptor, fcntl.LOCK_EX)
+
+
+def lock_is_held(path: Path) -> bool:
+    """Say whether another process holds the lock. A shared one is tried: two who ask do not deceive each other."""
+    try:
+        descriptor = os.open(path, os.O_RDWR)
+    except FileNotFoundError:
+        return False
+    try:
+        return not _lock_now(descriptor, fcntl.LOCK_SH)
+    finally:
+        os.close(descriptor)
+
+
+def _lock_now(descriptor: int, kind: int) -> bool:
+    try:
+        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

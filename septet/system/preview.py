@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
+from septet.system.text import cut
+
 MASK: Final = "***"
 
 _SHORTEST_SECRET: Final = 6
@@ -41,8 +43,7 @@ def preview(text: str, *, secrets: Iterable[str] = (), limit: int = 200) -> str:
         limit: Characters at the most.
     """
     line = " ".join(scrub(text[:_LOOKED_AT], secrets).split())
-    shown = printable(line[: limit + 1])
-    return shown if len(shown) <= limit else f"{shown[: limit - 1]}…"
+    return cut(printable(line[: limit + 1]), limit)
 
 
 def printable(text: str) -> str:

@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import Any, Final
 
 import msgspec
@@ -21,6 +20,7 @@ from septet.agents.clis.stream import read
 from septet.agents.clis.transcript import Transcript
 from septet.agents.clis.transcript_codex import CodexTranscript
 from septet.contracts.facts import Usage
+from septet.system.durable import write_atomically
 
 _LOGIN: Final = ("OPENAI_*", "AZURE_OPENAI_*", "CODEX_*")
 _QUIET: Final = (
@@ -109,9 +109,7 @@ def _schema_file(schema: Mapping[str, Any], env: Mapping[str, str]) -> Path:
     path = home / "septet-schemas" / f"{hashlib.sha256(content).hexdigest()[:32]}.json"
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
-        with NamedTemporaryFile(dir=path.parent, delete=False) as part:
-            part.write(content)
-        Path(part.name).replace(path)
+        write_atomically(path, content)
     return path
 
 

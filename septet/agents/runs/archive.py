@@ -3,7 +3,6 @@
 It says nothing that the runs' own folders do not say: where it is missing or broken, they are read as ever.
 """
 
-import secrets
 from pathlib import Path
 from typing import Final
 
@@ -11,6 +10,7 @@ from pydantic import Field, ValidationError
 
 from septet.contracts.facts import Usage
 from septet.contracts.wire import Wire
+from septet.system.durable import write_atomically
 
 _FILE: Final = "past.json"
 
@@ -48,9 +48,4 @@ def read_archive(folder: Path) -> ArchivedRuns:
 
 def write_archive(folder: Path, past: ArchivedRuns) -> None:
     """Put this in the place of what was remembered; the caller holds the writer's lock."""
-    new = folder / f"{_FILE}.{secrets.token_hex(4)}"
-    try:
-        new.write_bytes(past.model_dump_json().encode())
-        new.replace(folder / _FILE)
-    finally:
-        new.unlink(missing_ok=True)
+    write_atomically(folder / _FILE, past.model_dump_json().encode(), mode=0o644)

@@ -1,9 +1,7 @@
 """The agent runs that a host keeps: a folder for each, never overwritten, and locks: who lives, and who writes."""
 
-import fcntl
 import os
 import re
-import secrets
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from itertools import count
@@ -17,6 +15,8 @@ from septet.agents.clis.outcome import ExitRecord
 from septet.agents.runs.archive import read_archive
 from septet.agents.supervisor.process_tree import identity
 from septet.errors import InvalidInputError
+from septet.system.durable import create_file, write_atomically
+from septet.system.locks import lock, lock_is_held, open_lock, take_lock
 
 RUN_VARIABLE: Final = "SEPTET_RUN"
 """Every process of an agent carries its run's mark in this variable, so that leftovers can be told from others."""
@@ -146,12 +146,7 @@ class Run:
 
     def put(self, name: str, content: bytes) -> None:
         """Put a file beside the run's own, whole or not at all."""
-        new = self.folder / f"{name}.{secrets.token_hex(4)}"
-        try:
-            _write(new, content)
-            new.replace(self.folder / name)
-        finally:
-            new.unlink(missing_ok=True)
+        write_atomically(self.folder / name, content)
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,13 +200,7 @@ class Runs:
         everything below it are dead.
         """
         self.folder_of(order_id).mkdir(mode=_OWNER_ONLY_FOLDER, parents=True, exist_ok=True)
-        file = os.open(self.lock_of(order_id), os.O_RDWR | os.O_CREAT, _OWNER_ONLY_FILE)
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(file)
-            return None
-        return file
+        return take_lock(self.lock_of(order_id))
 
     def create(self, order_id: str, number: int, record: RunRecord, prompt: bytes) -> tuple[Run, int]:
         """Make a run's folder and return it with the descriptor of its lock; the caller holds the writer's lock.
@@ -222,14 +211,14 @@ class Runs:
         """
         folder = self._new_folder(order_id, f"{number}-{_safe(record.step)}")
         try:
-            _write(folder / "prompt.md", prompt)
-            _write(folder / "run.json", msgspec.json.format(msgspec.json.encode(record), indent=2))
-            lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_EXCL, _OWNER_ONLY_FILE)
+            create_file(folder / "prompt.md", prompt)
+            create_file(folder / "run.json", msgspec.json.format(msgspec.json.encode(record), indent=2))
+            descriptor = open_lock(folder / "lock")
         except OSError:
             _drop(folder)
             raise
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        return Run(folder, record, self.runner), lock
+        lock(descriptor)
+        return Run(folder, record, self.runner), descriptor
 
     def folder_of(self, order_id: str) -> Path:
         """Return where a work order's runs lie.
@@ -271,12 +260,6 @@ def _safe(name: str) -> str:
     return name
 
 
-def _write(path: Path, content: bytes) -> None:
-    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _OWNER_ONLY_FILE)
-    with os.fdopen(file, "wb") as writer:
-        writer.write(content)
-
-
 def _drop(folder: Path) -> None:
     """Leave nothing of a run that found no room: on a full disk there may be many tries."""
     for name in ("prompt.md", "run.json", "lock"):
@@ -289,21 +272,6 @@ def _record(path: Path) -> RunRecord | None:
         return msgspec.json.decode(path.read_bytes(), type=RunRecord)
     except (OSError, msgspec.MsgspecError):
         return None
-
-
-def lock_is_held(path: Path) -> bool:
-    """Say whether another process holds the lock. A shared one is tried: two who ask do not deceive each other."""
-    try:
-        file = os.open(path, os.O_RDWR)
-    except FileNotFoundError:
-        return False
-    try:
-        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(file)
-    return False
 
 
 def _changed(path: Path) -> int:

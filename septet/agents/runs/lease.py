@@ -5,7 +5,6 @@ than its time-out finds a later one there when it wakes, and does nothing more: 
 would be the second ones.
 """
 
-import fcntl
 import os
 import time
 from collections.abc import Iterator
@@ -20,6 +19,7 @@ from septet.agents.runs.folders import RunKey, Runs
 from septet.agents.runs.lock_holder import holder_of
 from septet.agents.runs.stopped_writer import WorkerId, end_stopped_writer, worker_id
 from septet.errors import SupersededError, WorkspaceBusyError
+from septet.system.locks import lock
 
 _FILE: Final = "attempts.jsonl"
 _LOOK_SECONDS: Final = 0.02
@@ -82,7 +82,7 @@ class Lease:
         order_id = place_id or key.workflow_id
         attempt = Attempt(f"{key.run_id}{visit}", key.activity_id, number, started_at, worker_id(os.getpid()))
         with _file(runs, order_id).open("a+b") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
+            lock(file.fileno())
             file.seek(0)
             lines = file.read().splitlines()
             last = next(filter(None, map(_read, reversed(lines))), None)

@@ -8,6 +8,7 @@ from typing import Final
 
 from septet.agents.clis.adapter import Adapter, Machine
 from septet.errors import AgentError
+from septet.system.durable import write_atomically
 
 _ID: Final = re.compile(r"[A-Za-z0-9_-]{1,100}")
 _LIMIT_BYTES: Final = 64 << 20
@@ -50,14 +51,7 @@ def unpack_session(adapter: Adapter, packed: bytes, host: Machine) -> None:
             path = home / name
             if not path.exists():
                 path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-                _write(path, file.read())
-
-
-def _write(path: Path, content: bytes) -> None:
-    draft = path.with_name(f".{path.name}.new")
-    draft.touch(mode=0o600)
-    draft.write_bytes(content)
-    draft.replace(path)
+                write_atomically(path, file.read())
 
 
 def _home(adapter: Adapter, host: Machine) -> Path:

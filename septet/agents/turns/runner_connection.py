@@ -1,6 +1,5 @@
 """The way to the runner of a state directory, from both sides: a folder with its lock and its socket."""
 
-import fcntl
 import os
 import signal
 import socket
@@ -14,6 +13,7 @@ from septet.agents.supervisor.exit_file import as_json
 from septet.agents.supervisor.process_tree import identity
 from septet.agents.turns.attachment import short_address
 from septet.errors import AgentCrashedError, AlreadyRunningError
+from septet.system import locks
 
 RUNNER_LOCK: Final = "lock"
 _SOCKET: Final = "control.sock"
@@ -27,14 +27,11 @@ def take_lock(folder: Path) -> int:
     Raises:
         AlreadyRunningError: Another runner holds it.
     """
-    lock = os.open(folder / RUNNER_LOCK, os.O_RDWR | os.O_CREAT, _OWNER_ONLY)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        os.close(lock)
+    lock = locks.take_lock(folder / RUNNER_LOCK)
+    if lock is None:
         raise AlreadyRunningError(
             f"Another runner serves {folder.parent}.", remedy="One runner is enough for any number of workers."
-        ) from error
+        )
     os.truncate(lock, 0)
     os.write(lock, as_json({"runner_pid": os.getpid(), **identity(os.getpid())}))
     return lock

@@ -1,6 +1,5 @@
 """Warm processes, from the side of attempts: one that fits takes the next turn, and any other is ended first."""
 
-import fcntl
 import hashlib
 import os
 import socket
@@ -14,12 +13,13 @@ from typing import Final, Self
 
 import msgspec
 
-from septet.agents.runs.folders import Runs, lock_is_held
+from septet.agents.runs.folders import Runs
 from septet.agents.turns.attachment import short_address
 from septet.agents.turns.runner_connection import settle
 from septet.agents.turns.supervisors import Order, Supervisors
 from septet.agents.turns.sweep import sweep_leftovers
 from septet.errors import AgentError
+from septet.system.locks import lock_is_held, open_lock, try_lock
 
 _LOCK: Final = "warm.lock"
 _DOOR: Final = "warm.sock"
@@ -168,7 +168,7 @@ def take_place(runs: Runs, order_id: str, why: str) -> int:
     """
     path = _lock_of(runs, order_id)
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    lock = os.open(path, os.O_RDWR | os.O_CREAT, _OWNER_ONLY)
+    lock = open_lock(path)
     try:
         _wait_for(lock, runs, order_id, why)
         left = _read(path)
@@ -208,7 +208,7 @@ def warm_orders(runs: Runs) -> list[str]:
 def _wait_for(lock: int, runs: Runs, order_id: str, why: str) -> None:
     """Take the lock from the process that holds it, which is asked to end."""
     bound = time.monotonic() + _END_SECONDS
-    while not _locked(lock):
+    while not try_lock(lock):
         if time.monotonic() > bound:
             path = _lock_of(runs, order_id)
             raise AgentError(
@@ -229,14 +229,6 @@ def _ask_to_end(runs: Runs, order_id: str, why: str) -> None:
 
 def _lock_of(runs: Runs, order_id: str) -> Path:
     return runs.folder_of(order_id) / _LOCK
-
-
-def _locked(lock: int) -> bool:
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def _read(path: Path) -> WarmProcess | None:

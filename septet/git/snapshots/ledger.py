@@ -4,8 +4,6 @@ git's index would not do: it knows no permission bits, no empty folder and no ig
 its own. It is a record to save work and never the only source: without it a snapshot reads every file again.
 """
 
-import os
-import tempfile
 import zlib
 from collections.abc import Mapping
 from enum import IntEnum
@@ -15,6 +13,7 @@ from typing import Final
 import msgspec
 
 from septet.git.snapshots.survey import Look
+from septet.system.durable import write_atomically
 
 _VERSION: Final = 1
 _CHECKSUM_BYTES: Final = 4
@@ -141,11 +140,4 @@ def load(path: Path) -> Ledger | None:
 def save(path: Path, ledger: Ledger) -> None:
     """Replace the ledger at `path`. It is not forced to disk: a torn one is noticed and made anew."""
     body = _ENCODER.encode(ledger)
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".ledger-")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(body)
-            file.write(zlib.crc32(body).to_bytes(_CHECKSUM_BYTES))
-        Path(name).replace(path)
-    finally:
-        Path(name).unlink(missing_ok=True)
+    write_atomically(path, body + zlib.crc32(body).to_bytes(_CHECKSUM_BYTES))

@@ -1,0 +1,38 @@
+"""Texts cut to a limit, and on one line: where something is missing, an ellipsis says so."""
+
+from typing import Final
+
+_ELLIPSIS: Final = "…"
+
+
+def cut(text: str, limit: int) -> str:
+    """Return a text, or its beginning: at most `limit` characters."""
+    return text if len(text) <= limit else f"{text[: limit - 1]}{_ELLIPSIS}"
+
+
+def cut_front(text: str, limit: int) -> str:
+    """Return a text, or its end: at most `limit` characters."""
+    return text if len(text) <= limit else f"{_ELLIPSIS}{text[1 - limit :]}"
+
+
+def cut_bytes(text: str, limit_bytes: int) -> str:
+    """Return as many whole characters as `limit_bytes` of UTF-8 hold: a key has no ellipsis."""
+    return text.encode()[:limit_bytes].decode(errors="ignore")
+
+
+def cut_line(text: str, limit_bytes: int) -> str:
+    """Return a text, or its beginning, on one line: at most `limit_bytes` of UTF-8."""
+    line = one_line(text[:limit_bytes]).encode(errors="replace")
+    if len(line) <= limit_bytes and len(text) <= limit_bytes:
+        return line.decode()
+    return line[: limit_bytes - len(_ELLIPSIS.encode())].decode(errors="ignore") + _ELLIPSIS
+
+
+def one_line(text: str) -> str:
+    """Return a text's printable characters on one line, with single spaces."""
+    return " ".join("".join(each if each.isprintable() else " " for each in text).split())
+
+
+def table_cell(text: str, limit: int = 80) -> str:
+    """Return a text as a cell of a Markdown table: on one line, ending no cell and beginning no code."""
+    return cut(" ".join(text.split()).replace("|", "¦").replace("`", "'"), limit)
