@@ -24,7 +24,7 @@ with workflow.unsafe.imports_passed_through():
     from septet.forges.forge import NewPullRequest
     from septet.forges.local import LocalForge
     from septet.system import processes
-    from workflows._policies import HEARTBEAT_TIMEOUT
+    from workflows.policies import HEARTBEAT_TIMEOUT
 
 _IDENTITY = ("-c", "user.name=Naive", "-c", "user.email=naive@septet.invalid")
 

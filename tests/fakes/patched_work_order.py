@@ -11,7 +11,7 @@ with workflow.unsafe.imports_passed_through():
     from activities.generate_branch import GenerateBranch
     from activities.implement_plan import ImplementPlan
     from septet.contracts.task import Task
-    from workflows._input import takes_raw_input
+    from workflows.run_input import takes_raw_input
 from workflows.work_order import WorkOrder
 
 

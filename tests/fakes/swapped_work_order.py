@@ -7,7 +7,7 @@ with workflow.unsafe.imports_passed_through():
     from activities.build_plan import BuildPlan
     from activities.classify_issue import ClassifyIssue
     from septet.contracts.task import Task
-    from workflows._input import takes_raw_input
+    from workflows.run_input import takes_raw_input
 from workflows.work_order import WorkOrder
 
 

@@ -21,7 +21,7 @@ from septet.contracts.pipeline import PipelineInput
 from septet.contracts.steps import FailureFacts, FinalizeCall, StepCall, StepResult
 from septet.contracts.task import Task
 from septet.contracts.workspace import MoveWorkspace, OpenWorkspace, Workspace
-from workflows._input import checked_input
+from workflows.run_input import checked_input
 
 _TODAY: Final[dict[str, tuple[type[BaseModel], type[BaseModel]]]] = {
     "open_workspace": (OpenWorkspace, Workspace),

@@ -13,7 +13,7 @@ from septet.contracts.solution import Outline
 from septet.contracts.task import Task, TaskError
 from septet.errors import InvalidInputError
 from septet.pipelines.issues import ordered
-from workflows._pipeline_story import PipelineState
+from workflows.pipeline.state import PipelineState
 
 PAYLOAD_BYTES = 2 * 1024 * 1024
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

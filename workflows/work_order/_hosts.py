@@ -21,8 +21,8 @@ from septet.contracts.task import TaskError
 from septet.contracts.workspace import MoveWorkspace, Workspace
 from septet.system.timestamps import timestamp
 from workflows._failures import explained
-from workflows._policies import WORKSPACE_OPTIONS, probe_options
-from workflows._story import WorkOrderState
+from workflows.policies import WORKSPACE_OPTIONS, probe_options
+from workflows.work_order.state import WorkOrderState
 
 _RAREST: Final = 10
 """A host that answers is asked ever more rarely, up to so many times the first pause: a history is no log."""

@@ -21,11 +21,11 @@ with workflow.unsafe.imports_passed_through():
     from septet.contracts.task import Task, TaskError
     from septet.git.project import with_project
     from workflows._failures import AgentEnded, StepFailed, explained
-    from workflows._hosts import placed
-    from workflows._input import checked_input, takes_raw_input
-    from workflows._steps import end_work
-    from workflows._watch import watch_pull_request
-    from workflows._working import WorkOrderBase
+    from workflows.run_input import checked_input, takes_raw_input
+    from workflows.work_order._execution import WorkOrderBase
+    from workflows.work_order._hosts import placed
+    from workflows.work_order._steps import end_work
+    from workflows.work_order._watch import watch_pull_request
 
 
 _PLAN_GATE: Final = "plan-gate"

@@ -14,7 +14,7 @@ from activities.pipelines import PipelineActivities
 from septet.contracts.lanes import CloseLanes
 from septet.contracts.pipeline_view import IssueState, NotedIssues, PipelineView
 from septet.pipelines.schedule import CLOSED
-from workflows._pipeline_story import PipelineState
+from workflows.pipeline.state import PipelineState
 
 _CLOSED_WITHIN: Final = timedelta(minutes=2)
 _NOTED_WITHIN: Final = timedelta(seconds=30)

@@ -8,8 +8,8 @@ from septet.contracts.board import SeatRequest
 from septet.contracts.lanes import FilesChanged, LaneLeft
 from septet.contracts.pipeline import IssueCall, PipelineCall
 from septet.contracts.pipeline_view import IssueState, IssueStatus, PipelineView
-from workflows._pipeline_story import PipelineState
 from workflows._refusals import refused
+from workflows.pipeline.state import PipelineState
 
 _SKIPPED = frozenset({IssueStatus.WAITING, IssueStatus.PLANNED})
 _ANYBODY = PipelineCall()

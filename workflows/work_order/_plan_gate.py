@@ -7,9 +7,9 @@ from temporalio import workflow
 
 from septet.contracts.decisions import PlanDecision
 from septet.contracts.task import Task
-from workflows._hosts import is_to_end
 from workflows._refusals import refused
-from workflows._story import WorkOrderState
+from workflows.work_order._hosts import is_to_end
+from workflows.work_order.state import WorkOrderState
 
 
 class PlanGate:

@@ -10,9 +10,9 @@ from activities.end_work import EndWork
 from activities.finalize_json import FinalizeJson
 from septet.contracts.names import AGENT_NAMES, Step, Verdict
 from septet.contracts.steps import FinalizeCall, StepCall, StepResult
-from workflows._hosts import HostWatch, Running
-from workflows._ids import ActivityIds
-from workflows._policies import end_options, step_options
+from workflows.policies import end_options, step_options
+from workflows.work_order._activity_ids import ActivityIds
+from workflows.work_order._hosts import HostWatch, Running
 
 
 class StepActivity(Protocol):

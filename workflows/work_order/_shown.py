@@ -3,7 +3,7 @@
 from temporalio import workflow
 
 from workflows._row import Row
-from workflows._story import WorkOrderState
+from workflows.work_order.state import WorkOrderState
 
 
 class Shown:

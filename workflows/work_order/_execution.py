@@ -14,12 +14,12 @@ from septet.contracts.order import WorkOrderInput
 from septet.contracts.solution import Outline
 from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.workspace import OpenWorkspace, Workspace
-from workflows._asked import WorkOrderHandlers
 from workflows._failures import AgentEnded, StepFailed
-from workflows._ids import ActivityIds
-from workflows._policies import WORKSPACE_OPTIONS, priority_of
-from workflows._stay import LaneVisit
-from workflows._steps import StepActivity, take_step
+from workflows.policies import WORKSPACE_OPTIONS, priority_of
+from workflows.work_order._activity_ids import ActivityIds
+from workflows.work_order._handlers import WorkOrderHandlers
+from workflows.work_order._lane_visit import LaneVisit
+from workflows.work_order._steps import StepActivity, take_step
 
 
 class WorkOrderBase(WorkOrderHandlers):

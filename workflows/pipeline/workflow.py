@@ -30,11 +30,11 @@ with workflow.unsafe.imports_passed_through():
     from septet.pipelines.schedule import CLOSED, doomed, next_to_execute, next_to_plan
     from septet.system.timestamps import timestamp
     from workflows._failures import explained
-    from workflows._input import checked_input, takes_raw_input
-    from workflows._pipeline_asked import PipelineHandlers
-    from workflows._pipeline_end import how_it_ended
-    from workflows._pipeline_notes import Notes
-    from workflows._pipeline_story import PipelineState, skipped
+    from workflows.pipeline._endings import how_it_ended
+    from workflows.pipeline._handlers import PipelineHandlers
+    from workflows.pipeline._notes import Notes
+    from workflows.pipeline.state import PipelineState, skipped
+    from workflows.run_input import checked_input, takes_raw_input
     from workflows.search_attributes import found_at_start
 
 _MOST_EVENTS: Final = 3_000

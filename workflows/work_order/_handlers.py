@@ -6,14 +6,14 @@ from septet.contracts.decisions import MoveCall, PlanDecision, PreviousRun, Retr
 from septet.contracts.lanes import LaneGrant, Role
 from septet.contracts.pipeline import IssueCall
 from septet.contracts.task import Move, Task, TaskStep
-from workflows._hosts import HostWatch
-from workflows._moves import Decisions
-from workflows._plan_gate import PlanGate
 from workflows._refusals import refused
-from workflows._seat import Seat
-from workflows._shown import Shown
-from workflows._stay import LaneVisit
-from workflows._story import WorkOrderState
+from workflows.work_order._decisions import Decisions
+from workflows.work_order._hosts import HostWatch
+from workflows.work_order._lane_visit import LaneVisit
+from workflows.work_order._plan_gate import PlanGate
+from workflows.work_order._seat import Seat
+from workflows.work_order._shown import Shown
+from workflows.work_order.state import WorkOrderState
 
 _ANYBODY = RetryCall()
 

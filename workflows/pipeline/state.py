@@ -25,7 +25,7 @@ from septet.pipelines.remembered import MANY, TITLE_BYTES, remembered
 from septet.pipelines.schedule import CLOSED, same_files
 from septet.system.text import cut_line
 from septet.system.timestamps import timestamp
-from workflows._pipeline_table import table
+from workflows.pipeline._table import table
 
 
 class PipelineState:

@@ -27,10 +27,10 @@ from septet.contracts.task import Task
 from septet.contracts.workspace import OpenWorkspace, Workspace
 from septet.pipelines.summary import no_summary
 from workflows._failures import explained
-from workflows._hosts import HostWatch
-from workflows._ids import ActivityIds
-from workflows._lane_session import LaneSession
-from workflows._policies import LANE_OPTIONS, summary_options
+from workflows.policies import LANE_OPTIONS, summary_options
+from workflows.work_order._activity_ids import ActivityIds
+from workflows.work_order._hosts import HostWatch
+from workflows.work_order._lane_session import LaneSession
 
 _FILES_TOLD = 20
 

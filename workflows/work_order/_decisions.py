@@ -15,10 +15,10 @@ from septet.contracts.task import Task, TaskError
 from septet.contracts.transitions import Target, check_move
 from septet.errors import RefusedTransitionError
 from workflows._failures import GO_ON
-from workflows._hosts import HostWatch
 from workflows._refusals import refused
-from workflows._story import WorkOrderState
 from workflows.search_attributes import TAKEN_UP_AGAIN
+from workflows.work_order._hosts import HostWatch
+from workflows.work_order.state import WorkOrderState
 
 _TOLD_WITHIN: Final = timedelta(seconds=5)
 _CANCEL_WITHIN: Final = timedelta(minutes=1)
