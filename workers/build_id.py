@@ -12,8 +12,8 @@ from septet.settings import Settings
 
 _HASH_LENGTH: Final = 8
 _FIRST: Final = "workflows"
-_OURS: Final = frozenset({"septet", "activities", "workflows"})
-"""Packages below the workers: a workflow can import nothing else of ours."""
+_OURS: Final = frozenset({"septet", "workflows"})
+"""A workflow can import nothing else of ours: it names activities by stubs."""
 
 
 def build_id(settings: Settings) -> str:

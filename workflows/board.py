@@ -9,9 +9,9 @@ from temporalio.common import RetryPolicy
 from temporalio.exceptions import FailureError
 
 with workflow.unsafe.imports_passed_through():
-    from activities.board import BoardActivities
     from septet.board.seats import MOST_WAITING, Seats
     from septet.contracts.board import BoardState, HostCapacity, KnownOrders, SeatRequest
+    from workflows.activity_stubs import FIND_CLOSED, FIND_WAITING
 
 _FIRST_LOOK: Final = timedelta(seconds=5)
 _RAREST_LOOK: Final = timedelta(minutes=10)
@@ -99,8 +99,7 @@ class Board:
 
     async def _closed(self) -> list[str]:
         """Return those with a seat that have ended."""
-        return await workflow.execute_activity_method(
-            BoardActivities.find_closed,
+        return await FIND_CLOSED.start(
             KnownOrders(ids=tuple(self._seats.holders)),
             start_to_close_timeout=_ASKED_WITHIN,
             retry_policy=_RETRIES,
@@ -110,8 +109,7 @@ class Board:
     async def _take_stock(self) -> None:
         """Take in those that wait as the server tells: a board that is new has heard of none."""
         known = (*self._seats.waiting, *self._seats.holders)
-        found = await workflow.execute_activity_method(
-            BoardActivities.find_waiting,
+        found = await FIND_WAITING.start(
             KnownOrders(ids=known, limit=_TAKEN_IN_AT_ONCE),
             start_to_close_timeout=_ASKED_WITHIN,
             retry_policy=_RETRIES,

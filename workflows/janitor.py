@@ -8,9 +8,9 @@ from temporalio.common import RetryPolicy
 from temporalio.exceptions import ActivityError, is_cancelled_exception
 
 with workflow.unsafe.imports_passed_through():
-    from activities.sweep_host import SweepHost
     from septet.contracts.steps import SweepCall
     from septet.janitor.terms import Swept
+    from workflows.activity_stubs import SWEEP_HOST
 
 _HOST_ANSWERS_WITHIN: Final = timedelta(hours=1)
 """A host whose agents take all its slots is busy; one that is gone is asked again by the next pass."""
@@ -28,8 +28,7 @@ class Janitor:
     async def run(self, task_queue: str) -> Swept:
         """Have the host swept whose queue this is, and tell what was done."""
         try:
-            swept = await workflow.execute_activity_method(
-                SweepHost.run,
+            swept = await SWEEP_HOST.start(
                 SweepCall(server_now=workflow.now()),
                 task_queue=task_queue,
                 schedule_to_start_timeout=_HOST_ANSWERS_WITHIN,

@@ -10,7 +10,6 @@ from temporalio.common import RetryPolicy
 from temporalio.exceptions import ActivityError
 
 with workflow.unsafe.imports_passed_through():
-    from activities.pull_requests import PullRequestActivities
     from septet.contracts.decisions import MoveCall
     from septet.contracts.names import Stage
     from septet.contracts.pull_request import PullRequestEnd, PullRequestLook, PullRequestWatch
@@ -20,6 +19,7 @@ with workflow.unsafe.imports_passed_through():
     from septet.system.timestamps import timestamp
     from workflows._refusals import refused
     from workflows._row import Row
+    from workflows.activity_stubs import LOOK_AT_PULL_REQUEST
 
 _LOOK: Final = timedelta(minutes=2)
 _RETRIES: Final = RetryPolicy(maximum_interval=timedelta(minutes=5), maximum_attempts=0)
@@ -121,8 +121,7 @@ class PullRequestWorkflow:
 
     def _start_look(self) -> workflow.ActivityHandle[PullRequestEnd]:
         watch, task = self._watch, self._watch.task
-        return workflow.start_activity_method(
-            PullRequestActivities.look_at_pull_request,
+        return LOOK_AT_PULL_REQUEST.start(
             PullRequestLook(repository=task.repository_url, url=task.pr_url or "", commit=task.commit_sha or ""),
             task_queue=watch.task_queue or None,
             start_to_close_timeout=_LOOK,

@@ -4,12 +4,7 @@ from temporalio import workflow
 from temporalio.common import RawValue
 
 with workflow.unsafe.imports_passed_through():
-    from activities.build_plan import BuildPlan
-    from activities.classify_issue import ClassifyIssue
-    from activities.create_commit import CreateCommit
-    from activities.create_pull_request import CreatePullRequest
-    from activities.generate_branch import GenerateBranch
-    from activities.implement_plan import ImplementPlan
+    from septet.contracts.names import Step
     from septet.contracts.task import Task
     from workflows.run_input import takes_raw_input
 from workflows.work_order import WorkOrder
@@ -27,16 +22,16 @@ class PatchedWorkOrder(WorkOrder):
         async with self._told_to_the_end():
             await self._wait_for_its_turn()
             await self._open_workspace()
-            first, second = ClassifyIssue, BuildPlan
+            first, second = Step.CLASSIFY_ISSUE, Step.BUILD_PLAN
             if workflow.patched("plan-first"):
-                first, second = BuildPlan, ClassifyIssue
+                first, second = Step.BUILD_PLAN, Step.CLASSIFY_ISSUE
             await self._take(first)
             await self._take(second)
             await self._find_the_plan()
             await self._have_the_plan_approved()
-            await self._take(GenerateBranch)
-            await self._take(ImplementPlan)
-            await self._take(CreateCommit)
-            await self._take(CreatePullRequest)
+            await self._take(Step.GENERATE_BRANCH)
+            await self._take(Step.IMPLEMENT_PLAN)
+            await self._take(Step.CREATE_COMMIT)
+            await self._take(Step.CREATE_PULL_REQUEST)
             await self._have_it_watched()
         return self._story.task

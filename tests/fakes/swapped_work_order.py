@@ -4,8 +4,7 @@ from temporalio import workflow
 from temporalio.common import RawValue
 
 with workflow.unsafe.imports_passed_through():
-    from activities.build_plan import BuildPlan
-    from activities.classify_issue import ClassifyIssue
+    from septet.contracts.names import Step
     from septet.contracts.task import Task
     from workflows.run_input import takes_raw_input
 from workflows.work_order import WorkOrder
@@ -21,6 +20,6 @@ class SwappedWorkOrder(WorkOrder):
         """Plan, classify."""
         self._accept(order, rest)
         await self._open_workspace()
-        await self._take(BuildPlan)
-        await self._take(ClassifyIssue)
+        await self._take(Step.BUILD_PLAN)
+        await self._take(Step.CLASSIFY_ISSUE)
         return self._story.task

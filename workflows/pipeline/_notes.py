@@ -9,11 +9,10 @@ from temporalio.common import RetryPolicy
 from temporalio.exceptions import ActivityError, TimeoutType
 from temporalio.exceptions import TimeoutError as ActivityTimeoutError
 
-from activities.lanes import LaneActivities
-from activities.pipelines import PipelineActivities
 from septet.contracts.lanes import CloseLanes
 from septet.contracts.pipeline_view import IssueState, NotedIssues, PipelineView
 from septet.pipelines.schedule import CLOSED
+from workflows.activity_stubs import CLOSE_LANES, NOTE_RESULTS, WRITE_REPORT
 from workflows.pipeline.state import PipelineState
 
 _CLOSED_WITHIN: Final = timedelta(minutes=2)
@@ -73,9 +72,7 @@ class Notes:
         await self._close_lanes()
         queue = self._queue
         unknown = self._lacking() if queue and queue == self._here else self._story.issues
-        writing = workflow.start_activity_method(
-            PipelineActivities.write_report, self._story.view_of(unknown), summary="the report", **_options(queue)
-        )
+        writing = WRITE_REPORT.start(self._story.view_of(unknown), summary="the report", **_options(queue))
         await self._ended(writing, queue, "report_not_written")
 
     def _lacking(self) -> list[str]:
@@ -94,8 +91,7 @@ class Notes:
             if lane.task_queue and lane.task_queue not in self._gone:
                 queues.setdefault(lane.task_queue, []).append(lane.id)
         closing = [
-            workflow.start_activity_method(
-                LaneActivities.close_lanes,
+            CLOSE_LANES.start(
                 CloseLanes(pipeline=self._story.id, lanes=tuple(lanes)),
                 summary="the agents are closed",
                 **_options(queue, _CLOSED_WITHIN),
@@ -121,9 +117,7 @@ class Notes:
     async def _is_noted(self, some: PipelineView, queue: str) -> bool:
         """Write what is known of issues; return whether their host has it."""
         names = ", ".join(issue.issue_id for issue in some.issues)
-        noting = workflow.start_activity_method(
-            PipelineActivities.note_results, some, **_options(queue), summary=f"results of {names}"[:200]
-        )
+        noting = NOTE_RESULTS.start(some, **_options(queue), summary=f"results of {names}"[:200])
         await workflow.wait_condition(lambda: noting.done() or self._queue != queue)
         if not noting.done():
             noting.cancel()

@@ -18,7 +18,6 @@ from temporalio.exceptions import (
 from temporalio.workflow import ChildWorkflowCancellationType, ParentClosePolicy
 
 with workflow.unsafe.imports_passed_through():
-    from activities.pipelines import PipelineActivities
     from septet.contracts.lanes import Lane, LaneGrant, Role
     from septet.contracts.names import Stage
     from septet.contracts.pipeline import PIPELINE_ID, PipelineIssue, ReadIssues
@@ -30,6 +29,7 @@ with workflow.unsafe.imports_passed_through():
     from septet.pipelines.schedule import CLOSED, doomed, next_to_execute, next_to_plan
     from septet.system.timestamps import timestamp
     from workflows._failures import explained
+    from workflows.activity_stubs import READ_ISSUES
     from workflows.pipeline._endings import how_it_ended
     from workflows.pipeline._handlers import PipelineHandlers
     from workflows.pipeline._notes import Notes
@@ -92,8 +92,7 @@ class Pipeline(PipelineHandlers):
         read: tuple[PipelineIssue, ...] = ()
         if numbers or asked.label:
             read = (
-                await workflow.execute_activity_method(
-                    PipelineActivities.read_issues,
+                await READ_ISSUES.start(
                     ReadIssues(repository=asked.repository, ids=tuple(map(str, numbers)), label=asked.label),
                     start_to_close_timeout=_READING,
                     retry_policy=_RETRIES,

@@ -8,7 +8,6 @@ from typing import Any, Final
 
 from temporalio import workflow
 
-from activities.cancel_work_order import CancelWorkOrder
 from septet.contracts.decisions import MoveCall, PreviousRun, RetryCall
 from septet.contracts.names import Stage, Status
 from septet.contracts.task import Task, TaskError
@@ -16,6 +15,7 @@ from septet.contracts.transitions import Target, check_move
 from septet.errors import RefusedTransitionError
 from workflows._failures import GO_ON
 from workflows._refusals import refused
+from workflows.activity_stubs import CANCEL_WORK_ORDER
 from workflows.search_attributes import TAKEN_UP_AGAIN
 from workflows.work_order._hosts import HostWatch
 from workflows.work_order.state import WorkOrderState
@@ -172,6 +172,4 @@ class Decisions:
 
 async def _cancel(call: MoveCall) -> None:
     """Have the server cancel this work order."""
-    await workflow.execute_activity_method(
-        CancelWorkOrder.run, call, summary="a person ends it", start_to_close_timeout=_CANCEL_WITHIN
-    )
+    await CANCEL_WORK_ORDER.start(call, summary="a person ends it", start_to_close_timeout=_CANCEL_WITHIN)

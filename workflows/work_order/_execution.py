@@ -2,24 +2,20 @@
 
 from temporalio import workflow
 
-from activities.build_plan import BuildPlan
-from activities.find_plan_file import FindPlanFile
-from activities.generate_branch import GenerateBranch
-from activities.implement_plan import ImplementPlan
-from activities.workspaces import WorkspaceActivities
 from septet.contracts.lanes import Role, SummariseCall
 from septet.contracts.limits import StepSettings
-from septet.contracts.names import Status, Verdict
+from septet.contracts.names import Status, Step, Verdict
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.solution import Outline
 from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.workspace import OpenWorkspace, Workspace
 from workflows._failures import AgentEnded, StepFailed
+from workflows.activity_stubs import OPEN_WORKSPACE
 from workflows.policies import WORKSPACE_OPTIONS, priority_of
 from workflows.work_order._activity_ids import ActivityIds
 from workflows.work_order._handlers import WorkOrderHandlers
 from workflows.work_order._lane_visit import LaneVisit
-from workflows.work_order._steps import StepActivity, take_step
+from workflows.work_order._steps import take_step
 
 
 class WorkOrderBase(WorkOrderHandlers):
@@ -45,11 +41,11 @@ class WorkOrderBase(WorkOrderHandlers):
 
     async def _find_the_plan(self) -> None:
         """Find the plan's file; where there is none, plan once more."""
-        if (await self._take(FindPlanFile)).result_text != "0":
+        if (await self._take(Step.FIND_PLAN_FILE)).result_text != "0":
             return
-        await self._take(BuildPlan, said=("the plan's file was not found in the worktree",))
-        if (await self._take(FindPlanFile)).result_text == "0":
-            raise StepFailed(FindPlanFile.step, ("there is no plan's file, also after a second plan",))
+        await self._take(Step.BUILD_PLAN, said=("the plan's file was not found in the worktree",))
+        if (await self._take(Step.FIND_PLAN_FILE)).result_text == "0":
+            raise StepFailed(Step.FIND_PLAN_FILE, ("there is no plan's file, also after a second plan",))
 
     async def _hand_over(self) -> None:
         """In a pipeline, pass the plan on to an executor; where a person wants another one, plan again first."""
@@ -59,7 +55,7 @@ class WorkOrderBase(WorkOrderHandlers):
         await self._pass_on()
         while wanted := await self._stay.wanted_otherwise():
             await self._enter_lane()
-            await self._take(BuildPlan, said=(f"a person wants another plan: {wanted}",))
+            await self._take(Step.BUILD_PLAN, said=(f"a person wants another plan: {wanted}",))
             await self._find_the_plan()
             await self._pass_on()
         await self._enter_lane((self._checkpoint, self._story.progress.plan_path or ""))
@@ -71,21 +67,19 @@ class WorkOrderBase(WorkOrderHandlers):
             self._story.keeps_to(branch, workflow.now())
             self._tell()
         else:
-            await self._take(GenerateBranch)
+            await self._take(Step.GENERATE_BRANCH)
 
-    async def _take(self, activity: type[StepActivity], said: tuple[str, ...] = ()) -> StepResult:
+    async def _take(self, step: Step, said: tuple[str, ...] = ()) -> StepResult:
         """Take a step, with what was said before; one that is not accepted is tried once more, and told why."""
         await self._heed()
         said = said or self._moves.feedback()
         reasons: tuple[str, ...] = ()
         for attempt in (1, 2):
             self._attempt = attempt
-            self._story.step_begins(activity.step, workflow.now())
+            self._story.step_begins(step, workflow.now())
             self._tell()
-            self._call_under_way = self._call(activity, attempt, said + reasons)
-            result = await take_step(
-                activity, self._call_under_way, self._hosts, self._ids, priority_of(self._story.task)
-            )
+            self._call_under_way = self._call(step, attempt, said + reasons)
+            result = await take_step(self._call_under_way, self._hosts, self._ids, priority_of(self._story.task))
             self._story.step_ended(result, attempt, workflow.now())
             self._stay.heard(result)
             self._tell()
@@ -95,10 +89,10 @@ class WorkOrderBase(WorkOrderHandlers):
                 raise AgentEnded
             reasons = result.reasons
         else:
-            raise StepFailed(activity.step, reasons)
+            raise StepFailed(step, reasons)
         self._checkpoint = result.checkpoint or self._checkpoint
         self._outline = result.outline or self._outline
-        if self._order.pipeline is not None and activity is ImplementPlan:
+        if self._order.pipeline is not None and step is Step.IMPLEMENT_PLAN:
             await self._stay.changed(self._order, result, self._story.progress.plan_path)
         return result
 
@@ -140,8 +134,7 @@ class WorkOrderBase(WorkOrderHandlers):
 
     async def _open_own(self, opening: OpenWorkspace, queue: str | None = None) -> None:
         self._opened(
-            await workflow.execute_activity_method(
-                WorkspaceActivities.open_workspace,
+            await OPEN_WORKSPACE.start(
                 opening,
                 task_queue=queue,
                 activity_id=self._ids.of("open_workspace"),
@@ -181,10 +174,10 @@ class WorkOrderBase(WorkOrderHandlers):
         task = self._story.task
         return (task.branch_name or "", self._checkpoint) if task.status is Status.COMPLETED else ("", "")
 
-    def _call(self, activity: type[StepActivity], attempt: int, reasons: tuple[str, ...]) -> StepCall:
-        settings = self._order.steps.get(activity.step, StepSettings())
+    def _call(self, step: Step, attempt: int, reasons: tuple[str, ...]) -> StepCall:
+        settings = self._order.steps.get(step, StepSettings())
         return StepCall(
-            step=activity.step,
+            step=step,
             workspace=self._hosts.here,
             progress=self._story.progress,
             attempt=attempt,

@@ -13,7 +13,6 @@ from typing import Any, Final, TypeVar
 from temporalio import workflow
 from temporalio.exceptions import ActivityError, is_cancelled_exception
 
-from activities.hosts import HostActivities
 from septet.contracts.lanes import EnterLane
 from septet.contracts.limits import Timeouts
 from septet.contracts.steps import FinalizeCall, StepCall, StepResult
@@ -21,6 +20,7 @@ from septet.contracts.task import TaskError
 from septet.contracts.workspace import MoveWorkspace, Workspace
 from septet.system.timestamps import timestamp
 from workflows._failures import explained
+from workflows.activity_stubs import MOVE_WORKSPACE, PROBE_HOST
 from workflows.policies import WORKSPACE_OPTIONS, probe_options
 from workflows.work_order.state import WorkOrderState
 
@@ -152,8 +152,8 @@ class HostWatch:
     async def _answers(self) -> bool:
         """Ask the host whether it is there."""
         try:
-            await workflow.execute_activity_method(
-                HostActivities.probe_host,
+            await PROBE_HOST.start(
+                None,
                 task_queue=self.here.control_queue,
                 summary=f"is host {self.here.host} there?",
                 **probe_options(self.here.probe_seconds),
@@ -202,8 +202,7 @@ class HostWatch:
         left = self.here
         if isinstance(asked, EnterLane) and left.lane != asked.lane.id:
             return left.model_copy(update={"host": _ANY, "task_queue": "", "control_queue": ""})
-        return await workflow.execute_activity_method(
-            HostActivities.move_workspace,
+        return await MOVE_WORKSPACE.start(
             MoveWorkspace(workspace=left, checkpoint=checkpoint_of(asked)),
             summary=f"host {left.host} is gone: its workspace opens elsewhere",
             **WORKSPACE_OPTIONS,

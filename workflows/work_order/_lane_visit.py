@@ -6,8 +6,6 @@ from functools import partial
 from temporalio import workflow
 from temporalio.exceptions import ActivityError, FailureError, is_cancelled_exception
 
-from activities.lanes import LaneActivities
-from activities.summarise_session import SummariseSession
 from septet.contracts.lanes import (
     EnterLane,
     FilesChanged,
@@ -27,6 +25,7 @@ from septet.contracts.task import Task
 from septet.contracts.workspace import OpenWorkspace, Workspace
 from septet.pipelines.summary import no_summary
 from workflows._failures import explained
+from workflows.activity_stubs import ENTER_LANE, SUMMARISE_SESSION
 from workflows.policies import LANE_OPTIONS, summary_options
 from workflows.work_order._activity_ids import ActivityIds
 from workflows.work_order._hosts import HostWatch
@@ -96,8 +95,7 @@ class LaneVisit:
     async def begin_anew(self, call: SummariseCall, activity_id: str | None) -> SessionSummary:
         """Ask the session for a summary, and go on in a new one: with it, or without where there is none."""
         try:
-            summarised = await workflow.execute_activity_method(
-                SummariseSession.run,
+            summarised = await SUMMARISE_SESSION.start(
                 call,
                 task_queue=call.workspace.task_queue,
                 activity_id=activity_id,
@@ -193,8 +191,7 @@ class LaneVisit:
 
 def _entering(ids: ActivityIds, asked: EnterLane) -> workflow.ActivityHandle[Workspace]:
     """Start the activity that enters a lane."""
-    return workflow.start_activity_method(
-        LaneActivities.enter_lane,
+    return ENTER_LANE.start(
         asked,
         task_queue=asked.lane.task_queue or None,
         activity_id=ids.of("enter_lane"),

@@ -10,11 +10,11 @@ from temporalio import workflow
 from temporalio.common import RetryPolicy
 from temporalio.exceptions import ActivityError, FailureError
 
-from activities.others import Others
 from septet.contracts.board import SeatRequest, board_id
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.others import OthersLook
 from septet.contracts.task import Task
+from workflows.activity_stubs import LOOK_AT_OTHERS
 
 _LOOK: Final = timedelta(minutes=2)
 _RETRIES: Final = RetryPolicy(maximum_interval=timedelta(minutes=5), maximum_attempts=0)
@@ -69,8 +69,7 @@ class Seat:
         asked = OthersLook(id=task.id, after=order.after, until=order.after_until)
         while order.after and wanted():
             self._asks_again = False
-            looking = workflow.start_activity_method(
-                Others.look_at_others,
+            looking = LOOK_AT_OTHERS.start(
                 asked,
                 start_to_close_timeout=_LOOK,
                 retry_policy=_RETRIES,

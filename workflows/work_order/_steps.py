@@ -1,39 +1,23 @@
 """One try of one step: run it; where its answer cannot be read, ask the same session for the answer alone."""
 
 from functools import partial
-from typing import ClassVar, Protocol
 
-from temporalio import workflow
 from temporalio.common import Priority
 
-from activities.end_work import EndWork
-from activities.finalize_json import FinalizeJson
-from septet.contracts.names import AGENT_NAMES, Step, Verdict
+from septet.contracts.names import AGENT_NAMES, Verdict
 from septet.contracts.steps import FinalizeCall, StepCall, StepResult
+from workflows.activity_stubs import END_WORK, FINALIZE_JSON, STEPS
 from workflows.policies import end_options, step_options
 from workflows.work_order._activity_ids import ActivityIds
 from workflows.work_order._hosts import HostWatch, Running
 
 
-class StepActivity(Protocol):
-    """What the seven activities have in common."""
-
-    step: ClassVar[Step]
-
-    async def run(self, call: StepCall) -> StepResult:
-        """Take the step."""
-        ...
-
-
-async def take_step(
-    activity: type[StepActivity], call: StepCall, hosts: HostWatch, ids: ActivityIds, priority: Priority
-) -> StepResult:
+async def take_step(call: StepCall, hosts: HostWatch, ids: ActivityIds, priority: Priority) -> StepResult:
     """Run one step on the host of its workspace, and the finalizer where it is needed: once, and once more."""
     again = f" (try {call.attempt})" if call.attempt > 1 else ""
 
     def start(call: StepCall) -> Running:
-        return workflow.start_activity_method(
-            activity.run,
+        return STEPS[call.step].start(
             call,
             task_queue=call.workspace.task_queue,
             activity_id=ids.of(call.step.value),
@@ -55,8 +39,7 @@ async def take_step(
 
 def _ask(ids: ActivityIds, priority: Priority, asked: FinalizeCall) -> Running:
     """Start the finalizer."""
-    return workflow.start_activity_method(
-        FinalizeJson.run,
+    return FINALIZE_JSON.start(
         asked,
         task_queue=asked.call.workspace.task_queue,
         activity_id=ids.of("finalize_json"),
@@ -68,8 +51,7 @@ def _ask(ids: ActivityIds, priority: Priority, asked: FinalizeCall) -> Running:
 
 async def end_work(call: StepCall) -> StepResult:
     """End the agent of a cancelled step that could not do so itself, and keep what it did."""
-    return await workflow.execute_activity_method(
-        EndWork.run,
+    return await END_WORK.start(
         call,
         task_queue=call.workspace.task_queue,
         summary=f"{AGENT_NAMES[call.step]}: the agent's end and a rescue",

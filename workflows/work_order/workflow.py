@@ -10,12 +10,7 @@ from temporalio.common import RawValue
 from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_exception
 
 with workflow.unsafe.imports_passed_through():
-    from activities.build_plan import BuildPlan
-    from activities.classify_issue import ClassifyIssue
-    from activities.create_commit import CreateCommit
-    from activities.create_pull_request import CreatePullRequest
-    from activities.implement_plan import ImplementPlan
-    from septet.contracts.names import Stage, Status
+    from septet.contracts.names import Stage, Status, Step
     from septet.contracts.order import WorkOrderInput
     from septet.contracts.row import waits_in
     from septet.contracts.task import Task, TaskError
@@ -50,15 +45,15 @@ class WorkOrder(WorkOrderBase):
         async with self._told_to_the_end():
             await self._wait_for_its_turn()
             await self._open_workspace()
-            await self._take(ClassifyIssue)
-            await self._take(BuildPlan)
+            await self._take(Step.CLASSIFY_ISSUE)
+            await self._take(Step.BUILD_PLAN)
             await self._find_the_plan()
             await self._have_the_plan_approved()
             await self._hand_over()
             await self._name_the_branch()
-            await self._take(ImplementPlan)
-            await self._take(CreateCommit)
-            await self._take(CreatePullRequest)
+            await self._take(Step.IMPLEMENT_PLAN)
+            await self._take(Step.CREATE_COMMIT)
+            await self._take(Step.CREATE_PULL_REQUEST)
             await self._have_it_watched()
         return self._story.task
 
@@ -91,7 +86,7 @@ class WorkOrder(WorkOrderBase):
         if not (self._order.approve_plan and workflow.patched(_PLAN_GATE)):
             return
         while feedback := await self._gate.feedback():
-            await self._take(BuildPlan, said=(f"a person rejected the plan: {feedback}",))
+            await self._take(Step.BUILD_PLAN, said=(f"a person rejected the plan: {feedback}",))
             await self._find_the_plan()
 
     async def _have_it_watched(self) -> None:

@@ -1,0 +1,29 @@
+from collections.abc import Callable
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from fakes.step_lab import settings_of
+from temporalio import activity
+
+from workers.registry import parts_of
+from workflows import activity_stubs
+from workflows.activity_stubs import NOTHING, STEPS, ActivityStub
+
+STUBS = [*STEPS.values(), *(each for each in vars(activity_stubs).values() if isinstance(each, ActivityStub))]
+
+
+async def test_workflows_and_workers_mean_the_same_by_each_activity(tmp_path: Path) -> None:
+    """Each activity that workers serve has a stub of its name, input and result, and each stub is served."""
+    async with parts_of(settings_of(tmp_path)) as parts:
+        lists = [getattr(parts, field.name) for field in fields(parts) if field.name.endswith("_activities")]
+        served = {_signature_of(each) for activities in lists for each in activities}
+    stubs = [(stub.name, str(stub.input_type), str(stub.result_type)) for stub in STUBS]
+    assert sorted(stubs) == sorted(served)
+
+
+def _signature_of(served: Callable[..., Any]) -> tuple[str, str, str]:
+    """Return name, input and result of an activity, as Temporal reads them from its definition."""
+    definition = activity._Definition.must_from_callable(served)
+    (takes,) = definition.arg_types or [NOTHING]
+    return str(definition.name), str(takes), str(definition.ret_type)

@@ -1,0 +1,83 @@
+"""The activities as workflows see them: name, input and result of each, without a line of what carries it out."""
+
+from dataclasses import dataclass
+from typing import Final, Generic, TypeVar, Unpack
+
+from temporalio import workflow
+from temporalio.common import Priority
+
+from septet.contracts.board import KnownOrders, WaitingOrders
+from septet.contracts.decisions import MoveReason
+from septet.contracts.lanes import CloseLanes, EnterLane, SessionSummary, SummariseCall
+from septet.contracts.names import Step
+from septet.contracts.others import OthersLook
+from septet.contracts.pipeline import IssuesRead, ReadIssues
+from septet.contracts.pipeline_view import PipelineView
+from septet.contracts.pull_request import PullRequestEnd, PullRequestLook
+from septet.contracts.steps import FinalizeCall, StepCall, StepResult, SweepCall
+from septet.contracts.workspace import MoveWorkspace, OpenWorkspace, Workspace
+from septet.janitor.terms import Swept
+from workflows.policies import ActivityOptions
+
+Input = TypeVar("Input")
+Result = TypeVar("Result")
+NOTHING: Final = type(None)
+
+
+@dataclass(frozen=True, slots=True)
+class ActivityStub(Generic[Input, Result]):
+    """One activity. A test holds each stub against what workers serve under its name."""
+
+    name: str
+    input_type: type[Input]
+    result_type: type[Result]
+
+    def start(
+        self,
+        given: Input,
+        *,
+        task_queue: str | None = None,
+        activity_id: str | None = None,
+        summary: str | None = None,
+        priority: Priority = Priority.default,
+        **options: Unpack[ActivityOptions],
+    ) -> workflow.ActivityHandle[Result]:
+        """Have the activity scheduled; awaiting what this returns gives its result.
+
+        Raises:
+            ActivityError: As it is awaited: the activity failed, timed out or was cancelled.
+        """
+        return workflow.start_activity(
+            self.name,
+            args=() if given is None else (given,),
+            result_type=self.result_type,
+            task_queue=task_queue,
+            activity_id=activity_id,
+            summary=summary,
+            priority=priority,
+            **options,
+        )
+
+
+STEPS: Final = {step: ActivityStub(step.value, StepCall, StepResult) for step in Step}
+FINALIZE_JSON: Final = ActivityStub("finalize_json", FinalizeCall, StepResult)
+END_WORK: Final = ActivityStub("end_work", StepCall, StepResult)
+CANCEL_WORK_ORDER: Final = ActivityStub("cancel_work_order", MoveReason, NOTHING)
+
+OPEN_WORKSPACE: Final = ActivityStub("open_workspace", OpenWorkspace, Workspace)
+MOVE_WORKSPACE: Final = ActivityStub("move_workspace", MoveWorkspace, Workspace)
+PROBE_HOST: Final = ActivityStub("probe_host", NOTHING, str)
+SWEEP_HOST: Final = ActivityStub("sweep_host", SweepCall, Swept)
+
+ENTER_LANE: Final = ActivityStub("enter_lane", EnterLane, Workspace)
+CLOSE_LANES: Final = ActivityStub("close_lanes", CloseLanes, NOTHING)
+SUMMARISE_SESSION: Final = ActivityStub("summarise_session", SummariseCall, SessionSummary)
+
+READ_ISSUES: Final = ActivityStub("read_issues", ReadIssues, IssuesRead)
+NOTE_RESULTS: Final = ActivityStub("note_results", PipelineView, NOTHING)
+WRITE_REPORT: Final = ActivityStub("write_report", PipelineView, NOTHING)
+
+FIND_CLOSED: Final = ActivityStub("find_closed", KnownOrders, list[str])
+FIND_WAITING: Final = ActivityStub("find_waiting", KnownOrders, WaitingOrders)
+LOOK_AT_OTHERS: Final = ActivityStub("look_at_others", OthersLook, NOTHING)
+LOOK_AT_PULL_REQUEST: Final = ActivityStub("look_at_pull_request", PullRequestLook, PullRequestEnd)
