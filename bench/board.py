@@ -9,9 +9,8 @@ from temporalio.common import SearchAttributeKey, SearchAttributePair, TypedSear
 from bench.figure import Figure, median
 from bench.pace import Pace
 from bench.stage import Stage, stage
-from clients.board import board_page
-from clients.rows import PAGE, Rows
-from clients.work_orders import WorkOrders
+from clients.temporal.board import TASKS_AT_ONCE, BoardRows
+from clients.temporal.work_orders import WorkOrders
 from septet.contracts.order import WorkOrderInput
 from workers.preflight import register_search_attributes
 from workflows.search_attributes import STAGE, TAKEN_UP_AGAIN
@@ -36,13 +35,13 @@ async def _measured(pace: Pace) -> list[Figure]:
     async with stage() as on:
         await register_search_attributes(on.client)
         await _fill(on, count)
-        rows = Rows(on.client)
+        rows = BoardRows(on.client)
         again = await _take_up_again(on, count)
         pages = [await _page_seconds(rows, count) for _ in range(pace.times(20, 5))]
         wholes = [await _all_seconds(rows, count) for _ in range(pace.times(5, 2))]
     note = f"p50 of {len(pages)}, the slowest {max(pages):.2f}; {count} wait, {again} again"
     return [
-        Figure(f"a page of {PAGE} with counts", median(pages), "s", PAGE_TARGET_SECONDS, note=note),
+        Figure(f"a page of {TASKS_AT_ONCE} with counts", median(pages), "s", PAGE_TARGET_SECONDS, note=note),
         Figure("all rows", median(wholes), "s", ALL_TARGET_SECONDS, note=f"the slowest {max(wholes):.2f}"),
     ]
 
@@ -67,7 +66,7 @@ async def _fill(on: Stage, count: int) -> None:
 
     await asyncio.gather(*map(put, range(count)))
     async with asyncio.timeout(_SEEN_WITHIN_SECONDS):
-        while sum((await Rows(on.client).counts()).values()) < count:  # noqa: ASYNC110 -- it can only be asked
+        while sum((await BoardRows(on.client).counts()).values()) < count:  # noqa: ASYNC110 -- it can only be asked
             await asyncio.sleep(0.2)
 
 
@@ -95,16 +94,16 @@ async def _take_up_again(on: Stage, count: int) -> int:
     return len(names)
 
 
-async def _page_seconds(rows: Rows, count: int) -> float:
+async def _page_seconds(rows: BoardRows, count: int) -> float:
     begin = time.perf_counter()
-    board = await board_page(rows, None)
+    board = await rows.page(None)
     seconds = time.perf_counter() - begin
     if board.summary.total != count:
         raise RuntimeError(f"The board has {board.summary.total} of {count}.")
     return seconds
 
 
-async def _all_seconds(rows: Rows, count: int) -> float:
+async def _all_seconds(rows: BoardRows, count: int) -> float:
     begin = time.perf_counter()
     found = [task async for task in rows.all()]
     seconds = time.perf_counter() - begin

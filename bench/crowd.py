@@ -8,7 +8,7 @@ from bench.figure import Figure
 from bench.pace import Pace
 from bench.repository import make_repository
 from bench.stage import Stage, stage, worker
-from clients.work_orders import WorkOrders
+from clients.temporal.work_orders import WorkOrders
 from septet.contracts.names import Status
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.task import Task

@@ -11,7 +11,7 @@ from temporalio.api.enums.v1 import EventType
 from bench.figure import Figure
 from bench.pace import Pace
 from bench.stage import Stage, stage, worker
-from clients.work_orders import WorkOrders
+from clients.temporal.work_orders import WorkOrders
 from septet.contracts.order import WorkOrderInput
 from septet.errors import SeptetError
 
@@ -72,7 +72,7 @@ async def _cancel(on: Stage, order_id: str) -> float:
     """Return the seconds between the request and the agent's end."""
     runs = await _start(on, order_id)
     asked = time.time()
-    await WorkOrders(on.client).cancel(order_id)
+    await WorkOrders(on.client).cancel_and_wait(order_id)
     record = json.loads((await _file(runs, "exit.json")).read_bytes())
     return datetime.fromisoformat(record["ended_at"]).timestamp() - asked
 

@@ -14,7 +14,7 @@ from bench.figure import Figure
 from bench.pace import Pace
 from bench.repository import make_repository
 from bench.stage import SEPTET, Stage, stage, worker
-from clients.work_orders import WorkOrders
+from clients.temporal.work_orders import WorkOrders
 from septet.contracts.names import Status, Step
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.pipeline import PipelineInput, PipelineIssue

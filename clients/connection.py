@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from temporalio.service import RPCError
 
-from clients.operations import Operations, connected
+from clients.operations import Operations, connect_operations
 from septet.errors import ServerNotReachedError
 from septet.settings import Settings
 from workers.connection import server_address
@@ -16,7 +16,7 @@ Reach = Callable[[], AbstractAsyncContextManager[Operations]]
 
 
 @asynccontextmanager
-async def held(operations: Operations) -> AsyncIterator[Operations]:
+async def lend(operations: Operations) -> AsyncIterator[Operations]:
     """Give operations that are connected, for as long as the block lasts.
 
     Raises:
@@ -45,7 +45,7 @@ class Connection:
             ServerNotReachedError: Nobody answers, or no more.
         """
         try:
-            async with held(await self._connected()) as operations:
+            async with lend(await self._connected()) as operations:
                 yield operations
         except ServerNotReachedError:
             self._operations = None
@@ -54,5 +54,5 @@ class Connection:
     async def _connected(self) -> Operations:
         where = server_address(self.settings, self.address)
         if self._operations is None or where != self._connected_to:
-            self._operations, self._connected_to = await connected(self.settings, self.address), where
+            self._operations, self._connected_to = await connect_operations(self.settings, self.address), where
         return self._operations

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from clients.work_orders import WorkOrders
-from clients.workspace_view import WorkspaceView
+from clients.disk.workspace_view import WorkspaceView
+from clients.temporal.work_orders import WorkOrders
 from septet.contracts.names import Status
 from septet.contracts.replies import WatchReply
 from septet.contracts.task import Task
@@ -33,11 +33,11 @@ class Watch:
             ServerNotReachedError: Nobody answers.
         """
         order_id = self.view.order_id
-        task = await self.orders.task(order_id)
+        task = await self.orders.get(order_id)
         closed = task.is_closed
         running = "" if closed else await self.orders.running_step(order_id)
         waiting = None if closed else await self.orders.waiting_for(order_id)
-        self._last = await asyncio.to_thread(self._seen, task, running, waiting)
+        self._last = await asyncio.to_thread(self._reply, task, running, waiting)
         return self._last
 
     async def looks(self) -> AsyncIterator[WatchReply]:
@@ -47,20 +47,20 @@ class Watch:
             NotFoundError: There is no such work order.
             ServerNotReachedError: Nobody answers.
         """
-        told = await self.look()
-        yield told
-        while not told.task.is_closed:
+        last = await self.look()
+        yield last
+        while not last.task.is_closed:
             await asyncio.sleep(_LOOK_SECONDS)
-            now = await self.look()
-            if now.log_entries or _lasting(now) != _lasting(told):
-                told = now
-                yield told
+            look = await self.look()
+            if look.log_entries or _lasting(look) != _lasting(last):
+                last = look
+                yield last
 
-    def _seen(self, task: Task, running: str, waiting: str | None) -> WatchReply:
+    def _reply(self, task: Task, running: str, waiting: str | None) -> WatchReply:
         entries = self.view.new_entries()
         usage = task.usage
         finished = usage.input_tokens + usage.output_tokens + usage.cache_read_tokens + usage.cache_write_tokens
-        known = self._last.task if self._last is not None else None
+        before = self._last.task if self._last is not None else None
         return WatchReply(
             task=task,
             running_step=running,
@@ -70,14 +70,14 @@ class Watch:
             cost_usd=usage.cost_usd,
             elapsed_seconds=elapsed_seconds(task),
             plan=self.view.plan(task.plan_path),
-            diff=self.view.diff(now=known is None or task.steps != known.steps),
-            log_entries=entries[-_FIRST_ENTRIES:] if known is None else entries,
+            diff=self.view.diff(now=before is None or task.steps != before.steps),
+            log_entries=entries[-_FIRST_ENTRIES:] if before is None else entries,
         )
 
 
-def _lasting(told: WatchReply) -> WatchReply:
+def _lasting(look: WatchReply) -> WatchReply:
     """Return what is no news when it is seen again: time passes and entries have been told."""
-    return told.model_copy(update={"elapsed_seconds": 0.0, "log_entries": ()})
+    return look.model_copy(update={"elapsed_seconds": 0.0, "log_entries": ()})
 
 
 def elapsed_seconds(task: Task) -> float:

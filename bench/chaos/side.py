@@ -16,7 +16,7 @@ from bench.chaos.journal import Life
 from bench.chaos.plan import Kind
 from bench.chaos.processes import Pid
 from bench.stage import SEPTET
-from clients.work_orders import WorkOrders
+from clients.temporal.work_orders import WorkOrders
 from septet.contracts.order import WorkOrderInput
 from septet.errors import AlreadyRunningError
 
@@ -63,7 +63,7 @@ class Septet:
 
     async def rungs(self, ground: Ground, order: str) -> list[str]:
         """Return how its steps were recovered, by its own word."""
-        task = await WorkOrders(ground.client).task(order)
+        task = await WorkOrders(ground.client).get(order)
         return [step.recovered_by for step in task.steps if step.recovered_by]
 
     def kept(self, ground: Ground) -> set[str]:

@@ -12,10 +12,10 @@ from typing import Any
 from rich.live import Live
 from rich.text import Text
 
-from clients.cli import tables
-from clients.cli.orders import WorkOrderFailedError
-from clients.cli.reply import Reply, reply
-from clients.work_orders import WorkOrders
+from clients.cli.render.work_order import console, show_task, task_view
+from clients.cli.reply import CommandReply
+from clients.cli.task_reply import WorkOrderFailedError
+from clients.temporal.work_orders import WorkOrders
 from septet.agents.clis.adapter import Machine, Turn
 from septet.agents.clis.endings import RESTARTED
 from septet.agents.clis.registry import adapter_for
@@ -51,27 +51,22 @@ class _Stage:
     server: ServerFile
 
 
-def demo(*, scenario: str | None, agent: str, sandbox: SandboxChoice | None, as_json: bool) -> None:
+async def run_demo(
+    scenario: str | None, agent: str, sandbox: SandboxChoice | None, *, as_json: bool
+) -> CommandReply:
     """Take one work order through all seven steps and show them as they happen."""
-
-    async def work() -> Reply:
-        settings = _settings(scenario, agent, sandbox)
-        set_up_logs(settings)
-        adapter_for(agent).invocation(
-            Turn(prompt="", worktree=settings.state_dir),
-            Machine(settings.environ, settings.agent_programs, sandboxed=settings.sandboxed),
-        )
-        if agent != "scripted" and not as_json:
-            tables.console().print(
-                Text(f"This runs {agent} with your own login: it costs money.", style="bold yellow")
-            )
-        async with _stage(settings) as stage:
-            order = WorkOrderInput(repository=str(stage.sample.origin), issue=stage.sample.issue, agent=agent)
-            await stage.orders.start(order, _ORDER_ID)
-            task = await _watched(stage.orders, quiet=as_json)
-            return _answer(stage, task)
-
-    reply(work, as_json=as_json)
+    settings = _settings(scenario, agent, sandbox)
+    set_up_logs(settings)
+    adapter_for(agent).invocation(
+        Turn(prompt="", worktree=settings.state_dir),
+        Machine(settings.environ, settings.agent_programs, sandboxed=settings.sandboxed),
+    )
+    if agent != "scripted" and not as_json:
+        console().print(Text(f"This runs {agent} with your own login: it costs money.", style="bold yellow"))
+    async with _stage(settings) as stage:
+        order = WorkOrderInput(repository=str(stage.sample.origin), issue=stage.sample.issue, agent=agent)
+        await stage.orders.start(order, _ORDER_ID)
+        return _answer(stage, await _watch(stage.orders, quiet=as_json))
 
 
 def _settings(scenario: str | None, agent: str, sandbox: SandboxChoice | None) -> Settings:
@@ -82,8 +77,8 @@ def _settings(scenario: str | None, agent: str, sandbox: SandboxChoice | None) -
         _check_scenario(scenario)
         environ["SEPTET_SCRIPTED_SCENARIO"] = scenario
     folder = own.state_dir / "demos" / datetime.now(UTC).strftime("%Y%m%d-%H%M%S-%f")
-    changed = {"state_dir": folder, "agent": agent, "environ": environ, "log_level": "error", "versioning": False}
-    return own.model_copy(update=changed)
+    changes = {"state_dir": folder, "agent": agent, "environ": environ, "log_level": "error", "versioning": False}
+    return own.model_copy(update=changes)
 
 
 def _check_scenario(name: str) -> None:
@@ -116,22 +111,22 @@ def _make_sample(folder: Path, settings: Settings) -> Sample:
     return make_sample(folder, add_issue, settings.git_env)
 
 
-async def _watched(orders: WorkOrders, *, quiet: bool) -> Task:
+async def _watch(orders: WorkOrders, *, quiet: bool) -> Task:
     """Draw the steps until the work order is closed."""
-    ended = asyncio.create_task(orders.wait(_ORDER_ID))
-    with Live(console=tables.console(), refresh_per_second=8, transient=False, auto_refresh=not quiet) as live:
-        while not ended.done():
+    end = asyncio.create_task(orders.wait(_ORDER_ID))
+    with Live(console=console(), refresh_per_second=8, transient=False, auto_refresh=not quiet) as live:
+        while not end.done():
             if not quiet:
                 running = await orders.running_step(_ORDER_ID)
-                live.update(tables.task_view(await orders.task(_ORDER_ID), running))
-            await asyncio.wait([ended], timeout=_LOOK_EVERY_SECONDS)
-        task = await ended
+                live.update(task_view(await orders.get(_ORDER_ID), running))
+            await asyncio.wait([end], timeout=_LOOK_EVERY_SECONDS)
+        task = await end
         if not quiet:
             live.update("", refresh=True)
     return task
 
 
-def _answer(stage: _Stage, task: Task) -> Reply:
+def _answer(stage: _Stage, task: Task) -> CommandReply:
     state_dir = stage.settings.state_dir
     command = f"SEPTET_STATE_DIR={shlex.quote(str(state_dir))} septet up"
     stat = _diff_stat(stage, task)
@@ -141,17 +136,17 @@ def _answer(stage: _Stage, task: Task) -> Reply:
         "state_dir": str(state_dir),
         "look": command,
     }
-    failed = None
+    failure = None
     if task.status is not Status.COMPLETED:
         error = task.error
         message = f"{error.type}: {error.message}" if error else f"{task.id} is {task.status.value}."
-        failed = WorkOrderFailedError(message, remedy=error.remedy if error else "")
-    return Reply(payload, lambda: _show(stage, task, stat, command), failed)
+        failure = WorkOrderFailedError(message, remedy=error.remedy if error else "")
+    return CommandReply(payload, lambda: _show(stage, task, stat, command), failure)
 
 
 def _show(stage: _Stage, task: Task, stat: str, command: str) -> None:
-    out = tables.console()
-    tables.show_task(task, with_error=False)
+    out = console()
+    show_task(task, with_error=False)
     out.print(Text(stat), soft_wrap=True)
     out.print(Text(f"repository    {stage.sample.origin}"), soft_wrap=True)
     out.print("Look at the work order, its history and its agents' output again with:")

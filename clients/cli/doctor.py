@@ -8,9 +8,9 @@ from typing import Final, Literal
 
 from rich.text import Text
 
-from clients.cli import tables
-from clients.cli.reply import Reply, reply
-from clients.repository_check import repository_findings
+from clients.cli.render.work_order import console
+from clients.cli.reply import CommandReply
+from clients.cli.repository_check import repository_findings
 from septet.agents.clis.adapter import Adapter, Machine
 from septet.agents.clis.registry import ADAPTERS
 from septet.agents.runs.folders import Runs
@@ -45,27 +45,23 @@ class UnfitError(SeptetError):
     """Something that Septet cannot do without is missing."""
 
 
-def doctor(repo: str | None, *, address: str | None, as_json: bool) -> None:
+async def check_machine(repo: str | None, address: str | None) -> CommandReply:
     """Look at the machine and the server; with a repository, at its commands and settings too."""
-
-    async def work() -> Reply:
-        settings = load_settings()
-        checks = [
-            _system(),
-            _git(settings),
-            await _server(settings, address),
-            _sandbox(settings),
-            *([_runner(settings)] if settings.runner else []),
-            *_warm(settings),
-            *await _agents(settings),
-        ]
-        if repo is not None:
-            checks += [Check("repository", *finding) for finding in repository_findings(repo, settings)]
-        failed = [check for check in checks if check.status == "failed"]
-        error = UnfitError(f"Missing: {', '.join(check.name for check in failed)}.") if failed else None
-        return Reply({"checks": [asdict(check) for check in checks]}, lambda: _show(checks), error)
-
-    reply(work, as_json=as_json)
+    settings = load_settings()
+    checks = [
+        _system(),
+        _git(settings),
+        await _server(settings, address),
+        _sandbox(settings),
+        *([_runner(settings)] if settings.runner else []),
+        *_warm(settings),
+        *await _agents(settings),
+    ]
+    if repo is not None:
+        checks += [Check("repository", *finding) for finding in repository_findings(repo, settings)]
+    names = ", ".join(check.name for check in checks if check.status == "failed")
+    failure = UnfitError(f"Missing: {names}.") if names else None
+    return CommandReply({"checks": [asdict(check) for check in checks]}, lambda: _show(checks), failure)
 
 
 def _system() -> Check:
@@ -113,10 +109,12 @@ def _sandbox(settings: Settings) -> Check:
     except SandboxError as error:
         return Check("sandbox", "warning", f"No worker starts here: {error.message}", error.remedy)
     if not sandbox.confines:
-        said = f"Agents run unconfined, and what they start may outlive them. {sandbox.reason}"
-        return Check("sandbox", "warning", said, sandbox.remedy)
-    said = f"{sandbox.version} starts: each agent has a pid namespace of its own; its network is this machine's."
-    return Check("sandbox", "ok", said)
+        message = f"Agents run unconfined, and what they start may outlive them. {sandbox.reason}"
+        return Check("sandbox", "warning", message, sandbox.remedy)
+    message = (
+        f"{sandbox.version} starts: each agent has a pid namespace of its own; its network is this machine's."
+    )
+    return Check("sandbox", "ok", message)
 
 
 def _runner(settings: Settings) -> Check:
@@ -132,53 +130,53 @@ def _runner(settings: Settings) -> Check:
 def _warm(settings: Settings) -> list[Check]:
     """Name the processes that `ps` shows between the turns of a pipeline's agent: they keep their memory."""
     runs = StateDir(settings.state_dir).runs
-    kept = warm_orders(Runs(runs)) if runs.is_dir() else []
-    said = f"{len(kept)} left running for the next turn, stopped between turns: {', '.join(kept)}."
-    return [Check("warm agents", "ok", said)] if kept else []
+    orders = warm_orders(Runs(runs)) if runs.is_dir() else []
+    message = f"{len(orders)} left running for the next turn, stopped between turns: {', '.join(orders)}."
+    return [Check("warm agents", "ok", message)] if orders else []
 
 
 async def _agents(settings: Settings) -> list[Check]:
     """Look at every agent at once: some take seconds to tell their version."""
-    host = Machine(settings.environ, settings.agent_programs, sandboxed=settings.sandboxed)
-    looks = [asyncio.to_thread(_agent, adapter, host, settings.state_dir) for adapter in ADAPTERS.values()]
-    found = await asyncio.gather(*looks)
-    checks = [check for check, _ in found]
-    if not any(there for _, there in found):
+    machine = Machine(settings.environ, settings.agent_programs, sandboxed=settings.sandboxed)
+    looks = [asyncio.to_thread(_agent, adapter, machine, settings.state_dir) for adapter in ADAPTERS.values()]
+    results = await asyncio.gather(*looks)
+    checks = [check for check, _ in results]
+    if not any(is_there for _, is_there in results):
         checks.append(Check("agents", "failed", "No agent was found.", "Install one, such as claude."))
     return checks
 
 
-def _agent(adapter: Adapter, host: Machine, worktree: Path) -> tuple[Check, bool]:
+def _agent(adapter: Adapter, machine: Machine, worktree: Path) -> tuple[Check, bool]:
     """Return what there is to say of an agent, and whether it is there."""
     name = f"agent {adapter.name}"
     try:
-        seen = probe(adapter, host, worktree)
+        agent = probe(adapter, machine, worktree)
     except SeptetError as error:
         return Check(name, "warning", error.message, error.remedy), False
-    said = [seen.program, *_told_version(seen)]
-    remedies = [f"Install {adapter.name} {seen.tested}, or see that it works."] * (not seen.in_range)
-    remedies = remedies if seen.tested else []
+    facts = [agent.program, *_version(agent)]
+    remedies = [f"Install {adapter.name} {agent.tested}, or see that it works."] * (not agent.in_range)
+    remedies = remedies if agent.tested else []
     if adapter.capabilities.needs_login:
-        said.append(f"login seen: {seen.login}" if seen.login else "no login seen")
+        facts.append(f"login seen: {agent.login}" if agent.login else "no login seen")
         ways = ", ".join(adapter.capabilities.login_variables)
-        remedies += [f"Log in with `{Path(seen.program).name}`, or set one of {ways}."] * (seen.login is None)
-    if seen.unfit is not None:
-        said.append(seen.unfit.message.rstrip("."))
-        remedies.append(seen.unfit.remedy)
-    return Check(name, "warning" if remedies else "ok", "; ".join(said), " ".join(remedies)), True
+        remedies += [f"Log in with `{Path(agent.program).name}`, or set one of {ways}."] * (agent.login is None)
+    if agent.unfit is not None:
+        facts.append(agent.unfit.message.rstrip("."))
+        remedies.append(agent.unfit.remedy)
+    return Check(name, "warning" if remedies else "ok", "; ".join(facts), " ".join(remedies)), True
 
 
-def _told_version(seen: Probe) -> list[str]:
-    if not seen.tested:
+def _version(agent: Probe) -> list[str]:
+    if not agent.tested:
         return []
-    if seen.version is None:
-        instead = f", but {seen.complaint!r}" if seen.complaint else ""
-        return [f"it tells no version{instead} (tested: {seen.tested})"]
-    return [f"version {seen.version} ({'tested' if seen.in_range else f'untested; tested: {seen.tested}'})"]
+    if agent.version is None:
+        instead = f", but {agent.complaint!r}" if agent.complaint else ""
+        return [f"it tells no version{instead} (tested: {agent.tested})"]
+    return [f"version {agent.version} ({'tested' if agent.in_range else f'untested; tested: {agent.tested}'})"]
 
 
 def _show(checks: list[Check]) -> None:
-    out = tables.console()
+    out = console()
     for check in checks:
         out.print(
             Text.assemble((f"{check.status:8}", _STYLES[check.status]), f"{check.name}: {check.message}"),

@@ -1,26 +1,199 @@
-"""`septet host-gone`: a person says that a host is dead."""
+"""Commands for those who run hosts: workers, servers, what they lack, and hosts that are gone."""
+
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from clients.cli.reply import Reply, reply
-from clients.hosts import give_up
-from septet.settings import load_settings
-from workers.connection import connect
+from clients.cli import options as given
+from clients.cli.reply import CommandReply, print_json, reply
+
+if TYPE_CHECKING:
+    from temporalio.client import Client
+
+    from septet.settings import Settings
+
+app = typer.Typer()
 
 
-def gone(host: str, *, address: str | None, as_json: bool) -> None:
-    """Let the work orders of a host go on elsewhere now."""
+@app.command("host-gone")
+def host_gone(
+    host: Annotated[str, typer.Argument(metavar="HOST", help="The host's id, as `septet worker` says it.")],
+    address: given.Address = None,
+    as_json: given.Json = False,
+) -> None:
+    """Say that a host is dead: its work orders go on elsewhere now. What its agents did since may be paid twice.
 
-    async def work() -> Reply:
-        client = await connect(load_settings(), address=address)
-        orders = await give_up(client, host)
-        return Reply({"host": host, "work_orders": orders}, lambda: _show(host, orders))
+    Example: septet host-gone 3f9a2c71d0be
+    """
+
+    async def work() -> CommandReply:
+        from clients.temporal.hosts import give_up
+        from septet.settings import load_settings
+        from workers.connection import connect
+
+        orders = await give_up(await connect(load_settings(), address=address), host)
+        text = (
+            f"Host {host} is given up by {', '.join(orders)}.\n"
+            "With a checkpoint remote they go on elsewhere; without one they wait for the host: `septet show ID`."
+        )
+        return CommandReply({"host": host, "work_orders": orders}, lambda: typer.echo(text))
 
     reply(work, as_json=as_json)
 
 
-def _show(host: str, orders: list[str]) -> None:
-    typer.echo(f"Host {host} is given up by {', '.join(orders)}.")
-    typer.echo(
-        "With a checkpoint remote they go on elsewhere; without one they wait for the host: `septet show ID`."
-    )
+@app.command()
+def worker(
+    register: Annotated[bool, typer.Option("--register", help="Only create the search attributes.")] = False,
+    sandbox: given.Sandbox = None,
+    address: given.Address = None,
+    as_json: given.Json = False,
+) -> None:
+    """Run a worker for a shared Temporal server, until SIGTERM.
+
+    Example: TEMPORAL_ADDRESS=temporal:7233 septet worker
+    """
+
+    async def work() -> CommandReply:
+        from septet.settings import load_settings
+        from septet.state import StateDir
+        from workers.connection import connect
+        from workers.logs import set_up_logs
+        from workers.preflight import register_search_attributes
+
+        settings = load_settings(sandbox)
+        set_up_logs(settings)
+        state = StateDir(settings.state_dir)
+        state.prepare()
+        client = await connect(settings, address=address, identity=f"septet@{state.host_id()}")
+        names = await register_search_attributes(client)
+        payload = {"namespace": client.namespace, "registered": list(names)}
+        if not register:
+            return await _serve_queue(client, settings, payload, as_json=as_json)
+        text = f"Registered: {', '.join(names)}." if names else "All search attributes are registered."
+        return CommandReply(payload, lambda: typer.echo(text))
+
+    reply(work, as_json=as_json)
+
+
+async def _serve_queue(
+    client: "Client", settings: "Settings", payload: dict[str, Any], *, as_json: bool
+) -> CommandReply:
+    from clients.cli.stop_signals import StopSignals, reply_at_stop
+    from workers.worker import running_worker
+
+    async with running_worker(client, settings) as parts:
+        signals = StopSignals.listen()
+        ready = {"ok": True, "ready": True, "host": parts.host_id, "task_queue": settings.task_queue, **payload}
+        if as_json:
+            print_json(ready)
+        else:
+            where = client.service_client.config.target_host
+            typer.echo(f"Worker {parts.host_id} serves queue {settings.task_queue!r} at {where}.")
+        await signals.first.wait()
+    return reply_at_stop(parts.living_agents())
+
+
+@app.command()
+def serve(
+    port: Annotated[int, typer.Option(help="The API's port, on 127.0.0.1.", min=1, max=65535)] = 8888,
+    address: given.Address = None,
+    as_json: given.Json = False,
+) -> None:
+    """Serve the HTTP API, until SIGTERM. `septet up` serves it too.
+
+    Example: septet serve --address temporal:7233
+    """
+
+    async def work() -> CommandReply:
+        from clients.api_token import api_token
+        from clients.cli.stop_signals import StopSignals
+        from clients.http.serving import serving
+        from clients.operations import connect_operations
+        from clients.page.key import page_link
+        from septet.settings import load_settings
+        from septet.state import StateDir
+        from workers.logs import set_up_logs
+
+        settings = load_settings()
+        set_up_logs(settings)
+        state = StateDir(settings.state_dir)
+        state.prepare()
+        async with serving(await connect_operations(settings, address), settings, port, "--port") as api:
+            page = page_link(api, api_token(settings))
+            signals = StopSignals.listen()
+            if as_json:
+                print_json({"ok": True, "ready": True, "api": api, "page": page, "state_dir": str(state.root)})
+            else:
+                typer.echo(f"The API is at {api}; its token is in {state.api_token_file}.")
+                typer.echo(f"The page, for your browser: {page}")
+            await signals.first.wait()
+        return CommandReply(is_printed=True)
+
+    reply(work, as_json=as_json)
+
+
+@app.command()
+def runner(as_json: given.Json = False) -> None:
+    """Start agents for workers that come and go, until SIGTERM.
+
+    Example: septet runner & SEPTET_RUNNER=true septet worker
+    """
+
+    async def work() -> CommandReply:
+        from septet.agents.turns.runner_connection import become_runner, hold_signals, listen, take_lock
+        from septet.settings import load_settings
+        from septet.state import StateDir
+
+        state = StateDir(load_settings().state_dir)
+        state.prepare()
+        lock = take_lock(state.runner)
+        hold_signals()
+        listener = listen(state.runner)
+        if as_json:
+            print_json({"ok": True, "ready": True, "host": state.host_id(), "state_dir": str(state.root)})
+        else:
+            typer.echo(f"Runner {state.host_id()} starts agents for the workers of {state.root}.")
+        sys.stdout.flush()
+        become_runner(listener, lock)
+
+    reply(work, as_json=as_json)
+
+
+@app.command()
+def mcp(address: given.Address = None) -> None:
+    """Give work orders to an agent as tools, over stdin and stdout (the Model Context Protocol).
+
+    Example: claude mcp add septet -- septet mcp
+    """
+    import signal
+
+    async def work() -> CommandReply:
+        from clients.connection import Connection
+        from clients.mcp.over_stdio import serve_stdio
+        from septet.settings import load_settings
+        from workers.logs import set_up_logs
+
+        settings = load_settings()
+        set_up_logs(settings)
+        await serve_stdio(Connection(settings, address).operations)
+        return CommandReply()
+
+    # Nothing is held that an end could hurt, and Python's own way would wait for a line on stdin first.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    reply(work, as_json=False)
+
+
+@app.command()
+def doctor(
+    repo: Annotated[str | None, typer.Option(help="Look at this repository's commands and settings too.")] = None,
+    address: given.Address = None,
+    as_json: given.Json = False,
+) -> None:
+    """Say what is missing on this machine, and the remedy.
+
+    Example: septet doctor --repo .
+    """
+    from clients.cli.doctor import check_machine
+
+    reply(lambda: check_machine(repo, address), as_json=as_json)

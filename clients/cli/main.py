@@ -8,9 +8,9 @@ from typing import Annotated, Final, NoReturn
 
 import typer
 
-from clients.cli import asking, deciding, hosting, keeping, looking, pipelines
+from clients.cli import decide, follow, hosts, local_forge, pipelines, rescues, show, start
 from clients.cli import options as given
-from clients.cli.reply import ExitCode, end_with_error
+from clients.cli.reply import ExitCode, end_with_error, reply
 
 _HELP: Final = "Turn an issue into a pull request with a coding-agent CLI, as a durable Temporal workflow."
 _EXIT_CODES: Final = (
@@ -32,8 +32,8 @@ UiPort = Annotated[int, typer.Option(help="The web UI's port.", min=1, max=65535
 ApiPort = Annotated[int, typer.Option(help="The HTTP API's port.", min=1, max=65535)]
 
 
-def _tell_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(is_asked: bool) -> None:
+    if is_asked:
         typer.echo(f"septet {version('septet')}")
         raise typer.Exit
 
@@ -41,7 +41,7 @@ def _tell_version(wanted: bool) -> None:
 @app.callback()
 def septet(
     _version: Annotated[
-        bool, typer.Option("--version", callback=_tell_version, is_eager=True, help="Tell the version and exit.")
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Tell the version and exit.")
     ] = False,
 ) -> None:
     """Take what belongs to no command of its own."""
@@ -59,9 +59,10 @@ def up(
 
     Example: septet up
     """
-    from clients.cli import up as implementation
+    from clients.cli.up import serve_everything
+    from workers.server import Ports
 
-    implementation.up(port=port, ui_port=ui_port, api_port=api_port, sandbox=sandbox, as_json=as_json)
+    reply(lambda: serve_everything(Ports(port, ui_port, api_port), sandbox, as_json=as_json), as_json=as_json)
 
 
 @app.command()
@@ -77,14 +78,14 @@ def demo(
 
     Example: septet demo --scenario crash
     """
-    from clients.cli import demo as implementation
+    from clients.cli.demo import run_demo
 
-    implementation.demo(scenario=scenario, agent=agent, sandbox=sandbox, as_json=as_json)
+    reply(lambda: run_demo(scenario, agent, sandbox, as_json=as_json), as_json=as_json)
 
 
 for _commands in (
-    looking.app, hosting.app, asking.app, deciding.app, pipelines.app,
-    keeping.rescue, keeping.issue, keeping.pull,
+    show.app, follow.app, hosts.app, start.app, decide.app, pipelines.app,
+    rescues.app, local_forge.issues, local_forge.pulls,
 ):  # fmt: skip
     app.add_typer(_commands)
 
@@ -123,6 +124,5 @@ def _usage(error: typer.TyperException, *, as_json: bool) -> int:
         return ExitCode.USAGE
     try:
         end_with_error("Usage", message, remedy, ExitCode.USAGE, as_json=as_json)
-    except typer.Exit as ended:
-        return ended.exit_code
-    return ExitCode.USAGE
+    except typer.Exit as end:
+        return end.exit_code

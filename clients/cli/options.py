@@ -1,7 +1,11 @@
 """What commands have in common on the command line: each option once, with its help."""
 
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass
+from functools import wraps
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, get_type_hints
 
 import typer
 
@@ -11,47 +15,116 @@ Json = Annotated[bool, typer.Option("--json", help="Answer with one JSON object 
 Address = Annotated[str | None, typer.Option(help="The Temporal server, as host:port.")]
 
 
-def _known_ids(incomplete: str) -> list[str]:
+def _complete_id(incomplete: str) -> list[str]:
     """Return the work orders that this host's disk knows, for the shell's completion; no server is asked."""
     from clients.cli.completion import known_ids
 
     return known_ids(incomplete)
 
 
-Id = Annotated[str, typer.Argument(metavar="ID", help="The work order, such as wo-42.", autocompletion=_known_ids)]
+Id = Annotated[
+    str, typer.Argument(metavar="ID", help="The work order, such as wo-42.", autocompletion=_complete_id)
+]
 Repo = Annotated[str, typer.Option("--repo", help="A path, or an address that git takes.")]
 Sandbox = Annotated[
     SandboxChoice | None, typer.Option("--sandbox", help="What confines agents; SEPTET_SANDBOX, else auto.")
 ]
 Wait = Annotated[bool, typer.Option("--wait", help="Wait for its end.")]
 Why = Annotated[str, typer.Option(help="Your reason, for its history.")]
-
-IssueNumber = Annotated[int | None, typer.Option("--issue", help="An issue of the repository's forge.")]
-IssueFile = Annotated[Path | None, typer.Option(help="A file with the issue: its first line is the title.")]
-Title = Annotated[str | None, typer.Option(help="The issue's title.")]
-Body = Annotated[str | None, typer.Option(help="The issue's body.")]
-
+Next = Annotated[str, typer.Option(metavar="NEXT", help="The `next` of the page before.")]
 Agent = Annotated[str | None, typer.Option(help="The agent, such as claude.")]
 Model = Annotated[str | None, typer.Option(help="The model to ask the agent for.")]
 Base = Annotated[str | None, typer.Option(help="The branch to start from.")]
-OrderId = Annotated[str | None, typer.Option("--id", help="The work order's id.")]
 Project = Annotated[str | None, typer.Option(help="The board's project; the repository's name otherwise.")]
-Priority = Annotated[int | None, typer.Option(help="From 1 to 5; 3 otherwise, as for impact and effort.")]
-Impact = Annotated[int | None, typer.Option(help="From 1 to 5.")]
-Effort = Annotated[int | None, typer.Option(help="From 1 to 5. Score = priority + impact - effort.")]
-After = Annotated[list[str] | None, typer.Option(metavar="ID", help="A work order that must be over first.")]
-AfterUntil = Annotated[
-    Literal["merged", "completed", "closed"] | None, typer.Option(help="How far those must be; merged otherwise.")
-]
-Label = Annotated[list[str] | None, typer.Option(help="A label for the pull request.")]
-ApprovePlan = Annotated[bool, typer.Option("--approve-plan", help="Wait for a person after the plan.")]
-FollowPr = Annotated[bool, typer.Option("--follow-pr", help="Let the agent answer checks and reviews.")]
 Draft = Annotated[bool, typer.Option("--draft", help="Open the pull request as a draft.")]
-StepSettings = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--step",
-        metavar="STEP.KEY=VALUE",
-        help="tools, model, wall_seconds, idle_seconds or turns of one step.",
-    ),
-]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IssueOptions:
+    """The issue: a number, a file, or a title and a body."""
+
+    issue: Annotated[int | None, typer.Option("--issue", help="An issue of the repository's forge.")] = None
+    issue_file: Annotated[
+        Path | None, typer.Option(help="A file with the issue: its first line is the title.")
+    ] = None
+    title: Annotated[str | None, typer.Option(help="The issue's title.")] = None
+    body: Annotated[str | None, typer.Option(help="The issue's body.")] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OrderOptions:
+    """How a work order is to be done; the names are those of the fields of its input, but for `id` and `step`."""
+
+    agent: Agent = None
+    model: Model = None
+    base: Base = None
+    id: Annotated[str | None, typer.Option("--id", help="The work order's id.")] = None
+    project: Project = None
+    priority: Annotated[int | None, typer.Option(help="From 1 to 5; 3 otherwise, as for impact and effort.")] = (
+        None
+    )
+    impact: Annotated[int | None, typer.Option(help="From 1 to 5.")] = None
+    effort: Annotated[int | None, typer.Option(help="From 1 to 5. Score = priority + impact - effort.")] = None
+    after: Annotated[
+        list[str] | None, typer.Option(metavar="ID", help="A work order that must be over first.")
+    ] = None
+    after_until: Annotated[
+        Literal["merged", "completed", "closed"] | None,
+        typer.Option(help="How far those must be; merged otherwise."),
+    ] = None
+    label: Annotated[list[str] | None, typer.Option(help="A label for the pull request.")] = None
+    approve_plan: Annotated[bool, typer.Option("--approve-plan", help="Wait for a person after the plan.")] = False
+    follow_pr: Annotated[bool, typer.Option("--follow-pr", help="Let the agent answer checks and reviews.")] = (
+        False
+    )
+    draft: Draft = False
+    step: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--step",
+            metavar="STEP.KEY=VALUE",
+            help="tools, model, wall_seconds, idle_seconds or turns of one step.",
+        ),
+    ] = None
+
+
+def current_user() -> str:
+    """Return who decides, as histories show it."""
+    from septet.settings import load_settings
+
+    return load_settings().user
+
+
+def expand_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command an option for each field of the dataclasses among its parameters, and it those filled in.
+
+    Typer wants a parameter for each option; so options that belong together are still written once.
+    """
+    groups: dict[str, Any] = {}
+    parameters = []
+    for parameter in inspect.signature(command).parameters.values():
+        if isinstance(parameter.annotation, type) and is_dataclass(parameter.annotation):
+            groups[parameter.name] = parameter.annotation
+            parameters += _parameters_of(parameter.annotation)
+        else:
+            parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
+
+    @wraps(command)
+    def command_with_groups(**values: Any) -> None:  # noqa: ANN401 -- whatever its options are
+        for name, group in groups.items():
+            values[name] = group(**{field.name: values.pop(field.name) for field in fields(group)})
+        command(**values)
+
+    command_with_groups.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    command_with_groups.__annotations__ = {each.name: each.annotation for each in parameters}
+    return command_with_groups
+
+
+def _parameters_of(group: type[Any]) -> list[inspect.Parameter]:
+    hints = get_type_hints(group, include_extras=True)
+    return [
+        inspect.Parameter(
+            field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=hints[field.name]
+        )
+        for field in fields(group)
+    ]

@@ -1,16 +1,25 @@
 """`septet pipeline`: many issues, one agent that plans them and others that carry the plans out."""
 
-from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from clients.cli import options as given
+from clients.cli.pipeline_input import PipelineOptions
+from clients.cli.reply import CommandReply, reply_with_operations
+from septet.errors import SeptetError
+
+if TYPE_CHECKING:
+    from clients.operations import Operations
+    from clients.temporal.pipelines import PipelineDecision
+    from septet.contracts.pipeline_replies import PipelineReply
+    from septet.contracts.pipeline_view import PipelineView
 
 app = typer.Typer(name="pipeline", no_args_is_help=True, rich_markup_mode=None)
+_NAMED: Final = 10
 
 
-def _known_ids(incomplete: str) -> list[str]:
+def _complete_id(incomplete: str) -> list[str]:
     """Return the pipelines that this host's disk knows, for the shell's completion; no server is asked."""
     from clients.cli.completion import known_pipelines
 
@@ -18,58 +27,24 @@ def _known_ids(incomplete: str) -> list[str]:
 
 
 Id = Annotated[
-    str, typer.Argument(metavar="ID", help="The pipeline, such as pl-1f0c9a2b.", autocompletion=_known_ids)
+    str, typer.Argument(metavar="ID", help="The pipeline, such as pl-1f0c9a2b.", autocompletion=_complete_id)
 ]
 Issue = Annotated[str, typer.Argument(metavar="ISSUE", help="The issue's id in the pipeline, such as 42.")]
-OptionalRepo = Annotated[str | None, typer.Option("--repo", help="A path, or an address that git takes.")]
-Numbers = Annotated[
-    str | None, typer.Option("--issues", metavar="N,N,…", help="Issues of the repository's forge.")
-]
-Label = Annotated[str | None, typer.Option(help="The open issues of the forge that have this label.")]
-IssuesFile = Annotated[
-    Path | None, typer.Option("--file", help='JSON: [{"id", "title", "body", "depends_on"}, …].')
-]
-Planner = Annotated[str | None, typer.Option(help="The agent that plans, where it is another one.")]
-Executor = Annotated[str | None, typer.Option(help="The agent that carries plans out, where it is another one.")]
-Executors = Annotated[int | None, typer.Option(metavar="K", help="Solutions at a time, on different files; 1.")]
-OneBranch = Annotated[bool, typer.Option("--one-branch", help="One branch and pull request, a commit for each.")]
-Fresh = Annotated[bool, typer.Option("--fresh", help="New sessions for each issue; else they go on.")]
-PlansAhead = Annotated[int | None, typer.Option(metavar="N", help="Plans that may wait for an executor; 5.")]
-PlanSeconds = Annotated[float | None, typer.Option(metavar="S", help="The most that a plan may take; 300.")]
-ExecutionSeconds = Annotated[
-    float | None, typer.Option(metavar="S", help="The most that carrying one out may take; 600.")
-]
-ContextTokens = Annotated[
-    int | None, typer.Option(metavar="N", help="A longer session is summarised, and a new one begins; 120000.")
-]
-PipelineId = Annotated[str | None, typer.Option("--id", help="The pipeline's id; one is made otherwise.")]
-Decision = Literal["pause", "resume", "skip", "replan", "stop", "cancel"]
-Wait = Annotated[bool, typer.Option("--wait", help="Wait for its end; 0 only if every issue is completed.")]
+
+
+class PipelineFailedError(SeptetError):
+    """Not every issue of the pipeline was completed."""
 
 
 @app.callback(invoke_without_command=True)
+@given.expand_options
 def pipeline(
+    *,
     context: typer.Context,
-    repo: OptionalRepo = None,
-    issues: Numbers = None,
-    label: Label = None,
-    file: IssuesFile = None,
-    agent: given.Agent = None,
-    planner: Planner = None,
-    executor: Executor = None,
-    model: given.Model = None,
-    base: given.Base = None,
-    project: given.Project = None,
-    executors: Executors = None,
-    one_branch: OneBranch = False,
-    fresh: Fresh = False,
-    plans_ahead: PlansAhead = None,
-    plan_seconds: PlanSeconds = None,
-    execution_seconds: ExecutionSeconds = None,
-    context_tokens: ContextTokens = None,
-    draft: given.Draft = False,
-    pipeline_id: PipelineId = None,
-    wait: Wait = False,
+    options: PipelineOptions,
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Wait for its end; 0 only if every issue is completed.")
+    ] = False,
     address: given.Address = None,
     as_json: given.Json = False,
 ) -> None:
@@ -80,16 +55,17 @@ def pipeline(
     if context.invoked_subcommand is not None:
         _refuse_before(context)
         return
-    from clients.cli import pipeline_answers
 
-    choice = {
-        "label": label, "agent": agent, "planner": planner, "executor": executor, "model": model, "base": base,
-        "project": project, "executors": executors, "one_branch": one_branch, "fresh": fresh,
-        "plans_ahead": plans_ahead, "plan_seconds": plan_seconds, "execution_seconds": execution_seconds,
-        "context_tokens": context_tokens, "draft": draft,
-    }  # fmt: skip
-    wanted = pipeline_answers.Wanted(repo, issues, file, choice)
-    pipeline_answers.start(wanted, pipeline_id=pipeline_id, wait=wait, address=address, as_json=as_json)
+    async def work(operations: "Operations") -> CommandReply:
+        begun = await operations.pipelines.start(options.order(), options.id)
+        if not wait:
+            return _reply(begun)
+        from clients.cli.render.pipeline import follow_pipeline
+
+        last = await follow_pipeline(operations, begun.pipeline.id, as_json=as_json)
+        return _reply(begun.model_copy(update={"pipeline": last}), failure_of(last))
+
+    reply_with_operations(work, address=address, as_json=as_json)
 
 
 @app.command()
@@ -98,14 +74,16 @@ def show(pipeline_id: Id, address: given.Address = None, as_json: given.Json = F
 
     Example: septet pipeline show pl-1f0c9a2b
     """
-    from clients.cli import pipeline_answers
 
-    pipeline_answers.show(pipeline_id, address=address, as_json=as_json)
+    async def work(operations: "Operations") -> CommandReply:
+        return _reply(await operations.pipelines.show(pipeline_id))
+
+    reply_with_operations(work, address=address, as_json=as_json)
 
 
 @app.command("list")
-def list_(
-    after: Annotated[str, typer.Option(metavar="NEXT", help="The `next` of the page before.")] = "",
+def list_pipelines(
+    after: given.Next = "",
     limit: Annotated[int, typer.Option(min=1, max=1000, help="The most pipelines of a page.")] = 50,
     address: given.Address = None,
     as_json: given.Json = False,
@@ -114,9 +92,14 @@ def list_(
 
     Example: septet pipeline list
     """
-    from clients.cli import pipeline_answers
 
-    pipeline_answers.list_(after=after, limit=limit, address=address, as_json=as_json)
+    async def work(operations: "Operations") -> CommandReply:
+        from clients.cli.render.pipeline import show_list
+
+        answer = await operations.pipelines.list(after=after, limit=limit)
+        return CommandReply.of(answer, lambda: show_list(answer))
+
+    reply_with_operations(work, address=address, as_json=as_json)
 
 
 @app.command()
@@ -125,9 +108,14 @@ def results(pipeline_id: Id, address: given.Address = None, as_json: given.Json 
 
     Example: septet pipeline results pl-1f0c9a2b --json
     """
-    from clients.cli import pipeline_answers
 
-    pipeline_answers.results(pipeline_id, address=address, as_json=as_json)
+    async def work(operations: "Operations") -> CommandReply:
+        from clients.cli.render.pipeline import show_results
+
+        answer = await operations.pipelines.results(pipeline_id)
+        return CommandReply.of(answer, lambda: show_results(answer))
+
+    reply_with_operations(work, address=address, as_json=as_json)
 
 
 @app.command()
@@ -136,31 +124,28 @@ def report(pipeline_id: Id, address: given.Address = None, as_json: given.Json =
 
     Example: septet pipeline report pl-1f0c9a2b > report.md
     """
-    from clients.cli import pipeline_answers
 
-    pipeline_answers.report(pipeline_id, address=address, as_json=as_json)
+    async def work(operations: "Operations") -> CommandReply:
+        from clients.cli.render.pipeline import show_report
 
+        answer = await operations.pipelines.report(pipeline_id)
+        return CommandReply.of(answer, lambda: show_report(answer.markdown))
 
-@app.command()
-def pause(
-    pipeline_id: Id, why: given.Why = "", address: given.Address = None, as_json: given.Json = False
-) -> None:
-    """Begin nothing new until it is resumed; what is under way goes on.
-
-    Example: septet pipeline pause pl-1f0c9a2b
-    """
-    _decide(pipeline_id, "pause", "", why, address, as_json=as_json)
+    reply_with_operations(work, address=address, as_json=as_json)
 
 
-@app.command()
-def resume(
-    pipeline_id: Id, why: given.Why = "", address: given.Address = None, as_json: given.Json = False
-) -> None:
-    """Go on after a pause.
+def _add_decision(decision: "PipelineDecision", summary: str) -> None:
+    """Add the command of a decision about a whole pipeline; `summary` is its help."""
 
-    Example: septet pipeline resume pl-1f0c9a2b
-    """
-    _decide(pipeline_id, "resume", "", why, address, as_json=as_json)
+    @app.command(decision, help=f"{summary}\n\nExample: septet pipeline {decision} pl-1f0c9a2b")
+    def decide(
+        pipeline_id: Id, why: given.Why = "", address: given.Address = None, as_json: given.Json = False
+    ) -> None:
+        _decide(pipeline_id, decision, "", why, address=address, as_json=as_json)
+
+
+_add_decision("pause", "Begin nothing new until it is resumed; what is under way goes on.")
+_add_decision("resume", "Go on after a pause.")
 
 
 @app.command()
@@ -175,7 +160,7 @@ def skip(
 
     Example: septet pipeline skip pl-1f0c9a2b 42 --why 'done by hand'
     """
-    _decide(pipeline_id, "skip", issue, why, address, as_json=as_json)
+    _decide(pipeline_id, "skip", issue, why, address=address, as_json=as_json)
 
 
 @app.command()
@@ -190,35 +175,28 @@ def replan(
 
     Example: septet pipeline replan pl-1f0c9a2b 42 --why 'Leave the schema as it is.'
     """
-    _decide(pipeline_id, "replan", issue, why, address, as_json=as_json)
+    _decide(pipeline_id, "replan", issue, why, address=address, as_json=as_json)
 
 
-@app.command()
-def stop(pipeline_id: Id, why: given.Why = "", address: given.Address = None, as_json: given.Json = False) -> None:
-    """Carry what is under way to its end, and begin nothing else.
-
-    Example: septet pipeline stop pl-1f0c9a2b
-    """
-    _decide(pipeline_id, "stop", "", why, address, as_json=as_json)
+_add_decision("stop", "Carry what is under way to its end, and begin nothing else.")
 
 
-@app.command()
-def cancel(
-    pipeline_id: Id, why: given.Why = "", address: given.Address = None, as_json: given.Json = False
-) -> None:
-    """End both agents and the work orders under way, each with its work in a rescue.
-
-    Example: septet pipeline cancel pl-1f0c9a2b
-    """
-    _decide(pipeline_id, "cancel", "", why, address, as_json=as_json)
+_add_decision("cancel", "End both agents and the work orders under way, each with its work in a rescue.")
 
 
 def _decide(
-    pipeline_id: str, decision: Decision, issue: str, why: str, address: str | None, *, as_json: bool
+    pipeline_id: str,
+    decision: "PipelineDecision",
+    issue: str,
+    why: str,
+    *,
+    address: str | None,
+    as_json: bool,
 ) -> None:
-    from clients.cli import pipeline_answers
+    async def work(operations: "Operations") -> CommandReply:
+        return _reply(await operations.pipelines.decide(pipeline_id, decision, issue, given.current_user(), why))
 
-    pipeline_answers.decide(pipeline_id, decision, issue, why, address=address, as_json=as_json)
+    reply_with_operations(work, address=address, as_json=as_json)
 
 
 def _refuse_before(context: typer.Context) -> None:
@@ -227,3 +205,24 @@ def _refuse_before(context: typer.Context) -> None:
     if any(source is not None and source.name == "COMMANDLINE" for source in sources):
         message = f"options that start a pipeline stand before `{context.invoked_subcommand}`"
         raise typer.BadParameter(message, ctx=context)
+
+
+def failure_of(view: "PipelineView") -> PipelineFailedError | None:
+    """Return why a closed pipeline is no success; `None` where every issue is completed."""
+    from septet.contracts.pipeline_view import IssueStatus, PipelineStatus
+
+    unfinished = [issue for issue in view.issues if issue.status is not IssueStatus.COMPLETED]
+    if view.status is PipelineStatus.COMPLETED and not unfinished:
+        return None
+    if view.error is not None:
+        return PipelineFailedError(view.error.message, remedy=view.error.remedy)
+    names = ", ".join(f"{issue.issue_id} ({issue.status.value})" for issue in unfinished[:_NAMED])
+    more = f" and {len(unfinished) - _NAMED} more" if len(unfinished) > _NAMED else ""
+    message = f"{view.id} is {view.status.value}; not completed: {names or 'nothing'}{more}."
+    return PipelineFailedError(message, remedy=f"See why with `septet pipeline show {view.id}`.")
+
+
+def _reply(answer: "PipelineReply", failure: PipelineFailedError | None = None) -> CommandReply:
+    from clients.cli.render.pipeline import show_pipeline
+
+    return CommandReply.of(answer, lambda: show_pipeline(answer.pipeline), failure)

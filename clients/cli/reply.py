@@ -26,7 +26,8 @@ from septet.system.preview import printable
 if TYPE_CHECKING:
     from temporalio.service import RPCError
 
-    from septet.contracts import replies  # half of the time of `septet --help`, which answers nothing
+    from clients.operations import Operations  # `septet --help`, which answers nothing, pays for none of these
+    from septet.contracts import replies
 
 
 class ExitCode(IntEnum):
@@ -54,59 +55,67 @@ _EXIT_CODES: Final[Mapping[type[SeptetError], ExitCode]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class CommandReply:
     """What a command answers."""
 
     payload: Mapping[str, Any] = field(default_factory=dict)
     """For programs: it becomes `{"ok": true, …}`."""
     show: Callable[[], None] = lambda: None
     """For people."""
-    failed: SeptetError | None = None
+    failure: SeptetError | None = None
     """Set where the command did its work and the answer is still no success, such as a failed work order."""
-    told: bool = False
-    """Set where programs got their one object before, such as that of `up` when it is ready."""
+    is_printed: bool = False
+    """Whether programs got their one object before, such as that of `up` when it is ready."""
 
     @classmethod
-    def of(cls, answer: "replies.Reply", show: Callable[[], None], failed: SeptetError | None = None) -> Self:
+    def of(cls, answer: "replies.Reply", show: Callable[[], None], failure: SeptetError | None = None) -> Self:
         """Return what every face answers, as a command's answer."""
-        return cls(answer.model_dump(mode="json", exclude={"ok"}), show, failed)
+        return cls(answer.model_dump(mode="json", exclude={"ok"}), show, failure)
 
 
-def reply(work: Callable[[], Awaitable[Reply]], *, as_json: bool) -> None:
+def reply(work: Callable[[], Awaitable[CommandReply]], *, as_json: bool) -> None:
     """Do a command's work and end this process with its answer."""
     try:
-        answer = asyncio.run(_finished(work))
+        answer = asyncio.run(_await(work))
     except KeyboardInterrupt:
         end_with_error("Interrupted", "It was interrupted.", "", ExitCode.INTERRUPTED, as_json=as_json)
     except BrokenPipeError:
         _end_without_reader()
     except (SeptetError, OSError) as error:
-        from clients.told import told
-
-        refused = told(error).error
         code = exit_code_of(error) if isinstance(error, SeptetError) else ExitCode.FAILED
-        end_with_error(refused.type, refused.message, refused.remedy, code, as_json=as_json)
-    except _refused_by_server() as error:
-        from clients._refused import refused as refused_by
-
-        away = refused_by(error)
-        end_with_error("ServerNotReached", away.message, away.remedy, exit_code_of(away), as_json=as_json)
+        _end_with_reply(error, code, as_json=as_json)
+    except _server_error() as error:
+        _end_with_reply(error, ExitCode.SERVER_NOT_REACHED, as_json=as_json)
     try:
-        _tell(answer, as_json=as_json)
+        _print_reply(answer, as_json=as_json)
     except BrokenPipeError:
         _end_without_reader()
-    raise typer.Exit(ExitCode.OK if answer.failed is None else exit_code_of(answer.failed))
+    raise typer.Exit(ExitCode.OK if answer.failure is None else exit_code_of(answer.failure))
 
 
-def _tell(answer: Reply, *, as_json: bool) -> None:
+def reply_with_operations(
+    work: "Callable[[Operations], Awaitable[CommandReply]]", *, address: str | None, as_json: bool
+) -> None:
+    """Do a command's work with the server of the settings, and end this process with its answer."""
+
+    async def work_there() -> CommandReply:
+        from clients.operations import connect_operations
+        from septet.settings import load_settings
+
+        return await work(await connect_operations(load_settings(), address))
+
+    reply(work_there, as_json=as_json)
+
+
+def _print_reply(answer: CommandReply, *, as_json: bool) -> None:
     if as_json:
-        if not answer.told:
+        if not answer.is_printed:
             print_json({**_outcome(answer), **answer.payload})
         return
     answer.show()
     sys.stdout.flush()
-    if answer.failed is not None:
-        _say_error(answer.failed.message, answer.failed.remedy)
+    if answer.failure is not None:
+        _print_error(answer.failure.message, answer.failure.remedy)
 
 
 def _end_without_reader() -> NoReturn:
@@ -121,13 +130,20 @@ def print_json(value: Mapping[str, Any]) -> None:
     sys.stdout.flush()
 
 
-def end_with_error(kind: str, message: str, remedy: str, code: ExitCode, *, as_json: bool) -> None:
+def end_with_error(kind: str, message: str, remedy: str, code: ExitCode, *, as_json: bool) -> NoReturn:
     """Say what went wrong and how to go on, and end this process."""
     if as_json:
         print_json({"ok": False, "error": {"type": kind, "message": message, "remedy": remedy}})
     else:
-        _say_error(message, remedy)
+        _print_error(message, remedy)
     raise typer.Exit(code)
+
+
+def _end_with_reply(error: "SeptetError | OSError | RPCError", code: ExitCode, *, as_json: bool) -> NoReturn:
+    from clients.error_reply import error_reply
+
+    body = error_reply(error).error
+    end_with_error(body.type, body.message, body.remedy, code, as_json=as_json)
 
 
 def exit_code_of(error: SeptetError) -> ExitCode:
@@ -135,26 +151,26 @@ def exit_code_of(error: SeptetError) -> ExitCode:
     return next((_EXIT_CODES[kind] for kind in type(error).__mro__ if kind in _EXIT_CODES), ExitCode.FAILED)
 
 
-def _refused_by_server() -> "type[RPCError]":
+def _server_error() -> "type[RPCError]":
     """Return what the client of Temporal raises: imported only when something was raised, for it takes long."""
     from temporalio.service import RPCError
 
     return RPCError
 
 
-async def _finished(work: Callable[[], Awaitable[Reply]]) -> Reply:
+async def _await(work: Callable[[], Awaitable[CommandReply]]) -> CommandReply:
     return await work()
 
 
-def _outcome(answer: Reply) -> dict[str, Any]:
-    if answer.failed is None:
+def _outcome(answer: CommandReply) -> dict[str, Any]:
+    if answer.failure is None:
         return {"ok": True}
-    from clients.told import told
+    from clients.error_reply import error_reply
 
-    return told(answer.failed).model_dump(mode="json")
+    return error_reply(answer.failure).model_dump(mode="json")
 
 
-def _say_error(message: str, remedy: str) -> None:
+def _print_error(message: str, remedy: str) -> None:
     typer.secho(printable(f"Error: {message}"), fg="red", err=True)
     if remedy:
         typer.secho(printable(remedy), err=True)

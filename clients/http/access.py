@@ -40,13 +40,13 @@ class Guard:
             body = await _body(headers, receive)
         except ClientDisconnect:
             return
-        refused = self._refusal(scope["method"], scope["path"], headers)
-        if refused is not None:
-            await refused(scope, receive, send)
+        refusal = self._refusal(scope["method"], scope["path"], headers)
+        if refusal is not None:
+            await refusal(scope, receive, send)
         elif body is None:
             await _too_large()(scope, receive, send)
         else:
-            await self.app(scope, _given(body, receive), send)
+            await self.app(scope, _receive_body(body, receive), send)
 
     def _refusal(self, method: str, path: str, headers: Headers) -> JSONResponse | None:
         """Refuse a name that is not this machine's (a page of another site may have bound its own to it).
@@ -74,8 +74,8 @@ class Guard:
         return problem(HTTPStatus.UNAUTHORIZED, "Unauthorized", detail, remedy, headers=challenge)
 
     def _knows(self, authorization: str) -> bool:
-        scheme, _, given = authorization.partition(" ")
-        same = secrets.compare_digest(given.strip().encode(), (self.token or "").encode())
+        scheme, _, token = authorization.partition(" ")
+        same = secrets.compare_digest(token.strip().encode(), (self.token or "").encode())
         return scheme.lower() == "bearer" and same
 
 
@@ -114,14 +114,14 @@ async def _body(headers: Headers, receive: Receive) -> bytes | None:
     return body if size <= BODY_LIMIT_BYTES else None
 
 
-def _given(body: bytes, receive: Receive) -> Receive:
+def _receive_body(body: bytes, receive: Receive) -> Receive:
     """Return what gives the body once, and then what comes after it: that the caller is gone."""
     messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
-    async def given() -> Message:
+    async def receive_next() -> Message:
         return messages.pop() if messages else await receive()
 
-    return given
+    return receive_next
 
 
 def _too_large() -> JSONResponse:

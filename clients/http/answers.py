@@ -2,7 +2,7 @@
 
 from typing import Any, Literal
 
-from clients.commits_on_disk import Committed
+from clients.disk.commits import CommitCount
 from septet.contracts.names import Status, Step
 from septet.contracts.replies import LogsReply, StepsReply
 from septet.contracts.task import Task
@@ -68,9 +68,9 @@ class Health(Wire):
     """Whether the Temporal server answers."""
 
 
-def agent_work_order(task: Task, found: Committed | None = None) -> AgentWorkOrder:
+def agent_work_order(task: Task, commits: CommitCount | None = None) -> AgentWorkOrder:
     """Return a work order under both sets of names."""
-    progress = git_progress(task, found)
+    progress = git_progress(task, commits)
     own: dict[str, Any] = dict(task)
     return AgentWorkOrder(
         **own,
@@ -85,15 +85,15 @@ def agent_work_order(task: Task, found: Committed | None = None) -> AgentWorkOrd
     )
 
 
-def git_progress(task: Task, found: Committed | None = None) -> GitProgress:
-    """Return how far a work order has come in git; `found` is what its workspace tells."""
-    seen = [len(step.files_changed) for step in task.steps if step.files_changed]
+def git_progress(task: Task, commits: CommitCount | None = None) -> GitProgress:
+    """Return how far a work order has come in git; `commits` is what its workspace tells."""
+    changed = [len(step.files_changed) for step in task.steps if step.files_changed]
     message = next((step.output for step in task.steps if step.step == Step.CREATE_COMMIT and step.success), None)
     return GitProgress(
         agent_work_order_id=task.id,
         current_phase=_phase(task),
-        git_commit_count=0 if task.commit_sha is None else found.commits if found else None,
-        git_files_changed=found.files if found else seen[-1] if seen else 0,
+        git_commit_count=0 if task.commit_sha is None else commits.commits if commits else None,
+        git_files_changed=commits.files if commits else changed[-1] if changed else 0,
         latest_commit_message=message,
         git_branch_name=task.branch_name,
     )

@@ -11,7 +11,7 @@ from temporalio.service import RPCError
 from clients.http import board, decisions, log_stream, pipelines, work_orders
 from clients.http.access import OPEN_PATHS, Guard
 from clients.http.answers import Health
-from clients.http.asked import Asked
+from clients.http.parameters import Connected
 from clients.http.problems import Problem, answer_errors, problems
 from clients.mcp.over_http import mcp_route
 from clients.operations import Operations
@@ -31,10 +31,10 @@ _ROUTERS: Final = (
 
 
 @_router.get("/health")
-async def health(asked: Asked) -> Health:
+async def health(operations: Connected) -> Health:
     """Say that the API answers, and whether its Temporal server does."""
     try:
-        reached = await asked.orders.client.service_client.check_health()
+        reached = await operations.orders.client.service_client.check_health()
     except RPCError:
         reached = False
     return Health(status="healthy" if reached else "degraded", version=version("septet"), temporal=reached)
@@ -71,21 +71,21 @@ class _Api(FastAPI):
     def openapi(self) -> dict[str, Any]:
         """Return the description, with the shape of problems and the token."""
         if self.openapi_schema is None:
-            told = get_openapi(
+            document = get_openapi(
                 title=self.title, version=self.version, description=self.description, routes=self.routes
             )
-            parts = told["components"]
+            parts = document["components"]
             parts["schemas"]["Problem"] = Problem.model_json_schema()
             if self.state.token is not None:
                 parts["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
-                told["security"] = [{"token": []}]
-                for path, operations in told["paths"].items():
+                document["security"] = [{"token": []}]
+                for path, operations in document["paths"].items():
                     for operation in operations.values():
                         if path in OPEN_PATHS:
                             operation["security"] = []
                         else:
                             operation["responses"]["401"] = _UNAUTHORIZED
-            self.openapi_schema = told
+            self.openapi_schema = document
         return self.openapi_schema
 
 

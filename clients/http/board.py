@@ -5,10 +5,10 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from clients.http.asked import Asked, Limit
 from clients.http.bodies import OrderId
+from clients.http.parameters import Connected, Limit
 from clients.http.problems import problems
-from clients.rows import PAGE
+from clients.temporal.board import TASKS_AT_ONCE
 from septet.contracts.replies import BoardReply, RescuesReply
 
 router = APIRouter(tags=["board"], responses=problems(HTTPStatus.UNPROCESSABLE_ENTITY))
@@ -18,18 +18,20 @@ Everything = Annotated[bool, Query(alias="all", description="The checkpoints too
 
 
 @router.get("/board", responses=problems(HTTPStatus.NOT_FOUND))
-async def get_board(asked: Asked, project: Project = None, limit: Limit = PAGE, after: After = "") -> BoardReply:
+async def get_board(
+    operations: Connected, project: Project = None, limit: Limit = TASKS_AT_ONCE, after: After = ""
+) -> BoardReply:
     """Show a page of the work orders by stage, with the numbers of all of them."""
-    return await asked.board(project, after=after, limit=limit)
+    return await operations.board.page(project, after=after, limit=limit)
 
 
 @router.get("/rescues")
-async def get_rescues(asked: Asked, everything: Everything = False) -> RescuesReply:
+async def get_rescues(operations: Connected, everything: Everything = False) -> RescuesReply:
     """Show the rescues on this host, oldest first."""
-    return await asked.rescues(everything=everything)
+    return await operations.rescues(everything=everything)
 
 
 @router.get("/agent-work-orders/{order_id}/rescues")
-async def get_rescues_of(order_id: OrderId, asked: Asked, everything: Everything = False) -> RescuesReply:
+async def get_rescues_of(order_id: OrderId, operations: Connected, everything: Everything = False) -> RescuesReply:
     """Show the rescues of one work order on this host, oldest first."""
-    return await asked.rescues(order_id, everything=everything)
+    return await operations.rescues(order_id, everything=everything)

@@ -18,11 +18,11 @@ _NUMBER: Final = r"^[1-9][0-9]{0,8}$"
 _MOST: Final = 999_999_999
 
 
-def _order_id(given: str) -> str:
-    if not ORDER_ID.fullmatch(given):
+def _order_id(text: str) -> str:
+    if not ORDER_ID.fullmatch(text):
         message = "an id has up to 64 letters, digits, dots, hyphens and underscores"
         raise ValueError(message)
-    return given
+    return text
 
 
 _ID_SCHEMA: Final[dict[str, Any]] = {"pattern": f"^{ORDER_ID.pattern}$", "examples": ["wo-42"]}
@@ -36,8 +36,8 @@ _Text = Annotated[str, StringConstraints(min_length=1, max_length=TEXT_LIMIT_BYT
 
 def _only(name: str, *others: str) -> dict[str, Any]:
     """Return the JSON Schema that wants one property, and none of the others."""
-    given = {"not": {"type": "null"}}
-    return {"required": [name], "properties": {name: given, **{other: {"type": "null"} for other in others}}}
+    value = {"not": {"type": "null"}}
+    return {"required": [name], "properties": {name: value, **{other: {"type": "null"} for other in others}}}
 
 
 class NewWorkOrder(OrderChoices):
@@ -139,13 +139,13 @@ async def json_alone(request: Request) -> None:
     Raises:
         HTTPException: 415.
     """
-    said = request.headers.get("content-type", "")
-    if said.partition(";")[0].strip().lower() != _JSON and await request.body():
+    media_type = request.headers.get("content-type", "")
+    if media_type.partition(";")[0].strip().lower() != _JSON and await request.body():
         detail = f"A body is taken with `Content-Type: {_JSON}` alone."
         raise HTTPException(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, detail)
 
 
-def strictly(model: type[Body]) -> BeforeValidator:
+def read_strictly(model: type[Body]) -> BeforeValidator:
     """Read what came by JSON's rules: strict, but an array may be a tuple, a text an enumeration's; 3.0 is 3."""
 
     def read(value: object) -> Body:
@@ -161,10 +161,10 @@ def _number(text: str) -> int | float:
     return int(number) if number.is_integer() else number
 
 
-NewWorkOrderJson = Annotated[NewWorkOrder, strictly(NewWorkOrder)]
-CancelJson = Annotated[CancelBody, strictly(CancelBody)]
-MoveJson = Annotated[MoveCall, strictly(MoveCall)]
-ApproveJson = Annotated[ApproveBody, strictly(ApproveBody)]
-RejectJson = Annotated[RejectBody, strictly(RejectBody)]
-RetryJson = Annotated[RetryCall, strictly(RetryCall)]
-PromptJson = Annotated[PromptBody, strictly(PromptBody)]
+NewWorkOrderJson = Annotated[NewWorkOrder, read_strictly(NewWorkOrder)]
+CancelJson = Annotated[CancelBody, read_strictly(CancelBody)]
+MoveJson = Annotated[MoveCall, read_strictly(MoveCall)]
+ApproveJson = Annotated[ApproveBody, read_strictly(ApproveBody)]
+RejectJson = Annotated[RejectBody, read_strictly(RejectBody)]
+RetryJson = Annotated[RetryCall, read_strictly(RetryCall)]
+PromptJson = Annotated[PromptBody, read_strictly(PromptBody)]

@@ -5,7 +5,6 @@ from typing import Final
 
 from fastapi import APIRouter, Depends
 
-from clients.http.asked import Asked
 from clients.http.bodies import (
     ApproveBody,
     ApproveJson,
@@ -18,6 +17,7 @@ from clients.http.bodies import (
     RetryJson,
     json_alone,
 )
+from clients.http.parameters import Connected
 from clients.http.problems import Problem, problems, problems_of_a_body
 from septet.contracts.names import Status
 from septet.contracts.replies import TaskReply
@@ -34,42 +34,42 @@ _WITH_BODY: Final = problems_of_a_body()
 
 
 @router.post("/move", responses=_WITH_BODY)
-async def move(order_id: OrderId, asked: Asked, body: MoveJson) -> TaskReply:
+async def move(order_id: OrderId, operations: Connected, body: MoveJson) -> TaskReply:
     """Move it on the board; a refusal lists where it may move from where it is."""
-    return await asked.move(order_id, body)
+    return await operations.decisions.move(order_id, body)
 
 
 @router.post("/approve", responses=_WITH_BODY)
-async def approve(order_id: OrderId, asked: Asked, body: ApproveJson | None = None) -> TaskReply:
+async def approve(order_id: OrderId, operations: Connected, body: ApproveJson | None = None) -> TaskReply:
     """Go on with the plan that waits."""
-    said = body or ApproveBody()
-    return await asked.approve(order_id, said.plan_sha256, said.who, said.why)
+    decision = body or ApproveBody()
+    return await operations.decisions.approve(order_id, decision.plan_sha256, decision.who, decision.why)
 
 
 @router.post("/reject", responses=_WITH_BODY)
-async def reject(order_id: OrderId, asked: Asked, body: RejectJson) -> TaskReply:
+async def reject(order_id: OrderId, operations: Connected, body: RejectJson) -> TaskReply:
     """Have it planned again, with the feedback."""
-    return await asked.reject(order_id, body.feedback, body.plan_sha256, body.who, body.why)
+    return await operations.decisions.reject(order_id, body.feedback, body.plan_sha256, body.who, body.why)
 
 
 @router.post("/cancel", responses=_WITH_BODY)
-async def cancel(order_id: OrderId, asked: Asked, body: CancelJson | None = None) -> TaskReply:
+async def cancel(order_id: OrderId, operations: Connected, body: CancelJson | None = None) -> TaskReply:
     """End its agent, and keep its work in a rescue."""
-    said = body or CancelBody()
-    return await asked.cancel(order_id, said.who, said.why)
+    decision = body or CancelBody()
+    return await operations.decisions.cancel(order_id, decision.who, decision.why)
 
 
 @router.post("/retry", responses=_WITH_BODY)
-async def retry(order_id: OrderId, asked: Asked, body: RetryJson | None = None) -> TaskReply:
+async def retry(order_id: OrderId, operations: Connected, body: RetryJson | None = None) -> TaskReply:
     """Go on with it; a closed one goes on at the step that failed, or at an earlier one."""
-    return await asked.retry(order_id, body)
+    return await operations.decisions.retry(order_id, body)
 
 
 @router.post("/prompt", status_code=HTTPStatus.CONFLICT, response_model=None, responses=_WITH_BODY)
-async def prompt(order_id: OrderId, asked: Asked, body: PromptJson) -> Problem:
+async def prompt(order_id: OrderId, operations: Connected, body: PromptJson) -> Problem:
     """Be refused, with what can be done instead: an agent's step has one prompt, which is on record."""
     del body
-    raise _no_second_prompt(await asked.orders.task(order_id))
+    raise _no_second_prompt(await operations.orders.get(order_id))
 
 
 def _no_second_prompt(task: Task) -> RefusedTransitionError:

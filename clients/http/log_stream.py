@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from http import HTTPStatus
 from typing import Annotated, Any, Final
 
@@ -10,18 +11,19 @@ from fastapi import APIRouter, Header, Response
 from fastapi.responses import StreamingResponse
 from temporalio.service import RPCError
 
-from clients._refused import refused
-from clients.follow_logs import follow_logs
-from clients.http.asked import Asked
+from clients.disk.agent_logs import AgentLogs
+from clients.error_reply import error_reply
 from clients.http.bodies import OrderId
+from clients.http.parameters import Connected
 from clients.http.problems import problems
 from clients.operations import Operations
-from clients.told import told
+from septet.contracts.replies import LogEntry
 from septet.errors import SeptetError
 
 router = APIRouter(prefix="/agent-work-orders", tags=["work orders"])
 
 _KEEPALIVE_SECONDS: Final = 15.0
+_LOOK_SECONDS: Final = 0.5
 _MEDIA_TYPE: Final = "text/event-stream"
 _KEEPALIVE: Final = b": it goes on\n\n"
 _HEADERS: Final = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
@@ -58,37 +60,67 @@ class EventStream(StreamingResponse):
         **problems(HTTPStatus.NOT_FOUND, HTTPStatus.UNPROCESSABLE_ENTITY),
     },
 )
-async def stream_logs(order_id: OrderId, asked: Asked, last_event_id: Annotated[str, Header()] = "") -> Response:
+async def stream_logs(
+    order_id: OrderId, operations: Connected, last_event_id: Annotated[str, Header()] = ""
+) -> Response:
     """Follow what the agents say and do, until the work order is closed."""
-    task = await asked.orders.task(order_id)
+    task = await operations.orders.get(order_id)
     after = last_event_id.removesuffix(_END)
     knows_the_end = task.is_closed and last_event_id.endswith(_END)
-    if knows_the_end and not (await asked.logs(order_id, after=after, limit=1)).log_entries:
+    if knows_the_end and not (await operations.logs(order_id, after=after, limit=1)).log_entries:
         return Response(status_code=HTTPStatus.NO_CONTENT)
-    return EventStream(_events(asked, order_id, after), headers=_HEADERS)
+    return EventStream(_events(operations, order_id, after), headers=_HEADERS)
 
 
-async def _events(asked: Operations, order_id: str, after: str) -> AsyncIterator[bytes]:
+async def _events(operations: Operations, order_id: str, after: str) -> AsyncIterator[bytes]:
     loop = asyncio.get_running_loop()
-    told_at = loop.time()
+    sent_at = loop.time()
     yield _KEEPALIVE
     try:
-        async for entries in follow_logs(asked, order_id, after):
+        async for entries in _follow(operations, order_id, after):
             if entries:
                 after = entries[-1].id
                 yield b"".join(_event("log", entry.model_dump(mode="json"), entry.id) for entry in entries)
-            elif loop.time() - told_at < _KEEPALIVE_SECONDS:
+            elif loop.time() - sent_at < _KEEPALIVE_SECONDS:
                 continue
             else:
                 yield _KEEPALIVE
-            told_at = loop.time()
-        task = await asked.orders.task(order_id)
+            sent_at = loop.time()
+        task = await operations.orders.get(order_id)
     except (SeptetError, OSError, RPCError) as error:
-        said = told(refused(error) if isinstance(error, RPCError) else error).error
-        yield _event("error", said.model_dump(mode="json", include={"type", "message", "remedy"}))
+        reason = error_reply(error).error
+        yield _event("error", reason.model_dump(mode="json", include={"type", "message", "remedy"}))
         return
     end = {"id": task.id, "status": task.status.value, "stage": task.stage.value}
     yield _event("end", end, f"{after}{_END}")
+
+
+async def _follow(operations: Operations, order_id: str, after: str) -> AsyncIterator[list[LogEntry]]:
+    """Yield the entries behind `after` that are new at each look, also none, until the work order is closed."""
+    logs = AgentLogs(operations.state, order_id)
+    end = asyncio.create_task(_wait_for_end(operations, order_id))
+    try:
+        first, over = True, False
+        while not over:
+            over = end.done()  # before the look: what is written until the end is told
+            entries = await asyncio.to_thread(list, logs.new_entries())
+            known = (
+                next((number for number, entry in enumerate(entries, 1) if entry.id == after), 0) if first else 0
+            )
+            yield entries[known:]
+            first = False
+            await asyncio.wait([end], timeout=_LOOK_SECONDS)
+        await end
+    finally:
+        end.cancel()
+        with suppress(asyncio.CancelledError):
+            await end
+
+
+async def _wait_for_end(operations: Operations, order_id: str) -> None:
+    """Wait for the end of a work order: the end of a run that was reset is none."""
+    while not (await operations.orders.wait(order_id)).is_closed:
+        pass
 
 
 def _event(kind: str, data: dict[str, Any], event_id: str = "") -> bytes:

@@ -6,19 +6,19 @@ from typing import Annotated, Any, Final
 from fastapi import Path
 from pydantic import AfterValidator, ConfigDict, Field
 
-from clients.http.bodies import CancelBody, strictly
+from clients.http.bodies import CancelBody, read_strictly
 from septet.contracts.pipeline import PIPELINE_ID, IssueId, PipelineInput
 
 _PIPELINE_ID: Final = re.compile(PIPELINE_ID)
 _ID_SCHEMA: Final[dict[str, Any]] = {"pattern": PIPELINE_ID, "examples": ["pl-1f0c9a2b"]}
-_GIVEN: Final[dict[str, Any]] = {"not": {"type": "null"}}
+_NOT_NULL: Final[dict[str, Any]] = {"not": {"type": "null"}}
 
 
-def _pipeline_id(given: str) -> str:
-    if not _PIPELINE_ID.fullmatch(given):
+def _pipeline_id(text: str) -> str:
+    if not _PIPELINE_ID.fullmatch(text):
         message = "an id has up to 40 letters, digits, dots, hyphens and underscores"
         raise ValueError(message)
-    return given
+    return text
 
 
 PipelineId = Annotated[
@@ -33,7 +33,7 @@ class NewPipeline(PipelineInput):
         json_schema_extra={
             "oneOf": [
                 {"required": ["issues"], "properties": {"issues": {"minItems": 1}, "label": {"type": "null"}}},
-                {"required": ["label"], "properties": {"label": _GIVEN, "issues": {"maxItems": 0}}},
+                {"required": ["label"], "properties": {"label": _NOT_NULL, "issues": {"maxItems": 0}}},
             ],
             "not": {
                 "required": ["one_branch", "executors"],
@@ -57,5 +57,5 @@ class IssueBody(CancelBody):
     issue_id: IssueId
 
 
-NewPipelineJson = Annotated[NewPipeline, strictly(NewPipeline)]
-IssueJson = Annotated[IssueBody, strictly(IssueBody)]
+NewPipelineJson = Annotated[NewPipeline, read_strictly(NewPipeline)]
+IssueJson = Annotated[IssueBody, read_strictly(IssueBody)]

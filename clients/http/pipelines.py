@@ -5,11 +5,11 @@ from typing import Annotated, Final
 
 from fastapi import APIRouter, Depends, Query, Response
 
-from clients.http.asked import Asked, IdempotencyKey, Limit
 from clients.http.bodies import CancelBody, CancelJson, json_alone
+from clients.http.parameters import Connected, IdempotencyKey, Limit
 from clients.http.pipeline_bodies import IssueJson, NewPipelineJson, PipelineId
 from clients.http.problems import problems, problems_of_a_body
-from clients.pipelines import PIPELINES_AT_ONCE
+from clients.temporal.pipelines import PIPELINES_AT_ONCE
 from septet.contracts.pipeline_replies import PipelineReply, PipelinesReply, ReportReply, ResultsReply
 
 router = APIRouter(
@@ -17,7 +17,7 @@ router = APIRouter(
     tags=["pipelines"],
     responses=problems(HTTPStatus.NOT_FOUND, HTTPStatus.UNPROCESSABLE_ENTITY),
 )
-_DECIDED: Final = {**problems_of_a_body(), **problems(HTTPStatus.CONFLICT)}
+_DECISION: Final = {**problems_of_a_body(), **problems(HTTPStatus.CONFLICT)}
 _LOCATION: Final = {"Location": {"description": "The pipeline's path.", "schema": {"type": "string"}}}
 _JSON_ALONE: Final = [Depends(json_alone)]
 After = Annotated[str, Query(description="The `next` of the page before.")]
@@ -27,76 +27,78 @@ After = Annotated[str, Query(description="The `next` of the page before.")]
     "",
     status_code=HTTPStatus.CREATED,
     dependencies=_JSON_ALONE,
-    responses={**_DECIDED, HTTPStatus.CREATED: {"headers": _LOCATION}},
+    responses={**_DECISION, HTTPStatus.CREATED: {"headers": _LOCATION}},
 )
 async def create_pipeline(
-    new: NewPipelineJson, asked: Asked, response: Response, idempotency_key: IdempotencyKey = ""
+    new: NewPipelineJson, operations: Connected, response: Response, idempotency_key: IdempotencyKey = ""
 ) -> PipelineReply:
     """Start a pipeline: circles and unknown dependencies among its issues are refused before anything starts."""
-    begun = await asked.pipelines.start(new.order(), new.id, key=idempotency_key)
+    begun = await operations.pipelines.start(new.order(), new.id, key=idempotency_key)
     response.headers["Location"] = f"{router.prefix}/{begun.pipeline.id}"
     return begun
 
 
 @router.get("")
-async def list_pipelines(asked: Asked, limit: Limit = PIPELINES_AT_ONCE, after: After = "") -> PipelinesReply:
+async def list_pipelines(
+    operations: Connected, limit: Limit = PIPELINES_AT_ONCE, after: After = ""
+) -> PipelinesReply:
     """List pipelines, open ones first, each with how many of its issues are where."""
-    return await asked.pipelines.list(after=after, limit=limit)
+    return await operations.pipelines.list(after=after, limit=limit)
 
 
 @router.get("/{pipeline_id}")
-async def get_pipeline(pipeline_id: PipelineId, asked: Asked) -> PipelineReply:
+async def get_pipeline(pipeline_id: PipelineId, operations: Connected) -> PipelineReply:
     """Show one pipeline with what is known of each issue."""
-    return await asked.pipelines.show(pipeline_id)
+    return await operations.pipelines.show(pipeline_id)
 
 
 @router.get("/{pipeline_id}/results")
-async def get_results(pipeline_id: PipelineId, asked: Asked) -> ResultsReply:
+async def get_results(pipeline_id: PipelineId, operations: Connected) -> ResultsReply:
     """Show both documents of its results, as of now."""
-    return await asked.pipelines.results(pipeline_id)
+    return await operations.pipelines.results(pipeline_id)
 
 
 @router.get("/{pipeline_id}/report")
-async def get_report(pipeline_id: PipelineId, asked: Asked) -> ReportReply:
+async def get_report(pipeline_id: PipelineId, operations: Connected) -> ReportReply:
     """Show the report on it, as of now."""
-    return await asked.pipelines.report(pipeline_id)
+    return await operations.pipelines.report(pipeline_id)
 
 
-@router.post("/{pipeline_id}/pause", dependencies=_JSON_ALONE, responses=_DECIDED)
-async def pause(pipeline_id: PipelineId, asked: Asked, body: CancelJson | None = None) -> PipelineReply:
+@router.post("/{pipeline_id}/pause", dependencies=_JSON_ALONE, responses=_DECISION)
+async def pause(pipeline_id: PipelineId, operations: Connected, body: CancelJson | None = None) -> PipelineReply:
     """Begin nothing new until it is resumed; what is under way goes on."""
-    said = body or CancelBody()
-    return await asked.pipelines.decide(pipeline_id, "pause", "", said.who, said.why)
+    decision = body or CancelBody()
+    return await operations.pipelines.decide(pipeline_id, "pause", "", decision.who, decision.why)
 
 
-@router.post("/{pipeline_id}/resume", dependencies=_JSON_ALONE, responses=_DECIDED)
-async def resume(pipeline_id: PipelineId, asked: Asked, body: CancelJson | None = None) -> PipelineReply:
+@router.post("/{pipeline_id}/resume", dependencies=_JSON_ALONE, responses=_DECISION)
+async def resume(pipeline_id: PipelineId, operations: Connected, body: CancelJson | None = None) -> PipelineReply:
     """Go on after a pause."""
-    said = body or CancelBody()
-    return await asked.pipelines.decide(pipeline_id, "resume", "", said.who, said.why)
+    decision = body or CancelBody()
+    return await operations.pipelines.decide(pipeline_id, "resume", "", decision.who, decision.why)
 
 
-@router.post("/{pipeline_id}/stop", dependencies=_JSON_ALONE, responses=_DECIDED)
-async def stop(pipeline_id: PipelineId, asked: Asked, body: CancelJson | None = None) -> PipelineReply:
+@router.post("/{pipeline_id}/stop", dependencies=_JSON_ALONE, responses=_DECISION)
+async def stop(pipeline_id: PipelineId, operations: Connected, body: CancelJson | None = None) -> PipelineReply:
     """Carry what is under way to its end, and begin nothing else."""
-    said = body or CancelBody()
-    return await asked.pipelines.decide(pipeline_id, "stop", "", said.who, said.why)
+    decision = body or CancelBody()
+    return await operations.pipelines.decide(pipeline_id, "stop", "", decision.who, decision.why)
 
 
-@router.post("/{pipeline_id}/skip", dependencies=_JSON_ALONE, responses=_DECIDED)
-async def skip(pipeline_id: PipelineId, asked: Asked, body: IssueJson) -> PipelineReply:
+@router.post("/{pipeline_id}/skip", dependencies=_JSON_ALONE, responses=_DECISION)
+async def skip(pipeline_id: PipelineId, operations: Connected, body: IssueJson) -> PipelineReply:
     """Skip an issue that is not under way; what depends on it is skipped as well."""
-    return await asked.pipelines.decide(pipeline_id, "skip", body.issue_id, body.who, body.why)
+    return await operations.pipelines.decide(pipeline_id, "skip", body.issue_id, body.who, body.why)
 
 
-@router.post("/{pipeline_id}/replan", dependencies=_JSON_ALONE, responses=_DECIDED)
-async def replan(pipeline_id: PipelineId, asked: Asked, body: IssueJson) -> PipelineReply:
+@router.post("/{pipeline_id}/replan", dependencies=_JSON_ALONE, responses=_DECISION)
+async def replan(pipeline_id: PipelineId, operations: Connected, body: IssueJson) -> PipelineReply:
     """Have an issue planned again that is planned and not carried out yet; `why` is what the planner is told."""
-    return await asked.pipelines.decide(pipeline_id, "replan", body.issue_id, body.who, body.why)
+    return await operations.pipelines.decide(pipeline_id, "replan", body.issue_id, body.who, body.why)
 
 
-@router.post("/{pipeline_id}/cancel", dependencies=_JSON_ALONE, responses=_DECIDED)
-async def cancel(pipeline_id: PipelineId, asked: Asked, body: CancelJson | None = None) -> PipelineReply:
+@router.post("/{pipeline_id}/cancel", dependencies=_JSON_ALONE, responses=_DECISION)
+async def cancel(pipeline_id: PipelineId, operations: Connected, body: CancelJson | None = None) -> PipelineReply:
     """End both agents and the work orders under way, each with its work in a rescue."""
-    said = body or CancelBody()
-    return await asked.pipelines.cancel(pipeline_id, said.who, said.why)
+    decision = body or CancelBody()
+    return await operations.pipelines.cancel(pipeline_id, decision.who, decision.why)

@@ -12,8 +12,8 @@ from starlette.exceptions import HTTPException
 from starlette.routing import compile_path
 from temporalio.service import RPCError, RPCStatusCode
 
-from clients._refused import refused as refused_by
-from clients.told import told as told_of
+from clients.error_reply import error_reply
+from clients.temporal.refusals import server_refusal
 from septet.contracts.wire import Wire
 from septet.errors import (
     AlreadyRunningError,
@@ -89,10 +89,10 @@ def problem(  # noqa: PLR0913 -- the fields of a problem, and the headers that b
     headers: Headers | None = None,
 ) -> JSONResponse:
     """Return an error answer."""
-    told = Problem(
+    body = Problem(
         type=f"urn:septet:error:{kind}", title=title or status.phrase, status=status, detail=detail, remedy=remedy
     )
-    return JSONResponse(told.model_dump(mode="json"), status, headers, media_type=MEDIA_TYPE)
+    return JSONResponse(body.model_dump(mode="json"), status, headers, media_type=MEDIA_TYPE)
 
 
 def problem_of(error: SeptetError) -> JSONResponse:
@@ -104,25 +104,25 @@ def problem_of(error: SeptetError) -> JSONResponse:
 
 
 def answer_errors(app: FastAPI) -> None:
-    """Let every error that a route raises, and every path and method that there is not, be told as a problem."""
+    """Answer every error that a route raises, and every path and method that there is not, with a problem."""
 
     @app.exception_handler(SeptetError)
-    async def told(_: Request, error: SeptetError) -> JSONResponse:
+    async def septet_error(_: Request, error: SeptetError) -> JSONResponse:
         return problem_of(error)
 
     @app.exception_handler(RequestValidationError)
-    async def invalid(_: Request, error: RequestValidationError) -> JSONResponse:
-        found = [_said(detail) for detail in error.errors()[:_NAMES_SHOWN]]
-        return problem_of(InvalidInputError("; ".join(found) + ".", remedy=_LOOK_AT_OPENAPI))
+    async def validation_error(_: Request, error: RequestValidationError) -> JSONResponse:
+        messages = [_message(detail) for detail in error.errors()[:_NAMES_SHOWN]]
+        return problem_of(InvalidInputError("; ".join(messages) + ".", remedy=_LOOK_AT_OPENAPI))
 
     @app.exception_handler(RPCError)
-    async def not_reached(_: Request, error: RPCError) -> JSONResponse:
+    async def server_error(_: Request, error: RPCError) -> JSONResponse:
         if error.status is RPCStatusCode.NOT_FOUND:
             return problem_of(NotFoundError(error.message))
-        return problem_of(refused_by(error))
+        return problem_of(server_refusal(error))
 
     @app.exception_handler(HTTPException)
-    async def refused(request: Request, error: HTTPException) -> JSONResponse:
+    async def http_error(request: Request, error: HTTPException) -> JSONResponse:
         status, headers = HTTPStatus(error.status_code), error.headers
         detail = str(error.detail)
         if status is HTTPStatus.METHOD_NOT_ALLOWED:
@@ -131,20 +131,20 @@ def answer_errors(app: FastAPI) -> None:
         return problem(status, status.phrase.title().replace(" ", ""), detail, _LOOK_AT_OPENAPI, headers=headers)
 
     @app.exception_handler(OSError)
-    async def machine(request: Request, error: OSError) -> JSONResponse:
+    async def machine_error(request: Request, error: OSError) -> JSONResponse:
         _log.error("request_broke", path=request.url.path, method=request.method, error=type(error).__name__)
-        said = told_of(error).error
-        return problem(HTTPStatus.INTERNAL_SERVER_ERROR, said.type, said.message, said.remedy)
+        body = error_reply(error).error
+        return problem(HTTPStatus.INTERNAL_SERVER_ERROR, body.type, body.message, body.remedy)
 
     @app.exception_handler(Exception)
-    async def broke(request: Request, error: Exception) -> JSONResponse:
+    async def defect(request: Request, error: Exception) -> JSONResponse:
         _log.error("request_broke", path=request.url.path, method=request.method, exc_info=error)
         remedy = "The server's log has more. A defect of Septet does this."
         status = HTTPStatus.INTERNAL_SERVER_ERROR
         return problem(status, "Broken", f"The request broke: {type(error).__name__}.", remedy)
 
 
-def _said(detail: Mapping[str, Any]) -> str:
+def _message(detail: Mapping[str, Any]) -> str:
     """Say where and what, never the value."""
     where = ".".join(str(part) for part in detail["loc"] if part != "[key]")
     return f"{where}: {detail['msg']}"

@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic import BaseModel, Field
 
-from clients.commits_on_disk import Committed, committed
+from clients.disk.commits import CommitCount, count_commits
 from clients.http.answers import (
     AgentWorkOrder,
     GitProgress,
@@ -16,8 +16,8 @@ from clients.http.answers import (
     agent_work_order,
     git_progress,
 )
-from clients.http.asked import MOST_AT_ONCE, Asked, IdempotencyKey, Limit
 from clients.http.bodies import NewWorkOrderJson, OrderId, json_alone
+from clients.http.parameters import MOST_AT_ONCE, Connected, IdempotencyKey, Limit
 from clients.http.problems import problems, problems_of_a_body
 from clients.operations import ENTRIES_AT_ONCE, Operations
 from septet.contracts.names import Status
@@ -31,7 +31,7 @@ router = APIRouter(
 )
 
 
-class Wanted(BaseModel):
+class ListFilter(BaseModel):
     """Which work orders a list is to have."""
 
     status: Status | None = None
@@ -54,71 +54,71 @@ _LOCATION = {"Location": {"description": "The work order's path.", "schema": {"t
     },
 )
 async def create_work_order(
-    new: NewWorkOrderJson, asked: Asked, response: Response, idempotency_key: IdempotencyKey = ""
+    new: NewWorkOrderJson, operations: Connected, response: Response, idempotency_key: IdempotencyKey = ""
 ) -> AgentWorkOrder:
     """Start a work order; its stage says whether it waits on the board first."""
-    begun = await asked.run(new.order(), new.id, key=idempotency_key)
+    begun = await operations.orders.run(new.order(), new.id, key=idempotency_key)
     response.headers["Location"] = f"{router.prefix}/{begun.task.id}"
-    return await _whole(asked, begun.task)
+    return await _whole(operations, begun.task)
 
 
 @router.get("", responses={HTTPStatus.OK: {"headers": _LINK}})
 async def list_work_orders(
-    asked: Asked, which: Annotated[Wanted, Query()], request: Request, response: Response
+    operations: Connected, which: Annotated[ListFilter, Query()], request: Request, response: Response
 ) -> list[AgentWorkOrder]:
     """List work orders, open ones first, newest first, as far as search attributes tell."""
-    found = await asked.tasks(which.status, limit=which.limit, after=which.after)
-    if found.next is not None:
-        following = request.url.include_query_params(limit=which.limit, after=found.next)
+    page = await operations.orders.list(which.status, limit=which.limit, after=which.after)
+    if page.next is not None:
+        following = request.url.include_query_params(limit=which.limit, after=page.next)
         response.headers["Link"] = f'<{following.path}?{following.query}>; rel="next"'
-    return [agent_work_order(task) for task in found.tasks]
+    return [agent_work_order(task) for task in page.tasks]
 
 
 @router.get("/{order_id}")
-async def get_work_order(order_id: OrderId, asked: Asked) -> AgentWorkOrder:
+async def get_work_order(order_id: OrderId, operations: Connected) -> AgentWorkOrder:
     """Show one work order."""
-    return await _whole(asked, await asked.orders.task(order_id))
+    return await _whole(operations, await operations.orders.get(order_id))
 
 
 @router.get("/{order_id}/detail")
-async def get_detail(order_id: OrderId, asked: Asked) -> DetailReply:
+async def get_detail(order_id: OrderId, operations: Connected) -> DetailReply:
     """Show one work order with its agent runs, its history, and what it waits for."""
-    return await asked.detail(order_id)
+    return await operations.detail(order_id)
 
 
 @router.get("/{order_id}/steps")
-async def get_steps(order_id: OrderId, asked: Asked) -> StepHistory:
+async def get_steps(order_id: OrderId, operations: Connected) -> StepHistory:
     """Show the steps so far: none before the first one is done."""
-    found = await asked.steps(order_id)
-    return StepHistory(**dict(found), agent_work_order_id=order_id)
+    reply = await operations.steps(order_id)
+    return StepHistory(**dict(reply), agent_work_order_id=order_id)
 
 
 @router.get("/{order_id}/git-progress")
-async def get_git_progress(order_id: OrderId, asked: Asked) -> GitProgress:
+async def get_git_progress(order_id: OrderId, operations: Connected) -> GitProgress:
     """Show how far it has come in git."""
-    task = await asked.orders.task(order_id)
-    return git_progress(task, await _committed(asked, task))
+    task = await operations.orders.get(order_id)
+    return git_progress(task, await _commits_of(operations, task))
 
 
 @router.get("/{order_id}/logs")
 async def get_logs(
     order_id: OrderId,
-    asked: Asked,
+    operations: Connected,
     limit: Limit = ENTRIES_AT_ONCE,
     offset: Annotated[int, Query(ge=0)] = 0,
     after: Annotated[str, Query(description="The id of the last entry that is known.")] = "",
 ) -> LogPage:
     """Show what the agents said and did on this host."""
-    found = await asked.logs(order_id, after=after, offset=offset, limit=limit)
-    return LogPage(**dict(found), agent_work_order_id=order_id, limit=limit, offset=offset)
+    reply = await operations.logs(order_id, after=after, offset=offset, limit=limit)
+    return LogPage(**dict(reply), agent_work_order_id=order_id, limit=limit, offset=offset)
 
 
-async def _whole(asked: Operations, task: Task) -> AgentWorkOrder:
+async def _whole(operations: Operations, task: Task) -> AgentWorkOrder:
     """Return a work order with its commits counted, where it has any."""
-    return agent_work_order(task, await _committed(asked, task))
+    return agent_work_order(task, await _commits_of(operations, task))
 
 
-async def _committed(asked: Operations, task: Task) -> Committed | None:
+async def _commits_of(operations: Operations, task: Task) -> CommitCount | None:
     if task.commit_sha is None:
         return None
-    return await asyncio.to_thread(committed, asked.state, asked.git_env, task.id, task.commit_sha)
+    return await asyncio.to_thread(count_commits, operations.state, operations.git_env, task.id, task.commit_sha)

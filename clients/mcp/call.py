@@ -57,7 +57,7 @@ class Call(StrictWire):
         return self
 
     @classmethod
-    def described(cls) -> Tool:
+    def as_tool(cls) -> Tool:
         """Return the tool as an agent is told of it."""
         return Tool(
             name=cls.tool,

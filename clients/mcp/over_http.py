@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from clients.connection import Reach, held
+from clients.connection import Reach, lend
 from clients.operations import Operations
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ PATH: Final = "/mcp"
 
 def mcp_route(operations: Operations) -> Route:
     """Return the route with the tools, for an application that guards it as it guards the others."""
-    return Route(PATH, _Endpoint(partial(held, operations)), include_in_schema=False)
+    return Route(PATH, _Endpoint(partial(lend, operations)), include_in_schema=False)
 
 
 @dataclass(slots=True)
@@ -35,13 +35,13 @@ class _Endpoint:
         """Answer a request."""
         async with self._preparing:  # two that come at once import nothing twice
             if self._sessions is None:
-                self._sessions = await asyncio.to_thread(_prepared, self.reach)
+                self._sessions = await asyncio.to_thread(_prepare_sessions, self.reach)
         sessions = self._sessions()
         async with sessions.run():
             await sessions.handle_request(scope, receive, send)
 
 
-def _prepared(reach: Reach) -> "Callable[[], StreamableHTTPSessionManager]":
+def _prepare_sessions(reach: Reach) -> "Callable[[], StreamableHTTPSessionManager]":
     """Import what nobody has to wait for who calls no tool."""
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 

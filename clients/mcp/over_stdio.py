@@ -9,5 +9,5 @@ from clients.mcp.server import mcp_server
 async def serve_stdio(reach: Reach) -> None:
     """Serve until stdin ends. What anything else prints meanwhile goes to stderr."""
     server = mcp_server(reach, beside=True)
-    async with stdio_server() as (heard, said):
-        await server.run(heard, said, server.create_initialization_options())
+    async with stdio_server() as (incoming, outgoing):
+        await server.run(incoming, outgoing, server.create_initialization_options())

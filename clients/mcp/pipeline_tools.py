@@ -1,6 +1,6 @@
 """The tools for pipelines: each docstring is what an agent reads before it chooses one."""
 
-from typing import Annotated, ClassVar, Final, Literal, Self
+from typing import Annotated, ClassVar, Final, Self
 
 from mcp.types import ToolAnnotations
 from pydantic import Field, StringConstraints
@@ -8,6 +8,7 @@ from pydantic import Field, StringConstraints
 from clients.mcp.call import ADDS, ENDS, Call
 from clients.operations import Operations
 from clients.repository_path import whole_path
+from clients.temporal.pipelines import PipelineDecision
 from septet.contracts.decisions import Who, Words
 from septet.contracts.pipeline import PipelineInput
 from septet.contracts.pipeline_replies import PipelineReply, PipelinesReply
@@ -95,7 +96,7 @@ class DecidePipeline(Call):
 
     id: Id
     """The pipeline's id."""
-    decision: Literal["pause", "resume", "stop", "skip", "replan", "cancel"]
+    decision: PipelineDecision
     issue_id: Annotated[str, StringConstraints(max_length=20)] = ""
     """The issue's id in the pipeline: for `skip` and `replan` alone."""
     who: Who = ""
@@ -105,8 +106,6 @@ class DecidePipeline(Call):
 
     async def answer(self, operations: Operations) -> PipelineReply:
         """Carry it out."""
-        if self.decision == "cancel":
-            return await operations.pipelines.cancel(self.id, self.who, self.why)
         return await operations.pipelines.decide(self.id, self.decision, self.issue_id, self.who, self.why)
 
 

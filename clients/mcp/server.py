@@ -17,10 +17,10 @@ from mcp.types import (
 )
 
 from clients.connection import Reach
+from clients.error_reply import error_reply
 from clients.mcp.call import Call
 from clients.mcp.pipeline_tools import PIPELINE_TOOLS
 from clients.mcp.tools import TOOLS
-from clients.told import told
 from septet.contracts.replies import ErrorReply, Reply
 from septet.errors import SeptetError
 
@@ -41,20 +41,20 @@ def mcp_server(reach: Reach, *, beside: bool) -> Server[Any]:
         beside: Whether it was started by its agent, in the folder where that works.
     """
     calls = {call.tool: call for call in (*TOOLS, *PIPELINE_TOOLS)}
-    tools = [call.described() for call in calls.values()]
+    tools = [call.as_tool() for call in calls.values()]
 
     async def list_tools(
-        context: ServerRequestContext[Any], asked: PaginatedRequestParams | None
+        context: ServerRequestContext[Any], request: PaginatedRequestParams | None
     ) -> ListToolsResult:
-        del context, asked
+        del context, request
         return ListToolsResult(tools=tools)
 
-    async def call_tool(context: ServerRequestContext[Any], asked: CallToolRequestParams) -> CallToolResult:
-        call = calls.get(asked.name)
+    async def call_tool(context: ServerRequestContext[Any], request: CallToolRequestParams) -> CallToolResult:
+        call = calls.get(request.name)
         if call is None:
-            message = f"There is no tool {asked.name}. The tools are {', '.join(calls)}."
+            message = f"There is no tool {request.name}. The tools are {', '.join(calls)}."
             raise MCPError(INVALID_PARAMS, message)
-        return await _answer(call, _signed(call, asked.arguments or {}, context), reach, beside=beside)
+        return await _answer(call, _sign(call, request.arguments or {}, context), reach, beside=beside)
 
     return Server(
         "septet",
@@ -66,7 +66,7 @@ def mcp_server(reach: Reach, *, beside: bool) -> Server[Any]:
     )
 
 
-def _signed(call: type[Call], arguments: dict[str, Any], context: ServerRequestContext[Any]) -> dict[str, Any]:
+def _sign(call: type[Call], arguments: dict[str, Any], context: ServerRequestContext[Any]) -> dict[str, Any]:
     """Say whose decision it is where the agent does not: that of the client's program."""
     if "who" not in call.model_fields:
         return arguments
@@ -76,12 +76,12 @@ def _signed(call: type[Call], arguments: dict[str, Any], context: ServerRequestC
 
 async def _answer(call: type[Call], arguments: dict[str, Any], reach: Reach, *, beside: bool) -> CallToolResult:
     try:
-        asked = call.read(arguments)
-        asked = asked.from_here() if beside else asked
+        request = call.read(arguments)
+        request = request.from_here() if beside else request
         async with reach() as operations:
-            return _result(await asked.answer(operations))
+            return _result(await request.answer(operations))
     except (SeptetError, OSError) as error:
-        return _result(told(error))
+        return _result(error_reply(error))
 
 
 def _result(reply: Reply | ErrorReply) -> CallToolResult:

@@ -59,7 +59,7 @@ class _Start(WorkOrderInput, Call):
 
     async def answer(self, operations: Operations) -> TaskReply:
         """Start it, or put it on the board: its stage says which."""
-        return await operations.run(_as(WorkOrderInput, self), self.id)
+        return await operations.orders.run(_part_of(WorkOrderInput, self), self.id)
 
 
 class CreateTask(_Start):
@@ -77,7 +77,7 @@ class CreateTask(_Start):
     """Where it waits: for a person's word, or for its turn."""
 
 
-class Run(_Start):
+class RunTask(_Start):
     """Start work on an issue at once: a coding agent plans it, implements it and opens a pull request.
 
     Name the repository, and either `issue` (a number on its forge) or `title` and `description` (its text). It
@@ -106,7 +106,7 @@ class TaskDetail(_OfTask):
         return await operations.detail(self.id)
 
 
-class Board(Call):
+class ShowBoard(Call):
     """See the tasks by stage (collected, triaged, executing, review, done, blocked), with the counts of all.
 
     Rows have no steps; ask `task_detail` for those of one task. Where there is more, the answer has `next`: call
@@ -125,10 +125,10 @@ class Board(Call):
 
     async def answer(self, operations: Operations) -> BoardReply:
         """Look."""
-        return await operations.board(self.project, after=self.after, limit=self.limit)
+        return await operations.board.page(self.project, after=self.after, limit=self.limit)
 
 
-class Steps(_OfTask):
+class ShowSteps(_OfTask):
     """Look at the steps of one task alone: what each answered, how long it took, and why it failed."""
 
     tool: ClassVar[str] = "steps"
@@ -139,7 +139,7 @@ class Steps(_OfTask):
         return await operations.steps(self.id)
 
 
-class Logs(_OfTask):
+class ReadLogs(_OfTask):
     """Read what the coding agents of a task said and did, oldest first, as far as this host ran them.
 
     Where there is more, the answer has `next`: call again with it as `after`.
@@ -158,7 +158,7 @@ class Logs(_OfTask):
         return await operations.logs(self.id, after=self.after, limit=self.limit)
 
 
-class Move(MoveCall, _OfTask):
+class MoveTask(MoveCall, _OfTask):
     """Move a task on the board.
 
     To `executing`: a triaged one begins, a failed one goes on, one in review is worked on again with your
@@ -173,10 +173,10 @@ class Move(MoveCall, _OfTask):
 
     async def answer(self, operations: Operations) -> TaskReply:
         """Move it."""
-        return await operations.move(self.id, _as(MoveCall, self))
+        return await operations.decisions.move(self.id, _part_of(MoveCall, self))
 
 
-class Approve(_Decision):
+class ApprovePlan(_Decision):
     """Let a task go on with its plan, which it waits with (`status` waiting) when it has `approve_plan`.
 
     That gate is for a person: approve only what a person told you to, or what is yours to decide.
@@ -191,10 +191,10 @@ class Approve(_Decision):
 
     async def answer(self, operations: Operations) -> TaskReply:
         """Approve it."""
-        return await operations.approve(self.id, self.plan_sha256, self.who, self.why)
+        return await operations.decisions.approve(self.id, self.plan_sha256, self.who, self.why)
 
 
-class Reject(_Decision):
+class RejectPlan(_Decision):
     """Have a task planned again, with your feedback; then it waits with the new plan."""
 
     tool: ClassVar[str] = "reject"
@@ -208,10 +208,10 @@ class Reject(_Decision):
 
     async def answer(self, operations: Operations) -> TaskReply:
         """Reject it."""
-        return await operations.reject(self.id, self.feedback, self.plan_sha256, self.who, self.why)
+        return await operations.decisions.reject(self.id, self.feedback, self.plan_sha256, self.who, self.why)
 
 
-class Cancel(_Decision):
+class CancelTask(_Decision):
     """End a task for good: its coding agent is stopped, and its work so far is kept in a rescue."""
 
     tool: ClassVar[str] = "cancel"
@@ -220,10 +220,10 @@ class Cancel(_Decision):
 
     async def answer(self, operations: Operations) -> TaskReply:
         """End it."""
-        return await operations.cancel(self.id, self.who, self.why)
+        return await operations.decisions.cancel(self.id, self.who, self.why)
 
 
-class Retry(RetryCall, _OfTask):
+class RetryTask(RetryCall, _OfTask):
     """Go on with a task that failed or was cancelled, at the step that failed.
 
     Do what its error's remedy says first. With `from_step` it goes back to an earlier step, also when it is
@@ -236,10 +236,10 @@ class Retry(RetryCall, _OfTask):
 
     async def answer(self, operations: Operations) -> TaskReply:
         """Go on."""
-        return await operations.retry(self.id, _as(RetryCall, self))
+        return await operations.decisions.retry(self.id, _part_of(RetryCall, self))
 
 
-class Rescues(Call):
+class ListRescues(Call):
     """List the work that was kept when an agent failed or was stopped, as snapshots on this host.
 
     Nobody's work is lost: `septet rescue restore SNAPSHOT --to DIR` gives one back, in a folder of its own.
@@ -258,12 +258,12 @@ class Rescues(Call):
         return await operations.rescues(self.id, everything=self.everything)
 
 
-def _as(kind: type[Part], asked: Part) -> Part:
+def _part_of(kind: type[Part], call: Part) -> Part:
     """Return what an operation takes of a call."""
-    return kind(**{name: getattr(asked, name) for name in kind.model_fields})
+    return kind(**{name: getattr(call, name) for name in kind.model_fields})
 
 
 TOOLS: Final[tuple[type[Call], ...]] = (
-    *(CreateTask, Run, TaskDetail, Board, Move, Approve, Reject),
-    *(Steps, Logs, Cancel, Retry, Rescues),
+    *(CreateTask, RunTask, TaskDetail, ShowBoard, MoveTask, ApprovePlan, RejectPlan),
+    *(ShowSteps, ReadLogs, CancelTask, RetryTask, ListRescues),
 )

@@ -12,7 +12,7 @@ from typing import Final
 from fastapi import Request, Response
 from fastapi.responses import RedirectResponse
 
-from clients.page.key import derived, page_key
+from clients.page.key import derive, page_key
 from clients.page.rendering import render
 
 _NAMED_BY: Final = b"septet: the page's cookie"
@@ -39,14 +39,14 @@ class Door:
         """Return what a browser gets instead of what it asked for; `None` lets it in."""
         if self.token is None or request.url.path.startswith(_OPEN_PATHS):
             return None
-        key, given = page_key(self.token), request.query_params.get("token")
-        if given is not None and _same(given, key):
+        key, token = page_key(self.token), request.query_params.get("token")
+        if token is not None and _is_key(token, key):
             response = RedirectResponse(request.url.path, HTTPStatus.SEE_OTHER)
             response.set_cookie(
                 self._cookie, key, max_age=_KEPT_SECONDS, httponly=True, samesite="strict", path="/"
             )
             return response
-        if _same(request.cookies.get(self._cookie, ""), key):
+        if _is_key(request.cookies.get(self._cookie, ""), key):
             return None
         words = {
             "title": "This page wants its key",
@@ -58,8 +58,8 @@ class Door:
     @property
     def _cookie(self) -> str:
         """A name of its own: a browser gives the cookies of one port of this machine to all others too."""
-        return f"septet-{derived(self.token or '', _NAMED_BY)[:8]}"
+        return f"septet-{derive(self.token or '', _NAMED_BY)[:8]}"
 
 
-def _same(given: str, key: str) -> bool:
-    return hmac.compare_digest(given.encode(), key.encode())
+def _is_key(text: str, key: str) -> bool:
+    return hmac.compare_digest(text.encode(), key.encode())

@@ -9,7 +9,7 @@ _PURPOSE: Final = b"septet: the page"
 
 def page_key(token: str) -> str:
     """Return the key that opens the page."""
-    return derived(token, _PURPOSE)
+    return derive(token, _PURPOSE)
 
 
 def page_link(address: str, token: str | None) -> str:
@@ -17,6 +17,6 @@ def page_link(address: str, token: str | None) -> str:
     return f"{address}/?{urlencode({'token': page_key(token)})}" if token is not None else f"{address}/"
 
 
-def derived(token: str, purpose: bytes) -> str:
+def derive(token: str, purpose: bytes) -> str:
     """Return what only those can know who know the token."""
     return hmac.digest(token.encode(), purpose, "sha256").hex()

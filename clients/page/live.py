@@ -9,9 +9,9 @@ from typing import Any, Final, TypeVar
 
 from temporalio.service import RPCError
 
-from clients._pipeline_asked import OVER
 from clients.operations import Operations
 from clients.page.rendering import text_of
+from clients.temporal.pipeline_rows import OVER
 from septet.contracts.pipeline_replies import PipelineReply
 from septet.contracts.replies import DetailReply, Reply, WatchReply
 from septet.errors import SeptetError
@@ -29,15 +29,15 @@ OF_A_LOOK: Final = ("overview", "steps", "plan", "diff")
 
 async def board_events(operations: Operations, project: str | None) -> AsyncIterator[bytes]:
     """Yield the board whenever it has changed."""
-    async with aclosing(_changed("board", lambda: operations.board(project))) as events:
-        async for event in _kept_alive(events):
+    async with aclosing(_changes("board", lambda: operations.board.page(project))) as events:
+        async for event in _keep_alive(events):
             yield event
 
 
 async def pipelines_events(operations: Operations) -> AsyncIterator[bytes]:
     """Yield the list of pipelines whenever it has changed."""
-    async with aclosing(_changed("pipelines", operations.pipelines.list)) as events:
-        async for event in _kept_alive(events):
+    async with aclosing(_changes("pipelines", operations.pipelines.list)) as events:
+        async for event in _keep_alive(events):
             yield event
 
 
@@ -47,29 +47,29 @@ async def pipeline_events(operations: Operations, pipeline_id: str) -> AsyncIter
     def is_over(answer: PipelineReply) -> bool:
         return answer.pipeline.status in OVER
 
-    changes = _changed("pipeline", lambda: operations.pipelines.show(pipeline_id), is_over)
+    changes = _changes("pipeline", lambda: operations.pipelines.show(pipeline_id), is_over)
     async with aclosing(changes) as events:
-        async for event in _kept_alive(events):
+        async for event in _keep_alive(events):
             yield event
 
 
 async def work_order_events(operations: Operations, order_id: str, ui: object) -> AsyncIterator[bytes]:
     """Yield the pieces of a work order's page that have changed, and last that nothing changes any more."""
-    async with aclosing(_changed_pieces(operations, order_id, ui)) as events:
-        async for event in _kept_alive(events):
+    async with aclosing(_piece_changes(operations, order_id, ui)) as events:
+        async for event in _keep_alive(events):
             yield event
 
 
-async def _changed(
+async def _changes(
     name: str, ask: Callable[[], Awaitable[Answer]], is_over: Callable[[Answer], bool] = lambda _answer: False
 ) -> AsyncGenerator[bytes, None]:
     """Yield a piece of the page whenever the answer that it shows has changed."""
-    loop, told = asyncio.get_running_loop(), None
+    loop, last = asyncio.get_running_loop(), None
     while True:
         began = loop.time()
         answer = await ask()
-        if answer != told:
-            told = answer
+        if answer != last:
+            last = answer
             html = await asyncio.to_thread(text_of, f"_{name}.html", answer=answer)
             yield _event("put", {"id": name, "html": html})
         if is_over(answer):
@@ -78,7 +78,7 @@ async def _changed(
         await asyncio.sleep(max(_LOOK_SECONDS, _LOOK_SHARE * (loop.time() - began)))
 
 
-async def _changed_pieces(operations: Operations, order_id: str, ui: object) -> AsyncGenerator[bytes, None]:
+async def _piece_changes(operations: Operations, order_id: str, ui: object) -> AsyncGenerator[bytes, None]:
     pieces = Pieces(ui)
     detail: DetailReply | None = None
     kind = "put"
@@ -109,16 +109,16 @@ class Pieces:
         """
         path = look.plan.path if look.plan is not None else None
         made_of = {"plan": (look.plan, look.task.plan_path), "diff": (look.diff, path)}
-        told = {}
+        changes = {}
         for name in (*OF_A_LOOK, "record"):
             if name in made_of and self._made_of.get(name) == made_of[name]:
                 continue
             html = text_of(f"_{name}.html", look=look, detail=detail, ui=self.ui)
             if self._shown.get(name) != html:
-                told[name] = html
+                changes[name] = html
         self._made_of = made_of
-        self._shown |= told
-        return told
+        self._shown |= changes
+        return changes
 
 
 def _facts(reply: WatchReply | DetailReply) -> tuple[object, ...]:
@@ -127,13 +127,13 @@ def _facts(reply: WatchReply | DetailReply) -> tuple[object, ...]:
     return task.status, task.stage, task.updated_at, len(task.steps), task.rescues
 
 
-async def _kept_alive(events: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+async def _keep_alive(events: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     """Yield the events, and comments between them, by which the server notices that nobody reads any more.
 
     Where something fails the stream ends; the browser comes back by itself.
     """
     yield f"retry: {_COME_BACK_MS}\n\n".encode()
-    following = asyncio.ensure_future(_following(events))
+    following = asyncio.ensure_future(_next_event(events))
     try:
         while True:
             if not (await asyncio.wait([following], timeout=_KEEPALIVE_SECONDS))[0]:
@@ -143,13 +143,13 @@ async def _kept_alive(events: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
             if event is None:
                 return
             yield event
-            following = asyncio.ensure_future(_following(events))
+            following = asyncio.ensure_future(_next_event(events))
     finally:
         following.cancel()
         await asyncio.wait([following])
 
 
-async def _following(events: AsyncIterator[bytes]) -> bytes | None:
+async def _next_event(events: AsyncIterator[bytes]) -> bytes | None:
     try:
         return await anext(events, None)
     except (SeptetError, OSError, RPCError):

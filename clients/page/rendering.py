@@ -11,8 +11,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markdown_it import MarkdownIt
 from markupsafe import Markup
 
-from clients._pipeline_asked import counts_of
 from clients.patches import files_of
+from clients.temporal.pipeline_rows import counts_of
 from septet.contracts.names import Step
 from septet.contracts.task import Task
 

@@ -11,14 +11,13 @@ from fastapi.responses import StreamingResponse
 from fastapi.routing import APIRoute
 from temporalio.service import RPCError
 
-from clients._pipeline_asked import OVER
-from clients._refused import refused
+from clients.error_reply import error_reply
 from clients.operations import Operations
 from clients.page.door import Door
 from clients.page.live import board_events, pipeline_events, pipelines_events, work_order_events
 from clients.page.rendering import HEADERS, STATIC, render, static_file
 from clients.page.temporal_ui import TemporalUi
-from clients.told import told
+from clients.temporal.pipeline_rows import OVER
 from septet.errors import InvalidInputError, NotFoundError, SeptetError
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
@@ -32,11 +31,11 @@ def page_router(operations: Operations, token: str | None, ui: TemporalUi | None
         token: The API's token, of which the page's key is made; `None` lets everybody in.
         ui: Temporal's own web UI, where one is known.
     """
-    page, door = _Page(operations, ui), Door(token)
+    page, door = _Views(operations, ui), Door(token)
 
     class Route(APIRoute):
         def get_route_handler(self) -> Handler:
-            return _guarded(super().get_route_handler(), door)
+            return _guard(super().get_route_handler(), door)
 
     router = APIRouter(route_class=Route, include_in_schema=False)
     for path, route in page.routes().items():
@@ -44,34 +43,32 @@ def page_router(operations: Operations, token: str | None, ui: TemporalUi | None
     return router
 
 
-def _guarded(handler: Handler, door: Door) -> Handler:
+def _guard(handler: Handler, door: Door) -> Handler:
     """Return a handler that lets in whom the door lets in, and tells people what went wrong."""
 
-    async def guarded(request: Request) -> Response:
+    async def guarded_handler(request: Request) -> Response:
         response = door.refusal(request)
         if response is None:
             try:
                 response = await handler(request)
-            except (SeptetError, OSError) as error:
-                response = _failed(error)
-            except RPCError as error:
-                response = _failed(refused(error))
+            except (SeptetError, OSError, RPCError) as error:
+                response = _refusal(error)
         response.headers.update(HEADERS)
         return response
 
-    return guarded
+    return guarded_handler
 
 
-def _failed(error: SeptetError | OSError) -> Response:
+def _refusal(error: SeptetError | OSError | RPCError) -> Response:
     missing = isinstance(error, (NotFoundError, InvalidInputError))
     status = HTTPStatus.NOT_FOUND if missing else HTTPStatus.SERVICE_UNAVAILABLE
     title = "There is nothing here" if missing else "This cannot be shown now"
-    said = told(error).error
-    return render("refused.html", status, title=title, message=said.message, remedy=said.remedy)
+    reason = error_reply(error).error
+    return render("refused.html", status, title=title, message=reason.message, remedy=reason.remedy)
 
 
 @dataclass(frozen=True, slots=True)
-class _Page:
+class _Views:
     operations: Operations
     ui: TemporalUi | None
 
@@ -91,7 +88,7 @@ class _Page:
 
     async def board(self, project: str = "") -> Response:
         """Show the board, of one project where one is named."""
-        board = await self.operations.board(project or None)
+        board = await self.operations.board.page(project or None)
         return await asyncio.to_thread(render, "board.html", answer=board, project=project, ui=self.ui)
 
     async def board_live(self, project: str = "") -> Response:
@@ -106,13 +103,13 @@ class _Page:
 
     async def work_order_live(self, order_id: str) -> Response:
         """Send what changes of a work order until it is closed."""
-        await self.operations.orders.task(order_id)
+        await self.operations.orders.get(order_id)
         return _stream(work_order_events(self.operations, order_id, self.ui))
 
     async def pipelines(self) -> Response:
         """Show the pipelines, open ones first."""
-        found = await self.operations.pipelines.list()
-        return await asyncio.to_thread(render, "pipelines.html", answer=found, ui=self.ui)
+        reply = await self.operations.pipelines.list()
+        return await asyncio.to_thread(render, "pipelines.html", answer=reply, ui=self.ui)
 
     async def pipelines_live(self) -> Response:
         """Send the list of pipelines whenever it changes."""
@@ -120,9 +117,9 @@ class _Page:
 
     async def pipeline(self, pipeline_id: str) -> Response:
         """Show one pipeline."""
-        found = await self.operations.pipelines.show(pipeline_id)
-        is_over = found.pipeline.status in OVER
-        return await asyncio.to_thread(render, "pipeline.html", answer=found, is_over=is_over, ui=self.ui)
+        reply = await self.operations.pipelines.show(pipeline_id)
+        is_over = reply.pipeline.status in OVER
+        return await asyncio.to_thread(render, "pipeline.html", answer=reply, is_over=is_over, ui=self.ui)
 
     async def pipeline_live(self, pipeline_id: str) -> Response:
         """Send what changes of a pipeline until it is over."""

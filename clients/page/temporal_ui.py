@@ -36,8 +36,8 @@ def temporal_ui(operations: Operations, address: str | None) -> TemporalUi | Non
     """Return the UI at `address`, else that of this host's embedded server; `None` where none is known."""
     client = operations.orders.client
     if address is None:
-        told = read_server_file(operations.state)
-        if told is None or told.address != client.service_client.config.target_host:
+        server = read_server_file(operations.state)
+        if server is None or server.address != client.service_client.config.target_host:
             return None
-        address = told.ui
+        address = server.ui
     return TemporalUi(f"{address.rstrip('/')}/namespaces/{quote(client.namespace, safe='')}")

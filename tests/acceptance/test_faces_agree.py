@@ -15,7 +15,7 @@ from fakes.repositories import Origin
 from fakes.septet_command import Septet
 from fakes.waiting import until
 
-from clients.operations import Operations, connected
+from clients.operations import Operations, connect_operations
 from septet.contracts.decisions import MoveCall, RetryCall
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.pipeline import PipelineInput, PipelineIssue
@@ -80,33 +80,33 @@ OPERATIONS = {
         cli=WAITING,
         http=("POST", ORDERS, {"repository_url": "{repo}", **TEXT, "id": "{id}", "stage": "collected"}),
         tool=("create_task", {"repository": "{repo}", **TEXT, "id": "{id}"}),
-        client=lambda ask, name, repo: ask.run(*_begun(name, repo, stage="collected")),
+        client=lambda ask, name, repo: ask.orders.run(*_begun(name, repo, stage="collected")),
     ),
     "run": Operation(
         cli=("run", *CREATE, "--after", "wo-nobody"),
         http=("POST", ORDERS, {"repository_url": "{repo}", **TEXT, "id": "{id}", "after": ["wo-nobody"]}),
         tool=("run", {"repository": "{repo}", **TEXT, "id": "{id}", "after": ["wo-nobody"]}),
-        client=lambda ask, name, repo: ask.run(*_begun(name, repo, after=("wo-nobody",))),
+        client=lambda ask, name, repo: ask.orders.run(*_begun(name, repo, after=("wo-nobody",))),
     ),
     "move": Operation(
         cli=("move", "{id}", "blocked", "--why", "not now", "--json"),
         http=("POST", f"{ORDERS}/{{id}}/move", {"to": "blocked", "why": "not now"}),
         tool=("move", {"id": "{id}", "to": "blocked", "why": "not now"}),
-        client=lambda ask, name, _repo: ask.move(name, MoveCall(to=Target.BLOCKED, why="not now")),
+        client=lambda ask, name, _repo: ask.decisions.move(name, MoveCall(to=Target.BLOCKED, why="not now")),
         begins=WAITING,
     ),
     "cancel": Operation(
         cli=("cancel", "{id}", "--json"),
         http=("POST", f"{ORDERS}/{{id}}/cancel", {}),
         tool=("cancel", {"id": "{id}"}),
-        client=lambda ask, name, _repo: ask.cancel(name),
+        client=lambda ask, name, _repo: ask.decisions.cancel(name),
         begins=WAITING,
     ),
     "retry": Operation(
         cli=("retry", "{id}", "--json"),
         http=("POST", f"{ORDERS}/{{id}}/retry", {}),
         tool=("retry", {"id": "{id}"}),
-        client=lambda ask, name, _repo: ask.retry(name, RetryCall()),
+        client=lambda ask, name, _repo: ask.decisions.retry(name, RetryCall()),
         begins=HELD,
         until="blocked",
     ),
@@ -114,7 +114,7 @@ OPERATIONS = {
         cli=("approve", "{id}", "--json"),
         http=("POST", f"{ORDERS}/{{id}}/approve", {}),
         tool=("approve", {"id": "{id}"}),
-        client=lambda ask, name, _repo: ask.approve(name),
+        client=lambda ask, name, _repo: ask.decisions.approve(name),
         begins=PLANNED,
         until="waiting",
     ),
@@ -122,7 +122,7 @@ OPERATIONS = {
         cli=("reject", "{id}", "--feedback", "shorter", "--json"),
         http=("POST", f"{ORDERS}/{{id}}/reject", {"feedback": "shorter"}),
         tool=("reject", {"id": "{id}", "feedback": "shorter"}),
-        client=lambda ask, name, _repo: ask.reject(name, "shorter"),
+        client=lambda ask, name, _repo: ask.decisions.reject(name, "shorter"),
         begins=PLANNED,
         until="waiting",
     ),
@@ -153,7 +153,7 @@ OPERATIONS = {
         cli=("board", "--project", "agreed", "--json"),
         http=("GET", "/board?project=agreed", None),
         tool=("board", {"project": "agreed", "limit": 500}),
-        client=lambda ask, _name, _repo: ask.board("agreed"),
+        client=lambda ask, _name, _repo: ask.board.page("agreed"),
         begins=(*WAITING, "--project", "agreed"),
         of="wo-on-board",
     ),
@@ -233,7 +233,9 @@ async def faces_of(served: Septet, log: Path) -> AsyncIterator[Faces]:
     """Open the four ways for as long as the block lasts."""
     with served.api as http:
         async with tools_of(served, log) as tools:
-            yield Faces(served, http, tools, await connected(Settings(state_dir=served.state, environ=served.env)))
+            yield Faces(
+                served, http, tools, await connect_operations(Settings(state_dir=served.state, environ=served.env))
+            )
 
 
 def filled(template: Any, names: dict[str, str]) -> Any:

@@ -17,7 +17,7 @@ from fakes.model_day import CLIS, Day, day_of
 from fakes.model_stub import Model, serving
 from fakes.septet_command import free_ports
 
-from clients.work_orders import WorkOrders
+from clients.temporal.work_orders import WorkOrders
 from septet.agents.runs.folders import Runs
 from septet.agents.turns.finalize_run import end_all
 from septet.forges.local import LocalForge

@@ -14,7 +14,7 @@ from fakes.model_pipeline import EXECUTOR, ISSUES, PIPELINE, PLANNER, SUMMARY, L
 from fakes.repositories import Origin, make_origin
 from temporalio.client import WorkflowHandle
 
-from clients.work_orders import WorkOrders
+from clients.temporal.work_orders import WorkOrders
 from septet.agents.clis.registry import adapter_for
 from septet.agents.runs.folders import Run
 from septet.agents.turns.warm import warm_orders

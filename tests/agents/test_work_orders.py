@@ -11,7 +11,7 @@ from fakes.agent_lab import agent_of, carriers, mark_of, naming
 from fakes.model_day import BRANCH, CLIS, PLAN, Day
 from fakes.model_stub import Fault
 
-from clients.work_orders import WorkOrders
+from clients.temporal.work_orders import WorkOrders
 from septet.agents.clis.endings import AFTER_RESULT
 from septet.agents.clis.registry import adapter_for
 from septet.contracts.names import SandboxChoice

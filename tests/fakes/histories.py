@@ -14,7 +14,8 @@ from temporalio.exceptions import ApplicationError
 from temporalio.worker import Worker
 
 from activities._failures import failure
-from clients.work_orders import WorkOrders
+from clients.temporal.decisions import Decisions
+from clients.temporal.work_orders import WorkOrders
 from septet.contracts.decisions import MoveCall, PlanDecision
 from septet.contracts.facts import Rescue
 from septet.contracts.names import Stage, Step, Verdict
@@ -123,7 +124,7 @@ async def _give_up_and_cancel(client: Client, handle: Handle) -> None:
 async def _retry(client: Client, handle: Handle) -> None:
     """Wait until it has failed, and reset it to the step that failed."""
     await _end_of(handle)
-    await WorkOrders(client, QUEUE).retry(handle.id)
+    await Decisions(WorkOrders(client, QUEUE)).retry(handle.id)
 
 
 async def _until(handle: Handle, holds: Callable[[Task], bool]) -> Task:
@@ -173,14 +174,14 @@ async def _block(_client: Client, handle: Handle) -> None:
 async def _give_up_what_failed(client: Client, handle: Handle) -> None:
     """Wait until it has failed, and move it to cancelled."""
     await _end_of(handle)
-    await WorkOrders(client, QUEUE).move(handle.id, MoveCall(to=Target.CANCELLED, who="ann"))
+    await Decisions(WorkOrders(client, QUEUE)).move(handle.id, MoveCall(to=Target.CANCELLED, who="ann"))
 
 
 async def _rework(client: Client, handle: Handle) -> None:
     """Wait until it is in review, and have it implemented again."""
     await _end_of(handle)
     call = MoveCall(to=Target.EXECUTING, who="ann", feedback="Round the total.")
-    await WorkOrders(client, QUEUE).move(handle.id, call)
+    await Decisions(WorkOrders(client, QUEUE)).move(handle.id, call)
 
 
 async def _begin(_client: Client, handle: Handle) -> None:

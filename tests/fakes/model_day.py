@@ -11,7 +11,7 @@ from typing import Any, Final
 from fakes.model_stub import Fault, Model, Part
 from fakes.waiting import wait_until
 
-from clients.work_orders import WorkOrders
+from clients.temporal.work_orders import WorkOrders
 from septet.agents.runs.folders import Run, Runs
 from septet.contracts.limits import Timeouts
 from septet.contracts.names import SandboxChoice
@@ -118,7 +118,7 @@ class Day:
         task = await self.until(
             orders, lambda task: any(told.step == step and told.success for told in task.steps)
         )
-        await orders.cancel(self.order_id)
+        await orders.cancel_and_wait(self.order_id)
         return next(told for told in task.steps if told.step == step)
 
     async def until(self, orders: WorkOrders, holds: Callable[[Task], bool]) -> Task:
@@ -127,7 +127,7 @@ class Day:
         def holds_or_is_over(task: Task) -> bool:
             return holds(task) or task.status in {"completed", "failed", "cancelled"}
 
-        task: Task = await wait_until(lambda: orders.task(self.order_id), holds_or_is_over, _PATIENCE_SECONDS)
+        task: Task = await wait_until(lambda: orders.get(self.order_id), holds_or_is_over, _PATIENCE_SECONDS)
         assert holds(task), f"it ended otherwise: {task.status}: {task.error}"
         return task
 

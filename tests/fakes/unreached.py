@@ -9,8 +9,8 @@ from temporalio.client import Client, RetryConfig
 from temporalio.service import RPCError, RPCStatusCode
 
 from clients.operations import Operations
-from clients.work_orders import WorkOrders
-from septet.contracts.replies import BoardReply
+from clients.temporal.board import BoardRows
+from clients.temporal.work_orders import WorkOrders
 from septet.state import StateDir
 
 
@@ -27,9 +27,9 @@ def full_disk() -> OSError:
 class FullDisk(Operations):
     """Operations where the disk has no room for a board."""
 
-    async def board(self, project: str | None = None, *, after: str = "", limit: int = 1) -> BoardReply:
+    @property
+    def board(self) -> BoardRows:
         """Fail as the system does."""
-        del project, after, limit
         raise full_disk()
 
 

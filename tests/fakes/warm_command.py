@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-_WARM: Final = ("clients.cli.main", "clients.cli.orders", "clients.cli.decisions", "clients.operations")
+_WARM: Final = ("clients.cli.main", "clients.cli.task_reply", "clients.operations")
 _FORKS: Final = multiprocessing.get_context("forkserver")
 _FORKS.set_forkserver_preload(list(_WARM))
 

@@ -17,7 +17,8 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.exceptions import ApplicationError, CancelledError
 from temporalio.worker import Replayer, Worker
 
-from clients.work_orders import WorkOrders
+from clients.temporal.decisions import Decisions
+from clients.temporal.work_orders import WorkOrders
 from septet.contracts.decisions import MoveCall, PlanDecision, RetryCall
 from septet.contracts.facts import Rescue
 from septet.contracts.names import Step, Verdict
@@ -193,7 +194,9 @@ async def test_a_blocked_one_ends_its_agent_keeps_its_work_and_goes_on(client: C
         assert (task.error.type, task.error.message) == ("Blocked", "ann moved it to blocked: the plan is old")
         with pytest.raises(WorkflowFailureError):
             await result_of(handle)
-        await orders.move(handle.id, MoveCall(to=Target.EXECUTING, who="bob", why="now", feedback="be brief"))
+        await Decisions(orders).move(
+            handle.id, MoveCall(to=Target.EXECUTING, who="bob", why="now", feedback="be brief")
+        )
         assert (await result_of(handle)).status == "completed"
         assert await moves_of(handle) == [
             ("septet", "", "executing"),
@@ -222,12 +225,14 @@ async def test_a_failed_one_is_cancelled_by_a_move(client: Client, doubles: Doub
         with pytest.raises(WorkflowFailureError):
             await result_of(handle)
         before = doubles.names()
-        task = await orders.move(handle.id, MoveCall(to=Target.CANCELLED, who="ann", why="let it be"))
+        task = (
+            await Decisions(orders).move(handle.id, MoveCall(to=Target.CANCELLED, who="ann", why="let it be"))
+        ).task
         assert (task.status, task.stage) == ("cancelled", "done")
         assert [name for name in doubles.names() if name != "end_work"] == before
         assert (await moves_of(handle))[-2:] == [("ann", "blocked", "executing"), ("ann", "executing", "done")]
         with pytest.raises(RefusedTransitionError) as refused:
-            await orders.move(handle.id, MoveCall(to=Target.EXECUTING))
+            await Decisions(orders).move(handle.id, MoveCall(to=Target.EXECUTING))
         assert "nowhere" in refused.value.remedy
 
 
@@ -236,7 +241,9 @@ async def test_one_in_review_is_reworked_with_feedback(client: Client, doubles: 
     orders = WorkOrders(client, doubles.task_queue)
     async with work_order(client, doubles) as handle:
         await result_of(handle)
-        await orders.move(handle.id, MoveCall(to=Target.EXECUTING, who="ann", feedback="Round the total."))
+        await Decisions(orders).move(
+            handle.id, MoveCall(to=Target.EXECUTING, who="ann", feedback="Round the total.")
+        )
         assert (await result_of(handle)).status == "completed"
         assert ("ann", "review", "executing") in await moves_of(handle)
     assert doubles.calls_of(Step.IMPLEMENT_PLAN)[-1].reasons == ("A person says: Round the total.",)
@@ -294,7 +301,7 @@ async def test_a_second_try_knows_the_feedback_as_well(client: Client, doubles: 
 
 async def refusal_of_a_closed(client: Client, handle: WorkflowHandle[Any, Any], decision: PlanDecision) -> str:
     with pytest.raises(RefusedTransitionError) as refused:
-        await WorkOrders(client).approve(handle.id, decision)
+        await Decisions(WorkOrders(client)).approve(handle.id, decision.plan_sha256)
     return refused.value.message
 
 
@@ -305,7 +312,7 @@ async def test_a_plan_that_waits_can_be_put_aside(client: Client, doubles: Doubl
         await until(handle, waits_for_a_decision)
         task = await move(handle, "blocked")
         assert (task.status, task.stage) == ("failed", "blocked")
-        await orders.retry(handle.id)
+        await Decisions(orders).retry(handle.id)
         await until(handle, waits_for_a_decision)
         assert doubles.names().count("build_plan") == 1
 

@@ -19,10 +19,9 @@ from temporalio.client import (
 )
 from temporalio.service import RPCError, RPCStatusCode
 
-from clients._resets import reset, reset_point
-from clients.hosts import give_up
-from clients.once import start_once
-from clients.work_orders import WorkOrders
+from clients.temporal.hosts import give_up
+from clients.temporal.resets import reset, reset_point
+from clients.temporal.work_orders import WorkOrders
 from septet.contracts.decisions import PreviousRun
 from septet.contracts.names import Stage
 from septet.contracts.order import WorkOrderInput
@@ -73,7 +72,7 @@ async def test_a_cancel_that_meets_the_end_is_refused(orders: WorkOrders) -> Non
     """A work order that was ended after it was looked at cannot be cancelled: it is not open."""
     begun = await orders.put(ORDER, f"wo-{uuid4().hex[:8]}")
     with pytest.raises(RefusedTransitionError, match="is not open"):
-        await orders.cancel(begun.id)
+        await orders.cancel_and_wait(begun.id)
 
 
 @pytest.mark.asyncio(loop_scope="session")
@@ -81,7 +80,7 @@ async def test_an_end_that_cannot_be_read_is_the_servers(orders: WorkOrders) -> 
     """A completed work order whose history is not told is no work order that there is not."""
     begun = await orders.put(ORDER, f"wo-completed-{uuid4().hex[:8]}")
     with pytest.raises(ServerNotReachedError, match="away"):
-        await orders.task(begun.id)
+        await orders.get(begun.id)
 
 
 @pytest.mark.asyncio(loop_scope="session")
@@ -89,7 +88,7 @@ async def test_a_key_whose_work_order_cannot_be_read_is_the_servers(orders: Work
     """Whether the input is the same is not known: a repeat is neither the same nor another one."""
     begun = await orders.put(ORDER, f"wo-{uuid4().hex[:8]}")
     with pytest.raises(ServerNotReachedError, match="away"):
-        await start_once(orders, ORDER, "key", begun.id)
+        await orders.run(ORDER, begun.id, key="key")
 
 
 @pytest.mark.asyncio(loop_scope="session")

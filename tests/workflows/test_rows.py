@@ -7,10 +7,8 @@ from fakes.waiting import wait_until
 from temporalio.client import Client
 from temporalio.common import WorkflowIDReusePolicy
 
-from clients.board import board_page
-from clients.order_list import list_orders
-from clients.rows import Rows
-from clients.work_orders import WorkOrders
+from clients.temporal.board import BoardRows
+from clients.temporal.work_orders import WorkOrders
 from septet.contracts.names import Stage, Status
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.pull_request import PullRequestWatch
@@ -58,10 +56,10 @@ async def put_watch(client: Client, task: Task) -> None:
 
 async def test_a_work_order_is_on_the_board_as_soon_as_it_is_started(orders: WorkOrders, project: str) -> None:
     """Its row has all that was asked for, before a worker has seen it; a long description is cut."""
-    rows = Rows(orders.client)
+    rows = BoardRows(orders.client)
     order_id = await put(orders, project, stage="collected", priority=5, after=["wo-a"])
     await wait_until(lambda: _has(rows, project, 1))
-    (task,) = (await rows.page(project)).tasks
+    (task,) = (await rows.rows(project)).tasks
     assert (task.id, task.stage, task.status) == (order_id, "collected", "pending")
     assert (task.score, task.after, len(task.description)) == (5, ("wo-a",), 200)
     with pytest.raises(AlreadyRunningError):
@@ -70,13 +68,13 @@ async def test_a_work_order_is_on_the_board_as_soon_as_it_is_started(orders: Wor
 
 async def test_pages_hold_each_task_once(orders: WorkOrders, project: str) -> None:
     """Three pages of seven tasks, newest first; the numbers are of all pages."""
-    rows = Rows(orders.client)
+    rows = BoardRows(orders.client)
     ids = [await put(orders, project, stage="triaged") for _ in range(7)]
     await wait_until(lambda: _has(rows, project, 7))
-    first = await board_page(rows, project, limit=3)
+    first = await rows.page(project, limit=3)
     assert first.next is not None
-    second = await board_page(rows, project, after=first.next, limit=3)
-    third = await board_page(rows, project, after=second.next or "", limit=3)
+    second = await rows.page(project, after=first.next, limit=3)
+    third = await rows.page(project, after=second.next or "", limit=3)
     pages = [[task.id for task in page.stages[Stage.TRIAGED]] for page in (first, second, third)]
     assert [len(page) for page in pages] == [3, 3, 1]
     assert [order_id for page in pages for order_id in page] == ids[::-1]
@@ -101,7 +99,7 @@ async def test_a_run_that_another_one_followed_is_on_no_page(orders: WorkOrders,
     async def listed() -> list[str]:
         found, after = [], ""
         while True:
-            page = await list_orders(orders.client, Status.CANCELLED, limit=1, after=after)
+            page = await orders.list(Status.CANCELLED, limit=1, after=after)
             found += [task.id for task in page.tasks if task.id == name]
             if page.next is None:
                 return found
@@ -118,7 +116,7 @@ async def test_a_run_that_another_one_followed_is_on_no_page(orders: WorkOrders,
 
 async def test_the_row_of_a_task_is_its_watchs_once_there_is_one(orders: WorkOrders, project: str) -> None:
     """A task in review, done or blocked by its pull request counts once, in the stage that the watch tells."""
-    rows = Rows(orders.client)
+    rows = BoardRows(orders.client)
     for stage in (Stage.REVIEW, Stage.DONE, Stage.BLOCKED):
         order_id = await put(orders, project)
         task = Task(id=order_id, project=project, status=Status.COMPLETED, stage=stage)
@@ -127,20 +125,20 @@ async def test_the_row_of_a_task_is_its_watchs_once_there_is_one(orders: WorkOrd
     await put(orders, project)
 
     async def each_is_where_it_is() -> bool:
-        stages = (await board_page(rows, project)).stages
+        stages = (await rows.page(project)).stages
         return {stage for stage, tasks in stages.items() if len(tasks) == 1} == {
             "review", "done", "blocked", "executing",
         }  # fmt: skip
 
     await wait_until(each_is_where_it_is)
-    board = await board_page(rows, project)
+    board = await rows.page(project)
     assert board.counts == {stage: len(tasks) for stage, tasks in board.stages.items()}
     assert board.summary.model_dump() == {"total": 4, "in_progress": 1, "blocked": 1, "completed": 3}
 
 
 async def test_one_that_was_terminated_is_told_as_over(orders: WorkOrders, project: str) -> None:
     """A terminated work order could not say that it is over: rows and numbers say it for it."""
-    rows = Rows(orders.client)
+    rows = BoardRows(orders.client)
     order_id = await put(orders, project, stage="triaged")
     await wait_until(lambda: _has(rows, project, 1))
     await orders.client.get_workflow_handle(order_id).terminate()
@@ -149,7 +147,7 @@ async def test_one_that_was_terminated_is_told_as_over(orders: WorkOrders, proje
         return (await rows.counts(project))[Stage.DONE] == 1
 
     await wait_until(is_told)
-    (task,) = (await rows.page(project)).tasks
+    (task,) = (await rows.rows(project)).tasks
     assert (task.status, task.stage) == ("cancelled", "done")
     assert sum((await rows.counts(project)).values()) == 1
 
@@ -158,14 +156,14 @@ async def test_one_that_was_terminated_is_told_as_over(orders: WorkOrders, proje
 async def test_a_place_in_no_list_is_refused(orders: WorkOrders, after: str) -> None:
     """What is no `next` of a page is wrong input, not an error of the server."""
     with pytest.raises(NotFoundError, match="No list goes on"):
-        await Rows(orders.client).page(after=after)
+        await BoardRows(orders.client).rows(after=after)
 
 
 @pytest.mark.parametrize("name", ['a"b', "a\\"])
 async def test_a_project_that_the_server_cannot_find_is_refused(orders: WorkOrders, name: str) -> None:
     """A name with a quote or a backslash would find nothing: that is told, and no query is mangled by it."""
     with pytest.raises(InvalidInputError, match="cannot be asked for"):
-        await Rows(orders.client).page(name)
+        await BoardRows(orders.client).rows(name)
 
 
 async def test_a_circle_of_work_orders_is_refused(orders: WorkOrders, project: str) -> None:
@@ -178,8 +176,8 @@ async def test_a_circle_of_work_orders_is_refused(orders: WorkOrders, project: s
     with pytest.raises(CircleError, match=f"{third} after {first} after {second} after {third}"):
         await orders.put(order(project, after=[first]), third)
     await orders.put(order(project), third)
-    await wait_until(lambda: _has(Rows(orders.client), project, 3))
+    await wait_until(lambda: _has(BoardRows(orders.client), project, 3))
 
 
-async def _has(rows: Rows, project: str, count: int) -> bool:
-    return len((await rows.page(project)).tasks) == count
+async def _has(rows: BoardRows, project: str, count: int) -> bool:
+    return len((await rows.rows(project)).tasks) == count

@@ -11,13 +11,14 @@ from fakes.waiting import wait_until
 from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus
 from temporalio.worker import Worker
 
-from clients._runs import runs_of
-from clients.board import board_page
-from clients.rows import Rows
-from clients.work_orders import WorkOrders
+from clients.temporal.board import BoardRows
+from clients.temporal.decisions import Decisions
+from clients.temporal.index import runs_of
+from clients.temporal.work_orders import WorkOrders
 from septet.contracts.decisions import RetryCall
 from septet.contracts.names import Stage, Status, Step, Verdict
 from septet.contracts.order import WorkOrderInput
+from septet.contracts.replies import TaskReply
 from septet.contracts.task import Task
 from septet.errors import RefusedTransitionError
 from workflows.pull_request import PullRequestWorkflow
@@ -55,7 +56,7 @@ async def counted(client: Client, project: str, **expected: int) -> None:
     """Wait until the numbers of a board that no page shows whole are these."""
 
     async def counts() -> dict[str, int]:
-        board = await board_page(Rows(client), project, limit=1)
+        board = await BoardRows(client).page(project, limit=1)
         return {stage.value: count for stage, count in board.counts.items() if count}
 
     await wait_until(counts, lambda seen: seen == expected)
@@ -70,15 +71,15 @@ async def test_one_that_is_taken_up_again_counts_once(client: Client, doubles: D
         assert {task.status for task in tasks} == {Status.FAILED}
         await counted(client, project, blocked=3)
         for _ in range(2):
-            await orders.retry(tasks[0].id)
+            await Decisions(orders).retry(tasks[0].id)
             assert (await asyncio.wait_for(orders.wait(tasks[0].id), WITHIN_SECONDS)).status is Status.FAILED
         await counted(client, project, blocked=3)
         doubles.steps[Step.CLASSIFY_ISSUE] = [done]
         for task in tasks[:2]:
-            await orders.retry(task.id)
+            await Decisions(orders).retry(task.id)
             assert (await asyncio.wait_for(orders.wait(task.id), WITHIN_SECONDS)).stage is Stage.REVIEW
         await counted(client, project, blocked=1, review=2)
-        assert (await board_page(Rows(client), None, limit=1)).summary.total >= 3
+        assert (await BoardRows(client).page(None, limit=1)).summary.total >= 3
 
 
 async def test_of_two_retries_at_once_one_counts(client: Client, doubles: Doubles) -> None:
@@ -86,16 +87,16 @@ async def test_of_two_retries_at_once_one_counts(client: Client, doubles: Double
     async with served(client, doubles) as orders:
         task = await failed(orders, doubles)
         both = await asyncio.gather(
-            *(orders.retry(task.id, RetryCall(who=who, why="so")) for who in ("ann", "bob")),
+            *(Decisions(orders).retry(task.id, RetryCall(who=who, why="so")) for who in ("ann", "bob")),
             return_exceptions=True,
         )
-        assert [type(each) for each in sorted(both, key=repr)] == [RefusedTransitionError, Task]
+        assert [type(each) for each in sorted(both, key=repr)] == [RefusedTransitionError, TaskReply]
         assert any(words in str(both) for words in ("at this moment", "is running"))
         assert (await asyncio.wait_for(orders.wait(task.id), WITHIN_SECONDS)).status is Status.COMPLETED
         assert await runs(client, task.id) == 2
         assert doubles.names().count("classify_issue") == 1
         (who,) = [move.who for move in await orders.history(task.id) if move.why == "so"]
-        assert who == ("ann" if isinstance(both[0], Task) else "bob")
+        assert who == ("ann" if isinstance(both[0], TaskReply) else "bob")
         await nothing_left(client, f"{task.id}/again")
 
 
@@ -104,9 +105,9 @@ async def test_what_is_done_is_not_taken_up(client: Client, doubles: Doubles) ->
     doubles.pull_requests[ANSWERS[Step.CREATE_PULL_REQUEST]] = "merged"
     async with served(client, doubles) as orders:
         task = await closed(orders, "o/r")
-        await wait_until(lambda: orders.task(task.id), lambda task: task.stage is Stage.DONE)
+        await wait_until(lambda: orders.get(task.id), lambda task: task.stage is Stage.DONE)
         with pytest.raises(RefusedTransitionError, match="is done"):
-            await orders.retry(task.id, RetryCall(from_step=Step.IMPLEMENT_PLAN))
+            await Decisions(orders).retry(task.id, RetryCall(from_step=Step.IMPLEMENT_PLAN))
 
 
 async def failed(orders: WorkOrders, doubles: Doubles) -> Task:

@@ -7,10 +7,10 @@ import pytest
 from fakes.unreached import FullDisk, full_disk, unreached
 from starlette.types import Message, Receive, Scope, Send
 
+from clients.error_reply import error_reply
 from clients.http.access import Guard
 from clients.http.app import api_of
 from clients.operations import Operations
-from clients.told import told
 
 ORDERS = "/agent-work-orders"
 POSTS = (ORDERS, *(f"{ORDERS}/wo-1/{name}" for name in ("move", "approve", "reject", "cancel", "retry", "prompt")))
@@ -99,7 +99,7 @@ async def test_what_the_machine_refuses_is_told_as_every_face_tells_it(tmp_path:
     """A full disk is a 500 problem with the file, the cause and the remedy; the page has the same words."""
     asked = await unreached(tmp_path)
     full = FullDisk(asked.orders, asked.state, asked.git_env)
-    words = told(full_disk()).error
+    words = error_reply(full_disk()).error
     async with client_of(full) as client:
         answer = await client.get("/board")
         said = answer.json()

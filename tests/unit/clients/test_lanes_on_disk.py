@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from clients.lanes_on_disk import lanes_of, owner_of, place_of, runs_everywhere
+from clients.disk.runs import lanes_of, owner_of, place_of, runs_everywhere
 from septet.agents.runs.folders import RunKey, RunRecord, Runs
 from septet.state import StateDir
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from clients.log_books import LogBooks
+from clients.disk.log_cache import LogCache
 from septet.agents.runs.folders import Run, RunKey, RunRecord, Runs
 from septet.state import StateDir
 
@@ -40,23 +40,23 @@ def run(state: StateDir) -> Run:
     return run
 
 
-def told(books: LogBooks, state: StateDir) -> list[str]:
+def told(books: LogCache, state: StateDir) -> list[str]:
     return [entry.text for entry in books.entries(state, "wo-1")[1]]
 
 
 def test_each_byte_is_read_once(state: StateDir, run: Run) -> None:
     """What comes is read from where the look before ended: what stands before that place does not matter any more."""
-    books = LogBooks()
+    books = LogCache()
     assert told(books, state) == ["one"]
     run.stdout.write_bytes(said("???") + said("two"))
     assert told(books, state) == ["one", "two"]
     assert [entry.id for entry in books.entries(state, "wo-1")[1]] == [f"{run.folder.name}/{n}" for n in (1, 2)]
-    assert told(LogBooks(), state) == ["???", "two"]
+    assert told(LogCache(), state) == ["???", "two"]
 
 
 def test_runs_that_are_removed_are_told_no_more(state: StateDir, run: Run) -> None:
     """What the janitor has removed is in no answer, as if it were read anew."""
-    books = LogBooks()
+    books = LogCache()
     assert told(books, state) == ["one"]
     shutil.rmtree(run.folder)
     assert told(books, state) == []
@@ -64,7 +64,7 @@ def test_runs_that_are_removed_are_told_no_more(state: StateDir, run: Run) -> No
 
 def test_few_work_orders_are_kept(state: StateDir, run: Run) -> None:
     """Who was not asked for in a long time is read anew."""
-    books = LogBooks()
+    books = LogCache()
     assert told(books, state) == ["one"]
     run.stdout.write_bytes(said("new"))
     for number in range(8):

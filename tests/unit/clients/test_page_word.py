@@ -2,7 +2,7 @@ import base64
 
 import pytest
 
-from clients.page_word import page_token, page_word
+from clients.temporal.index import page_token, page_word
 from septet.errors import NotFoundError
 
 

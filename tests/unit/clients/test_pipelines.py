@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from clients._pipeline_asked import counts_of, view_as_asked
-from clients.cli.pipeline_answers import Wanted, failure_of
-from clients.cli.pipeline_tables import Lines, picture
+from clients.cli.pipeline_input import PipelineOptions
+from clients.cli.pipelines import failure_of
+from clients.cli.render.pipeline import PipelineLines, picture
+from clients.temporal.pipeline_rows import counts_of, view_of_input
 from septet.contracts.facts import FileChange
 from septet.contracts.lanes import Lane
 from septet.contracts.pipeline import PipelineInput
@@ -56,9 +57,8 @@ def view(*issues: IssueState, status: PipelineStatus = PipelineStatus.RUNNING) -
     return PipelineView(id="pl-1", repository="/srv/app.git", status=status, created_at=WHEN, issues=issues)
 
 
-def wanted(**choice: Any) -> Wanted:
-    given = {name: choice.pop(name, None) for name in ("repo", "numbers", "file")}
-    return Wanted(given["repo"] or "/srv/app.git", given["numbers"], given["file"], choice)
+def options(**given: Any) -> PipelineOptions:
+    return PipelineOptions(**{"repo": "/srv/app.git", **given})
 
 
 def test_both_documents_have_whole_solutions_where_this_host_has_them(tmp_path: Path) -> None:
@@ -81,45 +81,45 @@ def test_both_documents_have_whole_solutions_where_this_host_has_them(tmp_path: 
 def test_a_pipeline_that_nobody_tells_of_is_shown_as_it_was_asked_for() -> None:
     """Its issues wait; of a later run what the run before knew is shown, lanes included."""
     asked = PipelineInput.model_validate_json('{"repository": "/srv/app.git", "issues": [7, 8], "fresh": true}')
-    first = view_as_asked("pl-1", asked, WHEN)
+    first = view_of_input("pl-1", asked, WHEN)
     assert [(each.issue_id, each.order_id, each.status) for each in first.issues] == [
         ("7", "pl-1-7", IssueStatus.WAITING), ("8", "pl-1-8", IssueStatus.WAITING),
     ]  # fmt: skip
     assert (first.status, first.issues[0].context, first.planner) == (PipelineStatus.RUNNING, "fresh", None)
     lanes = tuple(Lane(id=f"pl-1-{name}", pipeline="pl-1") for name in ("planner", "executor-1"))
     known = ContinuedState(created_at=WHEN, first_run_id="r", issues=(DONE, WAITING), lanes=lanes, paused=True)
-    later = view_as_asked("pl-1", PipelineRun(**dict(asked), carried=known), "2026-01-01T00:00:00.000Z")
+    later = view_of_input("pl-1", PipelineRun(**dict(asked), carried=known), "2026-01-01T00:00:00.000Z")
     assert (later.status, later.created_at, later.issues) == (PipelineStatus.PAUSED, WHEN, (DONE, WAITING))
     assert (later.planner, later.executors) == (lanes[0], lanes[1:])
 
 
 def test_the_command_line_becomes_a_pipelines_input(tmp_path: Path) -> None:
     """Numbers, a label or a file; issues of a file keep what they depend on."""
-    assert [each.number for each in wanted(numbers="1, #2,3").order().listed] == [1, 2, 3]
-    assert wanted(label="ready", executors=2).order().label == "ready"
+    assert [each.number for each in options(issues="1, #2,3").order().listed] == [1, 2, 3]
+    assert options(label="ready", executors=2).order().label == "ready"
     file = tmp_path / "issues.json"
     file.write_text(json.dumps([{"id": "a", "title": "A", "body": "x"}, {"id": "1", "depends_on": ["a"]}, 2]))
-    assert [each.depends_on for each in wanted(file=file).order().listed] == [(), ("a",), ()]
+    assert [each.depends_on for each in options(file=file).order().listed] == [(), ("a",), ()]
 
 
 @pytest.mark.parametrize(
     ("given", "error", "says"),
     [
         ({}, UsageError, "which issues"),
-        ({"numbers": "1", "label": "x"}, UsageError, "which issues"),
-        ({"numbers": "1,a"}, UsageError, "'a' is no issue's number"),
-        ({"numbers": "1,,2"}, UsageError, "'nothing' is no issue's number"),
-        ({"numbers": "1", "executors": 99}, InvalidInputError, "--executors: "),
-        ({"numbers": "1", "plan_seconds": 0.0}, InvalidInputError, "--plan-seconds: "),
-        ({"numbers": "1", "repo": "x" * 3000}, InvalidInputError, "--repo: "),
-        ({"numbers": "1", "executors": 2, "one_branch": True}, InvalidInputError, "one_branch needs one executor"),
+        ({"issues": "1", "label": "x"}, UsageError, "which issues"),
+        ({"issues": "1,a"}, UsageError, "'a' is no issue's number"),
+        ({"issues": "1,,2"}, UsageError, "'nothing' is no issue's number"),
+        ({"issues": "1", "executors": 99}, InvalidInputError, "--executors: "),
+        ({"issues": "1", "plan_seconds": 0.0}, InvalidInputError, "--plan-seconds: "),
+        ({"issues": "1", "repo": "x" * 3000}, InvalidInputError, "--repo: "),
+        ({"issues": "1", "executors": 2, "one_branch": True}, InvalidInputError, "one_branch needs one executor"),
         ({"file": Path("/nonexistent/issues.json")}, NotFoundError, "--file /nonexistent/issues.json"),
     ],
 )
 def test_a_wrong_option_is_named(given: dict[str, Any], error: type[SeptetError], says: str) -> None:
     """Nothing is guessed; the message names the option."""
     with pytest.raises(error, match=says):
-        wanted(**given).order()
+        options(**given).order()
 
 
 def test_a_pipeline_is_a_success_only_if_every_issue_is() -> None:
@@ -133,7 +133,7 @@ def test_a_pipeline_is_a_success_only_if_every_issue_is() -> None:
 
 def test_each_change_is_a_line_once() -> None:
     """Waiting issues are no news; what changes is told with its reason."""
-    lines = Lines()
+    lines = PipelineLines()
     assert list(lines.of(view(WAITING))) == ["pl-1: running"]
     assert list(lines.of(view(WAITING))) == []
     assert list(lines.of(view(UNPLANNED))) == ["2  failed  Title 2  No plan."]

@@ -8,7 +8,7 @@ import pytest
 import typer
 from fakes.unreached import away
 
-from clients.cli.reply import ExitCode, Reply, exit_code_of, reply
+from clients.cli.reply import CommandReply, ExitCode, exit_code_of, reply
 from septet.errors import (
     AlreadyRunningError,
     CircleError,
@@ -23,10 +23,10 @@ from septet.errors import (
 )
 
 
-def _end(answer: Reply | BaseException, *, as_json: bool) -> int:
+def _end(answer: CommandReply | BaseException, *, as_json: bool) -> int:
     """Return the exit code with which a command ends that answers or raises this."""
 
-    async def work() -> Reply:
+    async def work() -> CommandReply:
         if isinstance(answer, BaseException):
             raise answer
         return answer
@@ -61,13 +61,14 @@ def test_an_error_has_its_exit_code(error: SeptetError, code: int, capsys: pytes
 
 def test_a_success_is_one_json_object(capsys: pytest.CaptureFixture[str]) -> None:
     """For programs, stdout is exactly one object that begins with `ok`; people's text is not printed."""
-    assert _end(Reply({"task": {"id": "wo-1", "title": "Ü"}}, lambda: print("for people")), as_json=True) == 0  # noqa: T201 -- it shows something
+    answer = CommandReply({"task": {"id": "wo-1", "title": "Ü"}}, lambda: print("for people"))  # noqa: T201 -- it shows something
+    assert _end(answer, as_json=True) == 0
     assert capsys.readouterr().out == '{"ok": true, "task": {"id": "wo-1", "title": "Ü"}}\n'
 
 
 def test_people_read_a_text(capsys: pytest.CaptureFixture[str]) -> None:
     """Without --json the text for people is on stdout, and an error with its remedy on stderr."""
-    assert _end(Reply({"a": 1}, lambda: print("for people")), as_json=False) == 0  # noqa: T201 -- it shows something
+    assert _end(CommandReply({"a": 1}, lambda: print("for people")), as_json=False) == 0  # noqa: T201 -- it shows something
     assert _end(NotFoundError("There is none.", remedy="Make one."), as_json=False) == ExitCode.NOT_FOUND
     out, err = capsys.readouterr()
     assert out == "for people\n"
@@ -85,7 +86,7 @@ def test_an_error_moves_no_cursor(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_work_that_was_done_can_still_fail(capsys: pytest.CaptureFixture[str]) -> None:
     """A failed work order is told as a whole, with `ok` false and exit code 1."""
-    failed = Reply({"task": {"id": "wo-1"}}, failed=SeptetError("It failed.", remedy="Retry."))
+    failed = CommandReply({"task": {"id": "wo-1"}}, failure=SeptetError("It failed.", remedy="Retry."))
     assert _end(failed, as_json=True) == ExitCode.FAILED
     told = json.loads(capsys.readouterr().out)
     assert (told["ok"], told["task"], told["error"]["remedy"]) == (False, {"id": "wo-1"}, "Retry.")
@@ -116,7 +117,7 @@ def test_an_interrupt_is_130(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_reader_that_has_seen_enough_is_no_error() -> None:
     """When stdout's reader is gone, such as `head`, the command ends quietly and well."""
-    code = "from clients.cli.reply import *\nasync def work():\n    return Reply({'much': 'x' * 10**6})\nreply(work, as_json=True)"
+    code = "from clients.cli.reply import *\nasync def work():\n    return CommandReply({'much': 'x' * 10**6})\nreply(work, as_json=True)"
     read, write = os.pipe()
     os.close(read)
     with os.fdopen(write, "wb") as nobody:

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 from fakes.repositories import Origin, git_env, make_origin
 
-from clients.repository_check import repository_findings
+from clients.cli.repository_check import repository_findings
 from septet.settings import Settings
 
 

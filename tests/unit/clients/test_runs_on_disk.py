@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from clients.runs_on_disk import runs_of
+from clients.disk.runs import runs_of
 from septet.agents.runs.folders import RunKey, RunRecord, Runs
 from septet.errors import InvalidInputError
 from septet.state import StateDir

@@ -8,9 +8,9 @@ from fakes.unreached import away, unreached
 from clients.http.app import api_of
 from clients.operations import Operations
 from clients.page.live import board_events
-from clients.work_orders import WorkOrders
+from clients.temporal.board import BoardRows
+from clients.temporal.work_orders import WorkOrders
 from septet.contracts.order import WorkOrderInput
-from septet.contracts.replies import BoardReply
 from septet.contracts.row import first_task
 from septet.contracts.task import Task
 
@@ -20,22 +20,22 @@ TASK = first_task("wo-1", WorkOrderInput(repository="/app.git", title="Do it"), 
 class Going(WorkOrders):
     """Tells of a work order, and is away when its end is waited for."""
 
-    async def task(self, order_id: str) -> Task:
+    async def get(self, workflow_id: str) -> Task:
         """Return a work order."""
-        return TASK.model_copy(update={"id": order_id})
+        return TASK.model_copy(update={"id": workflow_id})
 
-    async def wait(self, order_id: str) -> Task:
+    async def wait(self, workflow_id: str) -> Task:
         """Fail as the client does."""
-        del order_id
+        del workflow_id
         raise away()
 
 
 class Gone(Operations):
     """Has no board, for the server is away."""
 
-    async def board(self, project: str | None = None, *, after: str = "", limit: int = 1) -> BoardReply:
+    @property
+    def board(self) -> BoardRows:
         """Fail as the client does."""
-        del project, after, limit
         raise away()
 
 

@@ -1,7 +1,8 @@
 import pytest
 from rich.console import Console
 
-from clients.cli import tables
+from clients.cli.render import board as board_tables
+from clients.cli.render import work_order
 from septet.contracts.facts import Rescue, Usage
 from septet.contracts.names import Stage, Status
 from septet.contracts.replies import BoardReply, BoardSummary
@@ -33,7 +34,7 @@ TASK = Task(
 
 def test_a_work_order_is_shown_whole(capsys: pytest.CaptureFixture[str]) -> None:
     """Status, steps, pull request, commit, rescue with its patch, error and remedy are printed."""
-    tables.show_task(TASK)
+    work_order.show_task(TASK)
     printed = capsys.readouterr().out
     for words in ("wo-1", "o/r #7", "failed", "build_plan", "1,234", "1.2 s", "fenced finalizer", "It broke.",
                   "c0ffeec0ffee on bug-7", "wo-1/0003-rescue: a crash", "/state/rescue.patch",
@@ -43,13 +44,13 @@ def test_a_work_order_is_shown_whole(capsys: pytest.CaptureFixture[str]) -> None
 
 def test_what_is_to_be_copied_is_on_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     """An address is never wrapped, however narrow the terminal."""
-    tables.show_task(TASK)
+    work_order.show_task(TASK)
     assert f"pull request  {LONG_URL}" in capsys.readouterr().out.splitlines()
 
 
 def test_an_agents_text_is_no_markup(capsys: pytest.CaptureFixture[str]) -> None:
     """Brackets in a result are shown as they are, on one line."""
-    tables.show_steps(TASK.steps)
+    work_order.show_steps(TASK.steps)
     assert "specs/[bold]" in capsys.readouterr().out
 
 
@@ -57,7 +58,7 @@ def test_the_step_that_runs_is_the_last_row() -> None:
     """A live table ends with the step under way."""
     out = Console(width=120)
     with out.capture() as shown:
-        out.print(tables.task_view(TASK, running="create_commit"))
+        out.print(work_order.task_view(TASK, running="create_commit"))
     assert shown.get().splitlines()[-1].split() == ["…", "create_commit", "running"]
 
 
@@ -71,13 +72,13 @@ def painted(board: BoardReply, width: int) -> list[str]:
     """Return the board's lines as a terminal of that width shows them."""
     out = Console(width=width)
     with out.capture() as shown:
-        out.print(tables.board_view(board))
+        out.print(board_tables.board_view(board))
     return shown.get().splitlines()
 
 
 def test_the_board_counts_its_stages(capsys: pytest.CaptureFixture[str]) -> None:
     """Each stage is shown with its number of work orders, also an empty one."""
-    tables.show_board(board(TASK))
+    board_tables.show_board(board(TASK))
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "collected (0)"
     assert lines[3].startswith("  wo-1  o/r #7  Totals  failed")
@@ -86,15 +87,15 @@ def test_the_board_counts_its_stages(capsys: pytest.CaptureFixture[str]) -> None
 
 def test_a_piped_board_is_whole(capsys: pytest.CaptureFixture[str]) -> None:
     """Where no terminal sets a width, a pull request's address is on the line of its work order."""
-    tables.show_board(board(TASK.model_copy(update={"title": "Totals " * 40})))
+    board_tables.show_board(board(TASK.model_copy(update={"title": "Totals " * 40})))
     assert capsys.readouterr().out.splitlines()[3].endswith(LONG_URL)
 
 
 def test_a_board_fits_its_terminal() -> None:
     """A long title is cut so that status and pull request are seen, whatever the title's letters."""
     long = TASK.model_copy(update={"title": "Totals \x1b[31m文字" * 40, "assigned_agent": "claude"})
-    (row,) = (line for line in painted(board(long, TASK), tables.console().width) if "…" in line)
-    assert len(row) <= tables.console().width
+    (row,) = (line for line in painted(board(long, TASK), work_order.console().width) if "…" in line)
+    assert len(row) <= work_order.console().width
     assert "\x1b" not in row
     assert row.rstrip().endswith("failed  claude  pull/1")
 
@@ -108,7 +109,7 @@ def test_a_stage_says_how_many_are_not_shown() -> None:
 
 def test_the_result_gives_way_in_a_narrow_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     """In 80 columns each row has its mark, its step and what read it; the result alone is cut."""
-    tables.show_steps(TASK.steps)
+    work_order.show_steps(TASK.steps)
     done, broken = capsys.readouterr().out.splitlines()[1:]
     assert (done.split()[:2], done.split()[-2:]) == (["✓", "build_plan"], ["fenced", "finalizer"])
     assert broken.split()[:2] == ["✗", "implement_plan"]
@@ -119,7 +120,7 @@ def test_all_seven_steps_fit(capsys: pytest.CaptureFixture[str]) -> None:
     long = STEPS[0].model_copy(
         update={"step": "create_pull_request", "parsed_by": "structured", "output": "x" * 99}
     )
-    tables.show_steps((long,))
+    work_order.show_steps((long,))
     row = capsys.readouterr().out.splitlines()[1]
     assert row.startswith("✓  create_pull_request  xxx")
     assert row.rstrip().endswith("structured finalizer")
@@ -127,20 +128,20 @@ def test_all_seven_steps_fit(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_long_title_does_not_hide_the_status(capsys: pytest.CaptureFixture[str]) -> None:
     """The title is cut, and the heading still ends with the status."""
-    tables.show_task(TASK.model_copy(update={"title": "Totals " * 40}))
+    work_order.show_task(TASK.model_copy(update={"title": "Totals " * 40}))
     assert capsys.readouterr().out.splitlines()[0].endswith("…  failed")
 
 
 def test_what_is_not_known_yet_leaves_no_gap(capsys: pytest.CaptureFixture[str]) -> None:
     """A work order that has just begun is an id and a status, without a table of nothing."""
-    tables.show_task(Task(id="wo-2", status=Status.RUNNING))
+    work_order.show_task(Task(id="wo-2", status=Status.RUNNING))
     assert capsys.readouterr().out == "wo-2  running\n"
 
 
 def test_what_holds_a_work_order_up_moves_no_cursor(capsys: pytest.CaptureFixture[str]) -> None:
     """Control characters in what it waits for, and in a rescue's reason, do not reach the terminal."""
     rescue = Rescue(snapshot="wo-1/0003-rescue", reason="\x1b]0;evil\x07 check")
-    tables.show_task(TASK.model_copy(update={"rescues": (rescue,)}), waits="a \x1b[2J slot")
+    work_order.show_task(TASK.model_copy(update={"rescues": (rescue,)}), waits="a \x1b[2J slot")
     printed = capsys.readouterr().out
     assert "\x1b" not in printed
     assert "\x07" not in printed
@@ -150,5 +151,5 @@ def test_what_holds_a_work_order_up_moves_no_cursor(capsys: pytest.CaptureFixtur
 def test_a_rescue_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     """Of a reason such as a failed check's output the first line is shown."""
     rescue = Rescue(snapshot="wo-1/0003-rescue", reason="The check ended with 1:\nFAIL: test_it")
-    tables.show_task(TASK.model_copy(update={"rescues": (rescue,)}))
+    work_order.show_task(TASK.model_copy(update={"rescues": (rescue,)}))
     assert "rescue        wo-1/0003-rescue: The check ended with 1\n" in capsys.readouterr().out

@@ -1,6 +1,6 @@
 from rich.console import Console
 
-from clients.cli.watching import Lines, Picture
+from clients.cli.render.watch import WatchLines, WatchPicture
 from clients.watch import elapsed_seconds
 from septet.contracts.names import Status
 from septet.contracts.replies import ChangedFile, DiffView, LogEntry, PlanView, WatchReply
@@ -38,7 +38,7 @@ LOOK = WatchReply(
 def painted(look: WatchReply, height: int = 40) -> str:
     """Return what a terminal of that height shows."""
     out = Console(width=100, height=height, force_terminal=True, color_system=None)
-    picture = Picture()
+    picture = WatchPicture()
     picture.take(look)
     with out.capture() as shown:
         out.print(picture)
@@ -56,7 +56,7 @@ def test_a_picture_tells_what_goes_on() -> None:
 def test_what_an_agent_wrote_moves_no_cursor() -> None:
     """Control codes in a tool call, in a patch or in a title are replaced, painted or piped."""
     assert "\x1b" not in painted(LOOK)
-    assert "\x1b" not in "".join(Lines().of(LOOK))
+    assert "\x1b" not in "".join(WatchLines().of(LOOK))
 
 
 def test_a_picture_gives_the_changes_the_room_that_is_left() -> None:
@@ -71,12 +71,12 @@ def test_what_a_work_order_waits_for_is_said() -> None:
     """A pause or a full disk stands where the tool call would."""
     look = LOOK.model_copy(update={"waiting_for": "implement_plan: the disk is full"})
     assert "waits for implement_plan: the disk is full" in painted(look)
-    assert "waits for implement_plan: the disk is full" in list(Lines().of(look))
+    assert "waits for implement_plan: the disk is full" in list(WatchLines().of(look))
 
 
 def test_lines_tell_each_thing_once_and_in_order() -> None:
     """What a step's agent said comes before the step's end, and nothing is told twice."""
-    lines = Lines()
+    lines = WatchLines()
     assert [line.split(":")[0] for line in lines.of(LOOK)] == [
         "wo-1 Totals", "    text", "✓ build_plan 2.0 s", "… implement_plan", "  > Edit",
     ]  # fmt: skip

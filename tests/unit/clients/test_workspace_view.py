@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from fakes.repositories import git_env, make_origin
 
-from clients.workspace_view import WorkspaceView
+from clients.disk.workspace_view import WorkspaceView
 from septet.agents.runs.folders import Run, RunKey, RunRecord, Runs
 from septet.git.address import parse_address
 from septet.git.workspace import open_workspace

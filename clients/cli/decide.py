@@ -1,0 +1,149 @@
+"""Commands by which people decide about a work order; its history says who did."""
+
+from typing import TYPE_CHECKING, Annotated, TypeVar
+
+import typer
+
+from clients.cli import options as given
+from clients.cli.reply import CommandReply, reply_with_operations
+from septet.errors import UsageError
+
+if TYPE_CHECKING:
+    from enum import StrEnum
+
+    from clients.operations import Operations
+
+    Word = TypeVar("Word", bound=StrEnum)
+
+app = typer.Typer()
+
+Feedback = Annotated[str, typer.Option(help="What the agent is told as it works again.")]
+Plan = Annotated[
+    str | None, typer.Option(metavar="SHA256", help="The plan that you read; otherwise the one that waits now.")
+]
+
+
+@app.command()
+def move(
+    order_id: given.Id,
+    stage: Annotated[str, typer.Argument(metavar="STAGE", help="A stage of the board, or cancelled.")],
+    why: given.Why = "",
+    feedback: Feedback = "",
+    address: given.Address = None,
+    as_json: given.Json = False,
+) -> None:
+    """Move a work order on the board, where that is allowed; a refusal says where it may move.
+
+    Example: septet move wo-42 triaged --why 'next in line'
+    """
+
+    async def work(operations: "Operations") -> CommandReply:
+        from clients.cli.task_reply import reply_of_task
+        from septet.contracts.decisions import MoveCall, checked
+        from septet.contracts.transitions import Target
+
+        remedy = f"A work order can be moved to {', '.join(Target)}."
+        target = _word(Target, stage, f"{stage}: there is no such stage.", remedy)
+        call = checked(MoveCall, to=target, who=given.current_user(), why=why, feedback=feedback)
+        return reply_of_task(await operations.decisions.move(order_id, call))
+
+    reply_with_operations(work, address=address, as_json=as_json)
+
+
+@app.command()
+def approve(
+    order_id: given.Id,
+    plan: Plan = None,
+    why: given.Why = "",
+    address: given.Address = None,
+    as_json: given.Json = False,
+) -> None:
+    """Let a work order go on with the plan that it waits with.
+
+    Example: septet approve wo-42
+    """
+
+    async def work(operations: "Operations") -> CommandReply:
+        from clients.cli.render.work_order import show_decision
+
+        answer = await operations.decisions.approve(order_id, plan, given.current_user(), why)
+        return CommandReply.of(answer, lambda: show_decision(answer.task, "approved"))
+
+    reply_with_operations(work, address=address, as_json=as_json)
+
+
+@app.command()
+def reject(
+    order_id: given.Id,
+    feedback: Feedback,
+    plan: Plan = None,
+    why: given.Why = "",
+    address: given.Address = None,
+    as_json: given.Json = False,
+) -> None:
+    """Let a work order plan again.
+
+    Example: septet reject wo-42 --feedback 'Round the total, not each item.'
+    """
+
+    async def work(operations: "Operations") -> CommandReply:
+        from clients.cli.render.work_order import show_decision
+
+        answer = await operations.decisions.reject(order_id, feedback, plan, given.current_user(), why)
+        return CommandReply.of(answer, lambda: show_decision(answer.task, "rejected"))
+
+    reply_with_operations(work, address=address, as_json=as_json)
+
+
+@app.command()
+def cancel(
+    order_id: given.Id, why: given.Why = "", address: given.Address = None, as_json: given.Json = False
+) -> None:
+    """End a work order's agent and keep its work in a rescue.
+
+    Example: septet cancel wo-42
+    """
+
+    async def work(operations: "Operations") -> CommandReply:
+        from clients.cli.task_reply import reply_of_task
+
+        return reply_of_task(await operations.decisions.cancel(order_id, given.current_user(), why))
+
+    reply_with_operations(work, address=address, as_json=as_json)
+
+
+@app.command()
+def retry(
+    order_id: given.Id,
+    from_step: Annotated[str | None, typer.Option("--from", help="An earlier step to go back to.")] = None,
+    why: given.Why = "",
+    feedback: Feedback = "",
+    wait: given.Wait = False,
+    address: given.Address = None,
+    as_json: given.Json = False,
+) -> None:
+    """Go on with a work order that is closed, at the step that failed; or with one that is held up.
+
+    Example: septet retry wo-42 --from implement_plan
+    """
+
+    async def work(operations: "Operations") -> CommandReply:
+        from clients.cli.task_reply import reply_at_end
+        from septet.contracts.decisions import RetryCall, checked
+        from septet.contracts.names import Step
+
+        step = None
+        if from_step is not None:
+            message, remedy = f"--from {from_step}: there is no such step.", f"The steps are {', '.join(Step)}."
+            step = _word(Step, from_step, message, remedy)
+        call = checked(RetryCall, from_step=step, who=given.current_user(), why=why, feedback=feedback)
+        return await reply_at_end(operations, await operations.decisions.retry(order_id, call), wait=wait)
+
+    reply_with_operations(work, address=address, as_json=as_json)
+
+
+def _word(words: "type[Word]", name: str, message: str, remedy: str) -> "Word":
+    try:
+        return words(name)
+    except ValueError as error:
+        raise UsageError(message, remedy=remedy) from error

@@ -1,0 +1,152 @@
+"""Commands that go on until a work order ends: `watch` shows it live, `logs` what its agents say and do."""
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from clients.cli import options as given
+from clients.cli.reply import CommandReply, print_json, reply, reply_with_operations
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from clients.operations import Operations
+    from septet.contracts.replies import LogEntry, LogsReply, WatchReply
+    from septet.settings import Settings
+
+app = typer.Typer()
+_LOOK_SECONDS: Final = 0.3
+_PAINTS_PER_SECOND: Final = 4.0
+
+
+@app.command()
+def watch(order_id: given.Id, address: given.Address = None, as_json: given.Json = False) -> None:
+    """Watch a work order live, until it ends: steps, tool calls, tokens, plan and changes.
+
+    Example: septet watch wo-42
+    """
+
+    async def work(operations: "Operations") -> CommandReply:
+        from clients.cli.render.watch import show_end
+        from clients.cli.render.work_order import console
+        from clients.cli.task_reply import failure_of
+        from septet.contracts.replies import TaskReply
+
+        looks, out = operations.watch(order_id).looks(), console()
+        if as_json:
+            last = await _until_closed(looks, lambda look: print_json(look.model_dump(mode="json")))
+        elif out.is_terminal:
+            last = await _paint(looks, out)
+        else:
+            last = await _write(looks, out)
+        answer = last if as_json else TaskReply(task=last.task)
+        return CommandReply.of(answer, lambda: show_end(last, out), failure_of(last.task))
+
+    reply_with_operations(work, address=address, as_json=as_json)
+
+
+@app.command()
+def logs(
+    order_id: given.Id,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the work order ends.")] = False,
+    raw: Annotated[bool, typer.Option("--raw", help="The bytes that the agent printed.")] = False,
+    address: given.Address = None,
+    as_json: given.Json = False,
+) -> None:
+    """Show what the agents of a work order said and did.
+
+    Example: septet logs wo-42 --follow
+    """
+
+    async def work() -> CommandReply:
+        from clients.disk.agent_logs import AgentLogs
+        from clients.operations import connect_operations
+        from septet.settings import load_settings
+        from septet.state import StateDir
+
+        settings = load_settings()
+        if as_json and not raw and not follow:
+            return CommandReply.of(await _all_entries(settings, order_id, address), lambda: None)
+        agent_logs = AgentLogs(StateDir(settings.state_dir), order_id)
+        operations = await connect_operations(settings, address) if follow else None
+        while True:
+            over = operations is None or (await operations.orders.get(order_id)).is_closed
+            if raw:
+                sys.stdout.buffer.writelines(agent_logs.new_bytes())
+            else:
+                _print_entries(agent_logs.new_entries(), as_json=as_json)
+            sys.stdout.flush()
+            if over:
+                break
+            await asyncio.sleep(_LOOK_SECONDS)
+        agent_logs.must_exist()
+        return CommandReply(is_printed=True)
+
+    reply(work, as_json=as_json and not raw)
+
+
+async def _until_closed(looks: "AsyncIterator[WatchReply]", take: "Callable[[WatchReply], None]") -> "WatchReply":
+    """Hand on what is seen until the work order is closed, and return that."""
+    look = await anext(looks)
+    while not look.task.is_closed:
+        take(look)
+        look = await anext(looks)
+    return look
+
+
+async def _paint(looks: "AsyncIterator[WatchReply]", out: "Console") -> "WatchReply":
+    """Paint the work order until it is closed; what is above it in the terminal stays."""
+    from rich.live import Live
+
+    from clients.cli.render.watch import WatchPicture
+
+    picture = WatchPicture()
+    with Live(picture, console=out, refresh_per_second=_PAINTS_PER_SECOND, transient=True):
+        return await _until_closed(looks, picture.take)
+
+
+async def _write(looks: "AsyncIterator[WatchReply]", out: "Console") -> "WatchReply":
+    """Write a line for each thing that happens, also at the end."""
+    from clients.cli.render.watch import WatchLines
+
+    lines = WatchLines()
+
+    def write(look: "WatchReply") -> None:
+        for line in lines.of(look):
+            out.print(line, soft_wrap=True, markup=False)
+
+    last = await _until_closed(looks, write)
+    write(last)
+    return last
+
+
+async def _all_entries(settings: "Settings", order_id: str, address: str | None) -> "LogsReply":
+    """Return all entries as the other faces do; the server is asked where this host's disk knows of no run."""
+    from clients.disk.agent_logs import AgentLogs
+    from clients.operations import connect_operations
+    from septet.contracts.replies import LogsReply
+    from septet.errors import NotFoundError
+    from septet.state import StateDir
+
+    agent_logs = AgentLogs(StateDir(settings.state_dir), order_id)
+    entries = tuple(agent_logs.new_entries())
+    try:
+        agent_logs.must_exist()
+    except NotFoundError:
+        return await (await connect_operations(settings, address)).logs(order_id)
+    return LogsReply(log_entries=entries, total=len(entries))
+
+
+def _print_entries(entries: "Iterator[LogEntry]", *, as_json: bool) -> None:
+    from septet.system.preview import printable
+
+    for entry in entries:
+        if as_json:
+            print_json(entry.model_dump(mode="json"))
+            continue
+        tool = f" {entry.tool}" if entry.tool else ""
+        text = entry.text.rstrip().replace("\n", "\n    ")
+        sys.stdout.write(printable(f"{entry.run}  {entry.kind}{tool}: {text}\n"))

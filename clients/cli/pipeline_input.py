@@ -1,0 +1,111 @@
+"""The options of `septet pipeline`, and the pipeline's input that they make."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from clients.cli import options as given
+from septet.errors import InvalidInputError, UsageError
+
+if TYPE_CHECKING:
+    from septet.contracts.pipeline import PipelineInput
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PipelineOptions:
+    """A pipeline as the command line gives it; but for the first ones and `id`, the fields of its input."""
+
+    repo: Annotated[str | None, typer.Option("--repo", help="A path, or an address that git takes.")] = None
+    issues: Annotated[
+        str | None, typer.Option("--issues", metavar="N,N,…", help="Issues of the repository's forge.")
+    ] = None
+    label: Annotated[str | None, typer.Option(help="The open issues of the forge that have this label.")] = None
+    file: Annotated[
+        Path | None, typer.Option("--file", help='JSON: [{"id", "title", "body", "depends_on"}, …].')
+    ] = None
+    agent: given.Agent = None
+    planner: Annotated[str | None, typer.Option(help="The agent that plans, where it is another one.")] = None
+    executor: Annotated[
+        str | None, typer.Option(help="The agent that carries plans out, where it is another one.")
+    ] = None
+    model: given.Model = None
+    base: given.Base = None
+    project: given.Project = None
+    executors: Annotated[
+        int | None, typer.Option(metavar="K", help="Solutions at a time, on different files; 1.")
+    ] = None
+    one_branch: Annotated[
+        bool, typer.Option("--one-branch", help="One branch and pull request, a commit for each.")
+    ] = False
+    fresh: Annotated[bool, typer.Option("--fresh", help="New sessions for each issue; else they go on.")] = False
+    plans_ahead: Annotated[
+        int | None, typer.Option(metavar="N", help="Plans that may wait for an executor; 5.")
+    ] = None
+    plan_seconds: Annotated[
+        float | None, typer.Option(metavar="S", help="The most that a plan may take; 300.")
+    ] = None
+    execution_seconds: Annotated[
+        float | None, typer.Option(metavar="S", help="The most that carrying one out may take; 600.")
+    ] = None
+    context_tokens: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="A longer session is summarised, and a new one begins; 120000."),
+    ] = None
+    draft: given.Draft = False
+    id: Annotated[str | None, typer.Option("--id", help="The pipeline's id; one is made otherwise.")] = None
+
+    def order(self) -> "PipelineInput":
+        """Return the pipeline's input.
+
+        Raises:
+            UsageError: It is not clear which repository or which issues are meant.
+            NotFoundError: The file cannot be read.
+            InvalidInputError: A value is wrong; the message names the option.
+        """
+        from pydantic import ValidationError
+
+        from clients.repository_path import whole_path
+        from septet.contracts.pipeline import PipelineInput
+        from septet.pipelines.issues import read_issue_file
+
+        if self.repo is None:
+            raise UsageError("--repo is missing.", remedy="Name the repository: a path, or an address.")
+        if sum(way is not None for way in (self.issues, self.label, self.file)) != 1:
+            remedy = "Give one of --issues N,N,…, --label L, or --file F."
+            raise UsageError("It is not clear which issues are meant.", remedy=remedy)
+        fields = {name: value for name, value in asdict(self).items() if value is not None}
+        for name in ("repo", "issues", "file", "id"):
+            fields.pop(name, None)
+        fields["repository"] = whole_path(self.repo)
+        if self.issues is not None:
+            fields["issues"] = _numbers(self.issues)
+        if self.file is not None:
+            fields["issues"] = [issue.model_dump(mode="json") for issue in read_issue_file(self.file)]
+        try:
+            return PipelineInput.model_validate_json(json.dumps(fields), extra="forbid")
+        except ValidationError as error:
+            details = error.errors(include_url=False, include_context=False, include_input=False)
+            raise InvalidInputError(_wrong_option(details[0])) from error
+
+
+def _numbers(text: str) -> list[int]:
+    parts = [part.strip().removeprefix("#") for part in text.split(",")]
+    wrong = next((part for part in parts if not (part.isascii() and part.isdigit() and int(part))), None)
+    if wrong is not None:
+        remedy = "Write the numbers with commas between them: --issues 1,2,3. Texts come with --file."
+        raise UsageError(f"--issues: {wrong or 'nothing'!r} is no issue's number.", remedy=remedy)
+    return [int(part) for part in parts]
+
+
+def _wrong_option(error: Mapping[str, Any]) -> str:
+    """Say which option is wrong, and why."""
+    reason = error["msg"].removeprefix("Value error, ")
+    if not error["loc"]:
+        return f"The options do not fit together: {reason}."
+    name = str(error["loc"][0])
+    option = "--repo" if name == "repository" else f"--{name.replace('_', '-')}"
+    return f"{option}: {reason}."

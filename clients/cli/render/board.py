@@ -1,0 +1,116 @@
+"""The board as people read it, once or whenever it changes."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from typing import Final
+
+from rich.console import Group, RenderableType
+from rich.live import Live
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from clients.cli.render.work_order import (
+    GAP,
+    LEAST_TITLE,
+    LONGEST_CELL,
+    STYLE_OF,
+    console,
+    cut_to_line,
+    issue_of,
+)
+from clients.cli.reply import CommandReply, print_json
+from clients.operations import Operations
+from septet.contracts.names import Stage
+from septet.contracts.replies import BoardReply
+from septet.contracts.task import Task
+from septet.system.preview import printable
+
+_TITLE, _STATUS = 2, 3
+"""Where a row of the board has them; the title gives way there."""
+_LOOK_SECONDS: Final = 2.0
+_LOOK_SHARE: Final = 5
+"""A large board is asked for more rarely: at most this part of the time goes into it."""
+
+
+async def follow_board(operations: Operations, project: str | None, *, as_json: bool) -> CommandReply:
+    """Show the board whenever it has changed, until Ctrl-C."""
+    out = console()
+    if out.is_terminal and not as_json:
+        with Live(console=out, screen=True, auto_refresh=False) as live:
+            async for board in _boards(operations, project):
+                live.update(board_view(board), refresh=True)
+    async for board in _boards(operations, project):
+        if as_json:
+            print_json(board.model_dump(mode="json"))
+        else:
+            show_board(board)
+            out.print()
+    return CommandReply(is_printed=True)
+
+
+def show_board(board: BoardReply) -> None:
+    """Print the board: each stage with its count and its work orders; whole where no terminal sets a width."""
+    out = console()
+    if out.is_terminal:
+        out.print(board_view(board))
+        return
+    for stage, tasks in board.stages.items():
+        out.print(_stage_heading(board, stage))
+        for task in tasks:
+            parts = (*_row(task), task.pr_url)
+            out.print(Text("  " + "  ".join(printable(part) for part in parts if part)), soft_wrap=True)
+
+
+def board_view(board: BoardReply) -> RenderableType:
+    """Return the board in the terminal's width: titles give way, and a pull request is its number and a link."""
+    parts: list[RenderableType] = []
+    for stage, tasks in board.stages.items():
+        parts.append(_stage_heading(board, stage))
+        if tasks:
+            parts.append(Padding(_stage_table(tasks), (0, 0, 0, GAP)))
+        if (more := board.counts.get(stage, 0) - len(tasks)) > 0:
+            parts.append(Text(f"  and {more:,} more", style="dim"))
+    return Group(*parts)
+
+
+def _stage_heading(board: BoardReply, stage: Stage) -> Text:
+    count = max(board.counts.get(stage, 0), len(board.stages[stage]))
+    return Text.assemble((stage.value, "bold"), f" ({count:,})")
+
+
+def _stage_table(tasks: Sequence[Task]) -> Table:
+    rows = [[cut_to_line(cell, LONGEST_CELL) for cell in _row(task)] for task in tasks]
+    widths = [max(Text(row[column]).cell_len for row in rows) for column in range(len(rows[0]))]
+    pull = max(Text(_pull_request(task)).cell_len for task in tasks)
+    others = sum(widths) - widths[_TITLE] + pull + GAP * (len(widths) + 1)
+    widths[_TITLE] = min(widths[_TITLE], max(LEAST_TITLE, console().width - others))
+    table = Table.grid(padding=(0, GAP, 0, 0))
+    for width in (*widths, pull):
+        table.add_column(no_wrap=True, overflow="ellipsis", width=width)
+    for task, row in zip(tasks, rows, strict=True):
+        cells = [Text(cell) for cell in row]
+        cells[_STATUS].stylize(STYLE_OF.get(task.status.value, ""))
+        table.add_row(*cells, Text(_pull_request(task), style=f"link {task.pr_url}" if task.pr_url else ""))
+    return table
+
+
+def _row(task: Task) -> tuple[str, ...]:
+    return (task.id, issue_of(task), task.title, task.status.value, task.assigned_agent or "")
+
+
+def _pull_request(task: Task) -> str:
+    """Return the end of a pull request's address, such as `pull/7`."""
+    return "/".join(task.pr_url.rstrip("/").split("/")[-2:]) if task.pr_url else ""
+
+
+async def _boards(operations: Operations, project: str | None) -> AsyncIterator[BoardReply]:
+    """Yield the board now and whenever it has changed."""
+    loop, last = asyncio.get_running_loop(), None
+    while True:
+        began = loop.time()
+        board = await operations.board.page(project)
+        if board != last:
+            last = board
+            yield board
+        await asyncio.sleep(max(_LOOK_SECONDS, _LOOK_SHARE * (loop.time() - began)))

@@ -1,0 +1,209 @@
+"""Pipelines as people read them."""
+
+import asyncio
+import json
+import sys
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from typing import Final
+
+from rich.console import Group, RenderableType
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from clients.cli.render.work_order import console
+from clients.operations import Operations
+from clients.temporal.pipeline_rows import OVER, counts_of
+from septet.contracts.pipeline_replies import PipelineRow, PipelinesReply, ResultsReply
+from septet.contracts.pipeline_view import IssueState, IssueStatus, PipelineView
+from septet.system.preview import preview, printable
+
+_HEADINGS: Final = ("issue", "status", "title", "plan", "work", "commit", "pull request")
+_TITLE: Final = _HEADINGS.index("title")
+_NUMBERS: Final = ("plan", "work")
+_ANY_WIDTH: Final[Mapping[str, int]] = {}
+_FIXED_WIDTH: Final = {"status": len("completed"), "plan": len("300.0 s"), "work": len("600.0 s"), "commit": 12}
+"""What is painted again and again does not jump as issues get on."""
+_LEAST_TITLE: Final = 12
+_GAP: Final = 2
+_LOOK_SECONDS: Final = 1.0
+_HEADING_LINES: Final = 4
+"""Heading, columns' names, the line of what is left out, and one free."""
+_CLOSED: Final = (IssueStatus.COMPLETED, IssueStatus.FAILED, IssueStatus.SKIPPED, IssueStatus.CANCELLED)
+_STYLE_OF: Final = {
+    "completed": "green", "failed": "red", "cancelled": "yellow", "skipped": "yellow", "stopped": "yellow",
+    "paused": "yellow", "stopping": "yellow", "planning": "cyan", "executing": "cyan", "running": "cyan",
+}  # fmt: skip
+
+
+def show_pipeline(view: PipelineView) -> None:
+    """Print a pipeline with its issues, and why those failed that did."""
+    out = console()
+    out.print(_heading(view), soft_wrap=True)
+    if view.issues:
+        out.print(_table(view.issues, out.width if out.is_terminal else None))
+    for issue in view.issues:
+        for line in _reasons(issue):
+            out.print(line, soft_wrap=True)
+    if view.error is not None:
+        out.print(Text(printable(f"{view.error.type}: {view.error.message}"), style="red"), soft_wrap=True)
+
+
+async def follow_pipeline(operations: Operations, pipeline_id: str, *, as_json: bool) -> PipelineView:
+    """Show a pipeline until its end, and return it: a terminal is painted, a pipe gets a line for each change."""
+    if as_json:
+        return await operations.pipelines.wait(pipeline_id)
+    out, views = console(), _views(operations, pipeline_id)
+    if not out.is_terminal:
+        lines = PipelineLines()
+        async for view in views:
+            for line in lines.of(view):
+                out.print(line, soft_wrap=True, markup=False)
+        return view
+    with Live(console=out, auto_refresh=False, transient=True) as live:
+        async for view in views:
+            live.update(picture(view, out.height), refresh=True)
+    return view
+
+
+def picture(view: PipelineView, height: int) -> RenderableType:
+    """Return a pipeline in the room that a terminal has: the issues from where it is at."""
+    room = max(height - _HEADING_LINES, 3)
+    closed = next((at for at, issue in enumerate(view.issues) if issue.status not in _CLOSED), len(view.issues))
+    begin = max(min(closed - room // 4, len(view.issues) - room), 0)
+    shown = view.issues[begin : begin + room]
+    heading = _heading(view)
+    heading.no_wrap, heading.overflow = True, "ellipsis"
+    parts: list[RenderableType] = [heading]
+    if shown:
+        parts.append(_table(shown, console().width, _FIXED_WIDTH))
+    if more := len(view.issues) - len(shown):
+        parts.append(Text(f"and {more:,} more", style="dim"))
+    return Group(*parts)
+
+
+class PipelineLines:
+    """What changed since the last look, as plain lines."""
+
+    def __init__(self) -> None:
+        """Begin with nothing printed."""
+        self._status = ""
+        self._statuses: dict[str, IssueStatus] = {}
+
+    def of(self, view: PipelineView) -> Iterator[str]:
+        """Yield a line for each change: of the issues, once they are under way, and of the pipeline."""
+        for issue in view.issues:
+            if issue.status is not self._statuses.get(issue.issue_id, IssueStatus.WAITING):
+                self._statuses[issue.issue_id] = issue.status
+                yield printable("  ".join(part for part in (*_line(issue), _reason(issue)) if part))
+        if view.status.value != self._status:
+            self._status = view.status.value
+            yield f"{view.id}: {self._status}"
+
+
+def show_list(page: PipelinesReply) -> None:
+    """Print pipelines, one a line."""
+    out = console()
+    if not page.pipelines:
+        out.print("There are no pipelines.")
+    for row in page.pipelines:
+        out.print(_row(row), soft_wrap=True)
+    if page.next is not None:
+        out.print(Text(f"and more: --after {page.next}", style="dim"), soft_wrap=True)
+
+
+def show_results(results: ResultsReply) -> None:
+    """Print both documents, each under its name."""
+    for name, document in (
+        ("planning-results.json", results.planning),
+        ("execution-results.json", results.execution),
+    ):
+        text = json.dumps(document.model_dump(mode="json"), ensure_ascii=False, indent=2)
+        sys.stdout.write(f"{name}\n{printable(text)}\n")
+
+
+def show_report(report: str) -> None:
+    """Print a report as it was written."""
+    sys.stdout.write(printable(report if report.endswith("\n") else f"{report}\n"))
+
+
+async def _views(operations: Operations, pipeline_id: str) -> AsyncIterator[PipelineView]:
+    """Yield a pipeline now and every second, and last when it is over."""
+    while True:
+        view = await operations.pipelines.get(pipeline_id)
+        yield view
+        if view.status in OVER:
+            return
+        await asyncio.sleep(_LOOK_SECONDS)
+
+
+def _heading(view: PipelineView) -> Text:
+    counts = ", ".join(f"{count} {status.value}" for status, count in counts_of(view).items())
+    parts = (
+        Text(view.id, style="bold"),
+        _status_text(view.status.value),
+        Text(counts),
+        Text(printable(view.repository)),
+    )
+    return Text(" " * _GAP).join(part for part in parts if part)
+
+
+def _table(issues: Sequence[IssueState], width: int | None, least: Mapping[str, int] = _ANY_WIDTH) -> Table:
+    """Return the issues as a table; in a terminal's width the titles give way to the `least` width of others."""
+    rows = [[preview(cell, limit=200) for cell in _cells(issue)] for issue in issues]
+    widths = [
+        max(len(name), least.get(name, 0), *(Text(row[at]).cell_len for row in rows))
+        for at, name in enumerate(_HEADINGS)
+    ]
+    if width is not None:
+        others = sum(widths) - widths[_TITLE] + _GAP * (len(widths) - 1)
+        widths[_TITLE] = min(widths[_TITLE], max(_LEAST_TITLE, width - others))
+    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, _GAP, 0, 0))
+    for name, cells in zip(_HEADINGS, widths, strict=True):
+        table.add_column(
+            name, justify="right" if name in _NUMBERS else "left", no_wrap=True, overflow="ellipsis", width=cells
+        )
+    for row in rows:
+        table.add_row(*(_status_text(cell) if at == 1 else Text(cell) for at, cell in enumerate(row)))
+    return table
+
+
+def _cells(issue: IssueState) -> tuple[str, ...]:
+    pull = "/".join(issue.pr_url.rstrip("/").split("/")[-2:]) if issue.pr_url else ""
+    times = (_seconds(issue.planning_seconds), _seconds(issue.execution_seconds))
+    return (issue.issue_id, issue.status.value, issue.title, *times, (issue.commit_hash or "")[:12], pull)
+
+
+def _line(issue: IssueState) -> tuple[str, ...]:
+    return (issue.issue_id, issue.status.value, issue.title, (issue.commit_hash or "")[:12], issue.pr_url or "")
+
+
+def _reasons(issue: IssueState) -> Iterator[Text]:
+    """Yield why an issue is not completed, how to go on, and where its work is."""
+    if issue.error is None:
+        return
+    yield Text(printable(f"{issue.issue_id}  {issue.error.type}: {issue.error.message}"), style="red")
+    if issue.error.remedy:
+        yield Text(printable(f"    {issue.error.remedy}"))
+    if issue.rescue is not None:
+        yield Text(printable(f"    rescue {issue.rescue.snapshot}: {issue.rescue.reason}"))
+
+
+def _reason(issue: IssueState) -> str:
+    return preview(issue.error.message, limit=200) if issue.error is not None else ""
+
+
+def _row(row: PipelineRow) -> Text:
+    counts = ", ".join(f"{count} {status.value}" for status, count in row.counts.items())
+    parts = (row.id, row.status.value, counts, row.repository, row.created_at)
+    return Text(" " * _GAP).join(
+        _status_text(part) if at == 1 else Text(printable(part)) for at, part in enumerate(parts) if part
+    )
+
+
+def _status_text(status: str) -> Text:
+    return Text(status, style=_STYLE_OF.get(status, ""))
+
+
+def _seconds(seconds: float | None) -> str:
+    return f"{seconds:.1f} s" if seconds is not None else ""

@@ -1,0 +1,156 @@
+"""How `septet watch` looks: a picture that is painted again and again, or a line for each thing that happened."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Final
+
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.spinner import Spinner
+from rich.table import Table
+from rich.text import Text
+
+from clients.cli.render.work_order import show_task, task_view
+from clients.patches import PatchFile, files_of
+from clients.watch import elapsed_seconds
+from septet.contracts.replies import DiffView, LogEntry, PlanView, WatchReply
+from septet.system.preview import preview, printable
+
+_PLAN_LINES: Final = 6
+_STAT_FILES: Final = 5
+_ENTRY_LIMIT: Final = 160
+_LEAST_LINES: Final = 3
+"""A look at the changes that is shorter is left out."""
+_STYLES: Final = {"added": "green", "removed": "red", "place": "cyan", "note": "dim", "same": ""}
+
+
+class WatchPicture:
+    """The work order as it was seen last, in the room that the terminal has."""
+
+    def __init__(self) -> None:
+        """Begin with nothing seen."""
+        self._last: WatchReply | None = None
+        self._spinner = Spinner("dots")
+
+    def take(self, look: WatchReply) -> None:
+        """Show this from now on."""
+        self._last = look
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Yield heading and steps, what the agent does, figures, plan and changes, as far as there is room."""
+        look = self._last
+        if look is None:
+            return
+        parts = [task_view(look.task, look.running_step), self._under_way(look), figures(look)]
+        if look.plan is not None:
+            parts += ["", *_plan(look.plan)]
+        if look.diff is not None and look.diff.files:
+            parts += ["", diff_stat(look.diff, console.width)]
+            room = options.size.height - 2 - len(console.render_lines(Group(*parts), options, pad=False))
+            plan = look.plan.path if look.plan is not None else ""
+            excerpt = [line for file in files_of(look.diff.patch) if file.path != plan for line in _lines(file)]
+            if room >= _LEAST_LINES:
+                parts += ["", *excerpt[: room - 1]]
+        yield Group(*parts)
+
+    def _under_way(self, look: WatchReply) -> RenderableType:
+        if look.waiting_for:
+            return Text(f"waits for {printable(look.waiting_for)}", style="yellow")
+        if not look.running_step:
+            return Text("")
+        words = f"{look.running_step} · {_call(look.doing)}" if look.doing is not None else look.running_step
+        self._spinner.update(text=_one_line(words, style="cyan"))
+        return self._spinner
+
+
+class WatchLines:
+    """What happened since the last look, as plain lines."""
+
+    def __init__(self) -> None:
+        """Begin with nothing printed."""
+        self._last: WatchReply | None = None
+        self._steps = 0
+
+    def of(self, look: WatchReply) -> Iterator[str]:
+        """Yield the lines for a look: status, steps begun and ended, what the agent said and did."""
+        before, self._last = self._last, look
+        if before is None or before.task.status is not look.task.status:
+            name = " ".join(part for part in (look.task.id, look.task.title) if part)
+            yield f"{preview(name)}: {look.task.status.value}"
+        if look.waiting_for and (before is None or before.waiting_for != look.waiting_for):
+            yield f"waits for {preview(look.waiting_for)}"
+        entries = look.log_entries
+        for row in look.task.steps[self._steps :]:
+            yield from (_entry_line(entry) for entry in entries if entry.step == row.step)
+            entries = tuple(entry for entry in entries if entry.step != row.step)
+            result = preview((row.output if row.success else row.error_message) or "", limit=_ENTRY_LIMIT)
+            yield f"{'✓' if row.success else '✗'} {row.step} {row.duration_seconds:.1f} s: {result}"
+        self._steps = len(look.task.steps)
+        if look.running_step and (before is None or before.running_step != look.running_step):
+            yield f"… {look.running_step}"
+        yield from map(_entry_line, entries)
+
+
+def show_end(look: WatchReply, out: Console) -> None:
+    """Show what it came to, once: a pipe has had the steps."""
+    parts: list[RenderableType] = [figures(look)]
+    if look.diff is not None and look.diff.files:
+        parts.append(diff_stat(look.diff, out.width))
+    if out.is_terminal:
+        show_task(look.task, with_error=False)
+        out.print(Group(*parts))
+    else:
+        out.print(parts[0], soft_wrap=True)
+
+
+def figures(look: WatchReply) -> Text:
+    """Return time, tokens and cost on one line."""
+    cost = f"   cost {look.cost_usd:.2f} USD" if look.cost_usd is not None else ""
+    return Text(f"elapsed {_time(elapsed_seconds(look.task))}   tokens {look.tokens:,}{cost}", style="dim")
+
+
+def diff_stat(diff: DiffView, width: int) -> RenderableType:
+    """Return the changed files with their counts of lines, the first few by name."""
+    first = diff.files[:_STAT_FILES]
+    table = Table.grid(padding=(0, 1))
+    table.add_column(no_wrap=True, overflow="ellipsis", max_width=max(width - 16, 12))
+    table.add_column(justify="right", style="green")
+    table.add_column(justify="right", style="red")
+    for file in first:
+        counts = ("binary", "") if file.added is None else (f"+{file.added}", f"-{file.removed}")
+        table.add_row(Text(printable(file.path)), *counts)
+    more = len(diff.files) - len(first)
+    added = sum(file.added or 0 for file in diff.files)
+    removed = sum(file.removed or 0 for file in diff.files)
+    total = f"{len(diff.files)} file{'s' * (len(diff.files) != 1)} changed, +{added} -{removed}"
+    return Group(Text(total, style="bold"), table, *([Text(f"and {more} more", style="dim")] if more else []))
+
+
+def _plan(plan: PlanView) -> Iterator[Text]:
+    lines = [line for line in printable(plan.text).split("\n") if line.strip()]
+    yield _one_line(printable(plan.path), style="bold")
+    yield from (_one_line(line) for line in lines[:_PLAN_LINES])
+    if len(lines) > _PLAN_LINES or not plan.whole:
+        yield Text(f"… {len(lines) - _PLAN_LINES} more lines", style="dim")
+
+
+def _lines(file: PatchFile) -> Iterator[Text]:
+    yield _one_line(printable(file.path), style="bold")
+    yield from (_one_line(printable(line.text), style=_STYLES[line.kind]) for line in file.lines)
+
+
+def _one_line(text: str, style: str = "") -> Text:
+    return Text(text.expandtabs(4), style=style, no_wrap=True, overflow="ellipsis", end="\n")
+
+
+def _call(entry: LogEntry) -> str:
+    return preview(f"{entry.tool} {entry.text}", limit=_ENTRY_LIMIT)
+
+
+def _entry_line(entry: LogEntry) -> str:
+    what = entry.tool or entry.kind
+    mark = {"tool_call": ">", "tool_result": "<"}.get(entry.kind, " ")
+    return f"  {mark} {preview(f'{what}: {entry.text}', limit=_ENTRY_LIMIT)}"
+
+
+def _time(seconds: float) -> str:
+    return str(timedelta(seconds=round(seconds)))

@@ -1,0 +1,134 @@
+"""Work orders as people read them: rich tables that fit the terminal."""
+
+from collections.abc import Sequence
+
+from rich.console import Console, Group, JustifyMethod, RenderableType
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from septet.contracts.task import Task, TaskStep
+from septet.system.preview import printable
+
+_HEADINGS = ("", "step", "result", "time", "tokens", "tries", "read by")
+_RESULT = _HEADINGS.index("result")
+LEAST_TITLE = 12
+_LEAST_RESULT = 12
+"""Characters of the column that gives way in a narrow terminal; then those behind it are left out."""
+LONGEST_CELL = 200
+GAP = 2
+_NUMBERS = ("time", "tokens", "tries")
+STYLE_OF = {"completed": "green", "failed": "red", "cancelled": "yellow", "running": "cyan"}
+
+
+def console() -> Console:
+    """Return stdout as rich writes to it: colours only on a terminal, none with NO_COLOR."""
+    return Console(highlight=False, soft_wrap=False)
+
+
+def show_task(task: Task, running: str = "", waits: str | None = None, *, with_error: bool = True) -> None:
+    """Print a work order with its steps; what is to be copied stands on a line of its own, however long."""
+    out = console()
+    out.print(task_view(task, running))
+    lines = _task_lines(task, with_error=with_error)
+    for line in [*lines, *([Text(printable(f"waits for     {waits}"), style="yellow")] if waits else [])]:
+        out.print(line, soft_wrap=True)
+
+
+def show_decision(task: Task, verdict: str) -> None:
+    """Print what was decided about which plan, and the work order as it is then."""
+    show_task(task)
+    console().print(Text(f"{verdict:<14}{task.plan_path}  SHA-256 {task.plan_sha256}"), soft_wrap=True)
+
+
+def show_steps(rows: Sequence[TaskStep]) -> None:
+    """Print the steps alone."""
+    console().print(steps_table(rows))
+
+
+def task_view(task: Task, running: str = "") -> RenderableType:
+    """Return a work order with its steps, as something that rich can draw again and again."""
+    name, status = Text(task.id, style="bold"), Text(task.status.value, style=STYLE_OF.get(task.status.value, ""))
+    title = Text(cut_to_line(task.title, LONGEST_CELL))
+    room = console().width - len(task.id) - len(issue_of(task)) - len(status) - 3 * GAP
+    title.truncate(max(LEAST_TITLE, room), overflow="ellipsis")
+    heading = Text(" " * GAP).join(part for part in (name, Text(issue_of(task)), title, status) if part)
+    return Group(heading, *([steps_table(task.steps, running)] if task.steps or running else []))
+
+
+def issue_of(task: Task) -> str:
+    """Return the project, with the issue's number where it has one."""
+    return f"{task.project} #{task.issue_number}".strip() if task.issue_number else task.project
+
+
+def _first_line(reason: str) -> str:
+    return reason.partition("\n")[0].rstrip(":")
+
+
+def _task_lines(task: Task, *, with_error: bool) -> list[Text]:
+    """Return what a work order came to: pull request, commit, rescues, error."""
+    lines = []
+    if task.waits_for_a_decision:
+        lines.append(Text(f"plan          {task.plan_path}  SHA-256 {task.plan_sha256}"))
+    if task.pr_url:
+        lines.append(Text.assemble("pull request  ", (task.pr_url, "bold green")))
+    if task.commit_sha:
+        lines.append(Text(f"commit        {task.commit_sha[:12]} on {task.branch_name}"))
+    lines += [
+        Text(
+            f"rescue        {rescue.snapshot}: {printable(_first_line(rescue.reason))}"
+            + (f"\n              {rescue.patch}" if rescue.patch else "")
+        )
+        for rescue in task.rescues
+    ]
+    if task.error and with_error:
+        lines.append(Text(printable(f"{task.error.type}: {task.error.message}"), style="red"))
+        lines.append(Text(printable(task.error.remedy)))
+    return lines
+
+
+def steps_table(rows: Sequence[TaskStep], running: str = "") -> Table:
+    """Return the steps as a table; the one that runs is its last row."""
+    cells = [_cells(row) for row in rows]
+    if running:
+        cells.append(("…", running, "[dim]running[/dim]", "", "", "", ""))
+    columns = zip(_HEADINGS, *cells, strict=True)
+    widths = [max(Text.from_markup(cell).cell_len for cell in column) for column in columns]
+    widths[_RESULT] = _LEAST_RESULT
+    while len(widths) > _RESULT + 1 and _width(widths) > console().width:
+        widths.pop()
+    widths[_RESULT] += max(console().width - _width(widths), 0)
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for name, width in zip(_HEADINGS, widths, strict=False):
+        justify: JustifyMethod = "right" if name in _NUMBERS else "left"
+        table.add_column(name, justify=justify, no_wrap=True, overflow="ellipsis", width=width)
+    for row_cells in cells:
+        table.add_row(*row_cells[: len(widths)])
+    return table
+
+
+def _width(widths: Sequence[int]) -> int:
+    return sum(widths) + GAP * (len(widths) - 1)
+
+
+def cut_to_line(text: str, cells: int) -> str:
+    """Return a text on one line, as wide as `cells` at the most."""
+    shown = Text(" ".join(printable(text).split()))
+    shown.truncate(cells, overflow="ellipsis")
+    return shown.plain
+
+
+def _cells(row: TaskStep) -> tuple[str, ...]:
+    mark = "[green]✓[/green]" if row.success else "[red]✗[/red]"
+    result = (row.output if row.success else row.error_message) or ""
+    tokens = row.usage.input_tokens + row.usage.output_tokens
+    read_by = " ".join(part for part in (row.parsed_by, row.recovered_by) if part)
+    return (
+        mark,
+        row.step,
+        escape(printable(" ".join(result.split())[:200])),
+        f"{row.duration_seconds:.1f} s",
+        f"{tokens:,}",
+        str(row.attempts),
+        read_by,
+    )

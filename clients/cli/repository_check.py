@@ -1,0 +1,64 @@
+"""What a repository's own commands and settings lack, for `septet doctor --repo`."""
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Literal
+
+from septet.commands.filler import check
+from septet.commands.loader import FOLDER, load_all, overrides
+from septet.commands.needs import missing
+from septet.errors import SeptetError
+from septet.git.address import parse_address
+from septet.git.evidence import list_base_folder, read_base_files
+from septet.git.mirror import refresh_mirror
+from septet.git.record import place_for
+from septet.git.remote import Remote
+from septet.repository_settings import SETTINGS_PATH, load_repository_settings
+from septet.settings import Settings
+from septet.state import StateDir
+
+Finding = tuple[Literal["ok", "warning", "failed"], str, str]
+
+
+def repository_findings(repo: str, settings: Settings) -> Iterator[Finding]:
+    """Yield status, message and remedy for each thing that was found, in a mirror that is thrown away."""
+    with tempfile.TemporaryDirectory(prefix="septet-doctor-") as folder:
+        try:
+            yield from _findings(repo, settings, StateDir(Path(folder)))
+        except SeptetError as error:
+            yield "warning", error.message, error.remedy
+
+
+def _findings(repo: str, settings: Settings, state: StateDir) -> Iterator[Finding]:
+    address = parse_address(repo, home=Path.home(), cwd=Path.cwd())
+    secret = settings.github_token
+    token = secret.get_secret_value() if secret is not None and address.kind == "remote" else None
+    state.prepare()
+    base = refresh_mirror(state.mirrors / f"{address.key}.git", Remote(address.url, settings.git_env, token))
+    place = place_for(state, "doctor", address, base_branch=base.branch, base_sha=base.sha, env=settings.git_env)
+
+    own = read_base_files(place, (*overrides(), SETTINGS_PATH))
+    load_repository_settings(own.get)
+    commands = load_all(own.get)
+    for command in commands:
+        check(command)
+        for warning in missing(command):
+            yield "warning", warning, f"Correct {command.place}."
+    yield from _ignored_files(list_base_folder(place, FOLDER), [command.name for command in commands])
+    theirs = [command.place for command in commands if not command.built_in]
+    yield "ok", f"{address.project} at {base.branch}: own commands: {', '.join(theirs) or 'none'}.", ""
+
+
+def _ignored_files(files: Sequence[str], commands: Sequence[str]) -> Iterator[Finding]:
+    """Yield a warning for each file beside the commands that no step reads, such as a misspelt one."""
+    for file in files:
+        is_command = file.endswith(".md") and file.removesuffix(".md") in commands
+        if is_command or file.lower() == "readme.md":
+            continue
+        near = get_close_matches(file.removesuffix(".md"), commands, n=1)
+        remedy = (
+            f"Is {near[0]}.md meant?" if near else f"Commands are {', '.join(commands)}, each in a `.md` file."
+        )
+        yield "warning", f"{FOLDER}/{file} is no command of a step: nothing reads it.", remedy

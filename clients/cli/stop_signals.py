@@ -1,0 +1,39 @@
+"""How the commands that serve are ended, and what they say of the agents that live on."""
+
+import asyncio
+import signal
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Self
+
+import typer
+
+from clients.cli.reply import CommandReply
+
+
+@dataclass(frozen=True, slots=True)
+class StopSignals:
+    """SIGTERM and SIGINT to a program that serves; to be awaited before anybody learns that it is ready."""
+
+    first: asyncio.Event = field(default_factory=asyncio.Event)
+    second: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set by a SIGINT after the first signal."""
+
+    @classmethod
+    def listen(cls) -> Self:
+        """Take both signals from now on."""
+        signals = cls()
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGTERM, signals.first.set)
+        loop.add_signal_handler(signal.SIGINT, signals._interrupt)
+        return signals
+
+    def _interrupt(self) -> None:
+        (self.second if self.first.is_set() else self.first).set()
+
+
+def reply_at_stop(living: Sequence[str]) -> CommandReply:
+    """Name the agents that live on under their supervisors, on stderr: stdout has had its answer."""
+    for run in living:
+        typer.echo(f"Agent {run} lives on; the next worker of this host takes it over.", err=True)
+    return CommandReply(is_printed=True)

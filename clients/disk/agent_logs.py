@@ -1,0 +1,142 @@
+"""What the agents of a work order said and did, from the files of this host, while it happens and afterwards."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Final
+
+from clients.disk.runs import started_runs
+from septet.agents.clis.outcome import ExitRecord
+from septet.agents.clis.registry import ADAPTERS
+from septet.agents.clis.transcript import Transcript, TranscriptEntry
+from septet.agents.runs.folders import Run
+from septet.contracts.replies import LogEntry
+from septet.errors import NotFoundError
+from septet.state import StateDir
+from septet.system.preview import scrub
+
+_TEXT_SHOWN: Final = 2000
+_CHUNK_BYTES: Final = 1024 * 1024
+_STDERR_SHOWN: Final = 600
+
+
+@dataclass(slots=True)
+class AgentLogs:
+    """The streams of a work order's runs, oldest first; each look gives what is new since the last one."""
+
+    state: StateDir
+    order_id: str
+    _views: dict[str, "_View"] = field(default_factory=dict)
+
+    def new_entries(self) -> Iterator[LogEntry]:
+        """Yield what was said and done since the last look.
+
+        Raises:
+            InvalidInputError: No work order can have that id.
+        """
+        for view in self._look():
+            yield from view.new_entries()
+
+    def entries(self) -> list[LogEntry]:
+        """Return all that was said and done so far; what an earlier call has read is not read again.
+
+        Raises:
+            InvalidInputError: No work order can have that id.
+        """
+        return [entry for view in self._look() for entry in view.entries()]
+
+    def new_bytes(self) -> Iterator[bytes]:
+        """Yield what the agents printed since the last look, as they printed it.
+
+        Raises:
+            InvalidInputError: No work order can have that id.
+        """
+        for view in self._look():
+            yield from view.new_bytes()
+
+    def must_exist(self) -> None:
+        """See that there was something to look at.
+
+        Raises:
+            NotFoundError: This host has no runs of that work order.
+        """
+        if not self._views:
+            remedy = "Ask the host that runs its steps."
+            raise NotFoundError(f"This host has no runs of {self.order_id}.", remedy=remedy)
+
+    def _look(self) -> list["_View"]:
+        """Return what there is by now: runs begin, and the janitor removes old ones."""
+        runs = started_runs(self.state, self.order_id)
+        self._views = {run.name: self._views.get(run.name) or _View(run) for run in runs}
+        return list(self._views.values())
+
+
+@dataclass(slots=True)
+class _View:
+    """One run's files, as far as they were shown."""
+
+    run: Run
+    _position: int = 0
+    _over: bool = False
+    _numbers: Iterator[int] = field(default_factory=lambda: count(1))
+    _entries: list[LogEntry] = field(default_factory=list)
+    _transcript: Transcript | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        adapter = ADAPTERS.get(self.run.record.agent) if self.run.record is not None else None
+        self._transcript = adapter.transcript() if adapter is not None else None
+
+    def new_bytes(self) -> Iterator[bytes]:
+        """Yield what the stream has got since the last look."""
+        try:
+            with self.run.stdout.open("rb", buffering=0) as stream:
+                stream.seek(self._position)
+                while chunk := stream.read(_CHUNK_BYTES):
+                    self._position += len(chunk)
+                    yield chunk
+        except FileNotFoundError:
+            return
+
+    def new_entries(self) -> Iterator[LogEntry]:
+        """Yield what was said and done since the last look; a run that has ended is told to its end, once."""
+        transcript = self._transcript
+        if self._over or transcript is None:
+            return
+        end = self.run.exit()
+        for chunk in self.new_bytes():
+            yield from map(self._log_entry, transcript.feed(chunk))
+        if end is not None:
+            self._over = True
+            yield from map(self._log_entry, (*transcript.finish(), *self._trouble(end)))
+
+    def entries(self) -> list[LogEntry]:
+        """Return all that was said and done so far, for who asks for nothing else."""
+        self._entries.extend(self.new_entries())
+        return self._entries
+
+    def _log_entry(self, entry: TranscriptEntry) -> LogEntry:
+        run, record = self.run.folder.name, self.run.record
+        return LogEntry(
+            id=f"{run}/{next(self._numbers)}",
+            run=run,
+            step=record.step if record is not None else "",
+            agent=record.agent if record is not None else "",
+            kind=entry.kind,
+            text=scrub(entry.text[: 2 * _TEXT_SHOWN])[:_TEXT_SHOWN],
+            tool=entry.tool,
+        )
+
+    def _trouble(self, end: ExitRecord) -> Iterator[TranscriptEntry]:
+        """Yield why the process ended, where that is no good end, and the last words of its stderr."""
+        if end.cause == "exited" and end.exit_code == 0:
+            return
+        code = f", exit code {end.exit_code}" if end.exit_code is not None else ""
+        number = f", signal {end.signal}" if end.signal is not None else ""
+        words = f"The agent's process ended: {end.why or end.cause}{code}{number}. {self._stderr()}"
+        yield TranscriptEntry("error", words.strip())
+
+    def _stderr(self) -> str:
+        try:
+            return self.run.stderr.read_bytes()[-_STDERR_SHOWN:].decode("utf-8", errors="replace").strip()
+        except FileNotFoundError:
+            return ""

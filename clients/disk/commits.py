@@ -1,0 +1,31 @@
+"""What a work order committed, as the workspace on this host tells it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from clients.disk.runs import place_of
+from septet.errors import SeptetError
+from septet.git.record import find_place
+from septet.git.view import view_git
+from septet.state import StateDir
+
+
+@dataclass(frozen=True, slots=True)
+class CommitCount:
+    """The commits between the base and the work order's commit."""
+
+    commits: int
+    files: int
+    """That differ between both."""
+
+
+def count_commits(state: StateDir, git_env: Mapping[str, str], order_id: str, sha: str) -> CommitCount | None:
+    """Count commits and files up to `sha`; `None` where this host has no workspace that can tell."""
+    try:
+        place = find_place(state, place_of(state, order_id, now=True), git_env)
+        git = view_git(place)
+        commits = git.text("rev-list", "--count", f"{place.base_sha}..{sha}")
+        files = git.run("diff", "--name-only", "-z", place.base_sha, sha)
+    except SeptetError:
+        return None
+    return CommitCount(int(commits), files.count(b"\0"))

@@ -1,0 +1,38 @@
+"""What agents said and did, as far as it was read: who asks again waits for no second reading of it."""
+
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Final
+
+from clients.disk.agent_logs import AgentLogs
+from septet.contracts.replies import LogEntry
+from septet.state import StateDir
+
+_MOST_LOGS: Final = 8
+_MOST_ENTRIES: Final = 20_000
+"""Of a work order with more, nothing is kept: that is 40 MB at the most."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogCache:
+    """The logs of the work orders that were asked for last."""
+
+    _logs: OrderedDict[str, AgentLogs] = field(default_factory=OrderedDict)
+    _lock: Lock = field(default_factory=Lock)
+
+    def entries(self, state: StateDir, order_id: str) -> tuple[AgentLogs, list[LogEntry]]:
+        """Return a work order's logs, and all that is in them by now.
+
+        Raises:
+            InvalidInputError: No work order can have that id.
+        """
+        with self._lock:  # taken out, it is nobody else's; another one who asks meanwhile reads for itself
+            logs = self._logs.pop(order_id, None) or AgentLogs(state, order_id)
+        entries = logs.entries()
+        with self._lock:
+            if len(entries) <= _MOST_ENTRIES:
+                self._logs[order_id] = logs
+            if len(self._logs) > _MOST_LOGS:
+                self._logs.popitem(last=False)
+        return logs, entries

@@ -1,0 +1,151 @@
+"""The agent runs on this host: a work order has a workspace of its own, or shares the lanes of its pipeline."""
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from septet.agents.runs.folders import Run, Runs
+from septet.contracts.replies import AgentRun
+from septet.janitor.terms import pipeline_of
+from septet.state import StateDir
+
+_MOST_EXECUTORS: Final = 16
+_REMEMBERED: Final = 50_000
+"""Runs; a lane has seven for each issue of its pipeline, and is looked at twice a second."""
+
+
+class _Key(msgspec.Struct, frozen=True):
+    workflow_id: str
+
+
+class _Mark(msgspec.Struct, frozen=True):
+    """What is read of a run to see whose it is."""
+
+    key: _Key
+    serial: int
+    started_at: str
+
+
+def runs_of(state: StateDir, order_id: str) -> tuple[AgentRun, ...]:
+    """Return the agent runs of a work order that this host kept, oldest first; none on another host.
+
+    Raises:
+        InvalidInputError: No work order can have that id.
+    """
+    return tuple(map(_agent_run, started_runs(state, order_id)))
+
+
+def started_runs(state: StateDir, order_id: str) -> list[Run]:
+    """Return the runs themselves, oldest first: those whose record can be read.
+
+    Raises:
+        InvalidInputError: No work order can have that id.
+    """
+    return [run for run in runs_everywhere(state, order_id) if run.record is not None]
+
+
+def runs_everywhere(state: StateDir, order_id: str) -> list[Run]:
+    """Return a work order's runs, oldest first: those under its own name, and its own of those in lanes.
+
+    Raises:
+        InvalidInputError: No work order can have that id.
+    """
+    runs = Runs(state.runs)
+    own = runs.of(order_id)
+    lanes = [_runs_in_lane(state, lane, order_id) for lane in lanes_of(state, order_id)]
+    in_lanes = [runs.at(folder) for lane in lanes for folder in lane]
+    if not in_lanes:
+        return own
+    return sorted((*own, *in_lanes), key=lambda run: run.record.started_at if run.record is not None else "")
+
+
+def lanes_of(state: StateDir, order_id: str) -> list[str]:
+    """Return the lanes with runs on this host that a work order's name may belong to."""
+    places = [at for at, sign in enumerate(order_id) if sign == "-" and at > 0]
+    roles = ("planner", *(f"executor-{number}" for number in range(1, _MOST_EXECUTORS + 1)))
+    names = (f"{order_id[:at]}-{role}" for at in places for role in roles)
+    return [name for name in names if name != order_id and (state.runs / name).is_dir()]
+
+
+def place_of(state: StateDir, order_id: str, *, now: bool = False) -> str:
+    """Return the workspace that a work order has here: one of its own, or the lane in which it was last.
+
+    Args:
+        state: This host's.
+        order_id: The work order.
+        now: Only a lane in which nobody was after it; else its own name is returned.
+    """
+    if (state.workspaces / order_id).exists():
+        return order_id
+    marks = [
+        (mark.started_at, lane)
+        for lane in lanes_of(state, order_id)
+        if (mark := _last(state, lane, order_id, now=now)) is not None
+    ]
+    return max(marks)[1] if marks else order_id
+
+
+def owner_of(state: StateDir, place_id: str, moment: str, *, begins: bool = False) -> str:
+    """Return the work order that had a workspace at a moment, or the workspace's own name where that is not known.
+
+    Args:
+        state: This host's.
+        place_id: The workspace: a work order's id, or a lane's.
+        moment: ISO 8601, UTC.
+        begins: Whether it is the moment in which a work order came, before its first run.
+    """
+    if pipeline_of(place_id) is None:
+        return place_id
+    marks = sorted((mark.started_at, mark.key.workflow_id) for _, mark in _marks(state, place_id))
+    at = bisect_right([started_at for started_at, _ in marks], moment) - (0 if begins else 1)
+    return marks[at][1] if 0 <= at < len(marks) else place_id
+
+
+def _agent_run(run: Run) -> AgentRun:
+    record, end = run.record, run.exit()
+    return AgentRun(
+        run=run.folder.name,
+        step=record.step if record is not None else None,
+        agent=record.agent if record is not None else None,
+        session_id=record.session_id if record is not None else None,
+        started_at=record.started_at if record is not None else None,
+        ended_at=end.ended_at if end is not None else None,
+        exit_code=end.exit_code if end is not None else None,
+        cause=end.cause if end is not None else None,
+        folder=str(run.folder),
+    )
+
+
+def _runs_in_lane(state: StateDir, lane: str, order_id: str) -> list[Path]:
+    numbered = [(mark.serial, folder) for folder, mark in _marks(state, lane) if mark.key.workflow_id == order_id]
+    return [folder for _, folder in sorted(numbered)]
+
+
+def _last(state: StateDir, lane: str, order_id: str, *, now: bool) -> _Mark | None:
+    """Return a work order's last run in a lane; `None` where it has none, or where it is to be the lane's last."""
+    marks = sorted((mark for _, mark in _marks(state, lane)), key=lambda mark: mark.serial)
+    if now:
+        marks = marks[-1:]
+    return next((mark for mark in reversed(marks) if mark.key.workflow_id == order_id), None)
+
+
+def _marks(state: StateDir, place_id: str) -> Iterator[tuple[Path, _Mark]]:
+    try:
+        folders = [path for path in (state.runs / place_id).iterdir() if path.name[:1].isdigit()]
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    for folder in folders:
+        try:
+            yield folder, _mark(folder)
+        except (OSError, msgspec.MsgspecError):  # it is about to begin, or a full disk cut it short
+            continue
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _mark(folder: Path) -> _Mark:
+    """Read whose run it is: a record never changes."""
+    return msgspec.json.decode((folder / "run.json").read_bytes(), type=_Mark)

@@ -1,0 +1,104 @@
+"""How a work order's plan, changes and agent look on this host's disk, for those who watch it."""
+
+import time
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Final
+
+from clients.disk.agent_logs import AgentLogs
+from clients.disk.runs import place_of, started_runs
+from septet.agents.clis.registry import ADAPTERS
+from septet.agents.turns.follow import StreamReading
+from septet.contracts.replies import ChangedFile, DiffView, LogEntry, PlanView
+from septet.errors import SeptetError
+from septet.git.difference import difference
+from septet.git.inside import read_inside
+from septet.git.record import find_place
+from septet.state import StateDir
+from septet.system.preview import scrub
+
+_PLAN_BYTES: Final = 64 * 1024
+_PATCH_BYTES: Final = 256 * 1024
+_DIFF_SECONDS: Final = 2.0
+_DIFF_SHARE: Final = 5
+"""A repository that takes long to compare is compared more rarely: at most this part of the time goes into it."""
+
+
+@dataclass(slots=True)
+class WorkspaceView:
+    """One work order's files on this host; each look reads on from the last one."""
+
+    state: StateDir
+    git_env: Mapping[str, str]
+    order_id: str
+    _logs: AgentLogs = field(init=False)
+    _reading: StreamReading | None = None
+    _doing: LogEntry | None = None
+    _diff: DiffView | None = None
+    _diff_due: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Begin with nothing seen."""
+        self._logs = AgentLogs(self.state, self.order_id)
+
+    def new_entries(self) -> tuple[LogEntry, ...]:
+        """Return what the agents said and did since the last look."""
+        entries = tuple(self._logs.new_entries())
+        self._doing = _call_under_way(self._doing, entries)
+        return entries
+
+    @property
+    def doing(self) -> LogEntry | None:
+        """The tool call that had not come back at the last look."""
+        return self._doing
+
+    def tokens_of(self, step: str) -> int:
+        """Return the tokens of the last agent run, as far as it is, if it is one of `step`."""
+        run = next(reversed(started_runs(self.state, self.order_id)), None)
+        if run is None or run.record is None or run.record.step != step:
+            return 0
+        if self._reading is None or self._reading.run.folder != run.folder:
+            adapter = ADAPTERS.get(run.record.agent)
+            self._reading = StreamReading(run, adapter.dialect(), epoch=0) if adapter is not None else None
+        if self._reading is None:
+            return 0
+        self._reading.catch_up()
+        return self._reading.dialect.seen.tokens
+
+    def plan(self, path: str | None) -> PlanView | None:
+        """Return the plan's beginning; `None` where no plan is known, or this host does not have it."""
+        where = self.state.workspaces / place_of(self.state, self.order_id)
+        content = read_inside(where, path, _PLAN_BYTES + 1) if path else None
+        if not path or content is None:
+            return None
+        text = content[:_PLAN_BYTES].decode("utf-8", "replace")
+        return PlanView(path=path, text=scrub(text), whole=len(content) <= _PLAN_BYTES)
+
+    def diff(self, *, now: bool = False) -> DiffView | None:
+        """Return what differs from the base commit, as of a moment ago unless it is asked for as of now.
+
+        While an agent moves files about, what was seen last stands.
+        """
+        began = time.monotonic()
+        if now or began >= self._diff_due:
+            with suppress(SeptetError, OSError):
+                self._diff = self._difference()
+            ended = time.monotonic()
+            self._diff_due = ended + max(_DIFF_SECONDS, _DIFF_SHARE * (ended - began))
+        return self._diff
+
+    def _difference(self) -> DiffView:
+        place = find_place(self.state, place_of(self.state, self.order_id, now=True), self.git_env)
+        changes = difference(place, limit_bytes=_PATCH_BYTES)
+        files = tuple(ChangedFile(path=one.path, added=one.added, removed=one.removed) for one in changes.files)
+        return DiffView(files=files, patch=scrub(changes.patch), whole=changes.whole)
+
+
+def _call_under_way(doing: LogEntry | None, entries: Iterable[LogEntry]) -> LogEntry | None:
+    for entry in entries:
+        if entry.kind == "tool_call":
+            doing = entry
+        elif entry.kind != "tool_result" or (doing is not None and entry.tool in {"", doing.tool}):
+            doing = None
+    return doing

@@ -1,0 +1,26 @@
+"""What every face says of what went wrong."""
+
+from typing import TYPE_CHECKING, Final
+
+from septet.contracts.replies import ErrorReply
+from septet.contracts.task import TaskError
+from septet.errors import SeptetError
+
+if TYPE_CHECKING:
+    from temporalio.service import RPCError
+
+_MACHINE: Final = "See that the path is right, may be read and written by you, and that the disk has room."
+
+
+def error_reply(error: "SeptetError | OSError | RPCError") -> ErrorReply:
+    """Return an error's type, message and remedy; of the server's own errors that it refused."""
+    if isinstance(error, OSError):
+        where = f"{error.filename}: " if error.filename else ""
+        message = f"{where}{error.strerror or error}."
+        return ErrorReply(error=TaskError(type="MachineFailed", message=message, remedy=_MACHINE))
+    if not isinstance(error, SeptetError):
+        from clients.temporal.refusals import server_refusal  # it takes long to import, and most errors are ours
+
+        error = server_refusal(error)
+    kind = type(error).__name__.removesuffix("Error")
+    return ErrorReply(error=TaskError(type=kind, message=error.message, remedy=error.remedy))

@@ -1,0 +1,26 @@
+"""The parameters that routes have in common, and the operations that they are given."""
+
+from typing import Annotated, Final
+
+from fastapi import Depends, Header, Query, Request
+
+from clients.operations import Operations
+
+MOST_AT_ONCE: Final = 1000
+
+
+def _operations(request: Request) -> Operations:
+    operations: Operations = request.app.state.operations
+    return operations
+
+
+Connected = Annotated[Operations, Depends(_operations)]
+Limit = Annotated[int, Query(ge=1, le=MOST_AT_ONCE)]
+IdempotencyKey = Annotated[
+    str,
+    Header(
+        alias="Idempotency-Key",
+        pattern="^[!-~]{0,255}$",
+        description="Started once: the same key and body give the same answer again, however often they come.",
+    ),
+]

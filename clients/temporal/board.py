@@ -1,0 +1,165 @@
+"""The board: pages of tasks by stage from memo and search attributes, and their numbers; nobody is queried."""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from temporalio.client import Client, WorkflowExecutionStatus
+from temporalio.service import RPCError
+
+from clients.temporal.index import count_of, page_of, taken_up_again
+from clients.temporal.refusals import server_refusal
+from clients.temporal.task_rows import task_of_row
+from septet.contracts.names import Stage, Status
+from septet.contracts.replies import BoardReply, BoardSummary
+from septet.contracts.task import Task
+from septet.errors import InvalidInputError
+
+TASKS_AT_ONCE: Final = 500
+
+_ORDERS: Final = 'WorkflowType="WorkOrder"'
+_WATCHES: Final = 'WorkflowType="PullRequest" AND ExecutionStatus IN ("Running", "Completed")'
+_ROWS: Final = (
+    f'(({_ORDERS} AND (SeptetStage IS NULL OR SeptetStage!="review")) OR ({_WATCHES} AND SeptetStage IS NOT NULL))'
+)
+"""A completed work order stays in review for ever: its watch, begun before it closed, has the task's row."""
+_FAILED: Final = 'ExecutionStatus IN ("Failed", "TimedOut")'
+_ENDED: Final = 'ExecutionStatus IN ("Canceled", "Terminated")'
+_STAGES: Final[Mapping[Stage, str]] = {
+    **{
+        stage: f'{_ORDERS} AND ExecutionStatus="Running" AND SeptetStage="{stage}"'
+        for stage in (Stage.COLLECTED, Stage.TRIAGED, Stage.EXECUTING)
+    },
+    Stage.REVIEW: f'{_WATCHES} AND SeptetStage="review"',
+    Stage.DONE: f'(({_ORDERS} AND {_ENDED}) OR ({_WATCHES} AND SeptetStage="done"))',
+    Stage.BLOCKED: (
+        f"(({_ORDERS} AND ({_FAILED} "
+        f'OR (ExecutionStatus="Running" AND SeptetStage="blocked"))) OR ({_WATCHES} AND SeptetStage="blocked"))'
+    ),
+}
+"""A terminated work order could not say that it is over: its execution's status goes before its attributes."""
+
+
+_CLOSED_IN: Final = {
+    Stage.BLOCKED: (_FAILED, {WorkflowExecutionStatus.FAILED, WorkflowExecutionStatus.TIMED_OUT}),
+    Stage.DONE: (_ENDED, {WorkflowExecutionStatus.CANCELED, WorkflowExecutionStatus.TERMINATED}),
+}
+"""Where the queries count a closed run; a completed one nowhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskPage:
+    """Some rows of the board, newest first, each task once."""
+
+    tasks: tuple[Task, ...]
+    next: str | None
+    """What to ask for as `after`; `None` where there is no more."""
+
+
+@dataclass(frozen=True, slots=True)
+class BoardRows:
+    """The board of one namespace."""
+
+    client: Client
+
+    async def page(self, project: str | None = None, *, after: str = "", limit: int = TASKS_AT_ONCE) -> BoardReply:
+        """Return a page of the work orders by stage, with the numbers of all; `after` is a page's `next`.
+
+        Where one page holds everything, its own rows are counted: then rows and numbers are of one moment.
+
+        Raises:
+            NotFoundError: `after` is no word of a page before.
+            ServerNotReachedError: The server refused.
+        """
+        rows, counts = await asyncio.gather(self.rows(project, after=after, limit=limit), self.counts(project))
+        whole = not after and rows.next is None
+        stages = {stage: tuple(task for task in rows.tasks if task.stage is stage) for stage in Stage}
+        completed = counts[Stage.REVIEW] + counts[Stage.DONE]
+        if whole:
+            counts = {stage: len(tasks) for stage, tasks in stages.items()}
+            completed = sum(task.status is Status.COMPLETED for task in rows.tasks)
+        summary = BoardSummary(
+            total=sum(counts.values()),
+            in_progress=counts[Stage.EXECUTING],
+            blocked=counts[Stage.BLOCKED],
+            completed=completed,
+        )
+        return BoardReply(project=project, stages=stages, counts=counts, summary=summary, next=rows.next)
+
+    async def rows(self, project: str | None = None, *, after: str = "", limit: int = TASKS_AT_ONCE) -> TaskPage:
+        """Return a page of rows.
+
+        Args:
+            project: Of this one only.
+            after: The `next` of the page before.
+            limit: How many at the most.
+
+        Raises:
+            NotFoundError: `after` is no such word.
+            InvalidInputError: The server cannot find the project's name.
+            ServerNotReachedError: The server refused.
+        """
+        rows, following = await page_of(self.client, _of_project(project, _ROWS), after=after, limit=limit)
+        tasks: dict[str, Task] = {}
+        for row in rows:
+            task = task_of_row(row)
+            tasks.setdefault(task.id, task)
+        return TaskPage(tuple(tasks.values()), following)
+
+    async def all(self, project: str | None = None) -> AsyncIterator[Task]:
+        """Yield every row, newest first, each task once.
+
+        Raises:
+            ServerNotReachedError: The server refused.
+        """
+        seen: set[str] = set()
+        after: str | None = ""
+        while after is not None:
+            page = await self.rows(project, after=after)
+            for task in page.tasks:
+                if task.id not in seen:
+                    seen.add(task.id)
+                    yield task
+            after = page.next
+
+    async def counts(self, project: str | None = None) -> dict[Stage, int]:
+        """Return how many tasks each stage has.
+
+        A work order that was taken up again counts once; the server has its runs before as well.
+
+        Raises:
+            ServerNotReachedError: The server refused.
+        """
+
+        async def count(query: str) -> int:
+            return (await self.client.count_workflows(_of_project(project, query))).count
+
+        try:
+            before, counts = await asyncio.gather(
+                self._closed_before(project), asyncio.gather(*(count(_STAGES[stage]) for stage in Stage))
+            )
+        except RPCError as error:
+            raise server_refusal(error) from error
+        return {stage: number - before[stage] for stage, number in zip(Stage, counts, strict=True)}
+
+    async def _closed_before(self, project: str | None) -> Counter[Stage]:
+        """Return how many closed runs each stage's query finds that another run came after."""
+        last = await taken_up_again(self.client, _of_project(project, ""))
+        closed = [count_of(self.client, last, f" AND {query}") for query, _ in _CLOSED_IN.values()]
+        before: Counter[Stage] = Counter()
+        for (stage, (_, statuses)), runs in zip(_CLOSED_IN.items(), await asyncio.gather(*closed), strict=True):
+            before[stage] = runs - sum(run.status in statuses for run in last.values())
+        return before
+
+
+def _of_project(project: str | None, query: str) -> str:
+    if project is None:
+        return query
+    if '"' in project or "\\" in project:
+        why = "the server finds no name with a double quote or a backslash"
+        raise InvalidInputError(
+            f"project: {project!r} cannot be asked for: {why}.", remedy="Look at the whole board."
+        )
+    return f'{query} AND SeptetProject="{project}"'

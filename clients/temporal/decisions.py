@@ -1,0 +1,134 @@
+"""What people decide about a work order: each decision answers with the work order as it is then."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from temporalio.client import WorkflowExecutionStatus
+
+from clients.temporal.pull_request_watch import give_up_watch
+from clients.temporal.resets import claim, reset, reset_point
+from clients.temporal.updates import send_update
+from clients.temporal.work_orders import WorkOrders
+from septet.contracts.decisions import HISTORY_KEPT, MoveCall, PlanDecision, PreviousRun, RetryCall, checked
+from septet.contracts.names import Stage, Status, Step
+from septet.contracts.pull_request import watch_id
+from septet.contracts.replies import TaskReply
+from septet.contracts.task import Task
+from septet.contracts.transitions import Target, check_move
+from septet.errors import RefusedTransitionError
+
+_END_FIRST: Final = "Cancel it first, or wait for its end."
+
+
+@dataclass(frozen=True, slots=True)
+class Decisions:
+    """Decisions about the work orders of one namespace.
+
+    All raise `NotFoundError` for a work order that there is not, `ServerNotReachedError` where no worker has
+    answered, and `RefusedTransitionError` for what cannot be done with it now.
+    """
+
+    orders: WorkOrders
+
+    async def cancel(self, order_id: str, who: str = "", why: str = "") -> TaskReply:
+        """End its agent, keep its work in a rescue, and return the closed work order; no worker has to answer."""
+        reason = MoveCall(to=Target.CANCELLED, who=who, why=why).told
+        return TaskReply(task=await self.orders.cancel_and_wait(order_id, reason))
+
+    async def move(self, order_id: str, call: MoveCall) -> TaskReply:
+        """Move a work order on the board; a refusal lists where it may move from where it is."""
+        task = await self.orders.get(order_id)
+        check_move(task, call.to)
+        again = RetryCall(who=call.who, why=call.why, feedback=call.feedback)
+        match task.status, call.to:
+            case Status.COMPLETED, Target.EXECUTING:
+                call_again = again.model_copy(update={"from_step": Step.IMPLEMENT_PLAN})
+                return await self._resume(task, call_again)
+            case Status.COMPLETED, _:
+                await self._update(watch_id(order_id), "move", call)
+                return TaskReply(task=await self.orders.get(order_id))
+            case Status.FAILED, Target.EXECUTING:
+                return await self._resume(task, again)
+            case Status.FAILED, _:
+                await self._resume(task, again, "give_up")
+                return TaskReply(task=await self.orders.wait_briefly(order_id))
+            case _:
+                return await self._decide(order_id, "move", call)
+
+    async def approve(
+        self, order_id: str, plan_sha256: str | None = None, who: str = "", why: str = ""
+    ) -> TaskReply:
+        """Go on with a plan: the one that waits now, where none is named by its SHA-256."""
+        plan = plan_sha256 or await self._waiting_plan(order_id)
+        decision = checked(PlanDecision, plan_sha256=plan, who=who, why=why)
+        return await self._decide_plan(order_id, "approve_plan", decision)
+
+    async def reject(
+        self, order_id: str, feedback: str, plan_sha256: str | None = None, who: str = "", why: str = ""
+    ) -> TaskReply:
+        """Have it planned again, with the feedback: where none is named, the plan that waits now is rejected."""
+        plan = plan_sha256 or await self._waiting_plan(order_id)
+        decision = checked(PlanDecision, plan_sha256=plan, who=who, why=why, feedback=feedback)
+        return await self._decide_plan(order_id, "reject_plan", decision)
+
+    async def retry(self, order_id: str, call: RetryCall | None = None) -> TaskReply:
+        """Go on with a work order: a closed one at a step, by default at the one that failed. Its id stays.
+
+        Of an open one: what is blocked on the board has its turn, and a host that is gone is asked again now.
+        """
+        call = call or RetryCall()
+        task = await self.orders.get(order_id)
+        if not task.is_closed:
+            if task.stage is not Stage.BLOCKED:
+                raise RefusedTransitionError(f"{order_id} is {task.status.value}.", remedy=_END_FIRST)
+            return await self._decide(order_id, "retry", call)
+        if (task.status, task.stage) == (Status.COMPLETED, Stage.DONE):
+            raise RefusedTransitionError(f"{order_id} is done.", remedy="Create another with `septet create`.")
+        if task.status is Status.COMPLETED and call.from_step is None:
+            remedy = f"`septet retry {order_id} --from STEP` goes back to a step."
+            raise RefusedTransitionError(f"{order_id} is completed.", remedy=remedy)
+        return await self._resume(task, call)
+
+    async def _resume(self, task: Task, call: RetryCall, signal: str = "resumed") -> TaskReply:
+        """Reset a closed work order to a step; its new run learns why, and what came before."""
+        orders = self.orders
+        async with claim(orders.client, task.id):
+            description = await orders.describe(task.id)
+            if description.status is WorkflowExecutionStatus.RUNNING:
+                raise RefusedTransitionError(f"{task.id} is running.", remedy=_END_FIRST)
+            resumed = PreviousRun(
+                came_from=task.stage,
+                who=call.who,
+                why=call.why,
+                feedback=call.feedback,
+                history=(await orders.history(task.id))[-HISTORY_KEPT:],
+            )
+            run_id = description.run_id or ""
+            event_id = await reset_point(orders.handle(task.id, run_id), task, call.from_step)
+            await reset(orders.client, task.id, run_id, event_id, signal, resumed)
+        await give_up_watch(orders.client, task.id)
+        return TaskReply(task=await orders.get(task.id))
+
+    async def _decide_plan(self, order_id: str, update: str, decision: PlanDecision) -> TaskReply:
+        await self.orders.describe(order_id)
+        return await self._decide(order_id, update, decision)
+
+    async def _decide(
+        self, order_id: str, update: str, decision: MoveCall | PlanDecision | RetryCall
+    ) -> TaskReply:
+        task = await self._update(order_id, update, decision)
+        return TaskReply(task=task if task is not None else await self.orders.get(order_id))
+
+    async def _update(
+        self, workflow_id: str, update: str, decision: MoveCall | PlanDecision | RetryCall
+    ) -> Task | None:
+        return await send_update(self.orders.handle(workflow_id), update, decision, Task, self.orders.subject)
+
+    async def _waiting_plan(self, order_id: str) -> str:
+        """Return the SHA-256 of the plan that waits now."""
+        task = await self.orders.get(order_id)
+        if task.plan_sha256 is None:
+            message = f"{order_id} has no plan to decide on: it is {task.stage.value} ({task.status.value})."
+            remedy = "Only a work order with `approve_plan` waits with its plan."
+            raise RefusedTransitionError(message, remedy=remedy)
+        return task.plan_sha256

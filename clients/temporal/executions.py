@@ -1,0 +1,224 @@
+"""What the typed clients have in common: a workflow is started, looked at, waited for, updated and cancelled."""
+
+import asyncio
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, ClassVar, Final, Generic, TypeVar
+
+from pydantic import ValidationError
+from temporalio.client import (
+    Client,
+    WorkflowExecution,
+    WorkflowExecutionDescription,
+    WorkflowExecutionStatus,
+    WorkflowFailureError,
+    WorkflowHandle,
+    WorkflowQueryFailedError,
+)
+from temporalio.common import TypedSearchAttributes, WorkflowIDReusePolicy
+from temporalio.exceptions import ApplicationError, WorkflowAlreadyStartedError
+from temporalio.service import RPCError
+
+from clients.temporal.refusals import Subject
+from septet.contracts.pipeline_view import PipelineView
+from septet.contracts.task import Task, TaskError
+from septet.contracts.wire import Wire
+from septet.errors import AlreadyRunningError, NotFoundError, RefusedTransitionError
+
+View = TypeVar("View", Task, PipelineView)
+Answer = TypeVar("Answer")
+Input = TypeVar("Input", bound=Wire)
+_QUERY_TIMEOUT: Final = timedelta(seconds=5)
+_CANCELLED_WITHIN_SECONDS: Final = 20.0
+_SUMMARY_LIMIT: Final = 200
+_HAS_RESULT: Final = (WorkflowExecutionStatus.COMPLETED, WorkflowExecutionStatus.FAILED)
+CLOSED_AS: Final[Mapping[WorkflowExecutionStatus | None, str]] = {
+    WorkflowExecutionStatus.COMPLETED: "completed",
+    WorkflowExecutionStatus.FAILED: "failed",
+    WorkflowExecutionStatus.TIMED_OUT: "failed",
+    WorkflowExecutionStatus.CANCELED: "cancelled",
+    WorkflowExecutionStatus.TERMINATED: "cancelled",
+}
+"""The status of what the server knows to be closed, by how it closed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Executions(Generic[View]):
+    """The workflows of one type on one Temporal namespace, each seen as one object.
+
+    Types and queries are asked for by name: what a worker runs takes a second to import.
+    """
+
+    client: Client
+    task_queue: str = "septet"
+    subject: ClassVar[Subject]
+    workflow: ClassVar[str]
+    """The workflow's type."""
+    query: ClassVar[str]
+    """The query that answers with the object."""
+    view: ClassVar[type[Any]]
+    """The object's class."""
+
+    async def get(self, workflow_id: str) -> View:
+        """Return a workflow's object: as it tells it now, or told it at its end; else as the server knows it.
+
+        Raises:
+            NotFoundError: There is no such workflow.
+            ServerNotReachedError: The server refused.
+        """
+        return await self.get_of_row(await self.describe(workflow_id))
+
+    async def wait(self, workflow_id: str) -> View:
+        """Wait until a workflow is closed and return its object."""
+        try:
+            await self.handle(workflow_id).result()
+        except WorkflowFailureError:
+            pass
+        except RPCError as error:
+            raise self.subject.refusal(error, workflow_id) from error
+        return await self.get(workflow_id)
+
+    async def cancel_and_wait(self, workflow_id: str, reason: str = "") -> View:
+        """Cancel a workflow and return its object: closed, unless that takes longer than people wait.
+
+        Raises:
+            NotFoundError: There is no such workflow.
+            RefusedTransitionError: It is closed already.
+        """
+        description = await self.describe(workflow_id)
+        if description.status is not WorkflowExecutionStatus.RUNNING:
+            view = await self.get(workflow_id)
+            message = f"{workflow_id} is {view.status.value} and cannot be cancelled."
+            raise RefusedTransitionError(message, remedy=self.remedy_for_closed(view))
+        try:
+            await self.handle(workflow_id).cancel(reason=reason)
+        except RPCError as error:
+            raise self.subject.refusal_of_open(error, workflow_id) from error
+        return await self.wait_briefly(workflow_id)
+
+    async def wait_briefly(self, workflow_id: str) -> View:
+        """Wait for an end that was asked for, as long as people wait, and return the object as it is then."""
+        try:
+            async with asyncio.timeout(_CANCELLED_WITHIN_SECONDS):
+                return await self.wait(workflow_id)
+        except TimeoutError:
+            return await self.get(workflow_id)
+
+    async def describe(self, workflow_id: str) -> WorkflowExecutionDescription:
+        """Return what the server knows of a workflow.
+
+        Raises:
+            NotFoundError: There is none of this name and type.
+            ServerNotReachedError: The server refused.
+        """
+        try:
+            description = await self.handle(workflow_id).describe()
+        except RPCError as error:
+            raise self.subject.refusal(error, workflow_id) from error
+        if (kind := description.workflow_type) != self.workflow:
+            raise NotFoundError(f"{workflow_id} is a workflow, but no {self.subject.noun}: {kind}.")
+        return description
+
+    async def answer_of(self, workflow_id: str, query: str, kind: type[Answer]) -> Answer | None:
+        """Return what a workflow answers to a query; `None` where no worker can be asked."""
+        try:
+            answer: Answer = await self.handle(workflow_id).query(
+                query, result_type=kind, rpc_timeout=_QUERY_TIMEOUT
+            )
+        except (RPCError, WorkflowQueryFailedError):
+            return None
+        return answer
+
+    async def get_of_row(self, row: WorkflowExecution) -> View:
+        """Return the object of a workflow that the server has told of.
+
+        Raises:
+            ServerNotReachedError: The server refused.
+        """
+        error: TaskError | None = None
+        if row.status in _HAS_RESULT:
+            try:
+                return await self.at_end(await self.handle(row.id, row.run_id).result(follow_runs=False))
+            except WorkflowFailureError as failure:
+                if isinstance(failure.cause, ApplicationError) and failure.cause.details:
+                    return await self.at_end(self.view.model_validate(failure.cause.details[0], strict=False))
+                error = _error_of(failure.cause)
+            except RPCError as refusal:
+                raise self.subject.refusal(refusal, row.id) from refusal
+        return self.at_close(await self.without_result(row, failed=error is not None), row, error)
+
+    async def at_end(self, view: View) -> View:
+        """Return what a workflow told at its end, with what was learnt since."""
+        return view
+
+    @abstractmethod
+    async def without_result(self, row: WorkflowExecution, *, failed: bool) -> View:
+        """Return the object of a workflow that told none at its end, or has not come to it."""
+
+    @abstractmethod
+    def at_close(self, view: View, row: WorkflowExecution, error: TaskError | None) -> View:
+        """Return the object with the truth about its end: what was terminated could not tell it."""
+
+    @abstractmethod
+    def remedy_for_closed(self, view: View) -> str:
+        """Return how to go on where one was to be cancelled that is closed."""
+
+    async def start_workflow(
+        self,
+        workflow_id: str,
+        order: Wire,
+        summary: str,
+        memo: Mapping[str, Wire] | None = None,
+        search_attributes: TypedSearchAttributes | None = None,
+    ) -> None:
+        """Start a workflow under an id that was never used.
+
+        Raises:
+            AlreadyRunningError: The id was used before.
+            ServerNotReachedError: The server refused.
+        """
+        try:
+            await self.client.start_workflow(
+                self.workflow,
+                order,
+                id=workflow_id,
+                task_queue=self.task_queue,
+                id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
+                static_summary=summary[:_SUMMARY_LIMIT],
+                memo=memo,
+                search_attributes=search_attributes,
+            )
+        except WorkflowAlreadyStartedError as error:
+            remedy = f"Look at it with `{self.subject.show} {workflow_id}`."
+            raise AlreadyRunningError(f"The id {workflow_id} was used before.", remedy=remedy) from error
+        except RPCError as error:
+            raise self.subject.refusal(error, workflow_id) from error
+
+    async def input_of(self, kind: type[Input], workflow_id: str, run_id: str | None = None) -> Input | None:
+        """Return what a run was started with, by default the latest; `None` where that is no input of this kind.
+
+        Raises:
+            NotFoundError: There is no such run.
+            ServerNotReachedError: The server refused.
+        """
+        try:
+            async for event in self.handle(workflow_id, run_id).fetch_history_events(page_size=1):
+                payloads = event.workflow_execution_started_event_attributes.input.payloads
+                return kind.model_validate_json(payloads[0].data if payloads else b"null", extra="ignore")
+        except ValidationError:
+            return None
+        except RPCError as error:
+            raise self.subject.refusal(error, workflow_id) from error
+        return None
+
+    def handle(self, workflow_id: str, run_id: str | None = None) -> WorkflowHandle[Any, View]:
+        """Return the SDK's handle of a workflow, or of one of its runs."""
+        return self.client.get_workflow_handle(workflow_id, run_id=run_id, result_type=self.view)
+
+
+def _error_of(cause: BaseException) -> TaskError:
+    if isinstance(cause, ApplicationError):
+        return TaskError(type=cause.type or "Failed", message=cause.message)
+    return TaskError(type=type(cause).__name__, message=str(cause))

@@ -1,0 +1,49 @@
+"""A person's word on hosts: which work orders go on elsewhere because one of them is dead."""
+
+from datetime import timedelta
+from typing import Final
+
+from temporalio.client import (
+    Client,
+    WorkflowExecution,
+    WorkflowUpdateFailedError,
+    WorkflowUpdateRPCTimeoutOrCancelledError,
+)
+from temporalio.service import RPCError, RPCStatusCode
+
+from clients.temporal.refusals import server_refusal
+from septet.errors import NotFoundError
+
+_QUERY: Final = 'WorkflowType="WorkOrder" AND ExecutionStatus="Running"'
+_ANSWERED_WITHIN: Final = timedelta(seconds=20)
+
+
+async def give_up(client: Client, host: str) -> list[str]:
+    """Tell every running work order that a host is dead, and return the ids of those whose workspace it has.
+
+    Raises:
+        NotFoundError: No running work order is on that host.
+        ServerNotReachedError: The server refused.
+    """
+    try:
+        orders = [row.id async for row in client.list_workflows(_QUERY) if await _leave(client, row, host)]
+    except RPCError as error:
+        raise server_refusal(error) from error
+    if not orders:
+        remedy = "`septet show ID` names the host that a work order waits for."
+        raise NotFoundError(f"No running work order is on host {host}.", remedy=remedy)
+    return sorted(orders)
+
+
+async def _leave(client: Client, row: WorkflowExecution, host: str) -> bool:
+    """Tell a work order that a host is dead, and return whether that one has its workspace."""
+    handle = client.get_workflow_handle(row.id, run_id=row.run_id)
+    try:
+        await handle.execute_update("host_gone", host, rpc_timeout=_ANSWERED_WITHIN)
+    except (WorkflowUpdateFailedError, WorkflowUpdateRPCTimeoutOrCancelledError):
+        return False  # it is on another host, or no worker lives that could tell
+    except RPCError as error:
+        if error.status is not RPCStatusCode.NOT_FOUND:
+            raise
+        return False  # it has ended meanwhile
+    return True

@@ -1,0 +1,139 @@
+"""The server's index, page by page, without runs that a reset took up again: those stay there as they closed."""
+
+import asyncio
+import base64
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import Final
+
+from temporalio.client import Client, WorkflowExecution
+from temporalio.service import RPCError
+
+from clients.temporal.refusals import server_refusal
+from septet.contracts.names import ORDER_ID
+from septet.errors import NotFoundError
+from workflows.search_attributes import TAKEN_UP_AGAIN
+
+_MARK_BYTES: Final = 6
+_NAME: Final = re.compile(f"{ORDER_ID.pattern}(/pr)?")
+_NAMES_AT_ONCE: Final = 500
+_OPEN: Final = datetime.max.replace(tzinfo=UTC)
+
+
+async def page_of(
+    client: Client, query: str, *, after: str, limit: int
+) -> tuple[list[WorkflowExecution], str | None]:
+    """Return a page of what a query finds, and the word at which the next one goes on: `None` after the last.
+
+    Args:
+        client: Where.
+        query: In Temporal's list filter.
+        after: The word of the page before; empty for the first one.
+        limit: How many rows at the most.
+
+    Raises:
+        NotFoundError: `after` is no such word.
+        ServerNotReachedError: The server refused.
+    """
+    results = client.list_workflows(query, page_size=limit, next_page_token=page_token(after))
+    try:
+        await results.fetch_next_page()
+        rows = await _latest(client, results.current_page or ())
+    except RPCError as error:
+        raise server_refusal(error) from error
+    return rows, page_word(results.next_page_token or b"")
+
+
+def page_word(token: bytes) -> str | None:
+    """Return the word for the server's own token; `None` where nothing goes on."""
+    return base64.urlsafe_b64encode(_mark(token) + token).decode("ascii") if token else None
+
+
+def page_token(word: str) -> bytes | None:
+    """Return the server's token of a word; `None` for the empty word, which stands for the beginning.
+
+    The server takes anything else for a failure of its own.
+
+    Raises:
+        NotFoundError: It is no word of ours.
+    """
+    if not word:
+        return None
+    try:
+        content = base64.b64decode(word, altchars=b"-_", validate=True)
+    except ValueError:
+        content = b""
+    mark, token = content[:_MARK_BYTES], content[_MARK_BYTES:]
+    if not token or mark != _mark(token):
+        message = f"No list goes on at {word[:80]!r}."
+        raise NotFoundError(message, remedy="Give the `next` of the page before, as it was.")
+    return token
+
+
+async def taken_up_again(client: Client, query: str) -> dict[str, WorkflowExecution]:
+    """Return the last runs of the work orders that a reset took up again, by name.
+
+    Args:
+        client: Where.
+        query: A condition more, with its `AND`; empty for none.
+
+    Raises:
+        RPCError: The server refused.
+    """
+    marked = f'WorkflowType="WorkOrder" AND TemporalChangeVersion="{TAKEN_UP_AGAIN}"{query}'
+    return latest([run async for run in client.list_workflows(marked)])
+
+
+async def count_of(client: Client, names: Iterable[str], query: str) -> int:
+    """Return how many runs of some workflows a query finds.
+
+    Raises:
+        RPCError: The server refused.
+    """
+    counts = (client.count_workflows(f"{part}{query}") for part in _name_filters(names))
+    return sum(part.count for part in await asyncio.gather(*counts))
+
+
+async def runs_of(client: Client, names: Iterable[str]) -> list[WorkflowExecution]:
+    """Return the runs of some workflows; of names that are not ours, none.
+
+    Raises:
+        RPCError: The server refused.
+    """
+
+    async def runs_at(part: str) -> list[WorkflowExecution]:
+        return [run async for run in client.list_workflows(part)]
+
+    return [run for runs in await asyncio.gather(*map(runs_at, _name_filters(names))) for run in runs]
+
+
+def latest(runs: Iterable[WorkflowExecution]) -> dict[str, WorkflowExecution]:
+    """Return by name the run that none came after."""
+    last: dict[str, WorkflowExecution] = {}
+    for run in runs:
+        if run.id not in last or _close_time(run) > _close_time(last[run.id]):
+            last[run.id] = run
+    return last
+
+
+async def _latest(client: Client, rows: Sequence[WorkflowExecution]) -> list[WorkflowExecution]:
+    """Return the rows that no run has come after; the server is asked for closed ones alone."""
+    last = latest(await runs_of(client, (row.id for row in rows if row.close_time is not None)))
+    return [row for row in rows if row.id not in last or row.run_id == last[row.id].run_id]
+
+
+def _mark(token: bytes) -> bytes:
+    return sha256(token).digest()[:_MARK_BYTES]
+
+
+def _close_time(run: WorkflowExecution) -> datetime:
+    return run.close_time or _OPEN
+
+
+def _name_filters(names: Iterable[str]) -> Iterator[str]:
+    ours = sorted({name for name in names if _NAME.fullmatch(name)})
+    for at in range(0, len(ours), _NAMES_AT_ONCE):
+        quoted = ", ".join(f'"{name}"' for name in ours[at : at + _NAMES_AT_ONCE])
+        yield f"WorkflowId IN ({quoted})"

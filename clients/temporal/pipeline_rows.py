@@ -1,0 +1,85 @@
+"""Pipelines as they were asked for, with what the server knows of their end, where no worker tells more."""
+
+from typing import Final
+
+from temporalio.client import WorkflowExecution
+
+from clients.temporal.executions import CLOSED_AS
+from septet.contracts.pipeline import PipelineInput
+from septet.contracts.pipeline_replies import PipelineRow
+from septet.contracts.pipeline_view import IssueState, IssueStatus, PipelineRun, PipelineStatus, PipelineView
+from septet.contracts.task import TaskError
+from septet.system.timestamps import timestamp
+
+OVER: Final = frozenset(
+    {PipelineStatus.COMPLETED, PipelineStatus.STOPPED, PipelineStatus.FAILED, PipelineStatus.CANCELLED}
+)
+"""Nothing happens any more in a pipeline that is here."""
+
+
+def view_of_input(pipeline_id: str, order: PipelineInput, created_at: str) -> PipelineView:
+    """Return a pipeline of which no more is known than what it was started with."""
+    carried = order.carried if isinstance(order, PipelineRun) else None
+    lanes = {lane.id: lane for lane in carried.lanes} if carried else {}
+    planner = lanes.pop(f"{pipeline_id}-planner", None)
+    return PipelineView(
+        id=pipeline_id,
+        repository=order.repository,
+        status=PipelineStatus.PAUSED if carried and carried.paused else PipelineStatus.RUNNING,
+        created_at=carried.created_at if carried else created_at,
+        planner=planner,
+        executors=tuple(lanes.values()),
+        one_branch=order.one_branch,
+        fresh=order.fresh,
+        issues=carried.issues if carried else tuple(_issues(pipeline_id, order)),
+    )
+
+
+def view_of_row(row: WorkflowExecution) -> PipelineView:
+    """Return what the server's index alone tells."""
+    return PipelineView(
+        id=row.id, repository="", status=PipelineStatus.RUNNING, created_at=timestamp(row.start_time)
+    )
+
+
+def view_at_close(view: PipelineView, row: WorkflowExecution, error: TaskError | None = None) -> PipelineView:
+    """Return a pipeline with the truth about its end: one that was terminated could not tell it itself."""
+    word = CLOSED_AS.get(row.status)
+    if word is None or view.status in OVER:
+        return view
+    closed_at = timestamp(row.close_time) if row.close_time else None
+    return view.model_copy(
+        update={"status": PipelineStatus(word), "closed_at": closed_at, "error": error or view.error}
+    )
+
+
+def row_of_view(view: PipelineView) -> PipelineRow:
+    """Return what a list shows of a pipeline."""
+    return PipelineRow(
+        id=view.id,
+        repository=view.repository,
+        status=view.status,
+        created_at=view.created_at,
+        closed_at=view.closed_at,
+        counts=counts_of(view),
+    )
+
+
+def counts_of(view: PipelineView) -> dict[IssueStatus, int]:
+    """Return how many issues are where, for those places where there are any."""
+    statuses = [issue.status for issue in view.issues]
+    return {status: statuses.count(status) for status in IssueStatus if status in statuses}
+
+
+def _issues(pipeline_id: str, order: PipelineInput) -> list[IssueState]:
+    return [
+        IssueState(
+            issue_id=issue.id,
+            order_id=f"{pipeline_id}-{issue.id}",
+            title=issue.title[:200],
+            depends_on=issue.depends_on,
+            context="fresh" if order.fresh else "shared",
+            position=position,
+        )
+        for position, issue in enumerate(order.listed)
+    ]

@@ -1,0 +1,152 @@
+"""The typed client of pipelines: every face asks here, and gets the same objects."""
+
+import asyncio
+import re
+import secrets
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import ClassVar, Final, Literal
+
+from temporalio.client import WorkflowExecution
+
+from clients.temporal.executions import Executions
+from clients.temporal.index import page_of
+from clients.temporal.pipeline_rows import row_of_view, view_at_close, view_of_input, view_of_row
+from clients.temporal.refusals import PIPELINE, Subject
+from clients.temporal.updates import send_update
+from septet.contracts.decisions import Who, Words
+from septet.contracts.pipeline import PIPELINE_ID, IssueCall, PipelineCall, PipelineInput
+from septet.contracts.pipeline_replies import PipelineReply, PipelinesReply, ReportReply, ResultsReply
+from septet.contracts.pipeline_view import PipelineRun, PipelineView
+from septet.contracts.task import TaskError
+from septet.errors import AlreadyRunningError, InvalidInputError
+from septet.pipelines.issues import ordered
+from septet.pipelines.records import documents
+from septet.pipelines.report import as_markdown, report_of
+from septet.pipelines.store import store_of
+from septet.state import StateDir
+from septet.system.timestamps import timestamp
+
+PIPELINES_AT_ONCE: Final = 50
+_LIST: Final = 'WorkflowType="Pipeline" AND ExecutionStatus!="ContinuedAsNew"'
+PipelineDecision = Literal["pause", "resume", "stop", "skip", "replan", "cancel"]
+_OF_AN_ISSUE: Final = frozenset({"skip", "replan"})
+"""Decisions that are about one issue."""
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineClient(Executions[PipelineView]):
+    """Pipelines on one Temporal namespace, with the files of this host.
+
+    All raise `NotFoundError` for a pipeline that there is not, `ServerNotReachedError` where nobody answers, and
+    `RefusedTransitionError` for what cannot be done with it now.
+    """
+
+    state: StateDir = field(kw_only=True)
+
+    subject: ClassVar[Subject] = PIPELINE
+    workflow: ClassVar[str] = "Pipeline"
+    query: ClassVar[str] = "pipeline"
+    view: ClassVar[type[PipelineView]] = PipelineView
+
+    async def start(self, order: PipelineInput, pipeline_id: str | None = None, *, key: str = "") -> PipelineReply:
+        """Start a pipeline, and return it as it was asked for: no worker is waited for.
+
+        With a key it is started once: the same key and input give the same pipeline again.
+
+        Raises:
+            AlreadyRunningError: The id was used before, or the key with another input.
+            InvalidInputError: It is no id; or issues go in a circle, or come after one that is not there.
+        """
+        if pipeline_id is None:
+            pipeline_id = f"pl-{sha256(key.encode()).hexdigest()[:16] if key else secrets.token_hex(4)}"
+        if not re.fullmatch(PIPELINE_ID, pipeline_id):
+            remedy = "Use up to 40 letters, digits, dots, hyphens and underscores."
+            raise InvalidInputError(f"{pipeline_id!r} is no id of a pipeline.", remedy=remedy)
+        ordered(order.listed)
+        issues = f"label {order.label}" if order.label is not None else f"{len(order.issues)} issues"
+        try:
+            await self.start_workflow(pipeline_id, order, f"{order.repository} {issues}")
+        except AlreadyRunningError:
+            if not key or await self._first_input(pipeline_id) != order:
+                raise
+            return await self.show(pipeline_id)
+        return PipelineReply(pipeline=view_of_input(pipeline_id, order, timestamp(datetime.now(UTC))))
+
+    async def show(self, pipeline_id: str) -> PipelineReply:
+        """Return a pipeline with what is known of each issue."""
+        return PipelineReply(pipeline=await self.get(pipeline_id))
+
+    async def list(self, *, after: str = "", limit: int = PIPELINES_AT_ONCE) -> PipelinesReply:
+        """Return a page of pipelines, the open ones before the closed ones; `after` is the `next` of a page.
+
+        Raises:
+            NotFoundError: No list goes on at `after`.
+        """
+        rows, following = await page_of(self.client, _LIST, after=after, limit=limit)
+        views = await asyncio.gather(*map(self.get_of_row, rows))
+        return PipelinesReply(pipelines=tuple(map(row_of_view, views)), next=following)
+
+    async def results(self, pipeline_id: str) -> ResultsReply:
+        """Return both documents of its results, as of now."""
+        view = await self.get(pipeline_id)
+        planning, execution = await asyncio.to_thread(documents, store_of(self.state, view.id), view)
+        return ResultsReply(planning=planning, execution=execution)
+
+    async def report(self, pipeline_id: str) -> ReportReply:
+        """Return the report on it, as of now."""
+        report = report_of(await self.get(pipeline_id))
+        return ReportReply(report=report, markdown=as_markdown(report))
+
+    async def decide(
+        self, pipeline_id: str, decision: PipelineDecision, issue_id: str = "", who: Who = "", why: Words = ""
+    ) -> PipelineReply:
+        """Pause, resume, stop or cancel a pipeline, or skip or replan one of its issues; return it as it is then.
+
+        Raises:
+            InvalidInputError: The issue is missing, or is no part of such a decision.
+        """
+        if decision == "cancel":
+            return await self.cancel(pipeline_id, who, why)
+        call: PipelineCall | IssueCall = PipelineCall(who=who, why=why)
+        if decision in _OF_AN_ISSUE:
+            call = IssueCall(issue_id=issue_id, who=who, why=why)
+        if (decision in _OF_AN_ISSUE) != bool(issue_id):
+            needs = "is about one issue" if decision in _OF_AN_ISSUE else "is about the whole pipeline"
+            raise InvalidInputError(f"issue_id: {decision} {needs}.", remedy="Only skip and replan name an issue.")
+        await self.describe(pipeline_id)
+        await send_update(self.handle(pipeline_id), decision, call, PipelineView, self.subject)
+        return await self.show(pipeline_id)
+
+    async def cancel(self, pipeline_id: str, who: str = "", why: str = "") -> PipelineReply:
+        """End both agents and the work orders under way, each with its work in a rescue."""
+        call = PipelineCall(who=who, why=why)
+        by = f"cancelled by {call.who}" if call.who else ""
+        reason = ": ".join(part for part in (by, call.why) if part)
+        return PipelineReply(pipeline=await self.cancel_and_wait(pipeline_id, reason))
+
+    async def without_result(self, row: WorkflowExecution, *, failed: bool) -> PipelineView:
+        """Return what a worker says of a pipeline; where nobody does, the pipeline as it was asked for."""
+        del failed
+        view = await self.answer_of(row.id, self.query, PipelineView)
+        if view is not None:
+            return view
+        order = await self.input_of(PipelineRun, row.id, row.run_id)
+        return view_of_input(row.id, order, timestamp(row.start_time)) if order else view_of_row(row)
+
+    def at_close(self, view: PipelineView, row: WorkflowExecution, error: TaskError | None) -> PipelineView:
+        """Return a pipeline with the truth about its end."""
+        return view_at_close(view, row, error)
+
+    def remedy_for_closed(self, view: PipelineView) -> str:
+        """Return how to go on where one was to be cancelled that is closed."""
+        del view
+        return "Only pipelines that are open can be cancelled."
+
+    async def _first_input(self, pipeline_id: str) -> PipelineInput | None:
+        """Return what the first run of a pipeline was started with."""
+        order = await self.input_of(PipelineRun, pipeline_id)
+        if order is not None and order.carried is not None:
+            order = await self.input_of(PipelineRun, pipeline_id, order.carried.first_run_id)
+        return order and PipelineInput(**{name: getattr(order, name) for name in PipelineInput.model_fields})

@@ -1,0 +1,72 @@
+"""The watch over a completed work order's pull request: what became of the task since."""
+
+import asyncio
+from typing import Final
+
+from temporalio.client import Client, WorkflowExecutionDescription, WorkflowExecutionStatus, WorkflowFailureError
+from temporalio.service import RPCError, RPCStatusCode
+
+from clients.temporal.refusals import server_refusal
+from clients.temporal.task_rows import task_of_row
+from septet.contracts.names import Stage
+from septet.contracts.pull_request import watch_id
+from septet.contracts.task import Task
+
+_ENDS_WITHIN_SECONDS: Final = 10.0
+_HAS_THE_ROW: Final = (WorkflowExecutionStatus.RUNNING, WorkflowExecutionStatus.COMPLETED)
+
+
+async def watch_of(client: Client, order_id: str) -> WorkflowExecutionDescription | None:
+    """Return the watch of a work order; `None` where there is none, or it was given up."""
+    try:
+        description = await client.get_workflow_handle(watch_id(order_id)).describe()
+    except RPCError:
+        return None
+    return description if description.status in _HAS_THE_ROW else None
+
+
+async def with_watch(client: Client, task: Task) -> Task:
+    """Return a completed work order in the stage that it has come to since."""
+    watch = await watch_of(client, task.id)
+    if watch is None:
+        return task
+    row = task_of_row(watch)
+    if row.stage is Stage.REVIEW:
+        return task
+    return task.model_copy(update={"stage": row.stage, "error": row.error, "updated_at": row.updated_at})
+
+
+async def look_now(client: Client, pr_url: str) -> None:
+    """Have a pull request looked at by those who watch it, without their pause; nobody may watch it.
+
+    Raises:
+        RPCError: The server refused.
+    """
+    if '"' in pr_url or "\\" in pr_url:  # the server cannot be asked for it
+        return
+    query = f'WorkflowType="PullRequest" AND ExecutionStatus="Running" AND SeptetPullRequest="{pr_url}"'
+    async for row in client.list_workflows(query):
+        await client.get_workflow_handle(row.id, run_id=row.run_id).signal("nudge")
+
+
+async def give_up_watch(client: Client, order_id: str) -> None:
+    """End the watch of a work order whose work goes on, so that it is found on the board no more.
+
+    Where no worker carries that out, the watch is terminated.
+
+    Raises:
+        ServerNotReachedError: The server refused.
+    """
+    watch = client.get_workflow_handle(watch_id(order_id))
+    try:
+        await watch.cancel()
+        try:
+            async with asyncio.timeout(_ENDS_WITHIN_SECONDS):
+                await watch.result()
+        except WorkflowFailureError:
+            return
+        except TimeoutError:
+            await watch.terminate("its work goes on")
+    except RPCError as error:
+        if error.status is not RPCStatusCode.NOT_FOUND:
+            raise server_refusal(error) from error

@@ -1,0 +1,39 @@
+"""What the Temporal server refuses, in words of ours."""
+
+from dataclasses import dataclass
+
+from temporalio.service import RPCError, RPCStatusCode
+
+from septet.errors import NotFoundError, RefusedTransitionError, SeptetError, ServerNotReachedError
+
+
+def server_refusal(error: RPCError) -> ServerNotReachedError:
+    """Return the error where the server did not do what everybody may ask for."""
+    return ServerNotReachedError(f"The Temporal server refused: {error.message}.")
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A kind of workflow, and the commands by which people look at one and at all of them."""
+
+    noun: str
+    show: str
+    list: str
+
+    def refusal(self, error: RPCError, workflow_id: str) -> SeptetError:
+        """Return the error where the server did not tell of such a workflow."""
+        if error.status is RPCStatusCode.NOT_FOUND:
+            message = f"There is no {self.noun} {workflow_id}."
+            return NotFoundError(message, remedy=f"See them all with `{self.list}`.")
+        return server_refusal(error)
+
+    def refusal_of_open(self, error: RPCError, workflow_id: str) -> SeptetError:
+        """Return the error where such a workflow was to be open: it may have met its end meanwhile."""
+        if error.status is RPCStatusCode.NOT_FOUND:
+            message = f"{workflow_id} is not open: {error.message}."
+            return RefusedTransitionError(message, remedy=f"Look at it with `{self.show} {workflow_id}`.")
+        return server_refusal(error)
+
+
+WORK_ORDER = Subject("work order", "septet show", "septet board")
+PIPELINE = Subject("pipeline", "septet pipeline show", "septet pipeline list")

@@ -1,0 +1,138 @@
+"""Going on with a closed work order: a Temporal reset to the workflow task that scheduled a step."""
+
+import secrets
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from datetime import timedelta
+from typing import Any, Final
+
+from temporalio.api.common.v1 import WorkflowExecution
+from temporalio.api.enums.v1 import EventType, ResetReapplyExcludeType
+from temporalio.api.workflowservice.v1 import DeleteWorkflowExecutionRequest, ResetWorkflowExecutionRequest
+from temporalio.client import Client, WorkflowHandle
+from temporalio.exceptions import WorkflowAlreadyStartedError
+from temporalio.service import RPCError
+
+from clients.temporal.refusals import WORK_ORDER, server_refusal
+from septet.contracts.decisions import PreviousRun
+from septet.contracts.names import Step
+from septet.contracts.task import Task
+from septet.errors import RefusedTransitionError
+
+_STEPS: Final = frozenset(Step)
+_NOT_REAPPLIED: Final = (
+    ResetReapplyExcludeType.RESET_REAPPLY_EXCLUDE_TYPE_SIGNAL,
+    ResetReapplyExcludeType.RESET_REAPPLY_EXCLUDE_TYPE_UPDATE,
+    ResetReapplyExcludeType.RESET_REAPPLY_EXCLUDE_TYPE_CANCEL_REQUEST,
+)
+"""What was decided about the work that a reset takes back does not count for the work that follows."""
+_NOBODY: Final = "septet-claims"
+"""A queue that no worker serves: the claim is a name that the server gives to one at a time, and does nothing."""
+_CLAIM_LASTS: Final = timedelta(minutes=2)
+"""Of one whose client was killed; others are refused as long."""
+
+
+@asynccontextmanager
+async def claim(client: Client, order_id: str) -> AsyncIterator[None]:
+    """Be the only one who takes up a work order, for as long as the block lasts.
+
+    The server would carry out each of two resets, also with one request id (as of release 1.32).
+
+    Raises:
+        RefusedTransitionError: Another one is about to.
+        ServerNotReachedError: The server refused.
+    """
+    name = f"{order_id}/again"
+    try:
+        execution = await client.start_workflow(
+            "Claim", id=name, task_queue=_NOBODY, execution_timeout=_CLAIM_LASTS
+        )
+    except WorkflowAlreadyStartedError as error:
+        message = f"Somebody takes {order_id} up again at this moment."
+        raise RefusedTransitionError(message, remedy=f"Look at it with `septet show {order_id}`.") from error
+    except RPCError as error:
+        raise server_refusal(error) from error
+    try:
+        yield
+    finally:
+        with suppress(RPCError):  # it ends by itself
+            run = WorkflowExecution(workflow_id=name, run_id=execution.result_run_id or "")
+            await client.workflow_service.delete_workflow_execution(
+                DeleteWorkflowExecutionRequest(namespace=client.namespace, workflow_execution=run)
+            )
+
+
+async def reset(  # noqa: PLR0913, PLR0917 -- what a reset is made of
+    client: Client, order_id: str, run_id: str, event_id: int, signal: str, resumed: PreviousRun
+) -> None:
+    """Reset a work order to a workflow task; the new run waits for the signal that says what is wanted of it.
+
+    The server takes no signal together with the reset: "unsupported post reset operation", as of release 1.32.
+
+    Raises:
+        RefusedTransitionError: The new run has been ended before the signal came.
+        ServerNotReachedError: The server refused.
+    """
+    request = ResetWorkflowExecutionRequest(
+        namespace=client.namespace,
+        workflow_execution=WorkflowExecution(workflow_id=order_id, run_id=run_id),
+        reason=f"{resumed.who or 'septet'}: {resumed.why}" if resumed.why else resumed.who or "septet",
+        workflow_task_finish_event_id=event_id,
+        request_id=secrets.token_hex(8),
+        reset_reapply_exclude_types=_NOT_REAPPLIED,
+    )
+    try:
+        begun = await client.workflow_service.reset_workflow_execution(request)
+        await client.get_workflow_handle(order_id, run_id=begun.run_id).signal(signal, resumed)
+    except RPCError as error:
+        raise WORK_ORDER.refusal_of_open(error, order_id) from error
+
+
+async def reset_point(run: WorkflowHandle[Any, Any], task: Task, from_step: Step | None) -> int:
+    """Return the workflow task that scheduled the step, else the last step that was reached, else the first task.
+
+    What was to be taken up and never began, such as the step after a plan that waits, begins after the one before.
+
+    Raises:
+        NotFoundError: The server has forgotten the work order.
+        RefusedTransitionError: The work order never came to the step.
+        ServerNotReachedError: The server refused.
+    """
+    step = from_step.value if from_step else _step_to_retry(task)
+    try:
+        first, last, scheduler = await _tasks_of(run, step)
+    except RPCError as error:
+        raise WORK_ORDER.refusal(error, task.id) from error
+    if scheduler:
+        return scheduler
+    if from_step is not None or not first:
+        message = f"{task.id} never came to {step}."
+        raise RefusedTransitionError(message, remedy=f"See its steps with `septet steps {task.id}`.")
+    return last or first
+
+
+async def _tasks_of(run: WorkflowHandle[Any, Any], step: str) -> tuple[int, int, int]:
+    """Return the first workflow task, the last one that scheduled a step, and the one that scheduled this step.
+
+    Each is 0 where there is none.
+    """
+    first = last = 0
+    async for event in run.fetch_history_events():
+        if not first and event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED:
+            first = event.event_id
+        if event.event_type != EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
+            continue
+        scheduled = event.activity_task_scheduled_event_attributes
+        if scheduled.activity_type.name == step:
+            return first, last, scheduled.workflow_task_completed_event_id
+        if scheduled.activity_type.name in _STEPS:
+            last = scheduled.workflow_task_completed_event_id
+    return first, last, 0
+
+
+def _step_to_retry(task: Task) -> str:
+    unfinished = [row.step for row in task.steps if not row.success]
+    if unfinished:
+        return unfinished[-1]
+    done = {row.step for row in task.steps}
+    return next((step.value for step in Step if step.value not in done), Step.CREATE_PULL_REQUEST.value)

@@ -1,0 +1,69 @@
+"""Work orders as the server's index has them: what is known of one that no worker can be asked about."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from pydantic import ValidationError
+from temporalio.client import WorkflowExecution
+
+from clients.temporal.executions import CLOSED_AS
+from septet.contracts.names import Stage, Status
+from septet.contracts.pull_request import watched
+from septet.contracts.row import MEMO
+from septet.contracts.task import Task, TaskError
+from septet.system.timestamps import timestamp
+from workflows import search_attributes as by
+
+_STAGES: Final[Mapping[Status, Stage]] = {
+    Status.COMPLETED: Stage.REVIEW,
+    Status.FAILED: Stage.BLOCKED,
+    Status.CANCELLED: Stage.DONE,
+}
+"""Where a work order is that closed so."""
+
+
+def task_of_row(row: WorkflowExecution) -> Task:
+    """Return what the row of a work order, or of the watch over its pull request, tells."""
+    task = _task_of_memo(row)
+    if task is not None:
+        return task_at_close(task, row) if row.workflow_type == "WorkOrder" else task
+    columns = row.typed_search_attributes
+    status = _status_at_close(row)
+    return Task(
+        id=watched(row.id),
+        project=columns.get(by.PROJECT, ""),
+        status=status or Status(columns.get(by.STATUS, Status.RUNNING.value)),
+        stage=_STAGES[status] if status else Stage(columns.get(by.STAGE, Stage.EXECUTING.value)),
+        priority=columns.get(by.PRIORITY, 3),
+        assigned_agent=columns.get(by.AGENT) or None,
+        repository_url=columns.get(by.REPOSITORY, ""),
+        issue_number=columns.get(by.ISSUE, ""),
+        external_id=columns.get(by.ISSUE, ""),
+        pr_url=columns.get(by.PULL_REQUEST) or None,
+        created_at=timestamp(row.start_time),
+        updated_at=timestamp(row.close_time or row.start_time),
+    )
+
+
+def task_at_close(task: Task, row: WorkflowExecution, error: TaskError | None = None) -> Task:
+    """Return the work order with the truth about its end: terminated workflows could not tell it themselves."""
+    status = _status_at_close(row)
+    if status is None:
+        return task
+    return task.model_copy(update={"status": status, "stage": _STAGES[status], "error": error or task.error})
+
+
+def _task_of_memo(row: WorkflowExecution) -> Task | None:
+    """Return the task in a row's memo; `None` where an older version has written none."""
+    payload = row.raw_info.memo.fields.get(MEMO)
+    if payload is None:
+        return None
+    try:
+        return Task.model_validate_json(payload.data)
+    except ValidationError:
+        return None
+
+
+def _status_at_close(row: WorkflowExecution) -> Status | None:
+    word = CLOSED_AS.get(row.status)
+    return Status(word) if word is not None else None

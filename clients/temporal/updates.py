@@ -1,0 +1,81 @@
+"""What a person decides about an open workflow: an update, which the workflow takes or refuses."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final, TypeVar
+
+from temporalio.client import (
+    WorkflowHandle,
+    WorkflowUpdateFailedError,
+    WorkflowUpdateRPCTimeoutOrCancelledError,
+    WorkflowUpdateStage,
+)
+from temporalio.exceptions import ApplicationError
+from temporalio.service import RPCError
+
+from clients.temporal.refusals import Subject
+from septet.contracts.wire import Wire
+from septet.errors import RefusedTransitionError, ServerNotReachedError
+
+Result = TypeVar("Result", bound=Wire)
+_TOO_LONG: Final = (TimeoutError, WorkflowUpdateRPCTimeoutOrCancelledError)
+"""The SDK hides that a wait was cancelled, so that the time-out around it does not always say so itself."""
+_WITHIN_SECONDS: Final = 20.0
+_NO_WORKER: Final = (
+    "Start one with `septet up` or `septet worker`; it then takes the decision, if that was asked for."
+)
+
+
+async def send_update(
+    handle: WorkflowHandle[Any, Any], name: str, decision: Wire, kind: type[Result], subject: Subject
+) -> Result | None:
+    """Send an update; return what is as it is then, or `None` where that takes longer than people wait.
+
+    Args:
+        handle: The workflow.
+        name: The update.
+        decision: What it is given.
+        kind: What it answers.
+        subject: What such a workflow is called in an error.
+
+    Raises:
+        RefusedTransitionError: The workflow refuses it, or has closed.
+        ServerNotReachedError: No worker has answered.
+    """
+    try:
+        with _refusals(handle.id, subject):
+            async with asyncio.timeout(_WITHIN_SECONDS):
+                accepted = await handle.start_update(
+                    name, decision, wait_for_stage=WorkflowUpdateStage.ACCEPTED, result_type=kind
+                )
+    except _TOO_LONG as error:
+        message = f"No worker has answered for {handle.id} within {_WITHIN_SECONDS:.0f} s."
+        raise ServerNotReachedError(message, remedy=_NO_WORKER) from error
+    try:
+        with _refusals(handle.id, subject):
+            async with asyncio.timeout(_WITHIN_SECONDS):
+                result: Result = await accepted.result()
+                return result
+    except _TOO_LONG:
+        return None
+
+
+@contextmanager
+def _refusals(workflow_id: str, subject: Subject) -> Iterator[None]:
+    """Raise in words of ours what the workflow or the server refuses in the block."""
+    try:
+        yield
+    except WorkflowUpdateFailedError as error:
+        raise _refusal(error.cause) from error
+    except RPCError as error:
+        raise subject.refusal_of_open(error, workflow_id) from error
+
+
+def _refusal(cause: BaseException) -> RefusedTransitionError:
+    if not isinstance(cause, ApplicationError):
+        return RefusedTransitionError(str(cause))
+    if len(cause.details) > 1:
+        message, remedy = cause.details[:2]
+        return RefusedTransitionError(str(message), remedy=str(remedy))
+    return RefusedTransitionError(cause.message)

@@ -1,0 +1,40 @@
+"""What a work order waits for: a person's word, or one of the activities that its server has pending."""
+
+from typing import Final
+
+from temporalio.api.enums.v1 import PendingActivityState
+from temporalio.api.workflow.v1 import PendingActivityInfo
+from temporalio.client import WorkflowExecutionDescription
+
+from septet.contracts.names import Stage, Status
+from workflows.search_attributes import STAGE, STATUS
+
+_PAUSED: Final = "it is paused; `temporal activity unpause` lets it go on"
+_NOT_TAKEN: Final = "no worker of its host has had a slot for it yet"
+_ASKS_A_HOST: Final = "probe_host"
+"""Not what the work waits for."""
+_PLAN: Final = "approve_plan: a person is to say `septet approve` or `septet reject`"
+_NO_FAILURE: Final = "PullRequestOpen"
+"""Nothing holds up a task in review but its people."""
+
+
+def waiting_for(description: WorkflowExecutionDescription) -> str | None:
+    """Return what waits and why: a plan, or an activity in the words of its last failure; else `None`."""
+    columns = description.typed_search_attributes
+    if (columns.get(STATUS), columns.get(STAGE)) == (Status.WAITING, Stage.EXECUTING):
+        return _PLAN
+    for pending in description.raw_description.pending_activities:
+        reason = _reason(pending) if pending.activity_type.name != _ASKS_A_HOST else None
+        if reason is not None:
+            return f"{pending.activity_id}: {reason}"
+    return None
+
+
+def _reason(pending: PendingActivityInfo) -> str | None:
+    if pending.paused:
+        return _PAUSED
+    if pending.state != PendingActivityState.PENDING_ACTIVITY_STATE_SCHEDULED:
+        return None
+    if pending.last_failure.application_failure_info.type == _NO_FAILURE:
+        return None
+    return pending.last_failure.message or _NOT_TAKEN
