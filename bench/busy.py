@@ -75,7 +75,7 @@ async def _queued_cancel(pace: Pace) -> list[Figure]:
             await _start(on, "holds", await _origin(on))
             await _until_exists(on, "holds")
             seconds = [await _cancel_seconds(on, f"queued-{number}") for number in range(pace.times(3, 1))]
-            await WorkOrders(on.client).cancel("wo-holds")
+            await WorkOrders(on.client).cancel_and_wait("wo-holds")
             await WorkOrders(on.client).wait("wo-holds")
     note = f"the slowest of {len(seconds)}, until the work order is closed"
     return [
@@ -93,7 +93,7 @@ async def _cancel_seconds(on: Stage, name: str) -> float:
         while not await _is_queued(on, name):  # noqa: ASYNC110 -- the server tells it only when asked
             await asyncio.sleep(_LOOK_SECONDS)
     begin = time.perf_counter()
-    await orders.cancel(f"wo-{name}")
+    await orders.cancel_and_wait(f"wo-{name}")
     await orders.wait(f"wo-{name}")
     return time.perf_counter() - begin
 
