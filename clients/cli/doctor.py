@@ -121,7 +121,7 @@ def _runner(settings: Settings) -> Check:
     """Look for the runner that this machine's workers need."""
     state = StateDir(settings.state_dir)
     try:
-        runner_connection.connect(state.runner).close()
+        runner_connection.connect_to_runner(state.runner).close()
     except AgentCrashedError as error:
         return Check("runner", "warning", f"No agent starts here: {error.message}", error.remedy)
     return Check("runner", "ok", f"A runner starts the agents of {state.root}.")

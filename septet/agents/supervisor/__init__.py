@@ -1,4 +1,10 @@
-"""The fork server and the supervisors: small programs, which import nothing of ours outside this folder."""
+"""The fork server and the supervisors: small programs, which import nothing of ours outside this folder.
+
+All that they need is imported when the fork server or the runner starts, and nothing after a fork: so an import
+costs one start and no agent's, and both go on while an upgrade moves these files.
+"""
 
 PROGRAM = __file__.rsplit("/", 1)[0] + "/start.py"
 """What runs the fork server, and a runner: given to a Python of its own."""
+PYTHON_OPTIONS = ("-I", "-S", "-Xutf8")
+"""Of that Python: no packages, no variables of the environment, and text as the orders have it."""

@@ -1,32 +1,25 @@
 r"""The supervisor of one agent run: a small program of its own, which outlives the worker that started it.
 
-It is forked by a nursery, with an order. It starts the agent in a session of its own, holds the limits, ends and
-sweeps, tells everyone who is attached, and leaves `exit.json`. It and the modules of ours that it uses import only
-small modules of the standard library, and there is no thread before a fork.
+It is forked by the fork server or a runner, and gets an order. It starts the agent in a session of its own, holds
+the limits, ends and sweeps, tells everyone who is attached, and leaves `exit.json`. No thread starts before a fork.
 
 The agent gets neither of the order's locks. On the socket `control.sock` an attempt attaches; it may send
 `end <why>\n`, and gets `ended <json>\n`.
 """
 
 import errno
+import json
 import os
 import select
+import signal
+import socket
 import time
 
-from septet.agents.supervisor.confined import REPORT, ended_inside, last_words, reporting
-from septet.agents.supervisor.exec_agent import become_agent
-from septet.agents.supervisor.exit_file import as_json, leave, moment
+from septet.agents.supervisor.confined import REPORT, add_report, exit_code_inside, start_failure
+from septet.agents.supervisor.exec_agent import exec_agent
+from septet.agents.supervisor.exit_file import utc_text, write_record
 from septet.agents.supervisor.order import Order
 from septet.agents.supervisor.process_tree import group_of, identity, kill_below, read_file
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import signal
-    import socket
-else:
-    # What `signal` and `socket` add to these, enums above all, takes longer to import than all else here.
-    import _signal as signal
-    import _socket as socket
 
 NEVER = float("inf")
 TICKS_PER_IDLE_LIMIT = 20
@@ -41,25 +34,26 @@ WHY_LIMIT = 60
 class Supervisor:
     """One agent, from its start to its record."""
 
-    def __init__(self, order: Order, starter: socket.socket) -> None:
-        """Take the order; `starter` is the first who is attached."""
+    def __init__(self, order: Order, locks: list[int], client: socket.socket) -> None:
+        """Take the order with its locks; `client` is the first who is attached."""
         self.order = order
-        self.clients = {starter.fileno(): (starter, b"")}
+        self.writer_lock, self.run_lock = locks[:2]
+        self.clients = {client.fileno(): (client, b"")}
         self.listener = socket.socket(socket.AF_UNIX)
         self.wakeup, self.wakeup_writer = os.pipe()
         self.poller = select.poll()
         self.agent = 0
-        self.identity: dict[str, str | float | None] = {}
+        self.agent_identity: dict[str, str | float | None] = {}
         self.status: int | None = None
         self.cause = self.why = ""
         self.outputs: list[int] = []
-        self.printed = self.swept = 0
-        self.begin = self.heard = self.attached = time.monotonic()
+        self.printed_bytes = self.swept_count = 0
+        self.began_at = self.printed_at = self.attached_at = time.monotonic()
         self.kill_at = self.give_up_at = NEVER
 
     def run(self) -> None:
         """Carry the order out to its end."""
-        self.hear_signals()
+        self.handle_signals()
         self.listen()
         started_at = time.time()
         self.start()
@@ -79,7 +73,7 @@ class Supervisor:
         for descriptor in (self.listener.fileno(), *self.clients):
             self.poller.register(descriptor, select.POLLIN)
 
-    def hear_signals(self) -> None:
+    def handle_signals(self) -> None:
         """Be woken by what happens to the agent, and by a request to end."""
         os.set_blocking(self.wakeup_writer, False)
         signal.set_wakeup_fd(self.wakeup_writer, warn_on_full_buffer=False)
@@ -93,13 +87,13 @@ class Supervisor:
             self.agent = self.start_agent()
         except OSError as error:
             self.cause, self.why = "not_started", f"{errno.errorcode.get(error.errno or 0, '')}: {error.strerror}"
-        self.identity = identity(self.agent)
-        self.sign()
+        self.agent_identity = identity(self.agent)
+        self.sign_lock()
 
-    def sign(self) -> None:
+    def sign_lock(self) -> None:
         """Write into the run's lock who holds it."""
         try:
-            os.write(self.order.run_lock, as_json({"supervisor_pid": os.getpid(), **self.identity}))
+            os.write(self.run_lock, json.dumps({"supervisor_pid": os.getpid(), **self.agent_identity}).encode())
         except OSError:  # a full disk: the lock itself is what counts, what stands in it is for people
             return
 
@@ -113,15 +107,15 @@ class Supervisor:
         if self.order.confined:
             self.open_report()
         files = self.open_files()
-        answer, report = os.pipe()
+        refusals, report = os.pipe()
         supervisor = os.getpid()
         agent = os.fork()
         if agent == 0:
-            become_agent(self.order, files, report, supervisor)
+            exec_agent(self.order, files, report, supervisor)
         os.close(report)
         self.close_files(files)
-        refusal = os.read(answer, 16)
-        os.close(answer)
+        refusal = os.read(refusals, 16)
+        os.close(refusals)
         if refusal:
             os.waitpid(agent, 0)
             raise OSError(int(refusal), os.strerror(int(refusal)))
@@ -144,41 +138,41 @@ class Supervisor:
     def open_report(self) -> None:
         """Have the sandbox report on a file; the descriptor is the one that an agent's program inherits."""
         report = os.open(REPORT, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
-        os.set_inheritable(report, True)  # noqa: FBT003 -- its own signature
-        self.order.argv = reporting(self.order.argv, report)
+        os.set_inheritable(report, True)
+        self.order.argv = add_report(self.order.argv, report)
 
     def wait(self) -> None:
-        """Sleep until something happens or is due, and hear it."""
+        """Sleep until something happens or is due, and see to it."""
         due = min(self.next_look() - time.monotonic(), LONGEST_TICK_SECONDS)
         for descriptor, _ in self.poller.poll(max(due * 1000, 1)):
             if descriptor == self.wakeup:
                 if signal.SIGTERM in os.read(self.wakeup, 4096):
-                    self.end("terminated")
+                    self.end_agent("terminated")
             elif descriptor == self.listener.fileno():
-                self.attach()
+                self.accept_client()
             else:
-                self.hear(descriptor)
+                self.read_descriptor(descriptor)
 
     def next_look(self) -> float:
         """Return the moment at which a limit has to be looked at next."""
-        tick = time.monotonic() + self.order.idle_seconds / TICKS_PER_IDLE_LIMIT
-        orphaned = NEVER if self.clients else self.attached + self.order.orphan_seconds
-        return min(tick, self.begin + self.order.wall_seconds, orphaned, self.kill_at, self.give_up_at)
+        limits = self.order.limits
+        tick = time.monotonic() + limits.idle_seconds / TICKS_PER_IDLE_LIMIT
+        orphaned_at = NEVER if self.clients else self.attached_at + limits.orphan_seconds
+        return min(tick, self.began_at + limits.wall_seconds, orphaned_at, self.kill_at, self.give_up_at)
 
-    def attach(self) -> None:
+    def accept_client(self) -> None:
         """Let an attempt attach."""
         try:
-            descriptor, _ = self.listener._accept()  # type: ignore[attr-defined] # noqa: SLF001 -- what `accept` calls
+            client, _ = self.listener.accept()
         except OSError:
             return
-        client = socket.socket(fileno=descriptor)
-        client.setblocking(False)  # noqa: FBT003 -- the socket's own signature
+        client.setblocking(False)
         self.clients[client.fileno()] = (client, b"")
         self.poller.register(client.fileno(), select.POLLIN)
 
-    def hear(self, descriptor: int) -> None:
-        """Read what an attempt says; one that has gone is forgotten."""
-        client, before = self.clients[descriptor]
+    def read_descriptor(self, descriptor: int) -> None:
+        """Read what an attempt asks for; one that has gone is forgotten."""
+        client, unread = self.clients[descriptor]
         try:
             data = client.recv(4096)
         except OSError:
@@ -187,13 +181,13 @@ class Supervisor:
             self.poller.unregister(descriptor)
             del self.clients[descriptor]
             client.close()
-            self.attached = time.monotonic()
+            self.attached_at = time.monotonic()
             return
-        *lines, rest = (before + data).split(b"\n")
+        *lines, rest = (unread + data).split(b"\n")
         self.clients[descriptor] = (client, rest[-4096:])
         for line in lines:
             if line.startswith(b"end "):
-                self.end("ended", line[4 : 4 + WHY_LIMIT].decode("utf-8", "replace"))
+                self.end_agent("ended", line[4 : 4 + WHY_LIMIT].decode("utf-8", "replace"))
 
     def reap(self) -> bool:
         """Take leave of every child that has ended; return whether there are others."""
@@ -209,25 +203,25 @@ class Supervisor:
 
     def hold_limits(self) -> None:
         """End the agent that has reached a limit, and kill the one that does not end."""
-        now = time.monotonic()
-        printed = sum(os.fstat(output).st_size for output in self.outputs)
-        if printed != self.printed:
-            self.printed, self.heard = printed, now
+        now, limits = time.monotonic(), self.order.limits
+        printed_bytes = sum(os.fstat(output).st_size for output in self.outputs)
+        if printed_bytes != self.printed_bytes:
+            self.printed_bytes, self.printed_at = printed_bytes, now
         if now >= self.kill_at:
             self.signal_group(signal.SIGKILL)
             self.kill_at, self.give_up_at = NEVER, now + UNKILLABLE_SECONDS
-        elif now >= self.begin + self.order.wall_seconds:
-            self.end("wall_limit")
-        elif now >= self.heard + self.order.idle_seconds:
-            self.end("idle_limit")
-        elif not self.clients and now >= self.attached + self.order.orphan_seconds:
-            self.end("orphan_limit")
+        elif now >= self.began_at + limits.wall_seconds:
+            self.end_agent("wall_limit")
+        elif now >= self.printed_at + limits.idle_seconds:
+            self.end_agent("idle_limit")
+        elif not self.clients and now >= self.attached_at + limits.orphan_seconds:
+            self.end_agent("orphan_limit")
 
-    def end(self, cause: str, why: str = "") -> None:
+    def end_agent(self, cause: str, why: str = "") -> None:
         """Ask the agent to end; the first reason counts. A stopped process hears nothing before it is woken."""
         if not self.cause and self.status is None:
             self.cause, self.why = cause, why
-            self.kill_at = time.monotonic() + self.order.grace_seconds
+            self.kill_at = time.monotonic() + self.order.limits.grace_seconds
             self.signal_group(signal.SIGTERM)
             self.signal_group(signal.SIGCONT)
 
@@ -236,9 +230,9 @@ class Supervisor:
 
         A sandbox that is asked to end would kill what is inside: so those inside are asked, one by one.
         """
-        inside = self.order.confined and number == signal.SIGTERM
+        only_inside = self.order.confined and number == signal.SIGTERM
         try:
-            if inside:
+            if only_inside:
                 for pid in group_of(self.agent):
                     if pid != self.agent:
                         os.kill(pid, number)
@@ -255,39 +249,39 @@ class Supervisor:
         while self.reap() and time.monotonic() < bound:
             killed |= kill_below(os.getpid())
             time.sleep(0.001)
-        self.swept = 0 if self.order.confined else len(killed)
+        self.swept_count = 0 if self.order.confined else len(killed)
 
     def exit_code(self) -> int | None:
         """Return how the agent ended, negative for a signal; `None` when it hangs or never started."""
         code = os.waitstatus_to_exitcode(self.status) if self.status is not None else None
         if code is None or not self.order.confined:
             return code
-        inside = ended_inside(code, read_file(REPORT))
+        inside = exit_code_inside(code, read_file(REPORT))
         if inside is None and not self.cause:
-            self.cause, self.why = "not_started", last_words(read_file("stderr.log"))
+            self.cause, self.why = "not_started", start_failure(read_file("stderr.log"))
         return inside
 
     def finish(self, started_at: float) -> None:
         """Let the next writer in, tell everyone, and then leave the record on disk."""
-        os.close(self.order.writer_lock)
+        os.close(self.writer_lock)
         code = self.exit_code()
         ended_at = time.time()
-        record = as_json(
+        record = json.dumps(
             {
                 "cause": self.cause or "exited",
                 "why": self.why,
                 "exit_code": code if code is None or code >= 0 else None,
                 "signal": -code if code is not None and code < 0 else None,
-                "started_at": moment(started_at),
-                "ended_at": moment(ended_at),
-                "duration_seconds": round(time.monotonic() - self.begin, 3),
-                "swept": self.swept,
-                **self.identity,
+                "started_at": utc_text(started_at),
+                "ended_at": utc_text(ended_at),
+                "duration_seconds": round(time.monotonic() - self.began_at, 3),
+                "swept": self.swept_count,
+                **self.agent_identity,
             }
-        )
+        ).encode()
         for client, _ in self.clients.values():
             try:
                 client.send(b"ended " + record + b"\n")
             except OSError:
                 continue
-        leave("exit.json", record, self.outputs)
+        write_record("exit.json", record, self.outputs)

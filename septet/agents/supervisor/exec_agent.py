@@ -1,21 +1,13 @@
-"""How a supervisor's fork becomes the agent.
-
-Part of the supervisor's program: it imports only small modules of the standard library.
-"""
+"""How a supervisor's fork becomes the agent."""
 
 import os
+import signal
 
 from septet.agents.supervisor.order import Order
 from septet.agents.supervisor.process_tree import die_with_parent
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import signal
-else:
-    import _signal as signal  # without the enums, which take long to import
 
-
-def become_agent(order: Order, files: tuple[int, ...], report: int, supervisor: int) -> None:
+def exec_agent(order: Order, files: tuple[int, ...], report: int, supervisor: int) -> None:
     """Turn this process, just forked, into the agent; never return.
 
     It dies with its supervisor: so a lock that is free says that the agent is dead.

@@ -1,67 +1,171 @@
-r"""An order to a supervisor, as it comes over a socket.
+r"""Orders to supervisors: messages on a socket between workers and runners, whose releases may differ.
 
-An order is `<length>\n` and fields with a NUL between them, as a program's arguments have them: run folder,
-working directory, wall, idle, grace and orphan limits in seconds, `1` for an agent in a sandbox, number of
-arguments, arguments (then they begin with bubblewrap's), environment.
-With it come two descriptors: the lock of the workspace's one writer, and the lock that says that this run lives. A
-third one says that the agent's process is kept for further turns: see `warm_supervisor`.
+An order is `<length>\n` and a JSON object of that length; a path or argument that is no UTF-8 stands there as its
+bytes. A receiver ignores fields that it does not know. `version` rises only where one of before would
+misunderstand the order, and a runner's lock says which version it reads. One that says none reads version 1, of
+release 0.1: instead of JSON, fields with a NUL between them, as a program's arguments have them. Both are read here.
 
-Part of the supervisor's program: it imports only small modules of the standard library.
+With an order come two descriptors: the lock of the workspace's one writer, and the lock that says that this run
+lives. With the first order of a process that is kept for further turns comes that process's own lock.
 """
 
+import array  # noqa: F401 -- `recv_fds` imports it: see the package for why it does not then
+import json
 import os
+import socket
+from collections.abc import Mapping, Sequence
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import socket
-else:
-    import _socket as socket  # without the enums, which take long to import
+ORDER_VERSION = 2
+FIRST_ORDER_VERSION = 1
+RUN, WARM = "run", "warm"
+MOST_LOCKS = 3
+LIMIT_NAMES = ("wall_seconds", "idle_seconds", "grace_seconds", "orphan_seconds")
+FIRST_CHUNK_BYTES, CHUNK_BYTES = 1 << 16, 1 << 20
 
-DESCRIPTOR_BYTES = 4
-LOCKS = 3
+
+class Limits:
+    """How long an agent may take, in seconds."""
+
+    def __init__(
+        self, wall_seconds: float, idle_seconds: float, grace_seconds: float = 2.0, orphan_seconds: float = 1800.0
+    ) -> None:
+        """Bound the run, its silence, its end once it is asked for, and the time without an attempt attached."""
+        self.wall_seconds = wall_seconds
+        self.idle_seconds = idle_seconds
+        self.grace_seconds = grace_seconds
+        self.orphan_seconds = orphan_seconds
 
 
 class Order:
     """What to run, where, and within which limits."""
 
-    def __init__(self, payload: bytes, locks: list[int]) -> None:
-        """Read the fields; `locks` are the writer's, the run's and, at times, the warm process's."""
-        fields = payload.split(b"\0")
-        self.folder, self.directory = fields[:2]
-        self.wall_seconds, self.idle_seconds, self.grace_seconds, self.orphan_seconds = map(float, fields[2:6])
-        self.confined = fields[6] == b"1"
-        rest = 8 + int(fields[7])
-        self.argv = fields[8:rest]
-        self.env = dict(pair.split(b"=", 1) for pair in fields[rest:])
-        self.writer_lock, self.run_lock = locks[:2]
-        self.warm_lock = locks[2] if len(locks) == LOCKS else None
+    def __init__(  # noqa: PLR0913 -- the fields of a message, all by name
+        self,
+        *,
+        folder: str,
+        directory: str,
+        argv: Sequence[str],
+        env: Mapping[str, str],
+        limits: Limits,
+        kind: str = RUN,
+        confined: bool = False,
+    ) -> None:
+        """Describe one turn of an agent.
+
+        Args:
+            folder: The run's folder, with `prompt.md` in it.
+            directory: Where the agent works.
+            argv: The program by its absolute path, and its arguments.
+            env: The agent's whole environment.
+            limits: What ends it.
+            kind: `run` for a process that ends with this turn, `warm` for one that serves many.
+            confined: The program is bubblewrap, and the agent is inside.
+        """
+        self.folder = folder
+        self.directory = directory
+        self.argv = tuple(argv)
+        self.env = dict(env)
+        self.limits = limits
+        self.kind = kind
+        self.confined = confined
+
+    def to_json(self) -> bytes:
+        """Return the order as a receiver of today reads it."""
+        fields = {**vars(self), "version": ORDER_VERSION, "limits": vars(self.limits)}
+        return os.fsencode(json.dumps(fields, ensure_ascii=False))
+
+    @classmethod
+    def from_json(cls, payload: bytes) -> "Order":
+        """Read an order.
+
+        Raises:
+            ValueError: It is none, or of another version.
+            KeyError: A field is missing.
+        """
+        fields = json.loads(payload.decode("utf-8", "surrogateescape"))
+        if fields["version"] != ORDER_VERSION:
+            raise ValueError
+        names = ("folder", "directory", "argv", "env", "kind", "confined")
+        limits = Limits(**{name: fields["limits"][name] for name in LIMIT_NAMES})
+        return cls(**{name: fields[name] for name in names}, limits=limits)
+
+    def to_fields(self) -> bytes:
+        """Return the order for a receiver of release 0.1, which takes its kind from the number of locks."""
+        seconds = [vars(self.limits)[name] for name in LIMIT_NAMES]
+        numbers = (*seconds, int(self.confined), len(self.argv))
+        env = (f"{name}={value}" for name, value in self.env.items())
+        return b"\0".join(map(os.fsencode, (self.folder, self.directory, *map(str, numbers), *self.argv, *env)))
+
+    @classmethod
+    def from_fields(cls, payload: bytes, kind: str) -> "Order":
+        """Read an order of release 0.1.
+
+        Raises:
+            ValueError: It is none.
+        """
+        folder, directory, *fields = map(os.fsdecode, payload.split(b"\0"))
+        wall, idle, grace, orphan, confined, count, *words = fields
+        argv, env = words[: int(count)], words[int(count) :]
+        return cls(
+            folder=folder,
+            directory=directory,
+            argv=argv,
+            env=dict(pair.split("=", 1) for pair in env),
+            limits=Limits(float(wall), float(idle), float(grace), float(orphan)),
+            kind=kind,
+            confined=confined == "1",
+        )
 
 
-def receive(worker: socket.socket) -> Order | None:
-    """Wait for the order; `None` when the worker is gone."""
-    data, locks = beginning(worker)
-    return remainder(worker, data, locks)
+def send_order(connection: socket.socket, order: Order, locks: Sequence[int], version: int) -> None:
+    """Send an order and its locks to a supervisor that reads this version.
+
+    One that has ended takes nothing, as the end of the socket will say.
+
+    Raises:
+        OSError: The machine refused.
+    """
+    payload = order.to_fields() if version == FIRST_ORDER_VERSION else order.to_json()
+    message = b"%d\n%s" % (len(payload), payload)
+    try:
+        sent = socket.send_fds(connection, [message], locks)
+        connection.sendall(message[sent:])
+    except ConnectionError:
+        return
 
 
-def beginning(sender: socket.socket) -> tuple[bytes, list[int]]:
+def receive_order(sender: socket.socket) -> tuple[Order, list[int]] | None:
+    """Wait for an order and return it with its locks; `None` when the sender is gone, or sends none."""
+    data, locks = receive_beginning(sender)
+    order = receive_rest(sender, data, len(locks))
+    return (order, locks) if order is not None else None
+
+
+def receive_beginning(sender: socket.socket) -> tuple[bytes, list[int]]:
     """Wait for a message and return its beginning, with the descriptors that came along."""
-    data, messages, _, _ = sender.recvmsg(65536, socket.CMSG_SPACE(LOCKS * DESCRIPTOR_BYTES))
-    return data, [lock for _, _, descriptors in messages for lock in memoryview(descriptors).cast("i")]
-
-
-def remainder(sender: socket.socket, data: bytes, locks: list[int]) -> Order | None:
-    """Wait for the rest of an order that began so; `None` when the sender is gone."""
-    while not complete(data):
-        more = sender.recv(1 << 20)
-        if not more:
-            return None
-        data += more
+    data, locks, _, _ = socket.recv_fds(sender, FIRST_CHUNK_BYTES, MOST_LOCKS)
     for lock in locks:
-        os.set_inheritable(lock, False)  # noqa: FBT003 -- its own signature
-    return Order(data.partition(b"\n")[2], locks)
+        os.set_inheritable(lock, False)
+    return data, locks
 
 
-def complete(data: bytes) -> bool:
-    """Whether the whole order is there."""
+def receive_rest(sender: socket.socket, data: bytes, lock_count: int) -> Order | None:
+    """Wait for the rest of an order that began so; `None` when the sender is gone, or sends none."""
+    try:
+        while not is_complete(data):
+            more = sender.recv(CHUNK_BYTES)
+            if not more:
+                return None
+            data += more
+        payload = data.partition(b"\n")[2]
+        if payload.startswith(b"{"):
+            return Order.from_json(payload)
+        return Order.from_fields(payload, WARM if lock_count == MOST_LOCKS else RUN)
+    except (ValueError, KeyError):
+        return None
+
+
+def is_complete(data: bytes) -> bool:
+    """Return whether the whole order is there."""
     length, newline, payload = data.partition(b"\n")
     return bool(newline) and len(payload) >= int(length)

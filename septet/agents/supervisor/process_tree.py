@@ -1,17 +1,9 @@
-"""What a supervisor knows of processes: whose child is whose, and which is which. Linux; elsewhere it steps down.
-
-Part of the supervisor's program: it imports only small modules of the standard library.
-"""
+"""What a supervisor knows of processes: whose child is whose, and which is which; most of it on Linux only."""
 
 import ctypes
 import os
+import signal
 import sys
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import signal
-else:
-    import _signal as signal  # without the enums, which take long to import
 
 LINUX = sys.platform == "linux"
 PR_SET_PDEATHSIG = 1
@@ -33,22 +25,22 @@ def die_with_parent() -> None:
 
 def kill_below(ancestor: int, *, itself: bool = False) -> set[int]:
     """Kill the living descendants of a process, and `itself`; return them; none where there is no /proc."""
-    found = [*descendants(ancestor), *((ancestor,) if itself else ())]
-    for pid in found:
+    pids = [*descendants(ancestor), *((ancestor,) if itself else ())]
+    for pid in pids:
         try:
             os.kill(pid, signal.SIGKILL)
         except OSError:
             continue
-    return set(found)
+    return set(pids)
 
 
 def group_of(leader: int) -> list[int]:
     """Return the processes of a process group, also those in a pid namespace below ours; Linux only."""
-    names = [name for name in os.listdir("/proc") if name.isdecimal()]  # noqa: PTH208 -- pathlib takes long to import
+    names = [name for name in os.listdir("/proc") if name.isdecimal()]
     return [int(name) for name in names if stat_fields(name)[2:3] == [b"%d" % leader]]
 
 
-def stands_still(pids: list[int]) -> bool:
+def are_stopped(pids: list[int]) -> bool:
     """Say whether every thread of these processes is stopped, or has ended; Linux only."""
     return all(
         stat_fields(f"{pid}/task/{thread}")[:1] in ([b"T"], [b"t"], [b"Z"], [b"X"], [])
@@ -60,7 +52,7 @@ def stands_still(pids: list[int]) -> bool:
 def threads(pid: int) -> list[str]:
     """Return a process's threads; none when it is gone."""
     try:
-        return os.listdir(f"/proc/{pid}/task")  # noqa: PTH208 -- pathlib takes long to import
+        return os.listdir(f"/proc/{pid}/task")
     except OSError:
         return []
 
@@ -68,13 +60,13 @@ def threads(pid: int) -> list[str]:
 def descendants(ancestor: int) -> list[int]:
     """Return the living processes below `ancestor`, by the parents that /proc names."""
     families = living_families()
-    found: list[int] = []
+    pids: list[int] = []
     pending = [ancestor]
     while pending:
         below = families.get(pending.pop(), [])
-        found += below
+        pids += below
         pending += below
-    return found
+    return pids
 
 
 def children(parent: int) -> list[int]:
@@ -85,7 +77,7 @@ def children(parent: int) -> list[int]:
 def living_families() -> dict[int, list[int]]:
     """Return the living processes by their parents, as /proc names them."""
     families: dict[int, list[int]] = {}
-    for name in os.listdir("/proc") if LINUX else ():  # noqa: PTH208 -- pathlib takes long to import
+    for name in os.listdir("/proc") if LINUX else ():
         fields = stat_fields(name) if name.isdecimal() else []
         if fields and fields[0] != b"Z":
             families.setdefault(int(fields[1]), []).append(int(name))
@@ -105,14 +97,14 @@ def identity(pid: int) -> dict[str, str | float | None]:
         "pid": pid or None,
         "pid_start": int(fields[19]) if fields else None,
         "boot_id": read_file("/proc/sys/kernel/random/boot_id").decode().strip(),
-        "pid_namespace": os.readlink("/proc/self/ns/pid") if LINUX else "",  # noqa: PTH115 -- pathlib takes long to import
+        "pid_namespace": os.readlink("/proc/self/ns/pid") if LINUX else "",
     }
 
 
 def read_file(path: str) -> bytes:
     """Return what a file holds; nothing when it is gone."""
     try:
-        with open(path, "rb") as file:  # noqa: PTH123 -- pathlib takes long to import
+        with open(path, "rb") as file:
             return file.read()
     except OSError:
         return b""

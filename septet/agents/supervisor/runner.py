@@ -2,23 +2,16 @@
 
 `start.py` runs it, with a listening socket as stdin and the number of its lock's descriptor as argument. Each
 connection becomes a supervisor's socket. When a supervisor was killed, what its agent left becomes the runner's
-child and is killed: nobody else may see those processes. Part of the supervisor's program: it imports only small
-modules of the standard library.
+child and is killed: nobody else may see those processes.
 """
 
 import os
 import select
+import signal
+import socket
 import time
 
 from septet.agents.supervisor.process_tree import children, die_with_parent, kill_below, lead_orphans
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import signal
-    import socket
-else:
-    import _signal as signal  # without the enums, which take long to import
-    import _socket as socket
 
 NEVER = float("inf")
 TICK_SECONDS = 0.5
@@ -52,9 +45,9 @@ class Runner:
         while self.stop_at == NEVER or (self.supervisors and time.monotonic() < self.stop_at):
             for descriptor, _ in poller.poll(None if self.stop_at == NEVER else TICK_SECONDS * 1000):
                 if descriptor == self.listener.fileno():
-                    starter = self.bear()
-                    if starter is not None:
-                        return starter
+                    client = self.fork_supervisor()
+                    if client is not None:
+                        return client
                 elif {signal.SIGTERM, signal.SIGINT}.intersection(os.read(self.wakeup, 4096)):
                     self.stop()
                     poller.unregister(self.listener.fileno())
@@ -64,33 +57,30 @@ class Runner:
     def prepare(self) -> None:
         """Hear signals, and become the parent of what a killed supervisor leaves."""
         lead_orphans()
-        self.listener.setblocking(False)  # noqa: FBT003 -- the socket's own signature
+        self.listener.setblocking(False)
         os.set_blocking(self.wakeup_writer, False)
         signal.set_wakeup_fd(self.wakeup_writer, warn_on_full_buffer=False)
         for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: None)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGTERM, signal.SIGINT))
 
-    def bear(self) -> socket.socket | None:
+    def fork_supervisor(self) -> socket.socket | None:
         """Fork a supervisor for a connection, after what others left is gone; return its socket in it."""
         try:
-            descriptor, _ = self.listener._accept()  # type: ignore[attr-defined] # noqa: SLF001 -- what `accept` calls
+            client, _ = self.listener.accept()
         except OSError:
             return None
         self.settle()
         runner = os.getpid()
-        try:
-            supervisor = os.fork()
-        except OSError:
-            supervisor = -1
+        supervisor = fork_or_refuse()
         if supervisor == 0:
-            return self.become_supervisor(descriptor, runner)
+            return self.become_supervisor(client, runner)
         if supervisor > 0:
             self.supervisors.add(supervisor)
-        os.close(descriptor)
+        client.close()
         return None
 
-    def become_supervisor(self, descriptor: int, runner: int) -> socket.socket:
+    def become_supervisor(self, client: socket.socket, runner: int) -> socket.socket:
         """Let go of all that is the runner's; its end is this process's end."""
         die_with_parent()
         signal.set_wakeup_fd(-1)
@@ -100,12 +90,11 @@ class Runner:
         os.setsid()
         for own in (self.wakeup, self.wakeup_writer, self.lock):
             os.close(own)
-        self.listener.close()  # it was 0, which stays taken: what an agent gets as 0 to 2 is opened above them
-        os.dup2(descriptor, 0, inheritable=False)
-        os.close(descriptor)
+        self.listener.close()
+        moved = move_to_stdin(client)
         if os.getppid() != runner:
             os._exit(1)
-        return socket.socket(fileno=0)
+        return moved
 
     def settle(self) -> None:
         """Take leave of the supervisors that have ended, and kill what they left."""
@@ -135,3 +124,18 @@ class Runner:
                 os.kill(supervisor, signal.SIGTERM)
             except OSError:
                 continue
+
+
+def fork_or_refuse() -> int:
+    """Return what `fork` does, and -1 where the machine refuses: the worker sees its socket closed."""
+    try:
+        return os.fork()
+    except OSError:
+        return -1
+
+
+def move_to_stdin(client: socket.socket) -> socket.socket:
+    """Let a socket be 0, which must stay taken: what an agent gets as 0 to 2 is opened above them."""
+    os.dup2(client.fileno(), 0, inheritable=False)
+    client.close()
+    return socket.socket(fileno=0)

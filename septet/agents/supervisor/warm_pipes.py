@@ -1,7 +1,4 @@
-"""The three pipes of a warm process: its supervisor holds their other ends, from turn to turn.
-
-Part of the supervisor's program: it imports only small modules of the standard library, beside `json`.
-"""
+"""The three pipes of a warm process: its supervisor holds their other ends, from turn to turn."""
 
 import os
 import select
@@ -21,85 +18,86 @@ class WarmPipes:
         """Wait with `poller`; `outputs` are the files of the current turn, and none between two of them."""
         self.stream = TurnStream()
         self.stdin = NONE
-        self.printed: dict[int, int] = {}
+        self.output_numbers: dict[int, int] = {}
         """The ends of stdout and stderr: 0 and 1."""
         self._poller = poller
         self._outputs = outputs
-        self._unwritten = [b"", b""]
-        self._unsaid = b""
+        self._pending_output = [b"", b""]
+        self._pending_input = b""
 
     def open(self) -> tuple[int, ...]:
         """Make them, and return the agent's ends."""
         stdin, self.stdin = os.pipe()
         pairs = [os.pipe(), os.pipe()]
-        self.printed = {pair[0]: number for number, pair in enumerate(pairs)}
-        for descriptor in (self.stdin, *self.printed):
+        self.output_numbers = {pair[0]: number for number, pair in enumerate(pairs)}
+        for descriptor in (self.stdin, *self.output_numbers):
             os.set_blocking(descriptor, False)
         self.watch()
         return (stdin, *(pair[1] for pair in pairs))
 
     def watch(self) -> None:
         """Have the poller wake up for what the agent prints."""
-        for descriptor in self.printed:
+        for descriptor in self.output_numbers:
             self._poller.register(descriptor, select.POLLIN)
 
-    def look_away(self) -> None:
+    def unwatch(self) -> None:
         """Have the poller sleep on, whatever happens to these."""
-        for descriptor in self.printed:
+        for descriptor in self.output_numbers:
             self._poller.unregister(descriptor)
 
-    def say(self, words: bytes = b"") -> None:
-        """Write to the agent's stdin what it takes now; the rest is said when it takes more."""
-        waiting, self._unsaid = bool(self._unsaid), self._unsaid + words
+    def write_stdin(self, data: bytes = b"") -> None:
+        """Write to the agent's stdin what it takes now; the rest follows when it takes more."""
+        was_waiting, self._pending_input = bool(self._pending_input), self._pending_input + data
         try:
-            while self._unsaid:
-                self._unsaid = self._unsaid[os.write(self.stdin, self._unsaid) :]
+            while self._pending_input:
+                self._pending_input = self._pending_input[os.write(self.stdin, self._pending_input) :]
         except BlockingIOError:
             self._poller.register(self.stdin, select.POLLOUT)
             return
-        except OSError:  # it reads no more: how it ends is heard elsewhere
-            self._unsaid = b""
-        if waiting:
+        except OSError:  # it reads no more: how it ends is seen elsewhere
+            self._pending_input = b""
+        if was_waiting:
             self._poller.unregister(self.stdin)
 
-    def pump(self, descriptor: int) -> bool:
+    def read_output(self, descriptor: int) -> bool:
         """Take what was printed and say whether anything was; a full disk holds the agent up."""
-        if not self.written():
+        if not self.write_pending():
             time.sleep(FULL_DISK_SECONDS)
             return False
         try:
             data = os.read(descriptor, CHUNK_BYTES)
         except BlockingIOError:
             return False
-        number = self.printed[descriptor]
+        number = self.output_numbers[descriptor]
         if not data:
             self._poller.unregister(descriptor)
-            del self.printed[descriptor]
+            del self.output_numbers[descriptor]
             return False
-        self._keep(number, self.stream.take(data) if number == 0 else data)
+        self._write_output(number, self.stream.take_output(data) if number == 0 else data)
         return True
 
-    def drain(self) -> None:
+    def read_outputs(self) -> None:
         """Take all that was printed, by an agent that stands still or has ended."""
-        for descriptor in tuple(self.printed):
-            while self.pump(descriptor):
+        for descriptor in tuple(self.output_numbers):
+            while self.read_output(descriptor):
                 continue
 
-    def end(self) -> None:
+    def read_rest(self) -> None:
         """Take the rest of an agent that has ended."""
-        self.drain()
-        self._keep(0, self.stream.rest())
+        self.read_outputs()
+        self._write_output(0, self.stream.take_rest())
 
-    def written(self) -> bool:
+    def write_pending(self) -> bool:
         """Write what is not on disk yet, and say whether all is."""
+        pending = self._pending_output
         for number, output in enumerate(self._outputs):
             try:
-                while self._unwritten[number]:
-                    self._unwritten[number] = self._unwritten[number][os.write(output, self._unwritten[number]) :]
+                while pending[number]:
+                    pending[number] = pending[number][os.write(output, pending[number]) :]
             except OSError:
                 return False
         return True
 
-    def _keep(self, number: int, data: bytes) -> None:
-        self._unwritten[number] += data
-        self.written()
+    def _write_output(self, number: int, data: bytes) -> None:
+        self._pending_output[number] += data
+        self.write_pending()

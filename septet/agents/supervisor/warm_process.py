@@ -4,84 +4,76 @@ It holds the agent's stdin, and pumps what it prints into the files of the curre
 the agent's process group is stopped and what its tools left is killed, and only then the writer's lock is given
 back: until the next turn the agent cannot write. That one comes as an order over the socket `warm.sock` in the
 workspace's folder of runs, with the writer's lock and its run's; `end <why>` ends the process at any time.
-
-Part of the supervisor's program: it imports only small modules of the standard library, beside `json`.
 """
 
 import errno
 import os
 import select
+import signal
+import socket
 import time
 
 from septet.agents.supervisor.agent_run import NEVER, SWEEP_SECONDS, WHY_LIMIT, Supervisor
 from septet.agents.supervisor.confined import REPORT
-from septet.agents.supervisor.order import Order, beginning, remainder
-from septet.agents.supervisor.process_tree import descendants, group_of, read_file, stands_still
+from septet.agents.supervisor.order import Order, receive_beginning, receive_rest
+from septet.agents.supervisor.process_tree import are_stopped, descendants, group_of, read_file
 from septet.agents.supervisor.warm_pipes import WarmPipes
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import signal
-    import socket
-else:
-    import _signal as signal  # without the enums, which take long to import
-    import _socket as socket
-
-DOOR = "../warm.sock"
+TURN_SOCKET = "../warm.sock"
 LOOK_SECONDS = 0.001
-EMPTY: "list[int]" = []
-VISIT_SECONDS = 2.0
-"""For whoever knocks to say what he wants."""
+REQUEST_SECONDS = 2.0
+"""For whoever connects to send an order, or a request to end."""
 
 
 class WarmSupervisor(Supervisor):
     """One process, from its first turn to its end."""
 
-    def __init__(self, order: Order, starter: socket.socket, lock: int) -> None:
-        """Take the first turn's order; `lock` says that the process lives."""
-        super().__init__(order, starter)
-        self.lock = lock
-        self.door = socket.socket(socket.AF_UNIX)
+    def __init__(self, order: Order, locks: list[int], client: socket.socket) -> None:
+        """Take the first turn's order; the third lock says that the process lives."""
+        super().__init__(order, locks, client)
+        self.lock = locks[2]
+        self.turn_listener = socket.socket(socket.AF_UNIX)
         self.pipes = WarmPipes(self.poller, self.outputs)
-        self.resting = self.leaving = False
-        self.next: Order | None = None
+        self.is_idle = self.is_ending = False
+        self.next_order: Order | None = None
 
     def run(self) -> None:
         """Carry out turn after turn, until one does not end by its result or no other comes."""
-        self.hear_signals()
-        self.open_door()
+        self.handle_signals()
+        self.listen_for_turns()
         self.listen()
         started_at = time.time()
         self.start()
-        self.ask()
-        while self.carry():
+        self.send_prompt()
+        while self.carry_turn():
             self.finish(started_at)
-            self.leave_turn()
-            self.await_turn()
-            if self.next is None or self.status is not None:  # an order to a dead agent is given back by the locks
+            self.release_turn()
+            self.await_order()
+            order = self.next_order
+            if order is None or self.status is not None:  # an order to a dead agent is given back by the locks
                 self.sweep()
-                self.close_door()
+                self.release_process()
                 return
             started_at = time.time()
-            self.take(self.next)
+            self.begin_turn(order)
         self.sweep()
-        self.pipes.end()
-        self.close_door()
+        self.pipes.read_rest()
+        self.release_process()
         self.finish(started_at)
 
-    def open_door(self) -> None:
+    def listen_for_turns(self) -> None:
         """Open the socket for further turns; that of a supervisor that was killed is in the way."""
-        if os.access(DOOR, os.F_OK):
-            os.unlink(DOOR)  # noqa: PTH108 -- pathlib takes long to import
+        if os.access(TURN_SOCKET, os.F_OK):
+            os.unlink(TURN_SOCKET)
         mask = os.umask(0o177)
-        self.door.bind(DOOR)
+        self.turn_listener.bind(TURN_SOCKET)
         os.umask(mask)
-        self.door.listen()
-        self.poller.register(self.door.fileno(), select.POLLIN)
+        self.turn_listener.listen()
+        self.poller.register(self.turn_listener.fileno(), select.POLLIN)
 
-    def close_door(self) -> None:
+    def release_process(self) -> None:
         """Say that the process is gone and has left nothing."""
-        self.door.close()
+        self.turn_listener.close()
         os.ftruncate(self.lock, 0)
         os.close(self.lock)
 
@@ -94,37 +86,37 @@ class WarmSupervisor(Supervisor):
         for descriptor in files:
             os.close(descriptor)
 
-    def ask(self) -> None:
+    def send_prompt(self) -> None:
         """Give the agent the turn's prompt."""
         if self.agent:
             mark = read_file("/proc/sys/kernel/random/uuid").decode().strip()
-            self.pipes.say(self.pipes.stream.begin(read_file("prompt.md"), mark))
+            self.pipes.write_stdin(self.pipes.stream.begin_turn(read_file("prompt.md"), mark))
 
-    def carry(self) -> bool:
+    def carry_turn(self) -> bool:
         """Carry a turn to its end; return whether the agent has come to a result, and stands still now."""
         while self.agent and self.status is None and time.monotonic() < self.give_up_at:
-            if self.pipes.stream.over and not self.cause and self.pipes.written():
-                return self.come_to_rest()
+            if self.pipes.stream.is_over and not self.cause and self.pipes.write_pending():
+                return self.stop_agent()
             self.wait()
             self.reap()
             self.hold_limits()
         return False
 
-    def come_to_rest(self) -> bool:
+    def stop_agent(self) -> bool:
         """Stop the agent, kill what its tools left and take what it printed; return whether it stands still.
 
         What is in its own group, such as servers of tools that talk with it, is stopped and goes on with it.
         """
         self.signal_group(signal.SIGSTOP)
         bound = time.monotonic() + SWEEP_SECONDS
-        while not (stands_still(group_of(self.agent)) and self.sweep_tools()):
+        while not (are_stopped(group_of(self.agent)) and self.sweep_tools()):
             self.reap()
             if self.status is None and time.monotonic() > bound:
                 self.cause, self.why = "ended", "after_result"
             if self.status is not None or self.cause:
                 return False
             time.sleep(LOOK_SECONDS)
-        self.pipes.drain()
+        self.pipes.read_outputs()
         self.reap()
         return self.status is None
 
@@ -134,33 +126,37 @@ class WarmSupervisor(Supervisor):
         A git in that group is killed too: it would keep the repository's locks while it stands still.
         """
         own = {pid for pid in group_of(self.agent) if not read_file(f"/proc/{pid}/comm").startswith(b"git")}
-        left = [pid for pid in descendants(os.getpid()) if pid not in own and pid != self.agent]
-        for pid in left:
+        tools = [pid for pid in descendants(os.getpid()) if pid not in own and pid != self.agent]
+        for pid in tools:
             try:
                 os.kill(pid, signal.SIGKILL)
             except OSError:
                 continue
-        self.swept += 0 if self.order.confined else len(left)
-        return not left
+        self.swept_count += 0 if self.order.confined else len(tools)
+        return not tools
 
-    def leave_turn(self) -> None:
+    def release_turn(self) -> None:
         """Let go of the turn's run; its record stands."""
-        self.pipes.look_away()
+        self.pipes.unwatch()
         for descriptor in (self.listener.fileno(), *self.clients):
             self.poller.unregister(descriptor)
         self.listener.close()
         for client, _ in self.clients.values():
             client.close()
         self.clients = {}
-        for descriptor in (*self.outputs, self.order.run_lock):
+        for descriptor in (*self.outputs, self.run_lock):
             os.close(descriptor)
         self.outputs.clear()
-        self.attached = time.monotonic()
-        self.resting, self.next = True, None
+        self.attached_at = time.monotonic()
+        self.is_idle, self.next_order = True, None
 
-    def await_turn(self) -> None:
+    def await_order(self) -> None:
         """Wait for the next turn: no longer than for somebody who follows one, and not after a failure."""
-        while self.next is None and self.status is None and not (self.leaving or self.pipes.stream.failed):
+        while (
+            self.next_order is None
+            and self.status is None
+            and not (self.is_ending or self.pipes.stream.has_failed)
+        ):
             if time.monotonic() >= self.next_look():
                 return
             self.wait()
@@ -168,26 +164,26 @@ class WarmSupervisor(Supervisor):
 
     def next_look(self) -> float:
         """Return the moment at which a limit has to be looked at next."""
-        return self.attached + self.order.orphan_seconds if self.resting else super().next_look()
+        return self.attached_at + self.order.limits.orphan_seconds if self.is_idle else super().next_look()
 
-    def end(self, cause: str, why: str = "") -> None:
+    def end_agent(self, cause: str, why: str = "") -> None:
         """Ask the agent to end; between turns it may not go on for that, and is killed as it stands."""
-        if self.resting:
-            self.leaving = True
+        if self.is_idle:
+            self.is_ending = True
         else:
-            super().end(cause, why)
+            super().end_agent(cause, why)
 
-    def take(self, order: Order) -> None:
+    def begin_turn(self, order: Order) -> None:
         """Begin the next turn; where its files cannot be made, the process ends with it."""
-        self.order, self.resting = order, False
+        self.order, self.is_idle = order, False
         self.cause = self.why = ""
-        self.printed = self.swept = 0
+        self.printed_bytes = self.swept_count = 0
         self.kill_at = self.give_up_at = NEVER
-        self.begin = self.heard = self.attached = time.monotonic()
+        self.began_at = self.printed_at = self.attached_at = time.monotonic()
         self.listener = socket.socket(socket.AF_UNIX)
         try:
             if order.confined:  # its report is found beside each turn: one file, to which the sandbox adds
-                os.link(os.fsencode(REPORT), b"%s/%s" % (order.folder, os.fsencode(REPORT)))
+                os.link(REPORT, f"{order.folder}/{REPORT}")
             os.chdir(order.folder)
             self.listen()
             self.open_outputs()
@@ -195,38 +191,38 @@ class WarmSupervisor(Supervisor):
             self.cause, self.why = "not_started", f"{errno.errorcode.get(error.errno or 0, '')}: {error.strerror}"
             self.signal_group(signal.SIGKILL)
             return
-        self.sign()
+        self.sign_lock()
         self.pipes.watch()
         self.signal_group(signal.SIGCONT)
-        self.ask()
+        self.send_prompt()
 
-    def hear(self, descriptor: int) -> None:
-        """Hear the agent, those who knock, and those who are attached."""
-        if descriptor in self.pipes.printed:
-            if self.pipes.pump(descriptor):
-                self.heard = time.monotonic()
+    def read_descriptor(self, descriptor: int) -> None:
+        """Read what the agent prints, and what those ask for who connect and who are attached."""
+        if descriptor in self.pipes.output_numbers:
+            if self.pipes.read_output(descriptor):
+                self.printed_at = time.monotonic()
         elif descriptor == self.pipes.stdin:
-            self.pipes.say()
-        elif descriptor == self.door.fileno():
-            self.answer()
+            self.pipes.write_stdin()
+        elif descriptor == self.turn_listener.fileno():
+            self.accept_request()
         elif descriptor in self.clients:
-            super().hear(descriptor)
+            super().read_descriptor(descriptor)
 
-    def answer(self) -> None:
-        """Hear what somebody wants who knocks: a turn, or the end."""
+    def accept_request(self) -> None:
+        """Take what somebody asks for who connects: a turn, or the end."""
         try:
-            descriptor, _ = self.door._accept()  # type: ignore[attr-defined] # noqa: SLF001 -- what `accept` calls
+            client, _ = self.turn_listener.accept()
         except OSError:
             return
-        client = socket.socket(fileno=descriptor)
-        client.settimeout(VISIT_SECONDS)
-        order, locks = None, EMPTY
+        client.settimeout(REQUEST_SECONDS)
+        order = None
+        locks: list[int] = []
         try:
-            data, locks = beginning(client)
+            data, locks = receive_beginning(client)
             if data.startswith(b"end "):
-                self.end("ended", data[4 : 4 + WHY_LIMIT].decode("utf-8", "replace").strip())
-            elif self.resting and self.next is None and len(locks) > 1:
-                order = remainder(client, data, locks)
+                self.end_agent("ended", data[4 : 4 + WHY_LIMIT].decode("utf-8", "replace").strip())
+            elif self.is_idle and self.next_order is None and len(locks) > 1:
+                order = receive_rest(client, data, len(locks))
         except OSError:
             order = None
         if order is None:
@@ -234,9 +230,10 @@ class WarmSupervisor(Supervisor):
             for lock in locks:
                 os.close(lock)
         else:
-            client.setblocking(False)  # noqa: FBT003 -- the socket's own signature
-            self.next, self.clients = order, {client.fileno(): (client, b"")}
+            client.setblocking(False)
+            self.next_order, self.clients = order, {client.fileno(): (client, b"")}
+            self.writer_lock, self.run_lock = locks[:2]
 
     def exit_code(self) -> int | None:
         """Return how the agent ended; after a result it has done so as a process that ends by itself."""
-        return 0 if self.pipes.stream.over and self.status is None and not self.cause else super().exit_code()
+        return 0 if self.pipes.stream.is_over and self.status is None and not self.cause else super().exit_code()

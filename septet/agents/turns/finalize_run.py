@@ -7,7 +7,7 @@ from typing import Final
 
 from septet.agents.runs.folders import Run, Runs
 from septet.agents.turns.attachment import end_agent
-from septet.agents.turns.runner_connection import settle
+from septet.agents.turns.runner_connection import await_sweep
 from septet.agents.turns.sweep import sweep_leftovers
 from septet.agents.turns.warm import end_warm
 
@@ -23,7 +23,7 @@ def finalize_run(run: Run) -> None:
         time.sleep(_LOOK_SECONDS)
     if run.exit() is None:
         if run.runner is not None:
-            settle(run.runner.parent)
+            await_sweep(run.runner.parent)
         if run.record is not None:
             sweep_leftovers(run.record.mark, run.folder)
         run.close_as_lost()

@@ -9,13 +9,15 @@ from datetime import UTC, datetime
 
 from septet.agents.clis.adapter import Adapter, Invocation, Machine, Turn
 from septet.agents.runs.folders import RUN_VARIABLE, Run, RunKey, RunRecord, Runs
+from septet.agents.supervisor.order import RUN, WARM, Limits, Order
 from septet.agents.supervisor.process_tree import LINUX
 from septet.agents.turns.follow import Pace
 from septet.agents.turns.notes import prompt_for
 from septet.agents.turns.recovery import Start
 from septet.agents.turns.sandbox import Sandbox
-from septet.agents.turns.supervisors import Order, Supervisors
-from septet.agents.turns.warm import TurnProcess, WarmStart
+from septet.agents.turns.supervisors import Supervisors
+from septet.agents.turns.turn_process import TurnProcess
+from septet.agents.turns.warm import WarmStart
 from septet.contracts.limits import Timeouts
 from septet.errors import WorkspaceError
 from septet.git.dot_git import clear_locks
@@ -78,26 +80,25 @@ def launch(request: TurnRequest, start: Start, writer_lock: int) -> tuple[Run, s
             clear_locks(request.turn.worktree / ".git")
         turn = _turn(request, start)
         invocation = request.adapter.invocation(turn, means.host)
-        way = TurnProcess.for_turn(means.runs, request.order_id, _warm_start(request, turn), turn.resume_id)
-        run, run_lock, gone = None, None, False
+        process = TurnProcess.for_turn(means.runs, request.order_id, _warm_start(request, turn), turn.resume_id)
+        run, run_lock, sent = None, None, False
         try:
-            record = _record(request, start, turn, invocation, way)
+            record = _record(request, start, turn, invocation, process)
             run, run_lock = means.runs.create(request.order_id, request.number, record, invocation.stdin)
             order = Order(
-                folder=run.folder,
-                directory=turn.worktree,
+                kind=WARM if turn.warm else RUN,
+                folder=str(run.folder),
+                directory=str(turn.worktree),
                 argv=means.sandbox.around(invocation.argv),
                 env={**invocation.env, RUN_VARIABLE: record.mark},
-                wall_seconds=limits.wall_seconds,
-                idle_seconds=limits.idle_seconds,
-                orphan_seconds=means.orphan_limit_seconds,
+                limits=Limits(limits.wall_seconds, limits.idle_seconds, orphan_seconds=means.orphan_limit_seconds),
                 confined=means.sandbox.confines,
             )
-            attached = way.go(means.supervisors, order, (writer_lock, run_lock), record.session_id)
-            gone = True
+            attached = process.send_order(means.supervisors, order, (writer_lock, run_lock), record.session_id)
+            sent = True
             return run, attached
         finally:
-            way.close(gone=gone)
+            process.close(sent=sent)
             if run_lock is not None:
                 os.close(run_lock)
     finally:
@@ -129,7 +130,9 @@ def _warm_start(request: TurnRequest, turn: Turn) -> WarmStart | None:
     return WarmStart(means.sandbox.around(plain.argv), plain.env, turn.worktree)
 
 
-def _record(request: TurnRequest, start: Start, turn: Turn, invocation: Invocation, way: TurnProcess) -> RunRecord:
+def _record(
+    request: TurnRequest, start: Start, turn: Turn, invocation: Invocation, process: TurnProcess
+) -> RunRecord:
     limits = request.limits
     return RunRecord(
         key=request.key,
@@ -137,7 +140,7 @@ def _record(request: TurnRequest, start: Start, turn: Turn, invocation: Invocati
         step=request.step,
         agent=request.adapter.name,
         because=start.because,
-        mark=way.mark,
+        mark=process.mark,
         argv=invocation.argv,
         env_names=tuple(sorted((*invocation.env, RUN_VARIABLE))),
         worktree=str(turn.worktree),
@@ -147,5 +150,5 @@ def _record(request: TurnRequest, start: Start, turn: Turn, invocation: Invocati
         resumed_from=turn.resume_id,
         sandbox=request.means.sandbox.kind,
         warm=turn.warm,
-        began_in=way.began_in,
+        began_in=process.began_in,
     )

@@ -1,5 +1,6 @@
 """The way to the runner of a state directory, from both sides: a folder with its lock and its socket."""
 
+import json
 import os
 import signal
 import socket
@@ -8,8 +9,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, NoReturn
 
-from septet.agents.supervisor import PROGRAM
-from septet.agents.supervisor.exit_file import as_json
+import msgspec
+
+from septet.agents.supervisor import PROGRAM, PYTHON_OPTIONS
+from septet.agents.supervisor.order import FIRST_ORDER_VERSION, ORDER_VERSION
 from septet.agents.supervisor.process_tree import identity
 from septet.agents.turns.attachment import short_address
 from septet.errors import AgentCrashedError, AlreadyRunningError
@@ -19,6 +22,13 @@ RUNNER_LOCK: Final = "lock"
 _SOCKET: Final = "control.sock"
 _OWNER_ONLY: Final = 0o600
 _AGAIN_SECONDS: Final = 2.0
+
+
+class _RunnerLock(msgspec.Struct):
+    """What a runner's lock says of it."""
+
+    order_version: int = FIRST_ORDER_VERSION
+    """That of the orders that it reads; release 0.1 says none."""
 
 
 def take_lock(folder: Path) -> int:
@@ -33,7 +43,8 @@ def take_lock(folder: Path) -> int:
             f"Another runner serves {folder.parent}.", remedy="One runner is enough for any number of workers."
         )
     os.truncate(lock, 0)
-    os.write(lock, as_json({"runner_pid": os.getpid(), **identity(os.getpid())}))
+    holder = {"runner_pid": os.getpid(), "order_version": ORDER_VERSION, **identity(os.getpid())}
+    os.write(lock, json.dumps(holder).encode())
     return lock
 
 
@@ -61,11 +72,11 @@ def become_runner(listener: socket.socket, lock: int) -> NoReturn:
     os.dup2(listener.fileno(), 0)
     os.set_inheritable(lock, True)  # noqa: FBT003 -- its own signature
     os.chdir("/")
-    program = [sys.executable, "-I", "-S", PROGRAM, str(lock)]
+    program = [sys.executable, *PYTHON_OPTIONS, PROGRAM, str(lock)]
     os.execve(sys.executable, program, {})  # noqa: S606 -- no shell is the point
 
 
-def connect(folder: Path) -> socket.socket:
+def connect_to_runner(folder: Path) -> socket.socket:
     """Return a connection to the runner; a supervisor waits at its other end for an order.
 
     Raises:
@@ -85,11 +96,20 @@ def connect(folder: Path) -> socket.socket:
     return connected
 
 
-def settle(folder: Path) -> None:
+def read_order_version(folder: Path) -> int:
+    """Return the version of the orders that the runner reads; the caller is connected to it already."""
+    try:
+        lock = msgspec.json.decode((folder / RUNNER_LOCK).read_bytes(), type=_RunnerLock)
+    except (OSError, msgspec.MsgspecError):
+        return FIRST_ORDER_VERSION
+    return min(lock.order_version, ORDER_VERSION)
+
+
+def await_sweep(folder: Path) -> None:
     """Return when the runner has killed what dead supervisors left: only it may see their processes.
 
     What a runner left that is gone itself went with it.
     """
-    with suppress(OSError, AgentCrashedError), connect(folder) as connected:
+    with suppress(OSError, AgentCrashedError), connect_to_runner(folder) as connected:
         connected.shutdown(socket.SHUT_WR)
         connected.recv(1)

@@ -1,58 +1,45 @@
 """The supervisors that a worker starts, one for each agent."""
 
-import os
 import socket
 import subprocess
 import sys
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from septet.agents.supervisor import PROGRAM
-from septet.agents.turns.runner_connection import connect
+from septet.agents.supervisor import PROGRAM, PYTHON_OPTIONS
+from septet.agents.supervisor.order import ORDER_VERSION, Order, send_order
+from septet.agents.turns.runner_connection import connect_to_runner, read_order_version
 
-_SEPARATOR: Final = b"\0"
-_BIRTH: Final = b"+"
+_FORK_REQUEST: Final = b"+"
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
-    """What a supervisor is to run."""
+class SupervisorConnection:
+    """A connection at whose other end a supervisor waits for an order, and follows whoever sent it."""
 
-    folder: Path
-    """The run's folder, with `prompt.md` in it."""
-    directory: Path
-    """Where the agent works."""
-    argv: tuple[str, ...]
-    """The program by its absolute path, and its arguments."""
-    env: Mapping[str, str] = field(repr=False)
-    """The agent's whole environment."""
-    wall_seconds: float
-    idle_seconds: float
-    grace_seconds: float = 2.0
-    """Between the request to end and the kill."""
-    orphan_seconds: float = 1800.0
-    """Without an attempt that is attached."""
-    confined: bool = False
-    """The program is bubblewrap, and the agent is inside."""
+    socket: socket.socket
+    order_version: int = ORDER_VERSION
+    """The one that this supervisor reads."""
 
-    def packed(self) -> bytes:
-        """Return the order as the supervisor reads it."""
-        numbers = (self.wall_seconds, self.idle_seconds, self.grace_seconds, self.orphan_seconds)
-        fields = (
-            str(self.folder),
-            str(self.directory),
-            *map(str, numbers),
-            str(int(self.confined)),
-            str(len(self.argv)),
-            *self.argv,
-            *(f"{name}={value}" for name, value in self.env.items()),
-        )
-        payload = _SEPARATOR.join(os.fsencode(part) for part in fields)
-        return b"%d\n%s" % (len(payload), payload)
+    def send(self, order: Order, locks: Sequence[int]) -> None:
+        """Send an order; one whose supervisor has ended is not carried out, as the end of the socket will say.
+
+        Args:
+            order: What to run.
+            locks: Descriptors of the writer's lock and the run's; the caller closes its own after this.
+
+        Raises:
+            OSError: The machine refused.
+        """
+        send_order(self.socket, order, locks, self.order_version)
+
+    def close(self) -> None:
+        """Let a supervisor go that got no order."""
+        self.socket.close()
 
 
 class Supervisors:
@@ -70,14 +57,14 @@ class Supervisors:
         self._python = python
         self._env = dict(env or {})
         self._guard = threading.Lock()
-        self._nursery: socket.socket | None = None
+        self._fork_server: socket.socket | None = None
 
     def prepare(self) -> None:
-        """Start the process that forks supervisors. A machine that refuses is asked again in need."""
+        """Start the fork server. A machine that refuses is asked again in need."""
         if self._runner is not None:
             return
         with self._guard, suppress(OSError):
-            self._nursery = self._nursery or self._new_nursery()
+            self._fork_server = self._fork_server or self._start_fork_server()
 
     def check(self) -> None:
         """See that agents can be started, before anything is written for one.
@@ -86,67 +73,50 @@ class Supervisors:
             AgentCrashedError: There is no runner where there should be one.
         """
         if self._runner is not None:
-            connect(self._runner).close()
+            connect_to_runner(self._runner).close()
 
-    def start(self, order: Order, locks: Sequence[int]) -> socket.socket:
-        """Hand the order to a new supervisor and return the socket by which the caller is attached to it.
-
-        Args:
-            order: What to run.
-            locks: Descriptors of the writer's lock and the run's; the caller closes its own after this.
+    def connect(self) -> SupervisorConnection:
+        """Return a connection to a new supervisor, which waits for an order.
 
         Raises:
             OSError: No supervisor could be started.
             AgentCrashedError: There is no runner where there should be one.
         """
-        attached = self._new_supervisor()
-        try:
-            packed = order.packed()
-            sent = socket.send_fds(attached, [packed], list(locks))
-            attached.sendall(packed[sent:])
-        except ConnectionError:  # it ended before it took its order, as the end of the socket will say
-            return attached
-        except OSError:
-            attached.close()
-            raise
-        return attached
-
-    def close(self) -> None:
-        """Let the process go that forks supervisors; the supervisors stay."""
-        with self._guard:
-            if self._nursery is not None:
-                self._nursery.close()
-                self._nursery = None
-
-    def _new_supervisor(self) -> socket.socket:
-        """Return a socket at whose other end a supervisor waits."""
         if self._runner is not None:
-            return connect(self._runner)
-        attached, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+            connected = connect_to_runner(self._runner)
+            return SupervisorConnection(connected, read_order_version(self._runner))
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             with theirs:
-                self._bear(theirs)
+                self._fork_supervisor(theirs)
         except OSError:
-            attached.close()
+            ours.close()
             raise
-        return attached
+        return SupervisorConnection(ours)
 
-    def _bear(self, theirs: socket.socket) -> None:
-        """Have a supervisor forked that listens on this socket; a nursery that was killed is replaced."""
+    def close(self) -> None:
+        """Let the fork server go; the supervisors stay."""
         with self._guard:
-            if self._nursery is not None:
-                with suppress(OSError):
-                    socket.send_fds(self._nursery, [_BIRTH], [theirs.fileno()])
-                    return
-                self._nursery.close()
-            self._nursery = self._new_nursery()
-            socket.send_fds(self._nursery, [_BIRTH], [theirs.fileno()])
+            if self._fork_server is not None:
+                self._fork_server.close()
+                self._fork_server = None
 
-    def _new_nursery(self) -> socket.socket:
+    def _fork_supervisor(self, theirs: socket.socket) -> None:
+        """Have a supervisor forked that listens on this socket; a fork server that was killed is replaced."""
+        with self._guard:
+            if self._fork_server is not None:
+                with suppress(OSError):
+                    socket.send_fds(self._fork_server, [_FORK_REQUEST], [theirs.fileno()])
+                    return
+                self._fork_server.close()
+            self._fork_server = self._start_fork_server()
+            socket.send_fds(self._fork_server, [_FORK_REQUEST], [theirs.fileno()])
+
+    def _start_fork_server(self) -> socket.socket:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         with theirs:
             process = subprocess.Popen(  # noqa: S603 -- our own program
-                [self._python, "-I", "-S", PROGRAM],
+                [self._python, *PYTHON_OPTIONS, PROGRAM],
                 stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
@@ -155,5 +125,5 @@ class Supervisors:
                 start_new_session=True,
             )
         # A thread that does nothing but wait leaves no zombie, whoever goes or is cancelled meanwhile.
-        threading.Thread(target=process.wait, name="nursery-reaper", daemon=True).start()
+        threading.Thread(target=process.wait, name="fork-server-reaper", daemon=True).start()
         return ours

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from septet.agents.supervisor.agent_run import Supervisor
+from septet.agents.supervisor.order import Limits, Order
 
 ROOT = Path(__file__).resolve().parents[3]
 WALL_CLOCKS = {
@@ -44,19 +45,14 @@ def test_only_what_people_read_asks_the_wall_clock() -> None:
 
 
 class JumpedSupervisor(Supervisor):
-    """A supervisor whose agent began, was heard and was followed at moments that a test says."""
+    """A supervisor whose agent began, printed and was followed at moments that a test says."""
 
-    def __init__(self, order: object) -> None:
-        self.order = order  # type: ignore[assignment]
-        self.outputs, self.printed, self.agent, self.status = [], 0, 0, None
+    def __init__(self, order: Order) -> None:
+        self.order = order
+        self.outputs, self.printed_bytes, self.agent, self.status = [], 0, 0, None
         self.cause = self.why = ""
         self.clients = {}
         self.kill_at = self.give_up_at = float("inf")
-
-
-class Limits:
-    wall_seconds, idle_seconds, orphan_seconds, grace_seconds = 3600.0, 600.0, 1800.0, 2.0
-    confined = False
 
 
 @pytest.mark.parametrize(("ago", "cause"), [(599.0, ""), (601.0, "idle_limit"), (3601.0, "wall_limit")])
@@ -64,7 +60,9 @@ def test_a_supervisor_s_limits_count_from_the_monotonic_clock(ago: float, cause:
     """What began by the monotonic clock so long ago has reached its limit or not, whatever the date is."""
     import time
 
-    supervisor = JumpedSupervisor(Limits())
-    supervisor.begin = supervisor.heard = supervisor.attached = time.monotonic() - ago
+    supervisor = JumpedSupervisor(
+        Order(folder="/", directory="/", argv=("/bin/true",), env={}, limits=Limits(3600.0, 600.0))
+    )
+    supervisor.began_at = supervisor.printed_at = supervisor.attached_at = time.monotonic() - ago
     supervisor.hold_limits()
     assert supervisor.cause == cause

@@ -23,17 +23,17 @@ def lifecycle(mark: str) -> bytes:
 def in_second_turn() -> TurnStream:
     """Return a stream whose second turn was just asked for."""
     stream = TurnStream()
-    stream.begin(b"One.", FIRST)
-    stream.take(echo(FIRST) + RESULT)
-    assert stream.over
-    stream.begin(b"Two.", SECOND)
-    assert not stream.over
+    stream.begin_turn(b"One.", FIRST)
+    stream.take_output(echo(FIRST) + RESULT)
+    assert stream.is_over
+    stream.begin_turn(b"Two.", SECOND)
+    assert not stream.is_over
     return stream
 
 
 def test_a_turn_is_asked_for_by_one_line() -> None:
     """The line is a message of the user's with the prompt as it is, and with the mark."""
-    line = TurnStream().begin("Zwei\nZeilen “hier”.".encode(), FIRST)
+    line = TurnStream().begin_turn("Zwei\nZeilen “hier”.".encode(), FIRST)
     assert line.count(b"\n") == 1
     assert json.loads(line) == {
         "type": "user",
@@ -49,62 +49,62 @@ def test_the_result_ends_the_turn_however_the_bytes_are_cut(size: int) -> None:
         b'{"type":"system"}\n' + echo(FIRST) + b'no JSON "result"\n{"type":"assistant","result":1}\n' + RESULT
     )
     stream = TurnStream()
-    stream.begin(b"One.", FIRST)
+    stream.begin_turn(b"One.", FIRST)
     kept = b""
     for start in range(0, len(printed), size):
-        assert not stream.over
-        kept += stream.take(printed[start : start + size])
-    assert (stream.over, stream.failed, kept) == (True, False, printed)
+        assert not stream.is_over
+        kept += stream.take_output(printed[start : start + size])
+    assert (stream.is_over, stream.has_failed, kept) == (True, False, printed)
 
 
 def test_a_result_of_before_the_turn_is_no_answer_to_it() -> None:
     """A process that had gone on by itself ends that first: its result is dropped, and the turn's own counts."""
     stream = in_second_turn()
     stray = b'{"type":"result","result":"of a task in the background"}\n'
-    assert stream.take(lifecycle(SECOND) + stray) == lifecycle(SECOND)
-    assert not stream.over
-    assert stream.take(echo(SECOND) + RESULT) == echo(SECOND) + RESULT
-    assert stream.over
+    assert stream.take_output(lifecycle(SECOND) + stray) == lifecycle(SECOND)
+    assert not stream.is_over
+    assert stream.take_output(echo(SECOND) + RESULT) == echo(SECOND) + RESULT
+    assert stream.is_over
 
 
 def test_a_process_that_repeats_nothing_is_believed() -> None:
     """Where the first turn was not repeated, the first result after a prompt is that of the turn."""
     stream = TurnStream()
-    stream.begin(b"One.", FIRST)
-    stream.take(RESULT)
-    stream.begin(b"Two.", SECOND)
-    assert stream.take(RESULT) == RESULT
-    assert stream.over
+    stream.begin_turn(b"One.", FIRST)
+    stream.take_output(RESULT)
+    stream.begin_turn(b"Two.", SECOND)
+    assert stream.take_output(RESULT) == RESULT
+    assert stream.is_over
 
 
 def test_the_result_of_a_sub_agent_ends_no_turn() -> None:
     """Only the session's own result does."""
     stream = in_second_turn()
-    stream.take(echo(SECOND) + b'{"type":"result","parent_tool_use_id":"toolu_1"}\n')
-    assert not stream.over
+    stream.take_output(echo(SECOND) + b'{"type":"result","parent_tool_use_id":"toolu_1"}\n')
+    assert not stream.is_over
 
 
 def test_a_failed_result_is_told() -> None:
     """A result that is an error ends the turn, and says so."""
     stream = in_second_turn()
-    stream.take(echo(SECOND) + b'{"type":"result","is_error":true}\n')
-    assert (stream.over, stream.failed) == (True, True)
+    stream.take_output(echo(SECOND) + b'{"type":"result","is_error":true}\n')
+    assert (stream.is_over, stream.has_failed) == (True, True)
 
 
 def test_a_line_over_the_limit_is_passed_on_unread() -> None:
     """Memory does not grow with a line; what it says is no result."""
     stream = in_second_turn()
     long = b'{"type":"result","x":"' + b"x" * LINE_LIMIT_BYTES
-    kept = stream.take(echo(SECOND) + long)
+    kept = stream.take_output(echo(SECOND) + long)
     assert kept == echo(SECOND) + long
-    assert stream.take(b'"}\n{"type":"system"}\n') == b'"}\n{"type":"system"}\n'
-    assert not stream.over
-    stream.take(RESULT)
-    assert stream.over
+    assert stream.take_output(b'"}\n{"type":"system"}\n') == b'"}\n{"type":"system"}\n'
+    assert not stream.is_over
+    stream.take_output(RESULT)
+    assert stream.is_over
 
 
 def test_a_half_line_waits_for_its_end() -> None:
     """The rest of a process that was killed is kept too."""
     stream = in_second_turn()
-    assert stream.take(b'{"type":"assi') == b""
-    assert stream.rest() == b'{"type":"assi'
+    assert stream.take_output(b'{"type":"assi') == b""
+    assert stream.take_rest() == b'{"type":"assi'

@@ -39,9 +39,9 @@ async def test_the_process_that_forks_supervisors_is_replaced_when_it_was_killed
     attempt = asyncio.ensure_future(lab.carry_out())
     await lab.said("system/init")
     begun = [child for child in psutil.Process().children() if child not in before]
-    (nursery,) = [child for child in begun if PROGRAM in " ".join(child.cmdline())]
-    nursery.kill()
-    nursery.wait()
+    (fork_server,) = [child for child in begun if PROGRAM in " ".join(child.cmdline())]
+    fork_server.kill()
+    fork_server.wait()
     lab.let_go()
     assert (await attempt).outcome.text == "done"
     assert (await lab.carry_out(lab.request(activity_id="6"))).outcome.text == "done"
