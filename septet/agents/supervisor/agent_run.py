@@ -1,7 +1,7 @@
 r"""The supervisor of one agent run: a small program of its own, which outlives the worker that started it.
 
 It is forked by the fork server or a runner, and gets an order. It starts the agent in a session of its own, holds
-the limits, ends and sweeps, tells everyone who is attached, and leaves `exit.json`. No thread starts before a fork.
+the limits, ends and sweeps, tells everyone who is attached, and leaves `exit.json`.
 
 The agent gets neither of the order's locks. On the socket `control.sock` an attempt attaches; it may send
 `end <why>\n`, and gets `ended <json>\n`.

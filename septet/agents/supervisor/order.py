@@ -3,7 +3,7 @@ r"""Orders to supervisors: messages on a socket between workers and runners, who
 An order is `<length>\n` and a JSON object of that length; a path or argument that is no UTF-8 stands there as its
 bytes. A receiver ignores fields that it does not know. `version` rises only where one of before would
 misunderstand the order, and a runner's lock says which version it reads. One that says none reads version 1, of
-release 0.1: instead of JSON, fields with a NUL between them, as a program's arguments have them. Both are read here.
+release 0.1: instead of JSON, fields with a NUL between them. Both are read here.
 
 With an order come two descriptors: the lock of the workspace's one writer, and the lock that says that this run
 lives. With the first order of a process that is kept for further turns comes that process's own lock.

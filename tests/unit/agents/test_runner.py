@@ -4,15 +4,15 @@ import asyncio
 import contextlib
 import os
 import signal
-import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
 import pytest
 from fakes.agent_lab import Lab, carriers, mark_of, supervisor_of
+from fakes.runners import ENDS_SECONDS, Runner
 from fakes.waiting import wait_until
 
 from septet.agents.clis.endings import RESTARTED
@@ -25,8 +25,6 @@ from septet.errors import AgentCrashedError, AlreadyRunningError
 pytestmark = pytest.mark.law
 
 ATTEMPTING = Path(__file__).parents[2] / "fakes" / "attempting.py"
-SEPTET = Path(sys.executable).with_name("septet")
-ENDS_SECONDS = 30.0
 ESCAPES = """
     def linger():
         os.execve(sys.executable, ["python", "-IS", "-c", "import time; time.sleep(300)", os.path.abspath("left")], {})
@@ -40,34 +38,6 @@ ESCAPES = """
     result("done")
 """
 """Its tools escape its session, and one of them has no environment."""
-
-
-@dataclass
-class Runner:
-    """The runner of one state directory, started and ended by tests."""
-
-    state: Path
-    started: "list[subprocess.Popen[str]]" = field(default_factory=list)
-
-    @property
-    def folder(self) -> Path:
-        """Where its lock and its socket are."""
-        return self.state / "runner"
-
-    def start(self) -> "subprocess.Popen[str]":
-        """Start it and wait until it is ready."""
-        env = {"SEPTET_STATE_DIR": str(self.state), "HOME": str(self.state.parent), "PATH": os.environ["PATH"]}
-        process = subprocess.Popen([SEPTET, "runner", "--json"], env=env, stdout=subprocess.PIPE, text=True)
-        self.started.append(process)
-        assert process.stdout is not None
-        assert '"ready": true' in process.stdout.readline()
-        return process
-
-    def end(self) -> None:
-        """End whatever was started."""
-        for process in self.started:
-            process.kill()
-            process.communicate(timeout=ENDS_SECONDS)
 
 
 @pytest.fixture

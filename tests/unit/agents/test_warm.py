@@ -206,6 +206,7 @@ async def test_a_turn_that_meets_a_dead_agent_has_not_begun(lab: Lab) -> None:
     await wait_until(lambda: not first.run.lives())  # the turn has its record, and the process waits for the next
     os.kill(supervisor, signal.SIGSTOP)
     os.kill(agent_of(first.run), signal.SIGKILL)
+    await wait_until(lambda: is_dead(agent_of(first.run)))
     attempt = asyncio.ensure_future(lab.carry_out(lab.warm_turn(2, session_of(first))))
     await wait_until(lambda: lab.progress[-1].run.name != first.run.name)
     os.kill(supervisor, signal.SIGCONT)

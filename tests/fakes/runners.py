@@ -1,0 +1,61 @@
+"""A runner of supervisors as a process of its own: of today's code, of a copy of it, or of an earlier release."""
+
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+WHEELS = sorted((ROOT / "tests" / "data" / "releases").glob("*.whl"))
+ENDS_SECONDS = 30.0
+_SEPTET = Path(sys.executable).with_name("septet")
+_PACKAGES = ("septet", "activities", "workflows", "workers", "clients")
+
+
+@dataclass
+class Runner:
+    """The runner of one state directory, started and ended by tests."""
+
+    state: Path
+    packages: Path | None = None
+    """Where its code lies; that of this repository when absent."""
+    processes: "list[subprocess.Popen[str]]" = field(default_factory=list)
+
+    @property
+    def folder(self) -> Path:
+        """Where its lock and its socket are."""
+        return self.state / "runner"
+
+    def start(self) -> "subprocess.Popen[str]":
+        """Start it and wait until it is ready."""
+        env = {"SEPTET_STATE_DIR": str(self.state), "HOME": str(self.state.parent), "PATH": os.environ["PATH"]}
+        if self.packages is not None:
+            env["PYTHONPATH"] = str(self.packages)
+        process = subprocess.Popen([_SEPTET, "runner", "--json"], env=env, stdout=subprocess.PIPE, text=True)
+        self.processes.append(process)
+        assert process.stdout is not None
+        assert '"ready": true' in process.stdout.readline()
+        return process
+
+    def end(self) -> None:
+        """End whatever was started."""
+        for process in self.processes:
+            process.kill()
+            process.communicate(timeout=ENDS_SECONDS)
+
+
+def unpack_release(wheel: Path, folder: Path) -> Path:
+    """Unpack a release into a folder and return it."""
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(folder)
+    return folder
+
+
+def copy_packages(folder: Path) -> Path:
+    """Copy today's code into a folder and return it."""
+    for name in _PACKAGES:
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    return folder

@@ -1,0 +1,87 @@
+"""Orders to supervisors, as they cross a socket between releases."""
+
+import json
+import os
+import socket
+from typing import Any
+
+import pytest
+
+from septet.agents.supervisor.order import (
+    FIRST_ORDER_VERSION,
+    ORDER_VERSION,
+    RUN,
+    WARM,
+    Limits,
+    Order,
+    receive_order,
+    send_order,
+)
+
+ORDER = Order(
+    kind=WARM,
+    folder="/runs/wo-1/1-plan-1",
+    directory="/work",
+    argv=("/bin/agent", "--say", 'a "word"\n', os.fsdecode(b"\xff.txt")),
+    env={"PATH": "/bin", "PAIR": "a=b", "EMPTY": ""},
+    limits=Limits(3600.5, 600.0, 1.5, 60.0),
+    confined=True,
+)
+
+
+def fields_of(order: Order) -> dict[str, Any]:
+    """Return what an order says."""
+    return {**vars(order), "limits": vars(order.limits)}
+
+
+def received(payload: bytes) -> Order | None:
+    """Return the order that a supervisor makes of a message, sent without locks."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        ours.sendall(b"%d\n%s" % (len(payload), payload))
+        ours.shutdown(socket.SHUT_WR)
+        answer = receive_order(theirs)
+    return answer[0] if answer is not None else None
+
+
+@pytest.mark.parametrize("version", [FIRST_ORDER_VERSION, ORDER_VERSION])
+def test_an_order_arrives_as_it_was_sent(version: int) -> None:
+    """In both forms all fields arrive, bytes that are no UTF-8 too, and the locks, which no agent inherits."""
+    ours, theirs = socket.socketpair()
+    locks = [os.open(os.devnull, os.O_RDONLY) for _ in range(3)]
+    with ours, theirs:
+        send_order(ours, ORDER, locks, version)
+        answer = receive_order(theirs)
+    assert answer is not None
+    order, arrived = answer
+    assert fields_of(order) == fields_of(ORDER)
+    assert [os.get_inheritable(lock) for lock in arrived] == [False] * 3
+    for lock in (*locks, *arrived):
+        os.close(lock)
+
+
+def test_an_order_of_the_first_version_tells_its_kind_by_its_locks() -> None:
+    """Without a third lock it is for a process that ends with its turn."""
+    order = received(ORDER.to_fields())
+    assert order is not None
+    assert order.kind == RUN
+
+
+def test_fields_of_a_later_release_are_ignored() -> None:
+    """An order that says more than today's says the same."""
+    fields = json.loads(ORDER.to_json().decode("utf-8", "surrogateescape"))
+    more = {**fields, "later": 1, "limits": {**fields["limits"], "later_seconds": 1.0}}
+    order = received(os.fsencode(json.dumps(more, ensure_ascii=False)))
+    assert order is not None
+    assert fields_of(order) == fields_of(ORDER)
+
+
+@pytest.mark.parametrize("payload", [b'{"version": 3}', b'{"version": 2}', b"{", b"", b"/runs\0/work"])
+def test_what_is_no_order_of_a_known_version_starts_nothing(payload: bytes) -> None:
+    """The supervisor ends, and whoever sent it sees the end of the socket."""
+    assert received(payload) is None
+
+
+def test_nobody_is_told_an_agent_s_environment() -> None:
+    """Keys are in it: an order that is printed does not show it."""
+    assert "PAIR" not in repr(ORDER)
