@@ -111,8 +111,8 @@ async def test_a_runner_works_on_when_its_files_are_gone(served: Lab, runner: Ru
     """All that it needs is imported when it starts, so an upgrade under its feet costs no agent."""
     runner.packages = copy_packages(tmp_path / "packages")
     process = runner.start()
-    assert any(str(runner.packages) in word for word in psutil.Process(process.pid).cmdline())
     await asyncio.to_thread(await_sweep, runner.folder)  # it has come up when it answers
+    assert any(str(runner.packages) in word for word in psutil.Process(process.pid).cmdline())
     shutil.rmtree(runner.packages)
     first = await served.carry_out(served.warm_turn(1))
     second = await served.carry_out(served.warm_turn(2, first.outcome.session_id))
