@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 from fakes.repositories import Origin
-from fakes.septet_command import Ended, Septet, until
+from fakes.septet_command import Ended, Septet
+from fakes.waiting import until
 
 from septet.contracts.names import Step
 
