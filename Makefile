@@ -36,7 +36,7 @@ test-faces: ready ## Commands, HTTP API, tools of agents and page, as people, sc
 	@$(SUITE) -m faces $(ARGS)
 
 test-recovery: ready ## Whole programs, killed, stopped and started again: workers, servers, hosts, runners, disks
-	@$(SUITE) -m recovery $(ARGS)
+	@$(SUITE) --maxschedchunk=1 -m recovery $(ARGS)
 
 test-long: ready ## The property tests with many more examples
 	@HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest -m hypothesis --timeout=1800 $(ARGS)

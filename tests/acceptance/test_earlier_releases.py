@@ -12,7 +12,7 @@ from fakes.waiting import until
 
 from septet.contracts.names import Step
 
-pytestmark = pytest.mark.recovery
+pytestmark = [pytest.mark.recovery, pytest.mark.law]
 
 ONCE = [f"{step.number}-{step.value}-1" for step in Step]
 WHEELS = sorted((Path(__file__).parents[1] / "data" / "releases").glob("*.whl"))
@@ -57,6 +57,7 @@ def earlier(request: pytest.FixtureRequest, septet: Septet, tmp_path: Path) -> E
     return Earlier(septet, packages)
 
 
+@pytest.mark.long
 def test_a_state_directory_of_an_earlier_release_goes_on(
     septet: Septet, origin: Origin, earlier: Earlier, tmp_path: Path
 ) -> None:

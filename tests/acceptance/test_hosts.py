@@ -102,6 +102,7 @@ def test_a_host_that_is_gone_costs_one_step_and_nothing_that_was_finished(
     assert origin.sha(task["branch_name"]) == task["commit_sha"]
 
 
+@pytest.mark.long
 def test_a_pipeline_whose_host_is_gone_goes_on_elsewhere(
     served: Septet, host: Host, origin: Origin, tmp_path: Path
 ) -> None:
@@ -199,6 +200,7 @@ def test_without_a_checkpoint_remote_it_waits_says_why_and_goes_on_when_the_host
     ]
 
 
+@pytest.mark.long
 def test_a_busy_host_is_not_gone(served: Septet, host: Host, origin: Origin, tmp_path: Path) -> None:
     """A work order whose host has no slot free waits for it, longer than a silent host is waited for."""
     kept = {"SEPTET_CHECKPOINT_REMOTE": str(tmp_path / "checkpoints"), "SEPTET_MAX_AGENTS": "1"}

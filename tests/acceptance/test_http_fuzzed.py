@@ -81,6 +81,7 @@ def start_pipelines(septet: Septet, origin: Origin, gate: Path) -> None:
     assert septet("pipeline", "--repo", origin.bare, "--file", file, "--id", "pl-running").code == 0
 
 
+@pytest.mark.long
 @pytest.mark.timeout(SECONDS + 240)
 async def test_nothing_that_is_sent_breaks_what_the_description_says(septet: Septet, origin: Origin) -> None:
     """With completed, running and failed work orders and pipelines there, every check of schemathesis holds on every path."""

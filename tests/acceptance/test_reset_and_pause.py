@@ -118,6 +118,7 @@ def test_other_options_of_a_step_leave_its_agent_alone(served: Septet, origin: O
     assert len(served.runs("wo-options")) == len(Step)
 
 
+@pytest.mark.long
 @pytest.mark.timeout(400)
 def test_a_reset_to_any_step_returns_to_its_checkpoint(served: Septet, origin: Origin) -> None:
     """`temporal workflow reset` to each step in turn, while an agent works: the next finds what the first one found."""

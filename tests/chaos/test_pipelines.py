@@ -7,6 +7,7 @@ from bench.chaos.pipelines.trial import USUAL, tried
 pytestmark = pytest.mark.law
 
 
+@pytest.mark.long
 @pytest.mark.recovery
 @pytest.mark.timeout(400)
 async def test_under_a_hand_that_kills_a_pipeline_delivers_each_issue_once_and_its_report_is_whole() -> None:
