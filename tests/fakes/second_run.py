@@ -79,9 +79,9 @@ class SecondRun:
             terminalreporter.line(output)
         if self.flaky:
             terminalreporter.section("flaky: failed, then passed alone", yellow=True)
+        for report in (report for test in self.flaky for report in self.failures[test]):
+            terminalreporter._outrep_summary(report)
         for test in self.flaky:
-            for report in self.failures[test]:
-                terminalreporter._outrep_summary(report)
             terminalreporter.line(f"FLAKY {test} (seed {self.seed})", yellow=True)
 
     def _run_alone(self, test: str) -> None:

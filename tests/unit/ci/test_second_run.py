@@ -92,6 +92,13 @@ def test_the_second_run_has_the_seed_of_the_first(run: Run) -> None:
     assert (len(drawn), len(set(drawn))) == (2, 1)
 
 
+def test_what_a_property_has_found_is_found_again(run: Run) -> None:
+    """The example that failed is remembered: no second run is green by luck."""
+    test = "\n@given(integers())\ndef test_small(number): assert number < 10_000\n"
+    ended = run(test, begin=_BEGIN + "from hypothesis import given\nfrom hypothesis.strategies import integers\n")
+    assert (ended.code, ended.counts) == (1, "1 failed, 1 passed")
+
+
 def test_what_fails_again_is_a_fault(run: Run) -> None:
     """Both failures are shown, under the one closing line."""
     ended = run(_FAULT)
