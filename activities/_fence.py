@@ -1,18 +1,13 @@
-"""The gate before every effect: what a superseded or cancelled attempt would still write does not happen."""
+"""The fence before every effect: what a superseded or cancelled attempt would still write does not happen."""
 
-import asyncio
-from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import TypeVar
 
 from temporalio import activity
 
 from septet.agents.runs.folders import RunKey, Runs
 from septet.agents.runs.lease import Lease
 from septet.system.processes import Halt
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +18,7 @@ class Fence:
     _halt: Halt = field(default_factory=Halt)
 
     def check(self) -> None:
-        """See that the gate is open, right before a commit, a push or a pull request.
+        """See that the fence is open, right before a commit, a push or a pull request.
 
         Raises:
             HaltedError: The attempt was cancelled.
@@ -32,29 +27,13 @@ class Fence:
         self._halt.check()
         self.lease.check()
 
+    def stop(self) -> None:
+        """Close the fence for a cancel: end the processes that wait for it, and let none begin."""
+        self._halt.now()
+
     def halting(self) -> AbstractContextManager[None]:
         """Let the processes that the block starts end with a cancel: nobody waits for a push that hangs."""
         return self._halt.over()
-
-    async def as_writer(self, work: Callable[[], T]) -> T:
-        """Run blocking work in a thread with the writer's lock in hand; a cancel halts it, and waits for its end.
-
-        Raises:
-            SupersededError: A later attempt has begun.
-            WorkspaceBusyError: Somebody else holds the lock.
-        """
-
-        def with_lock() -> T:
-            with self.lease.held():
-                return work()
-
-        running = asyncio.ensure_future(asyncio.to_thread(with_lock))
-        try:
-            return await asyncio.shield(running)
-        except asyncio.CancelledError:
-            self._halt.now()
-            await asyncio.gather(running, return_exceptions=True)
-            raise
 
 
 def own_key() -> RunKey:
@@ -63,19 +42,19 @@ def own_key() -> RunKey:
     return RunKey(info.workflow_id or "", info.workflow_run_id or "", info.activity_id)
 
 
-def own_lease(runs: Runs, place_id: str = "", visit: str = "") -> Lease:
-    """Write the running attempt down and return its lease.
+def take_fence(runs: Runs, place_id: str, visit: str) -> Fence:
+    """Write the running attempt down, and return the fence that is open as long as it is the last one.
 
     Args:
         runs: The runs of this host.
         place_id: The lane in which it works; the work order's own workspace when absent.
-        visit: Which of the work order's stays in that lane.
+        visit: Which of the work order's visits to that lane.
 
     Raises:
         SupersededError: A later attempt has begun already.
     """
     info = activity.info()
-    return Lease.take(
+    lease = Lease.take(
         runs,
         own_key(),
         place_id=place_id,
@@ -83,3 +62,4 @@ def own_lease(runs: Runs, place_id: str = "", visit: str = "") -> Lease:
         number=info.attempt,
         started_at=info.started_time.timestamp(),
     )
+    return Fence(lease)

@@ -1,81 +1,49 @@
-"""Heartbeats that do not depend on an agent's output, and blocking work that is not torn."""
+"""Heartbeats that do not depend on an agent's output."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections import deque
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from typing import Final, ParamSpec, TypeVar
+from dataclasses import dataclass, field
+from typing import Final
 
 from temporalio import activity
 
 from septet.agents.turns.follow import TurnProgress
-from septet.system.processes import Halt
 
 _BEAT_SECONDS: Final = 1.0
 """The worker passes on one heartbeat in two seconds at the most; a cancel comes back with it."""
 
-P = ParamSpec("P")
-T = TypeVar("T")
 
-
-@dataclass
+@dataclass(frozen=True, slots=True)
 class Heartbeats:
     """What the next heartbeat says."""
 
-    details: tuple[object, ...] = ()
+    progress: deque[TurnProgress] = field(default_factory=lambda: deque(maxlen=1))
+    """How far the agent is; whoever follows it puts the latest in."""
 
-    def follow(self, progress: TurnProgress) -> None:
-        """Let the heartbeats say how far an agent is: its run, session, last event, tokens and turns."""
-        self.details = (
-            progress.run.name,
-            progress.session_id,
-            progress.last_event,
-            progress.tokens,
-            progress.turns,
+    @property
+    def details(self) -> tuple[object, ...]:
+        """The agent's run, session, last event, tokens and turns; nothing while there is no agent."""
+        return tuple(
+            detail
+            for latest in self.progress
+            for detail in (latest.run.name, latest.session_id, latest.last_event, latest.tokens, latest.turns)
         )
 
 
 @asynccontextmanager
 async def heartbeating() -> AsyncIterator[Heartbeats]:
     """Send heartbeats for as long as the block lasts."""
-    pulse = Heartbeats()
+    heartbeats = Heartbeats()
 
     async def beat() -> None:
         while True:
-            activity.heartbeat(*pulse.details)
+            activity.heartbeat(*heartbeats.details)
             await asyncio.sleep(_BEAT_SECONDS)
 
     task = asyncio.create_task(beat())
     try:
-        yield pulse
+        yield heartbeats
     finally:
         task.cancel()
-
-
-async def shielded_thread(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Run blocking work in a thread; a cancel waits for its end, so that it is never left half done."""
-    running = asyncio.ensure_future(asyncio.to_thread(work, *args, **kwargs))
-    try:
-        return await asyncio.shield(running)
-    except asyncio.CancelledError:
-        await asyncio.wait([running])
-        raise
-
-
-async def until_cancelled(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Run blocking work in a thread; a person's cancel ends the processes that it runs, others wait for it."""
-    halt = Halt()
-
-    def within_reach() -> T:
-        with halt.over():
-            return work(*args, **kwargs)
-
-    running = asyncio.ensure_future(asyncio.to_thread(within_reach))
-    try:
-        return await asyncio.shield(running)
-    except asyncio.CancelledError:
-        details = activity.cancellation_details()
-        if details is not None and details.cancel_requested:
-            halt.now()
-        await asyncio.gather(running, return_exceptions=True)
-        raise

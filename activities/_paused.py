@@ -10,7 +10,7 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 from temporalio.service import RPCError
 
-from activities._ends import handle_of, was_reset
+from activities.cancellation import activity_handle, was_reset
 from septet.agents.clis.endings import PAUSED, RESET
 from septet.agents.turns.attachment import end_agent
 from septet.agents.turns.launch import TurnRequest
@@ -46,11 +46,13 @@ async def leave_paused_or_reset(request: TurnRequest) -> None:
         message = "Reset: the agent was ended; the step begins anew from its checkpoint."
     else:
         message = "Paused: the agent was ended, its session and its worktree are kept; unpause to go on."
-    left = ApplicationError(message, type="Reset" if reset else "Paused", category=ApplicationErrorCategory.BENIGN)
+    pause = ApplicationError(
+        message, type="Reset" if reset else "Paused", category=ApplicationErrorCategory.BENIGN
+    )
     if unknown:  # its token counts no more, and the server would wait for the time-out of its heartbeats
         with suppress(RPCError):
-            await handle_of(activity.client(), request.key).fail(left)
-    raise left
+            await activity_handle(activity.client(), request.key).fail(pause)
+    raise pause
 
 
 async def _end_own_agent(request: TurnRequest, why: str) -> None:

@@ -1,4 +1,4 @@
-"""What the steps of a pipeline's work orders have beyond others: prompts, and a shelf for what they bring."""
+"""What the steps of a pipeline's work orders have beyond others: prompts, and a folder for what they bring."""
 
 from septet.contracts.names import Step
 from septet.contracts.steps import StepCall
@@ -15,13 +15,15 @@ def pipeline_note(state: StateDir, call: StepCall) -> str:
     if call.step is Step.BUILD_PLAN:
         return planner_note(call.pipeline, issue_id(call))
     if call.step is Step.IMPLEMENT_PLAN:
-        return executor_note(call.pipeline, issue_id(call), shelf(state, call).solution(issue_id(call)))
+        return executor_note(call.pipeline, issue_id(call), pipeline_store(state, call).solution(issue_id(call)))
     return ""
 
 
 def summary_for_new_session(state: StateDir, call: StepCall) -> str:
     """Return what a new session in the call's lane is told of those before; nothing where no summary was kept."""
-    summary = shelf(state, call).summary(call.workspace.lane) if call.pipeline and call.workspace.lane else ""
+    summary = (
+        pipeline_store(state, call).summary(call.workspace.lane) if call.pipeline and call.workspace.lane else ""
+    )
     return summary_note(summary) if summary else ""
 
 
@@ -30,6 +32,6 @@ def issue_id(call: StepCall) -> str:
     return issue_of(call.pipeline, call.workspace.work_order_id)
 
 
-def shelf(state: StateDir, call: StepCall) -> PipelineStore:
+def pipeline_store(state: StateDir, call: StepCall) -> PipelineStore:
     """Return the folder of the call's pipeline."""
     return store_of(state, call.pipeline)

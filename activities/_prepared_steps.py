@@ -1,11 +1,11 @@
-"""One call, prepared: what the agent is asked, where, and from which checkpoint."""
+"""A turn of an agent, prepared: what is asked, where, by which right, and from which checkpoint."""
 
 from dataclasses import dataclass, replace
-from typing import Any, Generic, TypeVar
 
-from activities._fence import Fence, own_key, own_lease
+from activities._fence import Fence, own_key, take_fence
+from activities._frozen_inputs import read_frozen_inputs
 from activities._pipeline import pipeline_note, summary_for_new_session
-from activities._room import Host, read_papers
+from activities.host import Host
 from septet.agents.clis.adapter import Turn
 from septet.agents.clis.registry import adapter_for
 from septet.agents.turns.launch import TurnRequest
@@ -16,151 +16,140 @@ from septet.commands.prompt import prompt, step_note
 from septet.commands.values import values
 from septet.contracts.names import Step
 from septet.contracts.steps import FinalizeCall, StepCall
+from septet.contracts.workspace import Workspace
 from septet.errors import WorkspaceError
-from septet.git.evidence import Evidence
 from septet.git.place import Place
-from septet.git.snapshots.scan import WorktreeScan
 from septet.git.snapshots.vault import list_snapshots, vault_at
 from septet.repository_settings import RepositorySettings, load_repository_settings
 
-A = TypeVar("A")
+
+@dataclass(frozen=True, slots=True)
+class PreparedTurn:
+    """A turn that an attempt may carry out as long as its fence is open."""
+
+    workspace: Workspace
+    place: Place
+    request: TurnRequest
+    fence: Fence
 
 
 @dataclass(frozen=True, slots=True)
-class PreparedStep:
-    """One call, prepared."""
+class PreparedStep(PreparedTurn):
+    """A step's turn, or its finalizer's."""
 
     call: StepCall
-    place: Place
-    settings: RepositorySettings
-    request: TurnRequest
+    repository_settings: RepositorySettings
     starts_from: str
     """The checkpoint to return to, before an agent begins anew; empty where the history names none."""
-    gate: Fence
 
     @property
     def began_at(self) -> str:
         """The commit that the work order began from: what differs from it is its work."""
-        return self.call.workspace.began_at or self.place.base_sha
-
-
-@dataclass(frozen=True, slots=True)
-class Claim(Generic[A]):
-    """What an agent says it has done, beside what git says."""
-
-    call: StepCall
-    place: Place
-    answer: A
-    evidence: Evidence
-    settings: RepositorySettings
-    gate: Fence
-    """To be checked right before each effect."""
-    toured: WorktreeScan | None = None
-    """The walk over the worktree that the evidence is from."""
-
-    @property
-    def began_at(self) -> str:
-        """The commit that the work order began from: what differs from it is its work."""
-        return self.call.workspace.began_at or self.place.base_sha
+        return self.workspace.began_at or self.place.base_sha
 
 
 def prepare_step(host: Host, call: StepCall) -> PreparedStep:
-    """Find the place, read the papers, fill the command, and be the last attempt from here on.
+    """Find the place, read the frozen inputs, fill the command, and be the last attempt from here on.
 
     Raises:
         SupersededError: A later attempt has begun.
         NotFoundError, WorkspaceError: The workspace is not on this host, or was not opened to the end.
         CommandError, RepositorySettingsError: What the repository gives cannot be used.
     """
-    place = host.place(call.workspace.place_id)
-    _see_that_it_stands(place)
-    papers = read_papers(place)
-    wishes = load_repository_settings(papers.read)
-    command = load(call.step, call.progress.issue_class, papers.read)
-    filled = values(call.step, call.workspace, call.progress, papers.issue)
-    stays = bool(call.pipeline) and host.keeps_process(call.workspace.agent)
+    place = _opened_place(host, call)
+    inputs = read_frozen_inputs(place)
+    read = inputs.contents.get
+    settings = load_repository_settings(read)
+    command = load(call.step, call.progress.issue_class, read)
+    filled = values(call.step, call.workspace, call.progress, inputs.issue)
+    warm = bool(call.pipeline) and host.keeps_process(call.workspace.agent)
     turn = Turn(
         prompt=prompt(command, filled, pipeline_note(host.state, call), step_note(call.reasons, call.attempt)),
         worktree=place.worktree,
         for_new_session=summary_for_new_session(host.state, call),
         resume_id=call.session_id,
-        warm=stays,
+        warm=warm,
         schema=request_schema_of(call.step, in_pipeline=bool(call.pipeline)),
-        tools=wishes.tools_for(call.step, call.settings, one_process=stays),
-        model=wishes.model_for(call.step, call.model or host.settings.model, call.settings),
+        tools=settings.tools_for(call.step, call.settings, one_process=warm),
+        model=settings.model_for(call.step, call.model or host.settings.model, call.settings),
     )
-    request = _request(host, call, wishes, turn, call.step.value)
-    gate = Fence(own_lease(request.means.runs, call.workspace.place_id, call.workspace.visit))
-    return PreparedStep(call, place, wishes, request, call.starts_from, gate)
+    return _prepared(host, call, place, settings, turn)
 
 
-def finalizer_errand(host: Host, asked: FinalizeCall) -> PreparedStep:
+def prepare_finalizer(host: Host, finalizing: FinalizeCall) -> PreparedStep:
     """Ask for the answer alone: the same session, no tools, and what was wrong.
-
-    Raises:
-        NotFoundError, WorkspaceError: The workspace is not on this host, or was not opened to the end.
-    """
-    call = asked.call
-    place = host.place(call.workspace.place_id)
-    wishes = load_repository_settings(read_papers(place).read)
-    turn = Turn(
-        prompt=finalizer_prompt(call.step, asked.reasons, asked.attempt, in_pipeline=bool(call.pipeline)),
-        worktree=place.worktree,
-        resume_id=asked.session_id,
-        about_session=True,
-        schema=request_schema_of(call.step, in_pipeline=bool(call.pipeline)),
-        tools="none",
-        model=wishes.model_for(call.step, call.model or host.settings.model, call.settings),
-    )
-    request = _request(host, call, wishes, turn, _finalizer_of(call.step))
-    gate = Fence(own_lease(request.means.runs, call.workspace.place_id, call.workspace.visit))
-    return PreparedStep(call, place, wishes, request, asked.result.checkpoint or "", gate)
-
-
-def ending_errand(host: Host, call: StepCall) -> PreparedStep:
-    """Look after the last agent of a step that was cancelled, whichever attempt or finalizer started it.
 
     Raises:
         SupersededError: A later attempt has begun.
         NotFoundError, WorkspaceError: The workspace is not on this host, or was not opened to the end.
     """
-    errand = prepare_step(host, call)
-    records = [run.record for run in host.means.runs.of(errand.request.order_id) if run.record is not None]
-    ours = [record for record in records if record.step in {call.step.value, _finalizer_of(call.step)}]
-    return replace(errand, request=replace(errand.request, key=ours[-1].key)) if ours else errand
+    call = finalizing.call
+    place, in_pipeline = _opened_place(host, call), bool(call.pipeline)
+    settings = load_repository_settings(read_frozen_inputs(place).contents.get)
+    turn = Turn(
+        prompt=finalizer_prompt(call.step, finalizing.reasons, finalizing.attempt, in_pipeline=in_pipeline),
+        worktree=place.worktree,
+        resume_id=finalizing.session_id,
+        about_session=True,
+        schema=request_schema_of(call.step, in_pipeline=in_pipeline),
+        tools="none",
+        model=settings.model_for(call.step, call.model or host.settings.model, call.settings),
+    )
+    step = _prepared(host, call, place, settings, turn)
+    return replace(step, starts_from=finalizing.result.checkpoint or "")
 
 
-def _see_that_it_stands(place: Place) -> None:
-    """Refuse to work in a workspace that the janitor has removed.
+def prepare_end(host: Host, call: StepCall) -> PreparedStep:
+    """Look after the last agent of a step that was cancelled, whichever attempt or finalizer started it.
+
+    Nothing is asked, so nothing of the repository's is read: what is wrong with its commands and settings costs
+    no rescue.
 
     Raises:
+        SupersededError: A later attempt has begun.
+        NotFoundError, WorkspaceError: The workspace is not on this host.
+    """
+    place = _opened_place(host, call)
+    step = _prepared(host, call, place, RepositorySettings(), Turn(prompt="", worktree=place.worktree))
+    records = [run.record for run in host.means.runs.of(step.request.order_id) if run.record is not None]
+    ours = [record for record in records if record.step in {call.step.value, _finalizer_of(call.step)}]
+    return replace(step, request=replace(step.request, key=ours[-1].key)) if ours else step
+
+
+def _opened_place(host: Host, call: StepCall) -> Place:
+    """Return where a step works, and refuse a workspace that the janitor has removed.
+
+    Raises:
+        NotFoundError: It is not on this host.
         WorkspaceError: It is gone; the message names its last snapshot.
     """
+    place = host.place(call.workspace.place_id)
     if place.worktree.exists():
-        return
+        return place
     last = list_snapshots(vault_at(place), place.order_id)[-1:]
-    kept = f"its last state is snapshot {last[0].name}" if last else "no snapshot of it is left"
+    rest = f"its last state is snapshot {last[0].name}" if last else "no snapshot of it is left"
     raise WorkspaceError(
-        f"{place.worktree} was removed: {kept}.",
+        f"{place.worktree} was removed: {rest}.",
         remedy="`septet rescue restore SNAPSHOT --to DIR` gives it back; begin a new work order with it.",
     )
 
 
-def _request(host: Host, call: StepCall, wishes: RepositorySettings, turn: Turn, name: str) -> TurnRequest:
-    return TurnRequest(
+def _prepared(host: Host, call: StepCall, place: Place, settings: RepositorySettings, turn: Turn) -> PreparedStep:
+    """Write the attempt down, and return its turn, which is a finalizer's where it is about its session."""
+    runtime, workspace = host.means, call.workspace
+    request = TurnRequest(
         key=own_key(),
-        order_id=call.workspace.place_id,
+        order_id=workspace.place_id,
         number=call.step.number,
-        step=name,
-        adapter=adapter_for(call.workspace.agent),
+        step=_finalizer_of(call.step) if turn.about_session else call.step.value,
+        adapter=adapter_for(workspace.agent),
         turn=turn,
-        limits=wishes.limits_for(call.step, call.limits, call.settings),
-        means=host.means,
+        limits=settings.limits_for(call.step, call.limits, call.settings),
+        means=runtime,
     )
+    fence = take_fence(runtime.runs, workspace.place_id, workspace.visit)
+    return PreparedStep(workspace, place, request, fence, call, settings, call.starts_from)
 
 
 def _finalizer_of(step: Step) -> str:
     return f"{step.value}-finalizer"
-
-
-AnyClaim = Claim[Any]

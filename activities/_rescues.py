@@ -3,16 +3,53 @@
 import os
 from typing import Final
 
+import structlog
 from pydantic import ValidationError
 
+from septet.agents.runs.folders import Runs
 from septet.contracts.facts import Rescue
+from septet.errors import SnapshotError
 from septet.git.place import Place
+from septet.git.snapshots.facts import Snapshot
+from septet.git.snapshots.patch import write_patch
+from septet.system.preview import preview
 
 _FILE: Final = "rescues.jsonl"
 
+_log = structlog.get_logger()
 
-def note_rescue(place: Place, rescue: Rescue) -> None:
-    """Write a rescue down, on disk."""
+
+def note_rescue(runs: Runs, place: Place, snapshot: Snapshot, host_id: str) -> Rescue:
+    """Write the patch of a rescue beside the last run, and its note into the work order's records."""
+    rescue = Rescue(
+        snapshot=snapshot.name,
+        reason=snapshot.reason,
+        step=snapshot.step,
+        patch=_write_patch(runs, place, snapshot),
+        host=host_id,
+        taken_at=snapshot.taken_at,
+    )
+    _append(place, rescue)
+    _log.info("rescue_taken", snapshot=rescue.snapshot, reason=preview(rescue.reason), patch=rescue.patch)
+    return rescue
+
+
+def _write_patch(runs: Runs, place: Place, snapshot: Snapshot) -> str | None:
+    """Write `rescue.patch` and return its path; without it the snapshot still stands."""
+    last = next(reversed(runs.of(place.order_id)), None)
+    folder = last.folder if last is not None else runs.folder_of(place.order_id)
+    path = folder / "rescue.patch"
+    if path.exists():
+        path = path.with_name(f"rescue-{snapshot.name.rpartition('/')[2]}.patch")
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return str(path) if write_patch(place, snapshot, path) is not None else None
+    except (SnapshotError, OSError) as error:
+        _log.warning("rescue_patch_failed", snapshot=snapshot.name, error=str(error))
+        return None
+
+
+def _append(place: Place, rescue: Rescue) -> None:
     file = os.open(place.books / _FILE, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     try:
         os.write(file, rescue.model_dump_json().encode() + b"\n")
@@ -24,10 +61,10 @@ def note_rescue(place: Place, rescue: Rescue) -> None:
 def rescues_since(place: Place, *snapshots: str) -> tuple[Rescue, ...]:
     """Return what was kept since the last of some snapshots, oldest first; empty names stand for the beginning."""
     last = max(map(_number, snapshots), default=0)
-    return tuple(rescue for rescue in _noted(place) if _number(rescue.snapshot) > last)
+    return tuple(rescue for rescue in _read_notes(place) if _number(rescue.snapshot) > last)
 
 
-def _noted(place: Place) -> list[Rescue]:
+def _read_notes(place: Place) -> list[Rescue]:
     """Return all that was noted; half a line, of a machine that lost its power, is passed over."""
     try:
         lines = (place.books / _FILE).read_bytes().splitlines()

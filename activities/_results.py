@@ -8,7 +8,8 @@ from septet.agents.turns.carry_out import TurnResult
 from septet.agents.turns.context import context_of
 from septet.answers.ladder import Answer
 from septet.contracts.facts import FileChange
-from septet.contracts.steps import StepCall
+from septet.contracts.names import Verdict
+from septet.contracts.steps import StepCall, StepFacts, StepResult
 from septet.system.text import cut, cut_front
 
 _FILES_SHOWN: Final = 100
@@ -21,35 +22,44 @@ _WARNINGS_SHOWN: Final = 10
 _WARNING_LENGTH: Final = 200
 
 
-def facts_of(call: StepCall, carried: TurnResult | None, changes: tuple[FileChange, ...]) -> dict[str, Any]:
-    """Return what is known of a step whatever its verdict; little, where no agent was started."""
-    return {
-        "step": call.step,
-        "agent": call.workspace.agent,
-        "files_changed": tuple(
+def begin_result(call: StepCall, turn: TurnResult | None, changes: tuple[FileChange, ...]) -> StepResult:
+    """Return what is known of a step before its verdict, which is `failed` until then; little without an agent."""
+    result = StepResult(
+        step=call.step,
+        verdict=Verdict.FAILED,
+        agent=call.workspace.agent,
+        files_changed=tuple(
             change.model_copy(update={"path": change.path[:_PATH_SHOWN]}) for change in changes[:_FILES_SHOWN]
         ),
-        "files_changed_count": len(changes),
-        **(_facts_of_run(carried) if carried is not None else {}),
-        **({"context_tokens": context_of(carried)} if carried is not None and call.pipeline else {}),
-    }
+        files_changed_count=len(changes),
+    )
+    return _with_turn(result, turn, in_lane=bool(call.pipeline)) if turn is not None else result
 
 
-def _facts_of_run(carried: TurnResult) -> dict[str, Any]:
-    outcome = carried.outcome
-    return {
-        "model": outcome.model,
-        "session_id": outcome.session_id,
-        "recovered_by": carried.recovered_by,
-        "agent_starts": carried.agent_starts,
-        "exit_code": outcome.exit_code,
-        "duration_seconds": round(outcome.duration_seconds or 0.0, 3),
-        "timestamp": carried.started_at,
-        "usage": carried.usage,
-        "warnings": bounded(outcome.warnings, _WARNINGS_SHOWN, _WARNING_LENGTH),
-        "run": carried.run.name,
-        "sandbox": carried.run.record.sandbox if carried.run.record is not None else "",
-    }
+def _with_turn(result: StepResult, turn: TurnResult, *, in_lane: bool) -> StepResult:
+    outcome, record = turn.outcome, turn.run.record
+    return result.model_copy(
+        update={
+            "model": outcome.model,
+            "session_id": outcome.session_id,
+            "context_tokens": context_of(turn) if in_lane else 0,
+            "recovered_by": turn.recovered_by,
+            "agent_starts": turn.agent_starts,
+            "exit_code": outcome.exit_code,
+            "duration_seconds": round(outcome.duration_seconds or 0.0, 3),
+            "timestamp": turn.started_at,
+            "usage": turn.usage,
+            "warnings": bounded(outcome.warnings, _WARNINGS_SHOWN, _WARNING_LENGTH),
+            "run": turn.run.name,
+            "sandbox": record.sandbox if record is not None else "",
+        }
+    )
+
+
+def begin_again(unread: StepResult) -> StepResult:
+    """Return what is known of a step whose answer was not read, as if it had no verdict yet."""
+    facts = {name: getattr(unread, name) for name in StepFacts.model_fields}
+    return StepResult(verdict=Verdict.FAILED, **facts)
 
 
 def answer_json(answer: Answer[Any]) -> JsonValue:

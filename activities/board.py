@@ -7,8 +7,8 @@ from typing import Final
 from temporalio import activity
 from temporalio.client import WorkflowExecution
 
-from activities._ends import is_closed
 from activities._rows import task_in
+from activities.cancellation import is_closed
 from septet.contracts.board import KnownOrders, SeatRequest, WaitingOrders
 from septet.contracts.task import Task
 
@@ -34,15 +34,15 @@ class BoardActivities:
     @activity.defn(name="find_waiting")
     async def find_waiting(self, known: KnownOrders) -> WaitingOrders:
         """Return the triaged work orders of this queue that are not known, up to a limit. Leaves nothing."""
-        found: list[SeatRequest] = []
+        waiting: list[SeatRequest] = []
         known_ids = frozenset(known.ids)
         async for row in _triaged():
             if row.id in known_ids:
                 continue
-            if len(found) == known.limit:
-                return WaitingOrders(waiting=tuple(found), all=False)
-            found.append(await _waits(row))
-        return WaitingOrders(waiting=tuple(found))
+            if len(waiting) == known.limit:
+                return WaitingOrders(waiting=tuple(waiting), all=False)
+            waiting.append(await _seat_request(row))
+        return WaitingOrders(waiting=tuple(waiting))
 
 
 def _triaged() -> AsyncIterator[WorkflowExecution]:
@@ -50,7 +50,7 @@ def _triaged() -> AsyncIterator[WorkflowExecution]:
     return activity.client().list_workflows(query, page_size=1000)
 
 
-async def _waits(row: WorkflowExecution) -> SeatRequest:
+async def _seat_request(row: WorkflowExecution) -> SeatRequest:
     task = await task_in(row) or Task(id=row.id)
     project = task.project or task.repository_url
     return SeatRequest(id=row.id, project=project, score=task.score, since=row.start_time.timestamp())

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from temporalio import activity
 
-from activities._way import StepRunner
+from activities.step_runner import StepRunner
 from septet.contracts.steps import StepCall, StepResult
 
 
@@ -12,9 +12,9 @@ from septet.contracts.steps import StepCall, StepResult
 class EndWork:
     """It runs on the host of the workspace, as the steps do."""
 
-    way: StepRunner
+    runner: StepRunner
 
     @activity.defn(name="end_work")
     async def run(self, call: StepCall) -> StepResult:
         """End a cancelled step's agent and keep what it did. Idempotent. Leaves a rescue of what is there."""
-        return await self.way.end(call)
+        return await self.runner.end(call)

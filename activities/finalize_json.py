@@ -1,12 +1,10 @@
 """The finalizer: ask the session of a step for its answer alone, as JSON, without tools."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from temporalio import activity
 
-from activities._way import Prove, StepRunner
-from septet.contracts.names import Step
+from activities.step_runner import StepRunner
 from septet.contracts.steps import FinalizeCall, StepResult
 
 
@@ -14,10 +12,9 @@ from septet.contracts.steps import FinalizeCall, StepResult
 class FinalizeJson:
     """It completes the result of a step, and cannot touch the worktree: the tree is compared before and after."""
 
-    way: StepRunner
-    proofs: Mapping[Step, Prove]
+    runner: StepRunner
 
     @activity.defn(name="finalize_json")
-    async def run(self, asked: FinalizeCall) -> StepResult:
+    async def run(self, request: FinalizeCall) -> StepResult:
         """Ask for the JSON. Idempotent: a finished run is read again. Leaves the run's files on disk."""
-        return await self.way.finalize(asked, self.proofs[asked.call.step])
+        return await self.runner.finalize(request)

@@ -5,11 +5,11 @@ from pathlib import Path
 
 from temporalio import activity
 
-from activities._failures import OPENING_TRIES, failures_told
-from activities._fence import own_lease
-from activities._heartbeats import heartbeating, shielded_thread
-from activities._keeping import bring_session, shelf_of
-from activities._room import Host, whereabouts
+from activities._fence import take_fence
+from activities._heartbeats import heartbeating
+from activities.failures import OPENING_TRIES, translating_failures
+from activities.host import Host
+from activities.remote_checkpoints import bring_session, checkpoint_ref
 from septet.agents.clis.adapter import Turn
 from septet.agents.clis.endings import SUPERSEDED
 from septet.agents.clis.registry import adapter_for
@@ -17,12 +17,11 @@ from septet.agents.turns.attachment import end_agent
 from septet.contracts.workspace import MoveWorkspace, Workspace
 from septet.errors import WorkspaceError
 from septet.git.address import parse_address
-from septet.git.destroy import Why
 from septet.git.keep import Kept
 from septet.git.move import WorkspaceMove, is_here, move_here, prepare_host
 from septet.git.record import place_for
 from septet.git.remote import Remote
-from septet.settings import MIB
+from septet.system.threads import shielded_thread
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +37,7 @@ class HostActivities:
         Raises:
             ApplicationError: The state directory is gone.
         """
-        with failures_told(self.host.state.root):
+        with translating_failures(self.host.state.root):
             path = self.host.state.root / "host-id"
             if not path.exists() or path.read_text(encoding="ascii").strip() != self.host.id:
                 message = f"{path.parent} is not the state directory of host {self.host.id} any more."
@@ -46,7 +45,7 @@ class HostActivities:
             return self.host.id
 
     @activity.defn(name="move_workspace")
-    async def move_workspace(self, asked: MoveWorkspace) -> Workspace:
+    async def move_workspace(self, request: MoveWorkspace) -> Workspace:
         """Open the workspace of a host that is gone here, as it was at a checkpoint.
 
         Idempotent: what an earlier attempt has made is used, and the host that was thought to be gone keeps what
@@ -56,28 +55,27 @@ class HostActivities:
         Raises:
             ApplicationError: The checkpoint, the repository or the agent is not to be had here.
         """
-        with failures_told(self.host.state.root, most_tries=OPENING_TRIES):
+        with translating_failures(self.host.state.root, most_tries=OPENING_TRIES):
             async with heartbeating():
-                move = await shielded_thread(self._prepared, asked)
+                move = await shielded_thread(self._plan_move, request)
                 await shielded_thread(prepare_host, move)
-                if asked.workspace.host != self.host.id or not await shielded_thread(is_here, move):
+                if request.workspace.host != self.host.id or not await shielded_thread(is_here, move):
                     living = await shielded_thread(self.host.means.runs.living, move.place.order_id)
                     if living is not None:  # of an earlier time on this host
                         await end_agent(living, SUPERSEDED)
-                    kept = await shielded_thread(self._moved, move, asked.workspace)
-                    await shielded_thread(bring_session, self.host, move, kept, asked.workspace.agent)
-                here = {**whereabouts(self.host), "path": str(move.place.worktree)}
-                return asked.workspace.model_copy(update=here)
+                    checkpoint = await shielded_thread(self._move, move, request.workspace)
+                    await shielded_thread(bring_session, self.host, move, checkpoint, request.workspace.agent)
+                here = {**self.host.whereabouts, "path": str(move.place.worktree)}
+                return request.workspace.model_copy(update=here)
 
-    def _moved(self, move: WorkspaceMove, workspace: Workspace) -> Kept:
+    def _move(self, move: WorkspaceMove, workspace: Workspace) -> Kept:
         """Move as the only writer: an attempt of an earlier time on this host may still be held up somewhere."""
-        limit = self.host.settings.ignored_limit_mib * MIB
-        with own_lease(self.host.means.runs, workspace.place_id, workspace.visit).held():
-            return move_here(move, Why("the work order comes back to this host", limit))
+        with take_fence(self.host.means.runs, workspace.place_id, workspace.visit).lease.held():
+            return move_here(move, self.host.why("the work order comes back to this host"))
 
-    def _prepared(self, asked: MoveWorkspace) -> WorkspaceMove:
+    def _plan_move(self, request: MoveWorkspace) -> WorkspaceMove:
         """Find where everything will lie, and see that the agent is here."""
-        host, workspace = self.host, asked.workspace
+        host, workspace = self.host, request.workspace
         if host.settings.checkpoint_remote is None:
             message = f"Host {host.id} has no checkpoint remote, so it cannot take over from {workspace.host}."
             raise WorkspaceError(message, remedy="Set SEPTET_CHECKPOINT_REMOTE for all hosts alike.")
@@ -91,7 +89,10 @@ class HostActivities:
             env=host.settings.git_env,
         )
         adapter_for(workspace.agent).invocation(Turn(prompt="", worktree=place.worktree), host.agents)
-        shelf = shelf_of(host, place, workspace.opened_by)
         return WorkspaceMove(
-            place, shelf, Remote(address.url, place.env, host.token(address)), asked.checkpoint, host.id
+            place,
+            checkpoint_ref(host, place, workspace.opened_by),
+            Remote(address.url, place.env, host.token(address)),
+            request.checkpoint,
+            host.id,
         )

@@ -27,7 +27,7 @@ class Others:
     settings: Settings
 
     @activity.defn(name="look_at_others")
-    async def look_at_others(self, asked: OthersLook) -> None:
+    async def look_at_others(self, look: OthersLook) -> None:
         """Return when all are over. Idempotent; leaves nothing.
 
         Raises:
@@ -37,11 +37,11 @@ class Others:
 
         async def one(other: str) -> str | None:
             async with places:
-                return await _why_not(other, asked.until)
+                return await _why_not(other, look.until)
 
         try:
-            held_up = [why for why in await asyncio.gather(*map(one, asked.after)) if why]
-            if held_up and (circle := await circle_of(asked.id, asked.after, _comes_after)):
+            held_up = [why for why in await asyncio.gather(*map(one, look.after)) if why]
+            if held_up and (circle := await circle_of(look.id, look.after, _comes_after)):
                 held_up.insert(0, f"they wait for each other: {circle}")
         except RPCError as error:
             raise not_yet(f"The server did not tell: {error.message}", self.settings, kind="ComesAfter") from error
@@ -51,7 +51,7 @@ class Others:
 
 async def _why_not(other: str, until: Until) -> str | None:
     """Return why a work order is not over; `None` when it is."""
-    order = await _described(other)
+    order = await _describe(other)
     if order is None or order.workflow_type != "WorkOrder":
         return f"there is no work order {other} yet"
     if order.status is WorkflowExecutionStatus.RUNNING:
@@ -65,7 +65,7 @@ async def _why_not(other: str, until: Until) -> str | None:
 
 
 async def _why_not_merged(other: str) -> str | None:
-    watch = await _described(watch_id(other))
+    watch = await _describe(watch_id(other))
     stage = _stage(watch) if watch is not None else None
     if watch is None or stage is None:
         return f"{other} is completed, but nobody sees whether its pull request is merged: {_A_PERSON}"
@@ -78,14 +78,14 @@ async def _why_not_merged(other: str) -> str | None:
 
 async def _comes_after(order_id: str) -> tuple[str, ...]:
     """Return what a work order that waits comes after, as its row on the board tells."""
-    order = await _described(order_id)
+    order = await _describe(order_id)
     if order is None or order.status is not WorkflowExecutionStatus.RUNNING:
         return ()
     task = await task_in(order)
     return task.after if task is not None else ()
 
 
-async def _described(workflow_id: str) -> WorkflowExecutionDescription | None:
+async def _describe(workflow_id: str) -> WorkflowExecutionDescription | None:
     try:
         return await activity.client().get_workflow_handle(workflow_id).describe()
     except RPCError as error:
@@ -95,5 +95,5 @@ async def _described(workflow_id: str) -> WorkflowExecutionDescription | None:
 
 
 def _stage(description: WorkflowExecutionDescription) -> str | None:
-    found = description.search_attributes.get("SeptetStage") or [None]
-    return str(found[0]) if found[0] else None
+    stage, *_ = description.search_attributes.get("SeptetStage") or [None]
+    return str(stage) if stage else None

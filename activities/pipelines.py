@@ -6,9 +6,10 @@ from typing import Final
 
 from temporalio import activity
 
-from activities._failures import OPENING_TRIES, failures_told
-from activities._heartbeats import heartbeating, shielded_thread, until_cancelled
-from activities._room import Host
+from activities._heartbeats import heartbeating
+from activities.cancellation import cancellable_thread
+from activities.failures import OPENING_TRIES, translating_failures
+from activities.host import Host
 from septet.contracts.pipeline import IssuesRead, PipelineIssue, ReadIssues
 from septet.contracts.pipeline_view import PipelineView
 from septet.errors import InvalidInputError, NotFoundError
@@ -16,6 +17,7 @@ from septet.forges.forge import Issue
 from septet.pipelines.issues import depends_on_in
 from septet.pipelines.records import note, report
 from septet.pipelines.store import store_of
+from septet.system.threads import shielded_thread
 
 _TITLE: Final = 200
 _MOST: Final = 100
@@ -30,7 +32,7 @@ class PipelineActivities:
     host: Host
 
     @activity.defn(name="read_issues")
-    async def read_issues(self, asked: ReadIssues) -> IssuesRead:
+    async def read_issues(self, request: ReadIssues) -> IssuesRead:
         """Return issues of a forge with their titles, and what their texts say that they depend on.
 
         Only what is read here counts as something to depend on. Idempotent; leaves nothing.
@@ -38,24 +40,24 @@ class PipelineActivities:
         Raises:
             ApplicationError: Issues are missing or closed, no open one has the label, or the forge did not answer.
         """
-        with failures_told(self.host.state.root, most_tries=OPENING_TRIES):
+        with translating_failures(self.host.state.root, most_tries=OPENING_TRIES):
             async with heartbeating():
-                return await until_cancelled(self._issues, asked)
+                return await cancellable_thread(self._read, request)
 
-    def _issues(self, asked: ReadIssues) -> IssuesRead:
-        _, forge = self.host.forge(asked.repository)
-        found = forge.open_issues(asked.label) if asked.label else ()
-        if asked.label and not found:
-            message = f"label: {asked.repository} has no open issue with the label {asked.label}."
+    def _read(self, request: ReadIssues) -> IssuesRead:
+        _, forge = self.host.forge(request.repository)
+        issues = forge.open_issues(request.label) if request.label else ()
+        if request.label and not issues:
+            message = f"label: {request.repository} has no open issue with the label {request.label}."
             raise NotFoundError(message, remedy="Give an issue the label, or name the issues by their numbers.")
-        wanted = [int(issue_id) for issue_id in asked.ids]
+        wanted = [int(issue_id) for issue_id in request.ids]
         if wanted:
-            found = (*found, *_all_open(wanted, forge.find_issues(wanted), asked.repository))
-        known = {str(issue.number) for issue in found}
-        return IssuesRead(issues=tuple(_shown(issue, known) for issue in found))
+            issues = (*issues, *_all_open(wanted, forge.find_issues(wanted), request.repository))
+        known = {str(issue.number) for issue in issues}
+        return IssuesRead(issues=tuple(_shown(issue, known) for issue in issues))
 
     @activity.defn(name="note_results")
-    async def note_results(self, some: PipelineView) -> None:
+    async def note_results(self, view: PipelineView) -> None:
         """Note how the issues stand that have changed, and write both documents of results anew.
 
         Idempotent. Leaves `STATE/pipelines/<id>/planning-results.json` and `execution-results.json`, whole at
@@ -64,8 +66,8 @@ class PipelineActivities:
         Raises:
             ApplicationError: The disk did not take them.
         """
-        with failures_told(self.host.state.root):
-            await shielded_thread(note, store_of(self.host.state, some.id), some)
+        with translating_failures(self.host.state.root):
+            await shielded_thread(note, store_of(self.host.state, view.id), view)
 
     @activity.defn(name="write_report")
     async def write_report(self, view: PipelineView) -> None:
@@ -76,28 +78,28 @@ class PipelineActivities:
         Raises:
             ApplicationError: The disk did not take them.
         """
-        with failures_told(self.host.state.root):
+        with translating_failures(self.host.state.root):
             await shielded_thread(report, store_of(self.host.state, view.id), view)
 
 
-def _all_open(wanted: Sequence[int], found: Sequence[Issue], repository: str) -> Sequence[Issue]:
+def _all_open(wanted: Sequence[int], issues: Sequence[Issue], repository: str) -> Sequence[Issue]:
     """Return the issues that were found, if they are all that were wanted and all are open.
 
     Raises:
         NotFoundError: Some are missing.
         InvalidInputError: Some are closed.
     """
-    there = {issue.number for issue in found}
+    there = {issue.number for issue in issues}
     if missing := [number for number in wanted if number not in there]:
         message = f"issues: {repository} has no {_numbers(missing)}."
         raise NotFoundError(
             message, remedy="Check the numbers; without the right to read them they look like this too."
         )
-    if closed := [issue.number for issue in found if issue.state == "closed"]:
+    if closed := [issue.number for issue in issues if issue.state == "closed"]:
         raise InvalidInputError(
             f"issues: {_numbers(closed)} of {repository} are closed.", remedy="Leave them out."
         )
-    return found
+    return issues
 
 
 def _shown(issue: Issue, known: Collection[str]) -> PipelineIssue:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from temporalio import activity
 
 from activities._polling import not_yet
-from activities._room import Host
+from activities.host import Host
 from septet.contracts.pull_request import PullRequestEnd, PullRequestLook
 from septet.errors import SeptetError
 from septet.forges.forge import pull_request_number
@@ -19,7 +19,7 @@ class PullRequestActivities:
     host: Host
 
     @activity.defn(name="look_at_pull_request")
-    async def look_at_pull_request(self, asked: PullRequestLook) -> PullRequestEnd:
+    async def look_at_pull_request(self, look: PullRequestLook) -> PullRequestEnd:
         """Return how a pull request ended. Idempotent; leaves nothing.
 
         Raises:
@@ -27,16 +27,16 @@ class PullRequestActivities:
         """
         settings = self.host.settings
         try:
-            found = await asyncio.to_thread(self._looked, asked)
+            state = await asyncio.to_thread(self._state, look)
         except SeptetError as error:
             raise not_yet(str(error), settings, kind=_kind(error), rarely=not error.retryable) from error
-        if found == "open":
-            raise not_yet(f"{asked.url} is open.", settings, kind="PullRequestOpen")
-        return PullRequestEnd(state="merged" if found == "merged" else "closed")
+        if state == "open":
+            raise not_yet(f"{look.url} is open.", settings, kind="PullRequestOpen")
+        return PullRequestEnd(state="merged" if state == "merged" else "closed")
 
-    def _looked(self, asked: PullRequestLook) -> str:
-        _, forge = self.host.forge(asked.repository)
-        return forge.pull_request(pull_request_number(asked.url), asked.commit).state
+    def _state(self, look: PullRequestLook) -> str:
+        _, forge = self.host.forge(look.repository)
+        return forge.pull_request(pull_request_number(look.url), look.commit).state
 
 
 def _kind(error: SeptetError) -> str:

@@ -2,30 +2,28 @@
 
 import asyncio
 from dataclasses import dataclass
-from functools import partial
 from typing import Final
 
 from temporalio import activity
 
-from activities._agents_end import end_agents_of
-from activities._ends import end_of_the_work
-from activities._failures import failure, failures_told, is_tried_again
-from activities._fence import Fence, own_key, own_lease
-from activities._heartbeats import heartbeating, shielded_thread
-from activities._paused import leave_paused_or_reset
-from activities._room import Host, read_papers
+from activities._fence import own_key, take_fence
+from activities._frozen_inputs import read_frozen_inputs
+from activities._guard import AttemptFailedError, WorkEndedError, guarding
+from activities._heartbeats import heartbeating
+from activities._prepared_steps import PreparedTurn
+from activities.failures import translating_failures
+from activities.host import Host
 from septet.agents.clis.adapter import Turn
-from septet.agents.clis.endings import CANCELLED
 from septet.agents.clis.registry import adapter_for
 from septet.agents.turns.carry_out import TurnResult, carry_out, last_result
 from septet.agents.turns.launch import TurnRequest
 from septet.contracts.facts import Usage
 from septet.contracts.lanes import SessionSummary, SummariseCall
-from septet.errors import SeptetError, SupersededError
+from septet.git.place import Place
 from septet.pipelines.store import store_of
 from septet.pipelines.summary import PROMPT, bounded_summary, no_summary
 from septet.repository_settings import load_repository_settings
-from septet.system.disk import diagnosed
+from septet.system.threads import shielded_thread, stoppable_thread
 
 _STEP: Final = "summarise_session"
 _WALL_SECONDS: Final = 300.0
@@ -40,7 +38,7 @@ class SummariseSession:
     host: Host
 
     @activity.defn(name="summarise_session")
-    async def run(self, asked: SummariseCall) -> SessionSummary:
+    async def run(self, call: SummariseCall) -> SessionSummary:
         """Ask for the summary and keep it. Idempotent: a finished run is read again.
 
         Where there is no summary to be had the result says why. Leaves `STATE/pipelines/<id>/summaries/<lane>.md`
@@ -49,42 +47,39 @@ class SummariseSession:
         Raises:
             ApplicationError: The model API or the machine may give one later.
         """
-        with failures_told(self.host.state.root):
-            async with heartbeating() as pulse:
-                request, gate = await shielded_thread(self._prepared, asked)
+        with translating_failures(self.host.state.root):
+            async with heartbeating() as heartbeats:
+                prepared = await shielded_thread(self._prepare, call)
                 try:
-                    carried = await carry_out(
-                        request, lease=gate.lease, on_progress=pulse.follow, before_rerun=_nothing
-                    )
-                    return await gate.as_writer(partial(self._kept, asked, carried))
-                except asyncio.CancelledError:
-                    if await end_of_the_work() is None:
-                        await leave_paused_or_reset(request)
-                    else:
-                        gate.lease.check()
-                        await end_agents_of(self.host.means.runs, asked.workspace, CANCELLED)
-                    raise
-                except SupersededError:
-                    raise
-                except (SeptetError, OSError) as caught:
-                    error = diagnosed(caught, self.host.state.root)
-                    if is_tried_again(error):
-                        raise failure(error) from caught
-                    last = await shielded_thread(last_result, request)
-                    return await gate.as_writer(partial(self._not_kept, asked, last, error.message))
+                    async with guarding(self.host, prepared):
+                        turn = await carry_out(
+                            prepared.request,
+                            lease=prepared.fence.lease,
+                            on_progress=heartbeats.progress.append,
+                            before_rerun=_leave_worktree,
+                        )
+                        return await stoppable_thread(prepared.fence.stop, self._keep, call, prepared, turn)
+                except WorkEndedError as ended:
+                    raise asyncio.CancelledError(str(ended)) from ended
+                except AttemptFailedError as failed:
+                    last = await shielded_thread(last_result, prepared.request)
+                    why, stop = failed.error.message, prepared.fence.stop
+                    return await stoppable_thread(stop, self._leave_unsummarised, call, prepared, last, why)
 
-    def _prepared(self, asked: SummariseCall) -> tuple[TurnRequest, Fence]:
-        host, workspace = self.host, asked.workspace
+    def _prepare(self, call: SummariseCall) -> PreparedTurn:
+        host, workspace = self.host, call.workspace
         place = host.place(workspace.place_id)
+        settings = load_repository_settings(read_frozen_inputs(place).contents.get)
         turn = Turn(
             prompt=PROMPT,
             worktree=place.worktree,
-            resume_id=asked.session_id,
+            resume_id=call.session_id,
             about_session=True,
             tools="none",
-            model=asked.model or host.settings.model or load_repository_settings(read_papers(place).read).model,
+            model=call.model or host.settings.model or settings.model,
         )
-        wall_seconds = min(asked.limits.wall_seconds, _WALL_SECONDS)
+        wall_seconds = min(call.limits.wall_seconds, _WALL_SECONDS)
+        runtime = host.means
         request = TurnRequest(
             key=own_key(),
             order_id=workspace.place_id,
@@ -92,30 +87,36 @@ class SummariseSession:
             step=_STEP,
             adapter=adapter_for(workspace.agent),
             turn=turn,
-            limits=asked.limits.model_copy(update={"wall_seconds": wall_seconds}),
-            means=host.means,
+            limits=call.limits.model_copy(update={"wall_seconds": wall_seconds}),
+            means=runtime,
         )
-        return request, Fence(own_lease(host.means.runs, workspace.place_id, workspace.visit))
+        fence = take_fence(runtime.runs, workspace.place_id, workspace.visit)
+        return PreparedTurn(workspace, place, request, fence)
 
-    def _kept(self, asked: SummariseCall, carried: TurnResult) -> SessionSummary:
+    def _keep(self, call: SummariseCall, prepared: PreparedTurn, turn: TurnResult) -> SessionSummary:
         """Keep the summary, if there is one."""
-        summary = bounded_summary(carried.outcome.text or "") if carried.outcome.answered else ""
+        summary = bounded_summary(turn.outcome.text or "") if turn.outcome.answered else ""
         if not summary:
-            return self._not_kept(asked, carried, carried.outcome.message or _NO_WORDS)
-        self._undo(asked)
-        store_of(self.host.state, asked.pipeline).keep_summary(asked.workspace.place_id, summary)
-        return SessionSummary(kept_bytes=len(summary.encode()), usage=carried.usage)
+            why = turn.outcome.message or _NO_WORDS
+            return self._leave_unsummarised(call, prepared, turn, why)
+        with prepared.fence.lease.held():
+            self._undo(call, prepared.place)
+            store_of(self.host.state, call.pipeline).keep_summary(call.workspace.place_id, summary)
+        return SessionSummary(kept_bytes=len(summary.encode()), usage=turn.usage)
 
-    def _not_kept(self, asked: SummariseCall, carried: TurnResult | None, why: str) -> SessionSummary:
-        self._undo(asked)
-        return SessionSummary(warning=no_summary(why), usage=carried.usage if carried is not None else Usage())
+    def _leave_unsummarised(
+        self, call: SummariseCall, prepared: PreparedTurn, turn: TurnResult | None, why: str
+    ) -> SessionSummary:
+        with prepared.fence.lease.held():
+            self._undo(call, prepared.place)
+        return SessionSummary(warning=no_summary(why), usage=turn.usage if turn is not None else Usage())
 
-    def _undo(self, asked: SummariseCall) -> None:
+    def _undo(self, call: SummariseCall, place: Place) -> None:
         """Return the worktree to what it was: not every CLI can be started without tools."""
-        place, checkpoint = self.host.place(asked.workspace.place_id), asked.workspace.checkpoint
+        checkpoint = call.workspace.checkpoint
         if checkpoint and self.host.differs(place, checkpoint):
             self.host.return_to(place, checkpoint, _UNDONE, _STEP)
 
 
-async def _nothing() -> None:
+async def _leave_worktree() -> None:
     """Leave the worktree as it is: the session is asked again, and nothing is done anew."""

@@ -12,14 +12,14 @@ from temporalio import activity
 from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
 
-from activities._failures import failures_told
-from activities._heartbeats import heartbeating, shielded_thread
-from activities._room import Host
+from activities._heartbeats import heartbeating
+from activities.failures import translating_failures
+from activities.host import Host
 from septet.contracts.steps import SweepCall
 from septet.janitor.sweep import Sweep, until
 from septet.janitor.terms import Ask, Fate, Swept, Terms, distrust, pipeline_of, together
-from septet.settings import MIB
 from septet.system.durable import write_durably
+from septet.system.threads import shielded_thread
 
 _PASS_SECONDS: Final = 900.0
 """What is left is for the next pass."""
@@ -46,15 +46,15 @@ class SweepHost:
         Raises:
             ApplicationError: The disk refused.
         """
-        with failures_told(self.host.state.root):
+        with translating_failures(self.host.state.root):
             async with heartbeating():
-                swept = await self._swept(call)
+                swept = await self._sweep(call)
         _log.info("host_swept", removed=swept.removed_count, refused=swept.refused_count, note=swept.note)
         return swept.model_copy(update={"host": self.host.id})
 
-    async def _swept(self, call: SweepCall) -> Swept:
+    async def _sweep(self, call: SweepCall) -> Swept:
         now = self.clock()
-        if why := distrust(self._noted(now), now, call.server_now):
+        if why := distrust(self._note_pass(now), now, call.server_now):
             return Swept(note=f"{why} Nothing was removed in this pass.")
         settings, state = self.host.settings, self.host.state
         terms = Terms(
@@ -62,7 +62,7 @@ class SweepHost:
             runs_days=settings.keep_runs_days,
             snapshots_days=settings.keep_snapshots_days,
             mirrors_days=settings.keep_mirrors_days,
-            ignored_limit_bytes=settings.ignored_limit_mib * MIB,
+            ignored_limit_bytes=settings.ignored_limit_bytes,
             drop_ignored=settings.drop_ignored_files,
         )
         stopping, in_time = activity.is_worker_shutdown, until(_PASS_SECONDS)
@@ -70,7 +70,7 @@ class SweepHost:
         sweep = Sweep(state, terms, settings.git_env, ask, now, lambda: in_time() and not stopping())
         return await shielded_thread(sweep.run)
 
-    def _noted(self, now: datetime) -> datetime | None:
+    def _note_pass(self, now: datetime) -> datetime | None:
         """Note that a pass begins now, and return when the one before it began."""
         path = self.host.state.janitor_file
         try:
@@ -99,9 +99,9 @@ async def fate_of(client: Client, place_id: str) -> Fate:
 async def _fate_of_workflow(client: Client, workflow_id: str) -> Fate:
     """Return what became of a workflow; one that cannot be asked about counts as running."""
     try:
-        found = await client.get_workflow_handle(workflow_id).describe()
+        workflow = await client.get_workflow_handle(workflow_id).describe()
     except RPCError as error:
         return Fate("unknown" if error.status is RPCStatusCode.NOT_FOUND else "running")
-    if found.status is WorkflowExecutionStatus.RUNNING:
+    if workflow.status is WorkflowExecutionStatus.RUNNING:
         return Fate("running")
-    return Fate("closed", found.close_time)
+    return Fate("closed", workflow.close_time)

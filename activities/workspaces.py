@@ -1,4 +1,4 @@
-"""Open the workspace of a work order: mirror, clone, vault, first snapshot, papers."""
+"""Open the workspace of a work order: mirror, clone, vault, first snapshot, frozen inputs."""
 
 import json
 from dataclasses import dataclass
@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from pydantic import JsonValue
 from temporalio import activity
 
-from activities._failures import OPENING_TRIES, failures_told
-from activities._heartbeats import heartbeating, until_cancelled
-from activities._keeping import keep
-from activities._room import FrozenInputs, Host, whereabouts, write_papers
+from activities._frozen_inputs import FrozenInputs, write_frozen_inputs
+from activities._heartbeats import heartbeating
+from activities.cancellation import cancellable_thread
+from activities.failures import OPENING_TRIES, translating_failures
+from activities.host import Host
+from activities.remote_checkpoints import keep
 from septet.agents.clis.adapter import Turn
 from septet.agents.clis.registry import adapter_for
 from septet.commands.filler import check
@@ -17,7 +19,7 @@ from septet.commands.loader import load_all, overrides
 from septet.contracts.workspace import OpenWorkspace, Workspace
 from septet.forges.forge import Forge
 from septet.git.address import Address
-from septet.git.destroy import Why, return_to
+from septet.git.destroy import return_to
 from septet.git.evidence import gather, read_base_files
 from septet.git.place import Place
 from septet.git.record import copy_record, record_of
@@ -26,7 +28,6 @@ from septet.git.snapshots.vault import find, first_and_last, list_snapshots, pre
 from septet.git.workspace import open_workspace
 from septet.git.worktree_status import save_worktree_status
 from septet.repository_settings import SETTINGS_PATH, load_repository_settings
-from septet.settings import MIB
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,25 +37,25 @@ class WorkspaceActivities:
     host: Host
 
     @activity.defn(name="open_workspace")
-    async def open_workspace(self, asked: OpenWorkspace) -> Workspace:
+    async def open_workspace(self, request: OpenWorkspace) -> Workspace:
         """Open a workspace of its own, and refuse what cannot work before any agent starts.
 
-        Idempotent: what an earlier attempt has made is used. Leaves mirror, clone, vault and papers on disk.
+        Idempotent: what an earlier attempt has made is used. Leaves mirror, clone, vault and inputs on disk.
 
         Raises:
             ApplicationError: The repository, the issue, a command or the agent cannot be used.
         """
-        with failures_told(self.host.state.root, most_tries=OPENING_TRIES):
+        with translating_failures(self.host.state.root, most_tries=OPENING_TRIES):
             async with heartbeating():
-                run_id = asked.first_run_id or activity.info().workflow_run_id or ""
-                _, workspace = await until_cancelled(self.open, asked, asked.work_order_id, run_id)
+                run_id = request.first_run_id or activity.info().workflow_run_id or ""
+                _, workspace = await cancellable_thread(self.open, request, request.work_order_id, run_id)
                 return workspace
 
-    def open(self, asked: OpenWorkspace, place_id: str, run_id: str) -> tuple[Place, Workspace]:
-        """Open a workspace, or find it open, and lay the papers of what is worked on into it.
+    def open(self, request: OpenWorkspace, place_id: str, run_id: str) -> tuple[Place, Workspace]:
+        """Open a workspace, or find it open, and freeze the inputs of what is worked on.
 
         Args:
-            asked: What is worked on.
+            request: What is worked on.
             place_id: What its bytes lie under: the work order's id, or a lane's.
             run_id: The Temporal run that it belongs to.
 
@@ -62,39 +63,41 @@ class WorkspaceActivities:
             SeptetError: The repository, the issue, a command or the agent cannot be used.
         """
         host = self.host
-        address, forge = host.forge(asked.repository)
-        issue = _issue(asked, forge)
-        if asked.restores:
-            copy_record(host.state, asked.restores.rpartition("/")[0], place_id, run_id)
+        address, forge = host.forge(request.repository)
+        issue = _issue(request, forge)
+        if request.restores:
+            copy_record(host.state, request.restores.rpartition("/")[0], place_id, run_id)
         place = open_workspace(
             host.state,
             address,
             place_id,
             first_run_id=run_id,
             env=host.settings.git_env,
-            base=asked.base,
+            base=request.base,
             token=host.token(address),
         )
-        papers, agent = self._papers(asked, place, issue)
-        write_papers(place, papers)
-        return place, self._described(asked, address, forge, place, issue, agent)
+        inputs, agent = self._read_inputs(request, place, issue)
+        write_frozen_inputs(place, inputs)
+        return place, self._describe(request, address, forge, place, issue, agent)
 
-    def _papers(self, asked: OpenWorkspace, place: Place, issue: dict[str, JsonValue]) -> tuple[FrozenInputs, str]:
+    def _read_inputs(
+        self, request: OpenWorkspace, place: Place, issue: dict[str, JsonValue]
+    ) -> tuple[FrozenInputs, str]:
         """Read the repository's commands and settings, check them, and see that each agent is here."""
         own = read_base_files(place, (*overrides(), SETTINGS_PATH))
         for command in load_all(own.get):
             check(command)
-        wishes = load_repository_settings(own.get)
-        default = wishes.agent or self.host.settings.agent
-        agent = asked.agent or default
-        for each in (agent, *(other or default for other in asked.beside)):
+        settings = load_repository_settings(own.get)
+        default = settings.agent or self.host.settings.agent
+        agent = request.agent or default
+        for each in (agent, *(other or default for other in request.beside)):
             adapter_for(each).invocation(Turn(prompt="", worktree=place.worktree), self.host.agents)
         files = {path: content.decode(errors="replace") for path, content in own.items()}
         return FrozenInputs(issue=issue, files=files), agent
 
-    def _described(  # noqa: PLR0913, PLR0917 -- each is a part of what was opened
+    def _describe(  # noqa: PLR0913, PLR0917 -- each is a part of what was opened
         self,
-        asked: OpenWorkspace,
+        request: OpenWorkspace,
         address: Address,
         forge: Forge,
         place: Place,
@@ -102,11 +105,11 @@ class WorkspaceActivities:
         agent: str,
     ) -> Workspace:
         checkpoint = self._first_snapshot(place)
-        if asked.restores:
-            checkpoint = self._restored(place, checkpoint, asked.restores)
-        keep(self.host, place, claims=_opens_again(asked))
+        if request.restores:
+            checkpoint = self._restore(place, checkpoint, request.restores)
+        keep(self.host, place, claims=_opens_again(request))
         return Workspace(
-            work_order_id=asked.work_order_id,
+            work_order_id=request.work_order_id,
             repository=address.url,
             forge=forge.name,
             project=address.project,
@@ -119,16 +122,15 @@ class WorkspaceActivities:
             issue_url=str(issue["url"]) if issue["url"] else None,
             checkpoint=checkpoint,
             opened_by=record_of(place).first_run_id,
-            **whereabouts(self.host),
+            **self.host.whereabouts,
         )
 
-    def _restored(self, place: Place, fresh: str, snapshot: str) -> str:
+    def _restore(self, place: Place, fresh: str, snapshot: str) -> str:
         """Let a fresh workspace begin as a lane was, and return the snapshot of that."""
         last = list_snapshots(vault_at(place), place.order_id)[-1].name
         if last != fresh:
             return last
-        limit = self.host.settings.ignored_limit_mib * MIB
-        return_to(place, find(vault_at(place), snapshot), Why("the work order leaves its pipeline", limit))
+        return_to(place, find(vault_at(place), snapshot), self.host.why("the work order leaves its pipeline"))
         taken = self.host.snapshot(place, "checkpoint", f"as {snapshot} was")
         return taken.name if taken is not None else fresh
 
@@ -136,21 +138,21 @@ class WorkspaceActivities:
         prepare(place)
         if known := first_and_last(vault_at(place), place.order_id):
             return known[0].name
-        base = seed(place, ignored_limit_bytes=self.host.settings.ignored_limit_mib * MIB)
+        base = seed(place, ignored_limit_bytes=self.host.settings.ignored_limit_bytes)
         if (standing := gather(place).standing) is not None:
             save_worktree_status(place, base.commit, standing)
         return base.name
 
 
-def _opens_again(asked: OpenWorkspace) -> bool:
+def _opens_again(request: OpenWorkspace) -> bool:
     """Say whether the workspace may be open on another host: by an attempt that died, or before a reset."""
     info = activity.info()
-    return info.attempt > 1 or asked.first_run_id not in {"", info.workflow_run_id}
+    return info.attempt > 1 or request.first_run_id not in {"", info.workflow_run_id}
 
 
-def _issue(asked: OpenWorkspace, forge: Forge) -> dict[str, JsonValue]:
+def _issue(request: OpenWorkspace, forge: Forge) -> dict[str, JsonValue]:
     """Return the issue as agents see it; the number of one that was given as text is the empty string."""
-    if asked.issue is not None:
-        read: dict[str, JsonValue] = json.loads(forge.issue(asked.issue).as_json())
+    if request.issue is not None:
+        read: dict[str, JsonValue] = json.loads(forge.issue(request.issue).as_json())
         return read
-    return {"number": "", "title": asked.title or "", "body": asked.description or "", "url": ""}
+    return {"number": "", "title": request.title or "", "body": request.description or "", "url": ""}

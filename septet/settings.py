@@ -141,6 +141,11 @@ class Settings(BaseSettings):
     def _expand(cls, path: Path) -> Path:
         return path.expanduser().absolute()
 
+    @property
+    def ignored_limit_bytes(self) -> int:
+        """What ignored files may take in a snapshot, in all."""
+        return self.ignored_limit_mib * MIB
+
     @cached_property
     def git_env(self) -> dict[str, str]:
         """The environment of engine git."""

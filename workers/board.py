@@ -44,7 +44,7 @@ async def tell_board(client: Client, settings: Settings, host_id: str) -> None:
     Raises:
         RPCError: The server refused.
     """
-    told = HostCapacity(
+    capacity = HostCapacity(
         host=host_id,
         host_limit=settings.host_limit,
         project_limit=settings.project_limit,
@@ -55,6 +55,6 @@ async def tell_board(client: Client, settings: Settings, host_id: str) -> None:
         id=board_id(settings.task_queue),
         task_queue=settings.task_queue,
         start_signal="serves",
-        start_signal_args=[told],
+        start_signal_args=[capacity],
         static_summary="Whose turn it is",
     )

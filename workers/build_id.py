@@ -31,15 +31,15 @@ def import_closure(root: Path) -> dict[str, Path]:
     Args:
         root: The folder in which our packages lie.
     """
-    found: dict[str, Path] = {}
+    closure: dict[str, Path] = {}
     names = [*_modules_below(root / _FIRST)]
     while names:
         name = names.pop()
-        if name in found or (path := _path_of(root, name)) is None:
+        if name in closure or (path := _path_of(root, name)) is None:
             continue
-        found[name] = path
+        closure[name] = path
         names += [name.rpartition(".")[0], *_imports_of(path)]
-    return dict(sorted(found.items()))
+    return dict(sorted(closure.items()))
 
 
 @cache

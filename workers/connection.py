@@ -25,13 +25,13 @@ async def connect(settings: Settings, *, address: str | None = None, identity: s
     Raises:
         ServerNotReachedError: Nobody answers there; the message says where it looked and why there.
     """
-    found, why = _find(settings, address)
+    config, why = _find(settings, address)
     if identity is not None:
-        found["identity"] = identity
+        config["identity"] = identity
     try:
-        return await Client.connect(**found, data_converter=pydantic_data_converter, runtime=quiet_runtime())
+        return await Client.connect(**config, data_converter=pydantic_data_converter, runtime=quiet_runtime())
     except (RuntimeError, RPCError) as error:
-        message = f"No Temporal server answers at {found['target_host']} ({why}): {_first_line(error)}"
+        message = f"No Temporal server answers at {config['target_host']} ({why}): {_first_line(error)}"
         raise ServerNotReachedError(message) from error
 
 
@@ -41,8 +41,8 @@ def server_address(settings: Settings, address: str | None = None) -> str:
     Raises:
         ServerNotReachedError: Temporal's profile could not be read.
     """
-    found, _ = _find(settings, address)
-    return str(found["target_host"])
+    config, _ = _find(settings, address)
+    return str(config["target_host"])
 
 
 def _find(settings: Settings, address: str | None) -> tuple[dict[str, Any], str]:
@@ -55,9 +55,9 @@ def _find(settings: Settings, address: str | None) -> tuple[dict[str, Any], str]
         return {**config, "target_host": address}, "--address"
     if config.get("target_host"):
         return config, "Temporal's environment or profile"
-    told = read_server_file(StateDir(settings.state_dir))
-    if told is not None:
-        return {**config, "target_host": told.address}, f"server.json in {settings.state_dir}"
+    server_file = read_server_file(StateDir(settings.state_dir))
+    if server_file is not None:
+        return {**config, "target_host": server_file.address}, f"server.json in {settings.state_dir}"
     return {**config, "target_host": DEFAULT_ADDRESS}, "the default address"
 
 

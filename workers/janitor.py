@@ -85,8 +85,8 @@ async def schedule_janitor(client: Client, settings: Settings, host_id: str, hos
 async def _renew(client: Client, host_id: str) -> None:
     """Let a schedule go on for another week."""
 
-    def renewed(found: ScheduleUpdateInput) -> ScheduleUpdate:
-        schedule = found.description.schedule
+    def renewed(current: ScheduleUpdateInput) -> ScheduleUpdate:
+        schedule = current.description.schedule
         state = replace(schedule.state, limited_actions=True, remaining_actions=PASSES)
         return ScheduleUpdate(replace(schedule, state=state))
 

@@ -22,7 +22,7 @@ async def register_search_attributes(client: Client) -> tuple[str, ...]:
     Raises:
         PreflightError: They are missing and this client may not register them, or one has another type.
     """
-    known = await _known(client)
+    known = await _registered(client)
     wrong = [key.name for key in ALL if key.name in known and known[key.name] != key.indexed_value_type]
     if wrong:
         raise PreflightError(
@@ -35,7 +35,7 @@ async def register_search_attributes(client: Client) -> tuple[str, ...]:
     return tuple(key.name for key in missing)
 
 
-async def _known(client: Client) -> dict[str, int]:
+async def _registered(client: Client) -> dict[str, int]:
     request = ListSearchAttributesRequest(namespace=client.namespace)
     answer = await client.operator_service.list_search_attributes(request)
     return dict(answer.custom_attributes)

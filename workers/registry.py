@@ -1,6 +1,6 @@
 """Everything that a worker serves, put together once."""
 
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,8 +8,6 @@ from typing import Any, Final
 
 import structlog
 
-from activities._room import Host
-from activities._way import StepRunner
 from activities.board import BoardActivities
 from activities.build_plan import BuildPlan
 from activities.cancel_work_order import CancelWorkOrder
@@ -20,12 +18,14 @@ from activities.end_work import EndWork
 from activities.finalize_json import FinalizeJson
 from activities.find_plan_file import FindPlanFile
 from activities.generate_branch import GenerateBranch
+from activities.host import Host
 from activities.hosts import HostActivities
 from activities.implement_plan import ImplementPlan
 from activities.lanes import LaneActivities
 from activities.others import Others
 from activities.pipelines import PipelineActivities
 from activities.pull_requests import PullRequestActivities
+from activities.step_runner import StepRunner
 from activities.summarise_session import SummariseSession
 from activities.sweep_host import SweepHost
 from activities.workspaces import WorkspaceActivities
@@ -41,33 +41,21 @@ from septet.state import StateDir
 _log: Final = structlog.get_logger()
 
 Activity = Callable[..., Any]
+_DEFINITION: Final = "__temporal_activity_definition"
+"""Where the SDK notes an activity's name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What one worker serves."""
+    """What one worker serves: its host, and the activities of each queue by their names."""
 
     host: Host
-    shared_activities: list[Activity]
+    shared: Mapping[str, Activity]
     """On the queue of work orders: any host may open a workspace, or have a work order cancelled."""
-    host_activities: list[Activity]
-    """On the host's own queue: steps run where the workspace is."""
-    control_activities: list[Activity]
+    own: Mapping[str, Activity]
+    """On the host's own queue: steps run where the workspace is, lanes are entered where they lie."""
+    control: Mapping[str, Activity]
     """On the host's control queue: it answers however busy the host is."""
-    janitor_activities: list[Activity]
-    """As well on the host's own queue."""
-    lane_activities: list[Activity]
-    """As well on the host's own queue, for pipelines."""
-
-    @property
-    def host_id(self) -> str:
-        """The host's id."""
-        return self.host.id
-
-    @property
-    def host_queue(self) -> str:
-        """The host's own queue."""
-        return self.host.task_queue
 
     def living_agents(self) -> list[str]:
         """Return the runs whose agents live, by name."""
@@ -88,52 +76,76 @@ async def parts_of(settings: Settings) -> AsyncIterator[Parts]:
     supervisors = Supervisors(runner=state.runner if settings.runner else None)
     supervisors.prepare()
     host = Host(state.host_id(), settings, state, supervisors, sandbox)
-    way = StepRunner(host)
-    steps = (
-        ClassifyIssue(way),
-        BuildPlan(way),
-        FindPlanFile(way),
-        GenerateBranch(way),
-        ImplementPlan(way),
-        CreateCommit(way),
-        CreatePullRequest(way),
-    )
-    finalizer = FinalizeJson(way, {step.step: step.prove for step in steps})
-    host_activities: list[Activity] = [finalizer.run, *(step.run for step in steps), EndWork(way).run]
     try:
-        workspaces = WorkspaceActivities(host).open_workspace
-        hosts, board = HostActivities(host), BoardActivities()
-        asked_by_board = (board.find_closed, board.find_waiting)
-        others = Others(settings).look_at_others
-        look = PullRequestActivities(host).look_at_pull_request
-        lanes, pipelines = LaneActivities(host), PipelineActivities(host)
-        kept = (pipelines.note_results, pipelines.write_report)
-        yield Parts(
-            host,
-            [
-                *(workspaces, hosts.move_workspace, CancelWorkOrder().run, look, others, *asked_by_board),
-                *(pipelines.read_issues, lanes.enter_lane, *kept),
-            ],
-            host_activities,
-            [hosts.probe_host, look],
-            [SweepHost(host).run],
-            [workspaces, lanes.enter_lane, lanes.close_lanes, SummariseSession(host).run, *kept],
-        )
+        yield Parts(host, _shared(host), _own(host), _control(host))
     finally:
         supervisors.close()
+
+
+def _shared(host: Host) -> Mapping[str, Activity]:
+    hosts, board, lanes, pipelines = (
+        HostActivities(host),
+        BoardActivities(),
+        LaneActivities(host),
+        PipelineActivities(host),
+    )
+    return _by_name(
+        WorkspaceActivities(host).open_workspace,
+        hosts.move_workspace,
+        CancelWorkOrder().run,
+        PullRequestActivities(host).look_at_pull_request,
+        Others(host.settings).look_at_others,
+        board.find_closed,
+        board.find_waiting,
+        pipelines.read_issues,
+        pipelines.note_results,
+        pipelines.write_report,
+        lanes.enter_lane,
+    )
+
+
+def _own(host: Host) -> Mapping[str, Activity]:
+    runner, lanes, pipelines = StepRunner(host), LaneActivities(host), PipelineActivities(host)
+    return _by_name(
+        ClassifyIssue(runner).run,
+        BuildPlan(runner).run,
+        FindPlanFile(runner).run,
+        GenerateBranch(runner).run,
+        ImplementPlan(runner).run,
+        CreateCommit(runner).run,
+        CreatePullRequest(runner).run,
+        FinalizeJson(runner).run,
+        EndWork(runner).run,
+        SweepHost(host).run,
+        WorkspaceActivities(host).open_workspace,
+        lanes.enter_lane,
+        lanes.close_lanes,
+        SummariseSession(host).run,
+        pipelines.note_results,
+        pipelines.write_report,
+    )
+
+
+def _control(host: Host) -> Mapping[str, Activity]:
+    return _by_name(HostActivities(host).probe_host, PullRequestActivities(host).look_at_pull_request)
+
+
+def _by_name(*activities: Activity) -> Mapping[str, Activity]:
+    """Return activities by the names that workflows call them by."""
+    return {getattr(each, _DEFINITION).name: each for each in activities}
 
 
 def _sandbox(settings: Settings, state: StateDir) -> Sandbox:
     """Return what confines agents here, and say it where nothing does."""
     state.api_token()  # made before any agent starts, for none is to read it
-    hidden = (*state.hidden, state.api_token_file, *_kept_elsewhere(settings, state))
+    hidden = (*state.hidden, state.api_token_file, *_checkpoint_folders(settings, state))
     sandbox = find_sandbox(settings.sandbox, settings.git_env, read_only=(state.mirrors,), hidden=hidden)
     if not sandbox.confines:
         _log.warning("unconfined", reason=sandbox.reason, remedy=sandbox.remedy)
     return sandbox
 
 
-def _kept_elsewhere(settings: Settings, state: StateDir) -> Iterator[Path]:
+def _checkpoint_folders(settings: Settings, state: StateDir) -> Iterator[Path]:
     """Give the folder of the checkpoint remote, where it is one that agents can do without."""
     if settings.checkpoint_remote in {None, ORIGIN}:
         return

@@ -6,7 +6,7 @@ from typing import Final
 
 from temporalio.runtime import LogForwardingConfig, LoggingConfig, Runtime, TelemetryConfig, TelemetryFilter
 
-_TOLD: Final = TelemetryFilter(core_level="WARN", other_level="ERROR")
+_LOGGED: Final = TelemetryFilter(core_level="WARN", other_level="ERROR")
 """As much as the SDK tells by itself, of a server that is away above all."""
 
 
@@ -14,4 +14,4 @@ _TOLD: Final = TelemetryFilter(core_level="WARN", other_level="ERROR")
 def quiet_runtime() -> Runtime:
     """Return the one runtime of this process, which logs to stderr; by itself it would write to stdout."""
     forwarding = LogForwardingConfig(logger=logging.getLogger("temporalio"))
-    return Runtime(telemetry=TelemetryConfig(logging=LoggingConfig(filter=_TOLD, forwarding=forwarding)))
+    return Runtime(telemetry=TelemetryConfig(logging=LoggingConfig(filter=_LOGGED, forwarding=forwarding)))

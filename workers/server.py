@@ -96,11 +96,11 @@ async def embedded_server(
             _free_or_refuse(ports.api, "--api-port", ports.server, ports.ui)
         server = _Server(state, ports, env, tuned=tuned)
         try:
-            told = await server.start()
+            server_file = await server.start()
             if tuned:
-                await _keep_closed_work_orders(told, env)
+                await _keep_closed_work_orders(server_file, env)
             async with _beside(server.keep_alive()):
-                yield told
+                yield server_file
         finally:
             await server.end()
 
@@ -117,16 +117,16 @@ class _Server:
 
     async def start(self) -> ServerFile:
         self._process = processes.start_detached(self._argv, env=self._env, log=self._state.server_log)
-        told = _write_server_file(self._state, self._ports, self._process.pid)
-        await _wait_until_ready(told, self._process, self._state)
-        return told
+        server_file = _write_server_file(self._state, self._ports, self._process.pid)
+        await _wait_until_ready(server_file, self._process, self._state)
+        return server_file
 
     async def keep_alive(self) -> None:
         while self._process is not None:
             code = await asyncio.to_thread(self._process.wait)
             _log.warning("server_ended", exit_code=code, log=str(self._state.server_log))
-            told = await self._start_again()
-            _log.warning("server_started_again", address=told.address, pid=told.server_pid)
+            server_file = await self._start_again()
+            _log.warning("server_started_again", address=server_file.address, pid=server_file.server_pid)
 
     async def end(self) -> None:
         if self._process is not None:
@@ -170,8 +170,8 @@ def temporal_program() -> Path:
     own = Path(sysconfig.get_path("scripts")) / "temporal"
     if own.exists():
         return own
-    if found := shutil.which("temporal"):
-        return Path(found)
+    if program := shutil.which("temporal"):
+        return Path(program)
     raise NotFoundError(
         "There is no `temporal` program here, and its package has no build for this machine.",
         remedy="Install Temporal's CLI (https://docs.temporal.io/cli) and see that it is on PATH.",
@@ -191,8 +191,8 @@ def _sole_holder(state: StateDir) -> Iterator[None]:
     """Hold the state directory's lock: the kernel lets go of it when this process ends, however it ends."""
     with (state.root / "up.lock").open("wb") as lock:
         if not try_lock(lock.fileno()):
-            told = read_server_file(state)
-            first = f"process {told.pid} at {told.address}" if told else "another process"
+            holder = read_server_file(state)
+            first = f"process {holder.pid} at {holder.address}" if holder else "another process"
             raise AlreadyRunningError(
                 f"A server of {state.root} is already running: {first}.",
                 remedy="Use that one, or name another folder in SEPTET_STATE_DIR.",
@@ -217,35 +217,35 @@ def _argv(state: StateDir, ports: Ports, *, tuned: bool) -> list[str]:
     ]
 
 
-async def _wait_until_ready(told: ServerFile, process: subprocess.Popen[bytes], state: StateDir) -> None:
+async def _wait_until_ready(server_file: ServerFile, process: subprocess.Popen[bytes], state: StateDir) -> None:
     deadline = asyncio.get_running_loop().time() + READY_WITHIN_SECONDS
     while asyncio.get_running_loop().time() < deadline and process.poll() is None:
         with contextlib.suppress(RPCError, RuntimeError):
-            client = await Client.connect(told.address, runtime=quiet_runtime())
+            client = await Client.connect(server_file.address, runtime=quiet_runtime())
             await client.count_workflows()
             return
         await asyncio.sleep(0.05)
     tail = state.server_log.read_text(encoding="utf-8", errors="replace")[-1000:].strip()
     raise ServerNotReachedError(
-        f"The embedded server did not answer at {told.address}: {tail or 'it printed nothing'}",
+        f"The embedded server did not answer at {server_file.address}: {tail or 'it printed nothing'}",
         remedy=f"Its whole log is {state.server_log}.",
     )
 
 
-async def _keep_closed_work_orders(told: ServerFile, env: Mapping[str, str]) -> None:
+async def _keep_closed_work_orders(server_file: ServerFile, env: Mapping[str, str]) -> None:
     argv = [
         str(temporal_program()),
         *("operator", "namespace", "update", "--retention", RETENTION, "--namespace", "default"),
-        *("--address", told.address),
+        *("--address", server_file.address),
     ]
     done = await asyncio.to_thread(processes.run, argv, env=env, timeout_seconds=STOP_WITHIN_SECONDS)
     if done.exit_code != 0:
-        said = done.stderr.decode(errors="replace").strip()
-        raise ServerNotReachedError(f"The embedded server did not take its retention: {said}")
+        output = done.stderr.decode(errors="replace").strip()
+        raise ServerNotReachedError(f"The embedded server did not take its retention: {output}")
 
 
 def _write_server_file(state: StateDir, ports: Ports, server_pid: int) -> ServerFile:
-    told = ServerFile(
+    server_file = ServerFile(
         address=f"127.0.0.1:{ports.server}",
         ui=f"http://127.0.0.1:{ports.ui}",
         pid=os.getpid(),
@@ -254,9 +254,9 @@ def _write_server_file(state: StateDir, ports: Ports, server_pid: int) -> Server
         server_start_time=psutil.Process(server_pid).create_time(),
         api=f"http://127.0.0.1:{ports.api}" if ports.api is not None else None,
     )
-    content = json.dumps({name: getattr(told, name) for name in ServerFile.__slots__})
+    content = json.dumps({name: getattr(server_file, name) for name in ServerFile.__slots__})
     write_atomically(state.server_file, content.encode(), mode=0o644)
-    return told
+    return server_file
 
 
 def _free_or_refuse(port: int, option: str, *given: int) -> None:
@@ -273,9 +273,9 @@ def _free_or_refuse(port: int, option: str, *given: int) -> None:
 
 
 def _end_leftover(state: StateDir) -> None:
-    told = read_server_file(state)
-    if told is not None and _lives(told.server_pid, told.server_start_time):
-        _end(told.server_pid)
+    server_file = read_server_file(state)
+    if server_file is not None and _lives(server_file.server_pid, server_file.server_start_time):
+        _end(server_file.server_pid)
 
 
 def _lives(pid: int, start_time: float) -> bool:
@@ -292,12 +292,12 @@ def _end(pid: int) -> None:
     with contextlib.suppress(psutil.NoSuchProcess):
         process = psutil.Process(pid)
         process.terminate()
-        if not _ended(process):
+        if not _has_ended(process):
             process.kill()
-            _ended(process)
+            _has_ended(process)
 
 
-def _ended(process: psutil.Process) -> bool:
+def _has_ended(process: psutil.Process) -> bool:
     """Wait for a process's end. A zombie without threads has ended; an orphan is reaped when init has time."""
     bound = time.monotonic() + STOP_WITHIN_SECONDS
     while time.monotonic() < bound:

@@ -9,8 +9,8 @@ import structlog
 from temporalio.client import Client
 from temporalio.service import RPCError
 
-from activities._ends import CLOSED, is_closed, is_paused
-from activities._room import Host
+from activities.cancellation import CLOSED, is_closed, is_paused
+from activities.host import Host
 from septet.agents.clis.endings import PAUSED, RESTARTED
 from septet.agents.runs.folders import Run, Runs
 from septet.agents.turns.attachment import end_agent
@@ -60,12 +60,12 @@ async def end_strays(client: Client, host: Host) -> list[str]:
     A paused one's session and worktree stay as they are.
     """
     ended = []
-    await _end_those_that_wait_in_vain(client, host.means.runs)
+    await _end_waiting_in_vain(client, host.means.runs)
     for run in await asyncio.to_thread(_living, host.means.runs):
         if run.record is None:
             continue
         if not await is_closed(client, run.record.key.workflow_id, when_unknown=False):
-            if await is_paused(client, run.record.key) and await _ended(run, PAUSED):
+            if await is_paused(client, run.record.key) and await _end_agent(run, PAUSED):
                 ended.append(run.name)
             continue
         if await _end(host, run, _WHY, CLOSED):
@@ -74,7 +74,7 @@ async def end_strays(client: Client, host: Host) -> list[str]:
     return ended
 
 
-async def _ended(run: Run, why: str) -> bool:
+async def _end_agent(run: Run, why: str) -> bool:
     """End one agent, and say whether it has ended."""
     try:
         await end_agent(run, why)
@@ -98,7 +98,7 @@ async def end_living(host: Host, why: str) -> list[str]:
     return ended
 
 
-async def _end_those_that_wait_in_vain(client: Client, runs: Runs) -> None:
+async def _end_waiting_in_vain(client: Client, runs: Runs) -> None:
     """End the processes that wait for a turn in a lane whose pipeline is closed: a terminated one could not."""
     for place_id in await asyncio.to_thread(warm_orders, runs):
         pipeline = pipeline_of(place_id)

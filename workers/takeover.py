@@ -18,11 +18,11 @@ from temporalio.client import AsyncActivityCancelledError, AsyncActivityHandle, 
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 from temporalio.service import RPCError, RPCStatusCode
 
-from activities._ends import handle_of, was_reset
+from activities.cancellation import activity_handle, was_reset
 from septet.agents.runs.folders import Runs
 from septet.agents.runs.lock_holder import stopped_holder
 from workers.beside import beside
-from workers.tokens import HeldToken, read, tokens_in, unheld
+from workers.tokens import HeldToken, holding_left_token, read_token, tokens_in
 
 LOOK_SECONDS: Final = 1.0
 STOPPED_SECONDS: Final = 4.0
@@ -83,8 +83,8 @@ class Successor:
         """
         taken = 0
         for path in tokens_in(self.folder):
-            with unheld(path) as left:
-                held = left or (read(path) if self._is_stopped(path) else None)
+            with holding_left_token(path) as left:
+                held = left or (read_token(path) if self._is_stopped(path) else None)
                 if held is None:
                     continue
                 try:
@@ -107,13 +107,13 @@ class Successor:
         reset = False
         try:
             await handle.heartbeat()
-        except AsyncActivityCancelledError as told:
-            reset = told.details is not None and told.details.reset
+        except AsyncActivityCancelledError as cancelled:
+            reset = cancelled.details is not None and cancelled.details.reset
         except RPCError as error:
             unknown = error.status is RPCStatusCode.NOT_FOUND
             if not (unknown and await was_reset(self.client, held.key, held.attempt, held.started_at)):
                 raise
-            reset, handle = True, handle_of(self.client, held.key)
+            reset, handle = True, activity_handle(self.client, held.key)
         if reset:
             self.runs.set_aside(held.key.workflow_id, held.key)
         await handle.fail(

@@ -43,21 +43,21 @@ class Tokens(Interceptor):
 
     def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:  # noqa: A002 -- the SDK's own name
         """Wrap the execution of activities."""
-        return _Keeping(next, self.folder)
+        return _TokenHolder(next, self.folder)
 
 
-class _Keeping(ActivityInboundInterceptor):
+class _TokenHolder(ActivityInboundInterceptor):
     def __init__(self, following: ActivityInboundInterceptor, folder: Path) -> None:
         super().__init__(following)
         self._folder = folder
 
     async def execute_activity(self, input: ExecuteActivityInput) -> Any:  # noqa: A002, ANN401 -- the SDK's own
         """Execute it with its token on disk."""
-        with kept(self._folder, running()):
+        with holding_token(self._folder, running_attempt()):
             return await self.next.execute_activity(input)
 
 
-def running() -> HeldToken:
+def running_attempt() -> HeldToken:
     """Return the attempt that is being carried out."""
     info = activity.info()
     key = RunKey(info.workflow_id or "", info.workflow_run_id or "", info.activity_id)
@@ -70,11 +70,11 @@ def tokens_in(folder: Path) -> list[Path]:
 
 
 @contextlib.contextmanager
-def kept(folder: Path, held: HeldToken) -> Iterator[None]:
+def holding_token(folder: Path, held: HeldToken) -> Iterator[None]:
     """Keep a token in a file that this process holds; without one, a successor waits for time-outs."""
     path = folder / f"{secrets.token_hex(8)}{_SUFFIX}"
     try:
-        file = _written(path, msgspec.json.encode(held))
+        file = _write(path, msgspec.json.encode(held))
     except OSError as error:
         _log.warning("token_not_kept", folder=str(folder), error=str(error))
         yield
@@ -88,7 +88,7 @@ def kept(folder: Path, held: HeldToken) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def unheld(path: Path) -> Iterator[HeldToken | None]:
+def holding_left_token(path: Path) -> Iterator[HeldToken | None]:
     """Hold a token whose worker is dead, and give what it says; `None` where it is held, gone, or cannot be read.
 
     One that cannot be read is removed: another version wrote it, or a disk that was full.
@@ -102,14 +102,14 @@ def unheld(path: Path) -> Iterator[HeldToken | None]:
         if not try_lock(file):
             yield None
             return
-        if (held := read(path)) is None:
+        if (held := read_token(path)) is None:
             path.unlink(missing_ok=True)
         yield held
     finally:
         os.close(file)
 
 
-def read(path: Path) -> HeldToken | None:
+def read_token(path: Path) -> HeldToken | None:
     """Return what a token's file says; `None` where it is gone or cannot be read."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=HeldToken)
@@ -117,7 +117,7 @@ def read(path: Path) -> HeldToken | None:
         return None
 
 
-def _written(path: Path, content: bytes) -> int:
+def _write(path: Path, content: bytes) -> int:
     """Write a token and return its descriptor, which holds it; it is locked before it has its name."""
     draft = path.with_suffix(".draft")
     file = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)

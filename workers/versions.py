@@ -136,11 +136,11 @@ async def _silence(client: Client, task_queue: str, build: str) -> float:
         task_queue_type=TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW,
     )
     pollers = (await client.workflow_service.describe_task_queue(request)).pollers
-    asked = {poller.deployment_options.build_id: 0.0 for poller in pollers}
+    asked_at = {poller.deployment_options.build_id: 0.0 for poller in pollers}
     for poller in pollers:
         of = poller.deployment_options.build_id
-        asked[of] = max(asked[of], poller.last_access_time.ToDatetime(UTC).timestamp())
-    return max(asked.values()) - asked[build] if build in asked else math.inf
+        asked_at[of] = max(asked_at[of], poller.last_access_time.ToDatetime(UTC).timestamp())
+    return max(asked_at.values()) - asked_at[build] if build in asked_at else math.inf
 
 
 async def _current(client: Client, deployment: str) -> str:

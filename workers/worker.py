@@ -55,7 +55,7 @@ async def running_worker(client: Client, settings: Settings, *, sole: bool = Fal
                 client,
                 task_queue=settings.task_queue,
                 workflows=[WorkOrder, PullRequestWorkflow, Board, Janitor, Pipeline],
-                activities=parts.shared_activities,
+                activities=list(parts.shared.values()),
                 interceptors=[tokens],
                 deployment_config=deployment_config(settings),
                 sticky_queue_schedule_to_start_timeout=_STICKY,
@@ -67,8 +67,8 @@ async def running_worker(client: Client, settings: Settings, *, sole: bool = Fal
         await stack.enter_async_context(
             Worker(
                 client,
-                task_queue=parts.host_queue,
-                activities=[*parts.host_activities, *parts.janitor_activities, *parts.lane_activities],
+                task_queue=parts.host.task_queue,
+                activities=list(parts.own.values()),
                 interceptors=[tokens],
                 max_concurrent_activities=settings.max_agents,
                 graceful_shutdown_timeout=_GRACE,
@@ -80,12 +80,12 @@ async def running_worker(client: Client, settings: Settings, *, sole: bool = Fal
             Worker(
                 client,
                 task_queue=parts.host.control_queue,
-                activities=parts.control_activities,
+                activities=list(parts.control.values()),
                 max_concurrent_activities=_ANSWERS,
                 graceful_shutdown_timeout=_GRACE,
             )
         )
         await stack.enter_async_context(taking_work_orders(client, settings, sole=sole))
-        await stack.enter_async_context(scheduling_janitor(client, settings, parts.host_id, parts.host_queue))
-        await stack.enter_async_context(serving_on_board(client, settings, parts.host_id))
+        await stack.enter_async_context(scheduling_janitor(client, settings, parts.host.id, parts.host.task_queue))
+        await stack.enter_async_context(serving_on_board(client, settings, parts.host.id))
         yield parts

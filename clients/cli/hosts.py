@@ -84,12 +84,12 @@ async def _serve_queue(
 
     async with running_worker(client, settings) as parts:
         signals = StopSignals.listen()
-        ready = {"ok": True, "ready": True, "host": parts.host_id, "task_queue": settings.task_queue, **payload}
+        ready = {"ok": True, "ready": True, "host": parts.host.id, "task_queue": settings.task_queue, **payload}
         if as_json:
             print_json(ready)
         else:
             where = client.service_client.config.target_host
-            typer.echo(f"Worker {parts.host_id} serves queue {settings.task_queue!r} at {where}.")
+            typer.echo(f"Worker {parts.host.id} serves queue {settings.task_queue!r} at {where}.")
         await signals.first.wait()
     return reply_at_stop(parts.living_agents())
 

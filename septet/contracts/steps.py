@@ -61,24 +61,15 @@ class FinalizeCall(Wire):
     """What the step itself found, to be completed by an answer."""
 
 
-class StepResult(Wire):
-    """The output of a step: `result_text` and bounded facts, never the stream."""
+class StepFacts(Wire):
+    """What is known of a step whatever its verdict: it stays when a finalizer asks for the answer once more."""
 
     step: Step
-    verdict: Verdict
-    result_text: Annotated[str, Field(max_length=8192)] | None = None
-    """The answer's canonical plain form."""
-    result_json: JsonValue = None
-    """The checked answer, up to 4 KB."""
-    reasons: tuple[str, ...] = ()
-    """Why the verdict is not `done`."""
     agent: str = ""
     model: str | None = None
     session_id: str | None = None
     context_tokens: int = 0
     """How long that session is now, in a pipeline's lane: as far as its CLI tells, or by an estimate."""
-    parsed_by: str | None = None
-    """The rung of the answer ladder that read it."""
     recovered_by: str | None = None
     """What this result needed: a rung of the retry ladder (`adopt`, `read`, `resume`, `rerun`), or `finalizer`."""
     agent_starts: int = 1
@@ -91,6 +82,24 @@ class StepResult(Wire):
     """The first hundred."""
     files_changed_count: int = 0
     warnings: tuple[str, ...] = ()
+    run: str = ""
+    """The run's folder, relative to the state directory: prompt, stream and record."""
+    sandbox: str = ""
+    """What confined the agent: `bwrap`, or `none`; empty where no agent was started."""
+
+
+class StepResult(StepFacts):
+    """The output of a step: `result_text` and bounded facts, never the stream."""
+
+    verdict: Verdict
+    result_text: Annotated[str, Field(max_length=8192)] | None = None
+    """The answer's canonical plain form."""
+    result_json: JsonValue = None
+    """The checked answer, up to 4 KB."""
+    reasons: tuple[str, ...] = ()
+    """Why the verdict is not `done`."""
+    parsed_by: str | None = None
+    """The rung of the answer ladder that read it."""
     checkpoint: str | None = None
     """The snapshot taken when the step was done."""
     rescues: tuple[Rescue, ...] = ()
@@ -100,10 +109,6 @@ class StepResult(Wire):
     """The SHA-256 of the plan's file, where the step has found one."""
     outline: Outline | None = None
     """Of the solution that a pipeline's planner found."""
-    run: str = ""
-    """The run's folder, relative to the state directory: prompt, stream and record."""
-    sandbox: str = ""
-    """What confined the agent: `bwrap`, or `none`; empty where no agent was started."""
 
 
 class SweepCall(Wire):

@@ -1,6 +1,7 @@
 """How an agent can end without an answer: a crash, a limit, a cancel, a worker's stop, a reset."""
 
 import asyncio
+import json
 from pathlib import Path
 
 import pytest
@@ -95,6 +96,23 @@ async def test_a_worker_s_stop_leaves_the_agent_alive(lab: StepLab) -> None:
     environment.cancel(ActivityCancellationDetails(cancel_requested=True))
     assert (await adopting).verdict is Verdict.CANCELLED
     assert len(lab.runs) == 1
+
+
+async def test_a_bad_command_file_costs_the_end_of_the_work_no_rescue(lab: StepLab) -> None:
+    """Ending an agent fills no prompt: it ends, and what it did is kept, also where the step's command is of no use."""
+    running, environment = await _hanging(lab)
+    environment.cancel(ActivityCancellationDetails(worker_shutdown=True))
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    papers = lab.place.books / "papers.json"
+    spoilt = json.loads(papers.read_bytes())
+    spoilt["files"] |= {".septet/commands/implement_plan.md": " ", ".septet/septet.toml": "no = settings"}
+    papers.write_text(json.dumps(spoilt), encoding="utf-8")
+    ended = await lab.end_work(Step.IMPLEMENT_PLAN)
+    assert ended.verdict is Verdict.CANCELLED
+    assert carriers(mark_of(lab.runs[0])) == []
+    assert [rescue.snapshot for rescue in ended.rescues] == lab.snapshots("rescue") != []
+    assert ended.session_id is not None
 
 
 async def test_the_wall_limit_ends_the_agent_and_its_children(lab: StepLab) -> None:

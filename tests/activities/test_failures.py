@@ -8,7 +8,7 @@ from structlog.testing import capture_logs
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
-from activities._failures import OPENING_TRIES, failure, failures_told
+from activities.failures import OPENING_TRIES, failure, translating_failures
 from septet.errors import (
     AgentApiUnavailableError,
     AgentMissingError,
@@ -49,7 +49,7 @@ def test_an_origin_that_is_not_reached_is_told_after_eight_tries(
     environment.info = replace(environment.info, attempt=attempt)
 
     def open_it() -> None:
-        with failures_told(tmp_path, most_tries=OPENING_TRIES):
+        with translating_failures(tmp_path, most_tries=OPENING_TRIES):
             raise GitUnavailableError("The origin was not reached.")
 
     with pytest.raises(ApplicationError) as failed:

@@ -18,7 +18,7 @@ from temporalio.activity import ActivityCancellationDetails
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
-from activities._keeping import shelf_of
+from activities.remote_checkpoints import checkpoint_ref
 from septet.agents.runs.folders import RunKey
 from septet.agents.runs.lease import Lease
 from septet.agents.turns.attachment import end_agent
@@ -57,7 +57,7 @@ async def host_of(tmp_path: Path, origin: Origin) -> AsyncIterator[HostOf]:
 async def moved(lab: StepLab, to: StepLab, checkpoint: str) -> None:
     """Let a host take over from another one."""
     asked = MoveWorkspace(workspace=lab.workspace, checkpoint=checkpoint)
-    to.workspace = await to._activity("move", to.parts.shared_activities[1], asked)
+    to.workspace = await to._activity("move", to.parts.shared["move_workspace"], asked)
     to.progress = lab.progress
 
 
@@ -118,13 +118,13 @@ async def test_a_step_is_taken_again_on_the_other_host(host_of: HostOf) -> None:
     assert git(second.worktree, "branch", "--show-current") == BRANCH
     assert not (second.worktree / "src" / "half.py").exists()
     assert second.workspace is not None
-    assert second.workspace.task_queue == second.parts.host_queue
+    assert second.workspace.task_queue == second.parts.host.task_queue
     second.scenario(implement_plan={"edits": {"src/app.py": FIXED}})
     result = await second.running(second.call(Step.IMPLEMENT_PLAN, starts_from=checkpoint))
     assert (result.verdict, result.warnings) == (Verdict.DONE, ())
     assert (second.worktree / "src" / "app.py").read_text() == FIXED
     snapshot = find(vault_at(second.place), result.checkpoint or "")
-    assert is_kept_elsewhere(second.place, shelf_of(second.parts.host, second.place), snapshot)
+    assert is_kept_elsewhere(second.place, checkpoint_ref(second.parts.host, second.place), snapshot)
 
 
 async def test_the_finalizer_goes_on_with_the_session_on_the_other_host(host_of: HostOf, tmp_path: Path) -> None:
@@ -275,13 +275,13 @@ async def test_a_host_without_a_remote_of_its_own_takes_nothing_over(host_of: Ho
 async def test_a_worker_without_its_state_directory_is_no_host(host_of: HostOf) -> None:
     """A probe answers with the id that lies in the state directory, and fails where it is gone."""
     first = await host_of("a")
-    probe, *_ = first.parts.control_activities
+    probe = first.parts.control["probe_host"]
 
     async def asked(_: None) -> str:
         answer: str = await probe()
         return answer
 
-    assert await first._activity("probe", asked, None) == first.parts.host_id
+    assert await first._activity("probe", asked, None) == first.parts.host.id
     shutil.rmtree(first.parts.host.state.root)
     with pytest.raises(ApplicationError, match="is not the state directory"):
         await first._activity("probe", asked, None)

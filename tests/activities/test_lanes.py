@@ -18,7 +18,7 @@ from temporalio.activity import ActivityCancellationDetails
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
-from activities._keeping import expect_hold, keep
+from activities.remote_checkpoints import expect_hold, keep
 from septet.agents.runs.folders import Runs
 from septet.agents.turns.finalize_run import end_all
 from septet.contracts.lanes import EnterLane, Lane
@@ -30,7 +30,6 @@ from workers.registry import Parts, parts_of
 
 PLANNER = Lane(id="pl-planner", pipeline="pl", opened_by="pl-run")
 EXECUTOR = Lane(id="pl-executor-1", pipeline="pl", opened_by="pl-run")
-_DEFINITION = "__temporal_activity_definition"
 SLEEPER = """
 if not resumed:
     init()
@@ -74,9 +73,7 @@ class Floor:
 
     def named(self, name: str) -> Any:
         """Return an activity of the host's queue."""
-        parts = self.parts
-        served = (*parts.host_activities, *parts.lane_activities, *parts.shared_activities)
-        return next(each for each in served if getattr(each, _DEFINITION).name == name)
+        return self.parts.own.get(name) or self.parts.shared[name]
 
     async def run(self, order_id: str, work: Any, given: Any, within: ActivityEnvironment | None = None) -> Any:
         """Run an activity of a work order."""
@@ -301,7 +298,7 @@ async def test_a_lane_of_a_host_that_is_gone_is_entered_on_another_one(origin: O
         moved: Workspace = await two.run(
             "pl-c", two.named("move_workspace"), MoveWorkspace(workspace=entered, checkpoint="")
         )
-        assert (moved.host, Path(moved.path).joinpath("below.py").exists()) == (two.parts.host_id, True)
+        assert (moved.host, Path(moved.path).joinpath("below.py").exists()) == (two.parts.host.id, True)
         here = Path((await two.enter("pl-c", EXECUTOR.placed(moved), (planned, PLAN))).path)
         assert [(here / name).exists() for name in (PLAN, "below.py")] == [True, False]
 

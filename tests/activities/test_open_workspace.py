@@ -15,7 +15,7 @@ async def test_a_workspace_is_a_clone_of_its_own(lab: StepLab) -> None:
     """A workspace stands at the base commit, with a first snapshot, on the host's own queue."""
     opened = await lab.open()
     assert opened.path == str(lab.worktree)
-    assert opened.task_queue == lab.parts.host_queue
+    assert opened.task_queue == lab.parts.host.task_queue
     assert opened.base_sha == git(lab.worktree, "rev-parse", "HEAD") == lab.origin.sha("main")
     assert (opened.agent, opened.forge, opened.base_branch) == ("scripted", "local", "main")
     assert (opened.issue_number, opened.issue_title, opened.issue_url) == ("", TITLE, None)

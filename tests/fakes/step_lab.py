@@ -15,7 +15,6 @@ from fakes.agent_programs import agent_program
 from fakes.repositories import Origin, git
 from temporalio.testing import ActivityEnvironment
 
-from activities.summarise_session import SummariseSession
 from septet.agents import scripted
 from septet.agents.runs.folders import Run, Runs
 from septet.contracts.lanes import SessionSummary, SummariseCall
@@ -87,7 +86,7 @@ class StepLab:
         """Open the workspace for an issue that is given as text; by its environment that can be cancelled."""
         request = {"title": TITLE, "description": "In `src/app.py`, `0` should be `sum(prices)`."} | asked
         opened: Workspace = await self._activity(
-            "open", self.parts.shared_activities[0], OpenWorkspace(**self._named | request), within
+            "open", self.parts.shared["open_workspace"], OpenWorkspace(**self._named | request), within
         )
         self.workspace = opened
         return opened
@@ -125,13 +124,13 @@ class StepLab:
         self, call: StepCall, within: ActivityEnvironment | None = None, *, attempt: int = 0
     ) -> Coroutine[Any, Any, StepResult]:
         """Return the run of a step, to be awaited; by its environment it can be cancelled."""
-        work = dict(zip(Step, self.parts.host_activities[1 : 1 + len(Step)], strict=True))[call.step]
+        work = self.parts.own[call.step.value]
         name = call.step.value if call.attempt == 1 else f"{call.step.value}-{call.attempt}"
         return self._activity(name, work, call, within, attempt)
 
     async def end_work(self, step: Step) -> StepResult:
         """End what works in the workspace, as for a cancelled work order."""
-        ended: StepResult = await self._activity("99", self.parts.host_activities[-1], self.call(step))
+        ended: StepResult = await self._activity("99", self.parts.own["end_work"], self.call(step))
         return ended
 
     async def finalize(
@@ -142,13 +141,13 @@ class StepLab:
         asked = FinalizeCall(
             call=call, session_id=result.session_id, reasons=result.reasons, attempt=attempt, result=result
         )
-        work = self.parts.host_activities[0]
+        work = self.parts.own["finalize_json"]
         answered: StepResult = await self._activity(f"finalize-{attempt}", work, asked, within)
         return answered
 
     async def summarise(self, asked: SummariseCall) -> SessionSummary:
         """Ask a lane's session for a summary."""
-        work = SummariseSession(self.parts.host).run
+        work = self.parts.own["summarise_session"]
         summarised: SessionSummary = await self._activity("summarise", work, asked)
         return summarised
 

@@ -48,14 +48,16 @@ async def host(tmp_path: Path) -> AsyncIterator[Parts]:
 def worker(client: Client, host: Parts, days_ahead: float = 0.0) -> Worker:
     """Return a worker for the host's janitor, whose clock may be ahead."""
     sweep = SweepHost(host.host, lambda: datetime.now(UTC) + timedelta(days=days_ahead))
-    return Worker(client, task_queue=host.host_queue, activities=[sweep.run])
+    return Worker(client, task_queue=host.host.task_queue, activities=[sweep.run])
 
 
 async def swept(client: Client, host: Parts) -> Swept:
     """Let one pass be made."""
     queue = host.host.settings.task_queue
     async with Worker(client, task_queue=queue, workflows=[Janitor]):
-        handle = await client.start_workflow(Janitor.run, host.host_queue, id=uuid.uuid4().hex, task_queue=queue)
+        handle = await client.start_workflow(
+            Janitor.run, host.host.task_queue, id=uuid.uuid4().hex, task_queue=queue
+        )
         return await asyncio.wait_for(handle.result(), 60)
 
 
@@ -77,7 +79,7 @@ async def test_a_pass_removes_what_closed_and_keeps_what_runs(client: Client, ho
     workspaces = host.host.state.workspaces
     async with worker(client, host):
         first = await swept(client, host)
-        assert (first.removed, first.host) == ((), host.host_id)
+        assert (first.removed, first.host) == ((), host.host.id)
         assert "first pass" in first.note
         assert (workspaces / closed).exists()
         second = await swept(client, host)
@@ -102,8 +104,8 @@ async def test_the_schedule_of_a_host_is_made_once(client: Client, host: Parts, 
     """A second worker of the host, and one that is started again, make no other schedule; a trigger sweeps."""
     settings = host.host.settings
     for _ in (1, 2):
-        await schedule_janitor(client, settings, host.host_id, host.host_queue)
-    handle = client.get_schedule_handle(schedule_id(host.host_id))
+        await schedule_janitor(client, settings, host.host.id, host.host.task_queue)
+    handle = client.get_schedule_handle(schedule_id(host.host.id))
     queue = settings.task_queue
     async with worker(client, host), Worker(client, task_queue=queue, workflows=[Janitor]):
         await handle.trigger()
@@ -111,15 +113,15 @@ async def test_the_schedule_of_a_host_is_made_once(client: Client, host: Parts, 
         async with asyncio.timeout(60):
             action = described.info.recent_actions[0].action
             told: Swept = await client.get_workflow_handle(action.workflow_id, result_type=Swept).result()  # type: ignore[attr-defined]
-    assert told.host == host.host_id
+    assert told.host == host.host.id
     await handle.delete()
 
 
 async def test_the_schedule_of_a_host_runs_out_unless_it_is_renewed(client: Client, host: Parts) -> None:
     """A host that is gone leaves nothing that starts passes for ever; one that lives takes no person's word back."""
     settings = host.host.settings
-    await schedule_janitor(client, settings, host.host_id, host.host_queue)
-    handle = client.get_schedule_handle(schedule_id(host.host_id))
+    await schedule_janitor(client, settings, host.host.id, host.host.task_queue)
+    handle = client.get_schedule_handle(schedule_id(host.host.id))
     made = (await handle.describe()).schedule.state
     assert (made.limited_actions, made.remaining_actions) == (True, PASSES)
 
@@ -132,7 +134,7 @@ async def test_the_schedule_of_a_host_runs_out_unless_it_is_renewed(client: Clie
     await _state(handle, lambda state: state.remaining_actions == 1)  # the server takes a pause before an update
     await handle.pause(note="not now")
     await _state(handle, lambda state: state.paused)
-    await schedule_janitor(client, settings, host.host_id, host.host_queue)
+    await schedule_janitor(client, settings, host.host.id, host.host.task_queue)
     renewed = await _state(handle, lambda state: state.remaining_actions == PASSES)
     assert (renewed.paused, renewed.note) == (True, "not now")
     await handle.delete()

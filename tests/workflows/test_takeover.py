@@ -24,7 +24,7 @@ from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from septet.agents.runs.folders import Run, RunKey, RunRecord, Runs
 from workers.takeover import Successor
-from workers.tokens import HeldToken, kept, running
+from workers.tokens import HeldToken, holding_token, running_attempt
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.law]
 
@@ -70,7 +70,7 @@ class Orphaned:
     @activity.defn(name="step")
     async def step(self) -> str | None:
         """Be carried out: fail, be left, or answer."""
-        held = running()
+        held = running_attempt()
         self.numbers.append(held.attempt)
         if self.left:
             return "taken over"
@@ -165,7 +165,7 @@ async def on_the_way(client: Client) -> AsyncIterator[str]:
 
 async def test_what_a_living_worker_holds_is_not_taken(client: Client, tmp_path: Path) -> None:
     """A token that a running process has locked stays where it is."""
-    with kept(tmp_path, _UNKNOWN):
+    with holding_token(tmp_path, _UNKNOWN):
         assert await Successor(client, tmp_path, Runs(tmp_path / "runs"), stopped_seconds=0).look() == 0
         assert len(list(tmp_path.glob("*.token"))) == 1
 

@@ -7,8 +7,7 @@ import sys
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Final, Self, TypeVar
+from typing import Final, Self
 
 from septet.agents.clis.endings import SUPERSEDED
 from septet.agents.clis.outcome import NO_USAGE, ExitRecord, Outcome
@@ -24,13 +23,12 @@ from septet.agents.turns.launch import TurnRequest, launch
 from septet.agents.turns.recovery import Accept, GiveUp, Move, Rung, Start, next_move
 from septet.contracts.facts import Usage
 from septet.errors import AgentCrashedError, AgentError
+from septet.system.threads import undoable_thread
 
 _LOOK_SECONDS: Final = 0.02
 
 _UNSTARTED_BORNE: Final = 3
 _UNSTARTED_WAIT_SECONDS: Final = 30.0
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +146,7 @@ class _Attempt:
     async def carry_out(self) -> TurnResult:
         """Go from rung to rung until one gives an outcome that counts."""
         while True:
-            lock = await _in_thread(partial(self._runs.lock_writer, self._request.order_id), undo=_release)
+            lock = await undoable_thread(_release, self._runs.lock_writer, self._request.order_id)
             carried = await (self._join_living() if lock is None else self._go_on(lock))
             if carried is not None:
                 return carried
@@ -185,7 +183,7 @@ class _Attempt:
                 await self._before_rerun()
                 self._ended_another = False
             passed_on = True
-            run, attached = await _in_thread(partial(launch, self._request, move, lock), undo=_detach)
+            run, attached = await undoable_thread(_detach, launch, self._request, move, lock)
         finally:
             if not passed_on:
                 os.close(lock)
@@ -296,21 +294,6 @@ def _concluded(reading: StreamReading, end: ExitRecord, rung: Rung | None, ours:
     others = (run for run in ours if run.folder != reading.run.folder)
     usage = spent_in(others).plus(outcome.usage)
     return TurnResult(outcome, reading.run, rung, len(ours), usage)
-
-
-async def _in_thread(work: Callable[[], T], *, undo: Callable[[T], None]) -> T:
-    """Run blocking work in a thread; when this is cancelled meanwhile, undo what it brings."""
-    running = asyncio.ensure_future(asyncio.to_thread(work))
-
-    def undo_result(done: asyncio.Future[T]) -> None:
-        if not done.cancelled() and done.exception() is None:
-            undo(done.result())
-
-    try:
-        return await asyncio.shield(running)
-    except asyncio.CancelledError:
-        running.add_done_callback(undo_result)
-        raise
 
 
 def _release(lock: int | None) -> None:

@@ -6,7 +6,7 @@ from typing import Final
 
 import structlog
 
-from activities._room import Host
+from activities.host import Host
 from septet.agents.clis.registry import adapter_for
 from septet.agents.runs.sessions import pack_session, unpack_session
 from septet.errors import GitUnavailableError, SeptetError
@@ -49,20 +49,20 @@ def keep(host: Host, place: Place, session: KeptSession | None = None, *, claims
     if host.settings.checkpoint_remote is None:
         return ()
     try:
-        shelf = shelf_of(host, place)
+        ref = checkpoint_ref(host, place)
         if claims:
-            chain.claim(place, shelf, host.id)
-        chain.keep(place, shelf, host.id, _sealed(host, shelf, session) if session else {})
+            chain.claim(place, ref, host.id)
+        chain.keep(place, ref, host.id, _sealed_session(host, ref, session) if session else {})
     except (SeptetError, OSError) as error:
         _log.warning("checkpoint_not_kept", error=str(error))
         return (f"the checkpoint was not kept elsewhere: {str(error)[:_SHOWN]}",)
     return ()
 
 
-def bring_session(host: Host, move: WorkspaceMove, kept: Kept, agent: str) -> None:
+def bring_session(host: Host, move: WorkspaceMove, checkpoint: Kept, agent: str) -> None:
     """Put the session that was kept last where this host's CLI finds it; without it the step begins anew."""
     key = host.settings.checkpoint_key
-    sealed = read_file(vault_at(move.place), kept, _SESSION)
+    sealed = read_file(vault_at(move.place), checkpoint, _SESSION)
     if key is None or sealed is None:
         return
     try:
@@ -72,13 +72,13 @@ def bring_session(host: Host, move: WorkspaceMove, kept: Kept, agent: str) -> No
         _log.warning("session_not_brought", error=str(error))
 
 
-def _sealed(host: Host, shelf: CheckpointRef, session: KeptSession) -> dict[str, bytes]:
+def _sealed_session(host: Host, ref: CheckpointRef, session: KeptSession) -> dict[str, bytes]:
     """Return a session's files, sealed; none without a key, and none for the origin, which is everybody's."""
     key = host.settings.checkpoint_key
     if key is None or host.settings.checkpoint_remote == ORIGIN:
         return {}
     packed = pack_session(adapter_for(session.agent), session.id, host.agents)
-    about = f"{shelf.ref} {session.agent}"
+    about = f"{ref.ref} {session.agent}"
     return {_SESSION: seal(key.get_secret_value(), packed, about)} if packed is not None else {}
 
 
@@ -91,14 +91,14 @@ def expect_hold(host: Host, place: Place) -> None:
     if host.settings.checkpoint_remote is None:
         return
     try:
-        chain.expect_hold(place, shelf_of(host, place), host.id)
+        chain.expect_hold(place, checkpoint_ref(host, place), host.id)
     except GitUnavailableError as error:
         # Nobody can have moved it while the remote is out of reach, and each push has its own lease.
         _log.warning("checkpoint_remote_not_reached", error=str(error))
 
 
-def shelf_of(host: Host, place: Place, opened_by: str | None = None) -> CheckpointRef:
-    """Return a work order's shelf on the checkpoint remote.
+def checkpoint_ref(host: Host, place: Place, opened_by: str | None = None) -> CheckpointRef:
+    """Return where a work order's checkpoints lie on the checkpoint remote.
 
     Args:
         host: This host; its settings name the remote.

@@ -1,7 +1,8 @@
-"""Why an activity was cancelled, and whether its agent has to end for it."""
+"""Why an activity ends early, and what the server says of it and of its work order."""
 
+from collections.abc import Callable
 from datetime import UTC
-from typing import Final
+from typing import Final, ParamSpec, TypeVar
 
 import structlog
 from temporalio import activity
@@ -11,6 +12,11 @@ from temporalio.client import AsyncActivityHandle, Client, WorkflowExecutionStat
 from temporalio.service import RPCError, RPCStatusCode
 
 from septet.agents.runs.folders import RunKey
+from septet.system.processes import Halt
+from septet.system.threads import stoppable_thread
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 CLOSED: Final = "The work order was closed from outside."
 CANCELLED: Final = "The work order was cancelled."
@@ -18,7 +24,7 @@ CANCELLED: Final = "The work order was cancelled."
 _log = structlog.get_logger()
 
 
-async def end_of_the_work() -> str | None:
+async def why_agent_ends() -> str | None:
     """Return why the agent has to end with its cancelled activity; `None`: it goes on, and others will find it.
 
     A person's cancel ends it. A worker that stops and an attempt that timed out leave it to the next attempt. When
@@ -33,6 +39,18 @@ async def end_of_the_work() -> str | None:
     if details.not_found and await is_closed(activity.client(), activity.info().workflow_id or ""):
         return CLOSED
     return None
+
+
+async def cancellable_thread(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Run blocking work in a thread; a person's cancel ends the processes that it runs, others wait for it."""
+    halt = Halt()
+
+    def stop() -> None:
+        details = activity.cancellation_details()
+        if details is not None and details.cancel_requested:
+            halt.now()
+
+    return await stoppable_thread(stop, halt.over()(work), *args, **kwargs)
 
 
 async def is_closed(client: Client, order_id: str, *, when_unknown: bool = True) -> bool:
@@ -78,7 +96,7 @@ async def was_reset(client: Client, key: RunKey, attempt: int, started_at: float
     )
 
 
-def handle_of(client: Client, key: RunKey) -> AsyncActivityHandle:
+def activity_handle(client: Client, key: RunKey) -> AsyncActivityHandle:
     """Return what ends an activity by its name, where its token counts no more."""
     return client.get_async_activity_handle(
         workflow_id=key.workflow_id, run_id=key.run_id, activity_id=key.activity_id
@@ -92,5 +110,5 @@ async def _pending(client: Client, key: RunKey) -> PendingActivityInfo | None:
     except RPCError as error:
         _log.warning("work_order_not_described", work_order_id=key.workflow_id, error=error.message)
         return None
-    found = description.raw_description.pending_activities
-    return next((pending for pending in found if pending.activity_id == key.activity_id), None)
+    activities = description.raw_description.pending_activities
+    return next((pending for pending in activities if pending.activity_id == key.activity_id), None)

@@ -31,34 +31,34 @@ def failure(
 
     A class name is what `non_retryable_error_types` would match, and only exactly; so it is decided here.
     """
-    if is_tried_again(error, most_tries):
-        _tell_of_the_wait(error)
+    if will_retry(error, most_tries):
+        _log_wait(error)
     return ApplicationError(
         error.message[:_MESSAGE_LIMIT],
         FailureFacts(remedy=error.remedy, result=result),
         type=type(error).__name__.removesuffix("Error"),
-        non_retryable=not is_tried_again(error, most_tries),
+        non_retryable=not will_retry(error, most_tries),
         next_retry_delay=_delay(error) if error.retryable else None,
         category=ApplicationErrorCategory.BENIGN if error.retryable else ApplicationErrorCategory.UNSPECIFIED,
     )
 
 
-def _tell_of_the_wait(error: SeptetError) -> None:
+def _log_wait(error: SeptetError) -> None:
     """Say why a step waits, ever more rarely: attempts 1, 2, 4, 8, … of it."""
     attempt = activity.info().attempt
     if attempt & (attempt - 1) == 0 and not isinstance(error, SupersededError):
         _log.info("tried_again", why=preview(error.message), seconds=_delay(error).total_seconds())
 
 
-def is_tried_again(error: SeptetError, most_tries: int | None = None) -> bool:
+def will_retry(error: SeptetError, most_tries: int | None = None) -> bool:
     """Say whether Temporal is to try the activity again after this attempt."""
     attempt, bounds = activity.info().attempt, (error.most_tries, most_tries)
     return error.retryable and all(bound is None or attempt < bound for bound in bounds)
 
 
 @contextmanager
-def failures_told(root: Path, *, most_tries: int | None = None) -> Iterator[None]:
-    """Tell errors of the core and of the machine as failures that name cause, place and remedy.
+def translating_failures(root: Path, *, most_tries: int | None = None) -> Iterator[None]:
+    """Translate errors of the core and of the machine into failures that name cause, place and remedy.
 
     Args:
         root: The state directory.

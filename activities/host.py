@@ -1,11 +1,8 @@
-"""What an activity works with: the possessions of its host, and the place and papers of one work order."""
+"""The host that an activity works on: its settings, its folders, its agents, its forges and its snapshots."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Literal
-
-import structlog
-from pydantic import JsonValue
+from typing import Any, Literal
 
 from activities._rescues import note_rescue
 from septet.agents.clis.adapter import Machine
@@ -16,8 +13,6 @@ from septet.agents.turns.runner_connection import RUNNER_LOCK
 from septet.agents.turns.sandbox import Sandbox
 from septet.agents.turns.supervisors import Supervisors
 from septet.contracts.facts import Rescue
-from septet.contracts.wire import Wire
-from septet.errors import SnapshotError, WorkspaceError
 from septet.forges.choose import forge_for
 from septet.forges.forge import Forge
 from septet.git.address import Address, parse_address
@@ -27,30 +22,11 @@ from septet.git.place import Place
 from septet.git.record import find_place
 from septet.git.remote import Remote
 from septet.git.snapshots.facts import Snapshot
-from septet.git.snapshots.patch import write_patch
 from septet.git.snapshots.scan import WorktreeScan, scan
 from septet.git.snapshots.take import take
 from septet.git.snapshots.vault import find, first_and_last, vault_at
-from septet.settings import MIB, Settings
+from septet.settings import Settings
 from septet.state import StateDir
-from septet.system.durable import write_durably
-from septet.system.preview import preview
-
-_PAPERS: Final = "papers.json"
-
-_log = structlog.get_logger()
-
-
-class FrozenInputs(Wire):
-    """What is read once, before the first agent starts: no edit of an agent changes it."""
-
-    issue: dict[str, JsonValue]
-    files: dict[str, str]
-    """The repository's own commands and settings as of the base commit, by path."""
-
-    def read(self, path: str) -> bytes | None:
-        """Return a file as of the base commit, if the repository has it."""
-        return self.files[path].encode() if path in self.files else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +49,18 @@ class Host:
     def control_queue(self) -> str:
         """The queue on which this host answers however busy it is."""
         return f"{self.task_queue}-control"
+
+    @property
+    def whereabouts(self) -> dict[str, Any]:
+        """The fields of a workspace that say where it is, and how its host is asked."""
+        return {
+            "host": self.id,
+            "task_queue": self.task_queue,
+            "control_queue": self.control_queue,
+            "probe_seconds": self.settings.probe_seconds,
+            "orphan_limit_seconds": self.settings.orphan_limit_seconds,
+            "kept": self.settings.checkpoint_remote is not None,
+        }
 
     @property
     def means(self) -> AgentRuntime:
@@ -131,7 +119,7 @@ class Host:
 
     def scan(self, place: Place) -> WorktreeScan:
         """Walk over a worktree in which nobody writes any more, for the evidence and the snapshot after it."""
-        return scan(place, ignored_limit_bytes=self.settings.ignored_limit_mib * MIB)
+        return scan(place, ignored_limit_bytes=self.settings.ignored_limit_bytes)
 
     def mend_mirror(self, place: Place) -> None:
         """Complete the work order's mirror by what its origin has.
@@ -148,26 +136,24 @@ class Host:
         kind: Literal["checkpoint", "rescue"],
         reason: str,
         step: str | None = None,
-        toured: WorktreeScan | None = None,
+        scan: WorktreeScan | None = None,
     ) -> Snapshot | None:
         """Take a snapshot within this worker's limit on ignored files."""
-        limit = self.settings.ignored_limit_mib * MIB
-        return take(place, kind, reason, ignored_limit_bytes=limit, step=step, toured=toured)
+        limit = self.settings.ignored_limit_bytes
+        return take(place, kind, reason, ignored_limit_bytes=limit, step=step, toured=scan)
 
     def rescue(self, place: Place, reason: str, step: str) -> Rescue | None:
         """Take a rescue; `None` when there is nothing to lose."""
-        snapshot = self.snapshot(place, "rescue", reason, step)
-        return self.note(place, snapshot) if snapshot is not None else None
+        return self.note_rescue(place, self.snapshot(place, "rescue", reason, step))
 
     def rescue_once(self, place: Place, reason: str, step: str) -> Rescue | None:
         """Take a rescue; `None` when there is nothing to lose, or the last snapshot holds it all."""
-        limit = self.settings.ignored_limit_mib * MIB
         known = first_and_last(vault_at(place), place.order_id)
-        last = known[1] if known else None
+        limit, last = self.settings.ignored_limit_bytes, known[1] if known else None
         snapshot = take(
             place, "rescue", reason, ignored_limit_bytes=limit, step=step or None, unless_equal_to=last
         )
-        return self.note(place, snapshot) if snapshot is not None else None
+        return self.note_rescue(place, snapshot)
 
     def return_to(self, place: Place, checkpoint: str, reason: str, step: str) -> Rescue | None:
         """Make the worktree as it was at a checkpoint, and return the rescue of what it was until now.
@@ -175,71 +161,19 @@ class Host:
         Raises:
             SnapshotError: What is there could not be secured first; then nothing was changed.
         """
-        limit = self.settings.ignored_limit_mib * MIB
-        snapshot = return_to(place, find(vault_at(place), checkpoint), Why(reason, limit, step))
-        return self.note(place, snapshot) if snapshot is not None else None
+        snapshot = return_to(place, find(vault_at(place), checkpoint), self.why(reason, step))
+        return self.note_rescue(place, snapshot)
+
+    def why(self, reason: str, step: str | None = None) -> Why:
+        """Return what a rescue says of itself, with this worker's limit on ignored files."""
+        return Why(reason, self.settings.ignored_limit_bytes, step)
 
     def differs(self, place: Place, checkpoint: str) -> bool:
         """Say whether the worktree is another than it was at a checkpoint."""
-        limit = self.settings.ignored_limit_mib * MIB
-        equal = find(vault_at(place), checkpoint)
+        limit, equal = self.settings.ignored_limit_bytes, find(vault_at(place), checkpoint)
         reason = f"differs from {checkpoint}"
         return take(place, "checkpoint", reason, ignored_limit_bytes=limit, unless_equal_to=equal) is not None
 
-    def note(self, place: Place, snapshot: Snapshot) -> Rescue:
-        """Write the patch and the note of a rescue, and tell of it."""
-        rescue = Rescue(
-            snapshot=snapshot.name,
-            reason=snapshot.reason,
-            step=snapshot.step,
-            patch=self._patch(place, snapshot),
-            host=self.id,
-            taken_at=snapshot.taken_at,
-        )
-        note_rescue(place, rescue)
-        _log.info("rescue_taken", snapshot=rescue.snapshot, reason=preview(rescue.reason), patch=rescue.patch)
-        return rescue
-
-    def _patch(self, place: Place, snapshot: Snapshot) -> str | None:
-        """Write `rescue.patch` beside the last run; without it the snapshot still stands."""
-        runs = self.means.runs.of(place.order_id)
-        folder = runs[-1].folder if runs else self.state.runs / place.order_id
-        path = folder / "rescue.patch"
-        if path.exists():
-            path = path.with_name(f"rescue-{snapshot.name.rpartition('/')[2]}.patch")
-        try:
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            return str(path) if write_patch(place, snapshot, path) is not None else None
-        except (SnapshotError, OSError) as error:
-            _log.warning("rescue_patch_failed", snapshot=snapshot.name, error=str(error))
-            return None
-
-
-def whereabouts(host: Host) -> dict[str, Any]:
-    """Return the fields of a workspace that say where it is and how its host is asked."""
-    settings = host.settings
-    return {
-        "host": host.id,
-        "task_queue": host.task_queue,
-        "control_queue": host.control_queue,
-        "probe_seconds": settings.probe_seconds,
-        "orphan_limit_seconds": settings.orphan_limit_seconds,
-        "kept": settings.checkpoint_remote is not None,
-    }
-
-
-def write_papers(place: Place, papers: FrozenInputs) -> None:
-    """Keep the papers beside the vault, out of the agent's reach."""
-    write_durably(place.books / _PAPERS, papers.model_dump_json().encode())
-
-
-def read_papers(place: Place) -> FrozenInputs:
-    """Return the papers of a work order.
-
-    Raises:
-        WorkspaceError: They are missing.
-    """
-    try:
-        return FrozenInputs.model_validate_json((place.books / _PAPERS).read_bytes())
-    except FileNotFoundError as error:
-        raise WorkspaceError(f"The workspace of {place.order_id} was not opened to the end.") from error
+    def note_rescue(self, place: Place, snapshot: Snapshot | None) -> Rescue | None:
+        """Write the patch and the note of a rescue that was taken, and return it; `None` where none was."""
+        return note_rescue(self.means.runs, place, snapshot, self.id) if snapshot is not None else None

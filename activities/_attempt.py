@@ -1,0 +1,118 @@
+"""One attempt at a step: prepared and guarded, it carries a turn out, and keeps what was done where it fails."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final, TypeVar
+
+from activities._guard import AttemptFailedError, WorkEndedError, guarding
+from activities._heartbeats import Heartbeats, heartbeating
+from activities._prepared_steps import PreparedStep
+from activities._rescues import rescues_since
+from activities._results import begin_result, bounded
+from activities.failures import failure, translating_failures
+from activities.host import Host
+from septet.agents.turns.carry_out import TurnResult, carry_out, last_result
+from septet.contracts.facts import FileChange, Rescue
+from septet.contracts.names import Verdict
+from septet.contracts.steps import StepResult
+from septet.errors import SeptetError, SnapshotError
+from septet.git.evidence import gather
+from septet.system.threads import shielded_thread
+
+C = TypeVar("C")
+
+_ANEW: Final = "the step begins anew from its checkpoint"
+
+
+@dataclass(slots=True)
+class StepAttempt:
+    """One attempt at a step, or at its finalizer."""
+
+    host: Host
+    prepared: PreparedStep
+    heartbeats: Heartbeats
+    result: StepResult = field(init=False)
+    """Given by whoever settles it, and by the attempt itself where a person has ended the work."""
+
+    async def carry_out(self) -> TurnResult:
+        """Carry the turn out; an agent that has to begin anew finds the worktree as the step found it."""
+        place, step, start = self.prepared.place, self.prepared.call.step, self.prepared.starts_from
+        rescue = partial(self.host.rescue, place, _ANEW, step)
+        if start:
+            rescue = partial(self.host.return_to, place, start, _ANEW, step)
+        return await carry_out(
+            self.prepared.request,
+            lease=self.prepared.fence.lease,
+            on_progress=self.heartbeats.progress.append,
+            before_rerun=partial(shielded_thread, rescue),
+        )
+
+    async def end(self, verdict: Verdict, reason: str) -> StepResult:
+        """Keep what was done in a rescue, and return what is known of the step.
+
+        Raises:
+            SupersededError: A later attempt has begun, and what is there is its own.
+        """
+        return await shielded_thread(_rescued_result, self.host, self.prepared, verdict, reason)
+
+
+@asynccontextmanager
+async def attempting(
+    host: Host, prepare: Callable[[Host, C], PreparedStep], call: C
+) -> AsyncIterator[StepAttempt]:
+    """Prepare a step and guard its attempt; where it fails for good or a person cancels, what was done is kept.
+
+    Raises:
+        ApplicationError: The step could not be taken; its details name the remedy and what is known of it.
+    """
+    with translating_failures(host.state.root):
+        async with heartbeating() as heartbeats:
+            attempt = StepAttempt(host, await shielded_thread(prepare, host, call), heartbeats)
+            try:
+                async with guarding(host, attempt.prepared):
+                    yield attempt
+            except WorkEndedError as ended:
+                attempt.result = await attempt.end(Verdict.CANCELLED, str(ended))
+            except AttemptFailedError as failed:
+                result = await attempt.end(Verdict.FAILED, failed.error.message)
+                raise failure(failed.error, result) from failed.__cause__
+
+
+def rescues_of(prepared: PreparedStep) -> tuple[Rescue, ...]:
+    """Return what was kept since the step began, also by attempts that died.
+
+    A step may begin with an older snapshot than its work order: what a lane kept before is others'.
+    """
+    return rescues_since(prepared.place, prepared.call.starts_from, prepared.workspace.entered_after)
+
+
+def _rescued_result(host: Host, prepared: PreparedStep, verdict: Verdict, reason: str) -> StepResult:
+    """Keep what was done, and tell what is known; neither hides the other, nor the reason."""
+    prepared.fence.lease.check()
+    reasons = [reason]
+    try:
+        host.rescue(prepared.place, reason[:200], prepared.call.step)
+    except (SnapshotError, OSError) as error:
+        reasons.append(str(error))
+    result = begin_result(prepared.call, _last_result(prepared), _changes(prepared))
+    return result.model_copy(
+        update={"verdict": verdict, "reasons": bounded(tuple(reasons)), "rescues": rescues_of(prepared)}
+    )
+
+
+def _last_result(prepared: PreparedStep) -> TurnResult | None:
+    """Return what the last agent came to; nothing, where a disk lets nobody look."""
+    try:
+        return last_result(prepared.request)
+    except OSError:
+        return None
+
+
+def _changes(prepared: PreparedStep) -> tuple[FileChange, ...]:
+    """Return what git says changed; nothing, where the agent has broken its repository."""
+    try:
+        return gather(prepared.place, prepared.began_at).files_changed
+    except (SeptetError, OSError):
+        return ()

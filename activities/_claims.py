@@ -1,0 +1,57 @@
+"""An agent's claim and its proof: the answer is a claim, the proof is what git and the forge say."""
+
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from activities._fence import Fence
+from septet.contracts.solution import Outline
+from septet.contracts.steps import StepCall
+from septet.errors import EvidenceError
+from septet.git.evidence import Evidence
+from septet.git.place import Place
+from septet.git.snapshots.scan import WorktreeScan
+from septet.git.worktree_status import WorktreeStatus
+from septet.repository_settings import RepositorySettings
+
+A = TypeVar("A")
+
+
+@dataclass(frozen=True, slots=True)
+class Claim(Generic[A]):
+    """What an agent says it has done, beside what git says."""
+
+    call: StepCall
+    place: Place
+    answer: A
+    evidence: Evidence
+    repository_settings: RepositorySettings
+    fence: Fence
+    """To be checked right before each effect."""
+    scan: WorktreeScan | None = None
+    """The walk over the worktree that the evidence is from."""
+
+    @property
+    def began_at(self) -> str:
+        """The commit that the work order began from: what differs from it is its work."""
+        return self.call.workspace.began_at or self.place.base_sha
+
+
+AnyClaim = Claim[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """The answer holds."""
+
+    result_text: str
+    commit_sha: str | None = None
+    plan_sha256: str | None = None
+    warnings: tuple[str, ...] = ()
+    outline: Outline | None = None
+    """What is remembered of a solution, where the step has one."""
+    standing: WorktreeStatus | None = None
+    """How the worktree stands against the HEAD that the proof has made, where it made one."""
+
+
+class RefusedError(EvidenceError):
+    """The agent said itself that the work failed."""

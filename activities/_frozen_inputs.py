@@ -1,0 +1,42 @@
+"""What is read once, before the first agent starts, and lies beside the vault from then on."""
+
+from typing import Final
+
+from pydantic import JsonValue
+
+from septet.contracts.wire import Wire
+from septet.errors import WorkspaceError
+from septet.git.place import Place
+from septet.system.durable import write_durably
+
+_FILE: Final = "papers.json"
+
+
+class FrozenInputs(Wire):
+    """The issue, and the repository's own commands and settings: no edit of an agent changes them."""
+
+    issue: dict[str, JsonValue]
+    files: dict[str, str]
+    """The repository's own commands and settings as of the base commit, by path."""
+
+    @property
+    def contents(self) -> dict[str, bytes]:
+        """The files as they lay in the repository, by path."""
+        return {path: text.encode() for path, text in self.files.items()}
+
+
+def write_frozen_inputs(place: Place, inputs: FrozenInputs) -> None:
+    """Keep the inputs beside the vault, out of the agent's reach."""
+    write_durably(place.books / _FILE, inputs.model_dump_json().encode())
+
+
+def read_frozen_inputs(place: Place) -> FrozenInputs:
+    """Return the inputs of a work order.
+
+    Raises:
+        WorkspaceError: They are missing.
+    """
+    try:
+        return FrozenInputs.model_validate_json((place.books / _FILE).read_bytes())
+    except FileNotFoundError as error:
+        raise WorkspaceError(f"The workspace of {place.order_id} was not opened to the end.") from error

@@ -1,0 +1,1 @@
+"""What proves each step: one module for each, and the table of all."""

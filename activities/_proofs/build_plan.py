@@ -1,0 +1,35 @@
+"""Step 2 is proved by the plan's file; inside a pipeline, by the solution's judgement as well."""
+
+from activities._claims import Claim, Proof
+from activities._pipeline import issue_id, pipeline_store
+from activities.host import Host
+from septet.contracts.answers import BuildPlanAnswer
+from septet.contracts.solution import SolutionAnswer
+from septet.errors import EvidenceError
+from septet.git.evidence import plan_file
+from septet.pipelines.outline import outline_of
+from septet.pipelines.solution import IssueScope, findings, findings_text
+
+
+def prove_build_plan(host: Host, claim: Claim[BuildPlanAnswer | SolutionAnswer]) -> Proof:
+    """Look at the plan: a file with something in it, inside the worktree, and no symlink out of it.
+
+    Raises:
+        EvidenceError: It is not, or the solution has findings: all of them.
+    """
+    path = plan_file(claim.place, claim.answer.plan_path)
+    if not isinstance(claim.answer, SolutionAnswer):
+        return Proof(path)
+    return _accept(host, claim, claim.answer, path)
+
+
+def _accept(
+    host: Host, claim: Claim[BuildPlanAnswer | SolutionAnswer], solution: SolutionAnswer, path: str
+) -> Proof:
+    """Judge a solution, and keep it whole on disk; the workflow remembers its outline."""
+    call = claim.call
+    if faults := findings(solution, IssueScope(issue_id(call), path, claim.place.worktree)):
+        raise EvidenceError(findings_text(faults))
+    claim.fence.lease.check()
+    pipeline_store(host.state, call).keep_solution(issue_id(call), solution)
+    return Proof(path, outline=outline_of(solution))

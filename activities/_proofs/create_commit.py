@@ -1,0 +1,53 @@
+"""Step 6 is proved by the repository's own checks and by a commit, which is made where the agent made none."""
+
+from typing import Final
+
+from activities._claims import AnyClaim, Claim, Proof
+from activities.host import Host
+from septet.agents.clis.adapter import FOR_EVERY_AGENT, allowed
+from septet.contracts.answers import CreateCommitAnswer
+from septet.errors import EvidenceError
+from septet.git.commit import commit_all
+from septet.git.worktree_status import WorktreeStatus
+from septet.system import processes
+
+_OUTPUT_SHOWN: Final = 1200
+"""Characters of a failing check's output that go back to the agent: its end says most."""
+
+
+def prove_create_commit(host: Host, claim: Claim[CreateCommitAnswer]) -> Proof:
+    """Run the repository's own checks, commit what the agent has not, and see that HEAD moved.
+
+    Raises:
+        EvidenceError: A check failed, or there is nothing to commit.
+    """
+    _run_checks(host, claim)
+    message = claim.answer.commit_message
+    claim.fence.check()
+    sha = commit_all(claim.place, message, sign=host.settings.sign_commits, toured=claim.scan)
+    if sha == claim.began_at:
+        raise EvidenceError("HEAD is where the work began: there is nothing to commit.")
+    return Proof(message, commit_sha=sha, standing=WorktreeStatus(sha, ()))
+
+
+def _run_checks(host: Host, claim: AnyClaim) -> None:
+    """Run the checks in their order, in the agent's environment: argv, never a shell.
+
+    Raises:
+        EvidenceError: One failed; the message holds what the first that did printed.
+    """
+    settings, env = claim.repository_settings, allowed(host.agents.env, FOR_EVERY_AGENT)
+    for argv in settings.checks:
+        shown = " ".join(argv)
+        try:
+            check = processes.run(argv, env=env, cwd=claim.place.worktree, timeout_seconds=settings.check_seconds)
+        except OSError as error:
+            message = f"The repository's check `{shown}` could not be started: {error.strerror}."
+            raise EvidenceError(message) from error
+        if check.timed_out:
+            raise EvidenceError(
+                f"The repository's check `{shown}` took longer than {settings.check_seconds:.0f} s."
+            )
+        if check.exit_code != 0:
+            output = (check.stdout + check.stderr).decode(errors="replace").strip()[-_OUTPUT_SHOWN:]
+            raise EvidenceError(f"The repository's check `{shown}` ended with {check.exit_code}:\n{output}")

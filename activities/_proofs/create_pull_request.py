@@ -1,0 +1,73 @@
+"""Step 7 is proved by the forge: the branch is pushed, and its pull request stands at the commit."""
+
+from dataclasses import replace
+
+from activities._claims import Claim, Proof
+from activities.host import Host
+from activities.remote_checkpoints import expect_hold
+from septet.contracts.answers import CreatePullRequestAnswer, PullRequestText
+from septet.errors import EvidenceError, ForgeError, ForgeUnavailableError, NotFoundError
+from septet.forges.forge import Forge, NewPullRequest, PullRequest
+from septet.git.push import push, remote_branch
+
+
+def prove_create_pull_request(host: Host, claim: Claim[CreatePullRequestAnswer]) -> Proof:
+    """Push the commit, find or open the one pull request of the branch, and hold it against the commit.
+
+    Raises:
+        EvidenceError: There is no commit, or the pull request stands at another one.
+        MovedError: The work order goes on on another host: nothing is pushed from here.
+    """
+    call, progress = claim.call, claim.call.progress
+    if progress.branch_name is None or progress.commit_sha is None:
+        raise EvidenceError("There is no commit to open a pull request for.")
+    expect_hold(host, claim.place)
+    address, forge = host.forge(call.workspace.repository)
+    token = host.token(address)
+    there = remote_branch(claim.place, progress.branch_name, token=token)
+    claim.fence.check()
+    sha = push(claim.place, progress.branch_name, progress.commit_sha, expected=there, token=token)
+    claim.fence.check()
+    earlier = forge.find_pull_request(progress.branch_name)
+    opened = _add_to(forge, earlier, claim) if earlier is not None else forge.open_pull_request(_new(claim))
+    if opened.head_sha not in {"", sha}:
+        raise EvidenceError(f"{opened.url} stands at {opened.head_sha}, and the branch at {sha}.")
+    lacking = tuple(filter(None, [_lacking(call.workspace.lacks)]))
+    return Proof(opened.url, commit_sha=sha, warnings=(*opened.warnings, *lacking))
+
+
+def _add_to(forge: Forge, earlier: PullRequest, claim: Claim[CreatePullRequestAnswer]) -> PullRequest:
+    """Return the pull request that is there; where others' work is in its branch too, it tells of this one."""
+    if not claim.call.workspace.began_at:
+        return earlier
+    try:
+        forge.add_to_pull_request(earlier.number, _new(claim))
+    except ForgeUnavailableError:
+        raise
+    except (ForgeError, NotFoundError) as error:  # the work is there all the same
+        return replace(earlier, warnings=(f"{earlier.url} does not tell of this work order: {error}",))
+    return earlier
+
+
+def _new(claim: Claim[CreatePullRequestAnswer]) -> NewPullRequest:
+    """Return what the pull request is opened with: the agent's words, or the commit's where it gave only a URL."""
+    call, answer = claim.call, claim.answer
+    text = answer if isinstance(answer, PullRequestText) else None
+    paragraphs = (text.body if text else "", _lacking(call.workspace.lacks))
+    return NewPullRequest(
+        head=call.progress.branch_name or "",
+        base=call.workspace.base_branch,
+        title=text.title if text else call.workspace.issue_title,
+        body="\n\n".join(filter(None, paragraphs)),
+        marker=call.workspace.work_order_id,
+        draft=call.draft,
+        labels=call.labels,
+    )
+
+
+def _lacking(branches: tuple[str, ...]) -> str:
+    """Return what a person must know before merging who sees this branch alone; nothing where it holds all."""
+    if not branches:
+        return ""
+    named = ", ".join(f"`{branch}`" for branch in branches)
+    return f"This also depends on {named}, whose work is not in this branch: merge that first, then test together."

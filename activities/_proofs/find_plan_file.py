@@ -1,0 +1,21 @@
+"""Step 3 is proved by the file."""
+
+import hashlib
+from typing import Final
+
+from activities._claims import Claim, Proof
+from activities.host import Host
+from septet.contracts.answers import FindPlanFileAnswer
+from septet.git.evidence import plan_file
+
+NONE: Final = "0"
+"""What the agent answers when there is no plan."""
+
+
+def prove_find_plan_file(_: Host, claim: Claim[FindPlanFileAnswer]) -> Proof:
+    """Look whether the file is there; `0` is an answer too, and the workflow plans once more."""
+    if claim.answer.plan_path == NONE:
+        return Proof(NONE)
+    path = plan_file(claim.place, claim.answer.plan_path)
+    with (claim.place.worktree / path).open("rb") as file:
+        return Proof(path, plan_sha256=hashlib.file_digest(file, "sha256").hexdigest())

@@ -1,0 +1,79 @@
+"""Step 5 is proved by what changed; inside a pipeline, by what became of each task of the solution."""
+
+import os
+import re
+from typing import Final
+
+from activities._claims import Claim, Proof, RefusedError
+from activities._pipeline import issue_id, pipeline_store
+from activities.host import Host
+from septet.contracts.answers import ImplementPlanAnswer
+from septet.contracts.solution import ExecutionAnswer, ExecutionRecord
+from septet.errors import EvidenceError
+from septet.git.evidence import contains, keeps, read_base_file
+from septet.pipelines.execution import check_execution
+from septet.pipelines.paths import spelled_in, why_outside
+
+_COMMIT: Final = re.compile(r"[0-9a-f]{7,64}")
+
+ImplementClaim = Claim[ImplementPlanAnswer | ExecutionAnswer]
+
+
+def prove_implement_plan(host: Host, claim: ImplementClaim) -> Proof:
+    """See that something changed beyond the plan, on the work's own branch; the agent's commits are kept.
+
+    Raises:
+        RefusedError: The agent says itself that the work failed.
+        EvidenceError: What it says is not so.
+    """
+    progress, head, answer = claim.call.progress, claim.evidence.head, claim.answer
+    if not _is_success(answer):
+        raise RefusedError(f"The agent says that the work failed: {answer.summary}")
+    if all(change.path == progress.plan_path for change in claim.evidence.files_changed):
+        raise EvidenceError("Nothing changed beyond the plan's file, though the answer says success.")
+    if head.branch != progress.branch_name:
+        raise EvidenceError(f"HEAD is on {head.branch or 'no branch'}: go back to {progress.branch_name}.")
+    if not keeps(claim.place, claim.began_at):
+        raise EvidenceError(f"The branch no longer holds {claim.began_at}, where the work began.")
+    return _prove_execution(host, claim, answer) if isinstance(answer, ExecutionAnswer) else Proof(answer.summary)
+
+
+def _prove_execution(host: Host, claim: ImplementClaim, answer: ExecutionAnswer) -> Proof:
+    """Hold an executor's answer against the solution and git, and keep on disk what was carried out."""
+    call, plan = claim.call, claim.call.progress.plan_path
+    store = pipeline_store(host.state, call)
+    solution = store.solution(issue_id(call))
+    changed = {change.path for change in claim.evidence.files_changed} - {plan or ""}
+    claimed = {spelled_in(claim.place.worktree, path) for path in answer.files_modified} - {plan or ""}
+    gone = {path for path in claimed - changed if _is_gone(claim, path)}
+    checked = check_execution(answer, solution, claimed - gone, changed)
+    reasons = [*checked.findings, *_wrong_commit(claim, answer)]
+    if reasons:
+        raise EvidenceError("\n".join(reasons))
+    claim.fence.lease.check()
+    record = ExecutionRecord(
+        summary=answer.summary, tasks=answer.tasks, files_modified=tuple(sorted(changed | gone))
+    )
+    store.keep_execution(issue_id(call), record)
+    return Proof(answer.summary, warnings=checked.warnings)
+
+
+def _is_success(answer: ImplementPlanAnswer | ExecutionAnswer) -> bool:
+    return answer.status == "completed" if isinstance(answer, ExecutionAnswer) else answer.success
+
+
+def _is_gone(claim: ImplementClaim, path: str) -> bool:
+    """Say whether a file of the base commit is gone: one that was renamed is told by its new name alone."""
+    worktree = claim.place.worktree
+    if why_outside(worktree, path) is not None or os.path.lexists(worktree / path):
+        return False
+    return read_base_file(claim.place, path) is not None
+
+
+def _wrong_commit(claim: ImplementClaim, answer: ExecutionAnswer) -> tuple[str, ...]:
+    given = answer.commit_hash
+    if given is None:
+        return ()
+    if _COMMIT.fullmatch(given) and contains(claim.place, claim.evidence.head.sha, given):
+        return ()
+    return (f"commit_hash {given[:64]!r} is no commit of this branch: give null where you made none.",)

@@ -1,0 +1,35 @@
+"""Which proof is which step's."""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from activities._claims import AnyClaim, Proof
+from activities._proofs.build_plan import prove_build_plan
+from activities._proofs.classify_issue import prove_classify_issue
+from activities._proofs.create_commit import prove_create_commit
+from activities._proofs.create_pull_request import prove_create_pull_request
+from activities._proofs.find_plan_file import prove_find_plan_file
+from activities._proofs.generate_branch import prove_generate_branch
+from activities._proofs.implement_plan import prove_implement_plan
+from activities.host import Host
+from septet.contracts.names import Step
+
+_PROOFS: Final[Mapping[Step, Callable[[Host, AnyClaim], Proof]]] = {
+    Step.CLASSIFY_ISSUE: prove_classify_issue,
+    Step.BUILD_PLAN: prove_build_plan,
+    Step.FIND_PLAN_FILE: prove_find_plan_file,
+    Step.GENERATE_BRANCH: prove_generate_branch,
+    Step.IMPLEMENT_PLAN: prove_implement_plan,
+    Step.CREATE_COMMIT: prove_create_commit,
+    Step.CREATE_PULL_REQUEST: prove_create_pull_request,
+}
+
+
+def prove(host: Host, claim: AnyClaim) -> Proof:
+    """Hold what an agent claims against git and the forge, and do of it what the agent has left to the engine.
+
+    Raises:
+        EvidenceError: The claim does not hold.
+        SupersededError, HaltedError: A later attempt has begun, or this one was cancelled.
+    """
+    return _PROOFS[claim.call.step](host, claim)

@@ -1,0 +1,70 @@
+"""What all seven steps have in common: prompt, agent, outcome, answer, proof, checkpoint."""
+
+from dataclasses import dataclass
+
+from activities._attempt import StepAttempt, attempting
+from activities._finalizing import Finalizing
+from activities._guard import end_agents_of
+from activities._heartbeats import heartbeating
+from activities._prepared_steps import prepare_end, prepare_finalizer, prepare_step
+from activities._settling import Settling
+from activities.cancellation import CANCELLED
+from activities.failures import translating_failures
+from activities.host import Host
+from septet.agents.turns.carry_out import TurnResult, last_result
+from septet.contracts.names import Verdict
+from septet.contracts.steps import FinalizeCall, StepCall, StepResult
+from septet.errors import AgentGaveUpError, AgentLimitError
+from septet.system.threads import shielded_thread, stoppable_thread
+
+
+@dataclass(frozen=True, slots=True)
+class StepRunner:
+    """Runs steps on a host; what differs from step to step is the command and the proof."""
+
+    host: Host
+
+    async def run(self, call: StepCall) -> StepResult:
+        """Run the agent, read its answer, hold it against the evidence, and keep a checkpoint.
+
+        Raises:
+            ApplicationError: The step could not be taken; its details name the remedy and what is known of it.
+        """
+        async with attempting(self.host, prepare_step, call) as attempt:
+            turn = await attempt.carry_out()
+            settling = Settling(self.host, attempt.prepared)
+            attempt.result = await stoppable_thread(attempt.prepared.fence.stop, settling.settle, turn)
+        return attempt.result
+
+    async def finalize(self, finalizing: FinalizeCall) -> StepResult:
+        """Ask the step's session for its answer alone, and complete the step's result with it.
+
+        Raises:
+            ApplicationError: The session could not be asked; its details name the remedy and what is known.
+        """
+        async with attempting(self.host, prepare_finalizer, finalizing) as attempt:
+            settle = Finalizing(self.host, attempt.prepared).settle
+            turn: TurnResult | None
+            failure = ""
+            try:
+                turn = await attempt.carry_out()
+            except (AgentGaveUpError, AgentLimitError) as error:
+                turn, failure = await shielded_thread(last_result, attempt.prepared.request), error.message
+            attempt.result = await stoppable_thread(attempt.prepared.fence.stop, settle, finalizing, turn, failure)
+        return attempt.result
+
+    async def end(self, call: StepCall) -> StepResult:
+        """End what works for a cancelled work order, whose step could not do so itself.
+
+        Raises:
+            ApplicationError: The workspace is not here, or the agent could not be ended.
+        """
+        with translating_failures(self.host.state.root):
+            async with heartbeating() as heartbeats:
+                runs = self.host.means.runs
+                # First of all, and also where a full disk takes no note of this attempt.
+                await end_agents_of(runs, call.workspace)
+                prepared = await shielded_thread(prepare_end, self.host, call)
+                prepared.fence.lease.check()
+                await end_agents_of(runs, call.workspace)
+                return await StepAttempt(self.host, prepared, heartbeats).end(Verdict.CANCELLED, CANCELLED)
