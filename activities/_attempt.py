@@ -9,12 +9,12 @@ from typing import Final, TypeVar
 from activities._guard import AttemptFailedError, WorkEndedError, guarding
 from activities._heartbeats import Heartbeats, heartbeating
 from activities._prepared_steps import PreparedStep
-from activities._rescues import rescues_since
-from activities._results import begin_result, bounded
+from activities._rescues import rescues_of
+from activities._results import begin_result, with_reasons
 from activities.failures import failure, translating_failures
 from activities.host import Host
 from septet.agents.turns.carry_out import TurnResult, carry_out, last_result
-from septet.contracts.facts import FileChange, Rescue
+from septet.contracts.facts import FileChange
 from septet.contracts.names import Verdict
 from septet.contracts.steps import StepResult
 from septet.errors import SeptetError, SnapshotError
@@ -80,14 +80,6 @@ async def attempting(
                 raise failure(failed.error, result) from failed.__cause__
 
 
-def rescues_of(prepared: PreparedStep) -> tuple[Rescue, ...]:
-    """Return what was kept since the step began, also by attempts that died.
-
-    A step may begin with an older snapshot than its work order: what a lane kept before is others'.
-    """
-    return rescues_since(prepared.place, prepared.call.starts_from, prepared.workspace.entered_after)
-
-
 def _rescued_result(host: Host, prepared: PreparedStep, verdict: Verdict, reason: str) -> StepResult:
     """Keep what was done, and tell what is known; neither hides the other, nor the reason."""
     prepared.fence.lease.check()
@@ -97,9 +89,8 @@ def _rescued_result(host: Host, prepared: PreparedStep, verdict: Verdict, reason
     except (SnapshotError, OSError) as error:
         reasons.append(str(error))
     result = begin_result(prepared.call, _last_result(prepared), _changes(prepared))
-    return result.model_copy(
-        update={"verdict": verdict, "reasons": bounded(tuple(reasons)), "rescues": rescues_of(prepared)}
-    )
+    rescues = rescues_of(prepared.call, prepared.place)
+    return with_reasons(result, verdict, tuple(reasons)).model_copy(update={"rescues": rescues})
 
 
 def _last_result(prepared: PreparedStep) -> TurnResult | None:

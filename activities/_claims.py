@@ -22,6 +22,8 @@ class Claim(Generic[A]):
 
     call: StepCall
     place: Place
+    began_at: str
+    """The commit that the work order began from: what differs from it is its work."""
     answer: A
     evidence: Evidence
     repository_settings: RepositorySettings
@@ -29,11 +31,6 @@ class Claim(Generic[A]):
     """To be checked right before each effect."""
     scan: WorktreeScan | None = None
     """The walk over the worktree that the evidence is from."""
-
-    @property
-    def began_at(self) -> str:
-        """The commit that the work order began from: what differs from it is its work."""
-        return self.call.workspace.began_at or self.place.base_sha
 
 
 AnyClaim = Claim[Any]

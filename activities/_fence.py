@@ -1,6 +1,5 @@
 """The fence before every effect: what a superseded or cancelled attempt would still write does not happen."""
 
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
 from temporalio import activity
@@ -14,8 +13,11 @@ from septet.system.processes import Halt
 class Fence:
     """Open while the attempt is the last one and is not cancelled."""
 
+    key: RunKey
+    """The activity that is running: only the same key adopts what it started."""
     lease: Lease
-    _halt: Halt = field(default_factory=Halt)
+    halt: Halt = field(default_factory=Halt)
+    """Ends what waits for a push or a check when the attempt is cancelled: nobody waits for one that hangs."""
 
     def check(self) -> None:
         """See that the fence is open, right before a commit, a push or a pull request.
@@ -24,22 +26,8 @@ class Fence:
             HaltedError: The attempt was cancelled.
             SupersededError: A later attempt has begun.
         """
-        self._halt.check()
+        self.halt.check()
         self.lease.check()
-
-    def stop(self) -> None:
-        """Close the fence for a cancel: end the processes that wait for it, and let none begin."""
-        self._halt.now()
-
-    def halting(self) -> AbstractContextManager[None]:
-        """Let the processes that the block starts end with a cancel: nobody waits for a push that hangs."""
-        return self._halt.over()
-
-
-def own_key() -> RunKey:
-    """Return the key of the activity that is running: only the same key adopts what it started."""
-    info = activity.info()
-    return RunKey(info.workflow_id or "", info.workflow_run_id or "", info.activity_id)
 
 
 def take_fence(runs: Runs, place_id: str, visit: str) -> Fence:
@@ -54,12 +42,13 @@ def take_fence(runs: Runs, place_id: str, visit: str) -> Fence:
         SupersededError: A later attempt has begun already.
     """
     info = activity.info()
+    key = RunKey(info.workflow_id or "", info.workflow_run_id or "", info.activity_id)
     lease = Lease.take(
         runs,
-        own_key(),
+        key,
         place_id=place_id,
         visit=visit,
         number=info.attempt,
         started_at=info.started_time.timestamp(),
     )
-    return Fence(lease)
+    return Fence(key, lease)

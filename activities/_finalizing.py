@@ -1,11 +1,10 @@
 """The settling of a step whose answer was not read: the finalizer's answer completes what is known of it."""
 
-from dataclasses import dataclass
 from typing import Final
 
 from activities._prepared_steps import PreparedStep
-from activities._results import begin_again, bounded
-from activities._settling import Settling
+from activities._results import add_turn, add_warnings, begin_again, with_reasons
+from activities._settling import Settling, complete, read_answer, reject
 from activities.host import Host
 from septet.agents.turns.carry_out import TurnResult
 from septet.answers.ladder import AnswerError
@@ -16,55 +15,56 @@ from septet.git.evidence import gather
 _UNDONE: Final = "The finalizer changed the worktree, which was undone: {} holds what it did."
 
 
-@dataclass(frozen=True, slots=True)
-class Finalizing:
-    """Completes the result of an unread try; all of it blocks, and holds the writer's lock meanwhile."""
+def settle_finalizer(host: Host, prepared: PreparedStep, finalizing: FinalizeCall, turn: TurnResult) -> StepResult:
+    """Complete the unread try's result by the finalizer's answer; the writer's lock is held meanwhile.
 
-    host: Host
-    prepared: PreparedStep
+    Raises:
+        SupersededError, HaltedError: A later attempt has begun, or this one was cancelled.
+        WorkspaceBusyError: Somebody else holds the writer's lock.
+    """
+    with prepared.fence.lease.held():
+        try:
+            answer = read_answer(prepared.call, turn)
+        except AnswerError as error:
+            return _leave_unanswered(host, prepared, finalizing, turn, error.reasons)
+        result = _without_edits(host, prepared, add_turn(begin_again(finalizing.result), turn))
+        settling = Settling(host, prepared, gather(prepared.place, prepared.began_at))
+        return settling.judge(result.model_copy(update={"recovered_by": "finalizer"}), answer)
 
-    def settle(self, finalizing: FinalizeCall, turn: TurnResult | None, failure: str = "") -> StepResult:
-        """Complete the unread try's result by the finalizer's answer; the second question's failure is the last.
 
-        Args:
-            finalizing: What was asked.
-            turn: What the finalizer brought; `None` where no agent was started.
-            failure: Why the finalizer gave no answer, where its agent failed.
+def settle_failed_finalizer(
+    host: Host, prepared: PreparedStep, finalizing: FinalizeCall, turn: TurnResult | None, reason: str
+) -> StepResult:
+    """Leave the step without an answer, for the finalizer's agent failed; the writer's lock is held meanwhile.
 
-        Raises:
-            SupersededError, HaltedError: A later attempt has begun, or this one was cancelled.
-            WorkspaceBusyError: Somebody else holds the writer's lock.
-        """
-        settling = Settling(self.host, self.prepared)
-        with self.prepared.fence.lease.held():
-            try:
-                answer = settling.read_answer(turn) if turn is not None and not failure else None
-                reasons: tuple[str, ...] = (failure,)
-            except AnswerError as error:
-                answer, reasons = None, error.reasons
-            result = self._with_finalizer(finalizing.result, turn)
-            if answer is not None:
-                result = result.model_copy(update={"recovered_by": "finalizer"})
-                return settling.judge(result, answer, gather(self.prepared.place, self.prepared.began_at))
-            if finalizing.attempt > 1:
-                return settling.reject(result, Verdict.UNPARSED, reasons)
-            return settling.complete(
-                result, Verdict.UNPARSED, reasons=bounded(reasons), checkpoint=finalizing.result.checkpoint
-            )
+    Raises:
+        SupersededError: A later attempt has begun.
+        WorkspaceBusyError: Somebody else holds the writer's lock.
+    """
+    with prepared.fence.lease.held():
+        return _leave_unanswered(host, prepared, finalizing, turn, (reason,))
 
-    def _with_finalizer(self, unread: StepResult, turn: TurnResult | None) -> StepResult:
-        """Add what the finalizer used to the facts of the step; what it did to the worktree is undone."""
-        result = begin_again(unread)
-        if turn is not None:
-            seconds = round(turn.outcome.duration_seconds or 0.0, 3)
-            used = {"usage": result.usage.plus(turn.usage), "duration_seconds": result.duration_seconds + seconds}
-            result = result.model_copy(update=used)
-        return result.model_copy(update={"warnings": bounded((*result.warnings, *self._undo()))})
 
-    def _undo(self) -> tuple[str, ...]:
-        """Return the worktree to what it was before the finalizer, and the warning where it was another."""
-        place, start = self.prepared.place, self.prepared.starts_from
-        if not start or not self.host.differs(place, start):
-            return ()
-        rescue = self.host.return_to(place, start, "what the finalizer changed", self.prepared.call.step)
-        return (_UNDONE.format(rescue.snapshot if rescue else "no snapshot, for nothing was left of it"),)
+def _leave_unanswered(
+    host: Host,
+    prepared: PreparedStep,
+    finalizing: FinalizeCall,
+    turn: TurnResult | None,
+    reasons: tuple[str, ...],
+) -> StepResult:
+    """Leave the step for another question, in other words; the second one is the last."""
+    result = begin_again(finalizing.result)
+    result = _without_edits(host, prepared, add_turn(result, turn) if turn is not None else result)
+    if finalizing.attempt > 1:
+        return reject(host, prepared, result, Verdict.UNPARSED, reasons)
+    return complete(prepared, with_reasons(result, Verdict.UNPARSED, reasons), finalizing.result.checkpoint)
+
+
+def _without_edits(host: Host, prepared: PreparedStep, result: StepResult) -> StepResult:
+    """Return the worktree to what it was before the finalizer, with a warning where it was another."""
+    place, start = prepared.place, prepared.starts_from
+    if not start or not host.differs(place, start):
+        return result
+    rescue = host.return_to(place, start, "what the finalizer changed", prepared.call.step)
+    warning = _UNDONE.format(rescue.snapshot if rescue else "no snapshot, for nothing was left of it")
+    return add_warnings(result, warning)

@@ -16,13 +16,8 @@ class FrozenInputs(Wire):
     """The issue, and the repository's own commands and settings: no edit of an agent changes them."""
 
     issue: dict[str, JsonValue]
-    files: dict[str, str]
-    """The repository's own commands and settings as of the base commit, by path."""
-
-    @property
-    def contents(self) -> dict[str, bytes]:
-        """The files as they lay in the repository, by path."""
-        return {path: text.encode() for path, text in self.files.items()}
+    files: dict[str, bytes]
+    """The repository's own commands and settings as of the base commit, by path: text, in UTF-8."""
 
 
 def write_frozen_inputs(place: Place, inputs: FrozenInputs) -> None:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from activities._fence import Fence, own_key, take_fence
+from activities._fence import Fence, take_fence
 from activities._frozen_inputs import read_frozen_inputs
 from activities._pipeline import pipeline_note, summary_for_new_session
 from activities.host import Host
@@ -41,11 +41,8 @@ class PreparedStep(PreparedTurn):
     repository_settings: RepositorySettings
     starts_from: str
     """The checkpoint to return to, before an agent begins anew; empty where the history names none."""
-
-    @property
-    def began_at(self) -> str:
-        """The commit that the work order began from: what differs from it is its work."""
-        return self.workspace.began_at or self.place.base_sha
+    began_at: str
+    """The commit that the work order began from: what differs from it is its work."""
 
 
 def prepare_step(host: Host, call: StepCall) -> PreparedStep:
@@ -58,7 +55,7 @@ def prepare_step(host: Host, call: StepCall) -> PreparedStep:
     """
     place = _opened_place(host, call)
     inputs = read_frozen_inputs(place)
-    read = inputs.contents.get
+    read = inputs.files.get
     settings = load_repository_settings(read)
     command = load(call.step, call.progress.issue_class, read)
     filled = values(call.step, call.workspace, call.progress, inputs.issue)
@@ -85,7 +82,7 @@ def prepare_finalizer(host: Host, finalizing: FinalizeCall) -> PreparedStep:
     """
     call = finalizing.call
     place, in_pipeline = _opened_place(host, call), bool(call.pipeline)
-    settings = load_repository_settings(read_frozen_inputs(place).contents.get)
+    settings = load_repository_settings(read_frozen_inputs(place).files.get)
     turn = Turn(
         prompt=finalizer_prompt(call.step, finalizing.reasons, finalizing.attempt, in_pipeline=in_pipeline),
         worktree=place.worktree,
@@ -137,8 +134,9 @@ def _opened_place(host: Host, call: StepCall) -> Place:
 def _prepared(host: Host, call: StepCall, place: Place, settings: RepositorySettings, turn: Turn) -> PreparedStep:
     """Write the attempt down, and return its turn, which is a finalizer's where it is about its session."""
     runtime, workspace = host.means, call.workspace
+    fence = take_fence(runtime.runs, workspace.place_id, workspace.visit)
     request = TurnRequest(
-        key=own_key(),
+        key=fence.key,
         order_id=workspace.place_id,
         number=call.step.number,
         step=_finalizer_of(call.step) if turn.about_session else call.step.value,
@@ -147,8 +145,8 @@ def _prepared(host: Host, call: StepCall, place: Place, settings: RepositorySett
         limits=settings.limits_for(call.step, call.limits, call.settings),
         means=runtime,
     )
-    fence = take_fence(runtime.runs, workspace.place_id, workspace.visit)
-    return PreparedStep(workspace, place, request, fence, call, settings, call.starts_from)
+    began_at = workspace.began_at or place.base_sha
+    return PreparedStep(workspace, place, request, fence, call, settings, call.starts_from, began_at)
 
 
 def _finalizer_of(step: Step) -> str:

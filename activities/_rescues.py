@@ -8,6 +8,7 @@ from pydantic import ValidationError
 
 from septet.agents.runs.folders import Runs
 from septet.contracts.facts import Rescue
+from septet.contracts.steps import StepCall
 from septet.errors import SnapshotError
 from septet.git.place import Place
 from septet.git.snapshots.facts import Snapshot
@@ -58,9 +59,12 @@ def _append(place: Place, rescue: Rescue) -> None:
         os.close(file)
 
 
-def rescues_since(place: Place, *snapshots: str) -> tuple[Rescue, ...]:
-    """Return what was kept since the last of some snapshots, oldest first; empty names stand for the beginning."""
-    last = max(map(_number, snapshots), default=0)
+def rescues_of(call: StepCall, place: Place) -> tuple[Rescue, ...]:
+    """Return what was kept since a step began, oldest first, also by attempts that died.
+
+    A step may begin with an older snapshot than its work order: what a lane kept before is others'.
+    """
+    last = max(_number(call.starts_from), _number(call.workspace.entered_after))
     return tuple(rescue for rescue in _read_notes(place) if _number(rescue.snapshot) > last)
 
 
@@ -80,6 +84,6 @@ def _read_notes(place: Place) -> list[Rescue]:
 
 
 def _number(snapshot: str) -> int:
-    """Return the number in `<work order>/<number>-<kind>`."""
+    """Return the number in `<work order>/<number>-<kind>`; 0 for an empty name, which stands for the beginning."""
     number = snapshot.rpartition("/")[2].partition("-")[0]
     return int(number) if number.isdigit() else 0

@@ -4,6 +4,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel, JsonValue
 
+from activities._claims import Proof
 from septet.agents.turns.carry_out import TurnResult
 from septet.agents.turns.context import context_of
 from septet.answers.ladder import Answer
@@ -49,7 +50,7 @@ def _with_turn(result: StepResult, turn: TurnResult, *, in_lane: bool) -> StepRe
             "duration_seconds": round(outcome.duration_seconds or 0.0, 3),
             "timestamp": turn.started_at,
             "usage": turn.usage,
-            "warnings": bounded(outcome.warnings, _WARNINGS_SHOWN, _WARNING_LENGTH),
+            "warnings": _bounded(outcome.warnings, _WARNINGS_SHOWN, _WARNING_LENGTH),
             "run": turn.run.name,
             "sandbox": record.sandbox if record is not None else "",
         }
@@ -62,19 +63,46 @@ def begin_again(unread: StepResult) -> StepResult:
     return StepResult(verdict=Verdict.FAILED, **facts)
 
 
-def answer_json(answer: Answer[Any]) -> JsonValue:
-    """Return the checked answer; one over 4 KB is left on disk."""
+def add_turn(result: StepResult, turn: TurnResult) -> StepResult:
+    """Add what another turn used for the same step."""
+    seconds = round(turn.outcome.duration_seconds or 0.0, 3)
+    used = {"usage": result.usage.plus(turn.usage), "duration_seconds": result.duration_seconds + seconds}
+    return result.model_copy(update=used)
+
+
+def with_answer(result: StepResult, answer: Answer[Any]) -> StepResult:
+    """Add the checked answer; one over 4 KB is left on disk."""
     value = answer.value
     plain: JsonValue = value.model_dump(mode="json") if isinstance(value, BaseModel) else value
     size = len(value.model_dump_json()) if isinstance(value, BaseModel) else 0
-    return plain if size <= _JSON_LIMIT_BYTES else None
+    fitting = plain if size <= _JSON_LIMIT_BYTES else None
+    return result.model_copy(update={"parsed_by": answer.parsed_by, "result_json": fitting})
 
 
-def bounded(texts: tuple[str, ...], count: int = _REASONS_SHOWN, length: int = _REASON_LENGTH) -> tuple[str, ...]:
+def with_proof(result: StepResult, proof: Proof, warnings: tuple[str, ...]) -> StepResult:
+    """Make the step done by what proves it."""
+    return result.model_copy(
+        update={
+            "verdict": Verdict.DONE,
+            "result_text": cut(proof.result_text, _TEXT_LENGTH),
+            "commit_sha": proof.commit_sha,
+            "plan_sha256": proof.plan_sha256,
+            "outline": proof.outline,
+            "warnings": _bounded((*result.warnings, *warnings)),
+        }
+    )
+
+
+def with_reasons(result: StepResult, verdict: Verdict, reasons: tuple[str, ...]) -> StepResult:
+    """Say why the step is not done."""
+    return result.model_copy(update={"verdict": verdict, "reasons": _bounded(reasons)})
+
+
+def add_warnings(result: StepResult, *warnings: str) -> StepResult:
+    """Add warnings to those that are there already, as far as they fit."""
+    return result.model_copy(update={"warnings": _bounded((*result.warnings, *warnings))})
+
+
+def _bounded(texts: tuple[str, ...], count: int = _REASONS_SHOWN, length: int = _REASON_LENGTH) -> tuple[str, ...]:
     """Return the first texts, each cut to a length: the end of a failing program's output says most."""
     return tuple(cut_front(text, length) for text in texts[:count])
-
-
-def bounded_text(text: str) -> str:
-    """Return a `result_text` that fits."""
-    return cut(text, _TEXT_LENGTH)

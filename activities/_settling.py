@@ -5,18 +5,18 @@ from typing import Any
 
 import structlog
 
-from activities._attempt import rescues_of
-from activities._claims import Claim, RefusedError
+from activities._claims import AnyClaim, Claim, RefusedError
 from activities._prepared_steps import PreparedStep
-from activities._proofs.prove import prove
-from activities._results import answer_json, begin_result, bounded, bounded_text
+from activities._proofs.table import PROOFS
+from activities._rescues import rescues_of
+from activities._results import add_warnings, begin_result, with_answer, with_proof, with_reasons
 from activities.host import Host
 from activities.remote_checkpoints import KeptSession, keep
 from septet.agents.turns.carry_out import TurnResult
 from septet.answers.ladder import Answer, AnswerError
 from septet.answers.steps import read_step_answer
 from septet.contracts.names import Step, Verdict
-from septet.contracts.steps import StepResult
+from septet.contracts.steps import StepCall, StepResult
 from septet.errors import EvidenceError
 from septet.git.evidence import Evidence, gather
 from septet.git.snapshots.scan import WorktreeScan
@@ -26,125 +26,123 @@ from septet.system.preview import preview
 _log = structlog.get_logger()
 
 
+def settle(host: Host, prepared: PreparedStep, turn: TurnResult) -> StepResult:
+    """Read the answer, hold it against the evidence, and keep a checkpoint; the writer's lock is held meanwhile.
+
+    Raises:
+        SupersededError, HaltedError: A later attempt has begun, or this one was cancelled.
+        WorkspaceBusyError: Somebody else holds the writer's lock.
+    """
+    with prepared.fence.lease.held():
+        scan = None if _is_checked(prepared) else host.scan(prepared.place)
+        evidence = gather(prepared.place, prepared.began_at, toured=scan)
+        settling = Settling(host, prepared, evidence, scan)
+        result = begin_result(prepared.call, turn, evidence.files_changed)
+        try:
+            answer = read_answer(prepared.call, turn)
+        except AnswerError as error:
+            return settling.leave_unread(result, error.reasons)
+        return settling.judge(result, answer)
+
+
+def _is_checked(prepared: PreparedStep) -> bool:
+    """Say whether the repository's own checks may write into the worktree, after whatever walk over it."""
+    return prepared.call.step is Step.CREATE_COMMIT and bool(prepared.repository_settings.checks)
+
+
+def read_answer(call: StepCall, turn: TurnResult) -> Answer[Any]:
+    """Return the step's answer.
+
+    Raises:
+        AnswerError: It could not be read.
+    """
+    outcome = turn.outcome
+    answer = read_step_answer(
+        call.step, outcome.text, structured=outcome.structured, in_pipeline=bool(call.pipeline)
+    )
+    _log.info(
+        "result_text_extracted",
+        step=call.step,
+        parsed_by=answer.parsed_by,
+        length=len(outcome.text or ""),
+        preview=preview(answer.value.result_text),
+    )
+    return answer
+
+
 @dataclass(frozen=True, slots=True)
 class Settling:
-    """Gives a step its verdict; all of it blocks, and holds the writer's lock meanwhile."""
+    """Gives a step its verdict by what git says; the writer's lock is held meanwhile."""
 
     host: Host
     prepared: PreparedStep
+    evidence: Evidence
+    scan: WorktreeScan | None = None
+    """The walk over the worktree that the evidence is from, for the snapshot after it."""
 
-    def settle(self, turn: TurnResult) -> StepResult:
-        """Read the answer, hold it against the evidence, and keep a checkpoint.
-
-        Raises:
-            SupersededError, HaltedError: A later attempt has begun, or this one was cancelled.
-            WorkspaceBusyError: Somebody else holds the writer's lock.
-        """
-        with self.prepared.fence.lease.held():
-            scan = self._scan()
-            evidence = gather(self.prepared.place, self.prepared.began_at, toured=scan)
-            result = begin_result(self.prepared.call, turn, evidence.files_changed)
-            try:
-                answer = self.read_answer(turn)
-            except AnswerError as error:
-                return self._leave_unread(result, error.reasons, evidence.standing, scan)
-            return self.judge(result, answer, evidence, scan)
-
-    def _scan(self) -> WorktreeScan | None:
-        """Walk over the worktree once for all; not where the repository's own checks may write into it later."""
-        checks = self.prepared.repository_settings.checks
-        is_checked = self.prepared.call.step is Step.CREATE_COMMIT and checks
-        return None if is_checked else self.host.scan(self.prepared.place)
-
-    def read_answer(self, turn: TurnResult) -> Answer[Any]:
-        """Return the step's answer.
-
-        Raises:
-            AnswerError: It could not be read.
-        """
-        call, outcome = self.prepared.call, turn.outcome
-        answer = read_step_answer(
-            call.step, outcome.text, structured=outcome.structured, in_pipeline=bool(call.pipeline)
-        )
-        _log.info(
-            "result_text_extracted",
-            step=call.step,
-            parsed_by=answer.parsed_by,
-            length=len(outcome.text or ""),
-            preview=preview(answer.value.result_text),
-        )
-        return answer
-
-    def judge(
-        self,
-        result: StepResult,
-        answer: Answer[Any],
-        evidence: Evidence,
-        scan: WorktreeScan | None = None,
-    ) -> StepResult:
+    def judge(self, result: StepResult, answer: Answer[Any]) -> StepResult:
         """Hold an answer against the evidence: done and a checkpoint, or not done and a rescue with the reason."""
-        step, call, place, fence = self.prepared, self.prepared.call, self.prepared.place, self.prepared.fence
-        result = result.model_copy(update={"parsed_by": answer.parsed_by, "result_json": answer_json(answer)})
+        call, result = self.prepared.call, with_answer(result, answer)
         try:
-            with fence.halting():
-                claim = Claim(call, place, answer.value, evidence, step.repository_settings, fence, scan)
-                proof = prove(self.host, claim)
+            with self.prepared.fence.halt.over():
+                proof = PROOFS[call.step](self.host, self._claim(answer))
         except EvidenceError as error:
             verdict = Verdict.REFUSED if isinstance(error, RefusedError) else Verdict.UNPROVEN
-            return self.reject(result, verdict, (str(error),))
-        checkpoint = self._checkpoint(f"{call.step} is done", proof.standing or evidence.standing, scan)
-        session = result.session_id if step.workspace.lane else None  # a lane's next work order goes on with it
-        return self.complete(
-            result,
-            Verdict.DONE,
-            result_text=bounded_text(proof.result_text),
-            commit_sha=proof.commit_sha,
-            plan_sha256=proof.plan_sha256,
-            outline=proof.outline,
-            checkpoint=checkpoint,
-            warnings=bounded((*result.warnings, *answer.warnings, *proof.warnings, *self._keep(session))),
-        )
+            return reject(self.host, self.prepared, result, verdict, (str(error),))
+        checkpoint = self._checkpoint(f"{call.step} is done", proof.standing or self.evidence.standing)
+        session = result.session_id if call.workspace.lane else None  # a lane's next work order goes on with it
+        result = with_proof(result, proof, (*answer.warnings, *proof.warnings, *self._keep(session)))
+        return complete(self.prepared, result, checkpoint)
 
-    def _leave_unread(
-        self,
-        result: StepResult,
-        reasons: tuple[str, ...],
-        standing: WorktreeStatus | None,
-        scan: WorktreeScan | None,
-    ) -> StepResult:
+    def leave_unread(self, result: StepResult, reasons: tuple[str, ...]) -> StepResult:
         """Keep a checkpoint and the session for a finalizer; without a session nobody can be asked again."""
         if result.session_id is None:
-            return self.reject(result, Verdict.UNPARSED, reasons)
-        checkpoint = self._checkpoint("the answer was not read", standing, scan)
-        warnings = bounded((*result.warnings, *self._keep(result.session_id)))
-        return self.complete(
-            result, Verdict.UNPARSED, reasons=bounded(reasons), checkpoint=checkpoint, warnings=warnings
+            return reject(self.host, self.prepared, result, Verdict.UNPARSED, reasons)
+        checkpoint = self._checkpoint("the answer was not read", self.evidence.standing)
+        result = add_warnings(result, *self._keep(result.session_id))
+        return complete(self.prepared, with_reasons(result, Verdict.UNPARSED, reasons), checkpoint)
+
+    def _claim(self, answer: Answer[Any]) -> AnyClaim:
+        step = self.prepared
+        return Claim(
+            call=step.call,
+            place=step.place,
+            began_at=step.began_at,
+            answer=answer.value,
+            evidence=self.evidence,
+            repository_settings=step.repository_settings,
+            fence=step.fence,
+            scan=self.scan,
         )
 
-    def _checkpoint(self, reason: str, standing: WorktreeStatus | None, scan: WorktreeScan | None) -> str | None:
+    def _checkpoint(self, reason: str, standing: WorktreeStatus | None) -> str | None:
         """Take a checkpoint and return its name; where a walk tells, how the worktree stands is noted with it."""
         place = self.prepared.place
-        checkpoint = self.host.snapshot(place, "checkpoint", reason, self.prepared.call.step, scan)
+        checkpoint = self.host.snapshot(place, "checkpoint", reason, self.prepared.call.step, self.scan)
         if checkpoint is None:
             return None
-        if standing is not None and scan is not None:
+        if standing is not None and self.scan is not None:
             save_worktree_status(place, checkpoint.commit, standing)
         return checkpoint.name
 
     def _keep(self, session_id: str | None) -> tuple[str, ...]:
         """Bring the checkpoint to where it outlives this host, with a session; a failure is a warning."""
         session = KeptSession(self.prepared.workspace.agent, session_id) if session_id else None
-        with self.prepared.fence.halting():
+        with self.prepared.fence.halt.over():
             return keep(self.host, self.prepared.place, session)
 
-    def reject(self, result: StepResult, verdict: Verdict, reasons: tuple[str, ...]) -> StepResult:
-        """Keep what was done in a rescue and say why it does not count."""
-        step = self.prepared.call.step
-        self.host.rescue(self.prepared.place, reasons[0][:200], step)
-        shown = [preview(reason) for reason in reasons]
-        _log.warning("step_not_done", step=step, verdict=verdict, reasons=shown)
-        return self.complete(result, verdict, reasons=bounded(reasons))
 
-    def complete(self, result: StepResult, verdict: Verdict, **facts: object) -> StepResult:
-        """Give the verdict, with all that was kept since the step began."""
-        return result.model_copy(update={"verdict": verdict, "rescues": rescues_of(self.prepared), **facts})
+def reject(
+    host: Host, prepared: PreparedStep, result: StepResult, verdict: Verdict, reasons: tuple[str, ...]
+) -> StepResult:
+    """Keep what was done in a rescue and say why it does not count."""
+    step = prepared.call.step
+    host.rescue(prepared.place, reasons[0][:200], step)
+    _log.warning("step_not_done", step=step, verdict=verdict, reasons=[preview(reason) for reason in reasons])
+    return complete(prepared, with_reasons(result, verdict, reasons), checkpoint=None)
+
+
+def complete(prepared: PreparedStep, result: StepResult, checkpoint: str | None) -> StepResult:
+    """Add what was kept since the step began."""
+    rescues = rescues_of(prepared.call, prepared.place)
+    return result.model_copy(update={"checkpoint": checkpoint, "rescues": rescues})

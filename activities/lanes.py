@@ -44,7 +44,7 @@ class LaneActivities:
             async with heartbeating():
                 fence = take_fence(self.host.means.runs, request.lane.id, request.visit)
                 await self._end_stranger(request.lane.id, fence)
-                return await stoppable_thread(fence.stop, self._enter, request, fence)
+                return await stoppable_thread(fence.halt.now, self._enter, request, fence)
 
     @activity.defn(name="close_lanes")
     async def close_lanes(self, request: CloseLanes) -> None:
@@ -101,7 +101,7 @@ class LaneActivities:
         if plan is None:
             return workspace
         fresh = self.host.snapshot(place, "checkpoint", f"the lane is {request.opening.work_order_id}'s now")
-        with fence.halting():  # its first step may have to begin elsewhere, with this and the session before it
+        with fence.halt.over():  # its first step may have to begin elsewhere, with this and the session before it
             keep(self.host, place, _session_before(request, workspace), claims=_was_to_be_elsewhere(request))
         return workspace.model_copy(update={"checkpoint": fresh.name if fresh is not None else start.name})
 

@@ -3,15 +3,15 @@
 from dataclasses import dataclass
 
 from activities._attempt import StepAttempt, attempting
-from activities._finalizing import Finalizing
+from activities._finalizing import settle_failed_finalizer, settle_finalizer
 from activities._guard import end_agents_of
 from activities._heartbeats import heartbeating
 from activities._prepared_steps import prepare_end, prepare_finalizer, prepare_step
-from activities._settling import Settling
+from activities._settling import settle
 from activities.cancellation import CANCELLED
 from activities.failures import translating_failures
 from activities.host import Host
-from septet.agents.turns.carry_out import TurnResult, last_result
+from septet.agents.turns.carry_out import last_result
 from septet.contracts.names import Verdict
 from septet.contracts.steps import FinalizeCall, StepCall, StepResult
 from septet.errors import AgentGaveUpError, AgentLimitError
@@ -32,8 +32,8 @@ class StepRunner:
         """
         async with attempting(self.host, prepare_step, call) as attempt:
             turn = await attempt.carry_out()
-            settling = Settling(self.host, attempt.prepared)
-            attempt.result = await stoppable_thread(attempt.prepared.fence.stop, settling.settle, turn)
+            prepared = attempt.prepared
+            attempt.result = await stoppable_thread(prepared.fence.halt.now, settle, self.host, prepared, turn)
         return attempt.result
 
     async def finalize(self, finalizing: FinalizeCall) -> StepResult:
@@ -43,14 +43,18 @@ class StepRunner:
             ApplicationError: The session could not be asked; its details name the remedy and what is known.
         """
         async with attempting(self.host, prepare_finalizer, finalizing) as attempt:
-            settle = Finalizing(self.host, attempt.prepared).settle
-            turn: TurnResult | None
-            failure = ""
+            prepared, stop = attempt.prepared, attempt.prepared.fence.halt.now
             try:
                 turn = await attempt.carry_out()
             except (AgentGaveUpError, AgentLimitError) as error:
-                turn, failure = await shielded_thread(last_result, attempt.prepared.request), error.message
-            attempt.result = await stoppable_thread(attempt.prepared.fence.stop, settle, finalizing, turn, failure)
+                last, why = await shielded_thread(last_result, prepared.request), error.message
+                attempt.result = await stoppable_thread(
+                    stop, settle_failed_finalizer, self.host, prepared, finalizing, last, why
+                )
+            else:
+                attempt.result = await stoppable_thread(
+                    stop, settle_finalizer, self.host, prepared, finalizing, turn
+                )
         return attempt.result
 
     async def end(self, call: StepCall) -> StepResult:

@@ -6,7 +6,7 @@ from typing import Final
 
 from temporalio import activity
 
-from activities._fence import own_key, take_fence
+from activities._fence import take_fence
 from activities._frozen_inputs import read_frozen_inputs
 from activities._guard import AttemptFailedError, WorkEndedError, guarding
 from activities._heartbeats import heartbeating
@@ -58,18 +58,18 @@ class SummariseSession:
                             on_progress=heartbeats.progress.append,
                             before_rerun=_leave_worktree,
                         )
-                        return await stoppable_thread(prepared.fence.stop, self._keep, call, prepared, turn)
+                        return await stoppable_thread(prepared.fence.halt.now, self._keep, call, prepared, turn)
                 except WorkEndedError as ended:
                     raise asyncio.CancelledError(str(ended)) from ended
                 except AttemptFailedError as failed:
                     last = await shielded_thread(last_result, prepared.request)
-                    why, stop = failed.error.message, prepared.fence.stop
+                    why, stop = failed.error.message, prepared.fence.halt.now
                     return await stoppable_thread(stop, self._leave_unsummarised, call, prepared, last, why)
 
     def _prepare(self, call: SummariseCall) -> PreparedTurn:
         host, workspace = self.host, call.workspace
         place = host.place(workspace.place_id)
-        settings = load_repository_settings(read_frozen_inputs(place).contents.get)
+        settings = load_repository_settings(read_frozen_inputs(place).files.get)
         turn = Turn(
             prompt=PROMPT,
             worktree=place.worktree,
@@ -80,8 +80,9 @@ class SummariseSession:
         )
         wall_seconds = min(call.limits.wall_seconds, _WALL_SECONDS)
         runtime = host.means
+        fence = take_fence(runtime.runs, workspace.place_id, workspace.visit)
         request = TurnRequest(
-            key=own_key(),
+            key=fence.key,
             order_id=workspace.place_id,
             number=0,
             step=_STEP,
@@ -90,7 +91,6 @@ class SummariseSession:
             limits=call.limits.model_copy(update={"wall_seconds": wall_seconds}),
             means=runtime,
         )
-        fence = take_fence(runtime.runs, workspace.place_id, workspace.visit)
         return PreparedTurn(workspace, place, request, fence)
 
     def _keep(self, call: SummariseCall, prepared: PreparedTurn, turn: TurnResult) -> SessionSummary:

@@ -92,7 +92,7 @@ class WorkspaceActivities:
         agent = request.agent or default
         for each in (agent, *(other or default for other in request.beside)):
             adapter_for(each).invocation(Turn(prompt="", worktree=place.worktree), self.host.agents)
-        files = {path: content.decode(errors="replace") for path, content in own.items()}
+        files = {path: content.decode(errors="replace").encode() for path, content in own.items()}
         return FrozenInputs(issue=issue, files=files), agent
 
     def _describe(  # noqa: PLR0913, PLR0917 -- each is a part of what was opened

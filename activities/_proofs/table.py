@@ -14,7 +14,7 @@ from activities._proofs.implement_plan import prove_implement_plan
 from activities.host import Host
 from septet.contracts.names import Step
 
-_PROOFS: Final[Mapping[Step, Callable[[Host, AnyClaim], Proof]]] = {
+PROOFS: Final[Mapping[Step, Callable[[Host, AnyClaim], Proof]]] = {
     Step.CLASSIFY_ISSUE: prove_classify_issue,
     Step.BUILD_PLAN: prove_build_plan,
     Step.FIND_PLAN_FILE: prove_find_plan_file,
@@ -23,13 +23,4 @@ _PROOFS: Final[Mapping[Step, Callable[[Host, AnyClaim], Proof]]] = {
     Step.CREATE_COMMIT: prove_create_commit,
     Step.CREATE_PULL_REQUEST: prove_create_pull_request,
 }
-
-
-def prove(host: Host, claim: AnyClaim) -> Proof:
-    """Hold what an agent claims against git and the forge, and do of it what the agent has left to the engine.
-
-    Raises:
-        EvidenceError: The claim does not hold.
-        SupersededError, HaltedError: A later attempt has begun, or this one was cancelled.
-    """
-    return _PROOFS[claim.call.step](host, claim)
+"""Each holds a claim against git and the forge, and does of it what the agent has left to the engine."""
