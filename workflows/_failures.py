@@ -23,17 +23,17 @@ class StepFailed(Exception):  # noqa: N818 -- it says what happened to the step
         self.reasons = reasons
         super().__init__(f"{step.value}: {'; '.join(reasons)}")
 
-    def error(self) -> TaskError:
+    def as_task_error(self) -> TaskError:
         """Return it as a part of the work order object."""
-        said = "; ".join(reason.rstrip(".") for reason in self.reasons) or "no reason was given"
-        return TaskError(type="StepFailed", message=f"{self.step.value} failed: {said}.", remedy=GO_ON)
+        reasons = "; ".join(reason.rstrip(".") for reason in self.reasons) or "no reason was given"
+        return TaskError(type="StepFailed", message=f"{self.step.value} failed: {reasons}.", remedy=GO_ON)
 
 
 class AgentEnded(asyncio.CancelledError):
     """A cancelled step has ended its agent itself, and its result says what was kept."""
 
 
-def explained(error: BaseException) -> tuple[TaskError, StepResult | None]:
+def explain_failure(error: BaseException) -> tuple[TaskError, StepResult | None]:
     """Return what an activity's failure says, and what it tells of the step."""
     if not isinstance(error, ActivityError):
         return TaskError(type=type(error).__name__, message=str(error), remedy=GO_ON), None

@@ -7,6 +7,6 @@ from temporalio.exceptions import ApplicationError
 REFUSED: Final = "RefusedTransition"
 
 
-def refused(message: str, remedy: str = "") -> ApplicationError:
+def refusal(message: str, remedy: str = "") -> ApplicationError:
     """Return the refusal of an update: a validator that raises it leaves no trace in the history."""
     return ApplicationError(f"{message} {remedy}".strip(), message, remedy, type=REFUSED, non_retryable=True)

@@ -8,7 +8,7 @@ from temporalio.common import SearchAttributeUpdate
 
 from septet.contracts.row import MEMO, differ, row_of
 from septet.contracts.task import Task
-from workflows.search_attributes import ALL, values_of
+from workflows.search_attributes import ALL, attribute_updates
 
 _PATCH: Final = "row-in-memo"
 
@@ -18,28 +18,28 @@ class Row:
 
     def __init__(self) -> None:
         """Begin with what the one who started the workflow wrote."""
-        self._shown = _started_with()
-        self._found_by: list[SearchAttributeUpdate[Any]] = []
+        self._memo = _read_memo()
+        self._attributes: list[SearchAttributeUpdate[Any]] = []
 
     def write(self, task: Task) -> None:
         """Write what has changed."""
-        found_by = values_of(task)
-        if changed := [value for value in found_by if value not in self._found_by]:
-            workflow.upsert_search_attributes(changed)
-            self._found_by = found_by
+        attributes = attribute_updates(task)
+        if news := [each for each in attributes if each not in self._attributes]:
+            workflow.upsert_search_attributes(news)
+            self._attributes = attributes
         row = row_of(task)
         if not workflow.patched(_PATCH):
             return
-        if self._shown is None or differ(row, self._shown):
+        if self._memo is None or differ(row, self._memo):
             workflow.upsert_memo({MEMO: row})
-            self._shown = row
+            self._memo = row
 
     def erase(self) -> None:
         """Be found no more: another workflow has the task's row."""
         workflow.upsert_search_attributes([key.value_unset() for key in ALL])
 
 
-def _started_with() -> Task | None:
+def _read_memo() -> Task | None:
     try:
         return Task.model_validate(workflow.memo_value(MEMO, None), strict=False)
     except ValidationError:

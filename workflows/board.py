@@ -16,7 +16,7 @@ with workflow.unsafe.imports_passed_through():
 _FIRST_LOOK: Final = timedelta(seconds=5)
 _RAREST_LOOK: Final = timedelta(minutes=10)
 """A work order that was terminated does not say that it has ended: it is looked for where others wait."""
-_ASKED_WITHIN: Final = timedelta(minutes=2)
+_ANSWER_WITHIN: Final = timedelta(minutes=2)
 _RETRIES: Final = RetryPolicy(maximum_interval=timedelta(minutes=1), maximum_attempts=0)
 _AT_A_TIME: Final = 100
 """Work orders that are told at a time: more would fill one workflow task."""
@@ -32,7 +32,7 @@ class Board:
     def __init__(self, state: BoardState | None = None) -> None:
         """Go on from what the run before knew, before anything new is told."""
         self._seats = Seats.of(state or BoardState())
-        self._news = True
+        self._has_news = True
         self._look_after = _FIRST_LOOK
 
     @workflow.run
@@ -41,67 +41,67 @@ class Board:
         if state is None:
             await self._take_stock()
         while not workflow.info().is_continue_as_new_suggested():
-            self._news = False
+            self._has_news = False
             await self._give_seats()
             self._show()
-            await self._hear()
+            await self._wait_for_news()
         workflow.continue_as_new(self._seats.state)
 
     @workflow.signal(description="A work order waits for its turn.")
-    def waits(self, asked: SeatRequest) -> None:
+    def waits(self, request: SeatRequest) -> None:
         """Take in who waits."""
-        self._seats.wait(asked)
-        self._changed()
+        self._seats.wait(request)
+        self._note_change()
 
     @workflow.signal(description="A work order waits no more, or has ended.")
     def leaves(self, order_id: str) -> None:
         """Free what it had."""
         self._seats.leave(order_id)
-        self._changed()
+        self._note_change()
 
     @workflow.signal(description="A host serves, with these limits.")
-    def serves(self, told: HostCapacity) -> None:
+    def serves(self, capacity: HostCapacity) -> None:
         """Take in a host and the limits."""
         before = (self._seats.places(_now()), self._seats.project_limit)
-        self._seats.hear(told, _now())
-        self._news = self._news or before != (self._seats.places(_now()), self._seats.project_limit)
+        self._seats.hear(capacity, _now())
+        self._has_news = self._has_news or before != (self._seats.places(_now()), self._seats.project_limit)
 
-    def _changed(self) -> None:
-        self._news, self._look_after = True, _FIRST_LOOK
+    def _note_change(self) -> None:
+        self._has_news, self._look_after = True, _FIRST_LOOK
 
     async def _give_seats(self) -> None:
         """Tell those whose turn it is, until there is no seat or nobody left."""
         while due := self._seats.due(_now())[:_AT_A_TIME]:
             for taker in due:
                 self._seats.seat(taker)
-            told = await asyncio.gather(*(_begins(taker.id) for taker in due))
-            for taker, there in zip(due, told, strict=True):
-                if not there:
+            are_there = await asyncio.gather(*(_begin_order(taker.id) for taker in due))
+            for taker, is_there in zip(due, are_there, strict=True):
+                if not is_there:
                     self._seats.leave(taker.id)
         if self._seats.passed_over and len(self._seats.waiting) < MOST_WAITING // 2:
             await self._take_stock()
 
-    async def _hear(self) -> None:
+    async def _wait_for_news(self) -> None:
         """Wait for news; where somebody waits for a seat, look now and then whether one is free."""
         looks = bool(self._seats.waiting and self._seats.holders)
         try:
             await workflow.wait_condition(
-                self._has_news, timeout=self._look_after if looks else None, timeout_summary="is a seat free?"
+                self._must_go_on, timeout=self._look_after if looks else None, timeout_summary="is a seat free?"
             )
         except TimeoutError:
             self._look_after = min(2 * self._look_after, _RAREST_LOOK)
-            for order_id in await self._closed():
+            for order_id in await self._find_closed():
                 self._seats.leave(order_id)
 
-    def _has_news(self) -> bool:
+    def _must_go_on(self) -> bool:
         """Say whether there is something to do; what hosts say makes the history of an idle board grow too."""
-        return self._news or workflow.info().is_continue_as_new_suggested()
+        return self._has_news or workflow.info().is_continue_as_new_suggested()
 
-    async def _closed(self) -> list[str]:
+    async def _find_closed(self) -> list[str]:
         """Return those with a seat that have ended."""
         return await FIND_CLOSED.start(
             KnownOrders(ids=tuple(self._seats.holders)),
-            start_to_close_timeout=_ASKED_WITHIN,
+            start_to_close_timeout=_ANSWER_WITHIN,
             retry_policy=_RETRIES,
             summary="which work orders have ended?",
         )
@@ -109,16 +109,16 @@ class Board:
     async def _take_stock(self) -> None:
         """Take in those that wait as the server tells: a board that is new has heard of none."""
         known = (*self._seats.waiting, *self._seats.holders)
-        found = await FIND_WAITING.start(
+        orders = await FIND_WAITING.start(
             KnownOrders(ids=known, limit=_TAKEN_IN_AT_ONCE),
-            start_to_close_timeout=_ASKED_WITHIN,
+            start_to_close_timeout=_ANSWER_WITHIN,
             retry_policy=_RETRIES,
             summary="who waits?",
         )
-        for each in found.waiting:
+        for each in orders.waiting:
             if each.id not in self._seats.holders and each.id not in self._seats.waiting:
                 self._seats.wait(each)
-        self._seats.passed_over = not found.all
+        self._seats.passed_over = not orders.all
 
     def _show(self) -> None:
         """Show in the web UI how many wait, who runs, and who serves."""
@@ -132,7 +132,7 @@ class Board:
         )
 
 
-async def _begins(order_id: str) -> bool:
+async def _begin_order(order_id: str) -> bool:
     """Tell a work order that it is its turn; return whether it is there."""
     try:
         await workflow.get_external_workflow_handle(order_id).signal("begin")

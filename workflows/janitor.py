@@ -41,21 +41,21 @@ class Janitor:
             if is_cancelled_exception(error):
                 raise
             swept = Swept(note=f"The host was not swept: {error.cause or error}")
-        workflow.set_current_details(details(swept))
+        workflow.set_current_details(format_details(swept))
         return swept
 
 
-def details(swept: Swept) -> str:
+def format_details(swept: Swept) -> str:
     """Return a pass as Markdown, for the web UI."""
     counts = f"{swept.removed_count} removed, {swept.refused_count} due but kept, {swept.kept_count} not due"
     lines = [f"**Host {swept.host or '?'}**: {counts}. {swept.note}".strip()]
     lines += [
-        f"- removed {thing.kind} `{thing.name}` {_last(thing.snapshot)}".rstrip()
+        f"- removed {thing.kind} `{thing.name}` {_last_state(thing.snapshot)}".rstrip()
         for thing in swept.removed[:_SHOWN]
     ]
     lines += [f"- kept {thing.kind} `{thing.name}`: {thing.why}" for thing in swept.refused[:_SHOWN]]
     return "\n".join(lines)
 
 
-def _last(snapshot: str | None) -> str:
+def _last_state(snapshot: str | None) -> str:
     return f"(last state: `{snapshot}`)" if snapshot else ""

@@ -1,13 +1,11 @@
 """What comes after a work order: its pull request is watched until it is merged, closed, or a person decides."""
 
 import asyncio
-from contextlib import suppress
 from datetime import timedelta
 from typing import Final
 
 from temporalio import workflow
 from temporalio.common import RetryPolicy
-from temporalio.exceptions import ActivityError
 
 with workflow.unsafe.imports_passed_through():
     from septet.contracts.decisions import MoveCall
@@ -17,7 +15,8 @@ with workflow.unsafe.imports_passed_through():
     from septet.contracts.transitions import Target, check_move
     from septet.errors import RefusedTransitionError
     from septet.system.timestamps import timestamp
-    from workflows._refusals import refused
+    from workflows._cancellation import cancel_and_wait
+    from workflows._refusals import refusal
     from workflows._row import Row
     from workflows.activity_stubs import LOOK_AT_PULL_REQUEST
 
@@ -38,7 +37,7 @@ class PullRequestWorkflow:
         self._watch: PullRequestWatch
         self._task = Task(id="")
         self._history: tuple[Move, ...] = ()
-        self._again = False
+        self._looks_again = False
         self._row = Row()
 
     @workflow.run
@@ -72,7 +71,7 @@ class PullRequestWorkflow:
     @workflow.signal(description="Look again now.")
     def nudge(self) -> None:
         """End the pause before the next look; one that was closed may have been opened again."""
-        self._again = True
+        self._looks_again = True
         if self._task.stage is Stage.BLOCKED:
             self._move(Stage.REVIEW, "looked at again")
 
@@ -89,35 +88,31 @@ class PullRequestWorkflow:
     def _may_move(self, call: MoveCall) -> None:
         """Refuse what is not allowed from here; the work itself goes on by a reset of the work order."""
         if not self._task.id:
-            raise refused("The watch has not begun yet.", "Ask again in a moment.")
+            raise refusal("The watch has not begun yet.", "Ask again in a moment.")
         try:
             check_move(self._task, call.to)
         except RefusedTransitionError as error:
-            raise refused(error.message, error.remedy) from None
+            raise refusal(error.message, error.remedy) from None
         if call.to is Target.EXECUTING:
-            raise refused(f"{self._task.id} is completed.", "`septet move ID executing` takes it up again.")
+            raise refusal(f"{self._task.id} is completed.", "`septet move ID executing` takes it up again.")
 
     @workflow.signal(description="The work order completed once more: this is what is watched now.")
     def renew(self, watch: PullRequestWatch) -> None:
         """Take in what is to be watched."""
-        self._watch, self._task, self._again = watch, watch.task, True
-        self._tell()
+        self._watch, self._task, self._looks_again = watch, watch.task, True
+        self._show()
 
     async def _look(self) -> None:
         """Look until there is an end, or a reason to look anew."""
-        self._again = False
+        self._looks_again = False
         looking = self._start_look()
         await workflow.wait_condition(
-            lambda: looking.done() or self._again or self._task.stage is not Stage.REVIEW
+            lambda: looking.done() or self._looks_again or self._task.stage is not Stage.REVIEW
         )
-        if looking.done() and not self._again and self._task.stage is Stage.REVIEW:
+        if looking.done() and not self._looks_again and self._task.stage is Stage.REVIEW:
             self._end(await looking)
             return
-        looking.cancel()
-        with suppress(ActivityError):
-            await looking
-        if workflow.cancellation_reason() is not None:  # the wait for one activity swallows a cancel of all
-            raise asyncio.CancelledError
+        await cancel_and_wait(looking)
 
     def _start_look(self) -> workflow.ActivityHandle[PullRequestEnd]:
         watch, task = self._watch, self._watch.task
@@ -141,9 +136,9 @@ class PullRequestWorkflow:
         move = Move(when=now, who=who, **{"from": before}, to=to.value, why=why)
         self._history = (*self._history, move)
         self._task = self._task.model_copy(update={"stage": to, "error": error, "updated_at": now})
-        self._tell()
+        self._show()
 
-    def _tell(self) -> None:
+    def _show(self) -> None:
         task = self._task
         why = f"\n\n**{task.error.type}**: {task.error.message} {task.error.remedy}" if task.error else ""
         workflow.set_current_details(f"**{task.id}** · {task.pr_url} · **{task.stage.value}**{why}")

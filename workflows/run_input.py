@@ -25,9 +25,9 @@ def takes_raw_input(run: Run) -> Run:
     return run
 
 
-def checked_input(
+def parse_input(
     workflow_id: str,
-    given: tuple[RawValue | None, *tuple[object, ...]],
+    inputs: tuple[RawValue | None, *tuple[object, ...]],
     kind: type[Input],
     ids: str = "[A-Za-z0-9._-]{1,64}",
     *,
@@ -37,7 +37,7 @@ def checked_input(
 
     Args:
         workflow_id: Its id.
-        given: Its inputs, the first one undecoded.
+        inputs: Its inputs, the first one undecoded.
         kind: What the input must be.
         ids: What the id must match.
         by_workflow: A workflow of ours gave it, perhaps one of a later release: unknown fields are ignored, while
@@ -47,24 +47,28 @@ def checked_input(
         ApplicationError: Of type `InvalidInput`, non-retryable: location and message, never the value.
     """
     if workflow_id in {".", ".."} or not re.fullmatch(ids, workflow_id):
-        raise _invalid(f"the workflow id must match {ids}")
-    order, *rest = given
+        raise _invalid_input(f"the workflow id must match {ids}")
+    order, *rest = inputs
     if order is None:
-        raise _invalid('repository: Field required. Give one JSON object, such as {"repository": "…", "issue": 1}')
+        raise _invalid_input(
+            'repository: Field required. Give one JSON object, such as {"repository": "…", "issue": 1}'
+        )
     if rest:
-        raise _invalid(f"{len(rest) + 1} inputs were given. Give one JSON object")
+        raise _invalid_input(f"{len(rest) + 1} inputs were given. Give one JSON object")
     try:
         unknown: Literal["ignore", "forbid"] = "ignore" if by_workflow else "forbid"
         return kind.model_validate_json(order.payload.data or b"null", extra=unknown)
     except ValidationError as error:
-        found = error.errors(include_url=False, include_context=False, include_input=False)
-        raise _invalid("; ".join(_said(detail["loc"], detail["msg"]) for detail in found[:10])) from None
+        errors = error.errors(include_url=False, include_context=False, include_input=False)
+        raise _invalid_input(
+            "; ".join(_describe_error(detail["loc"], detail["msg"]) for detail in errors[:10])
+        ) from None
 
 
-def _said(location: tuple[int | str, ...], message: str) -> str:
+def _describe_error(location: tuple[int | str, ...], message: str) -> str:
     where = ".".join(str(part) for part in location) or "input"
     return f"{where}: {message.removeprefix('Value error, ')}"
 
 
-def _invalid(message: str) -> ApplicationError:
+def _invalid_input(message: str) -> ApplicationError:
     return ApplicationError(f"The input is not valid: {message}.", type="InvalidInput", non_retryable=True)

@@ -31,7 +31,7 @@ _MOST_BYTES: Final = 2000
 """Of a value; the server's limit is 2 KiB, its own signs included."""
 
 
-def values_of(task: Task) -> list[SearchAttributeUpdate[Any]]:
+def attribute_updates(task: Task) -> list[SearchAttributeUpdate[Any]]:
     """Return what a work order is found by now."""
     return [
         STATUS.value_set(task.status.value),
@@ -45,9 +45,9 @@ def values_of(task: Task) -> list[SearchAttributeUpdate[Any]]:
     ]
 
 
-def found_at_start(task: Task) -> TypedSearchAttributes:
+def start_attributes(task: Task) -> TypedSearchAttributes:
     """Return what a workflow is found by as soon as it is started."""
-    pairs = ((update.key, update.value) for update in values_of(task))
+    pairs = ((update.key, update.value) for update in attribute_updates(task))
     return TypedSearchAttributes([SearchAttributePair(key, value) for key, value in pairs])
 
 

@@ -26,7 +26,7 @@ from septet.contracts.task import Move, Task, TaskError
 from septet.errors import AlreadyRunningError, CircleError, InvalidInputError
 from septet.git.project import with_project
 from septet.system.timestamps import timestamp
-from workflows.search_attributes import found_at_start
+from workflows.search_attributes import start_attributes
 
 _OPEN: Final = (Status.PENDING, Status.RUNNING, Status.WAITING)
 _AND_IS: Final[Mapping[Status, str]] = {
@@ -92,7 +92,7 @@ class WorkOrders(Executions[Task]):
         await self._refuse_circle(order_id, order.after)
         row = row_of(first_task(order_id, order, waits_in(order), timestamp(datetime.now(UTC))))
         summary = f"{order.repository} {order.title or f'#{order.issue}'}"
-        await self.start_workflow(order_id, order, summary, {MEMO: row}, found_at_start(row))
+        await self.start_workflow(order_id, order, summary, {MEMO: row}, start_attributes(row))
         return row
 
     async def list(self, status: Status | None = None, *, limit: int = 100, after: str = "") -> TasksReply:

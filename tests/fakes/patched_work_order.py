@@ -19,19 +19,19 @@ class PatchedWorkOrder(WorkOrder):
     async def run(self, order: RawValue | None = None, *rest: object) -> Task:
         """Plan, classify, find the plan, branch, implement, commit, open the pull request."""
         self._accept(order, rest)
-        async with self._told_to_the_end():
-            await self._wait_for_its_turn()
+        async with self._report_outcome():
+            await self._wait_for_turn()
             await self._open_workspace()
             first, second = Step.CLASSIFY_ISSUE, Step.BUILD_PLAN
             if workflow.patched("plan-first"):
                 first, second = Step.BUILD_PLAN, Step.CLASSIFY_ISSUE
             await self._take(first)
             await self._take(second)
-            await self._find_the_plan()
-            await self._have_the_plan_approved()
+            await self._find_plan()
+            await self._wait_for_approval()
             await self._take(Step.GENERATE_BRANCH)
             await self._take(Step.IMPLEMENT_PLAN)
             await self._take(Step.CREATE_COMMIT)
             await self._take(Step.CREATE_PULL_REQUEST)
-            await self._have_it_watched()
-        return self._story.task
+            await self._watch_pull_request()
+        return self._state.task

@@ -22,4 +22,4 @@ class SwappedWorkOrder(WorkOrder):
         await self._open_workspace()
         await self._take(Step.BUILD_PLAN)
         await self._take(Step.CLASSIFY_ISSUE)
-        return self._story.task
+        return self._state.task

@@ -21,7 +21,7 @@ from septet.contracts.pipeline import PipelineInput
 from septet.contracts.steps import FailureFacts, FinalizeCall, StepCall, StepResult
 from septet.contracts.task import Task
 from septet.contracts.workspace import MoveWorkspace, OpenWorkspace, Workspace
-from workflows.run_input import checked_input
+from workflows.run_input import parse_input
 
 _TODAY: Final[dict[str, tuple[type[BaseModel], type[BaseModel]]]] = {
     "open_workspace": (OpenWorkspace, Workspace),
@@ -121,8 +121,8 @@ def test_what_people_give_is_read_strictly(model: type[BaseModel], given: dict[s
     """A field that nobody knows is a mistake where a person wrote it, in a value inside of another one too."""
     raw = RawValue(Payload(data=json.dumps(given).encode()))
     with pytest.raises(ApplicationError, match="colour: Extra inputs"):
-        checked_input("wo-1", (raw,), model)
-    assert checked_input("wo-1", (raw,), model, by_workflow=True)
+        parse_input("wo-1", (raw,), model)
+    assert parse_input("wo-1", (raw,), model, by_workflow=True)
 
 
 def _within(told: Any, now: Any) -> bool:

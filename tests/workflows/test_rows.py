@@ -15,7 +15,7 @@ from septet.contracts.pull_request import PullRequestWatch
 from septet.contracts.row import MEMO
 from septet.contracts.task import Task
 from septet.errors import AlreadyRunningError, CircleError, InvalidInputError, NotFoundError
-from workflows.search_attributes import found_at_start
+from workflows.search_attributes import start_attributes
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -50,7 +50,7 @@ async def put_watch(client: Client, task: Task) -> None:
         id=f"{task.id}/pr",
         task_queue="nobody-serves-this",
         memo={MEMO: task},
-        search_attributes=found_at_start(task),
+        search_attributes=start_attributes(task),
     )
 
 

@@ -1,11 +1,11 @@
 from septet.contracts.task import Task
-from workflows.search_attributes import PROJECT, PULL_REQUEST, REPOSITORY, found_at_start
+from workflows.search_attributes import PROJECT, PULL_REQUEST, REPOSITORY, start_attributes
 
 
 def test_no_value_is_larger_than_the_server_takes() -> None:
     """A long address is found by its beginning: the server refuses 2 KiB, and a workflow task would fail for ever."""
     for long in ("/" * 2048, "€" * 2048):
-        found = found_at_start(Task(id="wo-1", repository_url=long, project=long, pr_url=long))
+        found = start_attributes(Task(id="wo-1", repository_url=long, project=long, pr_url=long))
         for key in (REPOSITORY, PROJECT, PULL_REQUEST):
             value = found[key]
             assert long.startswith(value)

@@ -8,7 +8,7 @@ from septet.contracts.board import SeatRequest
 from septet.contracts.lanes import FilesChanged, LaneLeft
 from septet.contracts.pipeline import IssueCall, PipelineCall
 from septet.contracts.pipeline_view import IssueState, IssueStatus, PipelineView
-from workflows._refusals import refused
+from workflows._refusals import refusal
 from workflows.pipeline.state import PipelineState
 
 _SKIPPED = frozenset({IssueStatus.WAITING, IssueStatus.PLANNED})
@@ -20,147 +20,147 @@ class PipelineHandlers:
 
     def __init__(self) -> None:
         """Begin with nothing known; the input is read in `run`, where a wrong one can be refused."""
-        self._story: PipelineState | None = None
-        self._ready: set[str] = set()
+        self._state = PipelineState()
+        self._waiting_orders: set[str] = set()
         """The work orders that wait for the planner."""
-        self._held_back: set[str] = set()
+        self._absent_orders: set[str] = set()
         """Those that wait no more: a person moved them away on the board, or they have ended."""
         self._holders: dict[str, tuple[str, str]] = {}
         """By lane: the work order that has it, and which of its stays this is."""
-        self._works: dict[str, asyncio.Task[None]] = {}
+        self._order_tasks: dict[str, asyncio.Task[None]] = {}
         """By issue: the task that has its work order."""
-        self._news = True
+        self._has_news = True
 
     @workflow.query(description="The pipeline, with what is known of each issue.")
     def pipeline(self) -> PipelineView:
         """Return the pipeline."""
-        return self._known().view()
+        self._check_begun()
+        return self._state.view()
 
     @workflow.update(description="Begin nothing new until it is resumed; what is under way goes on.")
     def pause(self, call: PipelineCall = _ANYBODY) -> PipelineView:
         """Pause; this and the other updates answer the pipeline with the issue that was meant alone, or none."""
         del call
-        self._known().paused = self._news = True
-        return self._known().view_of()
+        self._state.is_paused = self._has_news = True
+        return self._state.view_of()
 
     @pause.validator
     def _may_pause(self, call: PipelineCall = _ANYBODY) -> None:
         del call
         self._check_open()
-        if self._known().paused:
-            raise refused(f"{self._known().id} is paused already.", "`septet pipeline resume` lets it go on.")
+        if self._state.is_paused:
+            raise refusal(f"{self._state.id} is paused already.", "`septet pipeline resume` lets it go on.")
 
     @workflow.update(description="Go on after a pause.")
     def resume(self, call: PipelineCall = _ANYBODY) -> PipelineView:
         """Go on."""
         del call
-        self._known().paused, self._news = False, True
-        return self._known().view_of()
+        self._state.is_paused, self._has_news = False, True
+        return self._state.view_of()
 
     @resume.validator
     def _may_resume(self, call: PipelineCall = _ANYBODY) -> None:
         del call
         self._check_open()
-        if not self._known().paused:
-            raise refused(f"{self._known().id} is not paused.")
+        if not self._state.is_paused:
+            raise refusal(f"{self._state.id} is not paused.")
 
     @workflow.update(description="Carry what is under way to its end, and begin nothing else.")
     def stop(self, call: PipelineCall = _ANYBODY) -> PipelineView:
         """Stop after the current one."""
         del call
-        self._known().stopping, self._known().paused, self._news = True, False, True
-        return self._known().view_of()
+        self._state.is_stopping, self._state.is_paused, self._has_news = True, False, True
+        return self._state.view_of()
 
     @stop.validator
     def _may_stop(self, call: PipelineCall = _ANYBODY) -> None:
         del call
         self._check_open()
-        if self._known().stopping:
-            raise refused(f"{self._known().id} stops already.", "Cancel it to end what is under way.")
+        if self._state.is_stopping:
+            raise refusal(f"{self._state.id} stops already.", "Cancel it to end what is under way.")
 
     @workflow.update(description="Skip an issue that is not under way.")
     def skip(self, call: IssueCall) -> PipelineView:
         """Skip it; what depends on it is skipped as well."""
         who = call.who or "a person"
-        self._known().to_skip[call.issue_id] = f"{who} skipped it: {call.why}" if call.why else f"{who} skipped it"
-        self._news = True
-        return self._known().view_of([call.issue_id])
+        self._state.to_skip[call.issue_id] = f"{who} skipped it: {call.why}" if call.why else f"{who} skipped it"
+        self._has_news = True
+        return self._state.view_of([call.issue_id])
 
     @skip.validator
     def _may_skip(self, call: IssueCall) -> None:
-        issue = self._issue(call.issue_id)
+        issue = self._find_issue(call.issue_id)
         if issue.status not in _SKIPPED:
             why = f"Issue {issue.issue_id} is {issue.status.value}."
-            raise refused(why, f"What is under way can be cancelled: `septet cancel {issue.order_id}`.")
+            raise refusal(why, f"What is under way can be cancelled: `septet cancel {issue.order_id}`.")
 
     @workflow.update(description="Have an issue planned again that is planned and not carried out yet.")
     async def replan(self, call: IssueCall) -> PipelineView:
         """Plan it again as soon as the planner is free; `why` is what the planner is told."""
-        story, issue = self._known(), self._issue(call.issue_id)
-        story.change(issue, status=IssueStatus.WAITING, solution=None, planned_at=None)
+        issue = self._find_issue(call.issue_id)
+        self._state.change_issue(issue, status=IssueStatus.WAITING, solution=None, planned_at=None)
         await workflow.get_external_workflow_handle(issue.order_id).signal("plan_again", call)
-        self._ready.add(issue.order_id)
-        self._news = True
-        return story.view_of([call.issue_id])
+        self._waiting_orders.add(issue.order_id)
+        self._has_news = True
+        return self._state.view_of([call.issue_id])
 
     @replan.validator
     def _may_replan(self, call: IssueCall) -> None:
-        issue = self._issue(call.issue_id)
+        issue = self._find_issue(call.issue_id)
         if issue.status is not IssueStatus.PLANNED:
             why = f"Issue {issue.issue_id} is {issue.status.value}: only what is planned can be planned again."
-            raise refused(why)
+            raise refusal(why)
 
     @workflow.signal(description="A work order waits for the planner.")
-    def waits(self, asked: SeatRequest) -> None:
+    def waits(self, request: SeatRequest) -> None:
         """Take in who waits."""
-        self._ready.add(asked.id)
-        self._held_back.discard(asked.id)
-        self._news = True
+        self._waiting_orders.add(request.id)
+        self._absent_orders.discard(request.id)
+        self._has_news = True
 
     @workflow.signal(description="A work order waits no more, or has ended.")
     def leaves(self, order_id: str) -> None:
         """Free what it had; one that went back to the board's waiting stages has its turn again later."""
-        self._ready.discard(order_id)
-        self._held_back.add(order_id)
+        self._waiting_orders.discard(order_id)
+        self._absent_orders.add(order_id)
         for lane in [lane for lane, (holder, _) in self._holders.items() if holder == order_id]:
             del self._holders[lane]
-            issue = self._known().of_order(order_id)
+            issue = self._state.issue_of(order_id)
             if issue is not None and issue.status is IssueStatus.PLANNING:
-                self._known().change(issue, status=IssueStatus.WAITING)
-        self._news = True
+                self._state.change_issue(issue, status=IssueStatus.WAITING)
+        self._has_news = True
 
     @workflow.signal(description="A work order has left a lane; what it says of the plan comes with it.")
-    def left(self, told: LaneLeft) -> None:
+    def left(self, report: LaneLeft) -> None:
         """Free the lane, and take in the plan."""
-        if self._holders.get(told.lane.id) == (told.order_id, told.visit):
-            del self._holders[told.lane.id]
-            self._known().left(told)
-            issue = self._known().of_order(told.order_id)
+        if self._holders.get(report.lane.id) == (report.order_id, report.visit):
+            del self._holders[report.lane.id]
+            self._state.leave_lane(report)
+            issue = self._state.issue_of(report.order_id)
             if issue is not None and issue.status is IssueStatus.PLANNED:
-                self._planned(issue)
-        self._news = True
+                self._note_plan(issue)
+        self._has_news = True
 
-    def _planned(self, issue: IssueState) -> None:
+    def _note_plan(self, issue: IssueState) -> None:
         """Have a plan noted."""
 
     @workflow.signal(description="A work order has changed these files.")
-    def changed(self, told: FilesChanged) -> None:
+    def changed(self, report: FilesChanged) -> None:
         """Take in what git has seen."""
-        self._known().changed(told)
-        self._news = True
+        self._state.change_files(report)
+        self._has_news = True
 
-    def _known(self) -> PipelineState:
-        if self._story is None:
-            raise refused("The pipeline has not begun yet.", "Ask again in a moment.")
-        return self._story
+    def _check_begun(self) -> None:
+        if not self._state.id:
+            raise refusal("The pipeline has not begun yet.", "Ask again in a moment.")
 
     def _check_open(self) -> None:
-        story = self._known()
-        if story.closed_at is not None:
-            raise refused(f"{story.id} is over.")
+        self._check_begun()
+        if self._state.closed_at is not None:
+            raise refusal(f"{self._state.id} is over.")
 
-    def _issue(self, issue_id: str) -> IssueState:
+    def _find_issue(self, issue_id: str) -> IssueState:
         self._check_open()
-        if issue_id not in self._known().issues:
-            raise refused(f"{self._known().id} has no issue {issue_id}.")
-        return self._known().shown(issue_id)
+        if issue_id not in self._state.issues:
+            raise refusal(f"{self._state.id} has no issue {issue_id}.")
+        return self._state.issue_view(issue_id)

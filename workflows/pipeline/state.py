@@ -1,4 +1,4 @@
-"""What has happened in a pipeline so far: its issues, its lanes, and the table that the web UI shows."""
+"""What has happened in a pipeline so far: its issues and its lanes."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -25,31 +25,43 @@ from septet.pipelines.remembered import MANY, TITLE_BYTES, remembered
 from septet.pipelines.schedule import CLOSED, same_files
 from septet.system.text import cut_line
 from septet.system.timestamps import timestamp
-from workflows.pipeline._table import table
+from workflows.pipeline._table import format_table
 
 
 class PipelineState:
     """The issues of one pipeline, in their order, and its lanes."""
 
-    def __init__(self, pipeline_id: str, run: PipelineRun, first_run_id: str, now: datetime) -> None:
-        """Begin with what was asked for, or go on from what the run before knew."""
-        carried = run.carried
-        self.id = pipeline_id
-        self.asked = run
-        self.created_at = carried.created_at if carried else timestamp(now)
-        self.first_run_id = carried.first_run_id if carried else first_run_id
-        self.issues: dict[str, IssueState] = {each.issue_id: each for each in carried.issues} if carried else {}
-        self.lanes: dict[str, Lane] = {lane.id: lane for lane in carried.lanes} if carried else self._fresh_lanes()
-        self.paused = carried.paused if carried else False
-        self.stopping = False
+    def __init__(self) -> None:
+        """Begin with nothing known: a pipeline whose input was read has an id."""
+        self.id = ""
+        self.request: PipelineRun
+        self.created_at = ""
+        self.first_run_id = ""
+        self.issues: dict[str, IssueState] = {}
+        self.lanes: dict[str, Lane] = {}
+        self.visits = 0
+        """How often a lane was given so far."""
+        self.is_paused = False
+        self.is_stopping = False
         self.closed_at: str | None = None
         self.status: PipelineStatus | None = None
         self.error: TaskError | None = None
         self.to_skip: dict[str, str] = {}
         """By issue: why it is to be skipped."""
-        self._visits = carried.visits if carried else 0
         self._rows: dict[str, Task] = {}
         """By work order: its row as it left a lane."""
+
+    def begin(self, pipeline_id: str, run: PipelineRun, first_run_id: str, now: datetime) -> None:
+        """Take in what was asked for, and go on from what the run before knew where there was one."""
+        self.id, self.request = pipeline_id, run
+        if before := run.carried:
+            self.created_at, self.first_run_id = before.created_at, before.first_run_id
+            self.issues = {issue.issue_id: issue for issue in before.issues}
+            self.lanes = {lane.id: lane for lane in before.lanes}
+            self.is_paused, self.visits = before.paused, before.visits
+        else:
+            self.created_at, self.first_run_id = timestamp(now), first_run_id
+            self.lanes = self._make_lanes()
 
     @property
     def planner(self) -> Lane:
@@ -66,118 +78,113 @@ class PipelineState:
         """Those that have no result yet."""
         return [issue for issue in self.issues.values() if issue.status not in CLOSED]
 
-    def take_in(self, issues: Iterable[PipelineIssue]) -> None:
+    def add_issues(self, issues: Iterable[PipelineIssue]) -> None:
         """Take in the issues, in the order in which they are to be worked on."""
-        known = tuple(issues)
+        listed = tuple(issues)
         self.issues = {
             each.id: IssueState(
                 issue_id=each.id,
                 order_id=f"{self.id}-{each.id}",
-                title=each.title[:200] if len(known) <= MANY else cut_line(each.title, TITLE_BYTES),
+                title=each.title[:200] if len(listed) <= MANY else cut_line(each.title, TITLE_BYTES),
                 depends_on=each.depends_on,
-                context="fresh" if self.asked.fresh else "shared",
+                context="fresh" if self.request.fresh else "shared",
                 position=position,
             )
-            for position, each in enumerate(known)
+            for position, each in enumerate(listed)
         }
 
-    def of_order(self, order_id: str) -> IssueState | None:
+    def issue_of(self, order_id: str) -> IssueState | None:
         """Return the issue of a work order."""
         return self.issues.get(order_id.removeprefix(f"{self.id}-"))
 
     def order_of(self, issue: PipelineIssue) -> WorkOrderInput:
         """Return what a work order is asked for."""
-        asked = self.asked
+        request = self.request
         return WorkOrderInput(
-            repository=asked.repository,
+            repository=request.repository,
             issue=issue.number,
             title=issue.title if issue.number is None else None,
             description=issue.body if issue.number is None else None,
-            agent=asked.planner or asked.agent,
-            model=asked.model,
-            base=asked.base,
-            project=asked.project,
+            agent=request.planner or request.agent,
+            model=request.model,
+            base=request.base,
+            project=request.project,
             stage="triaged",
-            draft=asked.draft,
-            labels=asked.labels,
+            draft=request.draft,
+            labels=request.labels,
             steps={
-                Step.BUILD_PLAN: StepSettings(wall_seconds=asked.plan_seconds),
-                Step.IMPLEMENT_PLAN: StepSettings(wall_seconds=asked.execution_seconds),
+                Step.BUILD_PLAN: StepSettings(wall_seconds=request.plan_seconds),
+                Step.IMPLEMENT_PLAN: StepSettings(wall_seconds=request.execution_seconds),
             },
             pipeline=self.id,
         )
 
-    def change(self, issue: IssueState, **values: object) -> IssueState:
+    def change_issue(self, issue: IssueState, **values: object) -> IssueState:
         """Change what is known of an issue."""
-        self.issues[issue.issue_id] = changed = issue.model_copy(update=values)
-        return changed
+        self.issues[issue.issue_id] = issue = issue.model_copy(update=values)
+        return issue
 
-    def visit(self, lane: Lane, issue: IssueState) -> Lane:
+    def prepare_visit(self, lane: Lane, issue: IssueState) -> Lane:
         """Return a lane as a work order gets it: with its session, or with none where each has its own.
 
         An executor begins with the work of what the issue depends on.
         """
-        self._visits += 1
-        values: dict[str, object] = {"session_id": None} if self.asked.fresh else {}
+        self.visits += 1
+        values: dict[str, object] = {"session_id": None} if self.request.fresh else {}
         if lane.id != self.planner.id and not lane.one_branch and (below := below_of(issue, self.issues)):
             lacks = tuple(name for name in issue.depends_on if name not in held_by(below, self.issues))
             values["starts_from"] = below.done_at
             values["lacks"] = tuple(self.issues[name].branch_name or name for name in lacks)
-            self.change(self.issues[issue.issue_id], builds_on=below.issue_id, lacks=lacks)
+            self.change_issue(self.issues[issue.issue_id], builds_on=below.issue_id, lacks=lacks)
         return lane.model_copy(update=values)
 
     def is_too_long(self, lane: Lane) -> bool:
         """Say whether a lane's session is to go on in a new one, with a summary."""
-        return lane.session_id is not None and lane.context_tokens > self.asked.context_tokens
+        return lane.session_id is not None and lane.context_tokens > self.request.context_tokens
 
-    @property
-    def visits(self) -> int:
-        """How often a lane was given so far."""
-        return self._visits
-
-    def left(self, told: LaneLeft) -> None:
+    def leave_lane(self, report: LaneLeft) -> None:
         """Take in what a work order says as it leaves a lane."""
-        lane = told.lane
+        lane = report.lane
         if not lane.one_branch:  # where it began this time is not where the next one begins
             lane = lane.model_copy(update={"starts_from": "", "lacks": ()})
         self.lanes[lane.id] = lane
-        if told.role is Role.PLANNER and self.planner.task_queue:
+        if report.role is Role.PLANNER and self.planner.task_queue:
             for lane in self.executors:  # the plan goes from vault to worktree, on one host
                 if not _is_open(lane):
-                    there = {"task_queue": self.planner.task_queue, "workspace": self.planner.workspace}
-                    self.lanes[lane.id] = lane.model_copy(update=there)
-        issue = self.of_order(told.order_id)
-        if told.task is not None:
-            self._rows[told.order_id] = told.task
-        if issue is not None and told.done_at:
-            issue = self.change(issue, done_at=told.done_at)
-        if issue is not None and told.lane.session_id is not None:
-            session = IssueSession(role=told.role, session_id=told.lane.session_id, context=told.context)
-            others = (each for each in issue.sessions if each.role is not told.role)
-            issue = self.change(issue, sessions=(*others, session))
-        if issue is not None and told.role is Role.PLANNER and told.result is not None:
-            self.change(
+                    place = {"task_queue": self.planner.task_queue, "workspace": self.planner.workspace}
+                    self.lanes[lane.id] = lane.model_copy(update=place)
+        issue = self.issue_of(report.order_id)
+        if report.task is not None:
+            self._rows[report.order_id] = report.task
+        if issue is not None and report.done_at:
+            issue = self.change_issue(issue, done_at=report.done_at)
+        if issue is not None and report.lane.session_id is not None:
+            session = IssueSession(role=report.role, session_id=report.lane.session_id, context=report.context)
+            others = (each for each in issue.sessions if each.role is not report.role)
+            issue = self.change_issue(issue, sessions=(*others, session))
+        if issue is not None and report.role is Role.PLANNER and report.result is not None:
+            self.change_issue(
                 issue,
                 status=IssueStatus.PLANNED,
-                solution=told.solution,
-                plan_path=told.result.plan_path,
-                planned_at=told.result.planned_at,
-                planning_seconds=told.result.seconds,
+                solution=report.solution,
+                plan_path=report.result.plan_path,
+                planned_at=report.result.planned_at,
+                planning_seconds=report.result.seconds,
             )
 
-    def changed(self, told: FilesChanged) -> None:
+    def change_files(self, report: FilesChanged) -> None:
         """Take in which files a work order has really changed, and who was at them at the same time."""
-        issue = self.of_order(told.order_id)
+        issue = self.issue_of(report.order_id)
         if issue is None:
             return
-        issue = self.change(issue, files_modified=told.files, files_modified_count=told.count)
+        issue = self.change_issue(issue, files_modified=report.files, files_modified_count=report.count)
         beside = [each for each in self.issues.values() if each.status is IssueStatus.EXECUTING and each != issue]
         for other in beside:
             if same_files(issue, other):
-                issue = self.change(issue, overlaps=(*issue.overlaps, other.issue_id))
-                self.change(other, overlaps=(*other.overlaps, issue.issue_id))
+                issue = self.change_issue(issue, overlaps=(*issue.overlaps, other.issue_id))
+                self.change_issue(other, overlaps=(*other.overlaps, issue.issue_id))
 
-    def ended(
+    def end_issue(
         self, issue: IssueState, status: IssueStatus, now: datetime, task: Task | None, error: TaskError | None
     ) -> None:
         """Take in how a work order ended."""
@@ -209,51 +216,51 @@ class PipelineState:
         """Return the pipeline with some of its issues: a history holds what is answered to updates and noted."""
         return PipelineView(
             id=self.id,
-            repository=self.asked.repository,
+            repository=self.request.repository,
             status=self._status(),
             created_at=self.created_at,
             closed_at=self.closed_at,
-            planner=_shown(self.planner),
-            executors=tuple(_shown(lane) for lane in self.executors),
-            one_branch=self.asked.one_branch,
-            fresh=self.asked.fresh,
-            issues=tuple(self.shown(name) for name in issues),
+            planner=_lane_view(self.planner),
+            executors=tuple(_lane_view(lane) for lane in self.executors),
+            one_branch=self.request.one_branch,
+            fresh=self.request.fresh,
+            issues=tuple(self.issue_view(name) for name in issues),
             error=self.error,
         )
 
-    def shown(self, issue_id: str) -> IssueState:
+    def issue_view(self, issue_id: str) -> IssueState:
         """Return an issue as people see it: one that is to be skipped is, also while its work order ends."""
         issue, why = self.issues[issue_id], self.to_skip.get(issue_id)
         if why is None or issue.status not in {IssueStatus.WAITING, IssueStatus.PLANNED}:
             return issue
-        return issue.model_copy(update={"status": IssueStatus.SKIPPED, "error": skipped(why)})
+        return issue.model_copy(update={"status": IssueStatus.SKIPPED, "error": skip_error(why)})
 
-    def carried(self, noted: NotedIssues) -> ContinuedState:
+    def continued_state(self, noted: NotedIssues) -> ContinuedState:
         """Return what the next run has to know."""
         return ContinuedState(
             created_at=self.created_at,
             first_run_id=self.first_run_id,
             issues=tuple(self.issues.values()),
             lanes=tuple(self.lanes.values()),
-            paused=self.paused,
-            visits=self._visits,
+            paused=self.is_paused,
+            visits=self.visits,
             noted=noted,
         )
 
     def details(self) -> str:
-        """Return the story as Markdown: what the web UI shows without opening a payload."""
-        return table(self.id, self._status(), list(self.issues.values()), self.open_issues)
+        """Return the pipeline as Markdown: what the web UI shows without opening a payload."""
+        return format_table(self.id, self._status(), list(self.issues.values()), self.open_issues)
 
     def _status(self) -> PipelineStatus:
         if self.status is not None:
             return self.status
-        if self.stopping:
+        if self.is_stopping:
             return PipelineStatus.STOPPING
-        return PipelineStatus.PAUSED if self.paused else PipelineStatus.RUNNING
+        return PipelineStatus.PAUSED if self.is_paused else PipelineStatus.RUNNING
 
-    def _fresh_lanes(self) -> dict[str, Lane]:
-        asked = self.asked
-        thinker, doer = asked.planner or asked.agent, asked.executor or asked.agent
+    def _make_lanes(self) -> dict[str, Lane]:
+        request = self.request
+        thinker, doer = request.planner or request.agent, request.executor or request.agent
         planner = Lane(
             id=f"{self.id}-planner",
             pipeline=self.id,
@@ -267,9 +274,9 @@ class PipelineState:
                 pipeline=self.id,
                 agent=doer,
                 opened_by=self.first_run_id,
-                one_branch=asked.one_branch,
+                one_branch=request.one_branch,
             )
-            for number in range(1, asked.executors + 1)
+            for number in range(1, request.executors + 1)
         ]
         return {lane.id: lane for lane in (planner, *executors)}
 
@@ -280,7 +287,7 @@ _EXECUTING: Final = frozenset(
 )
 
 
-def skipped(why: str) -> TaskError:
+def skip_error(why: str) -> TaskError:
     """Return the reason of an issue that is skipped."""
     return TaskError(type="Skipped", message=f"{why}.")
 
@@ -290,5 +297,5 @@ def _is_open(lane: Lane) -> bool:
     return lane.task_queue != "" and (lane.workspace is None or lane.workspace.lane == lane.id)
 
 
-def _shown(lane: Lane) -> Lane:
+def _lane_view(lane: Lane) -> Lane:
     return lane.model_copy(update={"workspace": None, "beside": ()})

@@ -14,32 +14,32 @@ from septet.contracts.task import Task, TaskError
 from septet.contracts.transitions import Target, check_move
 from septet.errors import RefusedTransitionError
 from workflows._failures import GO_ON
-from workflows._refusals import refused
+from workflows._refusals import refusal
 from workflows.activity_stubs import CANCEL_WORK_ORDER
 from workflows.search_attributes import TAKEN_UP_AGAIN
 from workflows.work_order._hosts import HostWatch
 from workflows.work_order.state import WorkOrderState
 
-_TOLD_WITHIN: Final = timedelta(seconds=5)
+_REASON_WITHIN: Final = timedelta(seconds=5)
 _CANCEL_WITHIN: Final = timedelta(minutes=1)
 
 
 class Decisions:
     """The moves of one work order."""
 
-    def __init__(self, story: WorkOrderState, hosts: HostWatch, tell: Callable[[], None]) -> None:
-        """Begin with nothing decided; `tell` shows the story where people look."""
-        self._story = story
+    def __init__(self, state: WorkOrderState, hosts: HostWatch, show: Callable[[], None]) -> None:
+        """Begin with nothing decided; `show` shows the work order where people look."""
+        self._state = state
         self._hosts = hosts
-        self._tell = tell
+        self._show = show
         self._work: asyncio.Task[Any] | None = None
-        self._end: MoveCall | None = None
+        self._end_call: MoveCall | None = None
         """The decision that ends the work: what its agent did is kept first."""
-        self._resumed: PreviousRun | None = None
+        self._previous_run: PreviousRun | None = None
         self._seed = workflow.random_seed()
         """It changes with a reset, and with nothing else."""
         self._feedback = ""
-        self.in_pipeline = False
+        self.is_in_pipeline = False
         """Whether a pipeline says when it is its turn."""
         self.was_reset = False
         """Whether a reset has taken it up again since somebody looked."""
@@ -51,82 +51,82 @@ class Decisions:
     def check(self, call: MoveCall) -> None:
         """Refuse a move that is not allowed from here; the refusal lists what is."""
         self._check_begun()
-        if self._is_over or self._end is not None:
-            raise refused(f"{self._story.task.id} is about to close.", "Look again when it is closed.")
-        if self.in_pipeline and call.to is Target.EXECUTING and self._story.task.status is Status.PENDING:
-            raise refused(
-                f"{self._story.task.id} begins when its pipeline says so.", "It is triaged: it has its turn."
+        if self._is_over or self._end_call is not None:
+            raise refusal(f"{self._state.task.id} is about to close.", "Look again when it is closed.")
+        if self.is_in_pipeline and call.to is Target.EXECUTING and self._state.task.status is Status.PENDING:
+            raise refusal(
+                f"{self._state.task.id} begins when its pipeline says so.", "It is triaged: it has its turn."
             )
         try:
-            check_move(self._story.task, call.to)
+            check_move(self._state.task, call.to)
         except RefusedTransitionError as error:
-            raise refused(error.message, error.remedy) from None
+            raise refusal(error.message, error.remedy) from None
 
     async def make(self, call: MoveCall) -> Task:
         """Make a move that was checked; return the work order as it is then: closed, where the move ends it."""
         match call.to:
             case Target.CANCELLED:
-                self._end = call
+                self._end_call = call
                 await _cancel(call)
-            case Target.EXECUTING if self._story.waits_for_host:
+            case Target.EXECUTING if self._state.waits_for_host:
                 self._hosts.nudge()
-            case Target.BLOCKED if self._story.task.status is not Status.PENDING:
-                self._end = call
+            case Target.BLOCKED if self._state.task.status is not Status.PENDING:
+                self._end_call = call
                 if self._work is not None:
                     self._work.cancel()
             case _:
                 self._feedback = call.feedback
-                self._story.placed(Stage(call.to.value), call.who, call.why, workflow.now())
-                self._tell()
-        if self._end is not None:
+                self._state.place(Stage(call.to.value), call.who, call.why, workflow.now())
+                self._show()
+        if self._end_call is not None:
             await workflow.wait_condition(lambda: self._is_over)
-        return self._story.task
+        return self._state.task
 
     def check_retry(self, call: RetryCall) -> None:
         """Refuse to retry what goes on by itself."""
         self._check_begun()
-        task = self._story.task
-        if self._is_over or not (self._is_held_up or self._story.waits_for_host):
+        task = self._state.task
+        if self._is_over or not (self._is_held_up or self._state.waits_for_host):
             why = f"{task.id} is {task.stage.value} ({task.status.value})."
-            raise refused(
+            raise refusal(
                 why, "Only what is blocked or closed can be retried: cancel it first, or wait for its end."
             )
         if call.from_step is not None:
-            raise refused(f"{task.id} is not closed and cannot go back to a step.", "Cancel it first.")
+            raise refusal(f"{task.id} is not closed and cannot go back to a step.", "Cancel it first.")
 
     def retry(self, call: RetryCall) -> Task:
         """Let what is held up on the board have its turn, or ask a host that is gone once more."""
         self._feedback = call.feedback
         if self._is_held_up:
-            self._story.placed(Stage.TRIAGED, call.who, call.why or "retried", workflow.now())
-            self._tell()
+            self._state.place(Stage.TRIAGED, call.who, call.why or "retried", workflow.now())
+            self._show()
         else:
             self._hosts.nudge()
-        return self._story.task
+        return self._state.task
 
-    def resume(self, said: PreviousRun) -> None:
+    def resume(self, previous: PreviousRun) -> None:
         """Hear what the person says whose reset took the work order up again."""
-        self._resumed = said
+        self._previous_run = previous
 
-    async def give_up(self, said: PreviousRun) -> None:
+    async def give_up(self, previous: PreviousRun) -> None:
         """End what a reset took up again only for that."""
-        self._resumed = said
-        self._end = MoveCall(to=Target.CANCELLED, who=said.who, why=said.why)
-        await _cancel(self._end)
+        self._previous_run = previous
+        self._end_call = MoveCall(to=Target.CANCELLED, who=previous.who, why=previous.why)
+        await _cancel(self._end_call)
 
-    async def heed(self) -> None:
+    async def apply_reset(self) -> None:
         """Begin with what was said as a reset took the work order up; nothing follows where it is given up."""
-        await self._hear_of_a_reset()
-        said, self._resumed = self._resumed, None
-        if said is None:
+        await self._wait_for_reset_reason()
+        previous, self._previous_run = self._previous_run, None
+        if previous is None:
             return
-        self._feedback = said.feedback
-        self._story.resumed(said, workflow.now())
-        self._tell()
-        if self._end is not None:
+        self._feedback = previous.feedback
+        self._state.resume(previous, workflow.now())
+        self._show()
+        if self._end_call is not None:
             await workflow.wait_condition(lambda: False)
 
-    async def _hear_of_a_reset(self) -> None:
+    async def _wait_for_reset_reason(self) -> None:
         """After a reset, wait for the signal that says what for: a reset by Temporal's own means sends none."""
         seed, self._seed = self._seed, workflow.random_seed()
         if seed == self._seed or not workflow.patched(TAKEN_UP_AGAIN):
@@ -134,40 +134,46 @@ class Decisions:
         self.was_reset = True
         with suppress(TimeoutError):
             await workflow.wait_condition(
-                lambda: self._resumed is not None, timeout=_TOLD_WITHIN, timeout_summary="a reset: what for?"
+                lambda: self._previous_run is not None,
+                timeout=_REASON_WITHIN,
+                timeout_summary="a reset: what for?",
             )
 
-    def feedback(self) -> tuple[str, ...]:
+    def take_feedback(self) -> tuple[str, ...]:
         """Return what the next step is to be told, once."""
-        said, self._feedback = self._feedback, ""
-        return (f"A person says: {said}",) if said else ()
+        feedback, self._feedback = self._feedback, ""
+        return (f"A person says: {feedback}",) if feedback else ()
 
-    def ended_by(self) -> tuple[str, str]:
+    def end_reason(self) -> tuple[str, str]:
         """Return who has the work order cancelled, as far as it is known, and why."""
-        if self._end is not None:
-            return self._end.who, self._end.why or Status.CANCELLED.value
+        if self._end_call is not None:
+            return self._end_call.who, self._end_call.why or Status.CANCELLED.value
         return "", workflow.cancellation_reason() or Status.CANCELLED.value
 
-    def blocked(self) -> TaskError | None:
+    def block_error(self) -> TaskError | None:
         """Return why a person has ended the work, where it was no cancel."""
-        if self._end is None or self._end.to is not Target.BLOCKED:
+        if self._end_call is None or self._end_call.to is not Target.BLOCKED:
             return None
-        who = self._end.who or "a person"
-        message = f"{who} moved it to blocked: {self._end.why}" if self._end.why else f"{who} moved it to blocked."
+        who = self._end_call.who or "a person"
+        message = (
+            f"{who} moved it to blocked: {self._end_call.why}"
+            if self._end_call.why
+            else f"{who} moved it to blocked."
+        )
         return TaskError(type="Blocked", message=message, remedy=GO_ON)
 
     def _check_begun(self) -> None:
         """Refuse what comes before the work order has read its own input: nobody knows yet where it is."""
-        if not self._story.task.id:
-            raise refused("The work order has not begun yet.", "Ask again in a moment.")
+        if not self._state.task.id:
+            raise refusal("The work order has not begun yet.", "Ask again in a moment.")
 
     @property
     def _is_over(self) -> bool:
-        return self._story.task.is_closed
+        return self._state.task.is_closed
 
     @property
     def _is_held_up(self) -> bool:
-        return self._story.task.status is Status.PENDING and self._story.task.stage is Stage.BLOCKED
+        return self._state.task.status is Status.PENDING and self._state.task.stage is Stage.BLOCKED
 
 
 async def _cancel(call: MoveCall) -> None:

@@ -34,55 +34,60 @@ class WorkOrderBase(WorkOrderHandlers):
     async def _open_workspace(self) -> None:
         """Open a workspace of its own; in a pipeline, enter the planner's."""
         if self._order.pipeline is not None:
-            await self._stay.given(Role.PLANNER)
+            await self._visit.wait_for_lane(Role.PLANNER)
             await self._enter_lane()
         else:
-            await self._open_own(self._opening())
+            await self._open_own_workspace(self._make_opening())
 
-    async def _find_the_plan(self) -> None:
+    async def _find_plan(self) -> None:
         """Find the plan's file; where there is none, plan once more."""
         if (await self._take(Step.FIND_PLAN_FILE)).result_text != "0":
             return
-        await self._take(Step.BUILD_PLAN, said=("the plan's file was not found in the worktree",))
+        await self._take(Step.BUILD_PLAN, feedback=("the plan's file was not found in the worktree",))
         if (await self._take(Step.FIND_PLAN_FILE)).result_text == "0":
             raise StepFailed(Step.FIND_PLAN_FILE, ("there is no plan's file, also after a second plan",))
 
-    async def _hand_over(self) -> None:
+    async def _hand_over_plan(self) -> None:
         """In a pipeline, pass the plan on to an executor; where a person wants another one, plan again first."""
-        await self._heed()
+        await self._apply_reset()
         if self._order.pipeline is None:
             return
-        await self._pass_on()
-        while wanted := await self._stay.wanted_otherwise():
+        await self._leave_planner()
+        while reason := await self._visit.wait_for_executor():
             await self._enter_lane()
-            await self._take(Step.BUILD_PLAN, said=(f"a person wants another plan: {wanted}",))
-            await self._find_the_plan()
-            await self._pass_on()
-        await self._enter_lane((self._checkpoint, self._story.progress.plan_path or ""))
+            await self._take(Step.BUILD_PLAN, feedback=(f"a person wants another plan: {reason}",))
+            await self._find_plan()
+            await self._leave_planner()
+        await self._enter_lane((self._checkpoint, self._state.progress.plan_path or ""))
 
-    async def _name_the_branch(self) -> None:
+    async def _name_branch(self) -> None:
         """Have a branch named, but where a pipeline keeps to one."""
-        await self._heed()
-        if branch := self._stay.branch:
-            self._story.keeps_to(branch, workflow.now())
-            self._tell()
+        await self._apply_reset()
+        if branch := self._visit.branch:
+            self._state.keep_to_branch(branch, workflow.now())
+            self._show()
         else:
             await self._take(Step.GENERATE_BRANCH)
 
-    async def _take(self, step: Step, said: tuple[str, ...] = ()) -> StepResult:
-        """Take a step, with what was said before; one that is not accepted is tried once more, and told why."""
-        await self._heed()
-        said = said or self._moves.feedback()
+    async def _take(self, step: Step, feedback: tuple[str, ...] = ()) -> StepResult:
+        """Take a step, with the feedback on an earlier one; where it is not accepted once more, with the reasons.
+
+        Raises:
+            StepFailed: Nor was its second try accepted.
+            AgentEnded: The work order is cancelled, and the step has ended its agent.
+        """
+        await self._apply_reset()
+        feedback = feedback or self._decisions.take_feedback()
         reasons: tuple[str, ...] = ()
         for attempt in (1, 2):
             self._attempt = attempt
-            self._story.step_begins(step, workflow.now())
-            self._tell()
-            self._call_under_way = self._call(step, attempt, said + reasons)
-            result = await take_step(self._call_under_way, self._hosts, self._ids, priority_of(self._story.task))
-            self._story.step_ended(result, attempt, workflow.now())
-            self._stay.heard(result)
-            self._tell()
+            self._state.begin_step(step, workflow.now())
+            self._show()
+            self._call_under_way = self._make_call(step, attempt, feedback + reasons)
+            result = await take_step(self._call_under_way, self._hosts, self._ids, priority_of(self._state.task))
+            self._state.end_step(result, attempt, workflow.now())
+            self._visit.follow_session(result)
+            self._show()
             if result.verdict is Verdict.DONE:
                 break
             if result.verdict is Verdict.CANCELLED:
@@ -93,58 +98,58 @@ class WorkOrderBase(WorkOrderHandlers):
         self._checkpoint = result.checkpoint or self._checkpoint
         self._outline = result.outline or self._outline
         if self._order.pipeline is not None and step is Step.IMPLEMENT_PLAN:
-            await self._stay.changed(self._order, result, self._story.progress.plan_path)
+            await self._visit.report_changes(self._order, result, self._state.progress.plan_path)
         return result
 
-    async def _heed(self) -> None:
+    async def _apply_reset(self) -> None:
         """Begin with what people have said; one of a pipeline that a reset takes up goes on outside of it.
 
         The lane in which it was may be another work order's by now: it goes on in a workspace of its own, from the
         checkpoint that it had.
         """
-        await self._moves.heed()
-        if self._order.pipeline is None or not self._moves.was_reset:
+        await self._decisions.apply_reset()
+        if self._order.pipeline is None or not self._decisions.was_reset:
             return
         self._order = self._order.model_copy(update={"pipeline": None})
-        self._moves.in_pipeline = False
-        self._stay = LaneVisit(self._hosts)
+        self._decisions.is_in_pipeline = False
+        self._visit = LaneVisit(self._hosts)
         if self._hosts.workspace is not None:
             lane = self._hosts.workspace
-            opening = self._opening().model_copy(update={"restores": self._checkpoint, "agent": lane.agent})
-            await self._open_own(opening, lane.task_queue)
+            opening = self._make_opening().model_copy(update={"restores": self._checkpoint, "agent": lane.agent})
+            await self._open_own_workspace(opening, lane.task_queue)
 
     async def _enter_lane(self, plan: tuple[str, str] | None = None) -> None:
-        await self._heed()
+        await self._apply_reset()
         if self._order.pipeline is not None:
-            self._opened(await self._stay.enter(self._opening(), self._ids, plan))
+            self._take_in_workspace(await self._visit.enter(self._make_opening(), self._ids, plan))
             await self._begin_session()
 
     async def _begin_session(self) -> None:
         """Go on in the lane's session; where that is too long, begin a new one with a summary of it."""
-        if self._stay.is_too_long:
+        if self._visit.is_too_long:
             call = SummariseCall(
                 workspace=self._hosts.here,
                 pipeline=self._order.pipeline or "",
-                session_id=self._stay.session_id or "",
+                session_id=self._visit.session_id or "",
                 model=self._order.model,
                 limits=self._order.timeouts,
             )
-            summarised = await self._stay.begin_anew(call, self._ids.of("summarise_session"))
-            self._story.summarised(summarised, workflow.now())
+            summary = await self._visit.begin_anew(call, self._ids.of("summarise_session"))
+            self._state.take_in_summary(summary, workflow.now())
 
-    async def _open_own(self, opening: OpenWorkspace, queue: str | None = None) -> None:
-        self._opened(
+    async def _open_own_workspace(self, opening: OpenWorkspace, queue: str | None = None) -> None:
+        self._take_in_workspace(
             await OPEN_WORKSPACE.start(
                 opening,
                 task_queue=queue,
                 activity_id=self._ids.of("open_workspace"),
                 summary=f"workspace for {self._order.repository}",
-                priority=priority_of(self._story.task),
+                priority=priority_of(self._state.task),
                 **WORKSPACE_OPTIONS,
             )
         )
 
-    def _opening(self) -> OpenWorkspace:
+    def _make_opening(self) -> OpenWorkspace:
         order = self._order
         return OpenWorkspace(
             work_order_id=workflow.info().workflow_id,
@@ -157,29 +162,29 @@ class WorkOrderBase(WorkOrderHandlers):
             first_run_id=workflow.info().first_execution_run_id,
         )
 
-    def _opened(self, workspace: Workspace) -> None:
+    def _take_in_workspace(self, workspace: Workspace) -> None:
         self._hosts.workspace = workspace
         self._checkpoint = workspace.checkpoint
-        self._story.opened(workspace, workflow.now())
-        self._tell()
+        self._state.take_in_workspace(workspace, workflow.now())
+        self._show()
 
-    async def _pass_on(self) -> None:
+    async def _leave_planner(self) -> None:
         """Leave the planner's lane with the plan."""
         self._call_under_way = None
-        plan = self._story.planned(workflow.now())
-        await self._stay.leave(self._order, task=self._story.task, outline=self._outline, plan=plan)
+        plan = self._state.planning_outcome(workflow.now())
+        await self._visit.leave(self._order, task=self._state.task, outline=self._outline, plan=plan)
 
-    def _done_at(self) -> tuple[str, str]:
+    def _branch_and_snapshot(self) -> tuple[str, str]:
         """Return the branch and the last snapshot of a work order that is completed; nothing of another."""
-        task = self._story.task
+        task = self._state.task
         return (task.branch_name or "", self._checkpoint) if task.status is Status.COMPLETED else ("", "")
 
-    def _call(self, step: Step, attempt: int, reasons: tuple[str, ...]) -> StepCall:
+    def _make_call(self, step: Step, attempt: int, reasons: tuple[str, ...]) -> StepCall:
         settings = self._order.steps.get(step, StepSettings())
         return StepCall(
             step=step,
             workspace=self._hosts.here,
-            progress=self._story.progress,
+            progress=self._state.progress,
             attempt=attempt,
             reasons=reasons,
             starts_from=self._checkpoint,
@@ -189,5 +194,5 @@ class WorkOrderBase(WorkOrderHandlers):
             draft=self._order.draft,
             labels=self._order.labels,
             pipeline=self._order.pipeline or "",
-            session_id=self._stay.session_id,
+            session_id=self._visit.session_id,
         )

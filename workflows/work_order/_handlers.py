@@ -6,13 +6,13 @@ from septet.contracts.decisions import MoveCall, PlanDecision, PreviousRun, Retr
 from septet.contracts.lanes import LaneGrant, Role
 from septet.contracts.pipeline import IssueCall
 from septet.contracts.task import Move, Task, TaskStep
-from workflows._refusals import refused
+from workflows._refusals import refusal
+from workflows._row import Row
 from workflows.work_order._decisions import Decisions
 from workflows.work_order._hosts import HostWatch
 from workflows.work_order._lane_visit import LaneVisit
 from workflows.work_order._plan_gate import PlanGate
 from workflows.work_order._seat import Seat
-from workflows.work_order._shown import Shown
 from workflows.work_order.state import WorkOrderState
 
 _ANYBODY = RetryCall()
@@ -23,69 +23,69 @@ class WorkOrderHandlers:
 
     def __init__(self) -> None:
         """Begin with nothing known."""
-        self._story = WorkOrderState()
-        self._tell = Shown(self._story).tell
-        self._hosts = HostWatch(self._story, self._tell)
-        self._moves = Decisions(self._story, self._hosts, self._tell)
-        self._gate = PlanGate(self._story, self._tell)
+        self._state = WorkOrderState()
+        self._row = Row()
+        self._hosts = HostWatch(self._state, self._show)
+        self._decisions = Decisions(self._state, self._hosts, self._show)
+        self._plan_gate = PlanGate(self._state, self._show)
         self._seat = Seat()
-        self._stay = LaneVisit(self._hosts)
+        self._visit = LaneVisit(self._hosts)
 
     @workflow.query(description="The work order object, as every face shows it.")
     def work_order(self) -> Task:
         """Return the work order object."""
-        return self._story.task
+        return self._state.task
 
     @workflow.query(description="The steps so far.")
     def steps(self) -> tuple[TaskStep, ...]:
         """Return the steps of the work order object."""
-        return self._story.task.steps
+        return self._state.task.steps
 
     @workflow.query(description="The step that is under way, or an empty string.")
     def running_step(self) -> str:
         """Return the step that is under way."""
-        return self._story.running or ""
+        return self._state.running_step or ""
 
     @workflow.query(description="The stages that it went through: when, from, to, why.")
     def history(self) -> tuple[Move, ...]:
         """Return the history, oldest first."""
-        return self._story.history
+        return self._state.history
 
     @workflow.update(description="Move it on the board. A refusal lists where it may move from here.")
     async def move(self, call: MoveCall) -> Task:
         """Move it, and return it as it is then."""
-        return await self._moves.make(call)
+        return await self._decisions.make(call)
 
     @move.validator
     def _may_move(self, call: MoveCall) -> None:
-        self._moves.check(call)
+        self._decisions.check(call)
 
     @workflow.update(description="Approve the plan that it waits with, named by the SHA-256 of its file.")
     def approve_plan(self, decision: PlanDecision) -> Task:
         """Go on with the plan, and return it as it is then."""
-        return self._gate.decide(decision, rejects=False)
+        return self._plan_gate.decide(decision, rejects=False)
 
     @approve_plan.validator
     def _may_approve(self, decision: PlanDecision) -> None:
-        self._gate.check(decision, rejects=False)
+        self._plan_gate.check(decision, rejects=False)
 
     @workflow.update(description="Reject the plan that it waits with: it plans again, with the feedback.")
     def reject_plan(self, decision: PlanDecision) -> Task:
         """Plan once more, and return it as it is then."""
-        return self._gate.decide(decision, rejects=True)
+        return self._plan_gate.decide(decision, rejects=True)
 
     @reject_plan.validator
     def _may_reject(self, decision: PlanDecision) -> None:
-        self._gate.check(decision, rejects=True)
+        self._plan_gate.check(decision, rejects=True)
 
     @workflow.update(description="Let it go on that is blocked on the board, or waits for a host that is gone.")
     def retry(self, call: RetryCall = _ANYBODY) -> Task:
         """Let it go on, and return it as it is then."""
-        return self._moves.retry(call)
+        return self._decisions.retry(call)
 
     @retry.validator
     def _may_retry(self, call: RetryCall = _ANYBODY) -> None:
-        self._moves.check_retry(call)
+        self._decisions.check_retry(call)
 
     @workflow.update(description="A person says that a host is dead: go on elsewhere now. It may pay twice.")
     def host_gone(self, host: str) -> None:
@@ -96,7 +96,7 @@ class WorkOrderHandlers:
     def _is_on(self, host: str) -> None:
         """Refuse the word on a host that does not have the workspace."""
         if not self._hosts.holds(host):
-            raise refused(f"host {host} does not have the workspace")
+            raise refusal(f"host {host} does not have the workspace")
 
     @workflow.signal(description="The board says that it is its turn.")
     async def begin(self) -> None:
@@ -104,15 +104,15 @@ class WorkOrderHandlers:
         await self._seat.give()
 
     @workflow.signal(description="The pipeline says that a lane is its own now.")
-    async def take_lane(self, turnkey: LaneGrant) -> None:
+    async def take_lane(self, grant: LaneGrant) -> None:
         """Begin to plan, or to carry the plan out; a lane that is not waited for any more is given back."""
-        if turnkey.role is Role.EXECUTOR or await self._seat.give():
-            self._stay.give(turnkey)
+        if grant.role is Role.EXECUTOR or await self._seat.give():
+            self._visit.take_grant(grant)
 
     @workflow.signal(description="The pipeline says that another plan is wanted.")
     def plan_again(self, call: IssueCall) -> None:
         """Plan once more, as soon as the planner is free."""
-        self._stay.plan_again(call)
+        self._visit.plan_again(call)
 
     @workflow.signal(
         description="Look again now, where it waits for something that is looked at ever more rarely."
@@ -123,11 +123,16 @@ class WorkOrderHandlers:
         self._seat.look_again()
 
     @workflow.signal(description="A reset has taken it up again; sent right after the reset.")
-    def resumed(self, said: PreviousRun) -> None:
+    def resumed(self, previous: PreviousRun) -> None:
         """Learn who wanted that, and what the agent is to be told."""
-        self._moves.resume(said)
+        self._decisions.resume(previous)
 
     @workflow.signal(description="A reset has taken it up again, to be cancelled; sent right after the reset.")
-    async def give_up(self, said: PreviousRun) -> None:
+    async def give_up(self, previous: PreviousRun) -> None:
         """Learn who wanted that, and end."""
-        await self._moves.give_up(said)
+        await self._decisions.give_up(previous)
+
+    def _show(self) -> None:
+        """Show the work order as it is now where people look: in the web UI, and in its row on the board."""
+        workflow.set_current_details(self._state.details())
+        self._row.write(self._state.task)

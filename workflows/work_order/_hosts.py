@@ -19,7 +19,8 @@ from septet.contracts.steps import FinalizeCall, StepCall, StepResult
 from septet.contracts.task import TaskError
 from septet.contracts.workspace import MoveWorkspace, Workspace
 from septet.system.timestamps import timestamp
-from workflows._failures import explained
+from workflows._cancellation import cancel_and_wait, is_to_end
+from workflows._failures import explain_failure
 from workflows.activity_stubs import MOVE_WORKSPACE, PROBE_HOST
 from workflows.policies import WORKSPACE_OPTIONS, probe_options
 from workflows.work_order.state import WorkOrderState
@@ -35,8 +36,8 @@ _WAIT: Final = (
     "Start a worker on its state directory: the work order goes on by itself as soon as the host answers."
 )
 
-Asked = TypeVar("Asked", StepCall, FinalizeCall, EnterLane)
-Step = TypeVar("Step", StepCall, FinalizeCall)
+AnyCall = TypeVar("AnyCall", StepCall, FinalizeCall, EnterLane)
+AnyStepCall = TypeVar("AnyStepCall", StepCall, FinalizeCall)
 Result = TypeVar("Result")
 Running = workflow.ActivityHandle[StepResult]
 
@@ -44,14 +45,14 @@ Running = workflow.ActivityHandle[StepResult]
 class HostWatch:
     """The hosts of one work order."""
 
-    def __init__(self, story: WorkOrderState, tell: Callable[[], None]) -> None:
-        """Begin without a workspace; `tell` shows the story where people look."""
+    def __init__(self, state: WorkOrderState, show: Callable[[], None]) -> None:
+        """Begin without a workspace; `show` shows the work order where people look."""
         self.workspace: Workspace | None = None
-        self._story = story
-        self._tell = tell
-        self._given_up = ""
+        self._state = state
+        self._show = show
+        self._dead_host = ""
         """The host that a person says is dead."""
-        self._nudged = False
+        self._is_nudged = False
 
     @property
     def here(self) -> Workspace:
@@ -67,83 +68,85 @@ class HostWatch:
 
     def give_up(self, host: str) -> None:
         """Take a person's word that a host is dead."""
-        self._given_up = host
+        self._dead_host = host
 
     def nudge(self) -> None:
         """Ask the host again now, however rarely it is asked."""
-        self._nudged = True
+        self._is_nudged = True
 
-    async def carry_out(self, asked: Step, start: Callable[[Step], Running]) -> StepResult:
+    async def carry_out(self, call: AnyStepCall, start: Callable[[AnyStepCall], Running]) -> StepResult:
         """Carry an activity out where the workspace is; when that host is gone, once more on another one.
 
         Raises:
             asyncio.CancelledError: The work order is to end. What went on when that was said has ended by itself.
         """
-        moves: list[str] = []
-        return _with_moves(await self._follow(asked, start, moves), moves)
+        warnings: list[str] = []
+        return _add_warnings(await self._follow(call, start, warnings), warnings)
 
     async def enter(
-        self, asked: EnterLane, start: Callable[[EnterLane], workflow.ActivityHandle[Workspace]]
+        self, call: EnterLane, start: Callable[[EnterLane], workflow.ActivityHandle[Workspace]]
     ) -> Workspace:
         """Enter a lane where it was left; when that host is gone, on another one.
 
         Raises:
             asyncio.CancelledError: The work order is to end.
         """
-        if asked.lane.workspace is None:
-            return await start(asked)
-        order_id = asked.opening.work_order_id
-        self.workspace = asked.lane.workspace.model_copy(update={"work_order_id": order_id, "visit": asked.visit})
-        return await self._follow(asked, start, [])
+        if call.lane.workspace is None:
+            return await start(call)
+        order_id = call.opening.work_order_id
+        self.workspace = call.lane.workspace.model_copy(update={"work_order_id": order_id, "visit": call.visit})
+        return await self._follow(call, start, [])
 
     async def _follow(
-        self, asked: Asked, start: Callable[[Asked], workflow.ActivityHandle[Result]], moves: list[str]
+        self, call: AnyCall, start: Callable[[AnyCall], workflow.ActivityHandle[Result]], warnings: list[str]
     ) -> Result:
-        """Wait for an activity's end, on one host after the other; what that costs is put into `moves`."""
+        """Wait for an activity's end, on one host after the other; what that costs is put into `warnings`."""
         if is_to_end() and workflow.patched(_LATE_CANCEL):
             raise asyncio.CancelledError
         while True:
-            asked = placed(asked, self.here)
-            running = start(asked)
+            call = place_call(call, self.here)
+            running = start(call)
             try:
-                if not self.here.control_queue or not await self._is_left(running, asked):
+                if not self.here.control_queue or not await self._is_left(running, call):
                     return await running
             except (asyncio.CancelledError, ActivityError) as error:
                 if running.done() or not is_cancelled_exception(error):
                     raise
                 running.cancel()
                 return await running
-            moves.append(f"taken again on host {self.here.host}: what an agent did on the gone host is paid twice")
-            await _let_go(running)
+            warnings.append(
+                f"taken again on host {self.here.host}: what an agent did on the gone host is paid twice"
+            )
+            await cancel_and_wait(running)
 
     async def _is_left(
-        self, running: workflow.ActivityHandle[Any], asked: StepCall | FinalizeCall | EnterLane
+        self, running: workflow.ActivityHandle[Any], call: StepCall | FinalizeCall | EnterLane
     ) -> bool:
         """Wait until the activity has ended, or its workspace has moved: then a late result does not count."""
         first = pause = timedelta(seconds=self.here.probe_seconds)
         silent_since: datetime | None = None
         while not await self._ends_within(running, pause):
-            given_up, self._given_up, self._nudged = self._given_up == self.here.host, "", False
-            if not given_up and await self._answers():
-                self._show(self._story.host_answers(workflow.now()))
+            is_dead, self._dead_host, self._is_nudged = self._dead_host == self.here.host, "", False
+            if not is_dead and await self._answers():
+                self._show_if(self._state.end_wait_for_host(workflow.now()))
                 pause = min(2 * pause, _RAREST * first) if silent_since is None else first
                 silent_since = None
                 continue
             silent_since = silent_since or workflow.now()
-            if not given_up and workflow.now() - silent_since < self._patience(asked):
+            if not is_dead and workflow.now() - silent_since < self._patience(call):
                 pause = first
-            elif await self._move(asked, silent_since):
+            elif await self._move(call, silent_since):
                 return True
             else:
                 pause = min(2 * pause, _RAREST * first)
-        self._show(self._story.host_answers(workflow.now()))
+        self._show_if(self._state.end_wait_for_host(workflow.now()))
         return False
 
     async def _ends_within(self, running: Running, pause: timedelta) -> bool:
         """Wait for the activity's end, a person's word, or the time to ask."""
         with suppress(TimeoutError):
             await workflow.wait_condition(
-                lambda: running.done() or self._nudged or self._given_up == self.here.host,
+                lambda: running.done() or self._is_nudged or self._dead_host == self.here.host,
                 timeout=pause,
                 timeout_summary="is the host there?",
             )
@@ -164,13 +167,13 @@ class HostWatch:
             return False
         return True
 
-    def _patience(self, asked: StepCall | FinalizeCall | EnterLane) -> timedelta:
+    def _patience(self, call: StepCall | FinalizeCall | EnterLane) -> timedelta:
         """Return how long a silent host may still have a living agent."""
-        limits = asked.call.limits if isinstance(asked, FinalizeCall) else Timeouts()
-        limits = asked.limits if isinstance(asked, StepCall) else limits
+        limits = call.call.limits if isinstance(call, FinalizeCall) else Timeouts()
+        limits = call.limits if isinstance(call, StepCall) else limits
         return timedelta(seconds=self.here.orphan_limit_seconds + limits.heartbeat_seconds)
 
-    async def _move(self, asked: StepCall | FinalizeCall | EnterLane, silent_since: datetime) -> bool:
+    async def _move(self, call: StepCall | FinalizeCall | EnterLane, silent_since: datetime) -> bool:
         """Have the workspace opened elsewhere; where that cannot be, tell why and return `False`."""
         left = self.here
         silence = f"Host {left.host}, which has the workspace, has not answered since {timestamp(silent_since)}"
@@ -178,76 +181,60 @@ class HostWatch:
             error = TaskError(
                 type="HostGone", message=f"{silence}; it keeps no checkpoints elsewhere.", remedy=_WAIT
             )
-            self._show(self._story.host_missing(error, workflow.now()))
+            self._show_if(self._state.wait_for_host(error, workflow.now()))
             return False
         try:
-            self.workspace = await self._elsewhere(asked)
-        except ActivityError as error:
-            if is_cancelled_exception(error):
+            self.workspace = await self._open_elsewhere(call)
+        except ActivityError as failed:
+            if is_cancelled_exception(failed):
                 raise
-            why, _ = explained(error)
+            why, _ = explain_failure(failed)
             remedy = f"{why.remedy} {_WAIT}".strip()
-            told = TaskError(
+            error = TaskError(
                 type="HostGone", message=f"{silence}, and no other could go on: {why.message}", remedy=remedy
             )
-            self._show(self._story.host_missing(told, workflow.now()))
+            self._show_if(self._state.wait_for_host(error, workflow.now()))
             return False
         if self.here.host == left.host:
             return False
-        self._show(self._story.moved(left.host, self.here.host, workflow.now()))
+        self._show_if(self._state.move_to_host(left.host, self.here.host, workflow.now()))
         return True
 
-    async def _elsewhere(self, asked: StepCall | FinalizeCall | EnterLane) -> Workspace:
+    async def _open_elsewhere(self, call: StepCall | FinalizeCall | EnterLane) -> Workspace:
         """Return the workspace as another host has it; a lane that is open nowhere yet may be opened by anyone."""
         left = self.here
-        if isinstance(asked, EnterLane) and left.lane != asked.lane.id:
+        if isinstance(call, EnterLane) and left.lane != call.lane.id:
             return left.model_copy(update={"host": _ANY, "task_queue": "", "control_queue": ""})
         return await MOVE_WORKSPACE.start(
-            MoveWorkspace(workspace=left, checkpoint=checkpoint_of(asked)),
+            MoveWorkspace(workspace=left, checkpoint=checkpoint_of(call)),
             summary=f"host {left.host} is gone: its workspace opens elsewhere",
             **WORKSPACE_OPTIONS,
         )
 
-    def _show(self, changed: bool) -> None:
-        if changed:
-            self._tell()
+    def _show_if(self, is_news: bool) -> None:
+        if is_news:
+            self._show()
 
 
-def is_to_end() -> bool:
-    """Say whether the work was cancelled: that outlasts an activity which was done all the same."""
-    work = asyncio.current_task()
-    return work is not None and work.cancelling() > 0
-
-
-def placed(asked: Asked, workspace: Workspace) -> Asked:
+def place_call(call: AnyCall, workspace: Workspace) -> AnyCall:
     """Return what is asked, for the workspace where it is now."""
-    if isinstance(asked, FinalizeCall):
-        return asked.model_copy(update={"call": placed(asked.call, workspace)})
-    if isinstance(asked, EnterLane):
-        return asked.model_copy(update={"lane": asked.lane.placed(workspace)})
-    return asked.model_copy(update={"workspace": workspace})
+    if isinstance(call, FinalizeCall):
+        return call.model_copy(update={"call": place_call(call.call, workspace)})
+    if isinstance(call, EnterLane):
+        return call.model_copy(update={"lane": call.lane.placed(workspace)})
+    return call.model_copy(update={"workspace": workspace})
 
 
-def checkpoint_of(asked: StepCall | FinalizeCall | EnterLane) -> str:
+def checkpoint_of(call: StepCall | FinalizeCall | EnterLane) -> str:
     """Return the snapshot that an activity goes on from; empty for a lane, which is made as new all the same."""
-    if isinstance(asked, FinalizeCall):
-        return asked.result.checkpoint or asked.call.starts_from
-    return asked.starts_from if isinstance(asked, StepCall) else ""
+    if isinstance(call, FinalizeCall):
+        return call.result.checkpoint or call.call.starts_from
+    return call.starts_from if isinstance(call, StepCall) else ""
 
 
-def _with_moves(result: StepResult, moves: list[str]) -> StepResult:
+def _add_warnings(result: StepResult, warnings: list[str]) -> StepResult:
     """Return a result that says that it was come by on another host."""
-    if not moves:
+    if not warnings:
         return result
-    told = {"recovered_by": result.recovered_by or "rerun", "warnings": (*result.warnings, *moves)}
-    return result.model_copy(update=told)
-
-
-async def _let_go(running: workflow.ActivityHandle[Any]) -> None:
-    """Cancel an activity of a host that was left, and wait until it has ended: its result does not count."""
-    running.cancel()
-    with suppress(ActivityError):
-        await running
-    work = asyncio.current_task()
-    if work is not None and work.cancelling():  # the wait for one activity swallows a cancel of all
-        raise asyncio.CancelledError
+    values = {"recovered_by": result.recovered_by or "rerun", "warnings": (*result.warnings, *warnings)}
+    return result.model_copy(update=values)

@@ -24,27 +24,27 @@ class LaneSession:
         """Return the session as the lane is given."""
         session = cls(lane.session_id, lane.context_tokens, "shared", lane.summarised)
         if session.id is None:
-            session._knows_little()
+            session._forget_context()
         return session
 
-    def begins_anew(self, *, kept: bool) -> None:
+    def begin_anew(self, *, is_kept: bool) -> None:
         """Be followed by a new one; a summary is kept of it, or there is none but an earlier one's."""
-        self.id, self.tokens, self.summarised = None, 0, kept or self.summarised
-        self._knows_little()
+        self.id, self.tokens, self.summarised = None, 0, is_kept or self.summarised
+        self._forget_context()
 
-    def heard(self, result: StepResult) -> None:
+    def follow(self, result: StepResult) -> None:
         """Go on as the session in which the agent answered last."""
         if result.session_id is None:
             return
         if self.id not in {None, result.session_id}:
-            self._knows_little()
+            self._forget_context()
         elif not result.context_tokens:
             result = result.model_copy(update={"context_tokens": self.tokens})
         self.id, self.tokens = result.session_id, result.context_tokens
 
-    def as_left(self) -> dict[str, object]:
+    def lane_values(self) -> dict[str, object]:
         """Return what the lane is told of it."""
         return {"session_id": self.id, "context_tokens": self.tokens, "summarised": self.summarised}
 
-    def _knows_little(self) -> None:
+    def _forget_context(self) -> None:
         self.context = "summarised" if self.summarised else "fresh"

@@ -1,10 +1,9 @@
 """A work order's stays in the lanes of its pipeline: first with the planner, then with an executor."""
 
-import asyncio
 from functools import partial
 
 from temporalio import workflow
-from temporalio.exceptions import ActivityError, FailureError, is_cancelled_exception
+from temporalio.exceptions import ActivityError, is_cancelled_exception
 
 from septet.contracts.lanes import (
     EnterLane,
@@ -24,14 +23,15 @@ from septet.contracts.steps import StepResult
 from septet.contracts.task import Task
 from septet.contracts.workspace import OpenWorkspace, Workspace
 from septet.pipelines.summary import no_summary
-from workflows._failures import explained
+from workflows._cancellation import send_signal
+from workflows._failures import explain_failure
 from workflows.activity_stubs import ENTER_LANE, SUMMARISE_SESSION
 from workflows.policies import LANE_OPTIONS, summary_options
 from workflows.work_order._activity_ids import ActivityIds
 from workflows.work_order._hosts import HostWatch
 from workflows.work_order._lane_session import LaneSession
 
-_FILES_TOLD = 20
+_MOST_FILES = 20
 
 
 class LaneVisit:
@@ -41,46 +41,46 @@ class LaneVisit:
         """Begin outside of all lanes; `hosts` know where the workspace is."""
         self._hosts = hosts
         self._session = LaneSession()
-        self._given: LaneGrant | None = None
-        self._here: LaneGrant | None = None
-        self._again = ""
+        self._next_grant: LaneGrant | None = None
+        self._grant: LaneGrant | None = None
+        self._replan_reason = ""
 
-    def give(self, turnkey: LaneGrant) -> None:
+    def take_grant(self, grant: LaneGrant) -> None:
         """Take the pipeline's word that a lane is this work order's now."""
-        self._given = turnkey
+        self._next_grant = grant
 
     def plan_again(self, call: IssueCall) -> None:
         """Hear that a person wants another plan."""
-        self._again = call.why or "another plan is wanted"
+        self._replan_reason = call.why or "another plan is wanted"
 
-    async def given(self, role: Role) -> None:
+    async def wait_for_lane(self, role: Role) -> None:
         """Wait for a lane of a role."""
-        await workflow.wait_condition(lambda: self._given is not None and self._given.role is role)
+        await workflow.wait_condition(lambda: self._next_grant is not None and self._next_grant.role is role)
 
-    async def wanted_otherwise(self) -> str:
+    async def wait_for_executor(self) -> str:
         """Wait for an executor; return what a person wants otherwise, where that comes first."""
-        await workflow.wait_condition(lambda: self._again != "" or self._is_given(Role.EXECUTOR))
-        if self._is_given(Role.EXECUTOR):
+        await workflow.wait_condition(lambda: self._replan_reason != "" or self._has_lane(Role.EXECUTOR))
+        if self._has_lane(Role.EXECUTOR):
             return ""
-        wanted, self._again = self._again, ""
-        await self.given(Role.PLANNER)
-        return wanted
+        reason, self._replan_reason = self._replan_reason, ""
+        await self.wait_for_lane(Role.PLANNER)
+        return reason
 
     async def enter(
         self, opening: OpenWorkspace, ids: ActivityIds, plan: tuple[str, str] | None = None
     ) -> Workspace:
         """Enter the lane that was given, with the plan where there is one: its snapshot, and its path."""
-        turnkey, self._given = self._given, None
-        if turnkey is None:
+        grant, self._next_grant = self._next_grant, None
+        if grant is None:
             message = "no lane was given"
             raise RuntimeError(message)
-        lane = turnkey.lane
-        self._here, self._session = turnkey, LaneSession.of(lane)
+        lane = grant.lane
+        self._grant, self._session = grant, LaneSession.of(lane)
         snapshot, path = plan or ("", None)
         beside = lane.beside if lane.workspace is None else ()
         opening = opening.model_copy(update={"agent": lane.agent, "beside": beside})
-        asked = EnterLane(opening=opening, lane=lane, visit=turnkey.visit, plan_snapshot=snapshot, plan_path=path)
-        return await self._hosts.enter(asked, partial(_entering, ids))
+        call = EnterLane(opening=opening, lane=lane, visit=grant.visit, plan_snapshot=snapshot, plan_path=path)
+        return await self._hosts.enter(call, partial(_start_entering, ids))
 
     @property
     def session_id(self) -> str | None:
@@ -90,12 +90,12 @@ class LaneVisit:
     @property
     def is_too_long(self) -> bool:
         """Whether the lane's session is to be summarised before anything else."""
-        return self._here is not None and self._here.summarise and self._session.id is not None
+        return self._grant is not None and self._grant.summarise and self._session.id is not None
 
     async def begin_anew(self, call: SummariseCall, activity_id: str | None) -> SessionSummary:
         """Ask the session for a summary, and go on in a new one: with it, or without where there is none."""
         try:
-            summarised = await SUMMARISE_SESSION.start(
+            summary = await SUMMARISE_SESSION.start(
                 call,
                 task_queue=call.workspace.task_queue,
                 activity_id=activity_id,
@@ -105,19 +105,19 @@ class LaneVisit:
         except ActivityError as error:
             if is_cancelled_exception(error):
                 raise
-            summarised = SessionSummary(warning=no_summary(explained(error)[0].message))
-        self._session.begins_anew(kept=summarised.kept_bytes > 0)
-        return summarised
+            summary = SessionSummary(warning=no_summary(explain_failure(error)[0].message))
+        self._session.begin_anew(is_kept=summary.kept_bytes > 0)
+        return summary
 
-    def heard(self, result: StepResult) -> None:
+    def follow_session(self, result: StepResult) -> None:
         """Go on with the session in which the agent answered last."""
-        if self._here is not None:
-            self._session.heard(result)
+        if self._grant is not None:
+            self._session.follow(result)
 
     @property
     def branch(self) -> str:
         """The branch that it goes on with; empty where it has one of its own."""
-        return self._here.lane.branch if self._here is not None else ""
+        return self._grant.lane.branch if self._grant is not None else ""
 
     async def leave(
         self,
@@ -137,18 +137,18 @@ class LaneVisit:
             outline: What is remembered of the plan.
             plan: Where it lies.
         """
-        if self._here is None:
+        if self._grant is None:
             return
-        role, lane, visit = self._here.role, self._here.lane, self._here.visit
+        role, lane, visit = self._grant.role, self._grant.lane, self._grant.visit
         workspace = self._hosts.workspace
         if workspace is not None and workspace.lane == lane.id:  # else it was never entered
             lane = lane.placed(workspace)
-        values = self._session.as_left()
+        values = self._session.lane_values()
         branch, snapshot = done_at
         if lane.one_branch and role is Role.EXECUTOR and branch:
             values |= {"branch": branch, "starts_from": snapshot}
-        session, self._here, self._session = self._session, None, LaneSession()
-        told = LaneLeft(
+        session, self._grant, self._session = self._session, None, LaneSession()
+        report = LaneLeft(
             order_id=workflow.info().workflow_id,
             role=role,
             lane=lane.model_copy(update=values),
@@ -159,42 +159,33 @@ class LaneVisit:
             task=row_of(task),
             context=session.context,
         )
-        await self._tell(order, "left", told)
+        await self._signal_pipeline(order, "left", report)
 
-    async def changed(self, order: WorkOrderInput, result: StepResult, plan_path: str | None) -> None:
+    async def report_changes(self, order: WorkOrderInput, result: StepResult, plan_path: str | None) -> None:
         """Tell the pipeline which files were really changed, the plan's aside."""
         files = tuple(change for change in result.files_changed if change.path != plan_path)
-        told = FilesChanged(
+        report = FilesChanged(
             order_id=workflow.info().workflow_id,
-            files=files[:_FILES_TOLD],
+            files=files[:_MOST_FILES],
             count=result.files_changed_count - (len(result.files_changed) - len(files)),
         )
-        await self._tell(order, "changed", told)
+        await self._signal_pipeline(order, "changed", report)
 
-    def _is_given(self, role: Role) -> bool:
-        return self._given is not None and self._given.role is role
+    def _has_lane(self, role: Role) -> bool:
+        return self._next_grant is not None and self._next_grant.role is role
 
-    async def _tell(self, order: WorkOrderInput, signal: str, told: LaneLeft | FilesChanged) -> None:
-        """Signal the pipeline; one that is over has no need to know.
-
-        The wait for a signal swallows a cancel; the wait for a task that sends it does not.
-        """
-        sending = asyncio.create_task(
-            workflow.get_external_workflow_handle(order.pipeline or "").signal(signal, told)
-        )
-        await workflow.wait_condition(sending.done)
-        try:
-            await sending
-        except FailureError:
+    async def _signal_pipeline(self, order: WorkOrderInput, signal: str, report: LaneLeft | FilesChanged) -> None:
+        """Signal the pipeline; one that is over has no need to know."""
+        if not await send_signal(order.pipeline or "", signal, report):
             workflow.logger.info("the pipeline is over")
 
 
-def _entering(ids: ActivityIds, asked: EnterLane) -> workflow.ActivityHandle[Workspace]:
+def _start_entering(ids: ActivityIds, call: EnterLane) -> workflow.ActivityHandle[Workspace]:
     """Start the activity that enters a lane."""
     return ENTER_LANE.start(
-        asked,
-        task_queue=asked.lane.task_queue or None,
+        call,
+        task_queue=call.lane.task_queue or None,
         activity_id=ids.of("enter_lane"),
-        summary=f"lane {asked.lane.id}",
+        summary=f"lane {call.lane.id}",
         **LANE_OPTIONS,
     )

@@ -1,6 +1,5 @@
 """The seat that a triaged work order waits for, and gives back when it closes."""
 
-import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
@@ -8,12 +7,12 @@ from typing import Final
 
 from temporalio import workflow
 from temporalio.common import RetryPolicy
-from temporalio.exceptions import ActivityError, FailureError
 
 from septet.contracts.board import SeatRequest, board_id
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.others import OthersLook
 from septet.contracts.task import Task
+from workflows._cancellation import cancel_and_wait, send_signal
 from workflows.activity_stubs import LOOK_AT_OTHERS
 
 _LOOK: Final = timedelta(minutes=2)
@@ -29,88 +28,76 @@ class Seat:
     def __init__(self) -> None:
         """Begin without one."""
         self._board = ""
-        self._given = False
-        self._asked = False
-        self._asks_again = False
+        self._is_given = False
+        self._is_requested = False
+        self._looks_again = False
 
-    async def taken(self, order: WorkOrderInput, task: Task, wanted: Callable[[], bool]) -> bool:
-        """Wait for a seat for as long as it is `wanted`; return whether it was taken.
+    async def take(self, order: WorkOrderInput, task: Task, is_wanted: Callable[[], bool]) -> bool:
+        """Wait for a seat for as long as it `is_wanted`; return whether it was taken.
 
         The board of the queue gives it; in a pipeline the pipeline does.
         """
         self._board = order.pipeline or ""
-        if await self._others_are_over(order, task, wanted) and await self._ask(task, wanted):
-            await workflow.wait_condition(lambda: self._given or not wanted())
-        if wanted():
+        if await self._wait_for_others(order, task, is_wanted) and await self._request(task, is_wanted):
+            await workflow.wait_condition(lambda: self._is_given or not is_wanted())
+        if is_wanted():
             return True
-        await self.left()
+        await self.give_back()
         return False
 
     async def give(self) -> bool:
         """Take the board's word that the seat is this work order's; one that was not asked for is given back."""
-        if self._asked:
-            self._given = True
+        if self._is_requested:
+            self._is_given = True
         else:
             await self._tell_board("leaves", workflow.info().workflow_id)
-        return self._given
+        return self._is_given
 
     def look_again(self) -> None:
         """Look again now at those that it comes after."""
-        self._asks_again = True
+        self._looks_again = True
 
-    async def left(self) -> None:
+    async def give_back(self) -> None:
         """Give back what was asked for or taken: the work order begins without a seat, or closes."""
-        if self._asked:
-            self._asked = self._given = False
+        if self._is_requested:
+            self._is_requested = self._is_given = False
             await self._tell_board("leaves", workflow.info().workflow_id)
 
-    async def _others_are_over(self, order: WorkOrderInput, task: Task, wanted: Callable[[], bool]) -> bool:
-        """Wait for those that it comes after; return whether they are over while it is still `wanted`."""
-        asked = OthersLook(id=task.id, after=order.after, until=order.after_until)
-        while order.after and wanted():
-            self._asks_again = False
+    async def _wait_for_others(self, order: WorkOrderInput, task: Task, is_wanted: Callable[[], bool]) -> bool:
+        """Wait for those that it comes after; return whether they are over while it still `is_wanted`."""
+        look = OthersLook(id=task.id, after=order.after, until=order.after_until)
+        while order.after and is_wanted():
+            self._looks_again = False
             looking = LOOK_AT_OTHERS.start(
-                asked,
+                look,
                 start_to_close_timeout=_LOOK,
                 retry_policy=_RETRIES,
                 summary=f"after {', '.join(order.after)} ({order.after_until})"[:200],
             )
-            await workflow.wait_condition(lambda: looking.done() or self._asks_again or not wanted())  # noqa: B023 -- it is asked in this round only
+            await workflow.wait_condition(lambda: looking.done() or self._looks_again or not is_wanted())  # noqa: B023 -- it is asked in this round only
             if looking.done():
                 await looking
                 break
-            looking.cancel()
-            with suppress(ActivityError):
-                await looking
-            if workflow.cancellation_reason() is not None:  # the wait for one activity swallows a cancel of all
-                raise asyncio.CancelledError
-        return wanted()
+            await cancel_and_wait(looking)
+        return is_wanted()
 
-    async def _ask(self, task: Task, wanted: Callable[[], bool]) -> bool:
+    async def _request(self, task: Task, is_wanted: Callable[[], bool]) -> bool:
         """Ask the board for a seat, again and again where there is no board yet."""
-        self._asked, self._given, pause = True, False, _BOARD_IS_BACK
+        self._is_requested, self._is_given, pause = True, False, _BOARD_IS_BACK
         since = workflow.info().workflow_start_time.timestamp()
-        asked = SeatRequest(id=task.id, project=task.project or task.repository_url, score=task.score, since=since)
-        while wanted() and not await self._tell_board("waits", asked):
+        request = SeatRequest(
+            id=task.id, project=task.project or task.repository_url, score=task.score, since=since
+        )
+        while is_wanted() and not await self._tell_board("waits", request):
             with suppress(TimeoutError):
                 await workflow.wait_condition(
-                    lambda: self._given or not wanted(), timeout=pause, timeout_summary="is there a board?"
+                    lambda: self._is_given or not is_wanted(), timeout=pause, timeout_summary="is there a board?"
                 )
-            if self._given:
+            if self._is_given:
                 break
             pause = min(2 * pause, _BOARD_IS_AWAY)
-        return wanted()
+        return is_wanted()
 
-    async def _tell_board(self, signal: str, told: SeatRequest | str) -> bool:
-        """Signal the board of this queue; return whether there is one.
-
-        The wait for a signal swallows a cancel; the wait for a task that sends it does not.
-        """
-        board = workflow.get_external_workflow_handle(self._board or board_id(workflow.info().task_queue))
-        sending = asyncio.create_task(board.signal(signal, told))
-        try:
-            await workflow.wait_condition(sending.done)
-            await sending
-        except FailureError:
-            return False
-        return True
+    async def _tell_board(self, signal: str, content: SeatRequest | str) -> bool:
+        """Signal the board of this queue, or the pipeline; return whether there is one."""
+        return await send_signal(self._board or board_id(workflow.info().task_queue), signal, content)

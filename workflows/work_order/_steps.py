@@ -30,22 +30,22 @@ async def take_step(call: StepCall, hosts: HostWatch, ids: ActivityIds, priority
     for attempt in (1, 2):
         if result.verdict is not Verdict.UNPARSED or result.session_id is None:
             break
-        asked = FinalizeCall(
+        finalize_call = FinalizeCall(
             call=call, session_id=result.session_id, reasons=result.reasons, attempt=attempt, result=result
         )
-        result = await hosts.carry_out(asked, partial(_ask, ids, priority))
+        result = await hosts.carry_out(finalize_call, partial(_start_finalizer, ids, priority))
     return result
 
 
-def _ask(ids: ActivityIds, priority: Priority, asked: FinalizeCall) -> Running:
+def _start_finalizer(ids: ActivityIds, priority: Priority, call: FinalizeCall) -> Running:
     """Start the finalizer."""
     return FINALIZE_JSON.start(
-        asked,
-        task_queue=asked.call.workspace.task_queue,
+        call,
+        task_queue=call.call.workspace.task_queue,
         activity_id=ids.of("finalize_json"),
-        summary=f"{asked.call.step.value}: the answer alone, as JSON (try {asked.attempt})",
+        summary=f"{call.call.step.value}: the answer alone, as JSON (try {call.attempt})",
         priority=priority,
-        **step_options(asked.call.limits),
+        **step_options(call.call.limits),
     )
 
 

@@ -10,7 +10,7 @@ from septet.contracts.row import MEMO, row_of
 from septet.contracts.task import Task
 from septet.contracts.workspace import Workspace
 from workflows.pull_request import PullRequestWorkflow
-from workflows.search_attributes import found_at_start
+from workflows.search_attributes import start_attributes
 
 _TRIES = 3
 
@@ -22,11 +22,11 @@ async def watch_pull_request(task: Task, workspace: Workspace) -> None:
     queue = (workspace.control_queue or workspace.task_queue) if local else ""
     watch = PullRequestWatch(task=row, forge=workspace.forge, task_queue=queue)
     for _ in range(_TRIES):
-        if await _started(watch) or await _told(watch):
+        if await _start_watch(watch) or await _renew_watch(watch):
             return
 
 
-async def _started(watch: PullRequestWatch) -> bool:
+async def _start_watch(watch: PullRequestWatch) -> bool:
     try:
         await workflow.start_child_workflow(
             PullRequestWorkflow.run,
@@ -34,7 +34,7 @@ async def _started(watch: PullRequestWatch) -> bool:
             id=watch_id(watch.task.id),
             parent_close_policy=ParentClosePolicy.ABANDON,
             memo={MEMO: watch.task},
-            search_attributes=found_at_start(watch.task),
+            search_attributes=start_attributes(watch.task),
             static_summary=f"{watch.task.pr_url}: {watch.task.title}"[:200],
         )
     except WorkflowAlreadyStartedError:
@@ -42,7 +42,7 @@ async def _started(watch: PullRequestWatch) -> bool:
     return True
 
 
-async def _told(watch: PullRequestWatch) -> bool:
+async def _renew_watch(watch: PullRequestWatch) -> bool:
     try:
         await workflow.get_external_workflow_handle(watch_id(watch.task.id)).signal(
             PullRequestWorkflow.renew, watch

@@ -1,9 +1,9 @@
-"""What has happened to a work order so far: the work order object and the table that the web UI shows."""
+"""What has happened to a work order so far."""
 
 from datetime import datetime
-from typing import Final
 
 from septet.contracts.decisions import PreviousRun
+from septet.contracts.facts import Rescue
 from septet.contracts.lanes import PlanningOutcome, SessionSummary
 from septet.contracts.names import AGENT_NAMES, Stage, Status, Step, Verdict
 from septet.contracts.order import WorkOrderInput
@@ -11,81 +11,70 @@ from septet.contracts.row import first_task
 from septet.contracts.steps import Progress, StepResult
 from septet.contracts.task import Move, Task, TaskError, TaskStep
 from septet.contracts.workspace import Workspace
-from septet.system.text import table_cell
 from septet.system.timestamps import timestamp
-
-_FAILURE_LIMIT: Final = 2000
-_UNCONFINED: Final = "*Unconfined*: agents ran without a sandbox. `septet doctor` on their host says why."
-_PLAN_WAITS: Final = """\
-**Waits for a decision** on the plan `{path}` (SHA-256 `{sha256}`): `septet approve {id}`, or
-`septet reject {id} --feedback …`, or the update `approve_plan` or `reject_plan`."""
+from workflows.work_order._details import format_details
 
 
 class WorkOrderState:
     """The work order object as it grows; `progress` is what the next step is told."""
 
     def __init__(self) -> None:
-        """Begin with nothing known."""
+        """Begin with nothing known: a work order whose input was read has an id."""
         self.task = Task(id="")
         self.progress = Progress()
-        self.running: Step | None = None
+        self.running_step: Step | None = None
         self.history: tuple[Move, ...] = ()
         self._warnings: tuple[str, ...] = ()
         """What the next step's row is to warn of."""
-        self.unconfined = False
+        self.is_unconfined = False
         """Whether an agent ran without a sandbox."""
 
-    def begin(self, order_id: str, order: WorkOrderInput, now: datetime, waits: Stage | None = None) -> None:
-        """Take in what was asked for; `waits` is the stage in which it waits on the board."""
-        self.task = first_task(order_id, order, waits, timestamp(now))
-        self._moved("", now, "created" if waits else "started")
+    def begin(self, order_id: str, order: WorkOrderInput, now: datetime, waits_in: Stage | None = None) -> None:
+        """Take in what was asked for; `waits_in` is the stage of the board in which it waits."""
+        self.task = first_task(order_id, order, waits_in, timestamp(now))
+        self._add_move("", now, "created" if waits_in else "started")
 
     @property
     def waits_for_its_turn(self) -> bool:
         """Whether it begins as soon as it has a seat."""
         return self.task.status is Status.PENDING and self.task.stage is Stage.TRIAGED
 
-    def placed(self, stage: Stage, who: str, why: str, now: datetime) -> None:
+    def place(self, stage: Stage, who: str, why: str, now: datetime) -> None:
         """Take the place on the board that a person gives it; in `executing` it begins."""
-        before = self.task.stage.value
-        self._change(now, status=Status.RUNNING if stage is Stage.EXECUTING else Status.PENDING, stage=stage)
-        self._moved(before, now, why, who)
+        status = Status.RUNNING if stage is Stage.EXECUTING else Status.PENDING
+        self._move(now, why, who, status=status, stage=stage)
 
-    def planned(self, now: datetime) -> PlanningOutcome:
+    def planning_outcome(self, now: datetime) -> PlanningOutcome:
         """Return what the plan came to: its path, and how long its steps took."""
         seconds = sum(row.duration_seconds for row in self.task.steps)
         return PlanningOutcome(
             plan_path=self.task.plan_path or "", planned_at=timestamp(now), seconds=round(seconds, 3)
         )
 
-    def keeps_to(self, branch: str, now: datetime) -> None:
+    def keep_to_branch(self, branch: str, now: datetime) -> None:
         """Go on on the branch of the work order before."""
-        self.progress = _with(self.progress, branch_name=branch)
+        self.progress = _update_progress(self.progress, branch_name=branch)
         self._change(now, branch_name=branch)
 
-    def resumed(self, said: PreviousRun, now: datetime) -> None:
+    def resume(self, previous: PreviousRun, now: datetime) -> None:
         """Be taken up again by a reset, with the history of the run before."""
         self._change(now, status=Status.RUNNING, stage=Stage.EXECUTING, error=None)
-        self.history = said.history or self.history
-        self._moved(said.came_from.value, now, said.why or "retried", said.who)
+        self.history = previous.history or self.history
+        self._add_move(previous.came_from.value, now, previous.why or "retried", previous.who)
 
-    def plan_waits(self, now: datetime) -> None:
+    def wait_for_decision(self, now: datetime) -> None:
         """Wait with the plan for a person's word."""
-        self._change(now, status=Status.WAITING)
-        self._moved(self.task.stage.value, now, f"the plan {self.task.plan_path} waits for approval")
+        self._move(now, f"the plan {self.task.plan_path} waits for approval", status=Status.WAITING)
 
-    def goes_on(self, who: str, why: str, now: datetime) -> None:
+    def go_on(self, who: str, why: str, now: datetime) -> None:
         """Go on after a person's word."""
-        self._change(now, status=Status.RUNNING)
-        self._moved(self.task.stage.value, now, why, who)
+        self._move(now, why, who, status=Status.RUNNING)
 
-    def starts(self, now: datetime) -> None:
+    def start(self, now: datetime) -> None:
         """Leave the board's waiting stages: it is its turn."""
-        before = self.task.stage.value
-        self._change(now, status=Status.RUNNING, stage=Stage.EXECUTING)
-        self._moved(before, now, "started")
+        self.place(Stage.EXECUTING, "", "started", now)
 
-    def opened(self, workspace: Workspace, now: datetime) -> None:
+    def take_in_workspace(self, workspace: Workspace, now: datetime) -> None:
         """Take in what the host found out about repository and issue."""
         self._change(
             now,
@@ -96,32 +85,29 @@ class WorkOrderState:
             repository_url=workspace.repository,
         )
 
-    def summarised(self, result: SessionSummary, now: datetime) -> None:
+    def take_in_summary(self, result: SessionSummary, now: datetime) -> None:
         """Take in what the question for a summary took; why there is none, the next step's warnings say."""
         self._change(now, usage=self.task.usage.plus(result.usage))
         self._warnings = (result.warning,) if result.warning else ()
 
-    def step_begins(self, step: Step, now: datetime) -> None:
+    def begin_step(self, step: Step, now: datetime) -> None:
         """Mark a step as running."""
-        self.running = step
+        self.running_step = step
         self._change(now)
 
-    def step_ended(self, result: StepResult, attempt: int, now: datetime) -> None:
+    def end_step(self, result: StepResult, attempt: int, now: datetime) -> None:
         """Take in how a step ended; a second try replaces the first one's row."""
-        self.running = None
-        self.unconfined = self.unconfined or result.sandbox == "none"
-        if self._warnings:
-            result, self._warnings = (
-                result.model_copy(update={"warnings": (*self._warnings, *result.warnings)}),
-                (),
-            )
+        self.running_step = None
+        self.is_unconfined = self.is_unconfined or result.sandbox == "none"
+        result = result.model_copy(update={"warnings": (*self._warnings, *result.warnings)})
+        self._warnings = ()
         rows = [row for row in self.task.steps if row.step != result.step.value]
         first = next((row for row in self.task.steps if row.step == result.step.value), None)
         self._change(
             now,
-            steps=(*rows, _row(result, (first.attempts if first else 0) + 1 if attempt > 1 else attempt)),
+            steps=(*rows, _step_row(result, (first.attempts if first else 0) + 1 if attempt > 1 else attempt)),
             usage=self.task.usage.plus(result.usage),
-            rescues=(*self.task.rescues, *(new for new in result.rescues if new not in self.task.rescues)),
+            rescues=self._rescues_with(result),
         )
         if result.verdict is Verdict.DONE:
             self._learn(result, now)
@@ -131,7 +117,7 @@ class WorkOrderState:
         """Whether the host that has the workspace is gone."""
         return self.task.status is Status.WAITING and self.task.stage is Stage.BLOCKED
 
-    def host_missing(self, error: TaskError, now: datetime) -> bool:
+    def wait_for_host(self, error: TaskError, now: datetime) -> bool:
         """Wait for a host that is gone, and say why; return whether that is news."""
         error = error.of(self.task.id)
         if self.task.error == error:
@@ -139,32 +125,29 @@ class WorkOrderState:
         before = self.task.stage
         self._change(now, status=Status.WAITING, stage=Stage.BLOCKED, error=error)
         if before is not Stage.BLOCKED:
-            self._moved(before.value, now, error.message)
+            self._add_move(before.value, now, error.message)
         return True
 
-    def host_answers(self, now: datetime) -> bool:
+    def end_wait_for_host(self, now: datetime) -> bool:
         """Go on after a wait for a host; return whether there was one."""
         if not self.waits_for_host:
             return False
-        self._change(now, status=Status.RUNNING, stage=Stage.EXECUTING, error=None)
-        self._moved(Stage.BLOCKED.value, now, "the host answers again")
+        self._move(now, "the host answers again", status=Status.RUNNING, stage=Stage.EXECUTING, error=None)
         return True
 
-    def moved(self, left: str, host: str, now: datetime) -> bool:
+    def move_to_host(self, gone: str, host: str, now: datetime) -> bool:
         """Go on on another host."""
-        before = self.task.stage.value
-        self._change(now, status=Status.RUNNING, stage=Stage.EXECUTING, error=None)
-        self._moved(before, now, f"host {left} is gone: the work order goes on on host {host}")
+        why = f"host {gone} is gone: the work order goes on on host {host}"
+        self._move(now, why, status=Status.RUNNING, stage=Stage.EXECUTING, error=None)
         return True
 
-    def work_ended(self, result: StepResult, attempt: int, now: datetime) -> None:
+    def end_work(self, result: StepResult, attempt: int, now: datetime) -> None:
         """Take in what was kept for a cancelled work order, also where no step was under way."""
-        if self.running is not None:
-            self.step_ended(result, attempt, now)
-        kept = (new for new in result.rescues if new not in self.task.rescues)
-        self._change(now, rescues=(*self.task.rescues, *kept))
+        if self.running_step is not None:
+            self.end_step(result, attempt, now)
+        self._change(now, rescues=self._rescues_with(result))
 
-    def ended(  # noqa: PLR0913 -- what the last entry of a history tells
+    def close(  # noqa: PLR0913 -- what the last entry of a history tells
         self,
         status: Status,
         stage: Stage,
@@ -175,79 +158,59 @@ class WorkOrderState:
         why: str = "",
     ) -> None:
         """Close the work order."""
-        self.running = None
-        before = self.task.stage.value
-        self._change(now, status=status, stage=stage, error=error and error.of(self.task.id))
-        self._moved(before, now, error.message if error else why or status.value, who)
+        self.running_step = None
+        why = error.message if error else why or status.value
+        self._move(now, why, who, status=status, stage=stage, error=error and error.of(self.task.id))
 
     def details(self) -> str:
-        """Return the story as Markdown: what the web UI shows without opening a payload."""
-        task = self.task
-        lines = [
-            f"**{task.id}** · {table_cell(task.project)} · {table_cell(task.title)} · **{task.status.value}**",
-            "",
-            "| | step | result | seconds | tokens | tries | read by |",
-            "| --- | --- | --- | --- | --- | --- | --- |",
-        ]
-        lines += [_details_row(row) for row in task.steps]
-        if self.running is not None:
-            lines.append(f"| … | {self.running.value} | running | | | | |")
-        if self.unconfined:
-            lines += ["", _UNCONFINED]
-        if task.waits_for_a_decision:
-            lines += ["", _PLAN_WAITS.format(path=task.plan_path, sha256=task.plan_sha256, id=task.id)]
-        if task.pr_url:
-            lines += ["", f"Pull request: {task.pr_url}"]
-        for rescue in task.rescues:
-            lines += [
-                "",
-                f"Rescue `{rescue.snapshot}` ({table_cell(rescue.reason)}): `{rescue.patch or 'no patch'}`",
-            ]
-        if task.error:
-            lines += [
-                "",
-                f"**{task.error.type}**: {table_cell(task.error.message, _FAILURE_LIMIT)}",
-                "",
-                task.error.remedy,
-            ]
-        return "\n".join(lines)
+        """Return the work order as Markdown, for the web UI."""
+        return format_details(self.task, self.running_step, is_unconfined=self.is_unconfined)
 
     def _learn(self, result: StepResult, now: datetime) -> None:
         text = result.result_text
         match result.step:
             case Step.CLASSIFY_ISSUE:
-                self.progress = _with(self.progress, issue_class=text)
+                self.progress = _update_progress(self.progress, issue_class=text)
                 self._change(now, issue_class=text)
             case Step.BUILD_PLAN:
-                self.progress = _with(self.progress, planner_answer=text)
+                self.progress = _update_progress(self.progress, planner_answer=text)
             case Step.FIND_PLAN_FILE if text != "0":
-                self.progress = _with(self.progress, plan_path=text)
+                self.progress = _update_progress(self.progress, plan_path=text)
                 self._change(now, plan_path=text, plan_sha256=result.plan_sha256)
             case Step.GENERATE_BRANCH:
-                self.progress = _with(self.progress, branch_name=text)
+                self.progress = _update_progress(self.progress, branch_name=text)
                 self._change(now, branch_name=text)
             case Step.CREATE_COMMIT:
-                self.progress = _with(self.progress, commit_sha=result.commit_sha)
+                self.progress = _update_progress(self.progress, commit_sha=result.commit_sha)
                 self._change(now, commit_sha=result.commit_sha)
             case Step.CREATE_PULL_REQUEST:
                 self._change(now, pr_url=text)
             case _:
                 pass
 
-    def _moved(self, before: str, now: datetime, why: str, who: str = "") -> None:
-        told = {"when": timestamp(now), "from": before, "to": self.task.stage.value, "why": why}
-        move = Move(**told, **({"who": who} if who else {}))
+    def _rescues_with(self, result: StepResult) -> tuple[Rescue, ...]:
+        return (*self.task.rescues, *(new for new in result.rescues if new not in self.task.rescues))
+
+    def _move(self, now: datetime, why: str, who: str = "", **values: object) -> None:
+        """Change the task, and note it as a move from the stage in which it was."""
+        before = self.task.stage.value
+        self._change(now, **values)
+        self._add_move(before, now, why, who)
+
+    def _add_move(self, before: str, now: datetime, why: str, who: str = "") -> None:
+        values = {"when": timestamp(now), "from": before, "to": self.task.stage.value, "why": why}
+        move = Move(**values, **({"who": who} if who else {}))
         self.history = (*self.history, move)
 
     def _change(self, now: datetime, **values: object) -> None:
         self.task = self.task.model_copy(update={**values, "updated_at": timestamp(now)})
 
 
-def _with(progress: Progress, **values: object) -> Progress:
+def _update_progress(progress: Progress, **values: object) -> Progress:
     return Progress.model_validate({**progress.model_dump(), **values}, strict=False)
 
 
-def _row(result: StepResult, attempts: int) -> TaskStep:
+def _step_row(result: StepResult, attempts: int) -> TaskStep:
     return TaskStep(
         step=result.step.value,
         agent_name=AGENT_NAMES[result.step],
@@ -266,15 +229,4 @@ def _row(result: StepResult, attempts: int) -> TaskStep:
         usage=result.usage,
         files_changed=result.files_changed,
         rescue=result.rescues[-1] if result.rescues else None,
-    )
-
-
-def _details_row(row: TaskStep) -> str:
-    mark = "✓" if row.success else "✗"
-    found = row.output if row.success else row.error_message
-    tokens = row.usage.input_tokens + row.usage.output_tokens
-    read_by = " · ".join(part for part in (row.parsed_by, row.recovered_by) if part)
-    return (
-        f"| {mark} | {row.step} | {table_cell(found or '')} | {row.duration_seconds:.1f} | {tokens:,} "
-        f"| {row.attempts} | {read_by} |"
     )

@@ -15,10 +15,11 @@ with workflow.unsafe.imports_passed_through():
     from septet.contracts.row import waits_in
     from septet.contracts.task import Task, TaskError
     from septet.git.project import with_project
-    from workflows._failures import AgentEnded, StepFailed, explained
-    from workflows.run_input import checked_input, takes_raw_input
+    from workflows._cancellation import wait_despite_cancel
+    from workflows._failures import AgentEnded, StepFailed, explain_failure
+    from workflows.run_input import parse_input, takes_raw_input
     from workflows.work_order._execution import WorkOrderBase
-    from workflows.work_order._hosts import placed
+    from workflows.work_order._hosts import place_call
     from workflows.work_order._steps import end_work
     from workflows.work_order._watch import watch_pull_request
 
@@ -42,93 +43,91 @@ class WorkOrder(WorkOrderBase):
     async def run(self, order: RawValue | None = None, *rest: object) -> Task:
         """Classify, plan, find the plan, branch, implement, commit, open the pull request."""
         self._accept(order, rest)
-        async with self._told_to_the_end():
-            await self._wait_for_its_turn()
+        async with self._report_outcome():
+            await self._wait_for_turn()
             await self._open_workspace()
             await self._take(Step.CLASSIFY_ISSUE)
             await self._take(Step.BUILD_PLAN)
-            await self._find_the_plan()
-            await self._have_the_plan_approved()
-            await self._hand_over()
-            await self._name_the_branch()
+            await self._find_plan()
+            await self._wait_for_approval()
+            await self._hand_over_plan()
+            await self._name_branch()
             await self._take(Step.IMPLEMENT_PLAN)
             await self._take(Step.CREATE_COMMIT)
             await self._take(Step.CREATE_PULL_REQUEST)
-            await self._have_it_watched()
-        return self._story.task
+            await self._watch_pull_request()
+        return self._state.task
 
     def _accept(self, order: RawValue | None, rest: tuple[object, ...]) -> None:
         info = workflow.info()
         of_pipeline = info.parent is not None
-        self._order = checked_input(info.workflow_id, (order, *rest), WorkOrderInput, by_workflow=of_pipeline)
-        waits = _waits_in(self._order)
-        if waits and self._order.project is None and workflow.patched(_PROJECT):
+        self._order = parse_input(info.workflow_id, (order, *rest), WorkOrderInput, by_workflow=of_pipeline)
+        stage = _waiting_stage(self._order)
+        if stage and self._order.project is None and workflow.patched(_PROJECT):
             self._order = with_project(self._order)
-        self._moves.in_pipeline = self._order.pipeline is not None
-        self._story.begin(info.workflow_id, self._order, info.start_time, waits)
-        self._tell()
+        self._decisions.is_in_pipeline = self._order.pipeline is not None
+        self._state.begin(info.workflow_id, self._order, info.start_time, stage)
+        self._show()
 
-    async def _wait_for_its_turn(self) -> None:
+    async def _wait_for_turn(self) -> None:
         """Wait on the board, in a stage that people choose; a triaged one begins as soon as it has a seat."""
-        story = self._story
-        await self._heed()
-        while story.task.status is Status.PENDING:
-            if not story.waits_for_its_turn:
+        state = self._state
+        await self._apply_reset()
+        while state.task.status is Status.PENDING:
+            if not state.waits_for_its_turn:
                 await workflow.wait_condition(
-                    lambda: story.waits_for_its_turn or story.task.status is not Status.PENDING
+                    lambda: state.waits_for_its_turn or state.task.status is not Status.PENDING
                 )
-            elif await self._seat.taken(self._order, story.task, lambda: story.waits_for_its_turn):
-                story.starts(workflow.now())
-                self._tell()
+            elif await self._seat.take(self._order, state.task, lambda: state.waits_for_its_turn):
+                state.start(workflow.now())
+                self._show()
 
-    async def _have_the_plan_approved(self) -> None:
+    async def _wait_for_approval(self) -> None:
         """Wait for a person's word on the plan, where that is asked; one that is rejected is planned again."""
         if not (self._order.approve_plan and workflow.patched(_PLAN_GATE)):
             return
-        while feedback := await self._gate.feedback():
-            await self._take(Step.BUILD_PLAN, said=(f"a person rejected the plan: {feedback}",))
-            await self._find_the_plan()
+        while feedback := await self._plan_gate.wait_for_feedback():
+            await self._take(Step.BUILD_PLAN, feedback=(f"a person rejected the plan: {feedback}",))
+            await self._find_plan()
 
-    async def _have_it_watched(self) -> None:
+    async def _watch_pull_request(self) -> None:
         """Let the pull request be watched from now on, by a workflow that outlives this one."""
         if workflow.patched(_WATCH):
-            await watch_pull_request(self._story.task, self._hosts.here)
+            await watch_pull_request(self._state.task, self._hosts.here)
 
     @asynccontextmanager
-    async def _told_to_the_end(self) -> AsyncIterator[None]:
-        """Let the story end with the truth, however the steps end; who asked for a move is answered first."""
-        self._moves.watch()
+    async def _report_outcome(self) -> AsyncIterator[None]:
+        """Close the work order with the truth, however its steps end; who wants a move is answered first."""
+        self._decisions.watch()
         try:
             yield
         except StepFailed as failed:
-            raise self._failed(failed.error()) from failed
+            raise self._close_as_failed(failed.as_task_error()) from failed
         except (ActivityError, asyncio.CancelledError) as error:
             if workflow.cancellation_reason() is not None:
                 await self._end_cancelled(error)
-            if blocked := self._moves.blocked():
+            if block_error := self._decisions.block_error():
                 await self._end_agent(error)
-                raise self._failed(blocked, self._moves.ended_by()[0]) from error
+                raise self._close_as_failed(block_error, self._decisions.end_reason()[0]) from error
             if is_cancelled_exception(error):
                 self._close(Status.CANCELLED, Stage.DONE)
                 raise
-            task_error, result = explained(error)
+            task_error, result = explain_failure(error)
             if result is not None:
-                self._story.step_ended(result, self._attempt, workflow.now())
-            raise self._failed(task_error) from error
+                self._state.end_step(result, self._attempt, workflow.now())
+            raise self._close_as_failed(task_error) from error
         else:
             self._close(Status.COMPLETED, Stage.REVIEW)
         finally:
-            if self._story.task.is_closed:  # else it leaves a worker's cache, and nothing can be awaited
+            if self._state.task.is_closed:  # else it leaves a worker's cache, and nothing can be awaited
                 await self._leave()
 
     async def _leave(self) -> None:
         """Give the seat back, and let those who asked for something have their answer."""
         with suppress(asyncio.CancelledError):  # it has closed in its own words already
-            await self._stay.leave(self._order, self._done_at(), task=self._story.task)
-            await self._seat.left()
-        while not workflow.all_handlers_finished():
-            with suppress(asyncio.CancelledError):
-                await workflow.wait_condition(workflow.all_handlers_finished)
+            await self._visit.leave(self._order, self._branch_and_snapshot(), task=self._state.task)
+            await self._seat.give_back()
+        await wait_despite_cancel(workflow.all_handlers_finished)
 
     async def _end_cancelled(self, cause: BaseException) -> None:
         """Close as cancelled, once its agent has ended.
@@ -137,7 +136,7 @@ class WorkOrder(WorkOrderBase):
             asyncio.CancelledError: The work order is closed.
         """
         error = await self._end_agent(cause)
-        who, why = self._moves.ended_by()
+        who, why = self._decisions.end_reason()
         self._close(Status.CANCELLED, Stage.DONE, error, who=who, why=why)
         raise asyncio.CancelledError from cause
 
@@ -146,29 +145,29 @@ class WorkOrder(WorkOrderBase):
 
         A host that is gone is not waited for: its next worker ends what it finds there.
         """
-        call, ended = self._call_under_way, isinstance(cause, AgentEnded)
-        if call is None or ended or self._story.waits_for_host:
+        call = self._call_under_way
+        if call is None or isinstance(cause, AgentEnded) or self._state.waits_for_host:
             return None
         try:
-            result = await end_work(placed(call, self._hosts.here))
+            result = await end_work(place_call(call, self._hosts.here))
         except ActivityError as failed:
-            return explained(failed)[0]
-        self._story.work_ended(result, self._attempt, workflow.now())
+            return explain_failure(failed)[0]
+        self._state.end_work(result, self._attempt, workflow.now())
         return None
 
-    def _failed(self, error: TaskError, who: str = "") -> ApplicationError:
+    def _close_as_failed(self, error: TaskError, who: str = "") -> ApplicationError:
         self._close(Status.FAILED, Stage.BLOCKED, error, who=who)
-        error = error.of(self._story.task.id)
+        error = error.of(self._state.task.id)
         message = f"{error.message} {error.remedy}".strip()
-        return ApplicationError(message, self._story.task, type=error.type, non_retryable=True)
+        return ApplicationError(message, self._state.task, type=error.type, non_retryable=True)
 
     def _close(
         self, status: Status, stage: Stage, error: TaskError | None = None, *, who: str = "", why: str = ""
     ) -> None:
-        self._story.ended(status, stage, workflow.now(), error, who=who, why=why)
-        self._tell()
+        self._state.close(status, stage, workflow.now(), error, who=who, why=why)
+        self._show()
 
 
-def _waits_in(order: WorkOrderInput) -> Stage | None:
+def _waiting_stage(order: WorkOrderInput) -> Stage | None:
     """Return the stage in which it waits; before there was a board, one that came after others did not wait."""
     return waits_in(order) if order.stage is not None or (order.after and workflow.patched(_BOARD)) else None

@@ -22,7 +22,7 @@ SESSIONS = tuple(
 )
 
 
-def story_of(count: int, text: str, late: int = MOST_ISSUES) -> PipelineState:
+def state_of(count: int, text: str, late: int = MOST_ISSUES) -> PipelineState:
     """Return a pipeline of issues with long ids that depend on each other as often as they may; the last have texts."""
     names = [f"issue-{number:04}-{'x' * 9}" for number in range(count)]
     most = min(MOST_DEPENDENCIES // count, 100)
@@ -35,16 +35,17 @@ def story_of(count: int, text: str, late: int = MOST_ISSUES) -> PipelineState:
         )
         for at, name in enumerate(names)
     )
-    story = PipelineState("p" * 40, PipelineRun(repository="/app", issues=issues), "run", NOW)
-    story.take_in(issues)
-    return story
+    state = PipelineState()
+    state.begin("p" * 40, PipelineRun(repository="/app", issues=issues), "run", NOW)
+    state.add_issues(issues)
+    return state
 
 
-def end(story: PipelineState, issue: IssueState) -> None:
+def end(state: PipelineState, issue: IssueState) -> None:
     """Let an issue fail after it has done as much, and as long-winded, as it can."""
     files = tuple(FileChange(path=f"{'folder/' * 30}{number}.py", operation="modify") for number in range(20))
     paths = tuple(change.path for change in files[:4])
-    changed = story.change(
+    changed = state.change_issue(
         issue,
         status=IssueStatus.EXECUTING,
         solution=Outline(id="SOL-1", summary="s" * 160, files=paths, files_count=20),
@@ -52,15 +53,17 @@ def end(story: PipelineState, issue: IssueState) -> None:
         files_modified_count=20,
         overlaps=tuple(f"issue-{number}" for number in range(100)),
         sessions=SESSIONS,
-        done_at=f"{story.id}-executor-1/0001-checkpoint",
+        done_at=f"{state.id}-executor-1/0001-checkpoint",
         planned_at="2026-01-01T00:00:00.000Z",
     )
-    rescue = Rescue(snapshot=f"{story.id}-executor-1/0002-rescue", reason="r" * 500, patch="/p" * 500, host="h")
+    rescue = Rescue(snapshot=f"{state.id}-executor-1/0002-rescue", reason="r" * 500, patch="/p" * 500, host="h")
     task = Task(
         id=issue.order_id, title="\N{SNOWMAN}" * 300, plan_path="specs/" + "p" * 250, branch_name="b" * 100,
         commit_sha="c" * 40, pr_url="https://github.com/organisation/repository/pull/12345", rescues=(rescue,),
     )  # fmt: skip
-    story.ended(changed, IssueStatus.FAILED, NOW, task, TaskError(type="X", message="m" * 2000, remedy="r" * 2000))
+    state.end_issue(
+        changed, IssueStatus.FAILED, NOW, task, TaskError(type="X", message="m" * 2000, remedy="r" * 2000)
+    )
 
 
 @pytest.mark.parametrize("late", [MOST_ISSUES, 40])
@@ -68,15 +71,15 @@ def end(story: PipelineState, issue: IssueState) -> None:
 def test_what_goes_on_to_the_next_run_fits_into_a_payload(done: int, late: int) -> None:
     """Also where the texts together hold as much as they may, all or the last, and whatever the issues came to."""
     title = 3 * 160 + 2 if late == MOST_ISSUES else 3
-    story = story_of(MOST_ISSUES, "\n" * ((TEXT_LIMIT_BYTES - title * MOST_ISSUES) // late // 2), late)
-    for issue in list(story.issues.values())[:done]:
-        end(story, issue)
-    rest = tuple(text for text in story.asked.listed if story.issues[text.id].status is IssueStatus.WAITING)
+    state = state_of(MOST_ISSUES, "\n" * ((TEXT_LIMIT_BYTES - title * MOST_ISSUES) // late // 2), late)
+    for issue in list(state.issues.values())[:done]:
+        end(state, issue)
+    rest = tuple(text for text in state.request.listed if state.issues[text.id].status is IssueStatus.WAITING)
     rest = tuple(text.model_copy(update={"depends_on": ()}) for text in rest)
-    carried = story.carried(
-        NotedIssues(queue="q" * 200, lacks=tuple(story.issues))
+    carried = state.continued_state(
+        NotedIssues(queue="q" * 200, lacks=tuple(state.issues))
     )  # as if no note had been written
-    run = story.asked.model_copy(update={"issues": rest, "carried": carried})
+    run = state.request.model_copy(update={"issues": rest, "carried": carried})
     content = to_json(run)
     assert len(content) < 0.9 * PAYLOAD_BYTES
     again = PipelineRun.model_validate_json(content)
@@ -85,35 +88,35 @@ def test_what_goes_on_to_the_next_run_fits_into_a_payload(done: int, late: int) 
 
 def test_all_that_a_pipeline_came_to_fits_into_a_payload() -> None:
     """It is its result, what its query answers, and what its report is made of."""
-    story = story_of(MOST_ISSUES, "")
-    for issue in list(story.issues.values()):
-        end(story, issue)
-    assert len(to_json(story.view())) < 0.9 * PAYLOAD_BYTES
+    state = state_of(MOST_ISSUES, "")
+    for issue in list(state.issues.values()):
+        end(state, issue)
+    assert len(to_json(state.view())) < 0.9 * PAYLOAD_BYTES
 
 
 def test_what_a_closed_issue_came_to_is_cut_and_not_lost() -> None:
     """What leads to all the rest is there: branch, commit, pull request, snapshot; and why it failed."""
-    story = story_of(MOST_ISSUES, "")
-    first = next(iter(story.issues.values()))
-    end(story, first)
-    kept = story.issues[first.issue_id]
+    state = state_of(MOST_ISSUES, "")
+    first = next(iter(state.issues.values()))
+    end(state, first)
+    kept = state.issues[first.issue_id]
     assert kept.error is not None
     assert kept.rescue is not None
     assert (kept.files_modified_count, kept.files_modified) == (20, ())
     assert kept.error.message.endswith("m…")
     assert (kept.rescue.snapshot, kept.done_at) == (
-        f"{story.id}-executor-1/0002-rescue",
-        f"{story.id}-executor-1/0001-checkpoint",
+        f"{state.id}-executor-1/0002-rescue",
+        f"{state.id}-executor-1/0001-checkpoint",
     )
     assert (kept.commit_hash, kept.branch_name, kept.depends_on) == ("c" * 40, "b" * 100, first.depends_on)
 
 
 def test_a_word_about_one_issue_is_answered_with_that_issue() -> None:
     """A history holds all answers: a thousand issues in each would fill it."""
-    story = story_of(MOST_ISSUES, "")
-    (name, *_) = story.issues
-    assert [issue.issue_id for issue in story.view_of([name]).issues] == [name]
-    assert len(to_json(story.view_of())) < 2000
+    state = state_of(MOST_ISSUES, "")
+    (name, *_) = state.issues
+    assert [issue.issue_id for issue in state.view_of([name]).issues] == [name]
+    assert len(to_json(state.view_of())) < 2000
 
 
 def test_more_dependencies_than_can_be_carried_are_refused() -> None:

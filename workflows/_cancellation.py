@@ -1,0 +1,49 @@
+"""Waits in which no cancel is lost, and those that outlast one."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from temporalio import workflow
+from temporalio.exceptions import ActivityError, FailureError
+
+
+def is_to_end() -> bool:
+    """Say whether the work was cancelled: that outlasts an activity which was done all the same."""
+    work = asyncio.current_task()
+    return work is not None and work.cancelling() > 0
+
+
+async def cancel_and_wait(running: workflow.ActivityHandle[Any]) -> None:
+    """Cancel an activity whose result does not count any more, and wait until it has ended.
+
+    Raises:
+        asyncio.CancelledError: The work is to end: the wait for one activity swallows a cancel of all.
+    """
+    running.cancel()
+    with suppress(ActivityError):
+        await running
+    if is_to_end() or workflow.cancellation_reason() is not None:
+        raise asyncio.CancelledError
+
+
+async def send_signal(workflow_id: str, signal: str, content: object) -> bool:
+    """Signal another workflow; return whether it is there.
+
+    The wait for a signal swallows a cancel; the wait for a task that sends it does not.
+    """
+    sending = asyncio.create_task(workflow.get_external_workflow_handle(workflow_id).signal(signal, content))
+    await workflow.wait_condition(sending.done)
+    try:
+        await sending
+    except FailureError:
+        return False
+    return True
+
+
+async def wait_despite_cancel(is_over: Callable[[], bool]) -> None:
+    """Wait for what must be done also where a person cancels meanwhile."""
+    while not is_over():
+        with suppress(asyncio.CancelledError):
+            await workflow.wait_condition(is_over)

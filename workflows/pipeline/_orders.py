@@ -1,0 +1,148 @@
+"""The work orders of a pipeline: each issue's is started, followed to its end, and ended where it is skipped."""
+
+import asyncio
+from functools import partial
+from typing import ClassVar, Final
+
+from temporalio import workflow
+from temporalio.common import WorkflowIDReusePolicy
+from temporalio.exceptions import (
+    ApplicationError,
+    ChildWorkflowError,
+    FailureError,
+    WorkflowAlreadyStartedError,
+    is_cancelled_exception,
+)
+from temporalio.workflow import ChildWorkflowCancellationType, ParentClosePolicy
+
+from septet.contracts.names import Stage
+from septet.contracts.pipeline import PipelineIssue
+from septet.contracts.pipeline_view import IssueState, IssueStatus
+from septet.contracts.row import MEMO, first_task, row_of
+from septet.contracts.task import Task, TaskError
+from septet.pipelines.schedule import CLOSED, doomed
+from septet.system.timestamps import timestamp
+from workflows._failures import GO_ON
+from workflows.pipeline._handlers import PipelineHandlers
+from workflows.pipeline._notes import Notes
+from workflows.pipeline.state import skip_error
+from workflows.search_attributes import start_attributes
+
+_MOST_EVENTS: Final = 3_000
+"""With a shorter history, and one of fewer bytes, there is room for a second batch in the same run."""
+_MOST_BYTES: Final = 2_500_000
+_OTHER_ID: Final = "Put the issue into a pipeline with another id: its work order is named `<pipeline>-<issue>`."
+
+
+class PipelineBase(PipelineHandlers):
+    """One pipeline, as far as it has work orders."""
+
+    issues_of_a_run: ClassVar[int] = 40
+    """Before it goes on in another one: some fifty events each stay far below a tenth of what a history may be."""
+
+    def __init__(self) -> None:
+        """Begin with no issue."""
+        super().__init__()
+        self._notes: Notes
+        self._texts: dict[str, PipelineIssue] = {}
+        """By issue: what its work order is given to read."""
+
+    def _start_orders(self, issues: list[IssueState]) -> None:
+        for issue in issues:
+            task = self._order_tasks[issue.issue_id] = asyncio.create_task(self._carry_out_issue(issue))
+            task.add_done_callback(partial(self._check_result, issue.issue_id))
+
+    def _start_more_orders(self) -> None:
+        """Start further work orders where all that are left wait for a person, as long as the history is short."""
+        state, info = self._state, workflow.info()
+        waiting = [state.issues[name] for name, task in self._order_tasks.items() if not task.done()]
+        following = [issue for issue in state.open_issues if issue.issue_id not in self._order_tasks]
+        if self._holders or state.is_paused or state.is_stopping or not waiting or not following:
+            return
+        if not all(self._is_held_back(issue) for issue in waiting):
+            return
+        short = info.get_current_history_length() < _MOST_EVENTS and info.get_current_history_size() < _MOST_BYTES
+        if short and workflow.patched("goes-on-beside"):
+            self._start_orders(following[: self.issues_of_a_run - len(waiting)])
+
+    def _is_held_back(self, issue: IssueState) -> bool:
+        """Say whether nothing happens to an issue before a person has moved it, or one that it depends on."""
+        away = issue.status is IssueStatus.WAITING and issue.order_id in self._absent_orders
+        return away or (issue.status is IssueStatus.PLANNED and issue.issue_id not in self._state.to_skip)
+
+    async def _carry_out_issue(self, issue: IssueState) -> None:
+        """Have one issue worked on, and take in how that ended."""
+        order = self._state.order_of(self._texts.get(issue.issue_id) or PipelineIssue(id=issue.issue_id))
+        row = row_of(first_task(issue.order_id, order, Stage.TRIAGED, timestamp(workflow.now())))
+        task, status, error = None, IssueStatus.COMPLETED, None
+        try:
+            task = await workflow.execute_child_workflow(
+                "WorkOrder",
+                order,
+                id=issue.order_id,
+                id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
+                parent_close_policy=ParentClosePolicy.REQUEST_CANCEL,
+                cancellation_type=ChildWorkflowCancellationType.WAIT_CANCELLATION_COMPLETED,
+                memo={MEMO: row},
+                search_attributes=start_attributes(row),
+                static_summary=f"{order.repository} {order.title or f'#{order.issue}'}"[:200],
+                result_type=Task,
+            )
+        except (FailureError, asyncio.CancelledError) as failed:
+            status, task, error = _explain_ending(failed, issue.order_id)
+        self._end_issue(issue.issue_id, status, task, error)
+
+    def _check_result(self, issue_id: str, work: asyncio.Task[None]) -> None:
+        """See that an issue has a result whose work has ended without one: before it began, or by a fault."""
+        if self._state.issues[issue_id].status not in CLOSED:
+            fault = None if work.cancelled() else work.exception()
+            status = IssueStatus.CANCELLED if fault is None else IssueStatus.FAILED
+            error = TaskError(type=type(fault).__name__, message=str(fault)[:500]) if fault is not None else None
+            self._end_issue(issue_id, status, None, error)
+
+    def _end_issue(self, issue_id: str, status: IssueStatus, task: Task | None, error: TaskError | None) -> None:
+        """Take in how an issue ended, have it noted, and free what it had."""
+        state = self._state
+        if reason := state.to_skip.get(issue_id):
+            status, error = IssueStatus.SKIPPED, skip_error(reason)
+        state.end_issue(state.issues[issue_id], status, workflow.now(), task, error)
+        self._notes.note(issue_id)
+        self.leaves(state.issues[issue_id].order_id)
+
+    def _note_plan(self, issue: IssueState) -> None:
+        self._notes.note(issue.issue_id)
+
+    def _skip_issues(self) -> None:
+        """End what cannot or must not be carried out any more."""
+        state = self._state
+        while lost := doomed(state.issues, state.to_skip):
+            for issue, before in lost:
+                status = "skipped" if before in state.to_skip else state.issues[before].status.value
+                state.to_skip.setdefault(issue.issue_id, f"it depends on issue {before}, which is {status}")
+        for issue in state.open_issues:
+            if issue.status not in {IssueStatus.WAITING, IssueStatus.PLANNED}:
+                continue
+            if state.is_stopping:
+                state.to_skip.setdefault(issue.issue_id, "the pipeline was stopped")
+            if issue.issue_id not in state.to_skip:
+                continue
+            if task := self._order_tasks.get(issue.issue_id):
+                task.cancel()
+            else:
+                self._end_issue(issue.issue_id, IssueStatus.SKIPPED, None, None)
+
+
+def _explain_ending(failed: BaseException, order_id: str) -> tuple[IssueStatus, Task | None, TaskError | None]:
+    """Return what a work order that was not completed came to."""
+    cause = failed.cause if isinstance(failed, ChildWorkflowError) else failed
+    if is_cancelled_exception(failed) or (cause is not None and is_cancelled_exception(cause)):
+        return IssueStatus.CANCELLED, None, TaskError(type="Cancelled", message="The work order was cancelled.")
+    if isinstance(cause, ApplicationError) and cause.details:
+        task = Task.model_validate(cause.details[0], strict=False)
+        return IssueStatus.FAILED, task, task.error
+    if isinstance(failed, WorkflowAlreadyStartedError):
+        message = f"There was a work order {failed.workflow_id} before this pipeline: the id is taken."
+        return IssueStatus.FAILED, None, TaskError(type="AlreadyRunning", message=message, remedy=_OTHER_ID)
+    message = f"The work order ended: {cause or failed}"
+    error = TaskError(type=type(cause or failed).__name__, message=message, remedy=GO_ON)
+    return IssueStatus.FAILED, None, error.of(order_id)

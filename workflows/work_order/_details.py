@@ -1,0 +1,49 @@
+"""The table of a work order's steps that Temporal's web UI shows."""
+
+from typing import Final
+
+from septet.contracts.names import Step
+from septet.contracts.task import Task, TaskStep
+from septet.system.text import table_cell
+
+_FAILURE_LIMIT: Final = 2000
+_UNCONFINED: Final = "*Unconfined*: agents ran without a sandbox. `septet doctor` on their host says why."
+_PLAN_WAITS: Final = """\
+**Waits for a decision** on the plan `{path}` (SHA-256 `{sha256}`): `septet approve {id}`, or
+`septet reject {id} --feedback …`, or the update `approve_plan` or `reject_plan`."""
+
+
+def format_details(task: Task, running_step: Step | None, *, is_unconfined: bool) -> str:
+    """Return a work order as Markdown: what the web UI shows without opening a payload."""
+    lines = [
+        f"**{task.id}** · {table_cell(task.project)} · {table_cell(task.title)} · **{task.status.value}**",
+        "",
+        "| | step | result | seconds | tokens | tries | read by |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    lines += [_format_row(row) for row in task.steps]
+    if running_step is not None:
+        lines.append(f"| … | {running_step.value} | running | | | | |")
+    if is_unconfined:
+        lines += ["", _UNCONFINED]
+    if task.waits_for_a_decision:
+        lines += ["", _PLAN_WAITS.format(path=task.plan_path, sha256=task.plan_sha256, id=task.id)]
+    if task.pr_url:
+        lines += ["", f"Pull request: {task.pr_url}"]
+    for rescue in task.rescues:
+        lines += ["", f"Rescue `{rescue.snapshot}` ({table_cell(rescue.reason)}): `{rescue.patch or 'no patch'}`"]
+    if task.error:
+        message = table_cell(task.error.message, _FAILURE_LIMIT)
+        lines += ["", f"**{task.error.type}**: {message}", "", task.error.remedy]
+    return "\n".join(lines)
+
+
+def _format_row(row: TaskStep) -> str:
+    mark = "✓" if row.success else "✗"
+    result = row.output if row.success else row.error_message
+    tokens = row.usage.input_tokens + row.usage.output_tokens
+    read_by = " · ".join(part for part in (row.parsed_by, row.recovered_by) if part)
+    return (
+        f"| {mark} | {row.step} | {table_cell(result or '')} | {row.duration_seconds:.1f} | {tokens:,} "
+        f"| {row.attempts} | {read_by} |"
+    )
