@@ -54,7 +54,7 @@ def _temporal_context(logger: object, method: str, event: MutableMapping[str, An
     return event
 
 
-def _brief(logger: object, method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+def shorten_event(logger: object, method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
     """Begin with the work order, and leave out what a reader takes for granted.
 
     That is a first attempt, and an activity that is called as its step.
@@ -68,7 +68,7 @@ def _brief(logger: object, method: str, event: MutableMapping[str, Any]) -> Muta
     return {**first, **event}
 
 
-_FOR_PEOPLE: Final = (_brief, structlog.processors.TimeStamper(fmt="%H:%M:%S", utc=False))
+_FOR_PEOPLE: Final = (shorten_event, structlog.processors.TimeStamper(fmt="%H:%M:%S", utc=False))
 
 
 def _with_the_cause(record: logging.LogRecord) -> bool:

@@ -30,7 +30,7 @@ _SAYING_SO: Final = """
     description final here i i'd i'll i've is issue issue's it it's its kind label my new result say should so that
     the therefore this thus type under we would
 """
-_WORDS_BEFORE_A_CLASS: Final = frozenset(_SAYING_SO.split())
+WORDS_BEFORE_A_CLASS: Final = frozenset(_SAYING_SO.split())
 _WORDS_BEHIND_A_CLASS: Final = frozenset({"request"})
 _AROUND_A_WORD: Final = ".,:;!\"'`*_()-\N{EN DASH}\N{EM DASH}"
 
@@ -78,7 +78,7 @@ def read_class(text: str) -> JsonValue:
         raise NotPlainError(f"it names more than one class: {', '.join(classes)}")
     while words and words[-1] in _WORDS_BEHIND_A_CLASS:
         words.pop()
-    known = all(name or word in _WORDS_BEFORE_A_CLASS for word, name in zip(words, named, strict=False))
+    known = all(name or word in WORDS_BEFORE_A_CLASS for word, name in zip(words, named, strict=False))
     if not words or not named[len(words) - 1] or not known:
         raise NotPlainError("it is not one of /bug, /feature and /chore, alone")
     return {"issue_class": classes[0]}

@@ -5,7 +5,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from septet.answers.plain import (
-    _WORDS_BEFORE_A_CLASS,
+    WORDS_BEFORE_A_CLASS,
     NotPlainError,
     PlainReader,
     read_branch,
@@ -244,7 +244,7 @@ def test_an_ambiguous_text_is_no_class(text: str) -> None:
 @given(st.sampled_from(["/bug", "feature", "`/chore`."]), st.from_regex(r"[a-z']{1,12}", fullmatch=True))
 def test_an_unknown_word_spoils_a_class(name: str, word: str) -> None:
     """No word outside of a small vocabulary may stand beside a class: it may deny it."""
-    assume(word.strip("'") not in {"", *_WORDS_BEFORE_A_CLASS, "request", "bug", "feature", "chore"})
+    assume(word.strip("'") not in {"", *WORDS_BEFORE_A_CLASS, "request", "bug", "feature", "chore"})
     assert refuses(read_class, f"{word} {name}")
     assert refuses(read_class, f"It is {word} a {name}")
     assert refuses(read_class, f"{name} {word}")

@@ -7,7 +7,7 @@ from typing import Any
 
 from temporalio.exceptions import ApplicationError
 
-from workers.logs import _brief
+from workers.logs import shorten_event
 
 _PROGRAM = """
 import logging, pathlib
@@ -57,10 +57,10 @@ def test_a_failure_does_not_repeat_its_context() -> None:
 def test_a_terminal_shows_what_a_reader_needs() -> None:
     """On a terminal the time of day is enough, and a first attempt is not worth a word."""
     event = {"step": "build_plan", "activity": "build_plan", "attempt": 1, "event": "result_text_extracted"}
-    assert _brief(None, "info", dict(event)) == {"step": "build_plan", "event": "result_text_extracted"}
-    assert _brief(None, "info", event | {"attempt": 2})["attempt"] == 2
-    assert next(iter(_brief(None, "info", event | {"work_order_id": "wo-1"}))) == "work_order_id"
-    assert _brief(None, "info", event | {"activity": "finalize_json"})["activity"] == "finalize_json"
+    assert shorten_event(None, "info", dict(event)) == {"step": "build_plan", "event": "result_text_extracted"}
+    assert shorten_event(None, "info", event | {"attempt": 2})["attempt"] == 2
+    assert next(iter(shorten_event(None, "info", event | {"work_order_id": "wo-1"}))) == "work_order_id"
+    assert shorten_event(None, "info", event | {"activity": "finalize_json"})["activity"] == "finalize_json"
 
 
 def test_an_attempt_that_a_person_ended_is_no_news() -> None:

@@ -1,0 +1,67 @@
+"""What begins with an underscore is private to its directory and those below it, in every package alike."""
+
+import ast
+from collections.abc import Iterator
+from itertools import accumulate
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = ("septet", "activities", "workflows", "workers", "clients", "bench")
+BORROWED = ("activities._",)
+"""How private names begin that other packages import still; to be empty."""
+
+
+def test_what_is_private_is_imported_from_its_own_directory_and_those_below_it_alone() -> None:
+    """A name that begins with an underscore may change without a look at the rest of the project."""
+    modules = [path for folder in (*PACKAGES, "tests", "scripts") for path in (ROOT / folder).rglob("*.py")]
+    wrong = [
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in modules
+        for name in private_imports(path.read_text(encoding="utf-8"))
+        if home_of(name) not in path.parents and not name.startswith(BORROWED)
+    ]
+    assert wrong == []
+
+
+def private_imports(code: str) -> Iterator[str]:
+    """Yield what a module imports of our packages, up to the first name that is private."""
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.Import):
+            names = [each.name for each in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            names = [f"{node.module}.{each.name}" for each in node.names]
+        else:
+            continue
+        for name in names:
+            if name.partition(".")[0] in PACKAGES:
+                yield from (
+                    part
+                    for part in accumulate(name.split("."), "{}.{}".format)
+                    if is_private(part.rpartition(".")[2])
+                )
+
+
+def is_private(name: str) -> bool:
+    """Say whether a name is private; `__future__` and its like are Python's own."""
+    return name.startswith("_") and not name.startswith("__")
+
+
+def home_of(name: str) -> Path:
+    """Return the directory that holds a private module, or the module that has a private name."""
+    folder = ROOT.joinpath(*name.split(".")[:-1])
+    return folder if folder.is_dir() else folder.parent
+
+
+def test_a_private_import_is_found_in_each_of_its_forms() -> None:
+    """A private module, a name in one and a private name of a public module are found; what is public is not."""
+    code = """
+import workflows._row
+from workflows import _row, board
+from workflows._row import Row
+from workflows.board import _begin, Board
+import _thread
+"""
+    assert list(private_imports(code)) == ["workflows._row"] * 3 + ["workflows.board._begin"]
+    assert home_of("workflows._row") == ROOT / "workflows"
+    assert home_of("workflows.board._begin") == ROOT / "workflows"
+    assert home_of("workflows.work_order._seat") == ROOT / "workflows" / "work_order"
