@@ -15,9 +15,11 @@ from temporalio.exceptions import (
 )
 from temporalio.workflow import ChildWorkflowCancellationType, ParentClosePolicy
 
-from septet.contracts.names import Stage
+from septet.contracts.limits import StepSettings
+from septet.contracts.names import Stage, Step
+from septet.contracts.order import WorkOrderInput
 from septet.contracts.pipeline import PipelineIssue
-from septet.contracts.pipeline_view import IssueState, IssueStatus
+from septet.contracts.pipeline_view import IssueState, IssueStatus, PipelineRun
 from septet.contracts.row import MEMO, first_task, row_of
 from septet.contracts.task import Task, TaskError
 from septet.pipelines.schedule import CLOSED, doomed
@@ -72,7 +74,8 @@ class PipelineBase(PipelineHandlers):
 
     async def _carry_out_issue(self, issue: IssueState) -> None:
         """Have one issue worked on, and take in how that ended."""
-        order = self._state.order_of(self._texts.get(issue.issue_id) or PipelineIssue(id=issue.issue_id))
+        text = self._texts.get(issue.issue_id) or PipelineIssue(id=issue.issue_id)
+        order = _make_order(self._state.id, self._state.request, text)
         row = row_of(first_task(issue.order_id, order, Stage.TRIAGED, timestamp(workflow.now())))
         task, status, error = None, IssueStatus.COMPLETED, None
         try:
@@ -130,6 +133,28 @@ class PipelineBase(PipelineHandlers):
                 task.cancel()
             else:
                 self._end_issue(issue.issue_id, IssueStatus.SKIPPED, None, None)
+
+
+def _make_order(pipeline_id: str, request: PipelineRun, issue: PipelineIssue) -> WorkOrderInput:
+    """Return what the work order of an issue is asked for."""
+    return WorkOrderInput(
+        repository=request.repository,
+        issue=issue.number,
+        title=issue.title if issue.number is None else None,
+        description=issue.body if issue.number is None else None,
+        agent=request.planner or request.agent,
+        model=request.model,
+        base=request.base,
+        project=request.project,
+        stage="triaged",
+        draft=request.draft,
+        labels=request.labels,
+        steps={
+            Step.BUILD_PLAN: StepSettings(wall_seconds=request.plan_seconds),
+            Step.IMPLEMENT_PLAN: StepSettings(wall_seconds=request.execution_seconds),
+        },
+        pipeline=pipeline_id,
+    )
 
 
 def _explain_ending(failed: BaseException, order_id: str) -> tuple[IssueStatus, Task | None, TaskError | None]:

@@ -5,9 +5,7 @@ from datetime import datetime
 from typing import Final
 
 from septet.contracts.lanes import FilesChanged, Lane, LaneLeft, Role
-from septet.contracts.limits import StepSettings
 from septet.contracts.names import Step
-from septet.contracts.order import WorkOrderInput
 from septet.contracts.pipeline import PipelineIssue
 from septet.contracts.pipeline_view import (
     ContinuedState,
@@ -97,28 +95,6 @@ class PipelineState:
         """Return the issue of a work order."""
         return self.issues.get(order_id.removeprefix(f"{self.id}-"))
 
-    def order_of(self, issue: PipelineIssue) -> WorkOrderInput:
-        """Return what a work order is asked for."""
-        request = self.request
-        return WorkOrderInput(
-            repository=request.repository,
-            issue=issue.number,
-            title=issue.title if issue.number is None else None,
-            description=issue.body if issue.number is None else None,
-            agent=request.planner or request.agent,
-            model=request.model,
-            base=request.base,
-            project=request.project,
-            stage="triaged",
-            draft=request.draft,
-            labels=request.labels,
-            steps={
-                Step.BUILD_PLAN: StepSettings(wall_seconds=request.plan_seconds),
-                Step.IMPLEMENT_PLAN: StepSettings(wall_seconds=request.execution_seconds),
-            },
-            pipeline=self.id,
-        )
-
     def change_issue(self, issue: IssueState, **values: object) -> IssueState:
         """Change what is known of an issue."""
         self.issues[issue.issue_id] = issue = issue.model_copy(update=values)
@@ -149,28 +125,18 @@ class PipelineState:
             lane = lane.model_copy(update={"starts_from": "", "lacks": ()})
         self.lanes[lane.id] = lane
         if report.role is Role.PLANNER and self.planner.task_queue:
-            for lane in self.executors:  # the plan goes from vault to worktree, on one host
-                if not _is_open(lane):
-                    place = {"task_queue": self.planner.task_queue, "workspace": self.planner.workspace}
-                    self.lanes[lane.id] = lane.model_copy(update=place)
-        issue = self.issue_of(report.order_id)
+            self._place_executors()
         if report.task is not None:
             self._rows[report.order_id] = report.task
-        if issue is not None and report.done_at:
-            issue = self.change_issue(issue, done_at=report.done_at)
-        if issue is not None and report.lane.session_id is not None:
-            session = IssueSession(role=report.role, session_id=report.lane.session_id, context=report.context)
-            others = (each for each in issue.sessions if each.role is not report.role)
-            issue = self.change_issue(issue, sessions=(*others, session))
-        if issue is not None and report.role is Role.PLANNER and report.result is not None:
-            self.change_issue(
-                issue,
-                status=IssueStatus.PLANNED,
-                solution=report.solution,
-                plan_path=report.result.plan_path,
-                planned_at=report.result.planned_at,
-                planning_seconds=report.result.seconds,
-            )
+        if issue := self.issue_of(report.order_id):
+            self.change_issue(issue, **_values_from(report, issue))
+
+    def _place_executors(self) -> None:
+        """Have executors open on the planner's host: the plan goes from vault to worktree there."""
+        place = {"task_queue": self.planner.task_queue, "workspace": self.planner.workspace}
+        for lane in self.executors:
+            if not _is_open(lane):
+                self.lanes[lane.id] = lane.model_copy(update=place)
 
     def change_files(self, report: FilesChanged) -> None:
         """Take in which files a work order has really changed, and who was at them at the same time."""
@@ -290,6 +256,25 @@ _EXECUTING: Final = frozenset(
 def skip_error(why: str) -> TaskError:
     """Return the reason of an issue that is skipped."""
     return TaskError(type="Skipped", message=f"{why}.")
+
+
+def _values_from(report: LaneLeft, issue: IssueState) -> dict[str, object]:
+    """Return what is known of an issue from what its work order says as it leaves a lane."""
+    values: dict[str, object] = {}
+    if report.done_at:
+        values["done_at"] = report.done_at
+    if report.lane.session_id is not None:
+        session = IssueSession(role=report.role, session_id=report.lane.session_id, context=report.context)
+        values["sessions"] = (*(each for each in issue.sessions if each.role is not report.role), session)
+    if report.role is Role.PLANNER and report.result is not None:
+        values |= {
+            "status": IssueStatus.PLANNED,
+            "solution": report.solution,
+            "plan_path": report.result.plan_path,
+            "planned_at": report.result.planned_at,
+            "planning_seconds": report.result.seconds,
+        }
+    return values
 
 
 def _is_open(lane: Lane) -> bool:

@@ -12,12 +12,12 @@ class ActivityIds:
     """The ids of one workflow run: `<activity>-<n>` for the n-th activity of a type, so that no two share one."""
 
     def __init__(self) -> None:
-        """Begin with none given."""
-        self._given: Counter[str] = Counter()
+        """Begin at one."""
+        self._counts: Counter[str] = Counter()
 
     def of(self, activity: str) -> str | None:
         """Return the next id of a type; `None` in a work order that began with plain numbers: it keeps them."""
         if not workflow.patched(_PATCH):
             return None
-        self._given[activity] += 1
-        return f"{activity}-{self._given[activity]}"
+        self._counts[activity] += 1
+        return f"{activity}-{self._counts[activity]}"
