@@ -2,7 +2,7 @@
 
 import asyncio
 from datetime import timedelta
-from typing import Final, TypedDict
+from typing import Final
 
 from temporalio import workflow
 from temporalio.common import RetryPolicy
@@ -14,19 +14,13 @@ from septet.contracts.pipeline_view import IssueState, NotedIssues, PipelineView
 from septet.pipelines.schedule import CLOSED
 from workflows.activity_stubs import CLOSE_LANES, NOTE_RESULTS, WRITE_REPORT
 from workflows.pipeline.state import PipelineState
+from workflows.policies import ActivityOptions
 
 _CLOSED_WITHIN: Final = timedelta(minutes=2)
 _NOTED_WITHIN: Final = timedelta(seconds=30)
 """A note is written in milliseconds; one that a dying worker has taken with it is asked for again after that."""
 _IN_ALL: Final = timedelta(minutes=15)
 _RETRIES: Final = RetryPolicy(maximum_interval=timedelta(seconds=30), maximum_attempts=10)
-
-
-class _Options(TypedDict):
-    task_queue: str | None
-    start_to_close_timeout: timedelta
-    schedule_to_close_timeout: timedelta
-    retry_policy: RetryPolicy
 
 
 class Notes:
@@ -76,7 +70,9 @@ class Notes:
         await self._close_lanes()
         queue = self._queue
         unknown = self._find_outdated() if queue and queue == self._host_queue else self._state.issues
-        writing = WRITE_REPORT.start(self._state.view_of(unknown), summary="the report", **_options(queue))
+        writing = WRITE_REPORT.start(
+            self._state.view_of(unknown), summary="the report", task_queue=queue or None, **_options()
+        )
         await self._wait_for_end(writing, queue, "report_not_written")
 
     def _find_outdated(self) -> list[str]:
@@ -98,7 +94,8 @@ class Notes:
             CLOSE_LANES.start(
                 CloseLanes(pipeline=self._state.id, lanes=tuple(lanes)),
                 summary="the agents are closed",
-                **_options(queue, _CLOSED_WITHIN),
+                task_queue=queue,
+                **_options(_CLOSED_WITHIN),
             )
             for queue, lanes in queues.items()
         ]
@@ -124,7 +121,9 @@ class Notes:
     async def _write_note(self, some: PipelineView, queue: str) -> bool:
         """Write what is known of issues; return whether their host has it."""
         names = ", ".join(issue.issue_id for issue in some.issues)
-        noting = NOTE_RESULTS.start(some, **_options(queue), summary=f"results of {names}"[:200])
+        noting = NOTE_RESULTS.start(
+            some, task_queue=queue or None, **_options(), summary=f"results of {names}"[:200]
+        )
         await workflow.wait_condition(lambda: noting.done() or self._queue != queue)
         if not noting.done():
             noting.cancel()
@@ -151,11 +150,6 @@ def _is_worth_a_note(issue: IssueState) -> bool:
     return issue.planned_at is not None or issue.status in CLOSED
 
 
-def _options(queue: str, within: timedelta = _NOTED_WITHIN) -> _Options:
-    """Return how an activity on a host is asked for: one that is gone is not waited for."""
-    return _Options(
-        task_queue=queue or None,
-        start_to_close_timeout=within,
-        schedule_to_close_timeout=_IN_ALL,
-        retry_policy=_RETRIES,
-    )
+def _options(within: timedelta = _NOTED_WITHIN) -> ActivityOptions:
+    """Return the options of an activity on a host: one that is gone is not waited for."""
+    return ActivityOptions(start_to_close_timeout=within, schedule_to_close_timeout=_IN_ALL, retry_policy=_RETRIES)
