@@ -22,6 +22,7 @@ from workflows.policies import ActivityOptions
 Input = TypeVar("Input")
 Result = TypeVar("Result")
 NOTHING: Final = type(None)
+"""What an activity without input takes, and what one without a result returns."""
 
 
 @dataclass(frozen=True, slots=True)
