@@ -35,7 +35,7 @@ class ActivityStub(Generic[Input, Result]):
 
     def start(
         self,
-        given: Input,
+        request: Input,
         *,
         task_queue: str | None = None,
         activity_id: str | None = None,
@@ -50,7 +50,7 @@ class ActivityStub(Generic[Input, Result]):
         """
         return workflow.start_activity(
             self.name,
-            args=() if given is None else (given,),
+            args=() if request is None else (request,),
             result_type=self.result_type,
             task_queue=task_queue,
             activity_id=activity_id,
