@@ -1,5 +1,9 @@
+import asyncio
+from pathlib import Path
+
 import pytest
 from fakes.step_lab import StepLab
+from fakes.waiting import wait_until
 
 from septet.contracts.names import Step, Verdict
 
@@ -55,13 +59,15 @@ async def test_a_finished_run_is_read_again(lab: StepLab) -> None:
     assert len(lab.runs) == 1
 
 
-async def test_heartbeats_name_run_and_session(lab: StepLab) -> None:
+async def test_heartbeats_name_run_and_session(lab: StepLab, tmp_path: Path) -> None:
     """While an agent works, the heartbeats say which run and which session it is."""
     await lab.open()
-    lab.scenario(classify_issue={"delay_seconds": 1.2})
-    done = await lab.run(Step.CLASSIFY_ISSUE)
-    told = [details for details in lab.heartbeats if details]
-    assert told[-1][:2] == ("runs/wo-1/1-classify_issue-1", done.session_id)
+    gate = tmp_path / "gate"
+    lab.scenario(classify_issue={"wait_for": str(gate)})
+    running = asyncio.create_task(lab.run(Step.CLASSIFY_ISSUE))
+    seen = await wait_until(lambda: [details[:2] for details in lab.heartbeats if details and details[1]])
+    gate.touch()
+    assert seen[-1] == ("runs/wo-1/1-classify_issue-1", (await running).session_id)
 
 
 async def test_no_agent_sees_the_forges_key(lab: StepLab) -> None:
