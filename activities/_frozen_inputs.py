@@ -22,7 +22,7 @@ class FrozenInputs(Wire):
 
 def write_frozen_inputs(place: Place, inputs: FrozenInputs) -> None:
     """Keep the inputs beside the vault, out of the agent's reach."""
-    write_durably(place.books / _FILE, inputs.model_dump_json().encode())
+    write_durably(place.records / _FILE, inputs.model_dump_json().encode())
 
 
 def read_frozen_inputs(place: Place) -> FrozenInputs:
@@ -32,6 +32,6 @@ def read_frozen_inputs(place: Place) -> FrozenInputs:
         WorkspaceError: They are missing.
     """
     try:
-        return FrozenInputs.model_validate_json((place.books / _FILE).read_bytes())
+        return FrozenInputs.model_validate_json((place.records / _FILE).read_bytes())
     except FileNotFoundError as error:
         raise WorkspaceError(f"The workspace of {place.order_id} was not opened to the end.") from error

@@ -51,7 +51,7 @@ def _write_patch(runs: Runs, place: Place, snapshot: Snapshot) -> str | None:
 
 
 def _append(place: Place, rescue: Rescue) -> None:
-    file = os.open(place.books / _FILE, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    file = os.open(place.records / _FILE, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     try:
         os.write(file, rescue.model_dump_json().encode() + b"\n")
         os.fsync(file)
@@ -71,7 +71,7 @@ def rescues_of(call: StepCall, place: Place) -> tuple[Rescue, ...]:
 def _read_notes(place: Place) -> list[Rescue]:
     """Return all that was noted; half a line, of a machine that lost its power, is passed over."""
     try:
-        lines = (place.books / _FILE).read_bytes().splitlines()
+        lines = (place.records / _FILE).read_bytes().splitlines()
     except FileNotFoundError:
         return []
     rescues = []

@@ -35,7 +35,7 @@ def settle(host: Host, prepared: PreparedStep, turn: TurnResult) -> StepResult:
     """
     with prepared.fence.lease.held():
         scan = None if _is_checked(prepared) else host.scan(prepared.place)
-        evidence = gather(prepared.place, prepared.began_at, toured=scan)
+        evidence = gather(prepared.place, prepared.began_at, scan=scan)
         settling = Settling(host, prepared, evidence, scan)
         result = begin_result(prepared.call, turn, evidence.files_changed)
         try:

@@ -13,4 +13,4 @@ class CancelWorkOrder:
         """Ask the server to cancel the running work order. Idempotent, and leaves nothing on disk."""
         info = activity.info()
         handle = activity.client().get_workflow_handle(info.workflow_id or "", run_id=info.workflow_run_id)
-        await handle.cancel(reason=call.told)
+        await handle.cancel(reason=call.reason_line)

@@ -140,7 +140,7 @@ class Host:
     ) -> Snapshot | None:
         """Take a snapshot within this worker's limit on ignored files."""
         limit = self.settings.ignored_limit_bytes
-        return take(place, kind, reason, ignored_limit_bytes=limit, step=step, toured=scan)
+        return take(place, kind, reason, ignored_limit_bytes=limit, step=step, scan=scan)
 
     def rescue(self, place: Place, reason: str, step: str) -> Rescue | None:
         """Take a rescue; `None` when there is nothing to lose."""

@@ -17,7 +17,7 @@ from septet.agents.turns.attachment import end_agent
 from septet.contracts.workspace import MoveWorkspace, Workspace
 from septet.errors import WorkspaceError
 from septet.git.address import parse_address
-from septet.git.keep import Kept
+from septet.git.keep import ChainState
 from septet.git.move import WorkspaceMove, is_here, move_here, prepare_host
 from septet.git.record import place_for
 from septet.git.remote import Remote
@@ -68,7 +68,7 @@ class HostActivities:
                 here = {**self.host.whereabouts, "path": str(move.place.worktree)}
                 return request.workspace.model_copy(update=here)
 
-    def _move(self, move: WorkspaceMove, workspace: Workspace) -> Kept:
+    def _move(self, move: WorkspaceMove, workspace: Workspace) -> ChainState:
         """Move as the only writer: an attempt of an earlier time on this host may still be held up somewhere."""
         with take_fence(self.host.means.runs, workspace.place_id, workspace.visit).lease.held():
             return move_here(move, self.host.why("the work order comes back to this host"))

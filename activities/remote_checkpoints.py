@@ -13,7 +13,7 @@ from septet.errors import GitUnavailableError, SeptetError
 from septet.git import keep as chain
 from septet.git.address import parse_address
 from septet.git.checkpoint_remote import ORIGIN, CheckpointRef, checkpoint_ref_at, checkpoint_ref_in
-from septet.git.keep import Kept, read_file
+from septet.git.keep import ChainState, read_file
 from septet.git.move import WorkspaceMove
 from septet.git.place import Place
 from septet.git.record import record_of
@@ -59,14 +59,14 @@ def keep(host: Host, place: Place, session: KeptSession | None = None, *, claims
     return ()
 
 
-def bring_session(host: Host, move: WorkspaceMove, checkpoint: Kept, agent: str) -> None:
+def bring_session(host: Host, move: WorkspaceMove, checkpoint: ChainState, agent: str) -> None:
     """Put the session that was kept last where this host's CLI finds it; without it the step begins anew."""
     key = host.settings.checkpoint_key
     sealed = read_file(vault_at(move.place), checkpoint, _SESSION)
     if key is None or sealed is None:
         return
     try:
-        packed = unseal(key.get_secret_value(), sealed, f"{move.shelf.ref} {agent}")
+        packed = unseal(key.get_secret_value(), sealed, f"{move.checkpoint_ref.ref} {agent}")
         unpack_session(adapter_for(agent), packed, host.agents)
     except (SeptetError, OSError) as error:
         _log.warning("session_not_brought", error=str(error))

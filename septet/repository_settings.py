@@ -127,13 +127,13 @@ class RepositorySettings:
     check_seconds: float = CHECK_SECONDS
     """The time that each of them has."""
 
-    def model_for(self, step: Step, asked: str | None = None, by_order: StepSettings = _NOTHING) -> str | None:
+    def model_for(self, step: Step, by_name: str | None = None, by_order: StepSettings = _NOTHING) -> str | None:
         """Return the model for `step`: what the work order asked for, else the step's, else the repository's."""
-        return by_order.model or asked or self._own(step).model or self.model
+        return by_order.model or by_name or self._own(step).model or self.model
 
-    def limits_for(self, step: Step, allowed: Timeouts, by_order: StepSettings = _NOTHING) -> Timeouts:
+    def limits_for(self, step: Step, bounds: Timeouts, by_order: StepSettings = _NOTHING) -> Timeouts:
         """Return the limits for `step`: those that the work order names for it, else the lowest of all."""
-        return by_order.over(self._lowest(step, allowed))
+        return by_order.over(self._lowest(step, bounds))
 
     def tools_for(self, step: Step, by_order: StepSettings = _NOTHING, *, one_process: bool = False) -> Tools:
         """Return what the agent of `step` may use: what the work order names for it, else the fewest.
@@ -145,12 +145,12 @@ class RepositorySettings:
         wished = (by_order.tools,) if by_order.tools else (usual, self._own(step).tools)
         return min((tools for tools in wished if tools is not None), key=_FEWER_FIRST.index)
 
-    def _lowest(self, step: Step, allowed: Timeouts) -> Timeouts:
+    def _lowest(self, step: Step, bounds: Timeouts) -> Timeouts:
         lower = (self.limits, self._own(step), STEP_TABLE[step])
         return Timeouts(
-            wall_seconds=min(filter(None, (allowed.wall_seconds, *(limits.wall_seconds for limits in lower)))),
-            idle_seconds=min(filter(None, (allowed.idle_seconds, *(limits.idle_seconds for limits in lower)))),
-            turns=min(filter(None, (allowed.turns, *(limits.turns for limits in lower)))),
+            wall_seconds=min(filter(None, (bounds.wall_seconds, *(limits.wall_seconds for limits in lower)))),
+            idle_seconds=min(filter(None, (bounds.idle_seconds, *(limits.idle_seconds for limits in lower)))),
+            turns=min(filter(None, (bounds.turns, *(limits.turns for limits in lower)))),
         )
 
     def _own(self, step: Step) -> StepSettings:
@@ -170,7 +170,7 @@ def load_repository_settings(read: Callable[[str], bytes | None]) -> RepositoryS
     content = read(SETTINGS_PATH)
     if content is None:
         return RepositorySettings()
-    text, tables = _parsed(content)
+    text, tables = _parse(content)
     try:
         file = _File.model_validate(tables, extra="forbid")
     except ValidationError as error:
@@ -189,7 +189,7 @@ def load_repository_settings(read: Callable[[str], bytes | None]) -> RepositoryS
     )
 
 
-def _parsed(content: bytes) -> tuple[str, dict[str, object]]:
+def _parse(content: bytes) -> tuple[str, dict[str, object]]:
     if len(content) > SIZE_LIMIT_BYTES:
         message = f"{SETTINGS_PATH} holds {len(content)} bytes, {SIZE_LIMIT_BYTES} are allowed."
         raise RepositorySettingsError(message, remedy="Keep only settings in it.")
@@ -220,11 +220,11 @@ def _refusal(text: str, error: ErrorDetails) -> RepositorySettingsError:
 
 
 def _suggestion(path: Sequence[int | str]) -> str:
-    known = _File().model_dump()
+    table = _File().model_dump()
     for part in path[:-1]:
-        known = known[str(part)]
-    close = get_close_matches(str(path[-1]), known, n=1)
-    return f"Write {close[0]}." if close else f"There are: {', '.join(known)}."
+        table = table[str(part)]
+    close = get_close_matches(str(path[-1]), table, n=1)
+    return f"Write {close[0]}." if close else f"There are: {', '.join(table)}."
 
 
 def _argv(check: str | list[str], text: str, number: int) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ def seal(passphrase: str, content: bytes, about: str) -> bytes:
     return salt + SecretBox(_key(passphrase, salt)).encrypt(about.encode() + b"\0" + content)
 
 
-def unseal(passphrase: str, sealed: bytes, about: str) -> bytes:
+def unseal(passphrase: str, content_sealed: bytes, about: str) -> bytes:
     """Return what was sealed.
 
     Raises:
@@ -31,12 +31,12 @@ def unseal(passphrase: str, sealed: bytes, about: str) -> bytes:
     from nacl.exceptions import CryptoError
     from nacl.secret import SecretBox
 
-    salt, box = sealed[:_SALT_BYTES], sealed[_SALT_BYTES:]
+    salt, box = content_sealed[:_SALT_BYTES], content_sealed[_SALT_BYTES:]
     try:
-        named, _, content = SecretBox(_key(passphrase, salt)).decrypt(box).partition(b"\0")
+        label, _, content = SecretBox(_key(passphrase, salt)).decrypt(box).partition(b"\0")
     except (CryptoError, ValueError) as error:
         raise SealError(f"{about} cannot be opened with this key.") from error
-    if named != about.encode():
+    if label != about.encode():
         raise SealError(f"What is sealed as {about} is about something else.")
     return content
 

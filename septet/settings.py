@@ -149,7 +149,7 @@ class Settings(BaseSettings):
     @cached_property
     def git_env(self) -> dict[str, str]:
         """The environment of engine git."""
-        return self._chosen(*_FOR_EVERY_PROCESS, *_FOR_NETWORK, *_FOR_GIT)
+        return self._variables(*_FOR_EVERY_PROCESS, *_FOR_NETWORK, *_FOR_GIT)
 
     @cached_property
     def agent_programs(self) -> dict[str, str]:
@@ -157,7 +157,7 @@ class Settings(BaseSettings):
         names = (name for name in self.environ if name.startswith("SEPTET_") and name.endswith("_PATH"))
         return {name[7:-5].lower().replace("_", "-"): self.environ[name] for name in names}
 
-    def _chosen(self, *names: str) -> dict[str, str]:
+    def _variables(self, *names: str) -> dict[str, str]:
         return {name: self.environ[name] for name in names if name in self.environ}
 
 

@@ -24,7 +24,7 @@ def prove_create_commit(host: Host, claim: Claim[CreateCommitAnswer]) -> Proof:
     _run_checks(host, claim)
     message = claim.answer.commit_message
     claim.fence.check()
-    sha = commit_all(claim.place, message, sign=host.settings.sign_commits, toured=claim.scan)
+    sha = commit_all(claim.place, message, sign=host.settings.sign_commits, scan=claim.scan)
     if sha == claim.began_at:
         raise EvidenceError("HEAD is where the work began: there is nothing to commit.")
     return Proof(message, commit_sha=sha, standing=WorktreeStatus(sha, ()))

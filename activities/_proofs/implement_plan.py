@@ -12,7 +12,7 @@ from septet.contracts.solution import ExecutionAnswer, ExecutionRecord
 from septet.errors import EvidenceError
 from septet.git.evidence import contains, keeps, read_base_file
 from septet.pipelines.execution import check_execution
-from septet.pipelines.paths import spelled_in, why_outside
+from septet.pipelines.paths import normal_path_in, why_outside
 
 _COMMIT: Final = re.compile(r"[0-9a-f]{7,64}")
 
@@ -44,7 +44,7 @@ def _prove_execution(host: Host, claim: ImplementClaim, answer: ExecutionAnswer)
     store = pipeline_store(host.state, call)
     solution = store.solution(issue_id(call))
     changed = {change.path for change in claim.evidence.files_changed} - {plan or ""}
-    claimed = {spelled_in(claim.place.worktree, path) for path in answer.files_modified} - {plan or ""}
+    claimed = {normal_path_in(claim.place.worktree, path) for path in answer.files_modified} - {plan or ""}
     gone = {path for path in claimed - changed if _is_gone(claim, path)}
     checked = check_execution(answer, solution, claimed - gone, changed)
     reasons = [*checked.findings, *_wrong_commit(claim, answer)]

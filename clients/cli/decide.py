@@ -39,12 +39,12 @@ def move(
 
     async def work(operations: "Operations") -> CommandReply:
         from clients.cli.task_reply import reply_of_task
-        from septet.contracts.decisions import MoveCall, checked
+        from septet.contracts.decisions import MoveCall, parse_decision
         from septet.contracts.transitions import Target
 
         remedy = f"A work order can be moved to {', '.join(Target)}."
         target = _word(Target, stage, f"{stage}: there is no such stage.", remedy)
-        call = checked(MoveCall, to=target, who=given.current_user(), why=why, feedback=feedback)
+        call = parse_decision(MoveCall, to=target, who=given.current_user(), why=why, feedback=feedback)
         return reply_of_task(await operations.decisions.move(order_id, call))
 
     reply_with_operations(work, address=address, as_json=as_json)
@@ -129,14 +129,14 @@ def retry(
 
     async def work(operations: "Operations") -> CommandReply:
         from clients.cli.task_reply import reply_at_end
-        from septet.contracts.decisions import RetryCall, checked
+        from septet.contracts.decisions import RetryCall, parse_decision
         from septet.contracts.names import Step
 
         step = None
         if from_step is not None:
             message, remedy = f"--from {from_step}: there is no such step.", f"The steps are {', '.join(Step)}."
             step = _word(Step, from_step, message, remedy)
-        call = checked(RetryCall, from_step=step, who=given.current_user(), why=why, feedback=feedback)
+        call = parse_decision(RetryCall, from_step=step, who=given.current_user(), why=why, feedback=feedback)
         return await reply_at_end(operations, await operations.decisions.retry(order_id, call), wait=wait)
 
     reply_with_operations(work, address=address, as_json=as_json)

@@ -9,7 +9,7 @@ from clients.temporal.pull_request_watch import give_up_watch
 from clients.temporal.resets import claim, reset, reset_point
 from clients.temporal.updates import send_update
 from clients.temporal.work_orders import WorkOrders
-from septet.contracts.decisions import HISTORY_KEPT, MoveCall, PlanDecision, PreviousRun, RetryCall, checked
+from septet.contracts.decisions import HISTORY_KEPT, MoveCall, PlanDecision, PreviousRun, RetryCall, parse_decision
 from septet.contracts.names import Stage, Status, Step
 from septet.contracts.pull_request import watch_id
 from septet.contracts.replies import TaskReply
@@ -32,7 +32,7 @@ class Decisions:
 
     async def cancel(self, order_id: str, who: str = "", why: str = "") -> TaskReply:
         """End its agent, keep its work in a rescue, and return the closed work order; no worker has to answer."""
-        reason = MoveCall(to=Target.CANCELLED, who=who, why=why).told
+        reason = MoveCall(to=Target.CANCELLED, who=who, why=why).reason_line
         return TaskReply(task=await self.orders.cancel_and_wait(order_id, reason))
 
     async def move(self, order_id: str, call: MoveCall) -> TaskReply:
@@ -60,7 +60,7 @@ class Decisions:
     ) -> TaskReply:
         """Go on with a plan: the one that waits now, where none is named by its SHA-256."""
         plan = plan_sha256 or await self._waiting_plan(order_id)
-        decision = checked(PlanDecision, plan_sha256=plan, who=who, why=why)
+        decision = parse_decision(PlanDecision, plan_sha256=plan, who=who, why=why)
         return await self._decide_plan(order_id, "approve_plan", decision)
 
     async def reject(
@@ -68,7 +68,7 @@ class Decisions:
     ) -> TaskReply:
         """Have it planned again, with the feedback: where none is named, the plan that waits now is rejected."""
         plan = plan_sha256 or await self._waiting_plan(order_id)
-        decision = checked(PlanDecision, plan_sha256=plan, who=who, why=why, feedback=feedback)
+        decision = parse_decision(PlanDecision, plan_sha256=plan, who=who, why=why, feedback=feedback)
         return await self._decide_plan(order_id, "reject_plan", decision)
 
     async def retry(self, order_id: str, call: RetryCall | None = None) -> TaskReply:

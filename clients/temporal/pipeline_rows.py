@@ -81,5 +81,5 @@ def _issues(pipeline_id: str, order: PipelineInput) -> list[IssueState]:
             context="fresh" if order.fresh else "shared",
             position=position,
         )
-        for position, issue in enumerate(order.listed)
+        for position, issue in enumerate(order.issue_list)
     ]

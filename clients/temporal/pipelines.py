@@ -21,7 +21,7 @@ from septet.contracts.pipeline_replies import PipelineReply, PipelinesReply, Rep
 from septet.contracts.pipeline_view import PipelineRun, PipelineView
 from septet.contracts.task import TaskError
 from septet.errors import AlreadyRunningError, InvalidInputError
-from septet.pipelines.issues import ordered
+from septet.pipelines.issues import order_issues
 from septet.pipelines.records import documents
 from septet.pipelines.report import as_markdown, report_of
 from septet.pipelines.store import store_of
@@ -64,7 +64,7 @@ class PipelineClient(Executions[PipelineView]):
         if not re.fullmatch(PIPELINE_ID, pipeline_id):
             remedy = "Use up to 40 letters, digits, dots, hyphens and underscores."
             raise InvalidInputError(f"{pipeline_id!r} is no id of a pipeline.", remedy=remedy)
-        ordered(order.listed)
+        order_issues(order.issue_list)
         issues = f"label {order.label}" if order.label is not None else f"{len(order.issues)} issues"
         try:
             await self.start_workflow(pipeline_id, order, f"{order.repository} {issues}")

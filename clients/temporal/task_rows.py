@@ -8,7 +8,7 @@ from temporalio.client import WorkflowExecution
 
 from clients.temporal.executions import CLOSED_AS
 from septet.contracts.names import Stage, Status
-from septet.contracts.pull_request import watched
+from septet.contracts.pull_request import watched_order
 from septet.contracts.row import MEMO
 from septet.contracts.task import Task, TaskError
 from septet.system.timestamps import timestamp
@@ -30,7 +30,7 @@ def task_of_row(row: WorkflowExecution) -> Task:
     columns = row.typed_search_attributes
     status = _status_at_close(row)
     return Task(
-        id=watched(row.id),
+        id=watched_order(row.id),
         project=columns.get(by.PROJECT, ""),
         status=status or Status(columns.get(by.STATUS, Status.RUNNING.value)),
         stage=_STAGES[status] if status else Stage(columns.get(by.STAGE, Stage.EXECUTING.value)),

@@ -112,7 +112,7 @@ class _Reader:
             self.name_member(string, word)
             return
         if string:
-            self.put(self.decoded(string))
+            self.put(self.decode(string))
         elif number:
             self.put(self.numeric(number))
         elif word:
@@ -157,7 +157,7 @@ class _Reader:
         if type(self.inner) is not dict or self.key is not None or self.filled:
             raise _BrokenError("a colon where none belongs")
         if string:
-            self.key = self.decoded(string)
+            self.key = self.decode(string)
         elif word:
             self.key = word
             self.faults["a key without quotes"] = None
@@ -179,7 +179,7 @@ class _Reader:
             raise _BrokenError("a value where a key belongs")
         self.filled = True
 
-    def decoded(self, string: str) -> str:
+    def decode(self, string: str) -> str:
         body = string[1:-1]
         if string[0] == "'":
             self.mends["single quotes"] = None
@@ -212,5 +212,5 @@ class _Reader:
         raise _BrokenError("a word without quotes")
 
 
-def _escape_quote(found: re.Match[str]) -> str:
-    return '\\"' if found[0] == '"' else found[0]
+def _escape_quote(match: re.Match[str]) -> str:
+    return '\\"' if match[0] == '"' else match[0]

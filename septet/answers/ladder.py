@@ -60,7 +60,7 @@ class AnswerError(SeptetError):
 
     def __init__(self, reasons: Iterable[str]) -> None:
         """Keep the last few `reasons`, each cut to a bounded length: an answer tends to stand at the end."""
-        self.reasons = tuple(_bounded(reason) for reason in dict.fromkeys(reasons))[-MAX_REASONS:]
+        self.reasons = tuple(_bound_reason(reason) for reason in dict.fromkeys(reasons))[-MAX_REASONS:]
         super().__init__(f"The answer could not be read. {' '.join(self.reasons)}")
 
 
@@ -77,14 +77,14 @@ def read_answer(
     `also` is what was found in the text by other means. Raises `AnswerError`; its reasons are fit for the agent.
     """
     proof = _Proof(contract)
-    if answer := proof.one_of(_structured(structured)):
+    if answer := proof.one_of(_output_candidates(structured)):
         return answer
     warnings = (*proof.reasons, *_cut_off(text or ""))
     final = (text or "")[-MAX_TEXT_CHARACTERS:]
     scalar = whole_scalar(final)
-    found = _found(scalar, final)
-    answer = proof.one_of([*scalar, *found, *also])
-    if not (answer or found):
+    structures = _structures(scalar, final)
+    answer = proof.one_of([*scalar, *structures, *also])
+    if not (answer or structures):
         proof.reasons.append("The text holds no JSON object." if final.strip() else "The text is empty.")
         answer = proof.one_of(_plain(plain, final))
     if not answer:
@@ -92,21 +92,23 @@ def read_answer(
     return replace(answer, warnings=(*warnings, *answer.warnings))
 
 
-def _structured(value: JsonValue) -> Iterator[JsonCandidate]:
+def _output_candidates(value: JsonValue) -> Iterator[JsonCandidate]:
     """Yield the CLI's own structured output, and what it holds where it is JSON in a string."""
     if value is not None:
         yield JsonCandidate(value, "structured")
     if isinstance(value, str):
-        yield from (replace(found, rung="structured") for found in values_in(value) if found.rung == "json")
+        yield from (
+            replace(candidate, rung="structured") for candidate in values_in(value) if candidate.rung == "json"
+        )
 
 
-def _found(scalar: list[JsonCandidate], text: str) -> list[JsonCandidate]:
+def _structures(scalar: list[JsonCandidate], text: str) -> list[JsonCandidate]:
     """Return the arrays and objects of a text, or of the one string that it is: double encoding is opened once."""
-    opened = next((found.value for found in scalar if isinstance(found.value, str)), text)
-    found = list(islice(values_in(opened), MAX_VALUES + 1))
-    if len(found) > MAX_VALUES:
+    inner = next((candidates.value for candidates in scalar if isinstance(candidates.value, str)), text)
+    candidates = list(islice(values_in(inner), MAX_VALUES + 1))
+    if len(candidates) > MAX_VALUES:
         raise AnswerError([f"The text holds more than {MAX_VALUES} JSON values."])
-    return found
+    return candidates
 
 
 def _plain(read: PlainReader | None, text: str) -> Iterator[JsonCandidate]:
@@ -133,17 +135,17 @@ class _Proof(Generic[T]):
     def one_of(self, candidates: Iterable[JsonCandidate]) -> Answer[T] | None:
         """Return the answer on which all valid candidates agree, by its best rung; `None` where none is valid."""
         answers: dict[str, Answer[T]] = {}
-        for found in candidates:
-            for canonical, answer in self._proven(found):
+        for candidate in candidates:
+            for canonical, answer in self._prove(candidate):
                 answers[canonical] = min(answers.get(canonical, answer), answer, key=_rank)
         if len(answers) > 1:
             raise AnswerError([f"{len(answers)} different values match. Answer with one."])
         return next(iter(answers.values()), None)
 
-    def _proven(self, found: JsonCandidate) -> Iterator[tuple[str, Answer[T]]]:
+    def _prove(self, candidate: JsonCandidate) -> Iterator[tuple[str, Answer[T]]]:
         """Yield the candidate's canonical JSON and its answer, or nothing, and then keep the reason."""
-        complaint = "; ".join(found.faults)
-        for value in () if found.faults else _readings(found.value):
+        complaint = "; ".join(candidate.faults)
+        for value in () if candidate.faults else _readings(candidate.value):
             try:
                 checked = self._adapter.validate_json(
                     json.dumps(value, allow_nan=False), strict=True, extra="forbid"
@@ -153,10 +155,10 @@ class _Proof(Generic[T]):
             except (ValueError, RecursionError) as error:  # an infinite number; a depth that no text reaches
                 complaint = str(error)
             else:
-                warnings = (f"Mended in the answer: {', '.join(found.mends)}.",) if found.mends else ()
-                yield json.dumps(value, sort_keys=True), Answer(checked, found.rung, warnings)
+                warnings = (f"Mended in the answer: {', '.join(candidate.mends)}.",) if candidate.mends else ()
+                yield json.dumps(value, sort_keys=True), Answer(checked, candidate.rung, warnings)
                 return
-        self.reasons.append(f"{_IN_WORDS[found.rung]} cannot be used: {complaint}.")
+        self.reasons.append(f"{_IN_WORDS[candidate.rung]} cannot be used: {complaint}.")
 
 
 def _readings(value: JsonValue) -> Iterator[JsonValue]:
@@ -178,6 +180,6 @@ def _complaint(error: ValidationError) -> str:
     return "; ".join(": ".join([".".join(map(str, one["loc"])) or "value", one["msg"]]) for one in errors)
 
 
-def _bounded(reason: str) -> str:
+def _bound_reason(reason: str) -> str:
     """Return one printable line of bounded length."""
     return cut(one_line(reason[: 2 * MAX_REASON_CHARACTERS]), MAX_REASON_CHARACTERS)

@@ -36,7 +36,7 @@ def section(text: str, heading: str) -> str | None:
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     headings = _headings(text)
     for level, title, (_, first) in headings:
-        if title == _squeezed(heading):
+        if title == _squeeze(heading):
             last = next((start for other, _, (start, _) in headings if other <= level), len(lines))
             return "\n".join(lines[first:last]).strip("\n")
     return None
@@ -58,8 +58,8 @@ def _headings(text: str) -> Iterator[tuple[int, str, tuple[int, int]]]:
 
 def _plain_text(inline: Token) -> str:
     children = MarkdownIt("commonmark").parseInline(inline.content)[0].children or []
-    return _squeezed("".join(" " if child.type == "softbreak" else child.content for child in children))
+    return _squeeze("".join(" " if child.type == "softbreak" else child.content for child in children))
 
 
-def _squeezed(text: str) -> str:
+def _squeeze(text: str) -> str:
     return " ".join(text.split())

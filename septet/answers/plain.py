@@ -70,16 +70,16 @@ def read_class(text: str) -> JsonValue:
     """Read `/feature`, `Feature`, `` `/bug`. `` or a sentence that can only say which one class the issue is."""
     if len(text) > MAX_LINE_CHARACTERS:
         raise NotPlainError("it is too long")
-    spoken = text.lower().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'").split()
-    words = [word for word in (word.strip(_AROUND_A_WORD) for word in spoken) if word]
-    named = [_CLASSES.get(word.removeprefix("/")) for word in words]
-    classes = sorted({name for name in named if name})
+    parts = text.lower().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'").split()
+    words = [word for word in (word.strip(_AROUND_A_WORD) for word in parts) if word]
+    matches = [_CLASSES.get(word.removeprefix("/")) for word in words]
+    classes = sorted({name for name in matches if name})
     if len(classes) > 1:
         raise NotPlainError(f"it names more than one class: {', '.join(classes)}")
     while words and words[-1] in _WORDS_BEHIND_A_CLASS:
         words.pop()
-    known = all(name or word in WORDS_BEFORE_A_CLASS for word, name in zip(words, named, strict=False))
-    if not words or not named[len(words) - 1] or not known:
+    is_clear = all(name or word in WORDS_BEFORE_A_CLASS for word, name in zip(words, matches, strict=False))
+    if not words or not matches[len(words) - 1] or not is_clear:
         raise NotPlainError("it is not one of /bug, /feature and /chore, alone")
     return {"issue_class": classes[0]}
 

@@ -95,7 +95,7 @@ def request_schema_of(step: Step, *, in_pipeline: bool = False) -> JsonSchema:
     Model APIs want one object at the root with all of its keys required, and know few constraints on values: it
     is the first form of the answer, without them. What comes back is checked against the contract all the same.
     """
-    return _unbound(forms_of(step, in_pipeline=in_pipeline)[0])
+    return _without_bounds(forms_of(step, in_pipeline=in_pipeline)[0])
 
 
 def forms_of(step: Step, *, in_pipeline: bool = False) -> tuple[JsonSchema, ...]:
@@ -104,37 +104,37 @@ def forms_of(step: Step, *, in_pipeline: bool = False) -> tuple[JsonSchema, ...]
     schema = contract.json_schema(schema_generator=_WithoutFieldTitles)
     definitions = schema.pop("$defs", {})
     forms = tuple(form for form in schema.get("anyOf", ())) or (schema,)
-    return tuple(_resolved(form, definitions) for form in forms)
+    return tuple(_resolve(form, definitions) for form in forms)
 
 
 def _form_of(step: Step, *, in_pipeline: bool) -> AnswerForm:
     return (PIPELINE_FORMS.get(step) if in_pipeline else None) or ANSWER_FORMS[step]
 
 
-def _resolved(schema: JsonSchema, definitions: Mapping[str, JsonSchema]) -> JsonSchema:
+def _resolve(schema: JsonSchema, definitions: Mapping[str, JsonSchema]) -> JsonSchema:
     """Return a schema with what it refers to in its place; none of ours refers to itself."""
     if "$ref" in schema:
         target = definitions[schema["$ref"].rpartition("/")[2]]
         schema = {**target, **{word: value for word, value in schema.items() if word != "$ref"}}
-    return _with_inner(schema, lambda inner: _resolved(inner, definitions))
+    return _with_inner(schema, lambda inner: _resolve(inner, definitions))
 
 
-def _unbound(schema: JsonSchema) -> JsonSchema:
+def _without_bounds(schema: JsonSchema) -> JsonSchema:
     """Return a schema without the constraints that are checked afterwards."""
-    kept = {word: value for word, value in schema.items() if word not in _CHECKED_AFTERWARDS}
-    return _with_inner(kept, _unbound)
+    members = {word: value for word, value in schema.items() if word not in _CHECKED_AFTERWARDS}
+    return _with_inner(members, _without_bounds)
 
 
 def _with_inner(schema: JsonSchema, change: Callable[[JsonSchema], JsonSchema]) -> JsonSchema:
     """Return a schema with those inside of it changed."""
-    changed = dict(schema)
+    copy = dict(schema)
     if "properties" in schema:
-        changed["properties"] = {name: change(member) for name, member in schema["properties"].items()}
+        copy["properties"] = {name: change(member) for name, member in schema["properties"].items()}
     if "items" in schema:
-        changed["items"] = change(schema["items"])
+        copy["items"] = change(schema["items"])
     if "anyOf" in schema:
-        changed["anyOf"] = [change(form) for form in schema["anyOf"]]
-    return changed
+        copy["anyOf"] = [change(form) for form in schema["anyOf"]]
+    return copy
 
 
 class _WithoutFieldTitles(GenerateJsonSchema):

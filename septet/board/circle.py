@@ -18,13 +18,13 @@ async def circle_of(
         comes_after: Tells what another one comes after; at most a hundred are asked for.
     """
     ways: deque[tuple[str, ...]] = deque((other,) for other in after)
-    seen = set(after)
+    visited = set(after)
     while ways:
         way = ways.popleft()
         if way[-1] == order_id:
             return " after ".join((order_id, *way))
         for following in await comes_after(way[-1]):
-            if following not in seen and len(seen) < _MOST_FOLLOWED:
-                seen.add(following)
+            if following not in visited and len(visited) < _MOST_FOLLOWED:
+                visited.add(following)
                 ways.append((*way, following))
     return None

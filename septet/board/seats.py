@@ -48,10 +48,10 @@ class Seats:
             passed_over=self.passed_over,
         )
 
-    def wait(self, asked: SeatRequest) -> None:
+    def wait(self, request: SeatRequest) -> None:
         """Take in who waits; one that asks again has no seat any more. Of too many the last is passed over."""
-        self.holders.pop(asked.id, None)
-        self.waiting[asked.id] = asked.model_copy(update={"project": _key(asked.project)})
+        self.holders.pop(request.id, None)
+        self.waiting[request.id] = request.model_copy(update={"project": _key(request.project)})
         if len(self.waiting) > MOST_WAITING:
             self.passed_over = True
             del self.waiting[max(self.waiting.values(), key=_rank).id]
@@ -61,10 +61,10 @@ class Seats:
         self.waiting.pop(order_id, None)
         self.holders.pop(order_id, None)
 
-    def hear(self, told: HostCapacity, now: float) -> None:
+    def hear(self, capacity: HostCapacity, now: float) -> None:
         """Take in that a host serves; forget those that were silent for too long."""
-        self.project_limit = told.project_limit
-        self.hosts[told.host] = (told.host_limit, now + told.seconds)
+        self.project_limit = capacity.project_limit
+        self.hosts[capacity.host] = (capacity.host_limit, now + capacity.seconds)
         self.hosts = {host: kept for host, kept in self.hosts.items() if kept[1] > now}
 
     def places(self, now: float) -> int:
@@ -79,14 +79,14 @@ class Seats:
         running: dict[str, int] = {}
         for project in self.holders.values():
             running[project] = running.get(project, 0) + 1
-        found: list[SeatRequest] = []
+        requests: list[SeatRequest] = []
         for each in sorted(self.waiting.values(), key=_rank):
             if running.get(each.project, 0) < self.project_limit:
                 running[each.project] = running.get(each.project, 0) + 1
-                found.append(each)
-                if len(found) == free:
+                requests.append(each)
+                if len(requests) == free:
                     break
-        return found
+        return requests
 
     def seat(self, taker: SeatRequest) -> None:
         """Give a seat to one that waits."""

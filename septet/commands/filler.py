@@ -41,10 +41,10 @@ class Placeholder:
 
 def placeholders(command: Command) -> Iterator[Placeholder]:
     """Yield the command's placeholders from top to bottom; `$$` is none."""
-    line, seen = 1, 0
+    line, counted_to = 1, 0
     for match in _PLACEHOLDER.finditer(command.text):
-        line += command.text.count("\n", seen, match.start())
-        seen = match.start()
+        line += command.text.count("\n", counted_to, match.start())
+        counted_to = match.start()
         if name := match["bare"] or match["braced"]:
             yield Placeholder(match[0], name, line)
 
@@ -58,32 +58,32 @@ def check(command: Command) -> None:
     _refuse_unknown(command, available(command.step))
 
 
-def fill(command: Command, arguments: Sequence[str], named: Mapping[str, str]) -> str:
+def fill(command: Command, arguments: Sequence[str], by_name: Mapping[str, str]) -> str:
     """Return `command`'s text with every placeholder replaced. The empty string is a value like any other.
 
     Args:
         command: The command.
         arguments: `$1`, `$2`, … and, joined by ", ", `$ARGUMENTS`.
-        named: `${NAME}` by name.
+        by_name: `${NAME}` by name.
 
     Raises:
         CommandError: A placeholder has no value; the message names the file, and each line and placeholder.
     """
-    known = dict(named)
-    known |= {str(number): argument for number, argument in enumerate(arguments, start=1)}
+    values = dict(by_name)
+    values |= {str(number): argument for number, argument in enumerate(arguments, start=1)}
     if arguments:
-        known["ARGUMENTS"] = ", ".join(arguments)
-    _refuse_unknown(command, known.keys())
+        values["ARGUMENTS"] = ", ".join(arguments)
+    _refuse_unknown(command, values.keys())
 
     def value(match: re.Match[str]) -> str:
         name = match["bare"] or match["braced"]
-        return known[name] if name else "$"
+        return values[name] if name else "$"
 
     return _PLACEHOLDER.sub(value, command.text)
 
 
-def _refuse_unknown(command: Command, known: AbstractSet[str]) -> None:
-    unknown = [placeholder for placeholder in placeholders(command) if placeholder.name not in known]
+def _refuse_unknown(command: Command, names: AbstractSet[str]) -> None:
+    unknown = [placeholder for placeholder in placeholders(command) if placeholder.name not in names]
     if not unknown:
         return
     where = "; ".join(f"line {placeholder.line}: {placeholder.text}" for placeholder in unknown)

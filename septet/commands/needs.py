@@ -44,11 +44,11 @@ def ought_to_use(step: Step) -> tuple[Need, ...]:
 
 def missing(command: Command) -> tuple[str, ...]:
     """Return one warning for each thing that `command` does not tell the agent."""
-    used = _names_used(command)
+    names = _names_used(command)
     return tuple(
         f"{command.place} never tells the agent {need.what}: use {_ways(command.step, need)}."
         for need in ought_to_use(command.step)
-        if not need.any_of & used
+        if not need.any_of & names
     )
 
 
@@ -56,7 +56,9 @@ def _names_used(command: Command) -> frozenset[str]:
     arguments = ARGUMENTS[command.step]
     by_number = {str(number): {name} for number, name in enumerate(arguments, start=1)}
     meaning = {**by_number, "ARGUMENTS": set(arguments)}
-    return frozenset().union(*(meaning.get(found.name, {found.name}) for found in placeholders(command)))
+    return frozenset().union(
+        *(meaning.get(placeholder.name, {placeholder.name}) for placeholder in placeholders(command))
+    )
 
 
 def _ways(step: Step, need: Need) -> str:

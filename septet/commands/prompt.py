@@ -37,7 +37,7 @@ def prompt(command: Command, values: Values, *notes: str) -> str:
     Raises:
         CommandError: A placeholder has no value.
     """
-    filled = fill(command, values.arguments, values.named)
+    filled = fill(command, values.arguments, values.by_name)
     if filled.lstrip().startswith("/"):
         filled = f"# {command.name}\n\n{filled}"
     return "\n\n".join([filled.rstrip("\n"), *(note.rstrip("\n") for note in notes if note)]) + "\n"
@@ -51,9 +51,9 @@ def step_note(reasons: Sequence[str], attempt: int) -> str:
     """
     if not reasons:
         return ""
-    listed = "\n".join(f"- {_indented(reason[-_REASON_SHOWN:].strip())}" for reason in reasons)
-    return (_SECOND_TRY if attempt > 1 else _SAID_BEFORE).format(reasons=listed)
+    lines = "\n".join(f"- {_indent(reason[-_REASON_SHOWN:].strip())}" for reason in reasons)
+    return (_SECOND_TRY if attempt > 1 else _SAID_BEFORE).format(reasons=lines)
 
 
-def _indented(reason: str) -> str:
+def _indent(reason: str) -> str:
     return reason.replace("\n", "\n  ")

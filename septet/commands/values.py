@@ -52,14 +52,14 @@ class Values:
 
     arguments: tuple[str, ...]
     """`$1`, `$2`, … and, joined by ", ", `$ARGUMENTS`."""
-    named: Mapping[str, str]
+    by_name: Mapping[str, str]
     """`${NAME}` by name."""
 
 
 def available(step: Step) -> frozenset[str]:
     """Return the names that a command of `step` may use: of `${NAME}`, `$1` (as `1`) and `ARGUMENTS`."""
     numbered = {str(number) for number in range(1, len(ARGUMENTS[step]) + 1)}
-    return frozenset({"ARGUMENTS", *numbered, *_named(step)})
+    return frozenset({"ARGUMENTS", *numbered, *_names_of(step)})
 
 
 def values(step: Step, workspace: Workspace, progress: Progress, issue: Mapping[str, JsonValue]) -> Values:
@@ -72,7 +72,7 @@ def values(step: Step, workspace: Workspace, progress: Progress, issue: Mapping[
         issue: The issue as it is shown to agents; `body` is read from it. Its JSON is one line, so that no text
             inside it can look like a line of the command.
     """
-    known = {
+    facts = {
         "ISSUE_NUMBER": workspace.issue_number,
         "ISSUE_TITLE": workspace.issue_title,
         "ISSUE_BODY": str(issue.get("body") or ""),
@@ -88,11 +88,11 @@ def values(step: Step, workspace: Workspace, progress: Progress, issue: Mapping[
         "BRANCH_NAME": progress.branch_name or "",
         "COMMIT_SHA": progress.commit_sha or "",
     }
-    named = {name: known[name] for name in _named(step)}
-    return Values(tuple(named[name] for name in ARGUMENTS[step]), named)
+    by_name = {name: facts[name] for name in _names_of(step)}
+    return Values(tuple(by_name[name] for name in ARGUMENTS[step]), by_name)
 
 
-def _named(step: Step) -> tuple[str, ...]:
+def _names_of(step: Step) -> tuple[str, ...]:
     return tuple(name for name, first in FIRST_STEP.items() if first.number <= step.number)
 
 

@@ -31,7 +31,7 @@ class MoveReason(Wire):
     """What the agent is told, where the move lets it work again."""
 
     @property
-    def told(self) -> str:
+    def reason_line(self) -> str:
         """Who wants it, and why, in one line; empty where neither is said."""
         by = f"{self.to.value} by {self.who}" if self.who else ""
         return ": ".join(part for part in (by, self.why) if part)
@@ -75,7 +75,7 @@ class PreviousRun(Wire):
     """The moves of the run before."""
 
 
-def checked(kind: type[Decision], **fields: object) -> Decision:
+def parse_decision(kind: type[Decision], **fields: object) -> Decision:
     """Return a decision of what a person typed.
 
     Raises:

@@ -52,7 +52,7 @@ class Lane(Wire):
     branch: str = ""
     """That branch, once there is one."""
 
-    def placed(self, workspace: Workspace) -> "Lane":
+    def at(self, workspace: Workspace) -> "Lane":
         """Return it where a workspace is, as the work order that has it leaves it or is about to enter it."""
         return self.model_copy(update={"task_queue": workspace.task_queue, "workspace": workspace})
 

@@ -108,7 +108,7 @@ class PipelineInput(PipelineChoices):
     """Take the open issues of the forge with this label, instead of a list."""
 
     @property
-    def listed(self) -> tuple[PipelineIssue, ...]:
+    def issue_list(self) -> tuple[PipelineIssue, ...]:
         """The issues, `1` as `{"id": "1"}`."""
         return tuple(
             each if isinstance(each, PipelineIssue) else PipelineIssue(id=str(each)) for each in self.issues
@@ -119,7 +119,7 @@ class PipelineInput(PipelineChoices):
         if bool(self.issues) == (self.label is not None):
             message = "give issues or a label: the one or the other"
             raise ValueError(message)
-        size = sum(len(to_json(f"{each.title}{each.body or ''}")) for each in self.listed)
+        size = sum(len(to_json(f"{each.title}{each.body or ''}")) for each in self.issue_list)
         if size > TEXT_LIMIT_BYTES:
             message = (
                 f"the issues hold {size} bytes as JSON, {TEXT_LIMIT_BYTES} are allowed: put them on the forge"

@@ -14,7 +14,7 @@ def watch_id(order_id: str) -> str:
     return f"{order_id}{_WATCH}"
 
 
-def watched(workflow_id: str) -> str:
+def watched_order(workflow_id: str) -> str:
     """Return the id of the work order that a workflow is, or whose pull request it watches."""
     return workflow_id.removesuffix(_WATCH)
 

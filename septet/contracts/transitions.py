@@ -43,7 +43,7 @@ ALLOWED: Final[Mapping[tuple[Status, Stage], tuple[Target, ...]]] = MappingProxy
 """By status and stage; what is not here stays where it is. One that waits in `blocked` waits for a host."""
 
 
-def allowed(status: Status, stage: Stage) -> tuple[Target, ...]:
+def targets_of(status: Status, stage: Stage) -> tuple[Target, ...]:
     """Return where a work order may move from here."""
     return ALLOWED.get((status, stage), ())
 
@@ -54,7 +54,7 @@ def check_move(task: Task, to: Target) -> None:
     Raises:
         RefusedTransitionError: It is not; the remedy lists what is.
     """
-    targets = allowed(task.status, task.stage)
+    targets = targets_of(task.status, task.stage)
     if to not in targets:
         raise RefusedTransitionError(
             f"{task.id} is {task.stage.value} ({task.status.value}) and cannot move to {to.value}.",

@@ -194,10 +194,10 @@ def pull_request_number(url: str) -> int:
     Raises:
         InvalidInputError: It is no address of a pull request.
     """
-    found = _NUMBERED.search(url)
-    if found is None:
+    match = _NUMBERED.search(url)
+    if match is None:
         raise InvalidInputError(f"{url!r} is no address of a pull request.", remedy="It ends with /pull/NUMBER.")
-    return int(found[1])
+    return int(match[1])
 
 
 def bounded_issue(issue: Issue) -> Issue:
@@ -206,19 +206,17 @@ def bounded_issue(issue: Issue) -> Issue:
     The body comes first, then the newest comments: they say how things stand.
     """
     body = _cut(issue.body, ISSUE_LIMIT_BYTES, issue.url)
-    left = ISSUE_LIMIT_BYTES - len(body.encode(errors="replace"))
-    kept: list[Comment] = []
+    room_bytes = ISSUE_LIMIT_BYTES - len(body.encode(errors="replace"))
+    comments: list[Comment] = []
     for comment in reversed(issue.comments):
-        left -= len(comment.body.encode(errors="replace"))
-        if left < 0:
+        room_bytes -= len(comment.body.encode(errors="replace"))
+        if room_bytes < 0:
             break
-        kept.insert(0, comment)
-    dropped = len(issue.comments) - len(kept)
-    note = (
-        (Comment("septet", f"[{dropped} older comments are left out; all are at {issue.url}]"),) if dropped else ()
-    )
+        comments.insert(0, comment)
+    older = len(issue.comments) - len(comments)
+    note = (Comment("septet", f"[{older} older comments are left out; all are at {issue.url}]"),) if older else ()
     title = " ".join(issue.title.split())[:TITLE_LIMIT]
-    return replace(issue, title=title, body=body, comments=(*note, *kept))
+    return replace(issue, title=title, body=body, comments=(*note, *comments))
 
 
 def _cut(text: str, limit_bytes: int, url: str) -> str:

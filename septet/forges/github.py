@@ -44,22 +44,22 @@ class GitHubForge:
 
     def issue(self, number: int) -> Issue:
         """Return an issue with its labels and comments; as `Forge.issue`."""
-        with asking(self.api_url, self.token, self._named(number)) as github:
-            found = self._issue_answer(github, number)
-            return bounded_issue(found.issue(self._comments(github, found)))
+        with asking(self.api_url, self.token, self._issue_name(number)) as github:
+            answer = self._issue_answer(github, number)
+            return bounded_issue(answer.issue(self._comments(github, answer)))
 
     def find_issues(self, numbers: Sequence[int]) -> tuple[Issue, ...]:
         """Return those of some issues that there are; as `Forge.find_issues`. One question for each."""
-        found: list[Issue] = []
+        issues: list[Issue] = []
         for number in numbers:
-            with suppress(NotFoundError), asking(self.api_url, self.token, self._named(number)) as github:
+            with suppress(NotFoundError), asking(self.api_url, self.token, self._issue_name(number)) as github:
                 answer = self._issue_answer(github, number)
-                found.append(bounded_issue(answer.issue(())))
-        return tuple(found)
+                issues.append(bounded_issue(answer.issue(())))
+        return tuple(issues)
 
     def open_issues(self, label: str) -> tuple[Issue, ...]:
         """Return the open issues with a label; as `Forge.open_issues`. Pull requests are passed over."""
-        found: list[Issue] = []
+        issues: list[Issue] = []
         with asking(self.api_url, self.token, f"the issues of {self.project} with the label {label}") as github:
             for page in count(1):
                 answer = github.rest.issues.list_for_repo(
@@ -73,10 +73,10 @@ class GitHubForge:
                     headers=_HEADERS,
                 )
                 answers = read(list[IssueAnswer], answer)
-                found += [each.issue(()) for each in answers if each.pull_request is None]
-                if len(answers) < _ISSUES_PER_PAGE or len(found) > MOST_LABELLED or page == _MOST_PAGES:
+                issues += [each.issue(()) for each in answers if each.pull_request is None]
+                if len(answers) < _ISSUES_PER_PAGE or len(issues) > MOST_LABELLED or page == _MOST_PAGES:
                     break
-        return bounded_list(found, label)
+        return bounded_list(issues, label)
 
     def find_pull_request(self, head: str) -> PullRequest | None:
         """Return the open pull request of branch `head`; as `Forge.find_pull_request`."""
@@ -85,9 +85,9 @@ class GitHubForge:
             answer = github.rest.pulls.list(
                 *self._repository, state="open", head=f"{owner}:{head}", per_page=100, headers=_HEADERS
             )
-            found = read(list[PullRequestAnswer], answer)
+            answers = read(list[PullRequestAnswer], answer)
         # A head that GitHub does not understand filters nothing.
-        return next((each.pull_request() for each in found if each.head.ref == head), None)
+        return next((each.pull_request() for each in answers if each.head.ref == head), None)
 
     def pull_request(self, number: int, commit: str = "") -> PullRequest:
         """Return a pull request as it is now; as `Forge.pull_request`: GitHub itself knows what became of it."""
@@ -101,14 +101,17 @@ class GitHubForge:
 
         Two who ask at once get the same one: GitHub itself refuses a second for one branch.
         """
-        found = self.find_pull_request(new.head)
-        if found is None:
+        pull_request = self.find_pull_request(new.head)
+        if pull_request is None:
             try:
-                found = self._create(new)
+                pull_request = self._create(new)
             except GitHubRefusedError as error:
-                if "already exists" not in error.message or (found := self.find_pull_request(new.head)) is None:
+                if (
+                    "already exists" not in error.message
+                    or (pull_request := self.find_pull_request(new.head)) is None
+                ):
                     raise
-        return self._labelled(found, label_names(new.labels))
+        return self._add_labels(pull_request, label_names(new.labels))
 
     def add_to_pull_request(self, number: int, new: NewPullRequest) -> None:
         """Have a pull request tell of another work order; as `Forge.add_to_pull_request`."""
@@ -123,16 +126,16 @@ class GitHubForge:
         owner, _, name = self.project.partition("/")
         return owner, name
 
-    def _named(self, number: int) -> str:
+    def _issue_name(self, number: int) -> str:
         return f"issue {number} of {self.project}"
 
     def _issue_answer(self, github: "GitHub[Any]", number: int) -> IssueAnswer:
-        found = read(IssueAnswer, github.rest.issues.get(*self._repository, number, headers=_HEADERS))
-        if found.pull_request is not None:
+        answer = read(IssueAnswer, github.rest.issues.get(*self._repository, number, headers=_HEADERS))
+        if answer.pull_request is not None:
             raise InvalidInputError(
                 f"issue: {number} of {self.project} is a pull request.", remedy="Name the issue it belongs to."
             )
-        return found
+        return answer
 
     def _comments(self, github: "GitHub[Any]", issue: IssueAnswer) -> tuple[Comment, ...]:
         """Return the newest comments, as many as can be of use, from the oldest to the newest."""
@@ -162,7 +165,7 @@ class GitHubForge:
             )
             return read(PullRequestAnswer, answer).pull_request()
 
-    def _labelled(self, pull_request: PullRequest, labels: tuple[str, ...]) -> PullRequest:
+    def _add_labels(self, pull_request: PullRequest, labels: tuple[str, ...]) -> PullRequest:
         """Put labels on it; one that cannot be put there is a warning, for the pull request is what counts."""
         if not labels:
             return pull_request

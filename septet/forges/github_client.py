@@ -101,20 +101,20 @@ def _tls() -> ssl.SSLContext:
 
 def _failure(api_url: str, what: str, error: "RequestFailed") -> SeptetError:
     status = error.response.status_code
-    said = _said(error)
-    message = f"{api_url} answered {status} ({what}): {said}"
+    text = _refusal_text(error)
+    message = f"{api_url} answered {status} ({what}): {text}"
     if status >= _SERVER_ERRORS or status == _TOO_MANY:
         return ForgeUnavailableError(
             message, retry_after_seconds=_seconds(error.response.headers.get("retry-after"))
         )
     if status == _UNPROCESSABLE:
-        found = (remedy for words, remedy in _UNPROCESSABLE_REMEDIES if words in said.lower())
-        return GitHubRefusedError(message, remedy=next(found, ""))
+        remedies = (remedy for words, remedy in _UNPROCESSABLE_REMEDIES if words in text.lower())
+        return GitHubRefusedError(message, remedy=next(remedies, ""))
     kind = NotFoundError if status in _NOT_THERE else ForgeError
     return kind(message, remedy=_REMEDIES.get(status, ""))
 
 
-def _said(error: "RequestFailed") -> str:
+def _refusal_text(error: "RequestFailed") -> str:
     """Return GitHub's own words, within bounds; a proxy's page is none."""
     try:
         text = RefusalAnswer.model_validate_json(error.response.content).text

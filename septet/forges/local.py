@@ -28,7 +28,7 @@ from septet.forges.forge import (
     label_names,
 )
 from septet.forges.local_merge import holds, merge_branch
-from septet.forges.ref_store import RefStore, Stored
+from septet.forges.ref_store import RefStore, StoreContents
 from septet.git.engine import Git
 
 REF: Final = "refs/septet/forge"
@@ -94,14 +94,14 @@ class LocalForge:
     def find_issues(self, numbers: Sequence[int]) -> tuple[Issue, ...]:
         """Return those of some issues that there are; as `Forge.find_issues`."""
         records = {record.number: record for record in self._records(self._store.read(), "issue", _IssueRecord)}
-        found = (self._issue(records[number]) for number in numbers if number in records)
-        return tuple(bounded_issue(replace(issue, comments=())) for issue in found)
+        issues = (self._issue(records[number]) for number in numbers if number in records)
+        return tuple(bounded_issue(replace(issue, comments=())) for issue in issues)
 
     def open_issues(self, label: str) -> tuple[Issue, ...]:
         """Return the open issues with a label; as `Forge.open_issues`."""
         records = self._records(self._store.read(), "issue", _IssueRecord)
-        found = [self._issue(each) for each in records if each.state == "open" and label in each.labels]
-        return bounded_list([replace(issue, comments=()) for issue in found], label)
+        issues = [self._issue(each) for each in records if each.state == "open" and label in each.labels]
+        return bounded_list([replace(issue, comments=()) for issue in issues], label)
 
     def add_issue(self, title: str, body: str = "", labels: Sequence[str] = ()) -> Issue:
         """Add an open issue and return it.
@@ -114,14 +114,14 @@ class LocalForge:
         if not title.strip():
             raise ForgeError("An issue needs a title.")
 
-        def add(stored: Stored) -> Issue | None:
+        def add(contents: StoreContents) -> Issue | None:
             record = _IssueRecord(
-                number=_next_number(stored, "issue"),
+                number=_next_number(contents, "issue"),
                 title=title.strip(),
                 body=body,
                 labels=label_names(labels),
             )
-            return self._issue(record) if self._put(stored, "issue", record) else None
+            return self._issue(record) if self._put(contents, "issue", record) else None
 
         return self._until_done(add)
 
@@ -147,9 +147,9 @@ class LocalForge:
         """
         record = self._open_pull(number)
         self._refuse_checked_out(record.base)
-        merged = partial(merge_branch, self._git, record.base, record.head, f"Merge #{number}: {record.title}")
-        self._until_done(lambda _stored: merged() or None)
-        return self._marked(number, "merged")
+        merge = partial(merge_branch, self._git, record.base, record.head, f"Merge #{number}: {record.title}")
+        self._until_done(lambda _stored: merge() or None)
+        return self._mark(number, "merged")
 
     def close_pull_request(self, number: int) -> PullRequest:
         """Close an open pull request without a merge; its branch stays.
@@ -159,7 +159,7 @@ class LocalForge:
             ForgeError: It is not open.
         """
         self._open_pull(number)
-        return self._marked(number, "closed")
+        return self._mark(number, "closed")
 
     def open_pull_request(self, new: NewPullRequest) -> PullRequest:
         """Return the one open pull request of `new.head`; as `Forge.open_pull_request`."""
@@ -167,11 +167,11 @@ class LocalForge:
             if not self._sha(branch):
                 raise ForgeError(f"{self.path} has no branch {branch}.", remedy="Push the branch first.")
 
-        def find_or_open(stored: Stored) -> PullRequest | None:
-            if found := self._open(stored, new.head):
-                return found
+        def find_or_open(contents: StoreContents) -> PullRequest | None:
+            if pull_request := self._open(contents, new.head):
+                return pull_request
             record = _PullRecord(
-                number=_next_number(stored, "pull"),
+                number=_next_number(contents, "pull"),
                 head=new.head,
                 base=new.base,
                 title=new.bounded_title,
@@ -179,23 +179,23 @@ class LocalForge:
                 draft=new.draft,
                 labels=label_names(new.labels),
             )
-            return self._pull_request(record) if self._put(stored, "pull", record) else None
+            return self._pull_request(record) if self._put(contents, "pull", record) else None
 
         return self._until_done(find_or_open)
 
     def add_to_pull_request(self, number: int, new: NewPullRequest) -> None:
         """Have a pull request tell of another work order; as `Forge.add_to_pull_request`."""
 
-        def add(stored: Stored) -> bool | None:
-            there = self._pull(stored, number)
+        def add(contents: StoreContents) -> bool | None:
+            there = self._pull(contents, number)
             body = new.added_to(there.body)
-            told = body == there.body or self._put(stored, "pull", there.model_copy(update={"body": body}))
-            return told or None
+            is_there = body == there.body or self._put(contents, "pull", there.model_copy(update={"body": body}))
+            return is_there or None
 
         self._until_done(add)
 
-    def _pull(self, stored: Stored, number: int) -> _PullRecord:
-        for record in self._records(stored, f"pull-{number}.json", _PullRecord):
+    def _pull(self, contents: StoreContents, number: int) -> _PullRecord:
+        for record in self._records(contents, f"pull-{number}.json", _PullRecord):
             return record
         raise NotFoundError(f"{self.path} has no pull request {number}.")
 
@@ -205,10 +205,10 @@ class LocalForge:
             raise ForgeError(f"Pull request {number} of {self.path} is {state}.")
         return record
 
-    def _marked(self, number: int, state: Literal["closed", "merged"]) -> PullRequest:
-        def mark(stored: Stored) -> PullRequest | None:
-            record = self._pull(stored, number).model_copy(update={"state": state})
-            return self._pull_request(record) if self._put(stored, "pull", record) else None
+    def _mark(self, number: int, state: Literal["closed", "merged"]) -> PullRequest:
+        def mark(contents: StoreContents) -> PullRequest | None:
+            record = self._pull(contents, number).model_copy(update={"state": state})
+            return self._pull_request(record) if self._put(contents, "pull", record) else None
 
         return self._until_done(mark)
 
@@ -223,39 +223,39 @@ class LocalForge:
     def _refuse_checked_out(self, branch: str) -> None:
         """Refuse to move a branch under a person's worktree."""
         bare = self._git.text("rev-parse", "--is-bare-repository") == "true"
-        here = self._git.completed("symbolic-ref", "--quiet", "HEAD").stdout.decode().strip()
+        here = self._git.try_run("symbolic-ref", "--quiet", "HEAD").stdout.decode().strip()
         if not bare and here == f"refs/heads/{branch}":
             raise ForgeError(
                 f"{branch} is checked out in {self.path}: it is not moved there.",
                 remedy="Merge the branch in that checkout yourself; the merge is seen by itself.",
             )
 
-    def _open(self, stored: Stored, head: str) -> PullRequest | None:
-        pulls = self._records(stored, "pull", _PullRecord, naming=head)
+    def _open(self, contents: StoreContents, head: str) -> PullRequest | None:
+        pulls = self._records(contents, "pull", _PullRecord, naming=head)
         return next(
             (self._pull_request(pull) for pull in pulls if pull.head == head and pull.state == "open"), None
         )
 
-    def _records(self, stored: Stored, kind: str, form: type[R], naming: str = "") -> list[R]:
+    def _records(self, contents: StoreContents, kind: str, form: type[R], naming: str = "") -> list[R]:
         """Return the records of a kind by their numbers; those alone that name something, where that is asked."""
         mark = to_json(naming).strip(b'"')
-        texts = (text for name, text in stored.files.items() if name.startswith(kind) and mark in text)
+        texts = (text for name, text in contents.files.items() if name.startswith(kind) and mark in text)
         try:
-            found = [form.model_validate_json(text) for text in texts]
+            records = [form.model_validate_json(text) for text in texts]
         except ValidationError as error:
             message = f"{REF} of {self.path} does not hold what this forge has written."
             raise ForgeError(message, remedy=f"Look at it with `git show {REF}`.") from error
-        return sorted(found, key=lambda record: record.number)
+        return sorted(records, key=lambda record: record.number)
 
-    def _put(self, stored: Stored, kind: str, record: _Record) -> bool:
+    def _put(self, contents: StoreContents, kind: str, record: _Record) -> bool:
         content = record.model_dump_json(indent=1).encode()
-        return self._store.put(stored, f"{kind}-{record.number}.json", content)
+        return self._store.put(contents, f"{kind}-{record.number}.json", content)
 
-    def _until_done(self, change: Callable[[Stored], T | None]) -> T:
+    def _until_done(self, change: Callable[[StoreContents], T | None]) -> T:
         """Return what `change` returns, once no other writer was faster: until then it returns `None`."""
         for _ in range(self.tries):
-            if (done := change(self._store.read())) is not None:
-                return done
+            if (result := change(self._store.read())) is not None:
+                return result
             time.sleep(random.uniform(0, _LONGEST_PAUSE_SECONDS))  # noqa: S311 -- to let others through, no secret
         raise ForgeUnavailableError(f"Others write to {REF} of {self.path} all the time.")
 
@@ -281,7 +281,7 @@ class LocalForge:
         )
 
     def _sha(self, branch: str) -> str:
-        completed = self._git.completed("rev-parse", "--verify", "--quiet", f"refs/heads/{branch}")
+        completed = self._git.try_run("rev-parse", "--verify", "--quiet", f"refs/heads/{branch}")
         return completed.stdout.decode("ascii").strip()
 
     @property
@@ -297,6 +297,6 @@ class LocalForge:
         raise NotFoundError(f"{self.path} is no git repository.", remedy="Give the path of a repository.")
 
 
-def _next_number(stored: Stored, kind: str) -> int:
-    names = (re.fullmatch(rf"{kind}-(\d+)\.json", name) for name in stored.files)
+def _next_number(contents: StoreContents, kind: str) -> int:
+    names = (re.fullmatch(rf"{kind}-(\d+)\.json", name) for name in contents.files)
     return max((int(name[1]) for name in names if name), default=0) + 1

@@ -8,7 +8,7 @@ def holds(git: Git, branch: str, commit: str) -> bool:
     """Say whether a branch holds a commit; not where either is unknown."""
     if not commit:
         return False
-    return git.completed("merge-base", "--is-ancestor", commit, f"refs/heads/{branch}").exit_code == 0
+    return git.try_run("merge-base", "--is-ancestor", commit, f"refs/heads/{branch}").exit_code == 0
 
 
 def merge_branch(git: Git, base: str, head: str, message: str) -> str:
@@ -24,24 +24,22 @@ def merge_branch(git: Git, base: str, head: str, message: str) -> str:
         ForgeError: They conflict, or one of them is gone.
         GitError: git failed.
     """
-    before, brought = (_commit(git, branch) for branch in (base, head))
-    merged = git.completed("merge-tree", "--write-tree", "--name-only", "--no-messages", before, brought)
-    tree, _, conflicts = merged.stdout.decode(errors="replace").strip().partition("\n")
-    if merged.exit_code != 0:
+    before, head_commit = (_commit(git, branch) for branch in (base, head))
+    merge = git.try_run("merge-tree", "--write-tree", "--name-only", "--no-messages", before, head_commit)
+    tree, _, conflicts = merge.stdout.decode(errors="replace").strip().partition("\n")
+    if merge.exit_code != 0:
         where = ", ".join(conflicts.split("\n")[:10])
         raise ForgeError(
             f"{head} cannot be merged into {base}: {where or 'git refused'}.",
             remedy="Merge it in a checkout, mend the conflicts there, and push.",
         )
-    commit = git.text("commit-tree", tree, "-p", before, "-p", brought, "-m", message)
-    moved = git.completed("update-ref", f"refs/heads/{base}", commit, before)
-    return commit if moved.exit_code == 0 else ""
+    commit = git.text("commit-tree", tree, "-p", before, "-p", head_commit, "-m", message)
+    update = git.try_run("update-ref", f"refs/heads/{base}", commit, before)
+    return commit if update.exit_code == 0 else ""
 
 
 def _commit(git: Git, branch: str) -> str:
-    found = (
-        git.completed("rev-parse", "--verify", "--quiet", f"refs/heads/{branch}").stdout.decode("ascii").strip()
-    )
-    if not found:
+    commit = git.try_run("rev-parse", "--verify", "--quiet", f"refs/heads/{branch}").stdout.decode("ascii").strip()
+    if not commit:
         raise ForgeError(f"There is no branch {branch} any more.")
-    return found
+    return commit

@@ -12,7 +12,7 @@ _NOTHING: Final = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoreContents:
     """What the ref held when it was read."""
 
     commit: str
@@ -29,33 +29,33 @@ class RefStore:
     """With an identity in its environment."""
     ref: str
 
-    def read(self) -> Stored:
+    def read(self) -> StoreContents:
         """Return what the ref holds; nothing, where there is no such ref.
 
         Raises:
             GitError: The repository cannot be read.
         """
-        commit = self.git.completed("rev-parse", "--verify", "--quiet", self.ref).stdout.decode("ascii").strip()
+        commit = self.git.try_run("rev-parse", "--verify", "--quiet", self.ref).stdout.decode("ascii").strip()
         if not commit:
-            return Stored(_NOTHING, MappingProxyType({}), MappingProxyType({}))
+            return StoreContents(_NOTHING, MappingProxyType({}), MappingProxyType({}))
         entries = [entry.split("\t", 1) for entry in self.git.text("ls-tree", "-z", commit).split("\0") if entry]
         shas = {name: facts.split(" ")[2] for facts, name in entries}
         output = self.git.run("cat-file", "--batch", stdin="".join(f"{sha}\n" for sha in shas.values()).encode())
         files = dict(zip(shas, _contents(output), strict=True))
-        return Stored(commit, MappingProxyType(shas), MappingProxyType(files))
+        return StoreContents(commit, MappingProxyType(shas), MappingProxyType(files))
 
-    def put(self, stored: Stored, name: str, content: bytes) -> bool:
+    def put(self, contents: StoreContents, name: str, content: bytes) -> bool:
         """Add or replace one file, if the ref still holds what was read; return whether it did.
 
         Raises:
             GitError: The repository cannot be written.
         """
         sha = self.git.run("hash-object", "-w", "--stdin", stdin=content).decode("ascii").strip()
-        listing = "".join(f"100644 blob {each}\t{file}\0" for file, each in {**stored.shas, name: sha}.items())
+        listing = "".join(f"100644 blob {each}\t{file}\0" for file, each in {**contents.shas, name: sha}.items())
         tree = self.git.run("mktree", "-z", stdin=listing.encode()).decode("ascii").strip()
-        parents = () if stored.commit == _NOTHING else ("-p", stored.commit)
+        parents = () if contents.commit == _NOTHING else ("-p", contents.commit)
         commit = self.git.text("commit-tree", tree, *parents, "-m", name)
-        return self.git.completed("update-ref", self.ref, commit, stored.commit).exit_code == 0
+        return self.git.try_run("update-ref", self.ref, commit, contents.commit).exit_code == 0
 
 
 def _contents(output: bytes) -> list[bytes]:

@@ -52,11 +52,11 @@ def parse_address(repository: str, *, home: Path | None = None, cwd: Path | None
     """
     text = repository.strip()
     if not text or text.startswith("-") or any(ord(character) < ord(" ") for character in text):
-        raise _refused(repository, "is no address of a repository")
+        raise _refusal(repository, "is no address of a repository")
     if "://" in text:
         return _from_url(text)
     if "::" in text.split("/", 1)[0]:
-        raise _refused(text, "asks for a transport that is not allowed")
+        raise _refusal(text, "asks for a transport that is not allowed")
     if scp := _SCP.fullmatch(text):
         return _remote(text, text, scp["host"], None, scp["path"])
     return _local(text, home, cwd)
@@ -67,18 +67,18 @@ def _from_url(text: str) -> Address:
         parts = urlsplit(text)
         port = parts.port
     except ValueError as error:
-        raise _refused(text, "is no valid URL") from error
+        raise _refusal(text, "is no valid URL") from error
     if parts.scheme == "file":
         if parts.netloc not in {"", "localhost"}:
-            raise _refused(text, "names a file on another host")
+            raise _refusal(text, "names a file on another host")
         return _local(unquote(parts.path), None, None)
     host = parts.hostname or ""
     if parts.scheme == "http" and host not in _LOOPBACK:
-        raise _refused(text, "would send everything in the clear", f"Use https://{host}{parts.path}.")
+        raise _refusal(text, "would send everything in the clear", f"Use https://{host}{parts.path}.")
     if parts.scheme not in _DEFAULT_PORTS:
-        raise _refused(text, f"asks for the transport {parts.scheme}, which is not allowed")
+        raise _refusal(text, f"asks for the transport {parts.scheme}, which is not allowed")
     if parts.query or parts.fragment:
-        raise _refused(text, "holds a query or a fragment", "Give the address that git clone takes.")
+        raise _refusal(text, "holds a query or a fragment", "Give the address that git clone takes.")
     if port == _DEFAULT_PORTS[parts.scheme]:
         port = None
     return _remote(text, _url(text, parts, port), host, port, parts.path)
@@ -88,7 +88,7 @@ def _url(text: str, parts: SplitResult, port: int | None) -> str:
     """Return the URL without a password, and without a user where that could be a token."""
     user, host = parts.username if parts.scheme == "ssh" else None, parts.hostname or ""
     if user and not re.fullmatch(_USER, user):
-        raise _refused(text, "names no valid user")
+        raise _refusal(text, "names no valid user")
     account = f"{user}@" if user else ""
     return f"{parts.scheme}://{account}{_with_port(host, port)}{parts.path.rstrip('/')}"
 
@@ -101,9 +101,9 @@ def _with_port(host: str, port: int | None) -> str:
 def _remote(text: str, url: str, host: str, port: int | None, path: str) -> Address:
     project = path.strip("/").removesuffix(".git")
     if not _HOST.fullmatch(host):
-        raise _refused(text, "names no valid host")
+        raise _refusal(text, "names no valid host")
     if not all(_FOLDER.fullmatch(folder) for folder in project.split("/")):
-        raise _refused(text, "names no valid repository")
+        raise _refusal(text, "names no valid repository")
     own_port = port if url.startswith("http") else None  # an ssh port says nothing of where the forge answers
     return Address(
         url=url.rstrip("/"),
@@ -118,18 +118,18 @@ def _remote(text: str, url: str, host: str, port: int | None, path: str) -> Addr
 def _local(text: str, home: Path | None, cwd: Path | None) -> Address:
     if text.startswith("~"):
         if home is None or not (text == "~" or text.startswith("~/")):
-            raise _refused(text, "names a home folder that is not known here")
+            raise _refusal(text, "names a home folder that is not known here")
         text = f"{home}{text[1:]}"
     if not text.startswith("/"):
         if cwd is None:
-            raise _refused(text, "is relative, and the worker has another folder than you")
+            raise _refusal(text, "is relative, and the worker has another folder than you")
         text = f"{cwd}/{text}"
     path = Path(os.path.normpath("/" + text.lstrip("/")))
     if path.name == ".git":
         path = path.parent
     project = path.name.removesuffix(".git")
     if not project:
-        raise _refused(text, "names no repository")
+        raise _refusal(text, "names no repository")
     return Address(str(path), "local", "", project, path, _key(project, f"file:{path}"))
 
 
@@ -138,7 +138,7 @@ def _key(project: str, identity: str) -> str:
     return f"{slug}-{hashlib.sha256(identity.encode(errors='surrogateescape')).hexdigest()[:8]}"
 
 
-def _refused(text: str, why: str, remedy: str = _REMEDY) -> InvalidInputError:
+def _refusal(text: str, why: str, remedy: str = _REMEDY) -> InvalidInputError:
     return InvalidInputError(f"repository: {_harmless(text)!r} {why}.", remedy=remedy)
 
 

@@ -31,16 +31,18 @@ def branch_refusal(place: Place, name: str, *, token: str | None = None) -> str 
     parts = name.split("/")
     above = ["/".join(parts[:depth]) for depth in range(1, len(parts))]
     patterns = [f"refs/heads/{pattern}" for pattern in (name, f"{name}/*", *above)]
-    taken = Remote(place.origin, place.env, token).refs(place.mirror, *patterns).shas
+    shas = Remote(place.origin, place.env, token).refs(place.mirror, *patterns).shas
     own = f"refs/heads/{name}"
-    if own in taken:
-        sha = taken[own]
+    if own in shas:
+        sha = shas[own]
         ours = sha == read_head(place.worktree / ".git").sha or is_own_push(place, name, sha)
         return None if ours else f"the remote already has a branch {name} with other commits: choose another name"
-    for above_or_below in taken:
+    for above_or_below in shas:
         if own.startswith(f"{above_or_below}/") or above_or_below.startswith(f"{own}/"):
-            shown = above_or_below.removeprefix("refs/heads/")
-            return f"the remote has a branch {shown}, beside which there can be no {name}: choose another name"
+            name_there = above_or_below.removeprefix("refs/heads/")
+            return (
+                f"the remote has a branch {name_there}, beside which there can be no {name}: choose another name"
+            )
     return None
 
 
@@ -64,7 +66,7 @@ def create_branch(place: Place, name: str) -> None:
     try:
         git.run("update-ref", ref, head.sha, _NO_COMMIT)
     except GitError as error:
-        there = git.completed("rev-parse", "--verify", "--quiet", ref).stdout.decode("ascii").strip()
+        there = git.try_run("rev-parse", "--verify", "--quiet", ref).stdout.decode("ascii").strip()
         if not there:
             raise
         if there != head.sha:
@@ -78,7 +80,7 @@ def is_branch_name(name: str) -> bool:
     return bool(name) and _REFUSED.search(name) is None
 
 
-def protected(place: Place) -> frozenset[str]:
+def protected_branches(place: Place) -> frozenset[str]:
     """Return the branches that a work order never writes: where it started, and the origin's default."""
     return frozenset({place.base_branch, record_of(place).default_branch} - {""})
 
@@ -90,6 +92,6 @@ def _name_refusal(place: Place, name: str) -> str | None:
         return f"{name[:40]}… is longer than {_LONGEST_BYTES} bytes"
     if not is_branch_name(name):
         return f"{name!r} is no branch name that git takes"
-    if name in protected(place):
+    if name in protected_branches(place):
         return f"{name} is where the work starts from: give the work a branch of its own"
     return None

@@ -18,24 +18,24 @@ class StatusEntry:
     """The former path of a rename or a copy."""
 
     @property
-    def untracked(self) -> bool:
+    def is_untracked(self) -> bool:
         """Whether the index does not know it."""
         return self.staged == "?"
 
     @property
-    def nested_repository(self) -> bool:
+    def is_nested_repository(self) -> bool:
         """Whether it is a repository of its own, which a commit cannot hold."""
-        return self.untracked and self.path.endswith(b"/")
+        return self.is_untracked and self.path.endswith(b"/")
 
     @property
     def change(self) -> tuple[Operation, bytes] | None:
         """What the worktree's file is against HEAD, and its path; `None` where it came and went."""
-        gone = "D" in (self.staged, self.unstaged)
+        is_gone = "D" in (self.staged, self.unstaged)
         if "R" in (self.staged, self.unstaged) and self.origin is not None:
-            return ("delete", self.origin) if gone else ("rename", self.path)
+            return ("delete", self.origin) if is_gone else ("rename", self.path)
         if self.staged in {"?", "A", "C"} or self.unstaged in {"A", "C"}:
-            return None if gone else ("create", self.path)
-        return ("delete" if gone else "modify", self.path)
+            return None if is_gone else ("create", self.path)
+        return ("delete" if is_gone else "modify", self.path)
 
 
 def read_status(output: bytes) -> Iterator[StatusEntry]:
@@ -73,8 +73,8 @@ def read_name_status(output: bytes) -> Iterator[tuple[Operation, bytes]]:
 
 def file_changes(changes: Iterable[tuple[Operation, bytes]]) -> tuple[FileChange, ...]:
     """Return the changes in the order of their paths."""
-    shown = {(shown_path(path), operation) for operation, path in changes}
-    return tuple(FileChange(path=path, operation=operation) for path, operation in sorted(shown))
+    pairs = {(shown_path(path), operation) for operation, path in changes}
+    return tuple(FileChange(path=path, operation=operation) for path, operation in sorted(pairs))
 
 
 def shown_path(path: bytes) -> str:

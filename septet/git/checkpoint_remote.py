@@ -73,12 +73,12 @@ class CheckpointRef:
         if self.tip(vault) is None:
             raise NotFoundError(f"{self.remote.url} keeps no checkpoint under {self.ref}.")
         command = ("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules")
-        seen = self.local.replace("refs/kept/", "refs/seen/", 1)  # not `local`: it may be another host's
-        self.remote.run(vault.git_dir, *command, "--", self.remote.url, f"+{self.ref}:{seen}")
-        return vault.text("rev-parse", seen)
+        copy = self.local.replace("refs/kept/", "refs/seen/", 1)  # not `local`: it may be another host's
+        self.remote.run(vault.git_dir, *command, "--", self.remote.url, f"+{self.ref}:{copy}")
+        return vault.text("rev-parse", copy)
 
-    def push(self, vault: Git, commit: str, expected: str | None) -> None:
-        """Let the chain end with `commit` where it ends with `expected` now, and note that it does.
+    def push(self, vault: Git, commit: str, expected_tip: str | None) -> None:
+        """Let the chain end with `commit` where it ends with `expected_tip` now, and note that it does.
 
         Raises:
             StaleError: It ends with another commit.
@@ -89,7 +89,12 @@ class CheckpointRef:
         completed = self.remote.run(
             vault.git_dir,
             *("push", "--porcelain", "--no-verify", "--no-signed", "--no-follow-tags", "--recurse-submodules=no"),
-            *(f"--force-with-lease={self.ref}:{expected or ''}", "--", self.remote.url, f"{commit}:{self.ref}"),
+            *(
+                f"--force-with-lease={self.ref}:{expected_tip or ''}",
+                "--",
+                self.remote.url,
+                f"{commit}:{self.ref}",
+            ),
             ok=(0, _REJECTED),
             timeout_seconds=_PUSH_SECONDS,
         )

@@ -14,7 +14,7 @@ from septet.git.view import give_index, take_index
 _MESSAGE_LIMIT: Final = 65_536
 
 
-def commit_all(place: Place, message: str, *, sign: bool = False, toured: WorktreeScan | None = None) -> str:
+def commit_all(place: Place, message: str, *, sign: bool = False, scan: WorktreeScan | None = None) -> str:
     """Commit what HEAD does not hold yet, and return HEAD's commit; a clean worktree stays as it is.
 
     Commits of the agent stay below it. No hook runs. The agent's index is brought up to date: afterwards
@@ -24,7 +24,7 @@ def commit_all(place: Place, message: str, *, sign: bool = False, toured: Worktr
         place: The work order's place.
         message: The whole message, untrusted text.
         sign: Sign with the worker's own git settings.
-        toured: A walk over the worktree as it is now, which spares git another one.
+        scan: A walk over the worktree as it is now, which spares git another one.
 
     Raises:
         EvidenceError: HEAD is detached, a merge or rebase was not ended, or the message is blank.
@@ -32,7 +32,7 @@ def commit_all(place: Place, message: str, *, sign: bool = False, toured: Worktr
         GitError: git failed, or the branch moved meanwhile.
     """
     clear_locks(place.worktree / ".git")
-    dirt = look(place, toured)
+    dirt = look(place, scan)
     if dirt.unfinished:
         raise EvidenceError(f"There can be no commit: {dirt.unfinished}.")
     if not dirt.entries:
@@ -46,7 +46,7 @@ def commit_all(place: Place, message: str, *, sign: bool = False, toured: Worktr
     sha = dirt.head.sha
     # Files that differ in line endings alone are dirty to `git status`, and the same in a commit.
     if tree != git.text("rev-parse", f"{dirt.head.sha}^{{tree}}"):
-        sha = _commit(git, tree, dirt.head.sha, _cleaned(message), sign=sign)
+        sha = _commit(git, tree, dirt.head.sha, _clean_message(message), sign=sign)
         git.run("update-ref", f"refs/heads/{dirt.head.branch}", sha, dirt.head.sha)
     take_index(place, staging_index(place), sha)
     return sha
@@ -62,7 +62,7 @@ def _commit(git: Git, tree: str, parent: str, message: str, *, sign: bool) -> st
     return output.decode("ascii").strip()
 
 
-def _cleaned(message: str) -> str:
+def _clean_message(message: str) -> str:
     """Return the message as git keeps one: no NUL, no trailing blanks, one newline at the end."""
     text = message.replace("\0", "").encode(errors="replace").decode()[:_MESSAGE_LIMIT]
     cleaned = "\n".join(line.rstrip() for line in text.split("\n")).strip("\n")

@@ -25,7 +25,7 @@ from septet.git.snapshots.removal import remove_folder
 from septet.git.snapshots.survey import OPEN_FOLDER, OVER_LIMIT, above, open_below
 from septet.git.snapshots.take import take
 from septet.git.snapshots.vault import vault_at, verify
-from septet.system.locks import locked
+from septet.system.locks import hold_lock
 
 _SHOWN_PATHS: Final = 5
 _YOUNG: Final = "2.days.ago"
@@ -47,20 +47,20 @@ def return_to(  # noqa: PLR0913 -- what is wanted, and what may go, all by name
     snapshot: Snapshot,
     why: Why,
     *,
-    secured: Snapshot | None = None,
+    secured_by: Snapshot | None = None,
     adding: Mapping[bytes, Item] | None = None,
     accept_loss: bool = False,
 ) -> Snapshot | None:
     """Make the workspace as it was at `snapshot`, and return the rescue of what it was until now.
 
-    There is no rescue when nothing had changed since the base commit or since `secured`. What the rescue had to
+    There is no rescue when nothing had changed since the base commit or since `secured_by`. What the rescue had to
     leave out stays where it is, an ignored folder over the limit as a whole.
 
     Args:
         place: The workspace.
         snapshot: One of its snapshots.
         why: What the rescue says.
-        secured: The snapshot that may hold already what is there; `snapshot` itself when absent.
+        secured_by: The snapshot that may hold already what is there; `snapshot` itself when absent.
         adding: What the vault has, and is to be there as well, by its path; folders before what is in them.
         accept_loss: A person says that what is left out may go where it is in the way.
 
@@ -71,7 +71,7 @@ def return_to(  # noqa: PLR0913 -- what is wanted, and what may go, all by name
     """
     vault = vault_at(place)
     verify(vault, snapshot)
-    current, rescue = _secure(place, why, secured or snapshot)
+    current, rescue = _secure(place, why, secured_by or snapshot)
     if current.commit == snapshot.commit and not adding:
         return None
     left_out = read_left_out(vault, current.commit)
@@ -82,7 +82,7 @@ def return_to(  # noqa: PLR0913 -- what is wanted, and what may go, all by name
     in_the_way = [path for path in left_out if _is_in_the_way(path, want)]
     if not accept_loss:
         _refuse(place, in_the_way)
-    with _naming(place, current), _opened(place.worktree) as root:
+    with _naming(place, current), _open_folder(place.worktree) as root:
         _move_out(root, in_the_way, _aside(place))
         lay(root, have, want, partial(read_blobs, vault))
     return rescue
@@ -116,34 +116,34 @@ def remove_workspace(place: Place, why: Why, *, accept_loss: bool = False) -> Sn
     return rescue
 
 
-def remove_closed(folder: Path, removed: Path) -> None:
+def remove_closed(folder: Path, trash: Path) -> None:
     """Remove a folder of a closed work order or repository that is no worktree: runs, books, a vault, a mirror.
 
     It leaves its place at once, and what is in it then; a link is not followed. The caller holds its locks.
 
     Args:
         folder: What nothing needs any more.
-        removed: The folder of the same disk in which things lie that are on their way out.
+        trash: The folder of the same disk in which things lie that are on their way out.
 
     Raises:
         SnapshotError: It is a link.
-        OSError: Something cannot be removed; `clear_removed` goes on with it.
+        OSError: Something cannot be removed; `clear_trash` goes on with it.
     """
     if folder.is_symlink():
         raise SnapshotError(f"{folder} is a link.", remedy="See who put it there; it is left as it is.")
-    removed.mkdir(mode=0o700, exist_ok=True)
-    aside = removed / secrets.token_hex(8)
+    trash.mkdir(mode=0o700, exist_ok=True)
+    aside = trash / secrets.token_hex(8)
     folder.rename(aside)
     remove_folder(aside)
 
 
-def clear_removed(removed: Path) -> None:
+def clear_trash(trash: Path) -> None:
     """Remove what a janitor that was killed left on its way out.
 
     Raises:
         OSError: Something cannot be removed.
     """
-    for path in sorted(removed.iterdir()) if removed.is_dir() else ():
+    for path in sorted(trash.iterdir()) if trash.is_dir() else ():
         if path.is_dir() and not path.is_symlink():
             remove_folder(path)
 
@@ -154,7 +154,7 @@ def forget_snapshots(place: Place, snapshots: Iterable[Snapshot]) -> None:
     Raises:
         GitError: One has changed meanwhile.
     """
-    with locked(place.books / "snapshot.lock"):
+    with hold_lock(place.records / "snapshot.lock"):
         forget_brought(vault_at(place), snapshots)
 
 
@@ -174,7 +174,7 @@ def drop_forgotten(vault: Git) -> None:
     Raises:
         GitError: git failed; then nothing but room is lost.
     """
-    with locked(vault.git_dir.with_name(f"{vault.git_dir.name}.lock")):
+    with hold_lock(vault.git_dir.with_name(f"{vault.git_dir.name}.lock")):
         vault.run(
             "repack", "-A", "-d", "-l", "-q", f"--unpack-unreachable={_YOUNG}", timeout_seconds=_REPACK_SECONDS
         )
@@ -246,7 +246,7 @@ def _clear(aside: Path) -> None:
 
 
 @contextmanager
-def _opened(folder: Path) -> Iterator[int]:
+def _open_folder(folder: Path) -> Iterator[int]:
     descriptor = os.open(folder, OPEN_FOLDER)
     try:
         yield descriptor

@@ -92,17 +92,17 @@ def _take_up_untracked(git: Git) -> bool:
     listing = git.run("ls-files", "--others", "--exclude-standard", "-z", timeout_seconds=_LOOK_SECONDS)
     paths = [path for path in listing.split(b"\0") if path and not path.endswith(b"/")]
     entries = b"".join(b"100644 %s\t%s\0" % (_EMPTY_BLOB, path) for path in paths[:_UNTRACKED_LISTED])
-    done = git.completed("update-index", "-z", "--index-info", stdin=entries, timeout_seconds=_LOOK_SECONDS)
-    if done.timed_out:
+    update = git.try_run("update-index", "-z", "--index-info", stdin=entries, timeout_seconds=_LOOK_SECONDS)
+    if update.timed_out:
         raise GitError(f"git update-index in {git.git_dir} took longer than {_LOOK_SECONDS:.0f} s.")
     # Paths that git refuses in an index are not shown.
-    return len(paths) <= _UNTRACKED_LISTED and done.exit_code == 0
+    return len(paths) <= _UNTRACKED_LISTED and update.exit_code == 0
 
 
 def _read(content: bytes, limit_bytes: int, *, all_listed: bool) -> Difference:
     counts, _, patch = content.partition(b"\n\n")
-    files = [found.groups() for line in counts.decode("utf-8", "backslashreplace").split("\n")
-             if (found := _COUNT.fullmatch(line))]  # fmt: skip
+    files = [match.groups() for line in counts.decode("utf-8", "backslashreplace").split("\n")
+             if (match := _COUNT.fullmatch(line))]  # fmt: skip
     return Difference(
         files=tuple(
             FileCount(path, _lines(added), _lines(removed)) for added, removed, path in files[:_FILES_COUNTED]

@@ -112,8 +112,8 @@ def refuse_links(git_dir: Path, branch: str = "") -> None:
     for folder in (git_dir, git_dir / "objects", refs):
         if not folder.is_dir() or folder.is_symlink():
             raise WorkspaceError(f"{folder} is no plain folder any more.", remedy=_REMEDY)
-    if linked := next((folder for folder in on_the_way if folder.is_symlink()), None):
-        raise WorkspaceError(f"{linked} leads out of the worktree.", remedy=_REMEDY)
+    if link := next((folder for folder in on_the_way if folder.is_symlink()), None):
+        raise WorkspaceError(f"{link} leads out of the worktree.", remedy=_REMEDY)
     if (exclude := git_dir / "info" / "exclude").exists() and not exclude.is_file():
         raise WorkspaceError(f"{exclude} is no plain file.", remedy=_REMEDY)
 

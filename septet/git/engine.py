@@ -64,7 +64,7 @@ class Git:
         Raises:
             GitError: git could not be started, took too long, or ended with another exit code.
         """
-        completed = self.completed(
+        completed = self.try_run(
             *args, stdin=stdin, timeout_seconds=timeout_seconds, limit_bytes=limit_bytes, **config
         )
         if completed.timed_out:
@@ -76,7 +76,7 @@ class Git:
             raise GitError(message)
         return completed.stdout
 
-    def completed(
+    def try_run(
         self,
         *args: str,
         stdin: bytes = b"",
@@ -115,8 +115,8 @@ class Git:
         return replace(self, env={**self.env, **values})
 
     def _argv(self, args: tuple[str, ...], config: Mapping[str, str]) -> list[str]:
-        named = {key.replace("__", "."): value for key, value in config.items()}
-        settings = [part for key, value in {**SAFE_CONFIG, **named}.items() for part in ("-c", f"{key}={value}")]
+        options = {key.replace("__", "."): value for key, value in config.items()}
+        settings = [part for key, value in {**SAFE_CONFIG, **options}.items() for part in ("-c", f"{key}={value}")]
         tree = [f"--work-tree={self.work_tree}"] if self.work_tree is not None else []
         return [
             "git",

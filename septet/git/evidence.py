@@ -38,17 +38,17 @@ class Evidence:
     """What may be remembered of it, once there is a snapshot of this moment."""
 
 
-def gather(place: Place, since: str | None = None, *, toured: WorktreeScan | None = None) -> Evidence:
+def gather(place: Place, since: str | None = None, *, scan: WorktreeScan | None = None) -> Evidence:
     """Return what differs from commit `since` (the base, when absent), and how HEAD stands.
 
-    One git process for a tree that the agent touched without git, and none where a walk over it (`toured`) met
+    One git process for a tree that the agent touched without git, and none where a walk over it (`scan`) met
     nothing new; up to five for renames and commits.
 
     Raises:
         WorkspaceError: `.git` is gone, or HEAD leads to no commit.
         GitError: git could not read the worktree, or does not know `since`.
     """
-    dirt = look(place, toured)
+    dirt = look(place, scan)
     return Evidence(
         head=dirt.head,
         files_changed=_files_changed(place, dirt, since or place.base_sha),
@@ -81,7 +81,7 @@ def contains(place: Place, sha: str, older: str) -> bool:
     """Return whether commit `sha` is built on commit `older`; not, where the worktree does not know it."""
     if sha == older:
         return True
-    return view_git(place).completed("merge-base", "--is-ancestor", older, sha).exit_code == 0
+    return view_git(place).try_run("merge-base", "--is-ancestor", older, sha).exit_code == 0
 
 
 def plan_file(place: Place, path: str) -> str:
@@ -94,31 +94,31 @@ def plan_file(place: Place, path: str) -> str:
     Raises:
         EvidenceError: There is no such file, it is empty or no plain file, or it lies outside, also by a symlink.
     """
-    given = PurePosixPath(path.strip())
+    file_path = PurePosixPath(path.strip())
     root = place.worktree.resolve()
     for prefix in (place.worktree, root):
-        if given.is_relative_to(prefix):
-            given = given.relative_to(prefix)
-    if given.is_absolute() or ".." in given.parts:
+        if file_path.is_relative_to(prefix):
+            file_path = file_path.relative_to(prefix)
+    if file_path.is_absolute() or ".." in file_path.parts:
         raise EvidenceError(f"{path!r} lies outside the worktree: give a path relative to the repository's root.")
-    if not given.parts or given.parts[0] == ".git":
+    if not file_path.parts or file_path.parts[0] == ".git":
         raise EvidenceError(f"{path!r} names no file of the worktree.")
-    _check_plan(root, place.worktree / given, str(given))
-    return str(given)
+    _check_plan(root, place.worktree / file_path, str(file_path))
+    return str(file_path)
 
 
-def _check_plan(root: Path, file: Path, shown: str) -> None:
+def _check_plan(root: Path, file: Path, name: str) -> None:
     try:
         real = file.resolve(strict=True)
         if not real.is_relative_to(root) or real.is_relative_to(root / ".git"):
-            raise EvidenceError(f"{shown!r} is a symlink that leads out of the worktree.")
+            raise EvidenceError(f"{name!r} is a symlink that leads out of the worktree.")
         if not real.is_file():
-            raise EvidenceError(f"{shown!r} is no plain file.")
+            raise EvidenceError(f"{name!r} is no plain file.")
         if real.stat().st_size == 0:
-            raise EvidenceError(f"{shown!r} is empty.")
+            raise EvidenceError(f"{name!r} is empty.")
     except (OSError, RuntimeError, ValueError) as error:
         # RuntimeError is a loop of symlinks before Python 3.13, ValueError a name that no file can have.
-        raise EvidenceError(f"There is no file {shown!r} in the worktree.") from error
+        raise EvidenceError(f"There is no file {name!r} in the worktree.") from error
 
 
 def read_base_file(place: Place, path: str) -> bytes | None:
@@ -138,20 +138,20 @@ def read_base_files(place: Place, paths: Iterable[str]) -> dict[str, bytes]:
     Raises:
         GitError: The base commit cannot be read.
     """
-    asked = [path for path in paths if "\n" not in path]
-    names = "".join(f"{place.base_sha}:{path}\n" for path in asked).encode()
+    one_line_paths = [path for path in paths if "\n" not in path]
+    names = "".join(f"{place.base_sha}:{path}\n" for path in one_line_paths).encode()
     rest = Git(place.mirror, env=place.env).run("cat-file", "--batch", "--follow-symlinks", stdin=names)
-    found: dict[str, bytes] = {}
-    for path in asked:
+    contents: dict[str, bytes] = {}
+    for path in one_line_paths:
         header, _, rest = rest.partition(b"\n")
-        told = _WITH_CONTENT.fullmatch(header)
-        if told is None:  # it is missing
+        match = _WITH_CONTENT.fullmatch(header)
+        if match is None:  # it is missing
             continue
-        size = int(told["size"])
-        if told["kind"] == b"blob":
-            found[path] = rest[:size]
+        size = int(match["size"])
+        if match["kind"] == b"blob":
+            contents[path] = rest[:size]
         rest = rest[size + 1 :]
-    return found
+    return contents
 
 
 def list_base_folder(place: Place, folder: str) -> tuple[str, ...]:
@@ -160,8 +160,8 @@ def list_base_folder(place: Place, folder: str) -> tuple[str, ...]:
     Raises:
         GitError: The base commit cannot be read.
     """
-    listed = Git(place.mirror, env=place.env).run("ls-tree", "--name-only", "-z", place.base_sha, f"{folder}/")
-    return tuple(name.decode(errors="replace").rpartition("/")[2] for name in listed.split(b"\0")[:-1])
+    names = Git(place.mirror, env=place.env).run("ls-tree", "--name-only", "-z", place.base_sha, f"{folder}/")
+    return tuple(name.decode(errors="replace").rpartition("/")[2] for name in names.split(b"\0")[:-1])
 
 
 def _files_changed(place: Place, dirt: Dirt, since: str) -> tuple[FileChange, ...]:
@@ -174,5 +174,5 @@ def _files_changed(place: Place, dirt: Dirt, since: str) -> tuple[FileChange, ..
 
 def _may_hold_renames(entries: Iterable[StatusEntry]) -> bool:
     """Return whether a file is gone and another is untracked: git pairs them only once both are staged."""
-    kinds = {(entry.untracked, "D" in (entry.staged, entry.unstaged)) for entry in entries}
-    return (True, False) in kinds and any(gone for _, gone in kinds)
+    kinds = {(entry.is_untracked, "D" in (entry.staged, entry.unstaged)) for entry in entries}
+    return (True, False) in kinds and any(is_gone for _, is_gone in kinds)

@@ -14,8 +14,8 @@ def identity(git: Git) -> tuple[str, str]:
     Raises:
         GitError: git could not be started.
     """
-    found = git.completed("config", "--null", "--get-regexp", r"^user\.(name|email)$").stdout
-    known = dict(
-        line.split("\n", 1) for line in found.decode(errors="surrogateescape").split("\0") if "\n" in line
+    settings = git.try_run("config", "--null", "--get-regexp", r"^user\.(name|email)$").stdout
+    values = dict(
+        line.split("\n", 1) for line in settings.decode(errors="surrogateescape").split("\0") if "\n" in line
     )
-    return known.get("user.name") or _NAME, known.get("user.email") or _EMAIL
+    return values.get("user.name") or _NAME, values.get("user.email") or _EMAIL

@@ -19,11 +19,11 @@ def read_inside(root: Path, path: str, limit_bytes: int) -> bytes | None:
     if not parts or ".." in parts or PurePosixPath(path).is_absolute():
         return None
     try:
-        with ExitStack() as opened:
-            at = _opened(opened, os.open(root, _FOLDER))
+        with ExitStack() as stack:
+            at = _close_later(stack, os.open(root, _FOLDER))
             for name in parts[:-1]:
-                at = _opened(opened, os.open(name, _FOLDER, dir_fd=at))
-            file = _opened(opened, os.open(parts[-1], _FILE, dir_fd=at))
+                at = _close_later(stack, os.open(name, _FOLDER, dir_fd=at))
+            file = _close_later(stack, os.open(parts[-1], _FILE, dir_fd=at))
             if not stat.S_ISREG(os.fstat(file).st_mode):
                 return None
             with open(file, "rb", closefd=False) as reader:
@@ -33,6 +33,6 @@ def read_inside(root: Path, path: str, limit_bytes: int) -> bytes | None:
         return None
 
 
-def _opened(opened: ExitStack, descriptor: int) -> int:
-    opened.callback(os.close, descriptor)
+def _close_later(stack: ExitStack, descriptor: int) -> int:
+    stack.callback(os.close, descriptor)
     return descriptor

@@ -15,9 +15,9 @@ from septet.git.snapshots.facts import Snapshot
 from septet.git.snapshots.ledger import Kind, LedgerEntry
 from septet.git.snapshots.pack import Pack
 from septet.git.snapshots.vault import list_snapshots, vault_at
-from septet.system.locks import locked
+from septet.system.locks import hold_lock
 
-BOOKS: Final = ("papers.json", "pushed.json", "rescues.jsonl", "workspace.json")
+RECORDS: Final = ("papers.json", "pushed.json", "rescues.jsonl", "workspace.json")
 """The engine's own files of a work order that go along; the record comes last, for it says that all is there."""
 
 _SIGNATURE: Final = "Septet <septet@localhost>"
@@ -30,7 +30,7 @@ class MovedError(WorkspaceError):
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class ChainState:
     """What one commit of the chain says."""
 
     commit: str
@@ -40,14 +40,14 @@ class Kept:
     """Name → commit of every snapshot so far, oldest first."""
 
 
-def keep(place: Place, shelf: CheckpointRef, host: str, extra: Mapping[str, bytes] = _NOTHING) -> None:
+def keep(place: Place, ref: CheckpointRef, host: str, extra: Mapping[str, bytes] = _NOTHING) -> None:
     """Bring the snapshots that the remote does not have yet to it; one push, of what is new.
 
     What a push before this one could not bring goes along.
 
     Args:
         place: The work order's place.
-        shelf: Where its snapshots are kept.
+        ref: Where its snapshots are kept.
         host: This host's id.
         extra: More files for this one commit of the chain.
 
@@ -57,33 +57,33 @@ def keep(place: Place, shelf: CheckpointRef, host: str, extra: Mapping[str, byte
         GitError: It refused.
         OSError: The disk did.
     """
-    with locked(place.books / "kept.lock"):
+    with hold_lock(place.records / "kept.lock"):
         vault = vault_at(place)
-        known = _known(vault, shelf)
+        known_tip = _known_tip(vault, ref)
         page = _Page(place, host, list_snapshots(vault, place.order_id), extra)
-        if not page.new_since(known):
+        if not page.new_since(known_tip):
             return
         try:
-            shelf.push(vault, page.after(known), known)
+            ref.push(vault, page.after(known_tip), known_tip)
         except StaleError:
-            known = _after_another_push(vault, shelf, host)
-            shelf.push(vault, page.after(known), known)
+            known_tip = _after_another_push(vault, ref, host)
+            ref.push(vault, page.after(known_tip), known_tip)
 
 
-def take_hold(place: Place, shelf: CheckpointRef, host: str, tip: str) -> None:
+def take_hold(place: Place, ref: CheckpointRef, host: str, tip: str) -> None:
     """Make `host` the holder of the work order, if the chain still ends with `tip`.
 
     Raises:
         StaleError: Somebody else was faster.
         GitError: The remote refused.
     """
-    with locked(place.books / "kept.lock"):
+    with hold_lock(place.records / "kept.lock"):
         vault = vault_at(place)
         page = _Page(place, host, list_snapshots(vault, place.order_id), _NOTHING)
-        shelf.push(vault, page.after(tip), tip)
+        ref.push(vault, page.after(tip), tip)
 
 
-def claim(place: Place, shelf: CheckpointRef, host: str) -> None:
+def claim(place: Place, ref: CheckpointRef, host: str) -> None:
     """Make `host` the holder of the work order, whoever it was: its workspace was opened there last.
 
     Raises:
@@ -92,14 +92,14 @@ def claim(place: Place, shelf: CheckpointRef, host: str) -> None:
         GitError: It refused.
     """
     vault = vault_at(place)
-    if shelf.tip(vault) is None:
+    if ref.tip(vault) is None:
         return
-    kept = read_kept(vault, shelf.fetch(vault))
-    if kept.host != host:
-        take_hold(place, shelf, host, kept.commit)
+    chain = read_chain_state(vault, ref.fetch(vault))
+    if chain.host != host:
+        take_hold(place, ref, host, chain.commit)
 
 
-def expect_hold(place: Place, shelf: CheckpointRef, host: str) -> None:
+def expect_hold(place: Place, ref: CheckpointRef, host: str) -> None:
     """See that the work order has not moved to another host.
 
     Raises:
@@ -108,12 +108,12 @@ def expect_hold(place: Place, shelf: CheckpointRef, host: str) -> None:
         GitError: It refused.
     """
     vault = vault_at(place)
-    tip = shelf.tip(vault)
-    if tip is not None and tip != _known(vault, shelf):
-        _expect_host(read_kept(vault, shelf.fetch(vault)), host)
+    tip = ref.tip(vault)
+    if tip is not None and tip != _known_tip(vault, ref):
+        _expect_host(read_chain_state(vault, ref.fetch(vault)), host)
 
 
-def read_kept(vault: Git, commit: str) -> Kept:
+def read_chain_state(vault: Git, commit: str) -> ChainState:
     """Return what a commit of the chain says.
 
     Raises:
@@ -122,37 +122,37 @@ def read_kept(vault: Git, commit: str) -> Kept:
     names = vault.run("cat-file", "blob", f"{commit}:{_NAMES}").decode().splitlines()
     pairs = (line.split(" ", 1) for line in names)
     host = vault.text("cat-file", "blob", f"{commit}:{_HOST}")
-    return Kept(commit, host, {name: snapshot for snapshot, name in pairs})
+    return ChainState(commit, host, {name: snapshot for snapshot, name in pairs})
 
 
-def read_file(vault: Git, kept: Kept, name: str) -> bytes | None:
-    """Return one of `BOOKS`, or of what was kept beside them, from a commit of the chain; `None` without it."""
-    completed = vault.completed("cat-file", "blob", f"{kept.commit}:{name}")
+def read_file(vault: Git, chain: ChainState, name: str) -> bytes | None:
+    """Return one of `RECORDS`, or of what was kept beside them, from a commit of the chain; `None` without it."""
+    completed = vault.try_run("cat-file", "blob", f"{chain.commit}:{name}")
     return completed.stdout if completed.exit_code == 0 else None
 
 
-def _known(vault: Git, shelf: CheckpointRef) -> str | None:
+def _known_tip(vault: Git, ref: CheckpointRef) -> str | None:
     """Return what this host knows to be the end of the chain."""
-    completed = vault.completed("rev-parse", "--verify", "--quiet", shelf.local)
+    completed = vault.try_run("rev-parse", "--verify", "--quiet", ref.local)
     return completed.stdout.decode().strip() or None
 
 
-def _after_another_push(vault: Git, shelf: CheckpointRef, host: str) -> str | None:
+def _after_another_push(vault: Git, ref: CheckpointRef, host: str) -> str | None:
     """Return where the chain ends, which is not where this host thought: it may have died before it noted it.
 
     Raises:
         MovedError: Another host holds the work order.
     """
-    if shelf.tip(vault) is None:
+    if ref.tip(vault) is None:
         return None
-    tip = shelf.fetch(vault)
-    _expect_host(read_kept(vault, tip), host)
+    tip = ref.fetch(vault)
+    _expect_host(read_chain_state(vault, tip), host)
     return tip
 
 
-def _expect_host(kept: Kept, host: str) -> None:
-    if kept.host != host:
-        message = f"The work order has moved to host {kept.host}; what is done here does not count any more."
+def _expect_host(chain: ChainState, host: str) -> None:
+    if chain.host != host:
+        message = f"The work order has moved to host {chain.host}; what is done here does not count any more."
         remedy = "`septet rescue list` shows what this host has of it. If a retry brought it back here, say"
         raise MovedError(message, remedy=f"{remedy} `septet host-gone {host}` while it runs: it goes on there.")
 
@@ -167,12 +167,12 @@ class _Page:
     """All of the work order, oldest first; there is one at least."""
     extra: Mapping[str, bytes]
 
-    def new_since(self, known: str | None) -> list[str]:
+    def new_since(self, known_tip: str | None) -> list[str]:
         """Return the commits of the snapshots that are not in the chain; a snapshot's commit has no parent."""
         commits = [snapshot.commit for snapshot in self.snapshots]
-        if known is None or not commits:
+        if known_tip is None or not commits:
             return commits
-        return vault_at(self.place).run("rev-list", "--reverse", *commits, f"^{known}").decode().split()
+        return vault_at(self.place).run("rev-list", "--reverse", *commits, f"^{known_tip}").decode().split()
 
     def after(self, before: str | None) -> str:
         """Make the commit. Its parents are the one before it, or the base, and the new snapshots.
@@ -195,9 +195,9 @@ class _Page:
 
     def _files(self) -> dict[str, bytes]:
         names = "".join(f"{snapshot.commit} {snapshot.name}\n" for snapshot in self.snapshots)
-        books = ((name, self.place.books / name) for name in BOOKS)
-        kept = {name: path.read_bytes() for name, path in books if path.exists()}
-        return {_HOST: self.host.encode(), _NAMES: names.encode(), **kept, **self.extra}
+        records = ((name, self.place.records / name) for name in RECORDS)
+        contents = {name: path.read_bytes() for name, path in records if path.exists()}
+        return {_HOST: self.host.encode(), _NAMES: names.encode(), **contents, **self.extra}
 
 
 def _commit(tree: str, parents: list[str], subject: str) -> bytes:

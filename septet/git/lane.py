@@ -25,26 +25,26 @@ def switch(place: Place, start: Snapshot, why: Why, plan: tuple[str, str] | None
         NotFoundError, WorkspaceError: There is no such snapshot, or no such file in it.
         SnapshotError: What is there could not be secured first; then nothing was changed.
     """
-    known = first_and_last(vault_at(place), place.order_id)
+    ends = first_and_last(vault_at(place), place.order_id)
     adding = _plan(place, start, *plan) if plan is not None else None
-    return return_to(place, start, why, secured=known[1] if known else None, adding=adding)
+    return return_to(place, start, why, secured_by=ends[1] if ends else None, adding=adding)
 
 
 def _plan(place: Place, start: Snapshot, name: str, path: str) -> dict[bytes, Item]:
     """Return the plan's file, and the folders that it needs, as the vault has them."""
-    vault, wanted = vault_at(place), path.encode()
-    planned = read(vault, find(vault, name).commit)
-    file = planned.get(wanted)
+    vault, own = vault_at(place), path.encode()
+    items = read(vault, find(vault, name).commit)
+    file = items.get(own)
     if file is None or file.mode not in {FILE, PROGRAM}:
         raise WorkspaceError(
             f"Snapshot {name} has no plain file {path}.",
             remedy="Let the planner write a plain file.",
         )
     there = read(vault, start.commit)
-    folders = {folder: planned[folder] for folder in reversed(list(above(wanted))) if folder in planned}
-    if taken := [folder for folder in folders if folder in there and there[folder].mode != FOLDER]:
+    folders = {folder: items[folder] for folder in reversed(list(above(own))) if folder in items}
+    if clashes := [folder for folder in folders if folder in there and there[folder].mode != FOLDER]:
         raise WorkspaceError(
-            f"{taken[0].decode(errors='replace')} is no folder in the base commit: {path} cannot lie there.",
+            f"{clashes[0].decode(errors='replace')} is no folder in the base commit: {path} cannot lie there.",
             remedy="Let the planner choose another folder.",
         )
-    return {folder: item for folder, item in folders.items() if folder not in there} | {wanted: file}
+    return {folder: item for folder, item in folders.items() if folder not in there} | {own: file}

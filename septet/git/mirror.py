@@ -14,7 +14,7 @@ from septet.git.damage import looks_damaged, mend, see_whole
 from septet.git.engine import Git
 from septet.git.remote import Remote, RemoteRefs
 from septet.git.stale_locks import clear_stale_locks
-from septet.system.locks import locked
+from septet.system.locks import hold_lock
 
 _HEADS: Final = "refs/heads/"
 _REMOTE_HEADS: Final = "refs/remotes/origin/"
@@ -62,18 +62,18 @@ def refresh_mirror(mirror: Path, remote: Remote, base: str | None = None) -> Bas
         InvalidInputError: The repository has no commit yet, or no default branch and `base` is absent.
         GitError: The origin refused.
     """
-    with locked(_lock_of(mirror)):
+    with hold_lock(_lock_of(mirror)):
         os.utime(_lock_of(mirror))  # the janitor looks when a mirror was last used
         if not mirror.exists():
             _create(mirror, remote)
         clear_stale_locks(mirror)
         try:
-            return _fetched(mirror, remote, base)
+            return _fetch_base(mirror, remote, base)
         except GitError as error:
             if error.retryable or not looks_damaged(error.message):
                 raise
             mend(mirror, remote, partial(_make, env=remote.env))
-            return _fetched(mirror, remote, base)
+            return _fetch_base(mirror, remote, base)
 
 
 def mend_mirror(mirror: Path, remote: Remote, commit: str) -> None:
@@ -87,7 +87,7 @@ def mend_mirror(mirror: Path, remote: Remote, commit: str) -> None:
     Raises:
         SeptetError: The origin was not reached or refused, or it does not have the commit any more.
     """
-    with locked(_lock_of(mirror)):
+    with hold_lock(_lock_of(mirror)):
         mend(mirror, remote, partial(_make, env=remote.env))
         see_whole(Git(mirror, env=remote.env), commit)
 
@@ -96,7 +96,7 @@ def _lock_of(mirror: Path) -> Path:
     return mirror.with_suffix(".lock")
 
 
-def _fetched(mirror: Path, remote: Remote, base: str | None) -> Base:
+def _fetch_base(mirror: Path, remote: Remote, base: str | None) -> Base:
     refs = remote.refs(mirror, "HEAD", f"{_HEADS}*")
     branch = _branch(remote.url, refs, base)
     _fetch(mirror, remote)

@@ -8,7 +8,7 @@ from septet.errors import NotFoundError, WorkspaceError
 from septet.git.checkpoint_remote import CheckpointRef
 from septet.git.destroy import Why, return_to
 from septet.git.engine import Git
-from septet.git.keep import BOOKS, Kept, read_file, read_kept, take_hold
+from septet.git.keep import RECORDS, ChainState, read_chain_state, read_file, take_hold
 from septet.git.mirror import refresh_mirror
 from septet.git.place import Place
 from septet.git.remote import Remote
@@ -17,7 +17,7 @@ from septet.git.snapshots.vault import find, next_name, points_to, prepare, publ
 from septet.git.view import make_view, view_folder
 from septet.git.workspace import fresh_config
 from septet.system.durable import write_durably
-from septet.system.locks import locked
+from septet.system.locks import hold_lock
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class WorkspaceMove:
 
     place: Place
     """Where it will lie here."""
-    shelf: CheckpointRef
+    checkpoint_ref: CheckpointRef
     origin: Remote
     checkpoint: str
     """The snapshot to go on from; empty: the last one that was kept."""
@@ -44,7 +44,7 @@ def prepare_host(move: WorkspaceMove) -> None:
     """
     place = move.place
     refresh_mirror(place.mirror, move.origin, place.base_branch)
-    if Git(place.mirror, env=place.env).completed("cat-file", "-e", f"{place.base_sha}^{{commit}}").exit_code != 0:
+    if Git(place.mirror, env=place.env).try_run("cat-file", "-e", f"{place.base_sha}^{{commit}}").exit_code != 0:
         raise NotFoundError(f"{place.origin} has the base commit {place.base_sha} no more.")
     prepare(place)
 
@@ -58,10 +58,13 @@ def is_here(move: WorkspaceMove) -> bool:
         GitError: It refused.
     """
     vault = vault_at(move.place)
-    return move.place.worktree.exists() and read_kept(vault, move.shelf.fetch(vault)).host == move.host
+    return (
+        move.place.worktree.exists()
+        and read_chain_state(vault, move.checkpoint_ref.fetch(vault)).host == move.host
+    )
 
 
-def move_here(move: WorkspaceMove, why: Why) -> Kept:
+def move_here(move: WorkspaceMove, why: Why) -> ChainState:
     """Make the workspace as it was at the checkpoint and this host the holder of the work order.
 
     What the host before it kept last is returned.
@@ -76,10 +79,10 @@ def move_here(move: WorkspaceMove, why: Why) -> Kept:
         GitError: It refused, or somebody else was faster.
     """
     place, vault = move.place, vault_at(move.place)
-    with locked(place.worktree.with_name(f"{place.order_id}~lock")):
-        kept = read_kept(vault, move.shelf.fetch(vault))
-        _take_over(move, kept)
-        snapshot = find(vault, move.checkpoint or list(kept.snapshots)[-1])
+    with hold_lock(place.worktree.with_name(f"{place.order_id}~lock")):
+        chain = read_chain_state(vault, move.checkpoint_ref.fetch(vault))
+        _take_over(move, chain)
+        snapshot = find(vault, move.checkpoint or list(chain.snapshots)[-1])
         if place.worktree.exists():
             return_to(place, snapshot, why)
         else:
@@ -87,16 +90,16 @@ def move_here(move: WorkspaceMove, why: Why) -> Kept:
             _make_view(place, fresh)
             restore_as_it_was(vault, snapshot, fresh)
             fresh.rename(place.worktree)
-        take_hold(place, move.shelf, move.host, kept.commit)
-        return kept
+        take_hold(place, move.checkpoint_ref, move.host, chain.commit)
+        return chain
 
 
-def bring_snapshot(place: Place, shelf: CheckpointRef, name: str) -> None:
+def bring_snapshot(place: Place, ref: CheckpointRef, name: str) -> None:
     """Put a snapshot into this host's vault, from what its own host has kept; the workspace is not moved.
 
     Args:
         place: Where that workspace would lie here.
-        shelf: Its place on the checkpoint remote.
+        ref: Its place on the checkpoint remote.
         name: The snapshot's name.
 
     Raises:
@@ -105,12 +108,12 @@ def bring_snapshot(place: Place, shelf: CheckpointRef, name: str) -> None:
         GitError: It refused.
     """
     vault = vault_at(place)
-    kept = read_kept(vault, shelf.fetch(vault))
-    _expect(kept, name, shelf)
-    publish(place, name, kept.snapshots[name])
+    chain = read_chain_state(vault, ref.fetch(vault))
+    _expect(chain, name, ref)
+    publish(place, name, chain.snapshots[name])
 
 
-def _take_over(move: WorkspaceMove, kept: Kept) -> None:
+def _take_over(move: WorkspaceMove, chain: ChainState) -> None:
     """Take the snapshots' names and the engine's books over.
 
     Raises:
@@ -119,26 +122,28 @@ def _take_over(move: WorkspaceMove, kept: Kept) -> None:
     """
     place, vault = move.place, vault_at(move.place)
     if move.checkpoint:
-        _expect(kept, move.checkpoint, move.shelf)
-    with locked(place.books / "snapshot.lock"):
-        displaced = [(name, old) for name in kept.snapshots if (old := points_to(place, name))]
-        for name, commit in kept.snapshots.items():
+        _expect(chain, move.checkpoint, move.checkpoint_ref)
+    with hold_lock(place.records / "snapshot.lock"):
+        displaced = [(name, old) for name in chain.snapshots if (old := points_to(place, name))]
+        for name, commit in chain.snapshots.items():
             publish(place, name, commit)
         for name, old in displaced:
-            if old != kept.snapshots[name]:  # taken here, after the other host had gone on
+            if old != chain.snapshots[name]:  # taken here, after the other host had gone on
                 publish(place, next_name(place, name.rpartition("-")[2], None), old)
-    for name in BOOKS:
-        content = read_file(vault, kept, name)
+    for name in RECORDS:
+        content = read_file(vault, chain, name)
         if content is not None:
-            write_durably(place.books / name, content)
-        elif name == BOOKS[-1]:
-            raise WorkspaceError(f"{move.shelf.ref} of {move.shelf.remote.url} holds no record of a workspace.")
+            write_durably(place.records / name, content)
+        elif name == RECORDS[-1]:
+            raise WorkspaceError(
+                f"{move.checkpoint_ref.ref} of {move.checkpoint_ref.remote.url} holds no record of a workspace."
+            )
 
 
-def _expect(kept: Kept, name: str, shelf: CheckpointRef) -> None:
-    if name not in kept.snapshots:
-        last = list(kept.snapshots)[-1]
-        message = f"Checkpoint {name} never came to {shelf.remote.url}; the last one there is {last}."
+def _expect(chain: ChainState, name: str, ref: CheckpointRef) -> None:
+    if name not in chain.snapshots:
+        last = list(chain.snapshots)[-1]
+        message = f"Checkpoint {name} never came to {ref.remote.url}; the last one there is {last}."
         raise NotFoundError(message, remedy="Start a worker on the state directory that has it.")
 
 

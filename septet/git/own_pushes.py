@@ -11,10 +11,10 @@ _FILE: Final = "pushed.json"
 
 def note_push(place: Place, branch: str, sha: str) -> None:
     """Write down, on disk, that `sha` is about to be pushed to `branch`."""
-    pushed = _read(place)
-    if sha not in pushed.get(branch, []):
-        pushed.setdefault(branch, []).append(sha)
-        write_durably(place.books / _FILE, json.dumps(pushed).encode())
+    pushes = _read(place)
+    if sha not in pushes.get(branch, []):
+        pushes.setdefault(branch, []).append(sha)
+        write_durably(place.records / _FILE, json.dumps(pushes).encode())
 
 
 def is_own_push(place: Place, branch: str, sha: str) -> bool:
@@ -24,7 +24,7 @@ def is_own_push(place: Place, branch: str, sha: str) -> bool:
 
 def _read(place: Place) -> dict[str, list[str]]:
     try:
-        pushed: dict[str, list[str]] = json.loads((place.books / _FILE).read_bytes())
+        pushes: dict[str, list[str]] = json.loads((place.records / _FILE).read_bytes())
     except FileNotFoundError:
         return {}
-    return pushed
+    return pushes

@@ -27,7 +27,7 @@ class Place:
     """The environment of engine git."""
 
     @property
-    def books(self) -> Path:
+    def records(self) -> Path:
         """The engine's own files of this work order, beside the vault's objects: index, records."""
         return self.vault / "septet" / self.order_id
 

@@ -3,7 +3,7 @@
 from typing import Final
 
 from septet.errors import GitError, InvalidInputError
-from septet.git.branches import protected
+from septet.git.branches import protected_branches
 from septet.git.dot_git import refuse_links
 from septet.git.evidence import contains
 from septet.git.own_pushes import is_own_push, note_push
@@ -27,7 +27,7 @@ _REMEDIES: Final = (
 )
 
 
-def push(place: Place, branch: str, sha: str, *, expected: str | None = None, token: str | None = None) -> str:
+def push(place: Place, branch: str, sha: str, *, expected_tip: str | None = None, token: str | None = None) -> str:
     """Let the origin's `branch` be commit `sha`, and return what the origin has then.
 
     Idempotent: a branch that is there already stays. It runs in the engine's view and names the origin by its
@@ -37,7 +37,7 @@ def push(place: Place, branch: str, sha: str, *, expected: str | None = None, to
         place: The work order's place.
         branch: Never the base or the default branch.
         sha: A commit of the worktree.
-        expected: Where the origin's branch is now, which `sha` must hold unless this work order has pushed it;
+        expected_tip: Where the origin's branch is now, which `sha` must hold unless this work order has pushed it;
             `None` where it must not be there yet.
         token: The worker's key for an https origin.
 
@@ -47,11 +47,11 @@ def push(place: Place, branch: str, sha: str, *, expected: str | None = None, to
         NotFoundError: It has no such repository.
         GitError: It refused: the branch is somewhere else, protected, or the account may not write.
     """
-    if branch in protected(place):
+    if branch in protected_branches(place):
         raise InvalidInputError(f"{branch} is where the work starts from, and is never pushed to.")
     refuse_links(place.worktree / ".git")
-    replaces = expected is not None and is_own_push(place, branch, expected)
-    if expected is not None and not replaces and not contains(place, sha, expected):
+    replaces = expected_tip is not None and is_own_push(place, branch, expected_tip)
+    if expected_tip is not None and not replaces and not contains(place, sha, expected_tip):
         message = f"{place.origin} has commits in {branch} that {sha[:12]} does not hold."
         raise GitError(message, remedy=_SOMEBODY_ELSE)
     note_push(place, branch, sha)
@@ -59,7 +59,7 @@ def push(place: Place, branch: str, sha: str, *, expected: str | None = None, to
     completed = Remote(place.origin, place.env, token).run(
         view_folder(place),
         *("push", "--porcelain", "--no-verify", "--no-signed", "--no-follow-tags", "--recurse-submodules=no"),
-        *(f"--force-with-lease={ref}:{expected or ''}", "--", place.origin, f"{sha}:{ref}"),
+        *(f"--force-with-lease={ref}:{expected_tip or ''}", "--", place.origin, f"{sha}:{ref}"),
         ok=(0, _REJECTED),
     )
     rejected = next((line for line in completed.stdout.splitlines() if line.startswith(b"!")), b"")
@@ -82,8 +82,8 @@ def remote_branch(place: Place, branch: str, *, token: str | None = None) -> str
     return Remote(place.origin, place.env, token).refs(place.mirror, ref).shas.get(ref)
 
 
-def _rejection(origin: str, branch: str, line: str, said: str) -> GitError:
-    everything = f"{line}\n{said}".lower()
+def _rejection(origin: str, branch: str, line: str, stderr: str) -> GitError:
+    everything = f"{line}\n{stderr}".lower()
     remedy = next((remedy for word, remedy in _REMEDIES if word in everything), "See what the remote said.")
     reason = line.rpartition("\t")[2] or line
-    return GitError(f"{origin} rejected the push to {branch}: {reason}\n{said}", remedy=remedy)
+    return GitError(f"{origin} rejected the push to {branch}: {reason}\n{stderr}", remedy=remedy)

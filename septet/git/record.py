@@ -114,13 +114,13 @@ def record_of(place: Place) -> WorkspaceRecord:
     Raises:
         WorkspaceError: There is none, or it cannot be read.
     """
-    return _read(place.books / _FILE)
+    return _read(place.records / _FILE)
 
 
 def write_record(place: Place, record: WorkspaceRecord) -> None:
     """Write the record, whole or not at all."""
-    place.books.mkdir(mode=0o700, parents=True, exist_ok=True)
-    write_durably(place.books / _FILE, record.model_dump_json(indent=2).encode())
+    place.records.mkdir(mode=0o700, parents=True, exist_ok=True)
+    write_durably(place.records / _FILE, record.model_dump_json(indent=2).encode())
 
 
 def check_order_id(order_id: str) -> None:

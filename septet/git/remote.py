@@ -71,7 +71,7 @@ class Remote:
         """
         git = self._git(git_dir)
         # Fewer than 1000 bytes per second for 60 seconds: a silent line is given up.
-        completed = git.completed(
+        completed = git.try_run(
             *args, timeout_seconds=timeout_seconds, http__lowSpeedLimit="1000", http__lowSpeedTime="60"
         )
         if completed.timed_out:
@@ -113,5 +113,5 @@ class Remote:
         """
         if own := self.env.get("GIT_SSH_COMMAND"):
             return own
-        configured = git.completed("config", "--get", "core.sshCommand").stdout.decode().strip()
+        configured = git.try_run("config", "--get", "core.sshCommand").stdout.decode().strip()
         return f"{configured or _SSH} {_SSH_OPTIONS}"

@@ -103,11 +103,11 @@ _FAILURES: Final[tuple[tuple[tuple[str, ...], type[SeptetError], str, str], ...]
 
 def failure_of(command: str, url: str, stderr: bytes) -> SeptetError:
     """Return the error that git's words stand for, with a remedy."""
-    said = printable(stderr)
+    message = printable(stderr)
     for patterns, error, what, remedy in _FAILURES:
-        if any(re.search(pattern, said, re.IGNORECASE) for pattern in patterns):
-            return error(f"{url} {what} (git {command}): {said}", remedy=remedy)
-    return GitError(f"git {command} with {url} failed: {said}")
+        if any(re.search(pattern, message, re.IGNORECASE) for pattern in patterns):
+            return error(f"{url} {what} (git {command}): {message}", remedy=remedy)
+    return GitError(f"git {command} with {url} failed: {message}")
 
 
 def printable(output: bytes) -> str:

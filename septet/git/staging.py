@@ -37,12 +37,12 @@ class Dirt:
     """What may be remembered of it; `None` where the agent has staged something."""
 
 
-def look(place: Place, toured: WorktreeScan | None = None) -> Dirt:
+def look(place: Place, scan: WorktreeScan | None = None) -> Dirt:
     """Compare the worktree with its HEAD: one process, two where the agent has used git.
 
     Args:
         place: The work order's place.
-        toured: A walk over the worktree as it is now: git then looks only at what changed since the last snapshot,
+        scan: A walk over the worktree as it is now: git then looks only at what changed since the last snapshot,
             and not at all where nothing did.
 
     Raises:
@@ -50,27 +50,29 @@ def look(place: Place, toured: WorktreeScan | None = None) -> Dirt:
         GitError: git could not read the worktree.
     """
     head = hold_head(place)
-    git, unmerged = _with_staged(place, head)
-    staged = git.index == staging_index(place) or bool(unmerged)
-    known = load_worktree_status(place, toured.since, head.sha) if toured is not None and not staged else None
-    entries = _entries(git, known, toured.changed if known is not None and toured is not None else None)
+    git, conflicts = _with_staged(place, head)
+    staged = git.index == staging_index(place) or bool(conflicts)
+    before = load_worktree_status(place, scan.since, head.sha) if scan is not None and not staged else None
+    entries = _entries(git, before, scan.changed_paths if before is not None and scan is not None else None)
     return Dirt(
         git,
         head,
-        entries=tuple(entry for entry in entries if not entry.nested_repository),
-        nested=tuple(entry.path for entry in entries if entry.nested_repository),
-        unfinished=_unfinished(place, unmerged),
+        entries=tuple(entry for entry in entries if not entry.is_nested_repository),
+        nested=tuple(entry.path for entry in entries if entry.is_nested_repository),
+        unfinished=_unfinished_work(place, conflicts),
         standing=None if staged else WorktreeStatus(head.sha, entries),
     )
 
 
-def _entries(git: Git, known: WorktreeStatus | None, changed: frozenset[bytes] | None) -> tuple[StatusEntry, ...]:
+def _entries(
+    git: Git, before: WorktreeStatus | None, changed_paths: frozenset[bytes] | None
+) -> tuple[StatusEntry, ...]:
     """Return what differs, by what is known of a moment ago and what has changed since then."""
-    if known is None or changed is None or any(entry.nested_repository for entry in known.entries):
+    if before is None or changed_paths is None or any(entry.is_nested_repository for entry in before.entries):
         return _status(git)
-    if not changed:
-        return known.entries
-    paths = changed | {path for entry in known.entries for path in (entry.path, entry.origin) if path}
+    if not changed_paths:
+        return before.entries
+    paths = changed_paths | {path for entry in before.entries for path in (entry.path, entry.origin) if path}
     return _status(git, sorted(paths)) if len(paths) <= _LISTED_PATHS else _status(git)
 
 
@@ -88,9 +90,9 @@ def _status(git: Git, paths: Sequence[bytes] = ()) -> tuple[StatusEntry, ...]:
 def stage(place: Place, dirt: Dirt) -> Git:
     """Return the view with an index that holds everything in the worktree that is not ignored."""
     git = dirt.git.using_index(_copy_of_index(dirt.git, place))
-    changed = [entry.path for entry in dirt.entries if entry.unstaged != "."]
-    if changed:
-        paths = b"".join(path + b"\0" for path in changed)
+    paths_to_add = [entry.path for entry in dirt.entries if entry.unstaged != "."]
+    if paths_to_add:
+        paths = b"".join(path + b"\0" for path in paths_to_add)
         git.run("update-index", "--add", "--remove", "--replace", "-z", "--stdin", stdin=paths)
     return git
 
@@ -107,27 +109,27 @@ def _with_staged(place: Place, head: Head) -> tuple[Git, tuple[bytes, ...]]:
         return git, ()
     agents = view_folder(place) / "agents-index"
     agents.write_bytes(content)
-    raw = git.using_index(agents).completed(
+    raw = git.using_index(agents).try_run(
         "diff-index", "--cached", "--raw", "--no-renames", "--diff-filter=ADU", "-z", head.sha
     )
     # An index that git cannot read stages nothing.
     pairs = raw.stdout.split(b"\0") if raw.exit_code == 0 else []
     staged = list(zip(pairs[::2], pairs[1::2], strict=False))
-    unmerged = tuple(path for facts, path in staged if facts.endswith(b"U"))
+    conflicts = tuple(path for facts, path in staged if facts.endswith(b"U"))
     changes = b"".join(_index_info(facts, path) for facts, path in staged if not facts.endswith(b"U"))
     if changes:
         staging = git.using_index(_copy_of_index(git, place))
         # Paths that git refuses in an index are not staged either.
-        if staging.completed("update-index", "-z", "--index-info", stdin=changes).exit_code == 0:
-            return staging, unmerged
-    return git, unmerged
+        if staging.try_run("update-index", "-z", "--index-info", stdin=changes).exit_code == 0:
+            return staging, conflicts
+    return git, conflicts
 
 
-def _unfinished(place: Place, unmerged: tuple[bytes, ...]) -> str:
+def _unfinished_work(place: Place, conflicts: tuple[bytes, ...]) -> str:
     if what := unfinished_operation(place.worktree / ".git"):
         return f"a {what} was begun and not ended"
-    if unmerged:
-        return f"conflicts are not resolved in {', '.join(map(shown_path, unmerged[:_SHOWN_PATHS]))}"
+    if conflicts:
+        return f"conflicts are not resolved in {', '.join(map(shown_path, conflicts[:_SHOWN_PATHS]))}"
     return ""
 
 

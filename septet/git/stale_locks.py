@@ -39,7 +39,7 @@ def clear_stale_locks(git_dir: Path, work_tree: Path | None = None) -> None:
     holder = _holder(locks, [git_dir, *([work_tree] if work_tree is not None else [])])
     if holder is not None:
         raise GitBusyError(
-            f"{locks[0]} is held: process {holder.pid} ({_told(holder)}) works there.",
+            f"{locks[0]} is held: process {holder.pid} ({_command_line(holder)}) works there.",
             remedy=f"It is tried again a few times. See to process {holder.pid}, then `septet retry`.",
         )
     for lock in locks:
@@ -58,7 +58,8 @@ def _locks(git_dir: Path) -> Iterator[Path]:
 def _holder(locks: list[Path], folders: list[Path]) -> psutil.Process | None:
     own = os.getpid()
     return next(
-        (found for found in psutil.process_iter() if found.pid != own and _works(found, locks, folders)), None
+        (process for process in psutil.process_iter() if process.pid != own and _works(process, locks, folders)),
+        None,
     )
 
 
@@ -69,11 +70,11 @@ def _works(process: psutil.Process, locks: list[Path], folders: list[Path]) -> b
             return False
         if process.name().startswith("git"):
             where = Path(process.cwd())
-            named = process.cmdline()
-            if any(where.is_relative_to(folder) or _names(named, folder) for folder in folders):
+            argv = process.cmdline()
+            if any(where.is_relative_to(folder) or _names(argv, folder) for folder in folders):
                 return True
-        held = {str(lock) for lock in locks}
-        return any(file.path in held for file in process.open_files())
+        lock_paths = {str(lock) for lock in locks}
+        return any(file.path in lock_paths for file in process.open_files())
     except (psutil.Error, OSError):
         return False
 
@@ -82,7 +83,7 @@ def _names(argv: list[str], folder: Path) -> bool:
     return any(part.rpartition("=")[2] == str(folder) for part in argv)
 
 
-def _told(process: psutil.Process) -> str:
+def _command_line(process: psutil.Process) -> str:
     try:
         return " ".join(process.cmdline())[:80]
     except psutil.Error:

@@ -44,7 +44,7 @@ _CHECKSUM_BYTES: Final = 20
 
 def view_folder(place: Place) -> Path:
     """Return the folder of the engine's view."""
-    return place.books / "view"
+    return place.records / "view"
 
 
 def view_git(place: Place) -> Git:

@@ -17,7 +17,7 @@ from septet.git.record import WorkspaceRecord, check_order_id, find_record, reco
 from septet.git.remote import Remote
 from septet.git.view import give_index, make_view, view_folder
 from septet.state import StateDir
-from septet.system.locks import locked
+from septet.system.locks import hold_lock
 
 _CHECKOUT_SECONDS: Final = 3600.0
 _REFS: Final = ("refs/remotes/origin/", "refs/tags/")
@@ -56,7 +56,7 @@ def open_workspace(  # noqa: PLR0913 -- what a work order is asked with, all by 
     """
     check_order_id(order_id)
     # `~` is no character of an id: these names are no workspace's.
-    with locked(state.workspaces / f"{order_id}~lock"):
+    with hold_lock(state.workspaces / f"{order_id}~lock"):
         record = find_record(state, order_id)
         if record is None:
             record = _begin(state, address, order_id, first_run_id, env, base, token)
@@ -129,7 +129,7 @@ def _write_config(dot_git: Path, place: Place) -> None:
     name, email = identity(Git(place.mirror, env=place.env))
     settings = {
         'remote "origin"': {"url": place.origin, "fetch": "+refs/heads/*:refs/remotes/origin/*"},
-        f"branch {_quoted(place.base_branch)}": {"remote": "origin", "merge": f"refs/heads/{place.base_branch}"},
+        f"branch {_quote(place.base_branch)}": {"remote": "origin", "merge": f"refs/heads/{place.base_branch}"},
         "user": {"name": name, "email": email},
         "gc": {"auto": "0"},
         "maintenance": {"auto": "false"},
@@ -137,10 +137,10 @@ def _write_config(dot_git: Path, place: Place) -> None:
     with (dot_git / "config").open("a", encoding="utf-8", errors="surrogateescape") as config:
         for section, values in settings.items():
             config.write(f"[{section}]\n")
-            config.writelines(f"\t{key} = {_quoted(value)}\n" for key, value in values.items())
+            config.writelines(f"\t{key} = {_quote(value)}\n" for key, value in values.items())
 
 
-def _quoted(value: str) -> str:
+def _quote(value: str) -> str:
     escaped = value.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
 

@@ -32,13 +32,13 @@ _ENCODER: Final = msgspec.msgpack.Encoder()
 
 def save_worktree_status(place: Place, snapshot: str, standing: WorktreeStatus) -> None:
     """Note how the worktree stood when the snapshot with commit `snapshot` was taken."""
-    write_atomically(place.books / _FILE, _ENCODER.encode(_Note(snapshot, standing)))
+    write_atomically(place.records / _FILE, _ENCODER.encode(_Note(snapshot, standing)))
 
 
 def load_worktree_status(place: Place, snapshot: str, head_sha: str) -> WorktreeStatus | None:
     """Return how the worktree stood at a snapshot; `None` where that is not known, or HEAD was another."""
     try:
-        note = _DECODER.decode((place.books / _FILE).read_bytes())
+        note = _DECODER.decode((place.records / _FILE).read_bytes())
     except (FileNotFoundError, msgspec.DecodeError):
         return None
     return note.standing if note.snapshot == snapshot and note.standing.head_sha == head_sha else None

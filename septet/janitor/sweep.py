@@ -17,7 +17,7 @@ from septet.agents.turns.warm import end_warm
 from septet.errors import SeptetError
 from septet.git.destroy import (
     Why,
-    clear_removed,
+    clear_trash,
     drop_forgotten,
     forget_brought,
     forget_snapshots,
@@ -31,7 +31,7 @@ from septet.git.snapshots.facts import Snapshot
 from septet.git.snapshots.vault import list_snapshots, owners, vault_at, vaults_in
 from septet.janitor.terms import Ask, Fate, Kind, Swept, Terms, Thing, is_over
 from septet.state import StateDir
-from septet.system.locks import locked
+from septet.system.locks import hold_lock
 
 _SHOWN: Final = 100
 _REASON: Final = "its time is over"
@@ -49,17 +49,17 @@ class Sweep:
     now: datetime
     go_on: Callable[[], bool] = lambda: True
     """Asked before each work order: a stopping worker, or a pass that lasts too long, says no."""
-    _removed: list[Thing] = field(default_factory=list)
-    _refused: list[Thing] = field(default_factory=list)
+    _removals: list[Thing] = field(default_factory=list)
+    _refusals: list[Thing] = field(default_factory=list)
     _forgot: set[Path] = field(default_factory=set)
     """Vaults of which snapshots were forgotten."""
-    _kept: int = 0
+    _kept_count: int = 0
 
     def run(self) -> Swept:
         """Remove what is due, and tell of it. What stands in the way of one thing keeps no other."""
         note = ""
-        with self._refusing("runs", self.state.removed.name):
-            clear_removed(self.state.removed)
+        with self._refusing("runs", self.state.trash.name):
+            clear_trash(self.state.trash)
         for vault in vaults_in(self.state.vaults, self.env):
             for order_id in _names(vault.git_dir / "septet"):
                 if not self.go_on():
@@ -67,7 +67,7 @@ class Sweep:
                     break
                 self._order(order_id)
             else:
-                self._brought(vault)
+                self._moved_here(vault)
                 self._repository(vault)
             with self._refusing("snapshot", vault.git_dir.name):
                 if vault.git_dir in self._forgot and vault.git_dir.is_dir():
@@ -75,11 +75,11 @@ class Sweep:
         if not note:
             self._runs_alone()
         return Swept(
-            removed=tuple(self._removed[:_SHOWN]),
-            refused=tuple(self._refused[:_SHOWN]),
-            removed_count=len(self._removed),
-            refused_count=len(self._refused),
-            kept_count=self._kept,
+            removed=tuple(self._removals[:_SHOWN]),
+            refused=tuple(self._refusals[:_SHOWN]),
+            removed_count=len(self._removals),
+            refused_count=len(self._refusals),
+            kept_count=self._kept_count,
             note=note,
         )
 
@@ -93,11 +93,11 @@ class Sweep:
             since = self._quiet_since(place)
             shortest = min(self.terms.workspaces_days, self.terms.runs_days, self.terms.snapshots_days)
             if not is_over(since, shortest, self.now):
-                self._kept += 1
+                self._kept_count += 1
                 return
             fate = self.ask(order_id)
             if fate == _RUNNING:
-                self._kept += 1
+                self._kept_count += 1
                 return
             since = max(since, fate.closed_at or since)
             self._workspace(place, since)
@@ -107,9 +107,9 @@ class Sweep:
     def _quiet_since(self, place: Place) -> datetime:
         """Return when something was last done for a work order here: a snapshot, a run, its opening."""
         paths = (
-            place.books,
-            place.books / "ledger",
-            place.books / "snapshot.lock",
+            place.records,
+            place.records / "ledger",
+            place.records / "snapshot.lock",
             self.state.runs / place.order_id,
         )
         return datetime.fromtimestamp(max(map(_changed_at, paths)), UTC)
@@ -120,12 +120,12 @@ class Sweep:
             remove_workspace(place, why)  # what a pass that was killed left of it
             return
         if not is_over(since, self.terms.workspaces_days, self.now):
-            self._kept += 1
+            self._kept_count += 1
             return
         with self._refusing("workspace", place.order_id), self._written_by_nobody(place.order_id):
             remove_workspace(place, why, accept_loss=self.terms.drop_ignored)
             last = list_snapshots(vault_at(place), place.order_id)[-1]
-            self._removed.append(
+            self._removals.append(
                 Thing(kind="workspace", name=place.order_id, snapshot=last.name, size_bytes=last.size_bytes)
             )
 
@@ -134,11 +134,11 @@ class Sweep:
         if not folder.is_dir():
             return
         if not is_over(since, self.terms.runs_days, self.now):
-            self._kept += 1
+            self._kept_count += 1
             return
         with self._refusing("runs", order_id), self._written_by_nobody(order_id):
-            remove_closed(folder, self.state.removed)
-            self._removed.append(Thing(kind="runs", name=order_id))
+            remove_closed(folder, self.state.trash)
+            self._removals.append(Thing(kind="runs", name=order_id))
 
     def _runs_alone(self) -> None:
         """Remove what is due of the runs of work orders of which nothing else is kept any more."""
@@ -159,22 +159,22 @@ class Sweep:
         vault = vault_at(place)
         every = list_snapshots(vault, place.order_id)
         old = self._old(every, since)
-        self._kept += len(every) - len(old)
+        self._kept_count += len(every) - len(old)
         if not old and every:
             return
         with self._refusing("snapshot", place.order_id), self._written_by_nobody(place.order_id):
             forget_snapshots(place, old)
             self._tell_forgotten(vault, old)
             if len(old) == len(every):
-                remove_closed(place.books, self.state.removed)
+                remove_closed(place.records, self.state.trash)
 
-    def _brought(self, vault: Git) -> None:
+    def _moved_here(self, vault: Git) -> None:
         """Forget old snapshots that came from another host, for a work order here that began with them."""
         for order_id in sorted(set(owners(vault)) - set(_names(vault.git_dir / "septet"))):
             with self._refusing("snapshot", order_id):
                 every, fate = list_snapshots(vault, order_id), self.ask(order_id)
                 old = self._old(every, fate.closed_at) if fate != _RUNNING else []
-                self._kept += len(every) - len(old)
+                self._kept_count += len(every) - len(old)
                 forget_brought(vault, old)
                 self._tell_forgotten(vault, old)
 
@@ -182,30 +182,30 @@ class Sweep:
         """Return the snapshots whose time is over, counted from the end of their work where that is known."""
         days = self.terms.snapshots_days
         moments = ((one, _moment(one.taken_at)) for one in every)
-        return [one for one, taken in moments if is_over(max(since or taken, taken), days, self.now)]
+        return [one for one, taken_at in moments if is_over(max(since or taken_at, taken_at), days, self.now)]
 
     def _tell_forgotten(self, vault: Git, old: list[Snapshot]) -> None:
         if old:
             self._forgot.add(vault.git_dir)
-        self._removed += [Thing(kind="snapshot", name=one.name, size_bytes=one.size_bytes) for one in old]
+        self._removals += [Thing(kind="snapshot", name=one.name, size_bytes=one.size_bytes) for one in old]
 
     def _repository(self, vault: Git) -> None:
         """Remove the mirror and the vault of a repository of which nothing is kept any more."""
         mirror = self.state.mirrors / vault.git_dir.name
         lock = mirror.with_suffix(".lock")
         if any(_names(vault.git_dir / "septet")):
-            self._kept += 1
+            self._kept_count += 1
             return
-        with self._refusing("mirror", mirror.name), locked(lock), locked(_lock_of(vault.git_dir)):
+        with self._refusing("mirror", mirror.name), hold_lock(lock), hold_lock(_lock_of(vault.git_dir)):
             used_at = datetime.fromtimestamp(max(map(_changed_at, (mirror, mirror / "packed-refs", lock))), UTC)
             is_needed = bool(list_snapshots(vault)) or any(_names(vault.git_dir / "septet"))
             if is_needed or not is_over(used_at, self.terms.mirrors_days, self.now):
-                self._kept += 1
+                self._kept_count += 1
                 return
-            remove_closed(vault.git_dir, self.state.removed)
+            remove_closed(vault.git_dir, self.state.trash)
             if mirror.is_dir():
-                remove_closed(mirror, self.state.removed)
-            self._removed.append(Thing(kind="mirror", name=mirror.name))
+                remove_closed(mirror, self.state.trash)
+            self._removals.append(Thing(kind="mirror", name=mirror.name))
 
     @contextmanager
     def _written_by_nobody(self, order_id: str) -> Iterator[None]:
@@ -229,7 +229,7 @@ class Sweep:
             yield
         finally:
             if not was_there:
-                remove_closed(folder, self.state.removed)
+                remove_closed(folder, self.state.trash)
             os.close(lock)
 
     @contextmanager
@@ -238,7 +238,7 @@ class Sweep:
         try:
             yield
         except (SeptetError, OSError) as error:
-            self._refused.append(Thing(kind=kind, name=name, why=str(error)[:500]))
+            self._refusals.append(Thing(kind=kind, name=name, why=str(error)[:500]))
 
 
 def until(seconds: float) -> Callable[[], bool]:

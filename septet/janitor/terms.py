@@ -72,8 +72,8 @@ class Swept(Wire):
 
 def pipeline_of(place_id: str) -> str | None:
     """Return the pipeline that a workspace belongs to if it is a lane; `None` where its name is none of a lane."""
-    found = _LANE.fullmatch(place_id)
-    return found[1] if found else None
+    match = _LANE.fullmatch(place_id)
+    return match[1] if match else None
 
 
 def together(own: Fate, pipeline: Fate) -> Fate:
@@ -82,8 +82,8 @@ def together(own: Fate, pipeline: Fate) -> Fate:
     if any(fate.status == "running" for fate in fates):
         return Fate("running")
     ends = [fate.closed_at for fate in fates if fate.closed_at is not None]
-    closed = any(fate.status == "closed" for fate in fates)
-    return Fate("closed" if closed else "unknown", max(ends, default=None))
+    is_closed = any(fate.status == "closed" for fate in fates)
+    return Fate("closed" if is_closed else "unknown", max(ends, default=None))
 
 
 def distrust(last_pass: datetime | None, now: datetime, server_now: datetime) -> str:

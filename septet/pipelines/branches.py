@@ -7,10 +7,10 @@ from septet.contracts.pipeline_view import IssueState
 
 def held_by(issue: IssueState, issues: Mapping[str, IssueState]) -> frozenset[str]:
     """Return the issues whose work a branch holds: its own, and those that it was built on, one upon another."""
-    held = [issue.issue_id]
-    while (below := issues[held[-1]].builds_on) and below not in held:
-        held.append(below)
-    return frozenset(held)
+    chain = [issue.issue_id]
+    while (below := issues[chain[-1]].builds_on) and below not in chain:
+        chain.append(below)
+    return frozenset(chain)
 
 
 def below_of(issue: IssueState, issues: Mapping[str, IssueState]) -> IssueState | None:
@@ -18,6 +18,8 @@ def below_of(issue: IssueState, issues: Mapping[str, IssueState]) -> IssueState 
 
     That is the one whose branch holds most of them; of equal ones that which was done last.
     """
-    done = [issues[name] for name in issue.depends_on if issues[name].done_at]
-    wanted = frozenset(issue.depends_on)
-    return max(done, key=lambda each: (len(held_by(each, issues) & wanted), each.executed_at or ""), default=None)
+    candidates = [issues[name] for name in issue.depends_on if issues[name].done_at]
+    needs = frozenset(issue.depends_on)
+    return max(
+        candidates, key=lambda each: (len(held_by(each, issues) & needs), each.executed_at or ""), default=None
+    )

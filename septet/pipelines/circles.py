@@ -9,18 +9,18 @@ def circle_in(after: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
     Args:
         after: By each thing, what it comes after; all of that is a key as well.
     """
-    done: set[str] = set()
+    finished_ids: set[str] = set()
     for start in after:
         way: list[str] = [start]
-        rest = [iter(after[start])] if start not in done else []
+        rest = [iter(after[start])] if start not in finished_ids else []
         while rest:
             following = next(rest[-1], None)
             if following is None:
                 rest.pop()
-                done.add(way.pop())
+                finished_ids.add(way.pop())
             elif following in way:
                 return (*way[way.index(following) :], following)
-            elif following not in done:
+            elif following not in finished_ids:
                 way.append(following)
                 rest.append(iter(after[following]))
     return ()

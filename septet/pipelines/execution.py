@@ -19,47 +19,50 @@ class CheckedExecution:
 
 
 def check_execution(
-    answer: ExecutionAnswer, solution: SolutionAnswer | None, claimed: Collection[str], changed: Collection[str]
+    answer: ExecutionAnswer,
+    solution: SolutionAnswer | None,
+    claimed_files: Collection[str],
+    changed_files: Collection[str],
 ) -> CheckedExecution:
     """Hold an answer that says `completed` against the solution's tasks and the changed files.
 
     Args:
         answer: What the executor says.
         solution: The solution; `None` where it does not lie on this host.
-        claimed: The files that it says it changed, in their one spelling.
-        changed: The files that changed, the plan's file aside.
+        claimed_files: The files that it says it changed, in their one spelling.
+        changed_files: The files that changed, the plan's file aside.
     """
-    false = sorted(set(claimed) - set(changed))
-    silent = sorted(set(changed) - set(claimed))
-    found = [*(_wrong_tasks(answer, solution) if solution is not None else ())]
+    false = sorted(set(claimed_files) - set(changed_files))
+    silent = sorted(set(changed_files) - set(claimed_files))
+    findings = [*(_wrong_tasks(answer, solution) if solution is not None else ())]
     warnings = []
     if false:
-        found.append(
-            f"files_modified: git sees no change in {_listed(false)}: change what is missing, or leave them out."
+        findings.append(
+            f"files_modified: git sees no change in {_join(false)}: change what is missing, or leave them out."
         )
     if silent:
-        warnings.append(f"Changed, and not in files_modified: {_listed(silent)}.")
+        warnings.append(f"Changed, and not in files_modified: {_join(silent)}.")
     if solution is None:
         warnings.append("The solution does not lie on this host: the answer was not held against its tasks.")
     skipped = [task.id for task in answer.tasks if task.status == "skipped"]
     if skipped:
-        warnings.append(f"Skipped tasks: {_listed(skipped)}.")
-    return CheckedExecution(tuple(found), tuple(warnings))
+        warnings.append(f"Skipped tasks: {_join(skipped)}.")
+    return CheckedExecution(tuple(findings), tuple(warnings))
 
 
 def _wrong_tasks(answer: ExecutionAnswer, solution: SolutionAnswer) -> Iterator[str]:
-    wanted = [task.id for task in solution.tasks]
-    said = Counter(task.id for task in answer.tasks)
-    if missing := [task_id for task_id in wanted if task_id not in said]:
-        yield f"tasks: nothing is said of {_listed(missing)} of {solution.id}: say what became of each task."
-    if unknown := sorted(set(said) - set(wanted)):
-        yield f"tasks: {_listed(unknown)} are no tasks of {solution.id}: name those of the solution."
-    if twice := [task_id for task_id, times in said.items() if times > 1]:
-        yield f"tasks: {_listed(twice)} are there more than once: say once what became of each."
-    if failed := [task.id for task in answer.tasks if task.status == "failed"]:
-        yield f"status is completed, and yet {_listed(failed)} failed: mend them, or answer `failed`."
+    task_ids = [task.id for task in solution.tasks]
+    answers = Counter(task.id for task in answer.tasks)
+    if missing := [task_id for task_id in task_ids if task_id not in answers]:
+        yield f"tasks: nothing is said of {_join(missing)} of {solution.id}: say what became of each task."
+    if unknown := sorted(set(answers) - set(task_ids)):
+        yield f"tasks: {_join(unknown)} are no tasks of {solution.id}: name those of the solution."
+    if twice := [task_id for task_id, times in answers.items() if times > 1]:
+        yield f"tasks: {_join(twice)} are there more than once: say once what became of each."
+    if failures := [task.id for task in answer.tasks if task.status == "failed"]:
+        yield f"status is completed, and yet {_join(failures)} failed: mend them, or answer `failed`."
 
 
-def _listed(names: list[str]) -> str:
+def _join(names: list[str]) -> str:
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return ", ".join(names[:_NAMED]) + more

@@ -24,24 +24,24 @@ _COMES_AFTER: Final = re.compile(
 """A line such as "Depends on #12, #13" or "- Blocked by: #12". All is bounded: strangers write it."""
 
 
-def ordered(issues: Iterable[PipelineIssue]) -> list[PipelineIssue]:
+def order_issues(issues: Iterable[PipelineIssue]) -> list[PipelineIssue]:
     """Return the issues so that each comes after all that it depends on; else in the order given.
 
     Raises:
         InvalidInputError: An id is there twice, a dependency is unknown, or they depend on each other in a circle.
     """
-    known = list(issues)
-    places = {issue.id: place for place, issue in enumerate(known)}
-    _refuse(known, places)
-    waits_for = {issue.id: set(issue.depends_on) for issue in known}
-    before: dict[str, list[str]] = {issue.id: [] for issue in known}
-    for issue in known:
+    listing = list(issues)
+    places = {issue.id: place for place, issue in enumerate(listing)}
+    _refuse(listing, places)
+    waits_for = {issue.id: set(issue.depends_on) for issue in listing}
+    before: dict[str, list[str]] = {issue.id: [] for issue in listing}
+    for issue in listing:
         for other in waits_for[issue.id]:
             before[other].append(issue.id)
-    ready = [place for place, issue in enumerate(known) if not waits_for[issue.id]]
+    ready = [place for place, issue in enumerate(listing) if not waits_for[issue.id]]
     result: list[PipelineIssue] = []
     while ready:
-        issue = known[heapq.heappop(ready)]
+        issue = listing[heapq.heappop(ready)]
         result.append(issue)
         for following in before[issue.id]:
             waits_for[following].discard(issue.id)
@@ -84,30 +84,30 @@ def issues_in(content: bytes, place: str) -> tuple[PipelineIssue, ...]:
     return tuple(_issue(entry, f"{place}, entry {number}") for number, entry in enumerate(entries, start=1))
 
 
-def depends_on_in(body: str, known: Collection[str], own: str = "") -> tuple[str, ...]:
-    """Return the issues that a body names as coming before it, as far as they are `known` and not its `own`."""
-    named = [number for match in _COMES_AFTER.finditer(body) for number in re.findall(r"#(\d+)", match[1])]
-    return tuple(dict.fromkeys(number for number in named if number in known and number != own))
+def depends_on_in(body: str, ids: Collection[str], own: str = "") -> tuple[str, ...]:
+    """Return the issues that a body names as coming before it, as far as they are `ids` and not its `own`."""
+    numbers = [number for match in _COMES_AFTER.finditer(body) for number in re.findall(r"#(\d+)", match[1])]
+    return tuple(dict.fromkeys(number for number in numbers if number in ids and number != own))
 
 
 def _issue(entry: object, place: str) -> PipelineIssue:
-    given = {"id": entry} if type(entry) is int else entry
-    if not isinstance(given, dict):
+    fields = {"id": entry} if type(entry) is int else entry
+    if not isinstance(fields, dict):
         raise InvalidInputError(f"{place}: it is neither an object nor a number.", remedy=_FORM)
-    given = {**given, "id": _as_id(given.get("id"))}
-    if isinstance(given.get("depends_on"), list):
-        given["depends_on"] = [_as_id(other) for other in given["depends_on"]]
-    if given.get("title") is not None and given.get("body") is None:
-        given["body"] = ""
-    named = f"{place} ({given['id']})" if isinstance(given["id"], str) else place
+    fields = {**fields, "id": _as_id(fields.get("id"))}
+    if isinstance(fields.get("depends_on"), list):
+        fields["depends_on"] = [_as_id(other) for other in fields["depends_on"]]
+    if fields.get("title") is not None and fields.get("body") is None:
+        fields["body"] = ""
+    where = f"{place} ({fields['id']})" if isinstance(fields["id"], str) else place
     try:
-        return PipelineIssue.model_validate_json(json.dumps(given), extra="forbid")
+        return PipelineIssue.model_validate_json(json.dumps(fields), extra="forbid")
     except ValidationError as error:
-        found = error.errors(include_url=False, include_context=False, include_input=False)
+        errors = error.errors(include_url=False, include_context=False, include_input=False)
         why = "; ".join(
-            ": ".join([".".join(map(str, one["loc"])), one["msg"]]).strip(": ") for one in found[:_SHOWN]
+            ": ".join([".".join(map(str, one["loc"])), one["msg"]]).strip(": ") for one in errors[:_SHOWN]
         )
-        raise InvalidInputError(f"{named}: {why}.", remedy=_FORM) from error
+        raise InvalidInputError(f"{where}: {why}.", remedy=_FORM) from error
 
 
 def _as_id(value: object) -> object:
@@ -118,11 +118,11 @@ def _refuse(issues: Sequence[PipelineIssue], places: dict[str, int]) -> None:
     """Refuse what has no order."""
     twice = [issue.id for place, issue in enumerate(issues) if places[issue.id] != place]
     if twice:
-        message = f"issues: {_listed(twice)}: an id is there more than once."
+        message = f"issues: {_join(twice)}: an id is there more than once."
         raise InvalidInputError(message, remedy="Name each issue once.")
     for issue in issues:
         if unknown := [other for other in issue.depends_on if other not in places]:
-            message = f"issues: {issue.id} depends on {_listed(unknown)}, which is no issue of this pipeline."
+            message = f"issues: {issue.id} depends on {_join(unknown)}, which is no issue of this pipeline."
             raise InvalidInputError(message, remedy="Name it among the issues, or take it out of depends_on.")
     links = sum(len(issue.depends_on) for issue in issues)
     if links > MOST_DEPENDENCIES:
@@ -133,6 +133,6 @@ def _refuse(issues: Sequence[PipelineIssue], places: dict[str, int]) -> None:
         raise InvalidInputError(message, remedy="Take one of these out of depends_on, or out of the issue's text.")
 
 
-def _listed(names: Sequence[str]) -> str:
+def _join(names: Sequence[str]) -> str:
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     return ", ".join(dict.fromkeys(names[:_SHOWN])) + more

@@ -3,7 +3,7 @@
 from typing import Final
 
 from septet.contracts.solution import Outline, SolutionAnswer
-from septet.pipelines.paths import spelled
+from septet.pipelines.paths import normal_path
 from septet.system.text import cut_line
 
 OUTLINE_LIMIT_BYTES: Final = 1024
@@ -15,7 +15,7 @@ _WITH_TASKS_BYTES: Final = 560
 
 def outline_of(solution: SolutionAnswer) -> Outline:
     """Return the outline: as many tasks and predicted files as fit into `OUTLINE_LIMIT_BYTES` of JSON."""
-    files = tuple(dict.fromkeys(spelled(path) for path in solution.predicted_files))
+    files = tuple(dict.fromkeys(normal_path(path) for path in solution.predicted_files))
     outline = Outline(id=solution.id, summary=cut_line(solution.summary, _SUMMARY_BYTES), files_count=len(files))
     for task in solution.tasks:
         longer = outline.model_copy(

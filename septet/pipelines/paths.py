@@ -4,18 +4,18 @@ from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
 
-def spelled(path: str) -> str:
+def normal_path(path: str) -> str:
     """Return a path in its one spelling: `./src//a.py` is `src/a.py`, and a folder has no `/` at its end."""
     return str(PurePosixPath(path.strip()))
 
 
-def spelled_in(worktree: Path, path: str) -> str:
+def normal_path_in(worktree: Path, path: str) -> str:
     """Return a path in its one spelling, relative to the worktree's root where it is absolute inside of it."""
-    given = PurePosixPath(path.strip())
+    pure = PurePosixPath(path.strip())
     for root in (worktree, worktree.resolve()):
-        if given.is_relative_to(root):
-            return str(given.relative_to(root))
-    return str(given)
+        if pure.is_relative_to(root):
+            return str(pure.relative_to(root))
+    return str(pure)
 
 
 def is_in(path: str, scope: str) -> bool:
@@ -30,16 +30,16 @@ def why_outside(worktree: Path, path: str) -> str | None:
         worktree: The worktree's root: a symlink that leads out of it is seen.
         path: As an agent gave it.
     """
-    given = PurePosixPath(path.strip())
-    if given.is_absolute():
+    pure = PurePosixPath(path.strip())
+    if pure.is_absolute():
         return "is absolute"
-    if ".." in given.parts:
+    if ".." in pure.parts:
         return "has `..` in it"
-    if any(part.lower() == ".git" for part in given.parts):
+    if any(part.lower() == ".git" for part in pure.parts):
         return "is git's own"
     root = worktree.resolve()
     try:
-        real = (root / given).resolve()
+        real = (root / pure).resolve()
         with suppress(FileNotFoundError, NotADirectoryError):
             real.stat()
     except (OSError, RuntimeError, ValueError):

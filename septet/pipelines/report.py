@@ -41,14 +41,14 @@ def report_of(view: PipelineView) -> PipelineReport:
 def as_markdown(report: PipelineReport) -> str:
     """Return the report as Markdown; what strangers wrote is on one line each, and starts no markup."""
     view = report.pipeline
-    told = ", ".join(f"{count} {status}" for status, count in report.counts.items()) or "none"
+    counts = ", ".join(f"{count} {status}" for status, count in report.counts.items()) or "none"
     lines = [
         f"# Pipeline {view.id}",
         "",
         f"- Repository: {_cell(view.repository)}",
         f"- Status: {view.status.value}",
         f"- From {view.created_at} to {view.closed_at or 'now'}",
-        f"- Issues: {len(view.issues)} ({told})",
+        f"- Issues: {len(view.issues)} ({counts})",
         f"- Planning: {_seconds(report.planning_seconds)}; execution: {_seconds(report.execution_seconds)}",
         f"- Used: {_usage(report.usage)}",
         f"- Context: {'each issue had new sessions' if view.fresh else 'sessions went on from issue to issue'}",
@@ -79,7 +79,7 @@ def _row(issue: IssueState) -> str:
 
 def _details(issue: IssueState) -> Iterator[str]:
     yield f"- Status: {issue.status.value} (work order {issue.order_id})"
-    yield from _asked(issue)
+    yield from _plan_lines(issue)
     facts = (
         ("Plan", issue.plan_path),
         ("Branch", issue.branch_name),
@@ -96,7 +96,7 @@ def _details(issue: IssueState) -> Iterator[str]:
     yield from _troubles(issue)
 
 
-def _asked(issue: IssueState) -> Iterator[str]:
+def _plan_lines(issue: IssueState) -> Iterator[str]:
     if issue.solution is not None:
         tasks = ", ".join(f"{task_id} {_cell(title)}" for task_id, title in issue.solution.tasks)
         yield f"- Solution: {issue.solution.id}: {_cell(issue.solution.summary)}"
@@ -120,9 +120,9 @@ def _troubles(issue: IssueState) -> Iterator[str]:
 
 
 def _files(issue: IssueState) -> str:
-    shown = [f"{_cell(change.path)} ({change.operation})" for change in issue.files_modified[:_FILES_SHOWN]]
+    files = [f"{_cell(change.path)} ({change.operation})" for change in issue.files_modified[:_FILES_SHOWN]]
     count = max(issue.files_modified_count, len(issue.files_modified))
-    return ", ".join(shown) + (f" and {count - len(shown)} more" if count > len(shown) else "")
+    return ", ".join(files) + (f" and {count - len(files)} more" if count > len(files) else "")
 
 
 def _usage(usage: Usage) -> str:

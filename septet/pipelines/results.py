@@ -18,29 +18,29 @@ _ENDED: Final[Mapping[IssueStatus, Ended]] = {
 _NOT_PLANNED: Final = frozenset({IssueStatus.WAITING, IssueStatus.PLANNING})
 
 
-def outlined(state: IssueState) -> Solution | None:
+def solution_in(state: IssueState) -> Solution | None:
     """Return an issue's solution as far as the pipeline remembers it."""
     return state.solution.model_dump(mode="json") if state.solution is not None else None
 
 
-def listed(state: IssueState) -> tuple[str, ...]:
+def files_in(state: IssueState) -> tuple[str, ...]:
     """Return an issue's changed files as far as the pipeline remembers them."""
     return tuple(change.path for change in state.files_modified)
 
 
 def planning_results(
-    view: PipelineView, solution_of: Callable[[IssueState], Solution | None] = outlined
+    view: PipelineView, solution_of: Callable[[IssueState], Solution | None] = solution_in
 ) -> PlanningResults:
     """Return `planning-results.json`: an entry for each issue whose planning is over, in the pipeline's order."""
-    found = tuple(_planned(state, solution_of) for state in view.issues if _is_past_planning(state))
-    return PlanningResults(created_at=view.created_at, results=found)
+    results = tuple(_planning_result(state, solution_of) for state in view.issues if _is_past_planning(state))
+    return PlanningResults(created_at=view.created_at, results=results)
 
 
 def execution_results(
-    view: PipelineView, files_of: Callable[[IssueState], tuple[str, ...]] = listed
+    view: PipelineView, files_of: Callable[[IssueState], tuple[str, ...]] = files_in
 ) -> ExecutionResults:
     """Return `execution-results.json`: an entry for each planned issue that is over, in the pipeline's order."""
-    found = tuple(
+    results = tuple(
         ExecutionResult(
             issue_id=state.issue_id,
             solution_id=state.solution.id if state.solution is not None else None,
@@ -52,17 +52,17 @@ def execution_results(
         for state in view.issues
         if state.status in _ENDED and state.planned_at is not None
     )
-    return ExecutionResults(created_at=view.created_at, results=found)
+    return ExecutionResults(created_at=view.created_at, results=results)
 
 
 def _is_past_planning(state: IssueState) -> bool:
     return state.status not in _NOT_PLANNED
 
 
-def _planned(state: IssueState, solution_of: Callable[[IssueState], Solution | None]) -> PlanningResult:
+def _planning_result(state: IssueState, solution_of: Callable[[IssueState], Solution | None]) -> PlanningResult:
     if state.planned_at is None:
-        failed = state.status is IssueStatus.FAILED
-        return PlanningResult(issue_id=state.issue_id, status="failed" if failed else "skipped")
+        has_failed = state.status is IssueStatus.FAILED
+        return PlanningResult(issue_id=state.issue_id, status="failed" if has_failed else "skipped")
     return PlanningResult(
         issue_id=state.issue_id,
         solution_id=state.solution.id if state.solution is not None else None,

@@ -20,16 +20,18 @@ def next_to_plan(
         held_back: The work orders that a person has moved away on the board.
         plans_ahead: How many plans may wait for an executor; one that waits for another issue does not count.
     """
-    known = list(issues)
-    status = {each.issue_id: each.status for each in known}
+    all_issues = list(issues)
+    status = {each.issue_id: each.status for each in all_issues}
     under_way = {IssueStatus.COMPLETED, IssueStatus.EXECUTING}
     due = (
         each.status is IssueStatus.PLANNED and all(status.get(before) in under_way for before in each.depends_on)
-        for each in known
+        for each in all_issues
     )
     if sum(due) >= plans_ahead:
         return None
-    waiting = (each for each in known if each.status is IssueStatus.WAITING and each.order_id not in held_back)
+    waiting = (
+        each for each in all_issues if each.status is IssueStatus.WAITING and each.order_id not in held_back
+    )
     first = next(waiting, None)
     return first if first is not None and first.order_id in ready else None
 
@@ -47,26 +49,26 @@ def next_to_execute(issues: Mapping[str, IssueState], passed_over: Collection[st
     for issue in issues.values():
         if issue.status is not IssueStatus.PLANNED or issue.issue_id in passed_over:
             continue
-        done = all(issues[before].status is IssueStatus.COMPLETED for before in issue.depends_on)
-        if done and not any(overlap(issue, other) for other in working):
+        is_ready = all(issues[before].status is IssueStatus.COMPLETED for before in issue.depends_on)
+        if is_ready and not any(overlap(issue, other) for other in working):
             return issue
     return None
 
 
-def doomed(issues: Mapping[str, IssueState], skipped: Collection[str]) -> list[tuple[IssueState, str]]:
+def find_doomed(issues: Mapping[str, IssueState], to_skip: Collection[str]) -> list[tuple[IssueState, str]]:
     """Return the issues that cannot be carried out, each with what did not succeed before it, or will not.
 
     Args:
         issues: All, by their ids.
-        skipped: Those that are to be skipped: they are known already.
+        to_skip: Those that are to be skipped: they are known already.
     """
-    lost = CLOSED - {IssueStatus.COMPLETED}
+    failures = CLOSED - {IssueStatus.COMPLETED}
     return [
         (issue, before)
         for issue in issues.values()
-        if issue.status in {IssueStatus.WAITING, IssueStatus.PLANNED} and issue.issue_id not in skipped
+        if issue.status in {IssueStatus.WAITING, IssueStatus.PLANNED} and issue.issue_id not in to_skip
         for before in issue.depends_on
-        if issues[before].status in lost or before in skipped
+        if issues[before].status in failures or before in to_skip
     ]
 
 
@@ -86,11 +88,11 @@ def same_files(one: IssueState, other: IssueState) -> bool:
 
 
 def _files(issue: IssueState) -> Sequence[str] | None:
-    seen = tuple(change.path for change in issue.files_modified)
-    if seen and issue.files_modified_count <= len(seen):
-        return seen
+    paths = tuple(change.path for change in issue.files_modified)
+    if paths and issue.files_modified_count <= len(paths):
+        return paths
     solution = issue.solution
-    if seen or solution is None or solution.files_count > len(solution.files):
+    if paths or solution is None or solution.files_count > len(solution.files):
         return None
     return solution.files
 

@@ -11,7 +11,7 @@ from typing import Final
 
 from septet.contracts.solution import SOLUTION_LIMIT_BYTES, SolutionAnswer, SolutionTask
 from septet.pipelines.circles import circle_in
-from septet.pipelines.paths import is_in, spelled, why_outside
+from septet.pipelines.paths import is_in, normal_path, why_outside
 from septet.system.text import cut
 
 SOLUTION_ID: Final = "SOL-"
@@ -40,37 +40,37 @@ class IssueScope:
     worktree: Path
 
 
-def findings(solution: SolutionAnswer, asked: IssueScope) -> tuple[str, ...]:
+def findings(solution: SolutionAnswer, scope: IssueScope) -> tuple[str, ...]:
     """Return what is wrong with a solution; nothing where it may be carried out."""
     return tuple(
         dict.fromkeys(
             [
-                *_wrong_as_a_whole(solution, asked),
+                *_wrong_as_a_whole(solution, scope),
                 *_wrong_dependencies(solution.tasks),
-                *(found for task in solution.tasks for found in _wrong_in(task, solution, asked)),
-                *_wrong_predictions(solution, asked),
+                *(finding for task in solution.tasks for finding in _wrong_in(task, solution, scope)),
+                *_wrong_predictions(solution, scope),
             ]
         )
     )
 
 
-def findings_text(found: Sequence[str]) -> str:
+def findings_text(messages: Sequence[str]) -> str:
     """Return findings as one text of bounded size for the planner: the first ones, and how many more there are."""
     lines: list[str] = []
-    for number, finding in enumerate(found):
+    for number, finding in enumerate(messages):
         if sum(len(line.encode()) + 3 for line in lines) + len(finding.encode()) > _FINDINGS_BYTES:
-            lines.append(f"and {len(found) - number} more of these kinds")
+            lines.append(f"and {len(messages) - number} more of these kinds")
             break
         lines.append(finding)
-    heading = f"The solution has {len(found)} {'finding' if len(found) == 1 else 'findings'}:"
+    heading = f"The solution has {len(messages)} {'finding' if len(messages) == 1 else 'findings'}:"
     return "\n".join([heading, *(f"- {line}" for line in lines)])
 
 
-def _wrong_as_a_whole(solution: SolutionAnswer, asked: IssueScope) -> Iterator[str]:
-    wanted = f"{SOLUTION_ID}{asked.issue_id}"
-    number = solution.id.removeprefix(f"{wanted}-")
-    if solution.id != wanted and not (number != solution.id and number.isascii() and number.isdigit()):
-        yield f"id is {solution.id!r}: it is {wanted!r} for this issue."
+def _wrong_as_a_whole(solution: SolutionAnswer, issue_scope: IssueScope) -> Iterator[str]:
+    stem = f"{SOLUTION_ID}{issue_scope.issue_id}"
+    number = solution.id.removeprefix(f"{stem}-")
+    if solution.id != stem and not (number != solution.id and number.isascii() and number.isdigit()):
+        yield f"id is {solution.id!r}: it is {stem!r} for this issue."
     if (size := len(solution.model_dump_json().encode())) > SOLUTION_LIMIT_BYTES:
         yield f"The solution holds {size} bytes, {SOLUTION_LIMIT_BYTES} are allowed: say it shorter."
     for task_id in _twice(task.id for task in solution.tasks):
@@ -80,60 +80,60 @@ def _wrong_as_a_whole(solution: SolutionAnswer, asked: IssueScope) -> Iterator[s
 
 
 def _wrong_dependencies(tasks: Sequence[SolutionTask]) -> Iterator[str]:
-    known = {task.id for task in tasks}
+    task_ids = {task.id for task in tasks}
     for task in tasks:
         for other in dict.fromkeys(task.depends_on):
-            if other not in known:
+            if other not in task_ids:
                 yield f"task {task.id}: depends_on names {other!r}, which is no task: name one of this solution."
-    if circle := circle_in({task.id: [other for other in task.depends_on if other in known] for task in tasks}):
+    if circle := circle_in({task.id: [other for other in task.depends_on if other in task_ids] for task in tasks}):
         yield f"tasks: depends_on goes in a circle ({' after '.join(circle)}): take one of them out."
 
 
-def _wrong_in(task: SolutionTask, solution: SolutionAnswer, asked: IssueScope) -> Iterator[str]:
+def _wrong_in(task: SolutionTask, solution: SolutionAnswer, issue_scope: IssueScope) -> Iterator[str]:
     place = f"task {task.id}"
     if not task.modification_points:
         yield f"{place}: modification_points is empty: name each file that it changes, and what changes there."
     if not task.implementation:
         yield f"{place}: implementation is empty: say how it is done, step by step."
     yield from _wrong_acceptance(place, task)
-    if why := why_outside(asked.worktree, task.scope):
+    if why := why_outside(issue_scope.worktree, task.scope):
         yield f"{place}: scope {cut(task.scope, _SHOWN)!r} {why}: name a folder or a file of the repository."
         return
-    scope = spelled(task.scope)
-    predicted = {spelled(path) for path in solution.predicted_files}
+    scope = normal_path(task.scope)
+    predicted = {normal_path(path) for path in solution.predicted_files}
     for point in task.modification_points:
-        file = spelled(point.file)
-        shown = f"{place}: modification point {cut(point.file, _SHOWN)!r}"
-        if why := why_outside(asked.worktree, point.file):
-            yield f"{shown} {why}: name a file of the repository."
+        file = normal_path(point.file)
+        point_name = f"{place}: modification point {cut(point.file, _SHOWN)!r}"
+        if why := why_outside(issue_scope.worktree, point.file):
+            yield f"{point_name} {why}: name a file of the repository."
             continue
         if not is_in(file, scope):
             scope = cut(task.scope, _SHOWN)
-            yield f"{shown} lies outside of its scope {scope!r}: widen the scope or move the point."
+            yield f"{point_name} lies outside of its scope {scope!r}: widen the scope or move the point."
         if file not in predicted:
-            yield f"{shown} is not among predicted_files: add it there."
+            yield f"{point_name} is not among predicted_files: add it there."
 
 
 def _wrong_acceptance(place: str, task: SolutionTask) -> Iterator[str]:
     if not task.acceptance:
         yield f"{place}: acceptance is empty: say what holds when it is done, so that it can be looked at."
     for criterion in task.acceptance:
-        said = _plain(criterion)
-        if said in _VAGUE:
+        plain = _plain(criterion)
+        if plain in _VAGUE:
             yield f"{place}: acceptance {cut(criterion, _SHOWN)!r} is vague: say what can be seen, and where."
-        elif said == _plain(task.title):
+        elif plain == _plain(task.title):
             yield f"{place}: acceptance repeats the title: say what can be seen when it is done."
 
 
-def _wrong_predictions(solution: SolutionAnswer, asked: IssueScope) -> Iterator[str]:
-    for path in _twice(spelled(path) for path in solution.predicted_files):
+def _wrong_predictions(solution: SolutionAnswer, issue_scope: IssueScope) -> Iterator[str]:
+    for path in _twice(normal_path(path) for path in solution.predicted_files):
         yield f"predicted_files: {cut(path, _SHOWN)!r} is there more than once: name each file once."
     for path in solution.predicted_files:
-        if why := why_outside(asked.worktree, path):
+        if why := why_outside(issue_scope.worktree, path):
             yield f"predicted_files: {cut(path, _SHOWN)!r} {why}: name a file of the repository."
-        elif spelled(path) == spelled(asked.plan_path):
+        elif normal_path(path) == normal_path(issue_scope.plan_path):
             yield f"predicted_files: {cut(path, _SHOWN)!r} is the plan's own file: leave it out."
-        elif (asked.worktree / spelled(path)).is_dir():
+        elif (issue_scope.worktree / normal_path(path)).is_dir():
             yield f"predicted_files: {cut(path, _SHOWN)!r} is a folder: name the files in it that will change."
 
 

@@ -65,13 +65,13 @@ class PipelineStore:
 
     def keep_state(self, state: IssueState) -> None:
         """Put down what is known of an issue now."""
-        _write(f"{self.folder}/issues/{state.position:05}-{_checked(_ISSUE, state.issue_id)}.json", state)
+        _write(f"{self.folder}/issues/{state.position:05}-{_file_name(_ISSUE, state.issue_id)}.json", state)
 
     def states(self) -> tuple[IssueState, ...]:
         """Return what is known of all issues, in the order of the pipeline."""
         folder = self.folder / "issues"
-        with suppress(FileNotFoundError), os.scandir(folder) as found:
-            paths = sorted(each.path for each in found if each.name[0].isdigit())
+        with suppress(FileNotFoundError), os.scandir(folder) as entries:
+            paths = sorted(each.path for each in entries if each.name[0].isdigit())
             read = (_read(path, IssueState.model_validate_json) for path in paths)
             return tuple(state for state in read if state is not None)
         return ()
@@ -90,13 +90,13 @@ class PipelineStore:
         write_durably(path, summary.encode())
 
     def _summary_file(self, lane: str) -> Path:
-        return self.folder / "summaries" / f"{_checked(_LANE, lane)}.md"
+        return self.folder / "summaries" / f"{_file_name(_LANE, lane)}.md"
 
     def _solution_file(self, issue_id: str) -> str:
-        return f"{self.folder}/solutions/{_checked(_ISSUE, issue_id)}.json"
+        return f"{self.folder}/solutions/{_file_name(_ISSUE, issue_id)}.json"
 
     def _execution_file(self, issue_id: str) -> str:
-        return f"{self.folder}/executions/{_checked(_ISSUE, issue_id)}.json"
+        return f"{self.folder}/executions/{_file_name(_ISSUE, issue_id)}.json"
 
 
 def store_of(state: StateDir, pipeline: str) -> PipelineStore:
@@ -105,10 +105,10 @@ def store_of(state: StateDir, pipeline: str) -> PipelineStore:
     Raises:
         InvalidInputError: It is no pipeline's id.
     """
-    return PipelineStore(state.pipelines / _checked(_PIPELINE, pipeline))
+    return PipelineStore(state.pipelines / _file_name(_PIPELINE, pipeline))
 
 
-def _checked(pattern: re.Pattern[str], name: str) -> str:
+def _file_name(pattern: re.Pattern[str], name: str) -> str:
     """Return a name that is the name of a file at the same time.
 
     Raises:
@@ -127,25 +127,25 @@ def _write(name: str, value: Wire) -> None:
     write_durably(path, value.model_dump_json(indent=2).encode(errors="replace"))
 
 
-def _read(path: str, parsed: Callable[[bytes], T]) -> T | None:
+def _read(path: str, parse: Callable[[bytes], T]) -> T | None:
     """Return what lies in a file; nothing where there is none, or what is there is not ours."""
     try:
-        found = os.stat(path)  # noqa: PTH116 -- thousands a second: making a Path takes longer
+        facts = os.stat(path)  # noqa: PTH116 -- thousands a second: making a Path takes longer
     except FileNotFoundError:
         return None
-    if time.time_ns() - found.st_mtime_ns < _SETTLED_NS:
-        return _parsed(path, parsed)
-    return _known(path, parsed, (found.st_ino, found.st_mtime_ns, found.st_size))
+    if time.time_ns() - facts.st_mtime_ns < _SETTLED_NS:
+        return _parse_file(path, parse)
+    return _read_cached(path, parse, (facts.st_ino, facts.st_mtime_ns, facts.st_size))
 
 
 @lru_cache(maxsize=_KNOWN_FILES)
-def _known(path: str, parsed: Callable[[bytes], T], _mark: tuple[int, int, int]) -> T | None:
+def _read_cached(path: str, parse: Callable[[bytes], T], _mark: tuple[int, int, int]) -> T | None:
     """Return what lies in a file, read once: whatever is put in its place has another mark."""
-    return _parsed(path, parsed)
+    return _parse_file(path, parse)
 
 
-def _parsed(path: str, parsed: Callable[[bytes], T]) -> T | None:
+def _parse_file(path: str, parse: Callable[[bytes], T]) -> T | None:
     try:
-        return parsed(Path(path).read_bytes())
+        return parse(Path(path).read_bytes())
     except (FileNotFoundError, ValueError):
         return None

@@ -31,7 +31,7 @@ def diagnosed(error: SeptetError | OSError, root: Path) -> SeptetError:
     """
     if isinstance(error, MachineFailedError):
         return error
-    message = error.message if isinstance(error, SeptetError) else _said_by(error)
+    message = error.message if isinstance(error, SeptetError) else _message_of(error)
     if _is_full(error, root):
         return DiskFullError(f"The disk of {root} is full: {_room(root)}. {message}")
     if _is_read_only(error, root):
@@ -39,9 +39,9 @@ def diagnosed(error: SeptetError | OSError, root: Path) -> SeptetError:
     return error if isinstance(error, SeptetError) else MachineFailedError(message)
 
 
-def _said_by(error: OSError) -> str:
-    said = error.strerror or type(error).__name__
-    return f"{error.filename}: {said}." if error.filename else f"{said}."
+def _message_of(error: OSError) -> str:
+    reason = error.strerror or type(error).__name__
+    return f"{error.filename}: {reason}." if error.filename else f"{reason}."
 
 
 def _is_full(error: SeptetError | OSError, root: Path) -> bool:
@@ -49,9 +49,9 @@ def _is_full(error: SeptetError | OSError, root: Path) -> bool:
     if _is_caused_by(error, _FULL):
         return True
     if isinstance(error, AgentError):
-        told_by_api = isinstance(error, (AgentApiError, AgentApiUnavailableError))
-        return not told_by_api and _has_no_room(root)
-    return any(said in str(error) for said in _SAID_FULL)
+        is_from_api = isinstance(error, (AgentApiError, AgentApiUnavailableError))
+        return not is_from_api and _has_no_room(root)
+    return any(words in str(error) for words in _SAID_FULL)
 
 
 def _is_read_only(error: SeptetError | OSError, root: Path) -> bool:

@@ -60,10 +60,10 @@ def scrub(text: str, secrets: Iterable[str] = ()) -> str:
             text = text.replace(secret, MASK)
     text = _BLOCK.sub(MASK, text)
     text = _KEYS.sub(MASK, text)
-    return _AFTER_A_WORD.sub(_masked, text)
+    return _AFTER_A_WORD.sub(_mask, text)
 
 
-def _masked(found: re.Match[str]) -> str:
-    if found[1] is not None:
-        return f"{found[1]} {MASK}"
-    return f"{found[2] or found[3]}{MASK}"
+def _mask(match: re.Match[str]) -> str:
+    if match[1] is not None:
+        return f"{match[1]} {MASK}"
+    return f"{match[2] or match[3]}{MASK}"

@@ -148,15 +148,15 @@ def _head(process: subprocess.Popen[bytes], limit_bytes: int, timeout_seconds: f
         TimeoutExpired: It runs on.
     """
     deadline = time.monotonic() + timeout_seconds
-    printed = {pipe: bytearray() for pipe in (process.stdout, process.stderr) if pipe is not None}
-    stdout, stderr = printed.values()
+    buffers = {pipe: bytearray() for pipe in (process.stdout, process.stderr) if pipe is not None}
+    stdout, stderr = buffers.values()
     with selectors.DefaultSelector() as reading:
-        for pipe, content in printed.items():
+        for pipe, content in buffers.items():
             reading.register(pipe, selectors.EVENT_READ, content)
         while reading.get_map() and len(stdout) < limit_bytes:
-            if (left := deadline - time.monotonic()) <= 0:
+            if (rest_seconds := deadline - time.monotonic()) <= 0:
                 raise subprocess.TimeoutExpired(process.args, timeout_seconds)
-            for key, _ in reading.select(left):
+            for key, _ in reading.select(rest_seconds):
                 chunk = os.read(key.fd, _CHUNK_BYTES)
                 key.data.extend(chunk)
                 if not chunk:
@@ -164,7 +164,7 @@ def _head(process: subprocess.Popen[bytes], limit_bytes: int, timeout_seconds: f
     if cut := len(stdout) >= limit_bytes:
         kill_group(process.pid)
     process.wait(max(0.0, deadline - time.monotonic()) if not cut else None)
-    for pipe in printed:
+    for pipe in buffers:
         pipe.close()
     return bytes(stdout[:limit_bytes]), bytes(stderr), cut
 

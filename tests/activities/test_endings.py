@@ -104,7 +104,7 @@ async def test_a_bad_command_file_costs_the_end_of_the_work_no_rescue(lab: StepL
     environment.cancel(ActivityCancellationDetails(worker_shutdown=True))
     with pytest.raises(asyncio.CancelledError):
         await running
-    papers = lab.place.books / "papers.json"
+    papers = lab.place.records / "papers.json"
     spoilt = json.loads(papers.read_bytes())
     spoilt["files"] |= {".septet/commands/implement_plan.md": " ", ".septet/septet.toml": "no = settings"}
     papers.write_text(json.dumps(spoilt), encoding="utf-8")

@@ -299,7 +299,7 @@ async def test_a_lane_of_a_host_that_is_gone_is_entered_on_another_one(origin: O
             "pl-c", two.named("move_workspace"), MoveWorkspace(workspace=entered, checkpoint="")
         )
         assert (moved.host, Path(moved.path).joinpath("below.py").exists()) == (two.parts.host.id, True)
-        here = Path((await two.enter("pl-c", EXECUTOR.placed(moved), (planned, PLAN))).path)
+        here = Path((await two.enter("pl-c", EXECUTOR.at(moved), (planned, PLAN))).path)
         assert [(here / name).exists() for name in (PLAN, "below.py")] == [True, False]
 
 
@@ -330,7 +330,7 @@ async def test_a_lane_that_its_host_had_just_opened_is_the_other_hosts(origin: O
         (planning / PLAN).write_text("# Plan\n", encoding="utf-8")
         planned = one.keep(PLANNER.id)
         await one.enter("pl-a", EXECUTOR, (planned, PLAN))  # and the host is gone before it has said so
-        anywhere = EXECUTOR.placed(planner.model_copy(update={"host": "that opens it", "task_queue": ""}))
+        anywhere = EXECUTOR.at(planner.model_copy(update={"host": "that opens it", "task_queue": ""}))
         entered = await two.enter("pl-a", anywhere, (planned, PLAN))
         (Path(entered.path) / "more.py").write_text("more\n", encoding="utf-8")
         two.keep(EXECUTOR.id)
@@ -344,7 +344,7 @@ async def test_a_lanes_session_goes_on_on_another_host(origin: Origin, tmp_path:
         entered = await one.enter("pl-a", PLANNER)
         classified = await one.step(Step.CLASSIFY_ISSUE, entered)
         moved = await two.run("pl-b", two.named("move_workspace"), MoveWorkspace(workspace=entered, checkpoint=""))
-        there = await two.enter("pl-b", PLANNER.placed(moved))
+        there = await two.enter("pl-b", PLANNER.at(moved))
         again = await two.step(Step.CLASSIFY_ISSUE, there, session_id=classified.session_id)
         assert (again.verdict, again.session_id) == (Verdict.DONE, classified.session_id)
         assert again.agent_starts == 1

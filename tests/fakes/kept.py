@@ -12,4 +12,4 @@ def is_kept_elsewhere(place: Place, shelf: CheckpointRef, snapshot: Snapshot) ->
     if shelf.tip(vault) is None:
         return False
     tip = shelf.fetch(vault)
-    return vault.completed("merge-base", "--is-ancestor", snapshot.commit, tip).exit_code == 0
+    return vault.try_run("merge-base", "--is-ancestor", snapshot.commit, tip).exit_code == 0

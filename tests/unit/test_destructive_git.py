@@ -32,7 +32,7 @@ DESTRUCTIVE: dict[str, tuple[str, ...]] = {
 """By git command: the words that make it destructive; none where it is so by itself."""
 
 REMOVALS = {"rmtree", "removedirs", "remove_folder"}
-RUNNERS = {"run", "completed", "text", "start_detached", "Popen", "call", "check_call", "check_output"}
+RUNNERS = {"run", "try_run", "text", "start_detached", "Popen", "call", "check_call", "check_output"}
 
 MAY_DESTROY = {
     # The one choke point, and what it alone uses.
@@ -206,7 +206,7 @@ def test_only_the_settings_read_the_environment() -> None:
 BREAKING: list[tuple[Rule, str]] = [
     (destroys, "git.run('reset', '--hard', sha)"),
     (destroys, "git.run(*('clean', '-fdx'), timeout_seconds=9.0)"),
-    (destroys, "git.completed('worktree', 'remove', '--force', path)"),
+    (destroys, "git.try_run('worktree', 'remove', '--force', path)"),
     (destroys, "git.text('branch', '-D', name)"),
     (destroys, "place.git.run('checkout', '--force', branch)"),
     (destroys, "git.run('stash')"),

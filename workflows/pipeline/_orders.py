@@ -22,7 +22,7 @@ from septet.contracts.pipeline import PipelineIssue
 from septet.contracts.pipeline_view import IssueState, IssueStatus, PipelineRun
 from septet.contracts.row import MEMO, first_task, row_of
 from septet.contracts.task import Task, TaskError
-from septet.pipelines.schedule import CLOSED, doomed
+from septet.pipelines.schedule import CLOSED, find_doomed
 from septet.system.timestamps import timestamp
 from workflows._failures import GO_ON
 from workflows.pipeline._handlers import PipelineHandlers
@@ -118,7 +118,7 @@ class PipelineBase(PipelineHandlers):
     def _skip_issues(self) -> None:
         """End what cannot or must not be carried out any more."""
         state = self._state
-        while lost := doomed(state.issues, state.to_skip):
+        while lost := find_doomed(state.issues, state.to_skip):
             for issue, before in lost:
                 status = "skipped" if before in state.to_skip else state.issues[before].status.value
                 state.to_skip.setdefault(issue.issue_id, f"it depends on issue {before}, which is {status}")

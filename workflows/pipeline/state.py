@@ -19,7 +19,7 @@ from septet.contracts.pipeline_view import (
 )
 from septet.contracts.task import Task, TaskError
 from septet.pipelines.branches import below_of, held_by
-from septet.pipelines.remembered import MANY, TITLE_BYTES, remembered
+from septet.pipelines.closed_issues import MANY, TITLE_BYTES, shorten_issue
 from septet.pipelines.schedule import CLOSED, same_files
 from septet.system.text import cut_line
 from septet.system.timestamps import timestamp
@@ -172,7 +172,7 @@ class PipelineState:
             late = [row for row in task.steps if row.step in _EXECUTING]
             if executed and late:
                 values["execution_seconds"] = round(sum(row.duration_seconds for row in late), 3)
-        self.issues[issue.issue_id] = remembered(issue.model_copy(update=values), len(self.issues))
+        self.issues[issue.issue_id] = shorten_issue(issue.model_copy(update=values), len(self.issues))
 
     def view(self) -> PipelineView:
         """Return the pipeline as every face shows it."""

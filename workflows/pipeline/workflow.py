@@ -18,7 +18,7 @@ with workflow.unsafe.imports_passed_through():
     from septet.contracts.pipeline_view import IssueState, IssueStatus, PipelineRun, PipelineStatus, PipelineView
     from septet.contracts.task import TaskError
     from septet.errors import InvalidInputError
-    from septet.pipelines.issues import ordered
+    from septet.pipelines.issues import order_issues
     from septet.pipelines.schedule import next_to_execute, next_to_plan
     from septet.system.timestamps import timestamp
     from workflows._cancellation import send_signal, wait_despite_cancel
@@ -65,7 +65,7 @@ class Pipeline(PipelineBase):
         request = parse_input(info.workflow_id, (order, *rest), PipelineRun, PIPELINE_ID, by_workflow=continued)
         if not continued and request.carried is not None:
             request = request.model_copy(update={"carried": None})
-        self._texts = {issue.id: issue for issue in request.listed}
+        self._texts = {issue.id: issue for issue in request.issue_list}
         self._state.begin(info.workflow_id, request, info.first_execution_run_id, info.workflow_start_time)
         self._notes = Notes(self._state)
 
@@ -74,7 +74,7 @@ class Pipeline(PipelineBase):
         state, request = self._state, self._state.request
         if state.issues:
             return
-        numbers = tuple(issue.number for issue in request.listed if issue.number is not None)
+        numbers = tuple(issue.number for issue in request.issue_list if issue.number is not None)
         read: tuple[PipelineIssue, ...] = ()
         if numbers or request.label:
             read = (
@@ -86,9 +86,9 @@ class Pipeline(PipelineBase):
                 )
             ).issues
         by_id = {issue.id: issue for issue in read}
-        issues = [_merge_issue(issue, by_id) for issue in request.listed] or list(read)
+        issues = [_merge_issue(issue, by_id) for issue in request.issue_list] or list(read)
         try:
-            issues = list(ordered(issues))
+            issues = list(order_issues(issues))
         except InvalidInputError as error:
             message = f"The input is not valid: {error.message} {error.remedy}".strip()
             raise ApplicationError(message, type="InvalidInput", non_retryable=True) from error

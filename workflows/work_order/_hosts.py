@@ -221,7 +221,7 @@ def place_call(call: AnyCall, workspace: Workspace) -> AnyCall:
     if isinstance(call, FinalizeCall):
         return call.model_copy(update={"call": place_call(call.call, workspace)})
     if isinstance(call, EnterLane):
-        return call.model_copy(update={"lane": call.lane.placed(workspace)})
+        return call.model_copy(update={"lane": call.lane.at(workspace)})
     return call.model_copy(update={"workspace": workspace})
 
 

@@ -142,7 +142,7 @@ class LaneVisit:
         role, lane, visit = self._grant.role, self._grant.lane, self._grant.visit
         workspace = self._hosts.workspace
         if workspace is not None and workspace.lane == lane.id:  # else it was never entered
-            lane = lane.placed(workspace)
+            lane = lane.at(workspace)
         values = self._session.lane_values()
         branch, snapshot = done_at
         if lane.one_branch and role is Role.EXECUTOR and branch:

@@ -19,19 +19,19 @@ LEDGER: Final = "ledger"
 class SnapshotBaseline:
     """What need not be found out again."""
 
-    known: Mapping[bytes, Record] = field(default_factory=dict)
+    records: Mapping[bytes, Record] = field(default_factory=dict)
     usual: Mapping[int, int] | None = None
     """git's mode → permission bits, as the ledger counts on them."""
     last: str | None = None
     """The latest snapshot's name."""
     commit: str = ""
-    """That snapshot's commit, where `known` is what it holds."""
+    """That snapshot's commit, where `records` is what it holds."""
     base: Mark | None = None
     """How the workspace was right after checkout."""
     objects: set[bytes] = field(default_factory=set)
     """Ids of objects that the vault has already."""
     tracked: frozenset[bytes] = frozenset()
-    """Files and folders of the base commit; empty where `known` says it."""
+    """Files and folders of the base commit; empty where `records` says it."""
     stamp: tuple[int, ...] = ()
     """What tells the ledger's file from any other one; empty where nothing is from it."""
 
@@ -39,7 +39,7 @@ class SnapshotBaseline:
         """Return the ignored folders that were over the limit."""
         return frozenset(
             join(path, item.name)
-            for path, record in self.known.items()
+            for path, record in self.records.items()
             for item in record.outside
             if item.entry.kind is Kind.IGNORED and item.entry.mode == FOLDER and not item.entry.sha
         )
@@ -53,7 +53,7 @@ def recall(place: Place, before: SnapshotBaseline | None = None) -> SnapshotBase
     stamp = _stamp(place)
     if before is not None and before.last and stamp and before.stamp == stamp:
         return before if points_to(place, before.last) == before.commit else begin(place)
-    ledger = load(place.books / LEDGER)
+    ledger = load(place.records / LEDGER)
     if ledger is None or points_to(place, ledger.last) != ledger.commit:
         return begin(place)
     return SnapshotBaseline(ledger.folders, ledger.usual, ledger.last, ledger.commit, ledger.base, stamp=stamp)
@@ -62,7 +62,7 @@ def recall(place: Place, before: SnapshotBaseline | None = None) -> SnapshotBase
 def _stamp(place: Place) -> tuple[int, ...]:
     """Return what tells the ledger's file from the one that replaces it, whose inode is another."""
     try:
-        facts = (place.books / LEDGER).stat()
+        facts = (place.records / LEDGER).stat()
     except FileNotFoundError:
         return ()
     return facts.st_ino, facts.st_mtime_ns, facts.st_size

@@ -64,13 +64,13 @@ class Builder:
 
     def build(self) -> dict[bytes, Record]:
         """Return the record of every folder; only folders that differ cost anything."""
-        skipped = self._skipped()
+        skipped = self._folders_left_out()
         looks = self.scene.survey.looks
         touched = self.sorting.resorted | {parent(path) for path in self.scene.survey.closed}
         for path in reversed(looks):
             if path in skipped:
                 continue
-            old = self.scene.known.get(path)
+            old = self.scene.records.get(path)
             if old is not None and path not in self.scene.fresh and path not in touched:
                 self.records[path] = old
                 continue
@@ -79,13 +79,13 @@ class Builder:
                 touched.add(parent(path))
         return self.records
 
-    def _skipped(self) -> set[bytes]:
+    def _folders_left_out(self) -> set[bytes]:
         """Return the folders that are left out, with all below them."""
-        skipped: set[bytes] = set()
-        for path in self.scene.survey.looks if self.sorting.left else ():
-            if path in self.sorting.left or parent(path) in skipped:
-                skipped.add(path)
-        return skipped
+        folders: set[bytes] = set()
+        for path in self.scene.survey.looks if self.sorting.left_out else ():
+            if path in self.sorting.left_out or parent(path) in folders:
+                folders.add(path)
+        return folders
 
     def _folder(self, path: bytes, old: Record | None) -> Record:
         """Read what changed in one folder and return its record."""
@@ -98,7 +98,7 @@ class Builder:
             reading.close()
         inside = {name: entry for name, entry in entries.items() if entry.sha and entry.kind < Kind.IGNORED}
         return Record(
-            look=pack_look({name: self._trusted(row, entries[name]) for name, row in figures.items()}),
+            look=pack_look({name: self._lasting_figures(row, entries[name]) for name, row in figures.items()}),
             packed=pack_entries(entries),
             tree=self.pack.add("tree", tree_content(inside)),
             outside=tuple(
@@ -116,7 +116,7 @@ class Builder:
             size=sum(figures[name].size for name, entry in entries.items() if entry.sha and entry.mode != FOLDER),
         )
 
-    def _trusted(self, row: Figures, entry: LedgerEntry) -> Figures:
+    def _lasting_figures(self, row: Figures, entry: LedgerEntry) -> Figures:
         """Return figures that are met again by the same content alone: none for a file too young or not read."""
         if stat.S_ISDIR(row.mode):
             return row
@@ -165,8 +165,8 @@ class _Reading:
     def _content(self, full: bytes, name: bytes, row: Figures) -> tuple[bytes, str, int]:
         """Return a name's object id, or why there is none and how much it holds."""
         builder = self._builder
-        if full in builder.sorting.left:
-            return b"", OVER_LIMIT, builder.sorting.left[full]
+        if full in builder.sorting.left_out:
+            return b"", OVER_LIMIT, builder.sorting.left_out[full]
         if full in builder.scene.survey.closed:
             return b"", builder.scene.survey.closed[full], row.size
         if stat.S_ISDIR(row.mode):
@@ -227,7 +227,7 @@ def git_mode(mode: int) -> int:
 
 def usual_bits(fresh: Mapping[bytes, Mapping[bytes, Figures]]) -> dict[int, int]:
     """Return the commonest permission bits of files, programs and folders: those need not be written down."""
-    seen = Counter(
+    counts = Counter(
         (git_mode(row.mode), stat.S_IMODE(row.mode)) for figures in fresh.values() for row in figures.values()
     )
-    return {mode: bits for (mode, bits), _ in reversed(seen.most_common()) if mode in {FILE, PROGRAM, FOLDER}}
+    return {mode: bits for (mode, bits), _ in reversed(counts.most_common()) if mode in {FILE, PROGRAM, FOLDER}}

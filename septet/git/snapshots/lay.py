@@ -40,17 +40,17 @@ def lay(root: int, have: Mapping[bytes, Item], want: Mapping[bytes, Item], conte
     Raises:
         OSError: Something else is in the way, or the disk failed.
     """
-    changed = {path for path, item in want.items() if not _same(have.get(path), item)}
+    different = {path for path, item in want.items() if not _same(have.get(path), item)}
     for path in reversed(list(have)):
-        if path not in want or path in changed:
+        if path not in want or path in different:
             _remove(root, path, have[path])
-    for path in (path for path in want if path in changed and want[path].mode == FOLDER and path):
+    for path in (path for path in want if path in different and want[path].mode == FOLDER and path):
         with _holder(root, path) as (folder, name):
             os.mkdir(name, _OWNER_ALL, dir_fd=folder)
-    _write(root, {path: want[path] for path in want if path in changed and want[path].mode != FOLDER}, contents)
+    _write(root, {path: want[path] for path in want if path in different and want[path].mode != FOLDER}, contents)
     for path in reversed(list(want)):
         item = want[path]
-        if item.mode == FOLDER or (path not in changed and item.mode != LINK and have[path].bits != item.bits):
+        if item.mode == FOLDER or (path not in different and item.mode != LINK and have[path].bits != item.bits):
             _set_bits(root, path, item)
 
 

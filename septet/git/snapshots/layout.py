@@ -118,8 +118,8 @@ def read(vault: Git, commit: str) -> dict[bytes, Item]:
     modes = {_bytes(path): int(bits, 8) for path, bits in manifest.modes.items()}
     items: dict[bytes, Item] = {}
     for line in vault.run("ls-tree", "-r", "-t", "-l", "-z", "--full-tree", commit).split(b"\0")[:-1]:
-        facts, _, stored = line.partition(b"\t")
-        path = _home(stored, homes)
+        facts, _, path_there = line.partition(b"\t")
+        path = _home(path_there, homes)
         if path is not None:
             mode, _, sha, size = facts.split()
             if size == _MISSING:
@@ -127,7 +127,7 @@ def read(vault: Git, commit: str) -> dict[bytes, Item]:
             number = int(mode, 8)
             bits = modes.get(path, usual.get(number, _LINK_BITS))
             items[path] = Item(
-                number, sha.decode(), bits, 0 if number == FOLDER else int(size), stored.startswith(_TREE)
+                number, sha.decode(), bits, 0 if number == FOLDER else int(size), path_there.startswith(_TREE)
             )
     return dict(sorted(items.items()))
 
@@ -149,12 +149,12 @@ def _read_manifest(vault: Git, commit: str) -> "_Manifest":
         raise SnapshotError(message) from error
 
 
-def _home(stored: bytes, homes: Mapping[bytes, bytes]) -> bytes | None:
+def _home(path: bytes, homes: Mapping[bytes, bytes]) -> bytes | None:
     """Return where a path of the commit belongs in the workspace; `None` for what is only the commit's."""
-    parts = stored.split(b"/", 2)
+    parts = path.split(b"/", 2)
     depth = 2 if parts[0] == _EXTRA else 1
     home = homes.get(b"/".join(parts[:depth]))
-    rest = stored.split(b"/", depth)[depth:]
+    rest = path.split(b"/", depth)[depth:]
     return None if home is None else join(home, rest[0]) if rest else home
 
 

@@ -72,7 +72,7 @@ def is_base(place: Place, now: Mark, base: Mark) -> bool:
     index = Git(place.vault, place.worktree, place.env, index=place.worktree / ".git" / "index")
     with suppress(GitError):
         return (
-            bool(now.index) and index.completed("diff-index", "--cached", "--quiet", place.base_sha).exit_code == 0
+            bool(now.index) and index.try_run("diff-index", "--cached", "--quiet", place.base_sha).exit_code == 0
         )
     return False
 

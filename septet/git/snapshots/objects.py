@@ -30,31 +30,31 @@ def read_blobs(repository: Git, sizes: Mapping[str, int]) -> Iterator[tuple[str,
 
 def read_objects(repository: Git, names: Iterable[str]) -> dict[str, bytes | None]:
     """Return the content of each object by the id that it was asked for with; `None` for one that is missing."""
-    asked = list(names)
-    output = repository.run("cat-file", "--batch", stdin="".join(f"{name}\n" for name in asked).encode())
-    found: dict[str, bytes | None] = {}
+    ids = list(names)
+    output = repository.run("cat-file", "--batch", stdin="".join(f"{name}\n" for name in ids).encode())
+    contents: dict[str, bytes | None] = {}
     start = 0
-    for name in asked:
+    for name in ids:
         end = output.index(b"\n", start)
         facts = output[start:end].split()
         start = end + 1
         if facts[-1] == _MISSING:
-            found[name] = None
+            contents[name] = None
             continue
         size = int(facts[-1])
-        found[name] = output[start : start + size]
+        contents[name] = output[start : start + size]
         start += size + 1
-    return found
+    return contents
 
 
 def _batches(sizes: Mapping[str, int]) -> Iterator[list[str]]:
     batch: list[str] = []
-    held = 0
+    batch_bytes = 0
     for sha, size in sizes.items():
-        if batch and held + size > _BATCH_BYTES:
+        if batch and batch_bytes + size > _BATCH_BYTES:
             yield batch
-            batch, held = [], 0
+            batch, batch_bytes = [], 0
         batch.append(sha)
-        held += size
+        batch_bytes += size
     if batch:
         yield batch

@@ -29,7 +29,7 @@ class Sorting:
     """Path → `IGNORED` or `REFUSED`; what is below such a folder belongs to it, but for further refused names."""
     within: set[bytes] = field(default_factory=set)
     """The folders that are outside, or below one that is."""
-    left: dict[bytes, int] = field(default_factory=dict)
+    left_out: dict[bytes, int] = field(default_factory=dict)
     """Ignored names over the limit → the bytes that they take on disk, as far as counted."""
     resorted: set[bytes] = field(default_factory=set)
     """Folders of which a name was sorted otherwise the last time."""
@@ -40,11 +40,11 @@ class Scene:
     """A worktree as it is, beside how it was."""
 
     survey: Survey
-    known: Mapping[bytes, Record]
+    records: Mapping[bytes, Record]
     fresh: Mapping[bytes, dict[bytes, Figures]]
-    """The folders that look otherwise than `known` has them, unpacked."""
+    """The folders that look otherwise than `records` has them, unpacked."""
     tracked: Container[bytes]
-    """Paths of the base commit, folders too; empty where `known` says it."""
+    """Paths of the base commit, folders too; empty where `records` says it."""
 
 
 def sort(scene: Scene, vault: Git, limit_bytes: int) -> Sorting:
@@ -76,7 +76,7 @@ def _find_candidates(scene: Scene, sorting: Sorting) -> list[bytes]:
         inside = bool(path) and (path in sorting.outside or parent(path) in sorting.within)
         if inside:
             sorting.within.add(path)
-        record = scene.known.get(path)
+        record = scene.records.get(path)
         if path not in scene.fresh and record is not None and not rules_changed:
             sorting.outside.update((join(path, item.name), item.entry.kind) for item in record.outside)
             continue
@@ -97,32 +97,32 @@ def _find_candidates(scene: Scene, sorting: Sorting) -> list[bytes]:
 
 def _rules_differ(scene: Scene, path: bytes) -> bool:
     """Say whether a folder's `.gitignore` came, went or changed."""
-    record = scene.known.get(path)
+    record = scene.records.get(path)
     before = record.look.entries().get(_IGNORE_RULES) if record is not None else None
     return scene.fresh[path].get(_IGNORE_RULES) != before
 
 
 def _ask(vault: Git, paths: list[bytes]) -> set[bytes]:
     """Return those of `paths` that git ignores: none when it cannot say, and then all is kept."""
-    asked = b"".join(b"./%s\0" % path for path in paths if len(path) < LONGEST_PATH_BYTES)
-    if not asked:
+    stdin = b"".join(b"./%s\0" % path for path in paths if len(path) < LONGEST_PATH_BYTES)
+    if not stdin:
         return set()
     # check-ignore refuses the engine's literal pathspecs, and takes what begins with ./ literally.
     question = ("--no-literal-pathspecs", "check-ignore", "-z", "--stdin", "--no-index")
-    answer = vault.completed(*question, stdin=asked, core__excludesFile="/dev/null")
+    answer = vault.try_run(*question, stdin=stdin, core__excludesFile="/dev/null")
     return {path.removeprefix(b"./") for path in answer.stdout.split(b"\0")}
 
 
-def _take_ignored(scene: Scene, sorting: Sorting, candidates: list[bytes], ignored: set[bytes]) -> None:
+def _take_ignored(scene: Scene, sorting: Sorting, candidates: list[bytes], ignored_paths: set[bytes]) -> None:
     """Sort the candidates: the topmost ignored name counts, all below belongs to it."""
     for full in candidates:
         folder, _, name = full.rpartition(b"/")
-        is_root = full in ignored and folder not in sorting.within
+        is_root = full in ignored_paths and folder not in sorting.within
         if is_root:
             sorting.outside[full] = Kind.IGNORED
         if is_root or folder in sorting.within:
             sorting.within.update({full} & scene.survey.looks.keys())
-        record = scene.known.get(folder)
+        record = scene.records.get(folder)
         old = record.entries().get(name) if record is not None else None
         if old is not None and (old.kind is Kind.IGNORED) != is_root:
             sorting.resorted.add(folder)
@@ -135,16 +135,16 @@ def _apply_limit(scene: Scene, sorting: Sorting, limit_bytes: int) -> None:
         return
     totals = _folder_totals(scene, sorting)
     usages = {path: usage for path in roots if (usage := _usage(scene, path, totals)) is not None}
-    used = 0
+    used_bytes = 0
     for path in sorted(usages, key=lambda path: (usages[path], path)):
-        if used + usages[path] > limit_bytes:
-            sorting.left[path] = usages[path]
+        if used_bytes + usages[path] > limit_bytes:
+            sorting.left_out[path] = usages[path]
         else:
-            used += usages[path]
-    sorting.left.update({path: limit_bytes for path in roots if scene.survey.closed.get(path) == OVER_LIMIT})
+            used_bytes += usages[path]
+    sorting.left_out.update({path: limit_bytes for path in roots if scene.survey.closed.get(path) == OVER_LIMIT})
     for path in roots:
-        item = _recorded(scene, path)
-        if item is not None and bool(item.entry.sha) == (path in sorting.left):
+        item = _record_of(scene, path)
+        if item is not None and bool(item.entry.sha) == (path in sorting.left_out):
             sorting.resorted.add(parent(path))
 
 
@@ -153,7 +153,7 @@ def _folder_totals(scene: Scene, sorting: Sorting) -> dict[bytes, int]:
     totals: dict[bytes, int] = {}
     for path in reversed(scene.survey.looks):
         if path in sorting.within:
-            own = disk_usage(scene.fresh[path]) if path in scene.fresh else scene.known[path].usage
+            own = disk_usage(scene.fresh[path]) if path in scene.fresh else scene.records[path].usage
             totals[path] = totals.get(path, 0) + own
             totals[parent(path)] = totals.get(parent(path), 0) + totals[path]
     return totals
@@ -168,12 +168,12 @@ def _usage(scene: Scene, path: bytes, totals: Mapping[bytes, int]) -> int | None
     folder, _, name = path.rpartition(b"/")
     if folder in scene.fresh:
         return blocks(scene.fresh[folder][name].size)
-    item = _recorded(scene, path)
+    item = _record_of(scene, path)
     return item.usage if item is not None else None
 
 
-def _recorded(scene: Scene, path: bytes) -> Outside | None:
+def _record_of(scene: Scene, path: bytes) -> Outside | None:
     """Return what the last snapshot knows of a name that was outside then."""
     folder, _, name = path.rpartition(b"/")
-    record = scene.known.get(folder)
+    record = scene.records.get(folder)
     return next((item for item in record.outside if item.name == name), None) if record is not None else None

@@ -107,9 +107,9 @@ class Pack:
     def _has(self, name: bytes) -> bool:
         return name in self._places or name in self._present
 
-    def _write(self, packed: bytes) -> int:
+    def _write(self, content: bytes) -> int:
         try:
-            return self._file.write(packed)
+            return self._file.write(content)
         except OSError as error:
             raise SnapshotError(f"{self._folder} takes no more: {error.strerror}.", remedy=_REMEDY) from error
 
@@ -185,15 +185,15 @@ class _OtherSizeError(Exception):
 def _deflated_blob(size: int, read: Callable[[int], bytes], note: Callable[[bytes], None]) -> Iterator[bytes]:
     """Give a blob's packed bytes piece by piece; `note` gets the content."""
     deflate = zlib.compressobj(_COMPRESSION)
-    left = size
+    rest_bytes = size
     yield _object_header("blob", size)
     while piece := read(_CHUNK_BYTES):
-        left -= len(piece)
-        if left < 0:
+        rest_bytes -= len(piece)
+        if rest_bytes < 0:
             break
         note(piece)
         yield deflate.compress(piece)
-    if left:
+    if rest_bytes:
         raise _OtherSizeError
     yield deflate.flush()
 

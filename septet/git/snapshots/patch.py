@@ -41,7 +41,7 @@ def write_patch(place: Place, snapshot: Snapshot, to: Path) -> Path | None:
     """
     new = to.with_name(f"{to.name}.new")
     try:
-        with tempfile.TemporaryDirectory(dir=place.books, prefix="patch-") as folder:
+        with tempfile.TemporaryDirectory(dir=place.records, prefix="patch-") as folder:
             _Patch(place, snapshot, Path(folder)).write(new)
         if not new.stat().st_size:
             new.unlink()
@@ -66,14 +66,14 @@ class _Patch:
     def write(self, to: Path) -> None:
         """Add what changed to an index of the base commit and write the difference."""
         items = read(vault_at(self._place), self._snapshot.commit)
-        gone, changed = self._changes()
-        self._lay_out({path: items[path] for path in changed})
-        names = b"".join(b"%s\0" % path for path in (*gone, *changed))
+        removals, others = self._changes()
+        self._lay_out({path: items[path] for path in others})
+        names = b"".join(b"%s\0" % path for path in (*removals, *others))
         try:
-            git = self._added(self._place.mirror, names)
+            git = self._index_with(self._place.mirror, names)
         except GitError:
             # A file that says it has an encoding which it has not: then as raw bytes, like all in the vault.
-            git = self._added(self._place.vault, names)
+            git = self._index_with(self._place.vault, names)
         git.run(*_DIFF, f"--output={to}", self._place.base_sha)
 
     def _changes(self) -> tuple[list[bytes], list[bytes]]:
@@ -88,8 +88,8 @@ class _Patch:
             for (*_, status), path in rows
             if modules.isdisjoint((path, *above(path))) and len(path) < LONGEST_PATH_BYTES
         ]
-        gone = [path for status, path in usable if status == b"D"]
-        return gone, [path for status, path in usable if status != b"D"]
+        removals = [path for status, path in usable if status == b"D"]
+        return removals, [path for status, path in usable if status != b"D"]
 
     def _lay_out(self, items: Mapping[bytes, Item]) -> None:
         """Write the changed files and links to the folder, with git's modes."""
@@ -107,7 +107,7 @@ class _Patch:
         finally:
             os.close(root)
 
-    def _added(self, git_dir: Path, names: bytes) -> Git:
+    def _index_with(self, git_dir: Path, names: bytes) -> Git:
         """Return a repository over the folder whose index is the base commit with `names` as they are there."""
         objects = self._folder / "objects"
         objects.mkdir(exist_ok=True)

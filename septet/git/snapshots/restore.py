@@ -78,15 +78,15 @@ def _own_objects(vault: Git, objects: Path) -> None:
     """Give a restored repository the objects that it borrowed from the vault's mirror."""
     if not objects.is_dir() or any(path.is_symlink() for path in (objects.parent, objects, *objects.iterdir())):
         return  # nothing is written through a link of the agent's
-    borrowed = read_file(objects / _ALTERNATES)
-    if borrowed is None:
+    alternates = read_file(objects / _ALTERNATES)
+    if alternates is None:
         return
     lenders = list(_lenders(vault.git_dir / "objects"))
     for lender in lenders:
         for source in _object_files(lender):
             _link(source, objects / source.relative_to(lender))
     names = {borrowed_from(lender.parent) for lender in lenders}
-    others = [line for line in borrowed.splitlines() if line not in names]
+    others = [line for line in alternates.splitlines() if line not in names]
     if others:
         (objects / _ALTERNATES).write_bytes(b"\n".join([*others, b""]))
     else:

@@ -11,7 +11,7 @@ from septet.git.snapshots.baseline import SnapshotBaseline, recall
 from septet.git.snapshots.ledger import Record
 from septet.git.snapshots.mark import GIT_FOLDER
 from septet.git.snapshots.survey import OPEN_FOLDER, OVER_LIMIT, Figures, Survey, join, look_at, look_below
-from septet.system.locks import locked
+from septet.system.locks import hold_lock
 
 _RULES: Final = frozenset({b".gitignore", b".gitattributes", b".gitmodules"})
 """Files that say what git makes of other files."""
@@ -25,13 +25,13 @@ class WorktreeScan:
     survey: Survey
     past: SnapshotBaseline
     """What was known before it."""
-    changed: frozenset[bytes] | None
+    changed_paths: frozenset[bytes] | None
     """What looks otherwise than that snapshot has it, outside `.git`: a folder stands for all below it. `None`
     where that does not say all that git may see otherwise."""
 
     @property
     def since(self) -> str:
-        """The commit of the snapshot that `changed` is told against; empty where none is known."""
+        """The commit of the snapshot that `changed_paths` is told against; empty where none is known."""
         return self.past.commit
 
 
@@ -48,7 +48,7 @@ def scan(place: Place, *, ignored_limit_bytes: int) -> WorktreeScan:
     try:
         root = os.open(place.worktree, OPEN_FOLDER)
         try:
-            with locked(place.books / "snapshot.lock"):
+            with hold_lock(place.records / "snapshot.lock"):
                 past = recall(place)
             survey = look_at(root, past.heavy(), ignored_limit_bytes)
         finally:
@@ -58,39 +58,39 @@ def scan(place: Place, *, ignored_limit_bytes: int) -> WorktreeScan:
             f"{place.worktree} cannot be looked at: {error}.",
             remedy=f"Nothing was removed. See that it and {place.vault} are there, then try again.",
         ) from error
-    return WorktreeScan(survey, past, _changed(survey, past))
+    return WorktreeScan(survey, past, _changed_paths(survey, past))
 
 
-def survey_after(tour_taken: WorktreeScan, root: int) -> Survey:
+def survey_after(walk: WorktreeScan, root: int) -> Survey:
     """Return the survey of a tour with `.git` looked at once more: the engine has written in it since.
 
     Raises:
         OSError: `.git` is gone or is no folder.
     """
-    return look_below(tour_taken.survey, root, GIT_FOLDER)
+    return look_below(walk.survey, root, GIT_FOLDER)
 
 
-def differing(survey: Survey, known: Mapping[bytes, Record]) -> dict[bytes, dict[bytes, Figures]]:
+def differing(survey: Survey, records: Mapping[bytes, Record]) -> dict[bytes, dict[bytes, Figures]]:
     """Return the folders that look otherwise than their records have them, unpacked."""
     return {
         path: look.entries()
         for path, look in survey.looks.items()
-        if (record := known.get(path)) is None or record.look != look
+        if (record := records.get(path)) is None or record.look != look
     }
 
 
-def _changed(survey: Survey, past: SnapshotBaseline) -> frozenset[bytes] | None:
+def _changed_paths(survey: Survey, past: SnapshotBaseline) -> frozenset[bytes] | None:
     if not past.commit or any(reason != OVER_LIMIT for reason in survey.closed.values()):
         return None
     if any(path.endswith(b"/" + GIT_FOLDER) for path in survey.looks):
         return None  # what is in a repository of its own tells git something about the folder that holds it
-    changed: set[bytes] = set()
-    for path, now in differing(survey, past.known).items():
-        record = past.known.get(path)
+    paths: set[bytes] = set()
+    for path, now in differing(survey, past.records).items():
+        record = past.records.get(path)
         before = record.look.entries() if record is not None else {}
         names = {name for name in now.keys() | before.keys() if now.get(name) != before.get(name)}
         if path == _EXCLUDES or names & _RULES:
             return None
         if path != GIT_FOLDER and not path.startswith(GIT_FOLDER + b"/"):
-            changed.update(join(path, name) for name in names)
-    return frozenset(changed - {GIT_FOLDER})
+            paths.update(join(path, name) for name in names)
+    return frozenset(paths - {GIT_FOLDER})

@@ -197,17 +197,17 @@ def _list(folder: int, path: bytes, survey: Survey) -> tuple[list[str], list[int
             name = entry.name
             names.append(name)
             try:
-                found = entry.stat(follow_symlinks=False)
+                facts = entry.stat(follow_symlinks=False)
             except OSError as error:
                 survey.closed[join(path, os.fsencode(name))] = unreadable(error)
                 numbers += (0, 0, 0, 0, 0)
                 continue
-            mode = found.st_mode
+            mode = facts.st_mode
             if mode & _TYPE_MASK == stat.S_IFDIR:
                 folders.append(name)
                 numbers += (mode, 0, 0, 0, 0)
             else:
-                numbers += (mode, found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
+                numbers += (mode, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns, facts.st_ino)
     return names, numbers, folders
 
 
@@ -223,14 +223,14 @@ def _pack(numbers: list[int]) -> bytes:
 def _usage(folder: int, limit_bytes: int, depth: int = 0) -> int:
     """Return the bytes that the files below `folder` take, counting no further than beyond the limit."""
     names, numbers, folders = _list(folder, b"", Survey())
-    used = disk_usage(Look(os.fsencode("\0".join(names)), _pack(numbers)).entries())
+    used_bytes = disk_usage(Look(os.fsencode("\0".join(names)), _pack(numbers)).entries())
     for name in folders:
-        if used > limit_bytes or depth == MAX_DEPTH:
+        if used_bytes > limit_bytes or depth == MAX_DEPTH:
             break
         with suppress(OSError):
             child = os.open(name, OPEN_FOLDER, dir_fd=folder)
             try:
-                used += _usage(child, limit_bytes - used, depth + 1)
+                used_bytes += _usage(child, limit_bytes - used_bytes, depth + 1)
             finally:
                 os.close(child)
-    return used
+    return used_bytes

@@ -28,7 +28,7 @@ from septet.git.snapshots.pack import Pack
 from septet.git.snapshots.scan import WorktreeScan, differing, survey_after
 from septet.git.snapshots.survey import OPEN_FOLDER, OVER_LIMIT, join, look_at
 from septet.git.snapshots.vault import next_name, publish
-from septet.system.locks import locked
+from septet.system.locks import hold_lock
 
 _SIGNATURE: Final = "Septet <septet@localhost>"
 _NS_PER_SECOND: Final = 1_000_000_000
@@ -43,7 +43,7 @@ class _Request:
     step: str | None
     ignored_limit_bytes: int
     unless_equal_to: Snapshot | None = None
-    toured: WorktreeScan | None = None
+    scan: WorktreeScan | None = None
 
 
 def seed(place: Place, *, ignored_limit_bytes: int) -> Snapshot:
@@ -56,7 +56,7 @@ def seed(place: Place, *, ignored_limit_bytes: int) -> Snapshot:
     """
     # A file as young as one tick of the clock would have to be read again by the next snapshot.
     time.sleep(CLOCK_STEP_NS / _NS_PER_SECOND)
-    snapshot = _guarded(place, _Request("base", "the base commit, checked out", None, ignored_limit_bytes))
+    snapshot = _take_locked(place, _Request("base", "the base commit, checked out", None, ignored_limit_bytes))
     if snapshot is None:  # only rescues and repetitions can be superfluous
         raise AssertionError
     return snapshot
@@ -70,7 +70,7 @@ def take(  # noqa: PLR0913 -- each is a fact of the snapshot, all by name
     ignored_limit_bytes: int,
     step: str | None = None,
     unless_equal_to: Snapshot | None = None,
-    toured: WorktreeScan | None = None,
+    scan: WorktreeScan | None = None,
 ) -> Snapshot | None:
     """Take a snapshot of the work order's workspace and return it when it is on disk.
 
@@ -81,20 +81,20 @@ def take(  # noqa: PLR0913 -- each is a fact of the snapshot, all by name
         ignored_limit_bytes: What all ignored files together may take on disk; the largest beyond it are left out.
         step: The step under way.
         unless_equal_to: A snapshot that serves as well when it holds the very same; then none is recorded.
-        toured: What the worktree looks like, where nobody but the engine, in `.git`, has written in it since.
+        scan: What the worktree looks like, where nobody but the engine, in `.git`, has written in it since.
 
     Raises:
         SnapshotError: It could not be taken; the workspace and the earlier snapshots are as they were.
     """
-    return _guarded(place, _Request(kind, reason, step, ignored_limit_bytes, unless_equal_to, toured))
+    return _take_locked(place, _Request(kind, reason, step, ignored_limit_bytes, unless_equal_to, scan))
 
 
-def _guarded(place: Place, request: _Request) -> Snapshot | None:
+def _take_locked(place: Place, request: _Request) -> Snapshot | None:
     """Take the snapshot with the work order's lock held, and name place and remedy when that fails."""
     try:
         root = os.open(place.worktree, OPEN_FOLDER)
         try:
-            with locked(place.books / "snapshot.lock"):
+            with hold_lock(place.records / "snapshot.lock"):
                 return _snapshot(place, request, root)
         finally:
             os.close(root)
@@ -105,8 +105,8 @@ def _guarded(place: Place, request: _Request) -> Snapshot | None:
 
 
 def _snapshot(place: Place, request: _Request, root: int) -> Snapshot | None:
-    toured = request.toured
-    past = begin(place) if request.kind == "base" else recall(place, toured.past if toured is not None else None)
+    scan = request.scan
+    past = begin(place) if request.kind == "base" else recall(place, scan.past if scan is not None else None)
     scene, sorting = _look(place, request, past, root)
     usual = past.usual if past.usual is not None else usual_bits(scene.fresh)
     with Pack(place.vault, past.objects) as pack:
@@ -135,22 +135,22 @@ def _snapshot(place: Place, request: _Request, root: int) -> Snapshot | None:
         pack.publish()
     publish(place, snapshot.name, commit)
     base = mark if request.kind == "base" else past.base
-    save(place.books / LEDGER, new_ledger(usual, base, snapshot.name, commit, records))
+    save(place.records / LEDGER, new_ledger(usual, base, snapshot.name, commit, records))
     return msgspec.structs.replace(snapshot, commit=commit)
 
 
 def _look(place: Place, request: _Request, past: SnapshotBaseline, root: int) -> tuple[Scene, Sorting]:
     """Look at the worktree; once more, and at large folders too, when one of them is not ignored any more."""
-    limit, toured = request.ignored_limit_bytes, request.toured
+    limit, scan = request.ignored_limit_bytes, request.scan
     vault = Git(place.vault, place.worktree, place.env)
     for heavy in (past.heavy(), frozenset[bytes]()):
-        if toured is not None and toured.since == past.commit:
-            survey, toured = survey_after(toured, root), None
+        if scan is not None and scan.since == past.commit:
+            survey, scan = survey_after(scan, root), None
         else:
             survey = look_at(root, heavy, limit)
-        scene = Scene(survey, past.known, differing(survey, past.known), past.tracked)
+        scene = Scene(survey, past.records, differing(survey, past.records), past.tracked)
         sorting = sort(scene, vault, limit)
-        if all(path in sorting.left for path, reason in survey.closed.items() if reason == OVER_LIMIT):
+        if all(path in sorting.left_out for path, reason in survey.closed.items() if reason == OVER_LIMIT):
             break
     return scene, sorting
 
@@ -165,7 +165,7 @@ def _left_out(records: Mapping[bytes, Record]) -> tuple[LeftOut, ...]:
 
 def _clock_ns(place: Place) -> int:
     """Return what time it is for the file system."""
-    stamp = place.books / "clock"
+    stamp = place.records / "clock"
     stamp.touch()
     return stamp.stat().st_mtime_ns
 
@@ -173,9 +173,9 @@ def _clock_ns(place: Place) -> int:
 def _commit(snapshot: Snapshot) -> bytes:
     signature = f"{_SIGNATURE} {int(time.time())} +0000"
     head = f"tree {snapshot.content}\nauthor {signature}\ncommitter {signature}\n\n"
-    return head.encode() + _unnamed(snapshot).message()
+    return head.encode() + _without_name(snapshot).message()
 
 
-def _unnamed(snapshot: Snapshot) -> Snapshot:
+def _without_name(snapshot: Snapshot) -> Snapshot:
     """Return the facts without those that the ref and the commit tell."""
     return msgspec.structs.replace(snapshot, name="", content="")

@@ -13,7 +13,7 @@ from septet.git.snapshots.facts import REFS, Snapshot, name_of, parse, ref_of
 from septet.git.snapshots.objects import read_objects
 from septet.git.stale_locks import clear_stale_locks
 from septet.system.durable import fsync_folder, write_durably
-from septet.system.locks import locked
+from septet.system.locks import hold_lock
 
 _CONFIG: Final = """\
 [core]
@@ -45,16 +45,16 @@ def prepare(place: Place) -> None:
     Raises:
         GitError: git could not create it, or a living one holds a lock of it.
     """
-    with locked(place.vault.with_name(f"{place.vault.name}.lock")):
+    with hold_lock(place.vault.with_name(f"{place.vault.name}.lock")):
         clear_stale_locks(place.vault)
         if not (place.vault / _WRITTEN_LAST).exists():
             _create(place)
-        borrowed = f"{place.mirror / 'objects'}\n".encode(errors="surrogateescape")
+        mirror_objects = f"{place.mirror / 'objects'}\n".encode(errors="surrogateescape")
         alternates = place.vault / "objects" / "info" / "alternates"
-        if not alternates.exists() or alternates.read_bytes() != borrowed:
-            write_durably(alternates, borrowed)
+        if not alternates.exists() or alternates.read_bytes() != mirror_objects:
+            write_durably(alternates, mirror_objects)
         compact(vault_at(place))
-    place.books.mkdir(mode=0o700, parents=True, exist_ok=True)
+    place.records.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 
 def vault_at(place: Place) -> Git:
@@ -87,8 +87,8 @@ def next_name(place: Place, kind: str, last: str | None) -> str:
     """
     folder = place.vault / ref_of(place.order_id)
     names = _names(folder)
-    known = [last] if last else list(_refs(vault_at(place), f"{ref_of(place.order_id)}/"))
-    return f"{place.order_id}/{max(map(_number, names + known), default=-1) + 1:04d}-{kind}"
+    names = [last] if last else list(_refs(vault_at(place), f"{ref_of(place.order_id)}/"))
+    return f"{place.order_id}/{max(map(_number, names + names), default=-1) + 1:04d}-{kind}"
 
 
 def publish(place: Place, name: str, commit: str) -> None:
@@ -112,7 +112,7 @@ def find(vault: Git, name: str) -> Snapshot:
         NotFoundError: The vault has none of that name.
         SnapshotError: Its commit is missing, or is none of a snapshot.
     """
-    return _found(vault, name)[0]
+    return _read_snapshots(vault, name)[0]
 
 
 def list_snapshots(vault: Git, order_id: str | None = None) -> list[Snapshot]:
@@ -122,8 +122,8 @@ def list_snapshots(vault: Git, order_id: str | None = None) -> list[Snapshot]:
     """
     refs = _refs(vault, REFS if order_id is None else f"{ref_of(order_id)}/")
     contents = read_objects(vault, refs.values()) if refs else {}
-    found = ((ref, commit, contents[commit]) for ref, commit in refs.items())
-    return [parse(ref, commit, content) for ref, commit, content in found if content is not None]
+    objects = ((ref, commit, contents[commit]) for ref, commit in refs.items())
+    return [parse(ref, commit, content) for ref, commit, content in objects if content is not None]
 
 
 def owners(vault: Git) -> list[str]:
@@ -140,12 +140,12 @@ def first_and_last(vault: Git, order_id: str) -> tuple[Snapshot, Snapshot] | Non
     names = sorted(_names(vault.git_dir / ref_of(order_id)), key=_number) if not packed else []
     try:
         if names:
-            found = _found(vault, f"{order_id}/{names[0]}", f"{order_id}/{names[-1]}")
-            return found[0], found[-1]
+            ends = _read_snapshots(vault, f"{order_id}/{names[0]}", f"{order_id}/{names[-1]}")
+            return ends[0], ends[-1]
     except (NotFoundError, SnapshotError):  # a person has removed it, or its commit is missing
         pass
-    known = list_snapshots(vault, order_id)
-    return (known[0], known[-1]) if known else None
+    snapshots = list_snapshots(vault, order_id)
+    return (snapshots[0], snapshots[-1]) if snapshots else None
 
 
 def verify(vault: Git, snapshot: Snapshot) -> None:
@@ -156,13 +156,13 @@ def verify(vault: Git, snapshot: Snapshot) -> None:
     """
     remedy = "Nothing was removed. Take another snapshot once the vault and the mirror are whole again."
     try:
-        found = vault.text("rev-parse", "--verify", "--quiet", f"{snapshot.ref}^{{commit}}")
+        commit = vault.text("rev-parse", "--verify", "--quiet", f"{snapshot.ref}^{{commit}}")
         vault.run("rev-list", "--objects", "--quiet", snapshot.commit)
     except GitError as error:
         message = f"Snapshot {snapshot.name} is not whole: {error.message}"
         raise SnapshotError(message, remedy=remedy) from error
-    if found != snapshot.commit:
-        message = f"Snapshot {snapshot.name} is {found[:12]}, where {snapshot.commit[:12]} was taken."
+    if commit != snapshot.commit:
+        message = f"Snapshot {snapshot.name} is {commit[:12]}, where {snapshot.commit[:12]} was taken."
         raise SnapshotError(message, remedy=remedy)
 
 
@@ -179,7 +179,7 @@ def _create(place: Place) -> None:
     fsync_folder(place.vault.parent)
 
 
-def _found(vault: Git, *names: str) -> list[Snapshot]:
+def _read_snapshots(vault: Git, *names: str) -> list[Snapshot]:
     """Return snapshots by one git, as `find` does."""
     commits = {name: _commit(vault, name) for name in names}
     contents = read_objects(vault, commits.values())
@@ -212,8 +212,8 @@ def _loose(vault: Git, ref: str) -> str:
 def _names(folder: Path) -> list[str]:
     """Return the last parts of the names of snapshots whose refs are files of their own."""
     try:
-        with os.scandir(folder) as found:
-            return [each.name for each in found if each.name[0].isdigit()]
+        with os.scandir(folder) as entries:
+            return [each.name for each in entries if each.name[0].isdigit()]
     except FileNotFoundError:
         return []
 

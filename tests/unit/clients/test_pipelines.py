@@ -95,11 +95,11 @@ def test_a_pipeline_that_nobody_tells_of_is_shown_as_it_was_asked_for() -> None:
 
 def test_the_command_line_becomes_a_pipelines_input(tmp_path: Path) -> None:
     """Numbers, a label or a file; issues of a file keep what they depend on."""
-    assert [each.number for each in options(issues="1, #2,3").order().listed] == [1, 2, 3]
+    assert [each.number for each in options(issues="1, #2,3").order().issue_list] == [1, 2, 3]
     assert options(label="ready", executors=2).order().label == "ready"
     file = tmp_path / "issues.json"
     file.write_text(json.dumps([{"id": "a", "title": "A", "body": "x"}, {"id": "1", "depends_on": ["a"]}, 2]))
-    assert [each.depends_on for each in options(file=file).order().listed] == [(), ("a",), ()]
+    assert [each.depends_on for each in options(file=file).order().issue_list] == [(), ("a",), ()]
 
 
 @pytest.mark.parametrize(

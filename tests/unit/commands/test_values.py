@@ -57,7 +57,7 @@ def test_what_is_promised_is_given(step: Step) -> None:
     """Every placeholder that passes the check has a value when the command is filled."""
     given = values(step, WORKSPACE, Progress(), {})
     numbered = {str(number) for number in range(1, len(given.arguments) + 1)}
-    assert available(step) == {"ARGUMENTS", *numbered, *given.named}
+    assert available(step) == {"ARGUMENTS", *numbered, *given.by_name}
     assert len(given.arguments) == len(ARGUMENTS[step])
 
 
@@ -67,11 +67,11 @@ def test_the_issue_is_one_line_whatever_it_holds() -> None:
     given = values(Step.CLASSIFY_ISSUE, WORKSPACE, PROGRESS, issue)
     assert "\n" not in given.arguments[0]
     assert "\r" not in given.arguments[0]
-    assert given.named["ISSUE_BODY"] == issue["body"]
+    assert given.by_name["ISSUE_BODY"] == issue["body"]
 
 
 def test_an_issue_given_as_text_has_empty_values() -> None:
     """No number, no URL and no body are empty strings, not errors."""
     workspace = WORKSPACE.model_copy(update={"issue_number": "", "issue_url": None})
-    named = values(Step.CREATE_COMMIT, workspace, Progress(), {"title": "t", "body": None}).named
+    named = values(Step.CREATE_COMMIT, workspace, Progress(), {"title": "t", "body": None}).by_name
     assert [named[name] for name in ("ISSUE_NUMBER", "ISSUE_URL", "ISSUE_BODY", "ISSUE_CLASS")] == ["", "", "", ""]

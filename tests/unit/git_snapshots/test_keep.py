@@ -31,7 +31,7 @@ WHY = Why("the work order comes back", 1 << 20)
 
 
 @pytest.fixture
-def shelf(tmp_path: Path, place: Place) -> CheckpointRef:
+def ref(tmp_path: Path, place: Place) -> CheckpointRef:
     """Return the work order's shelf in a folder that is not there yet."""
     return checkpoint_ref_in(tmp_path / "checkpoints", place, record_of(place).first_run_id)
 
@@ -50,13 +50,13 @@ def checkpoint(place: Place) -> Snapshot:
     return snapshot
 
 
-def move_of(place: Place, other: StateDir, shelf: CheckpointRef, name: str, host: str = "B") -> WorkspaceMove:
+def move_of(place: Place, other: StateDir, ref: CheckpointRef, name: str, host: str = "B") -> WorkspaceMove:
     """Return the move of a work order to another host."""
     there = place_for(
         other, place.order_id, parse_address(place.origin), base_branch=place.base_branch,
         base_sha=place.base_sha, env=place.env,
     )  # fmt: skip
-    return WorkspaceMove(there, shelf, Remote(place.origin, place.env), name, host)
+    return WorkspaceMove(there, ref, Remote(place.origin, place.env), name, host)
 
 
 def arrive(move: WorkspaceMove) -> Place:
@@ -77,27 +77,27 @@ def change(place: Place) -> None:
     (place.worktree / "empty").mkdir()
 
 
-def test_a_kept_snapshot_is_known_to_be_elsewhere(place: Place, shelf: CheckpointRef) -> None:
+def test_a_kept_snapshot_is_known_to_be_elsewhere(place: Place, ref: CheckpointRef) -> None:
     """A snapshot is kept elsewhere from its push on, and not before."""
     change(place)
     snapshot = checkpoint(place)
-    assert not is_kept_elsewhere(place, shelf, snapshot)
-    keep(place, shelf, "A")
+    assert not is_kept_elsewhere(place, ref, snapshot)
+    keep(place, ref, "A")
     later = checkpoint(place)
-    assert is_kept_elsewhere(place, shelf, snapshot)
-    assert not is_kept_elsewhere(place, shelf, later)
+    assert is_kept_elsewhere(place, ref, snapshot)
+    assert not is_kept_elsewhere(place, ref, later)
 
 
-def test_the_workspace_opens_elsewhere_as_it_was(place: Place, shelf: CheckpointRef, other: StateDir) -> None:
+def test_the_workspace_opens_elsewhere_as_it_was(place: Place, ref: CheckpointRef, other: StateDir) -> None:
     """Under another state directory every byte, mode, branch and the index are there, and git is content."""
     change(place)
-    keep(place, shelf, "A")
+    keep(place, ref, "A")
     kept = checkpoint(place)
-    keep(place, shelf, "A")
+    keep(place, ref, "A")
     before, evidence = picture(place.worktree), gather(place)
     shutil.rmtree(place.worktree.parent.parent)
 
-    there = arrive(move_of(place, other, shelf, kept.name))
+    there = arrive(move_of(place, other, ref, kept.name))
 
     assert picture(there.worktree) == before
     assert gather(there) == evidence
@@ -107,55 +107,53 @@ def test_the_workspace_opens_elsewhere_as_it_was(place: Place, shelf: Checkpoint
     assert same is None
 
 
-def test_an_earlier_checkpoint_can_be_gone_on_from_too(
-    place: Place, shelf: CheckpointRef, other: StateDir
-) -> None:
+def test_an_earlier_checkpoint_can_be_gone_on_from_too(place: Place, ref: CheckpointRef, other: StateDir) -> None:
     """The remote has all snapshots of a work order, rescues too, under their names."""
     first = list_snapshots(vault_at(place), place.order_id)[0]
     change(place)
     take(place, "rescue", "a rescue", ignored_limit_bytes=1 << 20)
-    keep(place, shelf, "A")
-    there = arrive(move_of(place, other, shelf, first.name))
+    keep(place, ref, "A")
+    there = arrive(move_of(place, other, ref, first.name))
     assert (there.worktree / "README.md").read_text() == "# Sample\n"
     assert list_snapshots(vault_at(there), "wo-1") == list_snapshots(vault_at(place), "wo-1")
 
 
 def test_a_host_whose_work_order_has_moved_keeps_nothing_more(
-    place: Place, shelf: CheckpointRef, other: StateDir
+    place: Place, ref: CheckpointRef, other: StateDir
 ) -> None:
     """The old host's next push is refused, again and again, and it can tell before it pushes a branch."""
     kept = checkpoint(place)
-    keep(place, shelf, "A")
-    expect_hold(place, shelf, "A")
-    there = arrive(move_of(place, other, shelf, kept.name))
+    keep(place, ref, "A")
+    expect_hold(place, ref, "A")
+    there = arrive(move_of(place, other, ref, kept.name))
     checkpoint(place)
     for _ in range(2):
         with pytest.raises(MovedError, match="host B"):
-            keep(place, shelf, "A")
+            keep(place, ref, "A")
         with pytest.raises(MovedError, match="host B"):
-            expect_hold(place, shelf, "A")
+            expect_hold(place, ref, "A")
     checkpoint(there)
-    keep(there, shelf, "B")
-    expect_hold(there, shelf, "B")
+    keep(there, ref, "B")
+    expect_hold(there, ref, "B")
 
 
 def test_a_work_order_that_comes_back_loses_nothing_of_what_lies_there(
-    place: Place, shelf: CheckpointRef, other: StateDir, state: StateDir
+    place: Place, ref: CheckpointRef, other: StateDir, state: StateDir
 ) -> None:
     """Its old worktree is rescued before it is as at the checkpoint; snapshots of both hosts have names."""
-    keep(place, shelf, "A")
+    keep(place, ref, "A")
     (place.worktree / "late.txt").write_text("after the host was given up\n")
     late = take(place, "rescue", "too late", ignored_limit_bytes=1 << 20)
     assert late is not None
     first = list_snapshots(vault_at(place), place.order_id)[0]
-    there = arrive(move_of(place, other, shelf, first.name))
+    there = arrive(move_of(place, other, ref, first.name))
     (there.worktree / "README.md").write_text("# Changed there\n")
     kept = checkpoint(there)
     assert kept.name.partition("-")[0] == late.name.partition("-")[0]
-    keep(there, shelf, "B")
+    keep(there, ref, "B")
     (place.worktree / "later.txt").write_text("still later\n")
 
-    back = arrive(move_of(there, state, shelf, kept.name, host="A"))
+    back = arrive(move_of(there, state, ref, kept.name, host="A"))
 
     assert (back.worktree / "README.md").read_text() == "# Changed there\n"
     assert not (back.worktree / "later.txt").exists()
@@ -165,73 +163,73 @@ def test_a_work_order_that_comes_back_loses_nothing_of_what_lies_there(
     assert "later.txt" in rescued
 
 
-def test_the_host_that_holds_it_has_nothing_to_move(place: Place, shelf: CheckpointRef, state: StateDir) -> None:
+def test_the_host_that_holds_it_has_nothing_to_move(place: Place, ref: CheckpointRef, state: StateDir) -> None:
     """A host that answers after all keeps its workspace as it is."""
     kept = checkpoint(place)
-    keep(place, shelf, "A")
-    assert is_here(move_of(place, state, shelf, kept.name, host="A"))
+    keep(place, ref, "A")
+    assert is_here(move_of(place, state, ref, kept.name, host="A"))
 
 
-def test_a_checkpoint_that_was_never_pushed_is_named(place: Place, shelf: CheckpointRef, other: StateDir) -> None:
+def test_a_checkpoint_that_was_never_pushed_is_named(place: Place, ref: CheckpointRef, other: StateDir) -> None:
     """Another host says which checkpoint it lacks; the work order stays where it is."""
-    keep(place, shelf, "A")
+    keep(place, ref, "A")
     missing = checkpoint(place)
-    move = move_of(place, other, shelf, missing.name)
+    move = move_of(place, other, ref, missing.name)
     prepare_host(move)
     with pytest.raises(NotFoundError, match=f"{missing.name} never came to"):
         move_here(move, WHY)
-    expect_hold(place, shelf, "A")
+    expect_hold(place, ref, "A")
 
 
 def test_what_a_failed_push_left_behind_goes_with_the_next_one(
-    place: Place, shelf: CheckpointRef, tmp_path: Path
+    place: Place, ref: CheckpointRef, tmp_path: Path
 ) -> None:
     """A remote that takes nothing for a while has everything afterwards."""
     first = checkpoint(place)
     folder = tmp_path / "checkpoints"
     folder.write_text("in the way")
     with pytest.raises((GitError, OSError)):
-        keep(place, shelf, "A")
+        keep(place, ref, "A")
     folder.unlink()
     second = checkpoint(place)
-    keep(place, shelf, "A")
-    assert is_kept_elsewhere(place, shelf, first)
-    assert is_kept_elsewhere(place, shelf, second)
+    keep(place, ref, "A")
+    assert is_kept_elsewhere(place, ref, first)
+    assert is_kept_elsewhere(place, ref, second)
 
 
-def test_a_push_that_was_not_noted_is_no_move(place: Place, shelf: CheckpointRef) -> None:
+def test_a_push_that_was_not_noted_is_no_move(place: Place, ref: CheckpointRef) -> None:
     """A host that dies between its push and its note finds its own name on the chain and goes on."""
-    keep(place, shelf, "A")
-    git(place.vault, "update-ref", "-d", shelf.local)
+    keep(place, ref, "A")
+    git(place.vault, "update-ref", "-d", ref.local)
     snapshot = checkpoint(place)
-    expect_hold(place, shelf, "A")
-    keep(place, shelf, "A")
-    assert is_kept_elsewhere(place, shelf, snapshot)
+    expect_hold(place, ref, "A")
+    keep(place, ref, "A")
+    assert is_kept_elsewhere(place, ref, snapshot)
 
 
 def test_a_remote_that_was_made_anew_gets_everything_again(
-    place: Place, shelf: CheckpointRef, tmp_path: Path
+    place: Place, ref: CheckpointRef, tmp_path: Path
 ) -> None:
     """A lost checkpoint remote is filled by the next push."""
     first = checkpoint(place)
-    keep(place, shelf, "A")
+    keep(place, ref, "A")
     shutil.rmtree(tmp_path / "checkpoints")
     checkpoint(place)
-    keep(place, shelf, "A")
-    assert is_kept_elsewhere(place, shelf, first)
+    keep(place, ref, "A")
+    assert is_kept_elsewhere(place, ref, first)
 
 
-def test_only_what_is_new_is_pushed(place: Place, shelf: CheckpointRef) -> None:
+def test_only_what_is_new_is_pushed(place: Place, ref: CheckpointRef) -> None:
     """A checkpoint after a small change costs the remote a few objects, and not the whole tree again."""
     for number in range(300):
         (place.worktree / f"file-{number}").write_text(f"{number}\n")
     checkpoint(place)
-    keep(place, shelf, "A")
-    before = objects(shelf)
+    keep(place, ref, "A")
+    before = objects(ref)
     (place.worktree / "one-more").write_text("small\n")
     checkpoint(place)
-    keep(place, shelf, "A")
-    assert objects(shelf) - before < 20
+    keep(place, ref, "A")
+    assert objects(ref) - before < 20
 
 
 def test_the_origin_itself_can_keep_checkpoints_out_of_sight(
@@ -240,14 +238,14 @@ def test_the_origin_itself_can_keep_checkpoints_out_of_sight(
     """Hidden refs of the origin hold them: no branch and no tag appears, and nothing of the base is sent again."""
     change(place)
     kept = checkpoint(place)
-    shelf = checkpoint_ref_at(Remote(place.origin, place.env), place, "one run")
+    ref = checkpoint_ref_at(Remote(place.origin, place.env), place, "one run")
     branches = git(origin.bare, "for-each-ref", "refs/heads", "refs/tags")
-    keep(place, shelf, "A")
+    keep(place, ref, "A")
     assert git(origin.bare, "for-each-ref", "refs/heads", "refs/tags") == branches
-    there = arrive(move_of(place, other, shelf, kept.name))
+    there = arrive(move_of(place, other, ref, kept.name))
     assert (there.worktree / "tool").read_text() == "#!/bin/sh\n"
 
 
-def objects(shelf: CheckpointRef) -> int:
-    counted = git(Path(shelf.remote.url), "count-objects", "-v")
+def objects(ref: CheckpointRef) -> int:
+    counted = git(Path(ref.remote.url), "count-objects", "-v")
     return sum(int(line.split()[1]) for line in counted.splitlines() if line.startswith(("in-pack", "count")))

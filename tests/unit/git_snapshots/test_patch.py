@@ -146,7 +146,7 @@ def test_the_patch_needs_no_workspace(place: Place, origin: Origin, snap: Snap, 
     place.worktree.rename(tmp_path / "gone")
     clone = _applied(place, origin, snapshot, tmp_path)
     assert (clone / "README.md").read_text() == "then\n"
-    assert list(place.books.glob("patch-*")) == []
+    assert list(place.records.glob("patch-*")) == []
 
 
 def test_a_patch_that_cannot_be_written(place: Place, snap: Snap, tmp_path: Path) -> None:

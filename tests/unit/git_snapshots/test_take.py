@@ -122,7 +122,7 @@ def test_without_the_ledger_a_snapshot_is_the_same(place: Place) -> None:
     (place.worktree / "x.log").write_text("ignored\n")
     (place.worktree / "new.txt").write_text("new\n")
     first = _checkpoint(place)
-    ledger = place.books / "ledger"
+    ledger = place.records / "ledger"
     for damage in (b"", ledger.read_bytes()[:-10], b"\x91\x63" + b"\xb8\xbd\x8e\x19", None):
         if damage is None:
             ledger.unlink()
@@ -136,7 +136,7 @@ def test_without_the_ledger_a_snapshot_is_the_same(place: Place) -> None:
 
 def test_without_the_ledger_the_base_is_still_known(place: Place) -> None:
     """No rescue of an unchanged workspace is written by a worker that has lost the ledger."""
-    (place.books / "ledger").unlink()
+    (place.records / "ledger").unlink()
     assert _rescue(place) is None
 
 
@@ -162,7 +162,7 @@ def test_packed_refs_keep_their_numbers(place: Place) -> None:
 def test_an_empty_mirror_only_costs_room(place: Place) -> None:
     """When the mirror's objects are gone, a snapshot holds everything itself."""
     (place.mirror / "objects").rename(place.mirror / "away")
-    (place.books / "ledger").unlink()
+    (place.records / "ledger").unlink()
     (place.worktree / "README.md").write_text("changed\n")
     snapshot = _rescue(place)
     assert snapshot is not None

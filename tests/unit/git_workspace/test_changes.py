@@ -69,8 +69,8 @@ def test_a_nested_repository_is_told_by_its_slash() -> None:
     """Git shows a repository inside the worktree as a folder."""
     nested, plain = read_status(b"? vendor/\0? file\0")
 
-    assert (nested.nested_repository, plain.nested_repository) == (True, False)
-    assert not StatusEntry(b"sub/", "M", ".").nested_repository
+    assert (nested.is_nested_repository, plain.is_nested_repository) == (True, False)
+    assert not StatusEntry(b"sub/", "M", ".").is_nested_repository
 
 
 def test_name_status_is_read() -> None:

@@ -40,7 +40,7 @@ def test_a_new_branch_is_pushed_once(place: Place, origin: Origin, commit: Calla
 
     assert sha == push(place, BRANCH, sha)
     assert sha == push(place, BRANCH, sha)
-    assert sha == push(place, BRANCH, sha, expected=sha)
+    assert sha == push(place, BRANCH, sha, expected_tip=sha)
 
     assert sha == origin.sha(BRANCH) == remote_branch(place, BRANCH)
 
@@ -50,7 +50,7 @@ def test_more_commits_follow(place: Place, origin: Origin, commit: Callable[[], 
     first = push(place, BRANCH, commit())
     second = commit()
 
-    assert second == push(place, BRANCH, second, expected=first)
+    assert second == push(place, BRANCH, second, expected_tip=first)
     assert second == origin.sha(BRANCH)
 
 
@@ -63,7 +63,7 @@ def test_somebody_elses_branch_is_never_overwritten(
 
     for expected in (None, theirs, place.base_sha, "1" * 40):
         with pytest.raises(GitError, match=BRANCH) as refused:
-            push(place, BRANCH, sha, expected=expected)
+            push(place, BRANCH, sha, expected_tip=expected)
         assert "Somebody else" in refused.value.remedy
 
     assert theirs == origin.sha(BRANCH)
@@ -79,7 +79,7 @@ def test_work_that_begins_again_replaces_its_own_push(
     second = commit()
 
     assert branch_refusal(place, BRANCH) is None
-    assert second == push(place, BRANCH, second, expected=first)
+    assert second == push(place, BRANCH, second, expected_tip=first)
     assert second == origin.sha(BRANCH)
 
 
@@ -89,7 +89,7 @@ def test_a_branch_that_vanished_is_not_made_again(place: Place, origin: Origin, 
     git(origin.bare, "branch", "-D", BRANCH)
 
     with pytest.raises(GitError, match="rejected"):
-        push(place, BRANCH, commit(), expected=first)
+        push(place, BRANCH, commit(), expected_tip=first)
 
 
 @pytest.mark.parametrize("branch", ["main"])
@@ -153,7 +153,7 @@ def test_a_branch_that_is_checked_out_there_is_refused(
     (place.worktree / "new.py").write_text("2")
 
     with pytest.raises(GitError) as refused:
-        push(place, "feat-5", commit_all(place, "more"), expected=first)
+        push(place, "feat-5", commit_all(place, "more"), expected_tip=first)
 
     assert "checked out" in refused.value.remedy
 

@@ -132,7 +132,7 @@ def test_two_work_orders_share_nothing_but_the_mirror(open_place: Open) -> None:
     git(one.worktree, "config", "user.name", "Mallory")
 
     assert one.mirror == two.mirror
-    assert one.books != two.books
+    assert one.records != two.records
     assert ("main", two.base_sha) == (current_head(two).branch, current_head(two).sha)
     assert gather(two).files_changed == ()
     assert git(two.worktree, "config", "user.name") == "Septet"
@@ -235,9 +235,9 @@ def test_the_place_follows_from_id_and_address(place: Place, state: StateDir, or
 
 def test_a_broken_record_is_an_error_with_a_remedy(place: Place, state: StateDir, env: dict[str, str]) -> None:
     """A record that cannot be read names the file, and nothing is opened over it."""
-    record = json.loads((place.books / "workspace.json").read_text())
+    record = json.loads((place.records / "workspace.json").read_text())
     assert "main" == record_of(place).default_branch == record["default_branch"]
-    (place.books / "workspace.json").write_text("{")
+    (place.records / "workspace.json").write_text("{")
 
     with pytest.raises(WorkspaceError, match=r"workspace\.json"):
         find_place(state, "wo-1", env)

@@ -118,7 +118,7 @@ def test_everything_goes_in_its_turn(home: Home) -> None:
     assert swept.refused == ()
     assert not place.mirror.exists()
     assert not place.vault.exists()
-    assert list(home.state.removed.iterdir()) == []
+    assert list(home.state.trash.iterdir()) == []
     assert list(home.state.runs.iterdir()) == []
     assert home.open("wo-1").worktree.exists()
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from septet.contracts.pipeline import PipelineIssue
 from septet.errors import InvalidInputError, NotFoundError
 from septet.pipelines.circles import circle_in
-from septet.pipelines.issues import depends_on_in, issues_in, ordered, read_issue_file
+from septet.pipelines.issues import depends_on_in, issues_in, order_issues, read_issue_file
 
 
 def issue(issue_id: str, *depends_on: str) -> PipelineIssue:
@@ -22,7 +22,7 @@ def issue(issue_id: str, *depends_on: str) -> PipelineIssue:
 
 def order(*issues: PipelineIssue) -> str:
     """Return the ids in their order."""
-    return "".join(each.id for each in ordered(issues))
+    return "".join(each.id for each in order_issues(issues))
 
 
 def test_the_given_order_is_kept_where_nothing_speaks_against_it() -> None:
@@ -38,7 +38,7 @@ def test_each_comes_after_what_it_depends_on(edges: list[set[int]]) -> None:
         issue(str(number), *(str(other) for other in others if other < number))
         for number, others in enumerate(edges)
     ]
-    found = [each.id for each in ordered(reversed(issues))]
+    found = [each.id for each in order_issues(reversed(issues))]
     assert sorted(found) == sorted(each.id for each in issues)
     assert all(found.index(other) < found.index(each.id) for each in issues for other in each.depends_on)
 
@@ -55,16 +55,18 @@ def test_each_comes_after_what_it_depends_on(edges: list[set[int]]) -> None:
 def test_what_has_no_order_is_refused(issues: tuple[PipelineIssue, ...], words: str) -> None:
     """The message names the circle, the stranger or the double."""
     with pytest.raises(InvalidInputError) as refused:
-        ordered(issues)
+        order_issues(issues)
     assert words in refused.value.message
 
 
 def test_a_long_chain_is_no_problem() -> None:
     """A thousand issues, each after the next, are turned around; closed to a circle they are refused."""
     chain = [issue(str(number), str(number + 1)) for number in range(999)]
-    assert [each.id for each in ordered([*chain, issue("999")])] == [str(number) for number in range(999, -1, -1)]
+    assert [each.id for each in order_issues([*chain, issue("999")])] == [
+        str(number) for number in range(999, -1, -1)
+    ]
     with pytest.raises(InvalidInputError, match="wait for each other"):
-        ordered([*chain, issue("999", "0")])
+        order_issues([*chain, issue("999", "0")])
 
 
 def test_there_is_no_circle_in_a_diamond() -> None:

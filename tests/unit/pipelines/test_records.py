@@ -29,7 +29,7 @@ SOLUTION = solution(task())
 
 
 @pytest.fixture
-def shelf(tmp_path: Path) -> PipelineStore:
+def store(tmp_path: Path) -> PipelineStore:
     """Return a pipeline's folder that is not there yet."""
     return PipelineStore(tmp_path / "pipelines" / "p1")
 
@@ -50,48 +50,48 @@ def view(*issues: IssueState, **facts: Any) -> PipelineView:
     return PipelineView(id="p1", repository="/r.git", issues=issues, **known)
 
 
-def read(shelf: PipelineStore, name: str) -> dict[str, Any]:
+def read(store: PipelineStore, name: str) -> dict[str, Any]:
     """Return a document as it lies on disk."""
-    content: dict[str, Any] = json.loads((shelf.folder / name).read_bytes())
+    content: dict[str, Any] = json.loads((store.folder / name).read_bytes())
     return content
 
 
-def test_what_is_put_in_the_place_of_something_is_told(shelf: PipelineStore) -> None:
+def test_what_is_put_in_the_place_of_something_is_told(store: PipelineStore) -> None:
     """Files are read once, and again when there is another one: a new plan, another execution, a new state."""
     completed = planned("7", IssueStatus.COMPLETED, executed_at=LATER)
     for name in ("src/a", "src/b"):
         answer = SOLUTION.model_copy(update={"summary": f"By {name}."})
-        shelf.keep_solution("7", answer)
-        shelf.keep_execution("7", ExecutionRecord(summary="Done.", files_modified=(name,)))
-        told = note(shelf, view(completed.model_copy(update={"commit_hash": name})))
+        store.keep_solution("7", answer)
+        store.keep_execution("7", ExecutionRecord(summary="Done.", files_modified=(name,)))
+        told = note(store, view(completed.model_copy(update={"commit_hash": name})))
         assert told.issues[0].commit_hash == name
-        assert read(shelf, "planning-results.json")["results"][0]["solution"]["summary"] == f"By {name}."
-        assert read(shelf, "execution-results.json")["results"][0]["files_modified"] == [name]
-    note(shelf, view(completed))
-    (shelf.folder / "solutions" / "7.json").write_text("{", encoding="utf-8")
-    note(shelf, view(completed))
-    assert read(shelf, "planning-results.json")["results"][0]["solution"].get("summary") != "By src/b."
+        assert read(store, "planning-results.json")["results"][0]["solution"]["summary"] == f"By {name}."
+        assert read(store, "execution-results.json")["results"][0]["files_modified"] == [name]
+    note(store, view(completed))
+    (store.folder / "solutions" / "7.json").write_text("{", encoding="utf-8")
+    note(store, view(completed))
+    assert read(store, "planning-results.json")["results"][0]["solution"].get("summary") != "By src/b."
 
 
-def test_two_that_were_put_there_in_one_tick_are_told_apart(shelf: PipelineStore) -> None:
+def test_two_that_were_put_there_in_one_tick_are_told_apart(store: PipelineStore) -> None:
     """A file that looks like the one before it, by size, number and time, is read again as long as it is young."""
-    file, young = shelf.folder / "solutions" / "7.json", 2**33
-    shelf.keep_solution("7", SOLUTION.model_copy(update={"summary": "One."}))
+    file, young = store.folder / "solutions" / "7.json", 2**33
+    store.keep_solution("7", SOLUTION.model_copy(update={"summary": "One."}))
     for summary, before in (("One.", "One."), ("Two.", "One.")):
         file.write_text(file.read_text(encoding="utf-8").replace(before, summary), encoding="utf-8")
         os.utime(file, (young, young))
-        solution = shelf.solution("7")
+        solution = store.solution("7")
         assert solution is not None
         assert solution.summary == summary
 
 
-def test_results_have_the_agreed_shapes(shelf: PipelineStore) -> None:
+def test_results_have_the_agreed_shapes(store: PipelineStore) -> None:
     """Phase, time, and an entry for each issue: the solution whole, the commit, all files."""
-    shelf.keep_solution("7", SOLUTION)
+    store.keep_solution("7", SOLUTION)
     record = ExecutionRecord(summary="Done.", files_modified=tuple(f"src/{number}" for number in range(30)))
-    shelf.keep_execution("7", record)
-    note(shelf, view(planned("7", IssueStatus.COMPLETED, commit_hash="abc123", executed_at=LATER)))
-    assert read(shelf, "planning-results.json") == {
+    store.keep_execution("7", record)
+    note(store, view(planned("7", IssueStatus.COMPLETED, commit_hash="abc123", executed_at=LATER)))
+    assert read(store, "planning-results.json") == {
         "phase": "planning",
         "created_at": AT,
         "results": [
@@ -104,7 +104,7 @@ def test_results_have_the_agreed_shapes(shelf: PipelineStore) -> None:
             }
         ],
     }
-    assert read(shelf, "execution-results.json") == {
+    assert read(store, "execution-results.json") == {
         "phase": "execution",
         "created_at": AT,
         "results": [
@@ -120,16 +120,16 @@ def test_results_have_the_agreed_shapes(shelf: PipelineStore) -> None:
     }
 
 
-def test_entries_are_replaced_and_stand_in_the_pipelines_order(shelf: PipelineStore) -> None:
+def test_entries_are_replaced_and_stand_in_the_pipelines_order(store: PipelineStore) -> None:
     """A later word about an issue replaces the earlier one, whatever the order in which they come; twice is once."""
-    note(shelf, view(planned("b", IssueStatus.PLANNED, 1)))
-    note(shelf, view(state("a", IssueStatus.PLANNING, 0)))
-    assert [entry["issue_id"] for entry in read(shelf, "planning-results.json")["results"]] == ["b"]
+    note(store, view(planned("b", IssueStatus.PLANNED, 1)))
+    note(store, view(state("a", IssueStatus.PLANNING, 0)))
+    assert [entry["issue_id"] for entry in read(store, "planning-results.json")["results"]] == ["b"]
     for _ in range(2):
-        note(shelf, view(planned("a", IssueStatus.FAILED, 0), planned("b", IssueStatus.COMPLETED, 1)))
+        note(store, view(planned("a", IssueStatus.FAILED, 0), planned("b", IssueStatus.COMPLETED, 1)))
     for name in ("planning-results.json", "execution-results.json"):
-        assert [entry["issue_id"] for entry in read(shelf, name)["results"]] == ["a", "b"]
-    assert [entry["status"] for entry in read(shelf, "execution-results.json")["results"]] == [
+        assert [entry["issue_id"] for entry in read(store, name)["results"]] == ["a", "b"]
+    assert [entry["status"] for entry in read(store, "execution-results.json")["results"]] == [
         "failed",
         "completed",
     ]
@@ -157,17 +157,17 @@ def test_each_status_has_its_entries(known: IssueState, planning: list[str], exe
     assert [entry.status for entry in execution_results(view(known)).results] == execution
 
 
-def test_a_host_without_the_solution_tells_its_outline(shelf: PipelineStore) -> None:
+def test_a_host_without_the_solution_tells_its_outline(store: PipelineStore) -> None:
     """Also where another solution lies there, or something that is none."""
-    note(shelf, view(planned("7", IssueStatus.PLANNED)))
+    note(store, view(planned("7", IssueStatus.PLANNED)))
     outline = outline_of(SOLUTION).model_dump(mode="json")
-    assert read(shelf, "planning-results.json")["results"][0]["solution"] == outline
-    shelf.keep_solution("7", solution(task(), id="SOL-7-2"))
-    note(shelf, view(planned("7", IssueStatus.PLANNED)))
-    assert read(shelf, "planning-results.json")["results"][0]["solution"] == outline
+    assert read(store, "planning-results.json")["results"][0]["solution"] == outline
+    store.keep_solution("7", solution(task(), id="SOL-7-2"))
+    note(store, view(planned("7", IssueStatus.PLANNED)))
+    assert read(store, "planning-results.json")["results"][0]["solution"] == outline
 
 
-def test_the_report_tells_of_every_issue_that_was_ever_noted(shelf: PipelineStore) -> None:
+def test_the_report_tells_of_every_issue_that_was_ever_noted(store: PipelineStore) -> None:
     """Plan, commit, pull request, files, cost, durations, failure and rescue, context and overlaps; sums on top."""
     done = planned(
         "7",
@@ -187,10 +187,10 @@ def test_the_report_tells_of_every_issue_that_was_ever_noted(shelf: PipelineStor
     )
     rescue = Rescue(snapshot="p1-executor-1/0003-rescue", reason="tests fail")
     error = TaskError(type="Refused", message=f"The tests fail: {'x' * 300}.", remedy="Mend them.")
-    note(shelf, view(done))
+    note(store, view(done))
     failed = planned("8", IssueStatus.FAILED, 1, title="More", error=error, rescue=rescue, context="fresh")
-    report(shelf, view(failed, status=PipelineStatus.COMPLETED, closed_at=LATER))
-    text = (shelf.folder / "report.md").read_text()
+    report(store, view(failed, status=PipelineStatus.COMPLETED, closed_at=LATER))
+    text = (store.folder / "report.md").read_text()
     for words in (
         "- Issues: 2 (1 completed, 1 failed)",
         "- Planning: 1.0 s; execution: 2.0 s",
@@ -203,7 +203,7 @@ def test_the_report_tells_of_every_issue_that_was_ever_noted(shelf: PipelineStor
         "- Context: fresh: sessions of its own",
     ):
         assert words in text
-    made = PipelineReport.model_validate_json((shelf.folder / "report.json").read_bytes())
+    made = PipelineReport.model_validate_json((store.folder / "report.json").read_bytes())
     assert made.counts == {"completed": 1, "failed": 1}
     assert made.usage.cost_usd == 0.25
     assert [issue.issue_id for issue in made.pipeline.issues] == ["7", "8"]
@@ -223,25 +223,25 @@ for number in range(100_000):
 """
 
 
-def test_a_kill_at_any_moment_leaves_whole_documents(shelf: PipelineStore) -> None:
+def test_a_kill_at_any_moment_leaves_whole_documents(store: PipelineStore) -> None:
     """After SIGKILL both documents can be read, no entry of before is missing, and the next writer goes on."""
     before = 0
     for round_number in range(4):
-        writer = subprocess.Popen([sys.executable, "-c", _NOTES, str(shelf.folder)])
+        writer = subprocess.Popen([sys.executable, "-c", _NOTES, str(store.folder)])
         try:
-            _wait_for_more(shelf, before + 1)
+            _wait_for_more(store, before + 1)
             time.sleep(0.01 * round_number)
         finally:
             writer.send_signal(signal.SIGKILL)
             writer.wait(30)
-        planning = PlanningResults.model_validate_json((shelf.folder / "planning-results.json").read_bytes())
-        execution = ExecutionResults.model_validate_json((shelf.folder / "execution-results.json").read_bytes())
+        planning = PlanningResults.model_validate_json((store.folder / "planning-results.json").read_bytes())
+        execution = ExecutionResults.model_validate_json((store.folder / "execution-results.json").read_bytes())
         assert len(planning.results) >= len(execution.results) > before
         before = min(len(execution.results), 40)
-    whole = note(shelf, view(planned("99", IssueStatus.COMPLETED, 99)))
-    assert len(read(shelf, "execution-results.json")["results"]) == len(whole.issues)
+    whole = note(store, view(planned("99", IssueStatus.COMPLETED, 99)))
+    assert len(read(store, "execution-results.json")["results"]) == len(whole.issues)
 
 
-def _wait_for_more(shelf: PipelineStore, count: int) -> None:
-    path = shelf.folder / "execution-results.json"
+def _wait_for_more(store: PipelineStore, count: int) -> None:
+    path = store.folder / "execution-results.json"
     until(lambda: path.exists() and len(json.loads(path.read_bytes())["results"]) >= count)

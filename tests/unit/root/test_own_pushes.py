@@ -10,7 +10,7 @@ from septet.git.place import Place
 def place(tmp_path: Path) -> Place:
     """Return a place with books."""
     place = Place("wo-1", tmp_path / "tree", tmp_path / "mirror", tmp_path / "vault", "origin", "main", "0" * 40)
-    place.books.mkdir(parents=True)
+    place.records.mkdir(parents=True)
     return place
 
 
@@ -28,6 +28,6 @@ def test_only_what_was_noted_is_ours(place: Place) -> None:
 def test_noting_a_push_again_changes_nothing(place: Place) -> None:
     """An attempt that pushes the same commit again leaves the note as it is."""
     note_push(place, "feat-1", "a" * 40)
-    noted = (place.books / "pushed.json").read_bytes()
+    noted = (place.records / "pushed.json").read_bytes()
     note_push(place, "feat-1", "a" * 40)
-    assert (place.books / "pushed.json").read_bytes() == noted
+    assert (place.records / "pushed.json").read_bytes() == noted

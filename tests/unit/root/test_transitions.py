@@ -4,14 +4,14 @@ import pytest
 
 from septet.contracts.names import Stage, Status
 from septet.contracts.task import Task
-from septet.contracts.transitions import ALLOWED, Target, allowed, check_move
+from septet.contracts.transitions import ALLOWED, Target, check_move, targets_of
 from septet.errors import RefusedTransitionError
 
 
 def test_what_the_table_does_not_have_is_refused_with_what_it_has() -> None:
     """Of every status, stage and target: it may move, or the refusal names each target that it may move to."""
     for status, stage, to in product(Status, Stage, Target):
-        may, task = allowed(status, stage), Task(id="wo-1", status=status, stage=stage)
+        may, task = targets_of(status, stage), Task(id="wo-1", status=status, stage=stage)
         if to in may:
             check_move(task, to)
             continue
@@ -24,7 +24,7 @@ def test_what_the_table_does_not_have_is_refused_with_what_it_has() -> None:
 @pytest.mark.parametrize("status", [Status.COMPLETED, Status.CANCELLED])
 def test_what_is_done_moves_nowhere(status: Status) -> None:
     """Done is the end, as delivered or as given up."""
-    assert allowed(status, Stage.DONE) == ()
+    assert targets_of(status, Stage.DONE) == ()
 
 
 def test_nothing_moves_to_where_it_is() -> None:

@@ -20,7 +20,7 @@ _FEW: Final = 5
 _WORDS_BYTES: Final = 160
 
 
-def remembered(state: IssueState, among: int) -> IssueState:
+def shorten_issue(state: IssueState, among: int) -> IssueState:
     """Return as much of a closed issue as there is room for, what is missed least left out first.
 
     Args:

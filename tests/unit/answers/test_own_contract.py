@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 from yaml import YAMLError, safe_dump
 
 from septet.answers.ladder import Answer, AnswerError
-from septet.answers.typed import typed_answer
+from septet.answers.own_contract import read_typed_answer
 from septet.answers.yaml_values import MAX_MARKDOWN_CHARACTERS, MAX_YAML_CHARACTERS, read_yaml
 
 
@@ -67,8 +67,10 @@ def fenced(source: str, language: str = "yaml") -> str:
 )
 def test_a_review_is_read(text: str, rung: str) -> None:
     """The review with its findings is read from JSON anywhere and from a YAML fence, by its aliases."""
-    assert typed_answer(ReviewResult, text) == Answer(REVIEWED, rung, typed_answer(ReviewResult, text).warnings)
-    assert typed_answer(ReviewResult, text).parsed_by == rung
+    assert read_typed_answer(ReviewResult, text) == Answer(
+        REVIEWED, rung, read_typed_answer(ReviewResult, text).warnings
+    )
+    assert read_typed_answer(ReviewResult, text).parsed_by == rung
 
 
 def test_an_array_is_read_as_one() -> None:
@@ -79,7 +81,7 @@ def test_an_array_is_read_as_one() -> None:
         fenced(safe_dump([FINDING])),
         f"[{json.dumps(FINDING)}]",
     ):
-        assert typed_answer(findings, text).value == [REVIEWED.findings[0]]
+        assert read_typed_answer(findings, text).value == [REVIEWED.findings[0]]
 
 
 @pytest.mark.parametrize(
@@ -124,14 +126,16 @@ def test_an_array_is_read_as_one() -> None:
 def test_strictness_holds_for_callers_contracts(text: str) -> None:
     """Other types, other keys, wrappers, what is cut off or given twice is refused, in JSON as in YAML."""
     with pytest.raises(AnswerError):
-        typed_answer(ReviewResult, text)
+        read_typed_answer(ReviewResult, text)
 
 
 def test_dates_and_spellings_of_no_stay_text() -> None:
     """YAML's own ideas of dates, booleans and numbers do not change a text."""
     source = "a: 2026-01-01\nb: no\nc: 12:30\nd: 010\ne: 1_000\nf: .inf\ng: +1\nh: '1'\ni: =\nj: <<\nk: 1e3\nl: Infinity\n"
     values = ["2026-01-01", "no", "12:30", "010", "1_000", ".inf", "+1", "1", "=", "<<", "1e3", "Infinity"]
-    assert typed_answer(dict[str, str], fenced(source)).value == dict(zip("abcdefghijkl", values, strict=True))
+    assert read_typed_answer(dict[str, str], fenced(source)).value == dict(
+        zip("abcdefghijkl", values, strict=True)
+    )
 
 
 def test_yaml_has_the_values_of_json() -> None:
@@ -175,23 +179,23 @@ def test_what_json_has_not_is_refused(source: str) -> None:
 def test_absurd_yaml_is_an_answer_error(source: str) -> None:
     """What PyYAML itself stumbles over is a refusal like any other."""
     with pytest.raises(AnswerError, match="the YAML cannot be read"):
-        typed_answer(str, fenced(source))
+        read_typed_answer(str, fenced(source))
 
 
 def test_the_amount_of_yaml_is_bounded() -> None:
     """More YAML than is read in good time is refused, and fences are looked for in the end of a text only."""
     with pytest.raises(AnswerError, match="more than 65536 characters of YAML"):
-        typed_answer(ReviewResult, fenced(YAML_REVIEW) + fenced("x" * MAX_YAML_CHARACTERS))
+        read_typed_answer(ReviewResult, fenced(YAML_REVIEW) + fenced("x" * MAX_YAML_CHARACTERS))
     filler = "x" * MAX_MARKDOWN_CHARACTERS + "\n"
-    assert typed_answer(ReviewResult, filler + fenced(YAML_REVIEW)).value == REVIEWED
+    assert read_typed_answer(ReviewResult, filler + fenced(YAML_REVIEW)).value == REVIEWED
     with pytest.raises(AnswerError):
-        typed_answer(ReviewResult, fenced(YAML_REVIEW) + filler)
+        read_typed_answer(ReviewResult, fenced(YAML_REVIEW) + filler)
 
 
 def test_a_text_without_a_yaml_fence_is_not_parsed_as_markdown() -> None:
     """Reasons for a text without YAML say nothing of it."""
     with pytest.raises(AnswerError) as refused:
-        typed_answer(ReviewResult, "No review.")
+        read_typed_answer(ReviewResult, "No review.")
     assert refused.value.reasons == ("The text holds no JSON object.",)
 
 
@@ -204,4 +208,4 @@ def test_every_review_is_read_from_yaml(approved: bool, rows: list[tuple[Any, ..
     }
     source = safe_dump(review, default_flow_style=flow, allow_unicode=True, width=10_000)
     expected = TypeAdapter(ReviewResult).validate_python(review)
-    assert typed_answer(ReviewResult, fenced(source)).value == expected
+    assert read_typed_answer(ReviewResult, fenced(source)).value == expected

@@ -12,7 +12,7 @@ from septet.contracts.pipeline_view import IssueSession, IssueState, IssueStatus
 from septet.contracts.solution import Outline
 from septet.contracts.task import Task, TaskError
 from septet.errors import InvalidInputError
-from septet.pipelines.issues import ordered
+from septet.pipelines.issues import order_issues
 from workflows.pipeline.state import PipelineState
 
 PAYLOAD_BYTES = 2 * 1024 * 1024
@@ -74,7 +74,7 @@ def test_what_goes_on_to_the_next_run_fits_into_a_payload(done: int, late: int) 
     state = state_of(MOST_ISSUES, "\n" * ((TEXT_LIMIT_BYTES - title * MOST_ISSUES) // late // 2), late)
     for issue in list(state.issues.values())[:done]:
         end(state, issue)
-    rest = tuple(text for text in state.request.listed if state.issues[text.id].status is IssueStatus.WAITING)
+    rest = tuple(text for text in state.request.issue_list if state.issues[text.id].status is IssueStatus.WAITING)
     rest = tuple(text.model_copy(update={"depends_on": ()}) for text in rest)
     carried = state.continued_state(
         NotedIssues(queue="q" * 200, lacks=tuple(state.issues))
@@ -126,4 +126,4 @@ def test_more_dependencies_than_can_be_carried_are_refused() -> None:
         PipelineIssue(id=name, depends_on=tuple(names[max(0, at - 100) : at])) for at, name in enumerate(names)
     ]
     with pytest.raises(InvalidInputError, match="15050 times, 5000 times is the most"):
-        ordered(issues)
+        order_issues(issues)

@@ -35,10 +35,10 @@ def _snapshot(place: Place, **options: object) -> Snapshot:
 
 def _settle(place: Place) -> None:
     """Look by what is known, see that git says the same on its own, and remember it, as a step does."""
-    toured = scan(place, ignored_limit_bytes=LIMIT_BYTES)
-    evidence, whole = gather(place, toured=toured), gather(place)
+    walked = scan(place, ignored_limit_bytes=LIMIT_BYTES)
+    evidence, whole = gather(place, scan=walked), gather(place)
     assert evidence == whole
-    snapshot = _snapshot(place, toured=toured)
+    snapshot = _snapshot(place, scan=walked)
     assert take(place, "checkpoint", "again", ignored_limit_bytes=LIMIT_BYTES, unless_equal_to=snapshot) is None
     if evidence.standing is not None:
         save_worktree_status(place, snapshot.commit, evidence.standing)
@@ -48,10 +48,10 @@ def _trusted(place: Place) -> WorktreeScan:
     """Settle until no file is too young any more for its figures to be trusted; return a tour after that."""
     for _ in range(100):
         _settle(place)
-        toured = scan(place, ignored_limit_bytes=LIMIT_BYTES)
-        if toured.changed == frozenset():
+        walked = scan(place, ignored_limit_bytes=LIMIT_BYTES)
+        if walked.changed_paths == frozenset():
             break
-    return toured
+    return walked
 
 
 def _begin(place: Place) -> None:
@@ -181,10 +181,12 @@ def test_a_worktree_in_which_nothing_changed_needs_no_git(opened: Callable[[], P
     """Where the walk met nothing new, the evidence is what it was, and git is not asked."""
     place = opened()
     (place.worktree / "new.py").write_text("new\n")
-    toured = _trusted(place)
-    assert toured.changed == frozenset()
-    (place.books / "view" / "index").rename(place.books / "view" / "index.away")  # with it git could tell nothing
-    assert [change.path for change in gather(place, toured=toured).files_changed] == ["new.py"]
+    walked = _trusted(place)
+    assert walked.changed_paths == frozenset()
+    (place.records / "view" / "index").rename(
+        place.records / "view" / "index.away"
+    )  # with it git could tell nothing
+    assert [change.path for change in gather(place, scan=walked).files_changed] == ["new.py"]
 
 
 def test_after_the_commit_of_the_engine_the_worktree_is_known_to_be_clean(opened: Callable[[], Place]) -> None:
@@ -193,27 +195,27 @@ def test_after_the_commit_of_the_engine_the_worktree_is_known_to_be_clean(opened
     git(place.worktree, "checkout", "-q", "-b", "feat-1")
     (place.worktree / "new.py").write_text("new\n")
     _settle(place)
-    toured = scan(place, ignored_limit_bytes=LIMIT_BYTES)
-    sha = commit_all(place, "feat: new", toured=toured)
-    save_worktree_status(place, _snapshot(place, toured=toured).commit, WorktreeStatus(sha, ()))
+    walked = scan(place, ignored_limit_bytes=LIMIT_BYTES)
+    sha = commit_all(place, "feat: new", scan=walked)
+    save_worktree_status(place, _snapshot(place, scan=walked).commit, WorktreeStatus(sha, ()))
     _settle(place)
     (place.worktree / "new.py").write_text("newer\n")
-    assert not gather(place, toured=scan(place, ignored_limit_bytes=LIMIT_BYTES)).clean
+    assert not gather(place, scan=scan(place, ignored_limit_bytes=LIMIT_BYTES)).clean
     _settle(place)
 
 
 def test_a_look_at_few_files_writes_no_index_of_all(opened: Callable[[], Place]) -> None:
     """Where the index is as young as its files, a change of the same size is seen, and the index stays as it is."""
     place = opened()
-    index, readme = place.books / "view" / "index", place.worktree / "README.md"
+    index, readme = place.records / "view" / "index", place.worktree / "README.md"
     facts = readme.stat()
     os.utime(index, ns=(facts.st_mtime_ns, facts.st_mtime_ns))
     before = index.stat()
     readme.write_text("# SAMPLE\n")
     os.utime(readme, ns=(facts.st_mtime_ns, facts.st_mtime_ns))
-    toured = scan(place, ignored_limit_bytes=LIMIT_BYTES)
-    assert b"README.md" in (toured.changed or ())
-    assert [change.path for change in gather(place, toured=toured).files_changed] == ["README.md"]
+    walked = scan(place, ignored_limit_bytes=LIMIT_BYTES)
+    assert b"README.md" in (walked.changed_paths or ())
+    assert [change.path for change in gather(place, scan=walked).files_changed] == ["README.md"]
     after = index.stat()
     assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
 
@@ -221,17 +223,17 @@ def test_a_look_at_few_files_writes_no_index_of_all(opened: Callable[[], Place])
 def test_a_walk_from_before_another_snapshot_does_not_count(opened: Callable[[], Place]) -> None:
     """What was written after the walk and is in a snapshot already is in the one that is taken with the walk."""
     place = opened()
-    toured = scan(place, ignored_limit_bytes=LIMIT_BYTES)
+    walked = scan(place, ignored_limit_bytes=LIMIT_BYTES)
     (place.worktree / "new.py").write_text("new\n")
     between = _snapshot(place)
-    assert _snapshot(place, toured=toured).content == between.content
+    assert _snapshot(place, scan=walked).content == between.content
 
 
 @pytest.mark.parametrize("content", [b"", b"\x93", b"not a note"])
 def test_a_torn_note_is_no_note(opened: Callable[[], Place], content: bytes) -> None:
     """A note that cannot be read is as one that was never written: git is asked."""
     place = opened()
-    (place.books / "standing").write_bytes(content)
+    (place.records / "standing").write_bytes(content)
     (place.worktree / "new.py").write_text("new\n")
     _settle(place)
 
