@@ -1,0 +1,125 @@
+"""Names that cross a wire do not change: histories replay, and old clients and agents go on.
+
+`tests/data/wire/names.json` holds them. A new name is added there; none is changed or taken out.
+"""
+
+import ast
+import importlib
+import inspect
+import json
+import pkgutil
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import temporalio.activity
+import temporalio.workflow
+from fakes.unreached import unreached
+
+import activities
+import clients
+import septet
+import workers
+import workflows
+from clients.http.app import api_of
+from clients.mcp.pipeline_tools import PIPELINE_TOOLS
+from clients.mcp.tools import TOOLS
+from septet.errors import SeptetError
+
+DATA = Path(__file__).parents[1] / "data" / "wire" / "names.json"
+PACKAGES = (septet, activities, workflows, workers, clients)
+PROGRAMS = ("septet.agents.supervisor.", "septet.agents.scripted.")
+"""Some of their modules run when they are imported; they know nothing of Temporal."""
+
+
+@cache
+def frozen() -> dict[str, Any]:
+    """Return the names by their kind."""
+    names: dict[str, Any] = json.loads(DATA.read_text())
+    return names
+
+
+@cache
+def modules() -> tuple[ModuleType, ...]:
+    """Return every module of the product, but for programs."""
+    infos = (
+        each for package in PACKAGES for each in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
+    )
+    return tuple(importlib.import_module(each.name) for each in infos if not each.name.startswith(PROGRAMS))
+
+
+def classes() -> Iterator[type]:
+    """Yield the classes of the product, each from the module that defines it."""
+    for module in modules():
+        for _, kind in inspect.getmembers(module, inspect.isclass):
+            if kind.__module__ == module.__name__:
+                yield kind
+
+
+def texts_in(value: ast.expr, module: ModuleType) -> Iterator[str]:
+    """Yield the texts that an expression may be: literals in it, or a constant of the module."""
+    if isinstance(value, ast.Name) and isinstance(constant := getattr(module, value.id, None), str):
+        yield constant
+    for node in (value.body, value.orelse) if isinstance(value, ast.IfExp) else (value,):
+        if isinstance(node, ast.Constant):
+            yield node.value
+
+
+def test_types_of_errors() -> None:
+    """An error crosses Temporal, and reaches programs, by the name of its class."""
+    kinds = {
+        kind.__name__ for kind in classes() if issubclass(kind, SeptetError) and not kind.__name__.startswith("_")
+    }
+    assert sorted(kinds) == frozen()["errors"]
+
+
+def test_types_of_failures() -> None:
+    """A failure that is no error of ours, and an error in a task, have a type as well."""
+    literals = {
+        text
+        for module in modules()
+        for call in ast.walk(ast.parse(inspect.getsource(module)))
+        if isinstance(call, ast.Call) and ast.unparse(call.func) in {"ApplicationError", "TaskError"}
+        for keyword in call.keywords
+        if keyword.arg == "type"
+        for text in texts_in(keyword.value, module)
+    }
+    assert sorted(literals) == frozen()["failures"]
+
+
+def test_workflows_and_what_they_hear() -> None:
+    """Workflows, signals, queries and updates have the names that histories and other programs know."""
+    definitions = filter(None, map(temporalio.workflow._Definition.from_class, classes()))
+    assert {
+        str(definition.name): {
+            "signals": sorted(filter(None, definition.signals)),
+            "queries": sorted(filter(None, definition.queries)),
+            "updates": sorted(filter(None, definition.updates)),
+        }
+        for definition in definitions
+    } == frozen()["workflows"]
+
+
+def test_activities() -> None:
+    """Activities have the names that histories know."""
+    definitions = (
+        temporalio.activity._Definition.from_callable(member)
+        for kind in classes()
+        if kind.__module__.startswith("activities.")
+        for _, member in inspect.getmembers(kind, inspect.isfunction)
+    )
+    assert sorted({str(each.name) for each in definitions if each is not None}) == frozen()["activities"]
+
+
+async def test_paths_and_components_of_the_api(tmp_path: Path) -> None:
+    """Clients that were made from the description go on."""
+    described = api_of(await unreached(tmp_path), None).openapi()
+    assert sorted(described["components"]["schemas"]) == frozen()["components"]
+    assert {path: sorted(methods) for path, methods in described["paths"].items()} == frozen()["paths"]
+
+
+def test_tools() -> None:
+    """Agents find the tools by the names that they know."""
+    assert sorted(call.tool for call in (*TOOLS, *PIPELINE_TOOLS)) == frozen()["tools"]
