@@ -89,7 +89,7 @@ class Settling:
         except EvidenceError as error:
             verdict = Verdict.REFUSED if isinstance(error, RefusedError) else Verdict.UNPROVEN
             return reject(self.host, self.prepared, result, verdict, (str(error),))
-        checkpoint = self._checkpoint(f"{call.step} is done", proof.standing or self.evidence.standing)
+        checkpoint = self._checkpoint(f"{call.step} is done", proof.standing or self.evidence.status)
         session = result.session_id if call.workspace.lane else None  # a lane's next work order goes on with it
         result = with_proof(result, proof, (*answer.warnings, *proof.warnings, *self._keep(session)))
         return complete(self.prepared, result, checkpoint)
@@ -98,7 +98,7 @@ class Settling:
         """Keep a checkpoint and the session for a finalizer; without a session nobody can be asked again."""
         if result.session_id is None:
             return reject(self.host, self.prepared, result, Verdict.UNPARSED, reasons)
-        checkpoint = self._checkpoint("the answer was not read", self.evidence.standing)
+        checkpoint = self._checkpoint("the answer was not read", self.evidence.status)
         result = add_warnings(result, *self._keep(result.session_id))
         return complete(self.prepared, with_reasons(result, Verdict.UNPARSED, reasons), checkpoint)
 

@@ -113,7 +113,7 @@ class _File(StrictWire):
 
 @dataclass(frozen=True, slots=True)
 class RepositorySettings:
-    """What a repository wishes for the work orders on it. It can ask for less than is allowed, never for more."""
+    """What a repository asks for the work orders on it. It can ask for less than is allowed, never for more."""
 
     agent: str | None = None
     """The agent for work orders that name none."""
@@ -158,7 +158,7 @@ class RepositorySettings:
 
 
 def load_repository_settings(read: Callable[[str], bytes | None]) -> RepositorySettings:
-    """Return the settings of a repository; without a file, those of a repository that wishes nothing.
+    """Return the settings of a repository; without a file, those of a repository that asks for nothing.
 
     Args:
         read: Reads a file of the repository as of the base commit, by its path; `None` where there is none.

@@ -63,7 +63,7 @@ class LaneGrant(Wire):
     role: Role
     lane: Lane
     visit: str
-    """Tells this stay in the lane from all others."""
+    """Tells this visit to the lane from all others."""
     summarise: bool = False
     """The lane's session has become too long: ask it for a summary, and begin a new one."""
 

@@ -60,7 +60,7 @@ class Workspace(Wire):
     lane: str = ""
     """The lane of a pipeline that it is; empty where the work order has a workspace of its own."""
     visit: str = ""
-    """Tells one stay in a lane from another; empty outside of a pipeline."""
+    """Tells one visit to a lane from another; empty outside of a pipeline."""
     began_at: str = ""
     """The commit on a lane's branch that the work order goes on from; empty: the base commit."""
     entered_after: str = ""

@@ -124,13 +124,13 @@ class CheckpointRef:
 
 
 def checkpoint_ref_in(folder: Path, place: Place, first_run_id: str) -> CheckpointRef:
-    """Return the shelf in a folder of bare repositories, one for each repository."""
+    """Return the ref in a folder of bare repositories, one for each repository."""
     repository = folder / place.vault.name
     return CheckpointRef(Remote(str(repository), place.env), _ref(place.order_id, first_run_id), repository)
 
 
 def checkpoint_ref_at(remote: Remote, place: Place, first_run_id: str) -> CheckpointRef:
-    """Return the shelf in a repository that is there."""
+    """Return the ref in a repository that is there."""
     return CheckpointRef(remote, _ref(place.order_id, first_run_id))
 
 

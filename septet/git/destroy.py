@@ -117,7 +117,7 @@ def remove_workspace(place: Place, why: Why, *, accept_loss: bool = False) -> Sn
 
 
 def remove_closed(folder: Path, trash: Path) -> None:
-    """Remove a folder of a closed work order or repository that is no worktree: runs, books, a vault, a mirror.
+    """Remove a folder of a closed work order or repository that is no worktree: runs, records, a vault, a mirror.
 
     It leaves its place at once, and what is in it then; a link is not followed. The caller holds its locks.
 

@@ -34,7 +34,7 @@ class Evidence:
     """Untracked repositories inside the worktree, which a commit cannot hold."""
     unfinished: str
     """What the agent has begun and not ended, such as a merge; else the empty string."""
-    standing: WorktreeStatus | None = None
+    status: WorktreeStatus | None = None
     """What may be remembered of it, once there is a snapshot of this moment."""
 
 
@@ -55,7 +55,7 @@ def gather(place: Place, since: str | None = None, *, scan: WorktreeScan | None 
         clean=not dirt.entries,
         left_out=tuple(shown_path(path.rstrip(b"/")) for path in dirt.nested),
         unfinished=dirt.unfinished,
-        standing=dirt.standing,
+        status=dirt.status,
     )
 
 

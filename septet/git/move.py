@@ -114,7 +114,7 @@ def bring_snapshot(place: Place, ref: CheckpointRef, name: str) -> None:
 
 
 def _take_over(move: WorkspaceMove, chain: ChainState) -> None:
-    """Take the snapshots' names and the engine's books over.
+    """Take the snapshots' names and the engine's records over.
 
     Raises:
         NotFoundError: The checkpoint is not among them.

@@ -1,4 +1,4 @@
-"""What is written down about a work order's workspace, in the engine's books on its host."""
+"""What is written down about a work order's workspace, in the engine's records on its host."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -33,7 +33,7 @@ class Dirt:
     """Untracked repositories inside the worktree, which a commit cannot hold."""
     unfinished: str
     """What the agent has begun and not ended, such as a merge; else the empty string."""
-    standing: WorktreeStatus | None
+    status: WorktreeStatus | None
     """What may be remembered of it; `None` where the agent has staged something."""
 
 
@@ -60,7 +60,7 @@ def look(place: Place, scan: WorktreeScan | None = None) -> Dirt:
         entries=tuple(entry for entry in entries if not entry.is_nested_repository),
         nested=tuple(entry.path for entry in entries if entry.is_nested_repository),
         unfinished=_unfinished_work(place, conflicts),
-        standing=None if staged else WorktreeStatus(head.sha, entries),
+        status=None if staged else WorktreeStatus(head.sha, entries),
     )
 
 

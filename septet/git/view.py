@@ -1,6 +1,6 @@
 """The engine's own view of a worktree: a repository with settings that no agent can write, over the agent's files.
 
-It lies in the engine's books. Its config, attributes, HEAD and index are its own; its objects, refs and excludes
+It lies in the engine's records. Its config, attributes, HEAD and index are its own; its objects, refs and excludes
 are links into the worktree's `.git`, so that commits and branches of either are commits and branches of both.
 Every git command of the engine that looks at a worktree runs here: filters, hooks, file-system monitors, external
 diffs, signing programs, includes and promisor remotes of the agent's own config do not exist for it.

@@ -20,7 +20,7 @@ class WorktreeStatus(msgspec.Struct, array_like=True, frozen=True):
 
 
 class _Note(msgspec.Struct, array_like=True, frozen=True):
-    """A standing, and the snapshot of the same moment."""
+    """A worktree's status, and the snapshot of the same moment. The file and the field keep their first names."""
 
     snapshot: str
     standing: WorktreeStatus
@@ -30,9 +30,9 @@ _DECODER: Final = msgspec.msgpack.Decoder(_Note)
 _ENCODER: Final = msgspec.msgpack.Encoder()
 
 
-def save_worktree_status(place: Place, snapshot: str, standing: WorktreeStatus) -> None:
+def save_worktree_status(place: Place, snapshot: str, status: WorktreeStatus) -> None:
     """Note how the worktree stood when the snapshot with commit `snapshot` was taken."""
-    write_atomically(place.records / _FILE, _ENCODER.encode(_Note(snapshot, standing)))
+    write_atomically(place.records / _FILE, _ENCODER.encode(_Note(snapshot, status)))
 
 
 def load_worktree_status(place: Place, snapshot: str, head_sha: str) -> WorktreeStatus | None:

@@ -153,7 +153,7 @@ class Sweep:
                     self._runs(order_id, max(since, fate.closed_at or since))
 
     def _snapshots(self, place: Place, since: datetime) -> None:
-        """Forget old snapshots of a work order whose workspace is gone, and with the last one its books."""
+        """Forget old snapshots of a work order whose workspace is gone, and with the last one its records."""
         if os.path.lexists(place.worktree):
             return
         vault = vault_at(place)

@@ -62,7 +62,7 @@ def scan(place: Place, *, ignored_limit_bytes: int) -> WorktreeScan:
 
 
 def survey_after(walk: WorktreeScan, root: int) -> Survey:
-    """Return the survey of a tour with `.git` looked at once more: the engine has written in it since.
+    """Return the survey of a scan with `.git` looked at once more: the engine has written in it since.
 
     Raises:
         OSError: `.git` is gone or is no folder.

@@ -32,7 +32,7 @@ WHY = Why("the work order comes back", 1 << 20)
 
 @pytest.fixture
 def ref(tmp_path: Path, place: Place) -> CheckpointRef:
-    """Return the work order's shelf in a folder that is not there yet."""
+    """Return the work order's ref in a folder that is not there yet."""
     return checkpoint_ref_in(tmp_path / "checkpoints", place, record_of(place).first_run_id)
 
 

@@ -40,12 +40,12 @@ def _settle(place: Place) -> None:
     assert evidence == whole
     snapshot = _snapshot(place, scan=walked)
     assert take(place, "checkpoint", "again", ignored_limit_bytes=LIMIT_BYTES, unless_equal_to=snapshot) is None
-    if evidence.standing is not None:
-        save_worktree_status(place, snapshot.commit, evidence.standing)
+    if evidence.status is not None:
+        save_worktree_status(place, snapshot.commit, evidence.status)
 
 
 def _trusted(place: Place) -> WorktreeScan:
-    """Settle until no file is too young any more for its figures to be trusted; return a tour after that."""
+    """Settle until no file is too young any more for its figures to be trusted; return a scan after that."""
     for _ in range(100):
         _settle(place)
         walked = scan(place, ignored_limit_bytes=LIMIT_BYTES)
@@ -57,7 +57,7 @@ def _trusted(place: Place) -> WorktreeScan:
 def _begin(place: Place) -> None:
     prepare(place)
     base = seed(place, ignored_limit_bytes=LIMIT_BYTES)
-    standing = gather(place).standing
+    standing = gather(place).status
     assert standing is not None
     save_worktree_status(place, base.commit, standing)
 

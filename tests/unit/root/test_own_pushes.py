@@ -8,7 +8,7 @@ from septet.git.place import Place
 
 @pytest.fixture
 def place(tmp_path: Path) -> Place:
-    """Return a place with books."""
+    """Return a place with records."""
     place = Place("wo-1", tmp_path / "tree", tmp_path / "mirror", tmp_path / "vault", "origin", "main", "0" * 40)
     place.records.mkdir(parents=True)
     return place
