@@ -31,20 +31,20 @@ class StepAttempt:
     """One attempt at a step, or at its finalizer."""
 
     host: Host
-    prepared: PreparedStep
+    prepared_step: PreparedStep
     heartbeats: Heartbeats
     result: StepResult = field(init=False)
     """Given by whoever settles it, and by the attempt itself where a person has ended the work."""
 
     async def carry_out(self) -> TurnResult:
         """Carry the turn out; an agent that has to begin anew finds the worktree as the step found it."""
-        place, step, start = self.prepared.place, self.prepared.call.step, self.prepared.starts_from
+        place, step, start = self.prepared_step.place, self.prepared_step.call.step, self.prepared_step.starts_from
         rescue = partial(self.host.rescue, place, _ANEW, step)
         if start:
             rescue = partial(self.host.return_to, place, start, _ANEW, step)
         return await carry_out(
-            self.prepared.request,
-            lease=self.prepared.fence.lease,
+            self.prepared_step.request,
+            lease=self.prepared_step.fence.lease,
             on_progress=self.heartbeats.progress.append,
             before_rerun=partial(shielded_thread, rescue),
         )
@@ -55,7 +55,7 @@ class StepAttempt:
         Raises:
             SupersededError: A later attempt has begun, and what is there is its own.
         """
-        return await shielded_thread(_rescued_result, self.host, self.prepared, verdict, reason)
+        return await shielded_thread(_rescued_result, self.host, self.prepared_step, verdict, reason)
 
 
 @asynccontextmanager
@@ -71,7 +71,7 @@ async def attempting(
         async with heartbeating() as heartbeats:
             attempt = StepAttempt(host, await shielded_thread(prepare, host, call), heartbeats)
             try:
-                async with guarding(host, attempt.prepared):
+                async with guarding(host, attempt.prepared_step):
                     yield attempt
             except WorkEndedError as ended:
                 attempt.result = await attempt.end(Verdict.CANCELLED, str(ended))
@@ -80,30 +80,30 @@ async def attempting(
                 raise failure(failed.error, result) from failed.__cause__
 
 
-def _rescued_result(host: Host, prepared: PreparedStep, verdict: Verdict, reason: str) -> StepResult:
+def _rescued_result(host: Host, prepared_step: PreparedStep, verdict: Verdict, reason: str) -> StepResult:
     """Keep what was done, and tell what is known; neither hides the other, nor the reason."""
-    prepared.fence.lease.check()
+    prepared_step.fence.lease.check()
     reasons = [reason]
     try:
-        host.rescue(prepared.place, reason[:200], prepared.call.step)
+        host.rescue(prepared_step.place, reason[:200], prepared_step.call.step)
     except (SnapshotError, OSError) as error:
         reasons.append(str(error))
-    result = begin_result(prepared.call, _last_result(prepared), _changes(prepared))
-    rescues = rescues_of(prepared.call, prepared.place)
+    result = begin_result(prepared_step.call, _last_result(prepared_step), _changes(prepared_step))
+    rescues = rescues_of(prepared_step.call, prepared_step.place)
     return with_reasons(result, verdict, tuple(reasons)).model_copy(update={"rescues": rescues})
 
 
-def _last_result(prepared: PreparedStep) -> TurnResult | None:
+def _last_result(prepared_step: PreparedStep) -> TurnResult | None:
     """Return what the last agent came to; nothing, where a disk lets nobody look."""
     try:
-        return last_result(prepared.request)
+        return last_result(prepared_step.request)
     except OSError:
         return None
 
 
-def _changes(prepared: PreparedStep) -> tuple[FileChange, ...]:
+def _changes(prepared_step: PreparedStep) -> tuple[FileChange, ...]:
     """Return what git says changed; nothing, where the agent has broken its repository."""
     try:
-        return gather(prepared.place, prepared.began_at).files_changed
+        return gather(prepared_step.place, prepared_step.began_at).files_changed
     except (SeptetError, OSError):
         return ()

@@ -46,7 +46,7 @@ class Proof:
     warnings: tuple[str, ...] = ()
     outline: Outline | None = None
     """What is remembered of a solution, where the step has one."""
-    standing: WorktreeStatus | None = None
+    status: WorktreeStatus | None = None
     """How the worktree stands against the HEAD that the proof has made, where it made one."""
 
 

@@ -15,25 +15,27 @@ from septet.git.evidence import gather
 _UNDONE: Final = "The finalizer changed the worktree, which was undone: {} holds what it did."
 
 
-def settle_finalizer(host: Host, prepared: PreparedStep, finalizing: FinalizeCall, turn: TurnResult) -> StepResult:
+def settle_finalizer(
+    host: Host, prepared_step: PreparedStep, finalizing: FinalizeCall, turn: TurnResult
+) -> StepResult:
     """Complete the unread try's result by the finalizer's answer; the writer's lock is held meanwhile.
 
     Raises:
         SupersededError, HaltedError: A later attempt has begun, or this one was cancelled.
         WorkspaceBusyError: Somebody else holds the writer's lock.
     """
-    with prepared.fence.lease.held():
+    with prepared_step.fence.lease.held():
         try:
-            answer = read_answer(prepared.call, turn)
+            answer = read_answer(prepared_step.call, turn)
         except AnswerError as error:
-            return _leave_unanswered(host, prepared, finalizing, turn, error.reasons)
-        result = _without_edits(host, prepared, add_turn(begin_again(finalizing.result), turn))
-        settling = Settling(host, prepared, gather(prepared.place, prepared.began_at))
+            return _leave_unanswered(host, prepared_step, finalizing, turn, error.reasons)
+        result = _without_edits(host, prepared_step, add_turn(begin_again(finalizing.result), turn))
+        settling = Settling(host, prepared_step, gather(prepared_step.place, prepared_step.began_at))
         return settling.judge(result.model_copy(update={"recovered_by": "finalizer"}), answer)
 
 
 def settle_failed_finalizer(
-    host: Host, prepared: PreparedStep, finalizing: FinalizeCall, turn: TurnResult | None, reason: str
+    host: Host, prepared_step: PreparedStep, finalizing: FinalizeCall, turn: TurnResult | None, reason: str
 ) -> StepResult:
     """Leave the step without an answer, for the finalizer's agent failed; the writer's lock is held meanwhile.
 
@@ -41,30 +43,30 @@ def settle_failed_finalizer(
         SupersededError: A later attempt has begun.
         WorkspaceBusyError: Somebody else holds the writer's lock.
     """
-    with prepared.fence.lease.held():
-        return _leave_unanswered(host, prepared, finalizing, turn, (reason,))
+    with prepared_step.fence.lease.held():
+        return _leave_unanswered(host, prepared_step, finalizing, turn, (reason,))
 
 
 def _leave_unanswered(
     host: Host,
-    prepared: PreparedStep,
+    prepared_step: PreparedStep,
     finalizing: FinalizeCall,
     turn: TurnResult | None,
     reasons: tuple[str, ...],
 ) -> StepResult:
     """Leave the step for another question, in other words; the second one is the last."""
     result = begin_again(finalizing.result)
-    result = _without_edits(host, prepared, add_turn(result, turn) if turn is not None else result)
+    result = _without_edits(host, prepared_step, add_turn(result, turn) if turn is not None else result)
     if finalizing.attempt > 1:
-        return reject(host, prepared, result, Verdict.UNPARSED, reasons)
-    return complete(prepared, with_reasons(result, Verdict.UNPARSED, reasons), finalizing.result.checkpoint)
+        return reject(host, prepared_step, result, Verdict.UNPARSED, reasons)
+    return complete(prepared_step, with_reasons(result, Verdict.UNPARSED, reasons), finalizing.result.checkpoint)
 
 
-def _without_edits(host: Host, prepared: PreparedStep, result: StepResult) -> StepResult:
+def _without_edits(host: Host, prepared_step: PreparedStep, result: StepResult) -> StepResult:
     """Return the worktree to what it was before the finalizer, with a warning where it was another."""
-    place, start = prepared.place, prepared.starts_from
+    place, start = prepared_step.place, prepared_step.starts_from
     if not start or not host.differs(place, start):
         return result
-    rescue = host.return_to(place, start, "what the finalizer changed", prepared.call.step)
+    rescue = host.return_to(place, start, "what the finalizer changed", prepared_step.call.step)
     warning = _UNDONE.format(rescue.snapshot if rescue else "no snapshot, for nothing was left of it")
     return add_warnings(result, warning)

@@ -7,7 +7,7 @@ from typing import Final
 
 import structlog
 
-from activities._paused import leave_paused_or_reset
+from activities._pause import leave_paused_or_reset
 from activities._prepared_steps import PreparedTurn
 from activities.cancellation import why_agent_ends
 from activities.failures import failure, will_retry
@@ -47,7 +47,7 @@ class AttemptFailedError(Exception):
 
 
 @asynccontextmanager
-async def guarding(host: Host, prepared: PreparedTurn) -> AsyncIterator[None]:
+async def guarding(host: Host, prepared_step: PreparedTurn) -> AsyncIterator[None]:
     """Say what a cancel or an error of the block means for the agent, the activity and the next attempt.
 
     Raises:
@@ -57,24 +57,24 @@ async def guarding(host: Host, prepared: PreparedTurn) -> AsyncIterator[None]:
         CancelledError: The agent goes on, and the next attempt finds it.
         SupersededError: A later attempt has begun.
     """
-    step = prepared.request.step
+    step = prepared_step.request.step
     try:
         yield
     except asyncio.CancelledError:
         why = await why_agent_ends()
         if why is None:
-            await leave_paused_or_reset(prepared.request)
+            await leave_paused_or_reset(prepared_step.request)
             _log.info("attempt_left", step=step)
             raise
-        prepared.fence.lease.check()
-        await end_agents_of(host.means.runs, prepared.workspace)
+        prepared_step.fence.lease.check()
+        await end_agents_of(host.means.runs, prepared_step.workspace)
         raise WorkEndedError(why) from None
     except SupersededError as superseded:
         _log.warning("attempt_superseded", step=step, why=superseded.message)
         raise
     except (SeptetError, OSError) as caught:
         error = diagnosed(caught, host.state.root)
-        error = await shielded_thread(_with_mirror_mended, host, prepared.place, error)
+        error = await shielded_thread(_with_mirror_mended, host, prepared_step.place, error)
         if will_retry(error):
             raise failure(error) from caught
         raise AttemptFailedError(error) from caught

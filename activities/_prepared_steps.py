@@ -70,7 +70,7 @@ def prepare_step(host: Host, call: StepCall) -> PreparedStep:
         tools=settings.tools_for(call.step, call.settings, one_process=warm),
         model=settings.model_for(call.step, call.model or host.settings.model, call.settings),
     )
-    return _prepared(host, call, place, settings, turn)
+    return _prepare(host, call, place, settings, turn)
 
 
 def prepare_finalizer(host: Host, finalizing: FinalizeCall) -> PreparedStep:
@@ -92,7 +92,7 @@ def prepare_finalizer(host: Host, finalizing: FinalizeCall) -> PreparedStep:
         tools="none",
         model=settings.model_for(call.step, call.model or host.settings.model, call.settings),
     )
-    step = _prepared(host, call, place, settings, turn)
+    step = _prepare(host, call, place, settings, turn)
     return replace(step, starts_from=finalizing.result.checkpoint or "")
 
 
@@ -107,7 +107,7 @@ def prepare_end(host: Host, call: StepCall) -> PreparedStep:
         NotFoundError, WorkspaceError: The workspace is not on this host.
     """
     place = _opened_place(host, call)
-    step = _prepared(host, call, place, RepositorySettings(), Turn(prompt="", worktree=place.worktree))
+    step = _prepare(host, call, place, RepositorySettings(), Turn(prompt="", worktree=place.worktree))
     records = [run.record for run in host.means.runs.of(step.request.order_id) if run.record is not None]
     ours = [record for record in records if record.step in {call.step.value, _finalizer_of(call.step)}]
     return replace(step, request=replace(step.request, key=ours[-1].key)) if ours else step
@@ -131,7 +131,7 @@ def _opened_place(host: Host, call: StepCall) -> Place:
     )
 
 
-def _prepared(host: Host, call: StepCall, place: Place, settings: RepositorySettings, turn: Turn) -> PreparedStep:
+def _prepare(host: Host, call: StepCall, place: Place, settings: RepositorySettings, turn: Turn) -> PreparedStep:
     """Write the attempt down, and return its turn, which is a finalizer's where it is about its session."""
     runtime, workspace = host.means, call.workspace
     fence = take_fence(runtime.runs, workspace.place_id, workspace.visit)

@@ -50,7 +50,7 @@ def _with_turn(result: StepResult, turn: TurnResult, *, in_lane: bool) -> StepRe
             "duration_seconds": round(outcome.duration_seconds or 0.0, 3),
             "timestamp": turn.started_at,
             "usage": turn.usage,
-            "warnings": _bounded(outcome.warnings, _WARNINGS_SHOWN, _WARNING_LENGTH),
+            "warnings": _bound_texts(outcome.warnings, _WARNINGS_SHOWN, _WARNING_LENGTH),
             "run": turn.run.name,
             "sandbox": record.sandbox if record is not None else "",
         }
@@ -88,21 +88,23 @@ def with_proof(result: StepResult, proof: Proof, warnings: tuple[str, ...]) -> S
             "commit_sha": proof.commit_sha,
             "plan_sha256": proof.plan_sha256,
             "outline": proof.outline,
-            "warnings": _bounded((*result.warnings, *warnings)),
+            "warnings": _bound_texts((*result.warnings, *warnings)),
         }
     )
 
 
 def with_reasons(result: StepResult, verdict: Verdict, reasons: tuple[str, ...]) -> StepResult:
     """Say why the step is not done."""
-    return result.model_copy(update={"verdict": verdict, "reasons": _bounded(reasons)})
+    return result.model_copy(update={"verdict": verdict, "reasons": _bound_texts(reasons)})
 
 
 def add_warnings(result: StepResult, *warnings: str) -> StepResult:
     """Add warnings to those that are there already, as far as they fit."""
-    return result.model_copy(update={"warnings": _bounded((*result.warnings, *warnings))})
+    return result.model_copy(update={"warnings": _bound_texts((*result.warnings, *warnings))})
 
 
-def _bounded(texts: tuple[str, ...], count: int = _REASONS_SHOWN, length: int = _REASON_LENGTH) -> tuple[str, ...]:
+def _bound_texts(
+    texts: tuple[str, ...], count: int = _REASONS_SHOWN, length: int = _REASON_LENGTH
+) -> tuple[str, ...]:
     """Return the first texts, each cut to a length: the end of a failing program's output says most."""
     return tuple(cut_front(text, length) for text in texts[:count])

@@ -26,28 +26,28 @@ from septet.system.preview import preview
 _log = structlog.get_logger()
 
 
-def settle(host: Host, prepared: PreparedStep, turn: TurnResult) -> StepResult:
+def settle(host: Host, prepared_step: PreparedStep, turn: TurnResult) -> StepResult:
     """Read the answer, hold it against the evidence, and keep a checkpoint; the writer's lock is held meanwhile.
 
     Raises:
         SupersededError, HaltedError: A later attempt has begun, or this one was cancelled.
         WorkspaceBusyError: Somebody else holds the writer's lock.
     """
-    with prepared.fence.lease.held():
-        scan = None if _is_checked(prepared) else host.scan(prepared.place)
-        evidence = gather(prepared.place, prepared.began_at, scan=scan)
-        settling = Settling(host, prepared, evidence, scan)
-        result = begin_result(prepared.call, turn, evidence.files_changed)
+    with prepared_step.fence.lease.held():
+        scan = None if _is_checked(prepared_step) else host.scan(prepared_step.place)
+        evidence = gather(prepared_step.place, prepared_step.began_at, scan=scan)
+        settling = Settling(host, prepared_step, evidence, scan)
+        result = begin_result(prepared_step.call, turn, evidence.files_changed)
         try:
-            answer = read_answer(prepared.call, turn)
+            answer = read_answer(prepared_step.call, turn)
         except AnswerError as error:
             return settling.leave_unread(result, error.reasons)
         return settling.judge(result, answer)
 
 
-def _is_checked(prepared: PreparedStep) -> bool:
+def _is_checked(prepared_step: PreparedStep) -> bool:
     """Say whether the repository's own checks may write into the worktree, after whatever walk over it."""
-    return prepared.call.step is Step.CREATE_COMMIT and bool(prepared.repository_settings.checks)
+    return prepared_step.call.step is Step.CREATE_COMMIT and bool(prepared_step.repository_settings.checks)
 
 
 def read_answer(call: StepCall, turn: TurnResult) -> Answer[Any]:
@@ -75,35 +75,35 @@ class Settling:
     """Gives a step its verdict by what git says; the writer's lock is held meanwhile."""
 
     host: Host
-    prepared: PreparedStep
+    prepared_step: PreparedStep
     evidence: Evidence
     scan: WorktreeScan | None = None
     """The walk over the worktree that the evidence is from, for the snapshot after it."""
 
     def judge(self, result: StepResult, answer: Answer[Any]) -> StepResult:
         """Hold an answer against the evidence: done and a checkpoint, or not done and a rescue with the reason."""
-        call, result = self.prepared.call, with_answer(result, answer)
+        call, result = self.prepared_step.call, with_answer(result, answer)
         try:
-            with self.prepared.fence.halt.over():
+            with self.prepared_step.fence.halt.over():
                 proof = PROOFS[call.step](self.host, self._claim(answer))
         except EvidenceError as error:
             verdict = Verdict.REFUSED if isinstance(error, RefusedError) else Verdict.UNPROVEN
-            return reject(self.host, self.prepared, result, verdict, (str(error),))
-        checkpoint = self._checkpoint(f"{call.step} is done", proof.standing or self.evidence.status)
+            return reject(self.host, self.prepared_step, result, verdict, (str(error),))
+        checkpoint = self._checkpoint(f"{call.step} is done", proof.status or self.evidence.status)
         session = result.session_id if call.workspace.lane else None  # a lane's next work order goes on with it
         result = with_proof(result, proof, (*answer.warnings, *proof.warnings, *self._keep(session)))
-        return complete(self.prepared, result, checkpoint)
+        return complete(self.prepared_step, result, checkpoint)
 
     def leave_unread(self, result: StepResult, reasons: tuple[str, ...]) -> StepResult:
         """Keep a checkpoint and the session for a finalizer; without a session nobody can be asked again."""
         if result.session_id is None:
-            return reject(self.host, self.prepared, result, Verdict.UNPARSED, reasons)
+            return reject(self.host, self.prepared_step, result, Verdict.UNPARSED, reasons)
         checkpoint = self._checkpoint("the answer was not read", self.evidence.status)
         result = add_warnings(result, *self._keep(result.session_id))
-        return complete(self.prepared, with_reasons(result, Verdict.UNPARSED, reasons), checkpoint)
+        return complete(self.prepared_step, with_reasons(result, Verdict.UNPARSED, reasons), checkpoint)
 
     def _claim(self, answer: Answer[Any]) -> AnyClaim:
-        step = self.prepared
+        step = self.prepared_step
         return Claim(
             call=step.call,
             place=step.place,
@@ -115,34 +115,34 @@ class Settling:
             scan=self.scan,
         )
 
-    def _checkpoint(self, reason: str, standing: WorktreeStatus | None) -> str | None:
+    def _checkpoint(self, reason: str, status: WorktreeStatus | None) -> str | None:
         """Take a checkpoint and return its name; where a walk tells, how the worktree stands is noted with it."""
-        place = self.prepared.place
-        checkpoint = self.host.snapshot(place, "checkpoint", reason, self.prepared.call.step, self.scan)
+        place = self.prepared_step.place
+        checkpoint = self.host.snapshot(place, "checkpoint", reason, self.prepared_step.call.step, self.scan)
         if checkpoint is None:
             return None
-        if standing is not None and self.scan is not None:
-            save_worktree_status(place, checkpoint.commit, standing)
+        if status is not None and self.scan is not None:
+            save_worktree_status(place, checkpoint.commit, status)
         return checkpoint.name
 
     def _keep(self, session_id: str | None) -> tuple[str, ...]:
         """Bring the checkpoint to where it outlives this host, with a session; a failure is a warning."""
-        session = KeptSession(self.prepared.workspace.agent, session_id) if session_id else None
-        with self.prepared.fence.halt.over():
-            return keep(self.host, self.prepared.place, session)
+        session = KeptSession(self.prepared_step.workspace.agent, session_id) if session_id else None
+        with self.prepared_step.fence.halt.over():
+            return keep(self.host, self.prepared_step.place, session)
 
 
 def reject(
-    host: Host, prepared: PreparedStep, result: StepResult, verdict: Verdict, reasons: tuple[str, ...]
+    host: Host, prepared_step: PreparedStep, result: StepResult, verdict: Verdict, reasons: tuple[str, ...]
 ) -> StepResult:
     """Keep what was done in a rescue and say why it does not count."""
-    step = prepared.call.step
-    host.rescue(prepared.place, reasons[0][:200], step)
+    step = prepared_step.call.step
+    host.rescue(prepared_step.place, reasons[0][:200], step)
     _log.warning("step_not_done", step=step, verdict=verdict, reasons=[preview(reason) for reason in reasons])
-    return complete(prepared, with_reasons(result, verdict, reasons), checkpoint=None)
+    return complete(prepared_step, with_reasons(result, verdict, reasons), checkpoint=None)
 
 
-def complete(prepared: PreparedStep, result: StepResult, checkpoint: str | None) -> StepResult:
+def complete(prepared_step: PreparedStep, result: StepResult, checkpoint: str | None) -> StepResult:
     """Add what was kept since the step began."""
-    rescues = rescues_of(prepared.call, prepared.place)
+    rescues = rescues_of(prepared_step.call, prepared_step.place)
     return result.model_copy(update={"checkpoint": checkpoint, "rescues": rescues})

@@ -20,32 +20,32 @@ class BoardActivities:
     """Questions to the server that a workflow cannot ask."""
 
     @activity.defn(name="find_closed")
-    async def find_closed(self, known: KnownOrders) -> list[str]:
+    async def find_closed(self, orders: KnownOrders) -> list[str]:
         """Return those of some work orders that are closed or gone. Leaves nothing."""
         places = asyncio.Semaphore(_AT_A_TIME)
 
-        async def closed(order_id: str) -> bool:
+        async def is_closed_order(order_id: str) -> bool:
             async with places:
                 return await is_closed(activity.client(), order_id)
 
-        ended = await asyncio.gather(*map(closed, known.ids))
-        return [order_id for order_id, is_so in zip(known.ids, ended, strict=True) if is_so]
+        ended = await asyncio.gather(*map(is_closed_order, orders.ids))
+        return [order_id for order_id, is_so in zip(orders.ids, ended, strict=True) if is_so]
 
     @activity.defn(name="find_waiting")
-    async def find_waiting(self, known: KnownOrders) -> WaitingOrders:
+    async def find_waiting(self, orders: KnownOrders) -> WaitingOrders:
         """Return the triaged work orders of this queue that are not known, up to a limit. Leaves nothing."""
         waiting: list[SeatRequest] = []
-        known_ids = frozenset(known.ids)
-        async for row in _triaged():
+        known_ids = frozenset(orders.ids)
+        async for row in _list_triaged():
             if row.id in known_ids:
                 continue
-            if len(waiting) == known.limit:
+            if len(waiting) == orders.limit:
                 return WaitingOrders(waiting=tuple(waiting), all=False)
             waiting.append(await _seat_request(row))
         return WaitingOrders(waiting=tuple(waiting))
 
 
-def _triaged() -> AsyncIterator[WorkflowExecution]:
+def _list_triaged() -> AsyncIterator[WorkflowExecution]:
     query = f'{_WAITING} AND TaskQueue="{activity.info().task_queue}"'
     return activity.client().list_workflows(query, page_size=1000)
 

@@ -54,7 +54,7 @@ class PipelineActivities:
         if wanted:
             issues = (*issues, *_all_open(wanted, forge.find_issues(wanted), request.repository))
         known = {str(issue.number) for issue in issues}
-        return IssuesRead(issues=tuple(_shown(issue, known) for issue in issues))
+        return IssuesRead(issues=tuple(_pipeline_issue(issue, known) for issue in issues))
 
     @activity.defn(name="note_results")
     async def note_results(self, view: PipelineView) -> None:
@@ -82,7 +82,7 @@ class PipelineActivities:
             await shielded_thread(report, store_of(self.host.state, view.id), view)
 
 
-def _all_open(wanted: Sequence[int], issues: Sequence[Issue], repository: str) -> Sequence[Issue]:
+def _all_open(numbers: Sequence[int], issues: Sequence[Issue], repository: str) -> Sequence[Issue]:
     """Return the issues that were found, if they are all that were wanted and all are open.
 
     Raises:
@@ -90,7 +90,7 @@ def _all_open(wanted: Sequence[int], issues: Sequence[Issue], repository: str) -
         InvalidInputError: Some are closed.
     """
     there = {issue.number for issue in issues}
-    if missing := [number for number in wanted if number not in there]:
+    if missing := [number for number in numbers if number not in there]:
         message = f"issues: {repository} has no {_numbers(missing)}."
         raise NotFoundError(
             message, remedy="Check the numbers; without the right to read them they look like this too."
@@ -102,10 +102,10 @@ def _all_open(wanted: Sequence[int], issues: Sequence[Issue], repository: str) -
     return issues
 
 
-def _shown(issue: Issue, known: Collection[str]) -> PipelineIssue:
+def _pipeline_issue(issue: Issue, ids: Collection[str]) -> PipelineIssue:
     own = str(issue.number)
     return PipelineIssue(
-        id=own, title=issue.title[:_TITLE], depends_on=depends_on_in(issue.body, known, own)[:_MOST]
+        id=own, title=issue.title[:_TITLE], depends_on=depends_on_in(issue.body, ids, own)[:_MOST]
     )
 
 

@@ -32,8 +32,10 @@ class StepRunner:
         """
         async with attempting(self.host, prepare_step, call) as attempt:
             turn = await attempt.carry_out()
-            prepared = attempt.prepared
-            attempt.result = await stoppable_thread(prepared.fence.halt.now, settle, self.host, prepared, turn)
+            prepared_step = attempt.prepared_step
+            attempt.result = await stoppable_thread(
+                prepared_step.fence.halt.now, settle, self.host, prepared_step, turn
+            )
         return attempt.result
 
     async def finalize(self, finalizing: FinalizeCall) -> StepResult:
@@ -43,17 +45,17 @@ class StepRunner:
             ApplicationError: The session could not be asked; its details name the remedy and what is known.
         """
         async with attempting(self.host, prepare_finalizer, finalizing) as attempt:
-            prepared, stop = attempt.prepared, attempt.prepared.fence.halt.now
+            prepared_step, stop = attempt.prepared_step, attempt.prepared_step.fence.halt.now
             try:
                 turn = await attempt.carry_out()
             except (AgentGaveUpError, AgentLimitError) as error:
-                last, why = await shielded_thread(last_result, prepared.request), error.message
+                last, why = await shielded_thread(last_result, prepared_step.request), error.message
                 attempt.result = await stoppable_thread(
-                    stop, settle_failed_finalizer, self.host, prepared, finalizing, last, why
+                    stop, settle_failed_finalizer, self.host, prepared_step, finalizing, last, why
                 )
             else:
                 attempt.result = await stoppable_thread(
-                    stop, settle_finalizer, self.host, prepared, finalizing, turn
+                    stop, settle_finalizer, self.host, prepared_step, finalizing, turn
                 )
         return attempt.result
 
@@ -68,7 +70,7 @@ class StepRunner:
                 runs = self.host.means.runs
                 # First of all, and also where a full disk takes no note of this attempt.
                 await end_agents_of(runs, call.workspace)
-                prepared = await shielded_thread(prepare_end, self.host, call)
-                prepared.fence.lease.check()
+                prepared_step = await shielded_thread(prepare_end, self.host, call)
+                prepared_step.fence.lease.check()
                 await end_agents_of(runs, call.workspace)
-                return await StepAttempt(self.host, prepared, heartbeats).end(Verdict.CANCELLED, CANCELLED)
+                return await StepAttempt(self.host, prepared_step, heartbeats).end(Verdict.CANCELLED, CANCELLED)

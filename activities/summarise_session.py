@@ -49,22 +49,24 @@ class SummariseSession:
         """
         with translating_failures(self.host.state.root):
             async with heartbeating() as heartbeats:
-                prepared = await shielded_thread(self._prepare, call)
+                prepared_step = await shielded_thread(self._prepare, call)
                 try:
-                    async with guarding(self.host, prepared):
+                    async with guarding(self.host, prepared_step):
                         turn = await carry_out(
-                            prepared.request,
-                            lease=prepared.fence.lease,
+                            prepared_step.request,
+                            lease=prepared_step.fence.lease,
                             on_progress=heartbeats.progress.append,
                             before_rerun=_leave_worktree,
                         )
-                        return await stoppable_thread(prepared.fence.halt.now, self._keep, call, prepared, turn)
+                        return await stoppable_thread(
+                            prepared_step.fence.halt.now, self._keep, call, prepared_step, turn
+                        )
                 except WorkEndedError as ended:
                     raise asyncio.CancelledError(str(ended)) from ended
                 except AttemptFailedError as failed:
-                    last = await shielded_thread(last_result, prepared.request)
-                    why, stop = failed.error.message, prepared.fence.halt.now
-                    return await stoppable_thread(stop, self._leave_unsummarised, call, prepared, last, why)
+                    last = await shielded_thread(last_result, prepared_step.request)
+                    why, stop = failed.error.message, prepared_step.fence.halt.now
+                    return await stoppable_thread(stop, self._leave_unsummarised, call, prepared_step, last, why)
 
     def _prepare(self, call: SummariseCall) -> PreparedTurn:
         host, workspace = self.host, call.workspace
@@ -93,22 +95,22 @@ class SummariseSession:
         )
         return PreparedTurn(workspace, place, request, fence)
 
-    def _keep(self, call: SummariseCall, prepared: PreparedTurn, turn: TurnResult) -> SessionSummary:
+    def _keep(self, call: SummariseCall, prepared_step: PreparedTurn, turn: TurnResult) -> SessionSummary:
         """Keep the summary, if there is one."""
         summary = bounded_summary(turn.outcome.text or "") if turn.outcome.answered else ""
         if not summary:
             why = turn.outcome.message or _NO_WORDS
-            return self._leave_unsummarised(call, prepared, turn, why)
-        with prepared.fence.lease.held():
-            self._undo(call, prepared.place)
+            return self._leave_unsummarised(call, prepared_step, turn, why)
+        with prepared_step.fence.lease.held():
+            self._undo(call, prepared_step.place)
             store_of(self.host.state, call.pipeline).keep_summary(call.workspace.place_id, summary)
         return SessionSummary(kept_bytes=len(summary.encode()), usage=turn.usage)
 
     def _leave_unsummarised(
-        self, call: SummariseCall, prepared: PreparedTurn, turn: TurnResult | None, why: str
+        self, call: SummariseCall, prepared_step: PreparedTurn, turn: TurnResult | None, why: str
     ) -> SessionSummary:
-        with prepared.fence.lease.held():
-            self._undo(call, prepared.place)
+        with prepared_step.fence.lease.held():
+            self._undo(call, prepared_step.place)
         return SessionSummary(warning=no_summary(why), usage=turn.usage if turn is not None else Usage())
 
     def _undo(self, call: SummariseCall, place: Place) -> None:

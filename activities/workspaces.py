@@ -139,8 +139,8 @@ class WorkspaceActivities:
         if known := first_and_last(vault_at(place), place.order_id):
             return known[0].name
         base = seed(place, ignored_limit_bytes=self.host.settings.ignored_limit_bytes)
-        if (standing := gather(place).status) is not None:
-            save_worktree_status(place, base.commit, standing)
+        if (status := gather(place).status) is not None:
+            save_worktree_status(place, base.commit, status)
         return base.name
 
 

@@ -54,7 +54,7 @@ async def stage(*, tuned: bool = True) -> AsyncIterator[Stage]:
         state = StateDir(settings.state_dir)
         state.prepare()
         ports = Ports(free_port(), free_port())
-        async with embedded_server(state, ports, settings.git_env, tuned=tuned) as told:
+        async with embedded_server(state, ports, settings.git_env, is_tuned=tuned) as told:
             client = await connect(settings, address=told.address)
             yield Stage(settings, client, psutil.Process(told.server_pid))
 

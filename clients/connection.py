@@ -45,13 +45,13 @@ class Connection:
             ServerNotReachedError: Nobody answers, or no more.
         """
         try:
-            async with lend(await self._connected()) as operations:
+            async with lend(await self._connect()) as operations:
                 yield operations
         except ServerNotReachedError:
             self._operations = None
             raise
 
-    async def _connected(self) -> Operations:
+    async def _connect(self) -> Operations:
         where = server_address(self.settings, self.address)
         if self._operations is None or where != self._connected_to:
             self._operations, self._connected_to = await connect_operations(self.settings, self.address), where

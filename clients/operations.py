@@ -10,7 +10,7 @@ from clients.disk.rescues import snapshots_of
 from clients.disk.runs import runs_of
 from clients.disk.workspace_view import WorkspaceView
 from clients.temporal.board import BoardRows
-from clients.temporal.decisions import Decisions
+from clients.temporal.decisions import OrderDecisions
 from clients.temporal.pipelines import PipelineClient
 from clients.temporal.work_orders import WorkOrders
 from clients.watch import Watch
@@ -36,9 +36,9 @@ class Operations:
     log_cache: LogCache = field(default_factory=LogCache, repr=False, compare=False)
 
     @property
-    def decisions(self) -> Decisions:
+    def decisions(self) -> OrderDecisions:
         """What people decide about work orders."""
-        return Decisions(self.orders)
+        return OrderDecisions(self.orders)
 
     @property
     def board(self) -> BoardRows:

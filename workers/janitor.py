@@ -85,12 +85,12 @@ async def schedule_janitor(client: Client, settings: Settings, host_id: str, hos
 async def _renew(client: Client, host_id: str) -> None:
     """Let a schedule go on for another week."""
 
-    def renewed(current: ScheduleUpdateInput) -> ScheduleUpdate:
+    def renew(current: ScheduleUpdateInput) -> ScheduleUpdate:
         schedule = current.description.schedule
         state = replace(schedule.state, limited_actions=True, remaining_actions=PASSES)
         return ScheduleUpdate(replace(schedule, state=state))
 
     try:
-        await client.get_schedule_handle(schedule_id(host_id)).update(renewed)
+        await client.get_schedule_handle(schedule_id(host_id)).update(renew)
     except RPCError as error:
         _log.warning("janitor_not_renewed", host=host_id, error=error.message)

@@ -67,14 +67,14 @@ class ServerFile:
     api: str | None = None
 
     @property
-    def held(self) -> bool:
+    def is_held(self) -> bool:
         """Whether the process that started it lives."""
         return _lives(self.pid, self.start_time)
 
 
 @asynccontextmanager
 async def embedded_server(
-    state: StateDir, ports: Ports, env: Mapping[str, str], *, tuned: bool = True
+    state: StateDir, ports: Ports, env: Mapping[str, str], *, is_tuned: bool = True
 ) -> AsyncIterator[ServerFile]:
     """Run the server on this state directory's database for as long as the block lasts.
 
@@ -94,10 +94,10 @@ async def embedded_server(
         _free_or_refuse(ports.ui, "--ui-port", ports.server)
         if ports.api is not None:
             _free_or_refuse(ports.api, "--api-port", ports.server, ports.ui)
-        server = _Server(state, ports, env, tuned=tuned)
+        server = _Server(state, ports, env, is_tuned=is_tuned)
         try:
             server_file = await server.start()
-            if tuned:
+            if is_tuned:
                 await _keep_closed_work_orders(server_file, env)
             async with _beside(server.keep_alive()):
                 yield server_file
@@ -108,11 +108,11 @@ async def embedded_server(
 class _Server:
     """The server's process, and the one that takes its place when it dies."""
 
-    def __init__(self, state: StateDir, ports: Ports, env: Mapping[str, str], *, tuned: bool) -> None:
+    def __init__(self, state: StateDir, ports: Ports, env: Mapping[str, str], *, is_tuned: bool) -> None:
         self._state = state
         self._ports = ports
         self._env = env
-        self._argv = _argv(state, ports, tuned=tuned)
+        self._argv = _argv(state, ports, is_tuned=is_tuned)
         self._process: subprocess.Popen[bytes] | None = None
 
     async def start(self) -> ServerFile:
@@ -200,7 +200,7 @@ def _sole_holder(state: StateDir) -> Iterator[None]:
         yield
 
 
-def _argv(state: StateDir, ports: Ports, *, tuned: bool) -> list[str]:
+def _argv(state: StateDir, ports: Ports, *, is_tuned: bool) -> list[str]:
     kinds = {key.name: key.indexed_value_type.name.capitalize() for key in ALL}
     tuning = [
         *("--sqlite-pragma", "journal_mode=wal"),
@@ -213,7 +213,7 @@ def _argv(state: StateDir, ports: Ports, *, tuned: bool) -> list[str]:
         *("--port", str(ports.server), "--ui-port", str(ports.ui)),
         *("--db-filename", str(state.database), "--ui-disable-news-fetch", "--log-level", "error"),
         *(part for name, kind in kinds.items() for part in ("--search-attribute", f"{name}={kind}")),
-        *(tuning if tuned else ()),
+        *(tuning if is_tuned else ()),
     ]
 
 

@@ -97,13 +97,13 @@ class Successor:
                 path.unlink(missing_ok=True)
         return taken
 
-    async def _take(self, held: HeldToken) -> None:
+    async def _take(self, held_token: HeldToken) -> None:
         """Fail one attempt; where a person has reset the activity meanwhile, its runs count no more.
 
         Raises:
             RPCError: The server refused.
         """
-        handle: AsyncActivityHandle = self.client.get_async_activity_handle(task_token=held.token)
+        handle: AsyncActivityHandle = self.client.get_async_activity_handle(task_token=held_token.token)
         reset = False
         try:
             await handle.heartbeat()
@@ -111,11 +111,13 @@ class Successor:
             reset = cancelled.details is not None and cancelled.details.reset
         except RPCError as error:
             unknown = error.status is RPCStatusCode.NOT_FOUND
-            if not (unknown and await was_reset(self.client, held.key, held.attempt, held.started_at)):
+            if not (
+                unknown and await was_reset(self.client, held_token.key, held_token.attempt, held_token.started_at)
+            ):
                 raise
-            reset, handle = True, activity_handle(self.client, held.key)
+            reset, handle = True, activity_handle(self.client, held_token.key)
         if reset:
-            self.runs.set_aside(held.key.workflow_id, held.key)
+            self.runs.set_aside(held_token.key.workflow_id, held_token.key)
         await handle.fail(
             ApplicationError(
                 "The worker that ran it ended, or was stopped.",
@@ -123,7 +125,12 @@ class Successor:
                 category=ApplicationErrorCategory.BENIGN,
             )
         )
-        _log.info("taken_over", work_order_id=held.key.workflow_id, activity=held.key.activity_id, reset=reset)
+        _log.info(
+            "taken_over",
+            work_order_id=held_token.key.workflow_id,
+            activity=held_token.key.activity_id,
+            reset=reset,
+        )
 
     def _is_stopped(self, path: Path) -> bool:
         """Say whether the process that holds a token has been stopped for long."""

@@ -70,11 +70,11 @@ def tokens_in(folder: Path) -> list[Path]:
 
 
 @contextlib.contextmanager
-def holding_token(folder: Path, held: HeldToken) -> Iterator[None]:
+def holding_token(folder: Path, held_token: HeldToken) -> Iterator[None]:
     """Keep a token in a file that this process holds; without one, a successor waits for time-outs."""
     path = folder / f"{secrets.token_hex(8)}{_SUFFIX}"
     try:
-        file = _write(path, msgspec.json.encode(held))
+        file = _write(path, msgspec.json.encode(held_token))
     except OSError as error:
         _log.warning("token_not_kept", folder=str(folder), error=str(error))
         yield

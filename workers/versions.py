@@ -71,7 +71,7 @@ async def take_work_orders(client: Client, settings: Settings, *, sole: bool) ->
             _log.info("build_made_current", build=own or "unversioned", before=current or "unversioned")
             return
     except RPCError as error:
-        raise _refused(error, client, settings.task_queue, own) from error
+        raise _refusal(error, client, settings.task_queue, own) from error
     remedy = _by_hand(client, settings.task_queue, own)
     _log.warning("build_not_current", build=own or "unversioned", current=current, remedy=remedy)
 
@@ -176,7 +176,7 @@ def _earlier(build: str, than: str) -> bool:
     return tuple(map(int, one.groups())) < tuple(map(int, other.groups()))
 
 
-def _refused(error: RPCError, client: Client, deployment: str, build: str) -> PreflightError:
+def _refusal(error: RPCError, client: Client, deployment: str, build: str) -> PreflightError:
     return PreflightError(
         f"The server did not let build {build or 'unversioned'} serve {deployment!r}: {error.message}.",
         remedy=f"Have someone run: {_by_hand(client, deployment, build)}. Or set SEPTET_VERSIONING=off.",

@@ -27,7 +27,7 @@ def prove_create_commit(host: Host, claim: Claim[CreateCommitAnswer]) -> Proof:
     sha = commit_all(claim.place, message, sign=host.settings.sign_commits, scan=claim.scan)
     if sha == claim.began_at:
         raise EvidenceError("HEAD is where the work began: there is nothing to commit.")
-    return Proof(message, commit_sha=sha, standing=WorktreeStatus(sha, ()))
+    return Proof(message, commit_sha=sha, status=WorktreeStatus(sha, ()))
 
 
 def _run_checks(host: Host, claim: AnyClaim) -> None:

@@ -114,13 +114,13 @@ def _write_lock(state: "StateDir", target: Path) -> Iterator[None]:
         os.close(lock)
 
 
-def _show(kept: "Sequence[KeptSnapshot]") -> None:
+def _show(snapshots: "Sequence[KeptSnapshot]") -> None:
     from rich.text import Text
 
     from clients.cli.render.work_order import console
 
     out = console()
-    for one in kept:
+    for one in snapshots:
         age = f"{_age(one.age_seconds)} ago"
         line = f"{one.snapshot}  {one.taken_at}  {age}  {one.size_bytes:,} bytes  {one.reason}"
         out.print(Text(line), soft_wrap=True)

@@ -18,11 +18,11 @@ def reply_of_task(answer: TaskReply) -> CommandReply:
     return CommandReply.of(answer, lambda: show_task(answer.task))
 
 
-async def reply_at_end(operations: Operations, begun: TaskReply, *, wait: bool) -> CommandReply:
+async def reply_at_end(operations: Operations, reply: TaskReply, *, wait: bool) -> CommandReply:
     """Return a work order, after its end where that is waited for."""
     if not wait:
-        return reply_of_task(begun)
-    task = await operations.orders.wait(begun.task.id)
+        return reply_of_task(reply)
+    task = await operations.orders.wait(reply.task.id)
     failure = failure_of(task)
     return CommandReply.of(TaskReply(task=task), lambda: show_task(task, with_error=failure is None), failure)
 

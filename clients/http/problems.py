@@ -126,7 +126,7 @@ def answer_errors(app: FastAPI) -> None:
         status, headers = HTTPStatus(error.status_code), error.headers
         detail = str(error.detail)
         if status is HTTPStatus.METHOD_NOT_ALLOWED:
-            allowed = ", ".join(_allowed(request)) or (headers or {}).get("Allow", "")
+            allowed = ", ".join(_allowed_methods(request)) or (headers or {}).get("Allow", "")
             headers, detail = {"Allow": allowed}, f"{request.url.path} takes {allowed}."
         return problem(status, status.phrase.title().replace(" ", ""), detail, _LOOK_AT_OPENAPI, headers=headers)
 
@@ -150,7 +150,7 @@ def _message(detail: Mapping[str, Any]) -> str:
     return f"{where}: {detail['msg']}"
 
 
-def _allowed(request: Request) -> list[str]:
+def _allowed_methods(request: Request) -> list[str]:
     """Return the methods that a path takes: the router itself names those of one route only."""
     described: Mapping[str, Mapping[str, Any]] = request.app.openapi()["paths"]
     fitting = [methods for path, methods in described.items() if compile_path(path)[0].match(request.url.path)]

@@ -66,10 +66,10 @@ def _markdown(text: str) -> Markup:
 
 
 def _duration(seconds: float) -> str:
-    return f"{seconds:.1f} s" if seconds < _MINUTE_SECONDS else _elapsed(seconds)
+    return f"{seconds:.1f} s" if seconds < _MINUTE_SECONDS else _elapsed_time(seconds)
 
 
-def _elapsed(seconds: float) -> str:
+def _elapsed_time(seconds: float) -> str:
     """Return a time that goes on, to the second: `page.js` says it the same way."""
     return f"{seconds:.0f} s" if seconds < _MINUTE_SECONDS else str(timedelta(seconds=round(seconds)))
 
@@ -106,7 +106,7 @@ def _environment() -> Environment:
     environment.filters.update(
         markdown=_markdown,
         duration=_duration,
-        elapsed=_elapsed,
+        elapsed=_elapsed_time,
         time=_time,
         web_link=_web_link,
         end_of_link=_end_of_link,

@@ -21,7 +21,7 @@ _END_FIRST: Final = "Cancel it first, or wait for its end."
 
 
 @dataclass(frozen=True, slots=True)
-class Decisions:
+class OrderDecisions:
     """Decisions about the work orders of one namespace.
 
     All raise `NotFoundError` for a work order that there is not, `ServerNotReachedError` where no worker has

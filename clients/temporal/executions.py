@@ -147,14 +147,14 @@ class Executions(Generic[View]):
                 error = _error_of(failure.cause)
             except RPCError as refusal:
                 raise self.subject.refusal(refusal, row.id) from refusal
-        return self.at_close(await self.without_result(row, failed=error is not None), row, error)
+        return self.at_close(await self.without_result(row, has_failed=error is not None), row, error)
 
     async def at_end(self, view: View) -> View:
         """Return what a workflow told at its end, with what was learnt since."""
         return view
 
     @abstractmethod
-    async def without_result(self, row: WorkflowExecution, *, failed: bool) -> View:
+    async def without_result(self, row: WorkflowExecution, *, has_failed: bool) -> View:
         """Return the object of a workflow that told none at its end, or has not come to it."""
 
     @abstractmethod

@@ -126,9 +126,9 @@ class PipelineClient(Executions[PipelineView]):
         reason = ": ".join(part for part in (by, call.why) if part)
         return PipelineReply(pipeline=await self.cancel_and_wait(pipeline_id, reason))
 
-    async def without_result(self, row: WorkflowExecution, *, failed: bool) -> PipelineView:
+    async def without_result(self, row: WorkflowExecution, *, has_failed: bool) -> PipelineView:
         """Return what a worker says of a pipeline; where nobody does, the pipeline as it was asked for."""
-        del failed
+        del has_failed
         view = await self.answer_of(row.id, self.query, PipelineView)
         if view is not None:
             return view

@@ -63,7 +63,7 @@ async def claim(client: Client, order_id: str) -> AsyncIterator[None]:
 
 
 async def reset(  # noqa: PLR0913, PLR0917 -- what a reset is made of
-    client: Client, order_id: str, run_id: str, event_id: int, signal: str, resumed: PreviousRun
+    client: Client, order_id: str, run_id: str, event_id: int, signal: str, previous_run: PreviousRun
 ) -> None:
     """Reset a work order to a workflow task; the new run waits for the signal that says what is wanted of it.
 
@@ -76,14 +76,16 @@ async def reset(  # noqa: PLR0913, PLR0917 -- what a reset is made of
     request = ResetWorkflowExecutionRequest(
         namespace=client.namespace,
         workflow_execution=WorkflowExecution(workflow_id=order_id, run_id=run_id),
-        reason=f"{resumed.who or 'septet'}: {resumed.why}" if resumed.why else resumed.who or "septet",
+        reason=f"{previous_run.who or 'septet'}: {previous_run.why}"
+        if previous_run.why
+        else previous_run.who or "septet",
         workflow_task_finish_event_id=event_id,
         request_id=secrets.token_hex(8),
         reset_reapply_exclude_types=_NOT_REAPPLIED,
     )
     try:
         begun = await client.workflow_service.reset_workflow_execution(request)
-        await client.get_workflow_handle(order_id, run_id=begun.run_id).signal(signal, resumed)
+        await client.get_workflow_handle(order_id, run_id=begun.run_id).signal(signal, previous_run)
     except RPCError as error:
         raise WORK_ORDER.refusal_of_open(error, order_id) from error
 

@@ -138,9 +138,9 @@ class WorkOrders(Executions[Task]):
         """Return a completed work order in the stage that its pull request has come to since."""
         return await with_watch(self.client, view) if view.stage is Stage.REVIEW else view
 
-    async def without_result(self, row: WorkflowExecution, *, failed: bool) -> Task:
+    async def without_result(self, row: WorkflowExecution, *, has_failed: bool) -> Task:
         """Return what a worker says of an open work order, else what its row tells."""
-        task = None if failed else await self.answer_of(row.id, self.query, Task)
+        task = None if has_failed else await self.answer_of(row.id, self.query, Task)
         return task if task is not None else task_of_row(row)
 
     def at_close(self, view: Task, row: WorkflowExecution, error: TaskError | None) -> Task:

@@ -107,7 +107,7 @@ def read_commit_message(text: str) -> JsonValue:
     """Read a message whose subject begins as subjects do: with a type, as in `feat: …`, or with an imperative."""
     if len(text) > MAX_MESSAGE_CHARACTERS:
         raise NotPlainError("it is too long")
-    message = _unwrapped(text)
+    message = _unwrap(text)
     subject, _, rest = message.partition("\n")
     imperative = subject.partition(" ")[0].lower() in _IMPERATIVES and " " in subject
     if not (imperative or _TYPED_SUBJECT.fullmatch(subject)) or subject.endswith((":", "?", "!", "}")):
@@ -135,10 +135,10 @@ def _bare_line(text: str) -> str:
     """Return the text without what may stand around it, a full stop inside or outside of the quotes included."""
     if len(text) > MAX_LINE_CHARACTERS:
         raise NotPlainError("it is too long")
-    return _unwrapped(_unwrapped(text).removesuffix("."))
+    return _unwrap(_unwrap(text).removesuffix("."))
 
 
-def _unwrapped(text: str) -> str:
+def _unwrap(text: str) -> str:
     text = text.strip()
     if fenced := _LONE_FENCE.fullmatch(text):
         text = fenced["inside"].strip()

@@ -25,9 +25,9 @@ async def undoable_thread(
 ) -> T:
     """Run blocking work in a thread; when a cancel comes meanwhile, undo what the work returns."""
 
-    def undo_result(done: asyncio.Future[T]) -> None:
-        if not done.cancelled() and done.exception() is None:
-            undo(done.result())
+    def undo_result(future: asyncio.Future[T]) -> None:
+        if not future.cancelled() and future.exception() is None:
+            undo(future.result())
 
     return await _shielded(lambda running: running.add_done_callback(undo_result), work, *args, **kwargs)
 

@@ -14,7 +14,7 @@ from temporalio.exceptions import ApplicationError
 from temporalio.worker import Worker
 
 from activities.failures import failure
-from clients.temporal.decisions import Decisions
+from clients.temporal.decisions import OrderDecisions
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.decisions import MoveCall, PlanDecision
 from septet.contracts.facts import Rescue
@@ -124,7 +124,7 @@ async def _give_up_and_cancel(client: Client, handle: Handle) -> None:
 async def _retry(client: Client, handle: Handle) -> None:
     """Wait until it has failed, and reset it to the step that failed."""
     await _end_of(handle)
-    await Decisions(WorkOrders(client, QUEUE)).retry(handle.id)
+    await OrderDecisions(WorkOrders(client, QUEUE)).retry(handle.id)
 
 
 async def _until(handle: Handle, holds: Callable[[Task], bool]) -> Task:
@@ -174,14 +174,14 @@ async def _block(_client: Client, handle: Handle) -> None:
 async def _give_up_what_failed(client: Client, handle: Handle) -> None:
     """Wait until it has failed, and move it to cancelled."""
     await _end_of(handle)
-    await Decisions(WorkOrders(client, QUEUE)).move(handle.id, MoveCall(to=Target.CANCELLED, who="ann"))
+    await OrderDecisions(WorkOrders(client, QUEUE)).move(handle.id, MoveCall(to=Target.CANCELLED, who="ann"))
 
 
 async def _rework(client: Client, handle: Handle) -> None:
     """Wait until it is in review, and have it implemented again."""
     await _end_of(handle)
     call = MoveCall(to=Target.EXECUTING, who="ann", feedback="Round the total.")
-    await Decisions(WorkOrders(client, QUEUE)).move(handle.id, call)
+    await OrderDecisions(WorkOrders(client, QUEUE)).move(handle.id, call)
 
 
 async def _begin(_client: Client, handle: Handle) -> None:

@@ -17,7 +17,7 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.exceptions import ApplicationError, CancelledError
 from temporalio.worker import Replayer, Worker
 
-from clients.temporal.decisions import Decisions
+from clients.temporal.decisions import OrderDecisions
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.decisions import MoveCall, PlanDecision, RetryCall
 from septet.contracts.facts import Rescue
@@ -194,7 +194,7 @@ async def test_a_blocked_one_ends_its_agent_keeps_its_work_and_goes_on(client: C
         assert (task.error.type, task.error.message) == ("Blocked", "ann moved it to blocked: the plan is old")
         with pytest.raises(WorkflowFailureError):
             await result_of(handle)
-        await Decisions(orders).move(
+        await OrderDecisions(orders).move(
             handle.id, MoveCall(to=Target.EXECUTING, who="bob", why="now", feedback="be brief")
         )
         assert (await result_of(handle)).status == "completed"
@@ -226,13 +226,13 @@ async def test_a_failed_one_is_cancelled_by_a_move(client: Client, doubles: Doub
             await result_of(handle)
         before = doubles.names()
         task = (
-            await Decisions(orders).move(handle.id, MoveCall(to=Target.CANCELLED, who="ann", why="let it be"))
+            await OrderDecisions(orders).move(handle.id, MoveCall(to=Target.CANCELLED, who="ann", why="let it be"))
         ).task
         assert (task.status, task.stage) == ("cancelled", "done")
         assert [name for name in doubles.names() if name != "end_work"] == before
         assert (await moves_of(handle))[-2:] == [("ann", "blocked", "executing"), ("ann", "executing", "done")]
         with pytest.raises(RefusedTransitionError) as refused:
-            await Decisions(orders).move(handle.id, MoveCall(to=Target.EXECUTING))
+            await OrderDecisions(orders).move(handle.id, MoveCall(to=Target.EXECUTING))
         assert "nowhere" in refused.value.remedy
 
 
@@ -241,7 +241,7 @@ async def test_one_in_review_is_reworked_with_feedback(client: Client, doubles: 
     orders = WorkOrders(client, doubles.task_queue)
     async with work_order(client, doubles) as handle:
         await result_of(handle)
-        await Decisions(orders).move(
+        await OrderDecisions(orders).move(
             handle.id, MoveCall(to=Target.EXECUTING, who="ann", feedback="Round the total.")
         )
         assert (await result_of(handle)).status == "completed"
@@ -301,7 +301,7 @@ async def test_a_second_try_knows_the_feedback_as_well(client: Client, doubles: 
 
 async def refusal_of_a_closed(client: Client, handle: WorkflowHandle[Any, Any], decision: PlanDecision) -> str:
     with pytest.raises(RefusedTransitionError) as refused:
-        await Decisions(WorkOrders(client)).approve(handle.id, decision.plan_sha256)
+        await OrderDecisions(WorkOrders(client)).approve(handle.id, decision.plan_sha256)
     return refused.value.message
 
 
@@ -312,7 +312,7 @@ async def test_a_plan_that_waits_can_be_put_aside(client: Client, doubles: Doubl
         await until(handle, waits_for_a_decision)
         task = await move(handle, "blocked")
         assert (task.status, task.stage) == ("failed", "blocked")
-        await Decisions(orders).retry(handle.id)
+        await OrderDecisions(orders).retry(handle.id)
         await until(handle, waits_for_a_decision)
         assert doubles.names().count("build_plan") == 1
 

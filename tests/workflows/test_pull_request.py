@@ -25,7 +25,7 @@ from temporalio.exceptions import CancelledError
 from temporalio.service import RPCError
 from temporalio.worker import Replayer, Worker
 
-from clients.temporal.decisions import Decisions
+from clients.temporal.decisions import OrderDecisions
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.decisions import MoveCall
 from septet.contracts.names import Stage
@@ -152,7 +152,7 @@ async def test_a_person_moves_the_task(client: Client, doubles: Doubles) -> None
         assert (held.stage, held.error and held.error.message) == ("blocked", "not now")
         orders = WorkOrders(client, doubles.task_queue)
         call = MoveCall(to=Target.DONE, who="ann", why="merged by hand")
-        over = (await Decisions(orders).move(watch.id.removesuffix("/pr"), call)).task
+        over = (await OrderDecisions(orders).move(watch.id.removesuffix("/pr"), call)).task
         assert (over.stage, over.status, len(over.steps)) == ("done", "completed", 7)
         assert (await asyncio.wait_for(watch.result(), WITHIN_SECONDS)).stage == "done"
         history = await watch.query(PullRequestWorkflow.history)
@@ -167,7 +167,7 @@ async def test_work_that_goes_on_ends_its_watch_and_is_watched_again(client: Cli
         order_id = watch.id.removesuffix("/pr")
         orders = WorkOrders(client, doubles.task_queue)
         first = client.get_workflow_handle(watch.id, run_id=(await watch.describe()).run_id)
-        await Decisions(orders).move(order_id, MoveCall(to=Target.EXECUTING, feedback="Mind the tests."))
+        await OrderDecisions(orders).move(order_id, MoveCall(to=Target.EXECUTING, feedback="Mind the tests."))
         assert (await first.describe()).status is WorkflowExecutionStatus.CANCELED
         assert (await asyncio.wait_for(orders.wait(order_id), WITHIN_SECONDS)).stage == "review"
         again = client.get_workflow_handle(watch.id)

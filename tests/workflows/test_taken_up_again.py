@@ -12,7 +12,7 @@ from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus
 from temporalio.worker import Worker
 
 from clients.temporal.board import BoardRows
-from clients.temporal.decisions import Decisions
+from clients.temporal.decisions import OrderDecisions
 from clients.temporal.index import runs_of
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.decisions import RetryCall
@@ -71,12 +71,12 @@ async def test_one_that_is_taken_up_again_counts_once(client: Client, doubles: D
         assert {task.status for task in tasks} == {Status.FAILED}
         await counted(client, project, blocked=3)
         for _ in range(2):
-            await Decisions(orders).retry(tasks[0].id)
+            await OrderDecisions(orders).retry(tasks[0].id)
             assert (await asyncio.wait_for(orders.wait(tasks[0].id), WITHIN_SECONDS)).status is Status.FAILED
         await counted(client, project, blocked=3)
         doubles.steps[Step.CLASSIFY_ISSUE] = [done]
         for task in tasks[:2]:
-            await Decisions(orders).retry(task.id)
+            await OrderDecisions(orders).retry(task.id)
             assert (await asyncio.wait_for(orders.wait(task.id), WITHIN_SECONDS)).stage is Stage.REVIEW
         await counted(client, project, blocked=1, review=2)
         assert (await BoardRows(client).page(None, limit=1)).summary.total >= 3
@@ -87,7 +87,7 @@ async def test_of_two_retries_at_once_one_counts(client: Client, doubles: Double
     async with served(client, doubles) as orders:
         task = await failed(orders, doubles)
         both = await asyncio.gather(
-            *(Decisions(orders).retry(task.id, RetryCall(who=who, why="so")) for who in ("ann", "bob")),
+            *(OrderDecisions(orders).retry(task.id, RetryCall(who=who, why="so")) for who in ("ann", "bob")),
             return_exceptions=True,
         )
         assert [type(each) for each in sorted(both, key=repr)] == [RefusedTransitionError, TaskReply]
@@ -107,7 +107,7 @@ async def test_what_is_done_is_not_taken_up(client: Client, doubles: Doubles) ->
         task = await closed(orders, "o/r")
         await wait_until(lambda: orders.get(task.id), lambda task: task.stage is Stage.DONE)
         with pytest.raises(RefusedTransitionError, match="is done"):
-            await Decisions(orders).retry(task.id, RetryCall(from_step=Step.IMPLEMENT_PLAN))
+            await OrderDecisions(orders).retry(task.id, RetryCall(from_step=Step.IMPLEMENT_PLAN))
 
 
 async def failed(orders: WorkOrders, doubles: Doubles) -> Task:

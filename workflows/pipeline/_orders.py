@@ -157,17 +157,17 @@ def _make_order(pipeline_id: str, request: PipelineRun, issue: PipelineIssue) ->
     )
 
 
-def _explain_ending(failed: BaseException, order_id: str) -> tuple[IssueStatus, Task | None, TaskError | None]:
+def _explain_ending(fault: BaseException, order_id: str) -> tuple[IssueStatus, Task | None, TaskError | None]:
     """Return what a work order that was not completed came to."""
-    cause = failed.cause if isinstance(failed, ChildWorkflowError) else failed
-    if is_cancelled_exception(failed) or (cause is not None and is_cancelled_exception(cause)):
+    cause = fault.cause if isinstance(fault, ChildWorkflowError) else fault
+    if is_cancelled_exception(fault) or (cause is not None and is_cancelled_exception(cause)):
         return IssueStatus.CANCELLED, None, TaskError(type="Cancelled", message="The work order was cancelled.")
     if isinstance(cause, ApplicationError) and cause.details:
         task = Task.model_validate(cause.details[0], strict=False)
         return IssueStatus.FAILED, task, task.error
-    if isinstance(failed, WorkflowAlreadyStartedError):
-        message = f"There was a work order {failed.workflow_id} before this pipeline: the id is taken."
+    if isinstance(fault, WorkflowAlreadyStartedError):
+        message = f"There was a work order {fault.workflow_id} before this pipeline: the id is taken."
         return IssueStatus.FAILED, None, TaskError(type="AlreadyRunning", message=message, remedy=_OTHER_ID)
-    message = f"The work order ended: {cause or failed}"
-    error = TaskError(type=type(cause or failed).__name__, message=message, remedy=GO_ON)
+    message = f"The work order ended: {cause or fault}"
+    error = TaskError(type=type(cause or fault).__name__, message=message, remedy=GO_ON)
     return IssueStatus.FAILED, None, error.of(order_id)

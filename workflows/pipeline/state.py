@@ -201,7 +201,7 @@ class PipelineState:
             return issue
         return issue.model_copy(update={"status": IssueStatus.SKIPPED, "error": skip_error(why)})
 
-    def continued_state(self, noted: NotedIssues) -> ContinuedState:
+    def continued_state(self, noted_issues: NotedIssues) -> ContinuedState:
         """Return what the next run has to know."""
         return ContinuedState(
             created_at=self.created_at,
@@ -210,7 +210,7 @@ class PipelineState:
             lanes=tuple(self.lanes.values()),
             paused=self.is_paused,
             visits=self.visits,
-            noted=noted,
+            noted=noted_issues,
         )
 
     def details(self) -> str:

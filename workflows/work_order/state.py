@@ -135,9 +135,9 @@ class WorkOrderState:
         self._move(now, "the host answers again", status=Status.RUNNING, stage=Stage.EXECUTING, error=None)
         return True
 
-    def move_to_host(self, gone: str, host: str, now: datetime) -> bool:
+    def move_to_host(self, lost_host: str, host: str, now: datetime) -> bool:
         """Go on on another host."""
-        why = f"host {gone} is gone: the work order goes on on host {host}"
+        why = f"host {lost_host} is gone: the work order goes on on host {host}"
         self._move(now, why, status=Status.RUNNING, stage=Stage.EXECUTING, error=None)
         return True
 

@@ -22,12 +22,12 @@ def test_a_piece_is_told_when_it_has_changed() -> None:
     """A reader gets each piece once, and then the one that differs."""
     pieces, plan = Pieces(None), PlanView(path="specs/plan.md", text="# One")
     look = WatchReply(task=TASK, plan=plan, diff=DiffView())
-    assert set(pieces.changed(look, DETAIL)) == {"overview", "steps", "plan", "diff", "record"}
-    assert pieces.changed(look.model_copy(), DETAIL) == {}
+    assert set(pieces.changed_pieces(look, DETAIL)) == {"overview", "steps", "plan", "diff", "record"}
+    assert pieces.changed_pieces(look.model_copy(), DETAIL) == {}
     look = look.model_copy(update={"tokens": 7})
-    assert set(pieces.changed(look, DETAIL)) == {"overview"}
+    assert set(pieces.changed_pieces(look, DETAIL)) == {"overview"}
     longer = plan.model_copy(update={"text": "# Two"})
-    assert set(pieces.changed(look.model_copy(update={"plan": longer}), DETAIL)) == {"plan"}
+    assert set(pieces.changed_pieces(look.model_copy(update={"plan": longer}), DETAIL)) == {"plan"}
 
 
 class CountedPlan(PlanView):
@@ -48,7 +48,7 @@ def test_a_plan_that_is_the_same_is_not_rendered_again() -> None:
     plan, pieces = CountedPlan(path="specs/plan.md", text="# Long"), Pieces(None)
     look = WatchReply(task=TASK, plan=plan)
     for tokens in range(5):
-        pieces.changed(look.model_copy(update={"tokens": tokens}), DETAIL)
+        pieces.changed_pieces(look.model_copy(update={"tokens": tokens}), DETAIL)
     assert len(CountedPlan.reads) == 1
 
 

@@ -59,7 +59,7 @@ async def test_a_server_serves_its_state_directory(state: StateDir) -> None:
     ports = Ports(*free_ports(2))
     async with embedded_server(state, ports, ENV) as server:
         assert read_server_file(state) == server
-        assert server.held
+        assert server.is_held
         assert server.address == f"127.0.0.1:{ports.server}"
 
         client = await connect(Settings(state_dir=state.root, environ={}))
@@ -108,7 +108,7 @@ async def test_a_server_ends_the_one_that_a_killed_process_left(state: StateDir)
     left = read_server_file(state)
     assert left is not None
     assert _lives(left.server_pid)
-    async with embedded_server(state, Ports(*free_ports(2)), ENV, tuned=False) as server:
+    async with embedded_server(state, Ports(*free_ports(2)), ENV, is_tuned=False) as server:
         assert not _lives(left.server_pid)
         client = await Client.connect(server.address)
         assert (await client.get_workflow_handle("wo-1").describe()).id == "wo-1"
@@ -161,11 +161,11 @@ def test_a_server_file_counts_while_its_process_lives(state: StateDir) -> None:
     _write_server_file(state)
     told = read_server_file(state)
     assert told is not None
-    assert told.held
+    assert told.is_held
     _write_server_file(state, start_time=1.0)
     told = read_server_file(state)
     assert told is not None
-    assert not told.held
+    assert not told.is_held
 
 
 async def test_nobody_answers_says_where_it_looked(state: StateDir) -> None:
