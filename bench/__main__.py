@@ -16,7 +16,7 @@ from bench.table import table
 
 GROUPS = (
     "start", "idle", "ladder", "stream", "snapshot", "gap", "turn", "warm", "pipeline", "server", "board",
-    "outage",
+    "outage", "hops",
 )  # fmt: skip
 """One module each, with a function `measure`."""
 LONG = ("thousand", "crowd", "busy")

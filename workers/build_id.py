@@ -38,7 +38,7 @@ def import_closure(root: Path) -> dict[str, Path]:
         if name in closure or (path := _path_of(root, name)) is None:
             continue
         closure[name] = path
-        names += [name.rpartition(".")[0], *_imports_of(path)]
+        names += [name.rpartition(".")[0], *imports_of(path)]
     return dict(sorted(closure.items()))
 
 
@@ -65,7 +65,7 @@ def _path_of(root: Path, name: str) -> Path | None:
     return next((path for path in (stem.with_suffix(".py"), stem / "__init__.py") if path.is_file()), None)
 
 
-def _imports_of(path: Path) -> Iterator[str]:
+def imports_of(path: Path) -> Iterator[str]:
     """Yield every name that may be a module's: of `from a import b` both `a` and `a.b`."""
     for node in ast.walk(ast.parse(path.read_bytes())):
         if isinstance(node, ast.Import):
