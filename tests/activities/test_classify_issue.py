@@ -9,7 +9,7 @@ from septet.contracts.names import Step, Verdict
 
 
 @pytest.mark.parametrize(
-    ("said", "issue_class"),
+    ("answer", "issue_class"),
     [
         ("Feature", "/feature"),
         ("`/bug`.", "/bug"),
@@ -17,10 +17,10 @@ from septet.contracts.names import Step, Verdict
         ({"issue_class": "/chore"}, "/chore"),
     ],
 )
-async def test_a_class_is_read_however_it_is_put(lab: StepLab, said: object, issue_class: str) -> None:
+async def test_a_class_is_read_however_it_is_put(lab: StepLab, answer: object, issue_class: str) -> None:
     """A class in JSON, a bare word or a sentence that can mean only one class becomes the command's name."""
     await lab.open()
-    lab.scenario(classify_issue={"answer": said})
+    lab.scenario(classify_issue={"answer": answer})
     done = await lab.run(Step.CLASSIFY_ISSUE)
     assert (done.verdict, done.result_text) == (Verdict.DONE, issue_class)
 

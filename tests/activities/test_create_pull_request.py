@@ -52,8 +52,8 @@ async def test_one_pull_request_tells_of_every_work_order_on_its_branch(lab: Ste
     lab.run_id = "run-2"
     second = await lab.running(call.model_copy(update={"workspace": workspace}))
     assert (second.verdict, second.result_text) == (Verdict.DONE, first.result_text)
-    (told,) = _pull_requests(lab)
-    assert all(words in told for words in (WORDS["title"], WORDS["body"], "## More", "Closes #8"))
+    (text,) = _pull_requests(lab)
+    assert all(words in text for words in (WORDS["title"], WORDS["body"], "## More", "Closes #8"))
 
 
 async def test_an_address_alone_takes_its_words_from_the_issue(lab: StepLab) -> None:
@@ -93,8 +93,8 @@ async def test_what_the_branch_does_not_hold_is_told_to_whoever_merges(lab: Step
     call = lab.call(Step.CREATE_PULL_REQUEST)
     workspace = call.workspace.model_copy(update={"lacks": ("feat-greet-twice", "feat-goodbye")})
     done = await lab.running(call.model_copy(update={"workspace": workspace}))
-    said = "This also depends on `feat-greet-twice`, `feat-goodbye`, whose work is not in this branch"
-    assert [warning[: len(said)] for warning in done.warnings] == [said]
+    notice = "This also depends on `feat-greet-twice`, `feat-goodbye`, whose work is not in this branch"
+    assert [warning[: len(notice)] for warning in done.warnings] == [notice]
     (pull_request,) = _pull_requests(lab)
-    assert said in pull_request
+    assert notice in pull_request
     assert WORDS["body"] in pull_request

@@ -32,13 +32,13 @@ async def test_what_the_finalizer_used_is_added(lab: StepLab) -> None:
     lab.scenario(implement_plan=_SPOILED)
     call, unread = await _unread(lab)
     done = await lab.finalize(call, unread)
-    asked = lab.runs[-1]
+    finalizer = lab.runs[-1]
     assert (done.verdict, done.parsed_by) == (Verdict.DONE, "structured")
     assert done.usage.input_tokens > unread.usage.input_tokens > 0
     assert (done.usage.cost_usd or 0) > (unread.usage.cost_usd or 0) > 0
     assert done.duration_seconds > unread.duration_seconds
     assert (done.files_changed, done.run) == (unread.files_changed, unread.run)
-    assert asked.folder.name == "5-implement_plan-finalizer-1"
+    assert finalizer.folder.name == "5-implement_plan-finalizer-1"
 
 
 async def test_the_finalizer_has_no_tools_and_reads_what_was_wrong(lab: StepLab) -> None:
@@ -78,7 +78,7 @@ async def test_what_a_finalizer_does_to_the_worktree_is_undone(lab: StepLab) -> 
     assert picture(lab.worktree) == work
     (rescue,) = lab.snapshots("rescue")
     assert any("changed the worktree" in warning and rescue in warning for warning in done.warnings)
-    assert [kept.snapshot for kept in done.rescues] == [rescue]
+    assert [each.snapshot for each in done.rescues] == [rescue]
 
 
 async def test_only_the_facts_of_the_unread_try_outlive_it(lab: StepLab) -> None:
@@ -97,9 +97,9 @@ async def test_a_finalizer_that_crashes_is_no_answer(lab: StepLab) -> None:
     """A finalizer that crashes on every rung counts as one that gave no answer; the work stays."""
     _agent(lab, "    write('src/app.py', 'broken'); os.kill(os.getpid(), 9)")
     call, unread = await _unread(lab)
-    asked = await lab.finalize(call, unread)
-    assert (asked.verdict, asked.checkpoint) == (Verdict.UNPARSED, unread.checkpoint)
-    assert "crash" in asked.reasons[0] or "without a result" in asked.reasons[0]
+    result = await lab.finalize(call, unread)
+    assert (result.verdict, result.checkpoint) == (Verdict.UNPARSED, unread.checkpoint)
+    assert "crash" in result.reasons[0] or "without a result" in result.reasons[0]
     assert (lab.worktree / "src/app.py").read_text(encoding="utf-8") == FIXED
 
 

@@ -56,8 +56,8 @@ async def host_of(tmp_path: Path, origin: Origin) -> AsyncIterator[HostOf]:
 
 async def moved(lab: StepLab, to: StepLab, checkpoint: str) -> None:
     """Let a host take over from another one."""
-    asked = MoveWorkspace(workspace=lab.workspace, checkpoint=checkpoint)
-    to.workspace = await to._activity("move", to.parts.shared["move_workspace"], asked)
+    move = MoveWorkspace(workspace=lab.workspace, checkpoint=checkpoint)
+    to.workspace = await to._activity("move", to.parts.shared["move_workspace"], move)
     to.progress = lab.progress
 
 
@@ -142,15 +142,15 @@ async def test_the_finalizer_goes_on_with_the_session_on_the_other_host(host_of:
 
     assert (done.verdict, done.recovered_by) == (Verdict.DONE, "finalizer")
     assert (second.worktree / "src" / "app.py").read_text() == FIXED
-    (kept,) = (tmp_path / "checkpoints").iterdir()
-    tips = git(kept, "for-each-ref", "--format=%(objectname)").split()
+    (remote,) = (tmp_path / "checkpoints").iterdir()
+    tips = git(remote, "for-each-ref", "--format=%(objectname)").split()
     files = {
         name
-        for tip in git(kept, "rev-list", *tips).split()
-        for name in git(kept, "ls-tree", "--name-only", tip).split()
+        for tip in git(remote, "rev-list", *tips).split()
+        for name in git(remote, "ls-tree", "--name-only", tip).split()
     }
     assert "session" in files
-    assert git(kept, "grep", "--text", "-l", str(unread.session_id), *tips, "--", "session", check=False) == ""
+    assert git(remote, "grep", "--text", "-l", str(unread.session_id), *tips, "--", "session", check=False) == ""
 
 
 @pytest.mark.parametrize(
@@ -174,10 +174,10 @@ async def test_no_session_leaves_its_host_without_a_key_or_for_the_origin(
 async def test_no_confined_agent_sees_what_is_kept_elsewhere(host_of: HostOf, tmp_path: Path) -> None:
     """A folder of checkpoints is hidden from agents as the vaults are, also before the first one is kept there."""
     sandbox = (await host_of("a")).parts.host.sandbox
-    kept = tmp_path / "checkpoints"
-    kept.mkdir(exist_ok=True)
-    (kept / "app.git").mkdir()
-    listed = run(sandbox.around([shutil.which("ls") or "ls", str(kept)]), env={}, timeout_seconds=30)
+    remote = tmp_path / "checkpoints"
+    remote.mkdir(exist_ok=True)
+    (remote / "app.git").mkdir()
+    listed = run(sandbox.around([shutil.which("ls") or "ls", str(remote)]), env={}, timeout_seconds=30)
     assert (listed.stdout == b"app.git\n") is not sandbox.confines
 
 
@@ -216,8 +216,8 @@ async def test_the_host_that_opened_the_workspace_last_holds_the_work_order(
     await first.open_to(Step.CREATE_PULL_REQUEST)
     second.begun["run-1", "open"] = 1
     await second.open_to(Step.CREATE_PULL_REQUEST)
-    found = await second.run(Step.FIND_PLAN_FILE)
-    assert (found.verdict, found.warnings) == (Verdict.DONE, ())
+    plan = await second.run(Step.FIND_PLAN_FILE)
+    assert (plan.verdict, plan.warnings) == (Verdict.DONE, ())
     result = await second.run(Step.CREATE_PULL_REQUEST)
     assert result.verdict is Verdict.DONE
     assert origin.sha(BRANCH) == second.progress.commit_sha
@@ -277,11 +277,11 @@ async def test_a_worker_without_its_state_directory_is_no_host(host_of: HostOf) 
     first = await host_of("a")
     probe = first.parts.control["probe_host"]
 
-    async def asked(_: None) -> str:
+    async def probe_again(_: None) -> str:
         answer: str = await probe()
         return answer
 
-    assert await first._activity("probe", asked, None) == first.parts.host.id
+    assert await first._activity("probe", probe_again, None) == first.parts.host.id
     shutil.rmtree(first.parts.host.state.root)
     with pytest.raises(ApplicationError, match="is not the state directory"):
-        await first._activity("probe", asked, None)
+        await first._activity("probe", probe_again, None)

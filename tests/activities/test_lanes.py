@@ -54,7 +54,7 @@ class Floor:
     ) -> Workspace:
         """Let a work order enter a lane."""
         self.visits += 1
-        asked = EnterLane(
+        request = EnterLane(
             opening=OpenWorkspace(
                 work_order_id=order_id,
                 repository=str(self.origin.bare),
@@ -68,7 +68,7 @@ class Floor:
             plan_snapshot=plan[0] if plan else "",
             plan_path=plan[1] if plan else None,
         )
-        entered: Workspace = await self.run(order_id, self.named("enter_lane"), asked)
+        entered: Workspace = await self.run(order_id, self.named("enter_lane"), request)
         return entered
 
     def named(self, name: str) -> Any:
@@ -91,14 +91,14 @@ class Floor:
 
     async def step(self, step: Step, workspace: Workspace, **call: Any) -> StepResult:
         """Take a step in a lane."""
-        asked = StepCall(step=step, workspace=workspace, starts_from=workspace.checkpoint, pipeline="pl", **call)
-        result: StepResult = await self.run(workspace.work_order_id, self.named(step.value), asked)
+        request = StepCall(step=step, workspace=workspace, starts_from=workspace.checkpoint, pipeline="pl", **call)
+        result: StepResult = await self.run(workspace.work_order_id, self.named(step.value), request)
         return result
 
     def snapshots(self, lane: str, *kinds: str) -> list[str]:
         """Return a lane's snapshots, oldest first."""
-        found = list_snapshots(vault_at(self.parts.host.place(lane)), lane)
-        return [each.name for each in found if not kinds or each.kind in kinds]
+        snapshots = list_snapshots(vault_at(self.parts.host.place(lane)), lane)
+        return [each.name for each in snapshots if not kinds or each.kind in kinds]
 
     def keep(self, lane: str) -> str:
         """Take a checkpoint of a lane, as a step's end does."""
@@ -172,15 +172,15 @@ async def test_a_lane_is_found_by_its_first_and_its_last_snapshot(floor: Floor) 
         floor.keep(EXECUTOR.id)
     first, _, third, last = floor.snapshots(EXECUTOR.id)
     (here.vault / "refs/septet" / third).write_text("no commit\n", encoding="utf-8")
-    found = first_and_last(vault_at(here), EXECUTOR.id)
-    assert found is not None
-    assert [each.name for each in found] == [first, last]
+    ends = first_and_last(vault_at(here), EXECUTOR.id)
+    assert ends is not None
+    assert [each.name for each in ends] == [first, last]
     (here.vault / "refs/septet" / third).unlink()
     git(here.vault, "pack-refs", "--all")
-    found = first_and_last(vault_at(here), EXECUTOR.id)
-    assert found is not None
-    assert [each.name for each in found] == [first, last]
-    assert find(vault_at(here), last) == found[1]
+    ends = first_and_last(vault_at(here), EXECUTOR.id)
+    assert ends is not None
+    assert [each.name for each in ends] == [first, last]
+    assert find(vault_at(here), last) == ends[1]
     await floor.enter("pl-b", EXECUTOR)
 
 
@@ -263,18 +263,18 @@ async def test_a_work_order_can_leave_its_pipeline_with_what_it_has(floor: Floor
     here = Path((await floor.enter("pl-a", EXECUTOR)).path)
     git(here, "checkout", "-q", "-b", "feat-a")
     (here / "half.py").write_text("half\n", encoding="utf-8")
-    kept = floor.keep(EXECUTOR.id)
+    snapshot = floor.keep(EXECUTOR.id)
     await floor.enter("pl-b", EXECUTOR)
     floor.origin.push({"later.py": "somebody else\n"})
-    asked = OpenWorkspace(
+    request = OpenWorkspace(
         work_order_id="pl-a",
         repository=str(floor.origin.bare),
         title="Totals",
         first_run_id="run-of-pl-a",
-        restores=kept,
+        restores=snapshot,
     )
     for _ in range(2):  # an attempt that comes after a dead one finds it open
-        alone: Workspace = await floor.run("pl-a", floor.named("open_workspace"), asked)
+        alone: Workspace = await floor.run("pl-a", floor.named("open_workspace"), request)
         own = Path(alone.path)
         assert (alone.place_id, own.name) == ("pl-a", "pl-a")
         assert (own / "half.py").read_text(encoding="utf-8") == "half\n"
@@ -314,8 +314,8 @@ async def test_a_lane_moves_before_its_first_step_is_done(origin: Origin, tmp_pa
         known = await one.step(Step.CLASSIFY_ISSUE, await one.enter("pl-a", EXECUTOR))
         lane = EXECUTOR.model_copy(update={"session_id": known.session_id})
         entered = await one.enter("pl-b", lane, (planned, PLAN))
-        asked = MoveWorkspace(workspace=entered, checkpoint=entered.checkpoint)
-        moved: Workspace = await two.run("pl-b", two.named("move_workspace"), asked)
+        request = MoveWorkspace(workspace=entered, checkpoint=entered.checkpoint)
+        moved: Workspace = await two.run("pl-b", two.named("move_workspace"), request)
         assert (Path(moved.path) / PLAN).read_text(encoding="utf-8") == "# Plan\n"
         again = await two.step(Step.CLASSIFY_ISSUE, moved, session_id=known.session_id)
         assert (again.verdict, again.session_id, again.agent_starts) == (Verdict.DONE, known.session_id, 1)

@@ -54,7 +54,7 @@ async def test_an_issue_of_the_forge_is_read_once(lab: StepLab) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "kind"),
+    ("options", "kind"),
     [
         ({"issue": 99, "title": None, "description": None}, "NotFound"),
         ({"base": "no-such-branch"}, "NotFound"),
@@ -63,13 +63,13 @@ async def test_an_issue_of_the_forge_is_read_once(lab: StepLab) -> None:
     ],
 )
 async def test_what_cannot_work_is_refused_before_any_agent_starts(
-    lab: StepLab, asked: dict[str, object], kind: str
+    lab: StepLab, options: dict[str, object], kind: str
 ) -> None:
     """A missing issue, branch, agent or forge fails the opening for good, with a message that names it."""
     with pytest.raises(ApplicationError) as failed:
-        await lab.open(**asked)
+        await lab.open(**options)
     assert (failed.value.type, failed.value.non_retryable) == (kind, True)
-    assert any(str(value) in str(failed.value) for value in asked.values()) or "forge" in str(failed.value)
+    assert any(str(value) in str(failed.value) for value in options.values()) or "forge" in str(failed.value)
 
 
 async def test_agents_that_work_later_are_looked_at_as_well(lab: StepLab) -> None:

@@ -45,8 +45,8 @@ async def test_a_solution_is_kept_whole_and_its_outline_goes_on(lab: StepLab) ->
     assert (done.verdict, done.result_text) == (Verdict.DONE, PLAN)
     assert done.outline is not None
     assert (done.outline.id, done.outline.files) == ("SOL-1", ("src/app.py",))
-    kept = lab.parts.host.state.pipelines / "wo" / "solutions" / "1.json"
-    assert SolutionAnswer.model_validate_json(kept.read_bytes()).model_dump(mode="json") == SOLUTION
+    solution_file = lab.parts.host.state.pipelines / "wo" / "solutions" / "1.json"
+    assert SolutionAnswer.model_validate_json(solution_file.read_bytes()).model_dump(mode="json") == SOLUTION
 
 
 async def test_findings_go_back_to_the_planner_once(lab: StepLab) -> None:
@@ -83,8 +83,8 @@ async def test_a_plain_path_is_no_solution(lab: StepLab) -> None:
     call = lab.call(Step.BUILD_PLAN, **IN_PIPELINE)
     unread = await lab.running(call)
     assert unread.verdict is Verdict.UNPARSED
-    asked = call.model_copy(update={"starts_from": unread.checkpoint})
-    done = await lab.finalize(asked, unread)
+    call_again = call.model_copy(update={"starts_from": unread.checkpoint})
+    done = await lab.finalize(call_again, unread)
     assert "predicted_files" in (lab.runs[-1].folder / "prompt.md").read_text()
     assert done.verdict is not Verdict.UNPARSED
 

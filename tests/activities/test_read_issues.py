@@ -27,9 +27,9 @@ def forge(lab: StepLab) -> LocalForge:
 
 async def read(lab: StepLab, *ids: str, label: str | None = None) -> IssuesRead:
     """Read issues."""
-    asked = ReadIssues(repository=str(lab.origin.bare), ids=ids, label=label)
-    found: IssuesRead = await ActivityEnvironment().run(PipelineActivities(lab.parts.host).read_issues, asked)
-    return found
+    request = ReadIssues(repository=str(lab.origin.bare), ids=ids, label=label)
+    issues: IssuesRead = await ActivityEnvironment().run(PipelineActivities(lab.parts.host).read_issues, request)
+    return issues
 
 
 async def test_issues_are_read_by_their_numbers(lab: StepLab, forge: LocalForge) -> None:
@@ -52,19 +52,19 @@ async def test_issues_are_read_by_their_label(lab: StepLab, forge: LocalForge) -
 
 
 @pytest.mark.parametrize(
-    ("asked", "words"),
+    ("options", "words"),
     [
         ({"ids": ("1", "8", "9")}, "has no #8, #9"),
         ({"label": "none"}, "has no open issue with the label none"),
     ],
 )
 async def test_what_is_not_there_is_refused(
-    lab: StepLab, forge: LocalForge, asked: dict[str, Any], words: str
+    lab: StepLab, forge: LocalForge, options: dict[str, Any], words: str
 ) -> None:
     """The error names what is missing, and Temporal does not try again."""
     del forge
     with pytest.raises(ApplicationError) as refused:
-        await read(lab, *asked.get("ids", ()), label=asked.get("label"))
+        await read(lab, *options.get("ids", ()), label=options.get("label"))
     assert words in refused.value.message
     assert refused.value.non_retryable
 

@@ -69,17 +69,17 @@ async def test_a_summary_is_kept_and_told_to_new_sessions_alone(lab: StepLab) ->
     lab.agent(TELLS % SUMMARY.replace("\\n", "\n"))
     await in_a_lane(lab)
     before = await classified(lab)
-    kept = await summarised(lab, before)
-    assert (kept.warning, kept.usage.input_tokens, kept.usage.output_tokens) == ("", 100, 10)
+    result = await summarised(lab, before)
+    assert (result.warning, result.usage.input_tokens, result.usage.output_tokens) == ("", 100, 10)
     assert shelf(lab).summary("wo-1") == SUMMARY.replace("\\n", "\n")
-    assert kept.kept_bytes == len(shelf(lab).summary("wo-1"))
+    assert result.kept_bytes == len(shelf(lab).summary("wo-1"))
     after = await classified(lab)
     await classified(lab, after)
     assert lab.journal == ["start new", "start resume", "start new", "start resume"]
     assert [SUMMARY in prompt for prompt in prompts(lab)] == [False, False, True, False]
-    asked = lab.runs[1].record
-    assert asked is not None
-    assert asked.argv[-2:] == ("--resume", before) or "--tools" in asked.argv
+    record = lab.runs[1].record
+    assert record is not None
+    assert record.argv[-2:] == ("--resume", before) or "--tools" in record.argv
 
 
 async def test_a_finished_question_is_read_again_and_not_paid_twice(lab: StepLab) -> None:
@@ -96,9 +96,9 @@ async def test_a_long_summary_is_cut_at_the_end_of_a_line(lab: StepLab) -> None:
     """No more than 8 KB are kept, and never half a character."""
     lab.agent(TELLS % (("é" * 50 + "\n") * 200))
     await in_a_lane(lab)
-    kept = await summarised(lab, await classified(lab))
+    result = await summarised(lab, await classified(lab))
     summary = shelf(lab).summary("wo-1")
-    assert kept.kept_bytes == len(summary.encode()) <= LIMIT_BYTES
+    assert result.kept_bytes == len(summary.encode()) <= LIMIT_BYTES
     assert set(summary.split("\n")) == {"é" * 50}
 
 
@@ -106,8 +106,8 @@ async def test_what_the_agent_changes_meanwhile_is_undone(lab: StepLab) -> None:
     """The worktree is as it was, and what was done lies in a rescue."""
     lab.agent('if "ends here" in prompt:\n    write("late.txt", "late")\n' + TELLS % "All is well.")
     await in_a_lane(lab)
-    kept = await summarised(lab, await classified(lab))
-    assert kept.kept_bytes > 0
+    result = await summarised(lab, await classified(lab))
+    assert result.kept_bytes > 0
     assert not (lab.worktree / "late.txt").exists()
     assert len(lab.snapshots("rescue")) == 1
 

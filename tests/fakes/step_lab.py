@@ -82,9 +82,9 @@ class StepLab:
         (self.root / "agent").unlink()
         agent_program(self.root / "agent", _ANSWER + body)
 
-    async def open(self, within: ActivityEnvironment | None = None, **asked: Any) -> Workspace:
+    async def open(self, within: ActivityEnvironment | None = None, **options: Any) -> Workspace:
         """Open the workspace for an issue that is given as text; by its environment that can be cancelled."""
-        request = {"title": TITLE, "description": "In `src/app.py`, `0` should be `sum(prices)`."} | asked
+        request = {"title": TITLE, "description": "In `src/app.py`, `0` should be `sum(prices)`."} | options
         opened: Workspace = await self._activity(
             "open", self.parts.shared["open_workspace"], OpenWorkspace(**self._named | request), within
         )
@@ -138,17 +138,17 @@ class StepLab:
     ) -> StepResult:
         """Ask the step's session for its answer alone; by its environment that can be cancelled."""
         assert result.session_id is not None
-        asked = FinalizeCall(
+        finalizing = FinalizeCall(
             call=call, session_id=result.session_id, reasons=result.reasons, attempt=attempt, result=result
         )
         work = self.parts.own["finalize_json"]
-        answered: StepResult = await self._activity(f"finalize-{attempt}", work, asked, within)
+        answered: StepResult = await self._activity(f"finalize-{attempt}", work, finalizing, within)
         return answered
 
-    async def summarise(self, asked: SummariseCall) -> SessionSummary:
+    async def summarise(self, call: SummariseCall) -> SessionSummary:
         """Ask a lane's session for a summary."""
         work = self.parts.own["summarise_session"]
-        summarised: SessionSummary = await self._activity("summarise", work, asked)
+        summarised: SessionSummary = await self._activity("summarise", work, call)
         return summarised
 
     def write(self, path: str, content: str) -> Path:
@@ -187,8 +187,8 @@ class StepLab:
 
     def snapshots(self, *kinds: str) -> list[str]:
         """Return the names of the snapshots, oldest first."""
-        found = list_snapshots(vault_at(self.place), "wo-1")
-        return [snapshot.name for snapshot in found if not kinds or snapshot.kind in kinds]
+        taken = list_snapshots(vault_at(self.place), "wo-1")
+        return [snapshot.name for snapshot in taken if not kinds or snapshot.kind in kinds]
 
     @property
     def _named(self) -> dict[str, str]:
