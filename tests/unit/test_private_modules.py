@@ -7,8 +7,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("septet", "activities", "workflows", "workers", "clients", "bench")
-BORROWED = ("activities._",)
-"""How private names begin that other packages import still; to be empty."""
 
 
 def test_what_is_private_is_imported_from_its_own_directory_and_those_below_it_alone() -> None:
@@ -18,7 +16,7 @@ def test_what_is_private_is_imported_from_its_own_directory_and_those_below_it_a
         f"{path.relative_to(ROOT)}: {name}"
         for path in modules
         for name in private_imports(path.read_text(encoding="utf-8"))
-        if home_of(name) not in path.parents and not name.startswith(BORROWED)
+        if home_of(name) not in path.parents
     ]
     assert wrong == []
 
