@@ -11,9 +11,6 @@ from septet.agents.clis.outcome import Ended, ExitRecord, Outcome, Seen
 from septet.agents.clis.stream import EventReader, read
 from septet.contracts.facts import Usage
 
-_STDERR_WARNINGS: Final = 5
-_WARNING_LIMIT: Final = 300
-_MESSAGE_LIMIT: Final = 2000
 _API_REASONS: Final = frozenset({"api_error", "prompt_too_long"})
 _CUT_ANSWER: Final = "output token maximum"
 _UNKNOWN_SESSION: Final = "No conversation found"
@@ -55,9 +52,8 @@ class ClaudeStream:
         ending = _ending(told, end, stderr.strip() or self._reader.words)
         answer = _answer(result) if ending.ended in {"ok", "denied"} or ending.kind == "empty" else (None, None)
         answered = answer[0] is not None
-        return Outcome(
+        outcome = Outcome(
             ended=ending.ended,
-            kind=ending.kind,
             text=answer[0],
             structured=answer[1],
             session_id=told.session_id,
@@ -68,16 +64,10 @@ class ClaudeStream:
             tool_calls=told.tool_calls,
             api_retries=told.api_retries,
             denials=denials_of(result) if result is not None else tuple(told.denied_tools),
-            warnings=(*told.warnings, *(_warnings(stderr) if answered else ())),
-            message=ending.message[:_MESSAGE_LIMIT],
-            remedy=ending.remedy,
-            retryable=ending.retryable,
-            retry_after_seconds=ending.retry_after_seconds,
-            exit_code=end.exit_code,
-            signal=end.signal,
-            duration_seconds=end.duration_seconds,
+            warnings=(*told.warnings, *(endings.warnings_in(stderr) if answered else ())),
             skipped_lines=self._reader.skipped_lines,
         )
+        return endings.with_ending(outcome, ending, end)
 
     def _finish(self) -> StreamTotals:
         """Read the last line; a stream that was one document is read anew, as that document."""
@@ -161,8 +151,3 @@ def _turns(told: StreamTotals, result: Event | None) -> int:
     if result is not None and isinstance(result.num_turns, int):
         return result.num_turns
     return told.turns
-
-
-def _warnings(stderr: str) -> list[str]:
-    lines = [line.strip()[:_WARNING_LIMIT] for line in stderr.splitlines() if line.strip()]
-    return lines[-_STDERR_WARNINGS:]

@@ -32,8 +32,6 @@ TEXT_LIMIT_BYTES: Final = 4 * 1024 * 1024
 
 _CAPABILITIES: Final = Capabilities(tested_version="", resumes=False, resumes_after_kill=False, needs_login=False)
 _TOKENS: Final = re.compile(r"\b(input|output) tokens:\s*([\d,]+)", re.IGNORECASE)
-_WARNINGS: Final = 5
-_WARNING_LIMIT: Final = 300
 _MESSAGE_LIMIT: Final = 600
 
 
@@ -127,20 +125,12 @@ class CommandStream:
         text = self._text[-TEXT_LIMIT_BYTES:].decode("utf-8", errors="replace").strip()
         ending = _ending(end, text, stderr)
         answered = ending.ended == "ok"
-        lines = [line.strip()[:_WARNING_LIMIT] for line in stderr.splitlines() if line.strip()]
-        return Outcome(
+        outcome = Outcome(
             ended=ending.ended,
-            kind=ending.kind,
             text=text if answered else None,
-            warnings=tuple(lines[-_WARNINGS:]) if answered else (),
-            message=ending.message,
-            remedy=ending.remedy,
-            retryable=ending.retryable,
-            retry_after_seconds=ending.retry_after_seconds,
-            exit_code=end.exit_code,
-            signal=end.signal,
-            duration_seconds=end.duration_seconds,
+            warnings=endings.warnings_in(stderr) if answered else (),
         )
+        return endings.with_ending(outcome, ending, end)
 
 
 class _Typed(msgspec.Struct):

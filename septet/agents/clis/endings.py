@@ -1,10 +1,10 @@
 """How a run ended whose stream alone does not say it: the exit record and stderr tell."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from signal import Signals
 from typing import Final
 
-from septet.agents.clis.outcome import Ended, ExitRecord
+from septet.agents.clis.outcome import Ended, ExitRecord, Outcome
 
 CANCELLED: Final = "cancelled"
 SUPERSEDED: Final = "superseded"
@@ -16,6 +16,9 @@ AFTER_RESULT: Final = "after_result"
 """Reasons for which an agent is asked to end; callers may have others, in one word."""
 
 _STDERR_SHOWN: Final = 600
+_MESSAGE_LIMIT: Final = 2000
+_WARNINGS_SHOWN: Final = 5
+_WARNING_LIMIT: Final = 300
 _PASSING: Final = ("EAGAIN", "ENOMEM", "EMFILE", "ENFILE", "ETXTBSY", "ENOSPC", "EIO")
 """What a machine answers that is short of something, and may not be in a moment."""
 
@@ -30,6 +33,28 @@ class Ending:
     remedy: str = ""
     retryable: bool = False
     retry_after_seconds: float | None = None
+
+
+def with_ending(outcome: Outcome, ending: Ending, end: ExitRecord) -> Outcome:
+    """Return what a stream has said, completed by how its run ended."""
+    return replace(
+        outcome,
+        ended=ending.ended,
+        kind=ending.kind,
+        message=ending.message[:_MESSAGE_LIMIT],
+        remedy=ending.remedy,
+        retryable=ending.retryable,
+        retry_after_seconds=ending.retry_after_seconds,
+        exit_code=end.exit_code,
+        signal=end.signal,
+        duration_seconds=end.duration_seconds,
+    )
+
+
+def warnings_in(stderr: str) -> tuple[str, ...]:
+    """Return the last lines of stderr that are not blank."""
+    lines = [line.strip()[:_WARNING_LIMIT] for line in stderr.splitlines() if line.strip()]
+    return tuple(lines[-_WARNINGS_SHOWN:])
 
 
 def cancelled(end: ExitRecord) -> bool:

@@ -19,9 +19,7 @@ NOBODY_ANSWERED: Final = 408
 _TEXT_LIMIT: Final = 4 * 1024 * 1024
 """Of a longer text, in characters, its end is kept."""
 _NOTES_KEPT: Final = 20
-_WARNINGS_OF_STDERR: Final = 5
 _WARNING_LIMIT: Final = 300
-_MESSAGE_LIMIT: Final = 2000
 _COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m")
 _AT_LIMIT: Final = frozenset({"wall_limit", "idle_limit"})
 
@@ -123,7 +121,7 @@ class LineStream(ABC, Generic[E]):
     def take_stderr(self, stderr: str, end: ExitRecord) -> None:  # noqa: ARG002 -- an exit code says much in some dialects
         """Add what stderr says, once the process has ended: warnings, where there was an event at all."""
         if self.spoke:
-            for line in lines_of(stderr)[-_WARNINGS_OF_STDERR:]:
+            for line in endings.warnings_in(stderr):
                 self.facts.warn(line)
 
     def feed(self, chunk: bytes) -> None:
@@ -154,9 +152,8 @@ class LineStream(ABC, Generic[E]):
         self.take_stderr(words, end)
         facts, ending = self.facts, self._ending(end, words)
         answered = facts.finished and ending.ended in {"ok", "denied"}
-        return Outcome(
+        outcome = Outcome(
             ended=ending.ended,
-            kind=ending.kind,
             text=facts.text if answered else None,
             session_id=facts.session_id,
             model=facts.model,
@@ -167,15 +164,9 @@ class LineStream(ABC, Generic[E]):
             api_retries=facts.api_retries,
             denials=tuple(facts.denials),
             warnings=tuple(facts.warnings),
-            message=ending.message[:_MESSAGE_LIMIT],
-            remedy=ending.remedy,
-            retryable=ending.retryable,
-            retry_after_seconds=ending.retry_after_seconds,
-            exit_code=end.exit_code,
-            signal=end.signal,
-            duration_seconds=end.duration_seconds,
             skipped_lines=self._reader.skipped_lines,
         )
+        return endings.with_ending(outcome, ending, end)
 
     def _finish(self) -> None:
         """Read the last line; a stream that was one document is read anew, as that document."""
