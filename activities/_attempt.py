@@ -13,7 +13,8 @@ from activities._rescues import rescues_of
 from activities._results import begin_result, with_reasons
 from activities.failures import failure, translating_failures
 from activities.host import Host
-from septet.agents.turns.carry_out import TurnResult, carry_out, last_result
+from septet.agents.turns.carry_out import carry_out, last_result
+from septet.agents.turns.turn_runs import TurnResult
 from septet.contracts.facts import FileChange
 from septet.contracts.names import Verdict
 from septet.contracts.steps import StepResult

@@ -6,7 +6,7 @@ from activities._prepared_steps import PreparedStep
 from activities._results import add_turn, add_warnings, begin_again, with_reasons
 from activities._settling import Settling, complete, read_answer, reject
 from activities.host import Host
-from septet.agents.turns.carry_out import TurnResult
+from septet.agents.turns.turn_runs import TurnResult
 from septet.answers.ladder import AnswerError
 from septet.contracts.names import Verdict
 from septet.contracts.steps import FinalizeCall, StepResult

@@ -12,7 +12,7 @@ from activities._rescues import rescues_of
 from activities._results import add_warnings, begin_result, with_answer, with_proof, with_reasons
 from activities.host import Host
 from activities.remote_checkpoints import KeptSession, keep
-from septet.agents.turns.carry_out import TurnResult
+from septet.agents.turns.turn_runs import TurnResult
 from septet.answers.ladder import Answer, AnswerError
 from septet.answers.steps import read_step_answer
 from septet.contracts.names import Step, Verdict

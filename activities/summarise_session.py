@@ -15,8 +15,9 @@ from activities.failures import translating_failures
 from activities.host import Host
 from septet.agents.clis.adapter import Turn
 from septet.agents.clis.registry import adapter_for
-from septet.agents.turns.carry_out import TurnResult, carry_out, last_result
+from septet.agents.turns.carry_out import carry_out, last_result
 from septet.agents.turns.launch import TurnRequest
+from septet.agents.turns.turn_runs import TurnResult
 from septet.contracts.facts import Usage
 from septet.contracts.lanes import SessionSummary, SummariseCall
 from septet.git.place import Place

@@ -25,10 +25,11 @@ from septet.agents.clis.adapter import Machine, Turn
 from septet.agents.clis.registry import adapter_for
 from septet.agents.runs.folders import RunKey, Runs
 from septet.agents.runs.lease import Lease
-from septet.agents.turns.carry_out import TurnResult, carry_out
+from septet.agents.turns.carry_out import carry_out
 from septet.agents.turns.launch import AgentRuntime, TurnRequest
 from septet.agents.turns.sandbox import Sandbox, find_sandbox
 from septet.agents.turns.supervisors import Supervisors
+from septet.agents.turns.turn_runs import TurnResult
 from septet.contracts.limits import Timeouts
 from septet.git.engine import Git
 from septet.settings import Settings

@@ -13,9 +13,10 @@ from septet.agents.clis.adapter import Turn
 from septet.agents.clis.registry import adapter_for
 from septet.agents.runs.folders import RUN_VARIABLE, Run, RunKey
 from septet.agents.runs.lease import Lease
-from septet.agents.turns.carry_out import TurnResult, carry_out
+from septet.agents.turns.carry_out import carry_out
 from septet.agents.turns.follow import TurnProgress
 from septet.agents.turns.launch import AgentRuntime, TurnRequest
+from septet.agents.turns.turn_runs import TurnResult
 from septet.contracts.limits import Timeouts
 
 T = TypeVar("T")

@@ -6,22 +6,17 @@ import socket
 import sys
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
-from typing import Final, Self
+from typing import Final
 
 from septet.agents.clis.endings import SUPERSEDED
-from septet.agents.clis.outcome import NO_USAGE, ExitRecord, Outcome
-from septet.agents.runs.archive import read_archive
-from septet.agents.runs.folders import Run, StartReason
+from septet.agents.runs.folders import Run
 from septet.agents.runs.lease import WAY_SECONDS, Lease, busy
-from septet.agents.runs.usage import note_spent, spent_before, spent_in
 from septet.agents.turns.attachment import Attachment, end_agent
 from septet.agents.turns.failures import failure_of
-from septet.agents.turns.finalize_run import finalize_run
-from septet.agents.turns.follow import StreamReading, TurnProgress, follow
+from septet.agents.turns.follow import TurnProgress, follow
 from septet.agents.turns.launch import TurnRequest, launch
-from septet.agents.turns.recovery import Accept, GiveUp, Move, Rung, Start, next_move
-from septet.contracts.facts import Usage
+from septet.agents.turns.recovery import Accept, GiveUp, Rung, Start
+from septet.agents.turns.turn_runs import NextStep, TurnResult, TurnRuns
 from septet.errors import AgentCrashedError, AgentError
 from septet.system.threads import undoable_thread
 
@@ -29,26 +24,6 @@ _LOOK_SECONDS: Final = 0.02
 
 _UNSTARTED_BORNE: Final = 3
 _UNSTARTED_WAIT_SECONDS: Final = 30.0
-
-
-@dataclass(frozen=True, slots=True)
-class TurnResult:
-    """What an agent brought, and how."""
-
-    outcome: Outcome
-    """`answered`, or cancelled; everything else is raised."""
-    run: Run
-    recovered_by: Rung | None
-    """The rung that gave the outcome; `None` when nothing had to be recovered."""
-    agent_starts: int
-    """How often an agent was started for it, over all attempts."""
-    usage: Usage = NO_USAGE
-    """What all agents together used that were started for it."""
-
-    @property
-    def started_at(self) -> str:
-        """When the run began: ISO 8601, UTC."""
-        return self.run.record.started_at if self.run.record is not None else ""
 
 
 async def carry_out(
@@ -89,19 +64,7 @@ def last_result(request: TurnRequest) -> TurnResult | None:
     Raises:
         OSError: The run's files cannot be read.
     """
-    return _Attempt.looking(request).last()
-
-
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """What an attempt that holds the writer's lock finds on disk."""
-
-    move: Move
-    starts: tuple[StartReason, ...]
-    last: TurnResult | None
-    """What the last run of this key came to."""
-    after_reset: bool
-    """All runs up to now are of other workflow runs, or of before the activity was reset."""
+    return TurnRuns(request).last_result()
 
 
 class _Attempt:
@@ -110,52 +73,34 @@ class _Attempt:
     def __init__(
         self,
         request: TurnRequest,
-        lease: Lease | None,
+        lease: Lease,
         on_progress: Callable[[TurnProgress], None],
         before_rerun: Callable[[], Awaitable[object]],
     ) -> None:
         self._request = request
         self._lease = lease
         self._runs = request.means.runs
+        self._turn_runs = TurnRuns(request, lease.epoch)
         self._on_progress = on_progress
         self._before_rerun = before_rerun
-        self._followed: dict[str, TurnResult] = {}
-        """By run: what this attempt saw to its end."""
         self._ended_another = False
         self._unstarted = 0
         self._patience_ends = time.monotonic() + request.means.patience_seconds
         self._way_at = time.monotonic() + WAY_SECONDS
 
-    @classmethod
-    def looking(cls, request: TurnRequest) -> Self:
-        """Return one that starts nothing."""
-
-        async def nothing() -> None:
-            """Do nothing."""
-
-        return cls(request, None, lambda _: None, nothing)
-
-    def last(self) -> TurnResult | None:
-        """Return what the last run of this key came to."""
-        ours = [run for run in self._runs.lately(self._request.order_id) if run.started and self._is_ours(run)]
-        for run in ours:
-            finalize_run(run)
-        last = self._last_of(ours)
-        return replace(last, recovered_by=None) if last is not None else None
-
     async def carry_out(self) -> TurnResult:
         """Go from rung to rung until one gives an outcome that counts."""
         while True:
             lock = await undoable_thread(_release, self._runs.lock_writer, self._request.order_id)
-            carried = await (self._join_living() if lock is None else self._go_on(lock))
-            if carried is not None:
-                return carried
+            result = await (self._join_living() if lock is None else self._start_next(lock))
+            if result is not None:
+                return result
 
     async def _join_living(self) -> TurnResult | None:
         """Adopt the run that lives, or end it if it is not ours; `None`: look again."""
-        self._check_lease()
+        self._lease.check()
         living = await asyncio.to_thread(self._runs.living, self._request.order_id)
-        if living is not None and not self._is_ours(living):
+        if living is not None and not self._turn_runs.owns(living):
             await end_agent(living, SUPERSEDED)
             self._ended_another = True
             return None
@@ -164,22 +109,22 @@ class _Attempt:
             return await self._follow(living, attachment, "adopt")
         if time.monotonic() > self._patience_ends:
             raise busy(self._runs, self._request.order_id)
-        if living is None and self._lease is not None and time.monotonic() > self._way_at:
+        if living is None and time.monotonic() > self._way_at:
             self._way_at = time.monotonic() + WAY_SECONDS
             await asyncio.to_thread(self._lease.make_way)
         await asyncio.sleep(_LOOK_SECONDS)
         return None
 
-    async def _go_on(self, lock: int) -> TurnResult | None:
+    async def _start_next(self, lock: int) -> TurnResult | None:
         """Do what follows from what is on disk; nobody lives, and the lock is ours."""
         passed_on = False
         try:
-            self._check_lease()
-            found = await asyncio.to_thread(self._look)
-            move = found.move
+            self._lease.check()
+            step = await asyncio.to_thread(self._turn_runs.decide)
+            move = step.move
             if not isinstance(move, Start):
-                return self._settled(found)
-            if self._ended_another or move.leaves_a_session or (move.because == "first" and found.after_reset):
+                return _settle(step)
+            if self._ended_another or move.leaves_a_session or (move.because == "first" and step.after_reset):
                 await self._before_rerun()
                 self._ended_another = False
             passed_on = True
@@ -192,7 +137,7 @@ class _Attempt:
     async def _follow(self, run: Run, attachment: Attachment, rung: Rung | None) -> TurnResult | None:
         """Follow a run to its end; `None` when it takes another move."""
         try:
-            reading, ours = await asyncio.to_thread(self._open, run)
+            reading, own_runs = await asyncio.to_thread(self._turn_runs.open, run)
             end = await follow(
                 reading,
                 attachment,
@@ -205,9 +150,8 @@ class _Attempt:
         if end is None:
             self._count_unstarted(run)
             return None
-        carried = await asyncio.to_thread(_concluded, reading, end, rung, ours)
-        self._followed[run.name] = carried
-        return carried if isinstance(self._next_move(_starts(ours), carried), Accept) else None
+        result, move = await asyncio.to_thread(self._turn_runs.note_end, reading, end, rung, own_runs)
+        return result if isinstance(move, Accept) else None
 
     def _count_unstarted(self, run: Run) -> None:
         """Give up where supervisors end one after the other before they have started an agent."""
@@ -221,79 +165,15 @@ class _Attempt:
                 retry_after_seconds=_UNSTARTED_WAIT_SECONDS,
             )
 
-    def _look(self) -> _Found:
-        """Lay to rest what died unseen, and decide by the runs on disk."""
-        runs = [run for run in self._runs.lately(self._request.order_id) if run.started]
-        for run in runs:
-            finalize_run(run)
-        ours = [run for run in runs if self._is_ours(run)]
-        last = self._last_of(ours)
-        starts = _starts(ours)
-        keys = {run.record.key for run in runs if run.record is not None}
-        was_reset = self._request.key in keys and not ours
-        return _Found(
-            move=self._next_move(starts, last),
-            starts=starts,
-            last=last,
-            after_reset=was_reset or (bool(runs) and self._request.key.run_id not in {key.run_id for key in keys}),
-        )
 
-    def _last_of(self, ours: list[Run]) -> TurnResult | None:
-        if not ours:
-            return None
-        run = ours[-1]
-        if run.name in self._followed:
-            return self._followed[run.name]
-        reading, _ = self._open(run)
-        return _concluded(reading, run.exit() or ExitRecord(cause="lost"), "read", ours)
-
-    def _open(self, run: Run) -> tuple[StreamReading, list[Run]]:
-        """Begin to read a run, as one more attempt at it; and return all that were started for our request."""
-        runs = self._runs.lately(self._request.order_id)
-        resumed = run.record.resumed_from if run.record is not None else None
-        past = read_archive(run.folder.parent).of(resumed).usage
-        before = past.plus(spent_before((other for other in runs if other.folder != run.folder), resumed))
-        ours = [other for other in runs if self._is_ours(other) and (other.started or other.folder == run.folder)]
-        epoch = self._lease.epoch if self._lease is not None else 0
-        return StreamReading(run, self._request.adapter.dialect(before), epoch), ours
-
-    def _next_move(self, starts: tuple[StartReason, ...], last: TurnResult | None) -> Move:
-        return next_move(
-            starts,
-            last.outcome if last is not None else None,
-            seen_now=last is not None and last.run.name in self._followed,
-            resumes_after_kill=self._request.adapter.capabilities.resumes_after_kill,
-        )
-
-    def _settled(self, found: _Found) -> TurnResult:
-        """Return what was found, or raise it."""
-        last = found.last
-        if last is None:
-            raise AgentError("There is no run to read.")
-        if isinstance(found.move, GiveUp):
-            crashed_again = found.move.crashed_again
-            raise failure_of(last.outcome, last.run, found.starts, crashed_again=crashed_again)
-        return last
-
-    def _check_lease(self) -> None:
-        """See that no later attempt has begun, before anything is started, ended or written."""
-        if self._lease is not None:
-            self._lease.check()
-
-    def _is_ours(self, run: Run) -> bool:
-        return run.record is not None and run.record.key == self._request.key and not run.set_aside
-
-
-def _starts(runs: list[Run]) -> tuple[StartReason, ...]:
-    return tuple(run.record.because for run in runs if run.record is not None)
-
-
-def _concluded(reading: StreamReading, end: ExitRecord, rung: Rung | None, ours: list[Run]) -> TurnResult:
-    outcome = reading.outcome(end)
-    note_spent(reading.run, outcome)
-    others = (run for run in ours if run.folder != reading.run.folder)
-    usage = spent_in(others).plus(outcome.usage)
-    return TurnResult(outcome, reading.run, rung, len(ours), usage)
+def _settle(step: NextStep) -> TurnResult:
+    """Return what the last run came to, or raise it."""
+    last = step.last
+    if last is None:
+        raise AgentError("There is no run to read.")
+    if isinstance(step.move, GiveUp):
+        raise failure_of(last.outcome, last.run, step.starts, crashed_again=step.move.crashed_again)
+    return last
 
 
 def _release(lock: int | None) -> None:

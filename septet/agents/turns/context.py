@@ -4,7 +4,7 @@ from typing import Final
 
 from septet.agents.runs.archive import read_archive
 from septet.agents.runs.folders import Run, Runs
-from septet.agents.turns.carry_out import TurnResult
+from septet.agents.turns.turn_runs import TurnResult
 
 _PROMPT_BYTES_A_TOKEN: Final = 4
 _STREAM_BYTES_A_TOKEN: Final = 12

@@ -17,9 +17,9 @@ from fakes.waiting import wait_until
 from septet.agents.clis.adapter import Turn
 from septet.agents.runs.folders import Run, Runs
 from septet.agents.turns.attachment import end_agent
-from septet.agents.turns.carry_out import TurnResult
 from septet.agents.turns.finalize_run import end_all
 from septet.agents.turns.sandbox import find_sandbox
+from septet.agents.turns.turn_runs import TurnResult
 from septet.agents.turns.warm import end_warm, warm_orders
 from septet.contracts.limits import Timeouts
 from septet.errors import AgentApiError, AgentCrashedError

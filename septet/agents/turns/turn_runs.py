@@ -1,0 +1,139 @@
+"""The runs of one turn, and what they have come to: as they lie on disk, and as an attempt has seen them end."""
+
+from dataclasses import dataclass, replace
+
+from septet.agents.clis.outcome import NO_USAGE, ExitRecord, Outcome
+from septet.agents.runs.archive import read_archive
+from septet.agents.runs.folders import Run, StartReason
+from septet.agents.runs.usage import note_spent, spent_before, spent_in
+from septet.agents.turns.finalize_run import finalize_run
+from septet.agents.turns.follow import StreamReading
+from septet.agents.turns.launch import TurnRequest
+from septet.agents.turns.recovery import Move, Rung, next_move
+from septet.contracts.facts import Usage
+
+
+@dataclass(frozen=True, slots=True)
+class TurnResult:
+    """What an agent brought, and how."""
+
+    outcome: Outcome
+    """`answered`, or cancelled; everything else is raised."""
+    run: Run
+    recovered_by: Rung | None
+    """The rung that gave the outcome; `None` when nothing had to be recovered."""
+    agent_starts: int
+    """How often an agent was started for it, over all attempts."""
+    usage: Usage = NO_USAGE
+    """What all agents together used that were started for it."""
+
+    @property
+    def started_at(self) -> str:
+        """When the run began: ISO 8601, UTC."""
+        return self.run.record.started_at if self.run.record is not None else ""
+
+
+@dataclass(frozen=True, slots=True)
+class NextStep:
+    """What an attempt that holds the writer's lock does next, and the runs from which that follows."""
+
+    move: Move
+    starts: tuple[StartReason, ...]
+    last: TurnResult | None
+    """What the last run of this key came to."""
+    after_reset: bool
+    """All runs up to now are of other workflow runs, or of before the activity was reset."""
+
+
+class TurnRuns:
+    """The runs of a request, from one attempt's point of view."""
+
+    def __init__(self, request: TurnRequest, epoch: int = 0) -> None:
+        """Look at the runs of a request; `epoch` is the number of the attempt that does."""
+        self._request = request
+        self._epoch = epoch
+        self._runs = request.means.runs
+        self._seen: dict[str, TurnResult] = {}
+        """By run: what this attempt followed to its end."""
+
+    def owns(self, run: Run) -> bool:
+        """Return whether a run is one of the request's, and counts."""
+        return run.record is not None and run.record.key == self._request.key and not run.set_aside
+
+    def last_result(self) -> TurnResult | None:
+        """Return what the last run of the request came to, which is no recovery."""
+        own_runs = [run for run in self._started_runs() if self.owns(run)]
+        for run in own_runs:
+            finalize_run(run)
+        last = self._last_of(own_runs)
+        return replace(last, recovered_by=None) if last is not None else None
+
+    def decide(self) -> NextStep:
+        """Finalize what died unseen, and decide by the runs on disk; the caller has the writer's lock."""
+        runs = self._started_runs()
+        for run in runs:
+            finalize_run(run)
+        own_runs = [run for run in runs if self.owns(run)]
+        last = self._last_of(own_runs)
+        starts = start_reasons(own_runs)
+        keys = {run.record.key for run in runs if run.record is not None}
+        was_reset = self._request.key in keys and not own_runs
+        return NextStep(
+            move=self.next_move(starts, last),
+            starts=starts,
+            last=last,
+            after_reset=was_reset or (bool(runs) and self._request.key.run_id not in {key.run_id for key in keys}),
+        )
+
+    def next_move(self, starts: tuple[StartReason, ...], last: TurnResult | None) -> Move:
+        """Return what comes next after these starts and this end."""
+        return next_move(
+            starts,
+            last.outcome if last is not None else None,
+            seen_now=last is not None and last.run.name in self._seen,
+            resumes_after_kill=self._request.adapter.capabilities.resumes_after_kill,
+        )
+
+    def open(self, run: Run) -> tuple[StreamReading, list[Run]]:
+        """Begin to read a run, as one more attempt at it; and return all that were started for the request."""
+        runs = self._runs.lately(self._request.order_id)
+        resumed_from = run.record.resumed_from if run.record is not None else None
+        archived = read_archive(run.folder.parent).of(resumed_from).usage
+        used_before = archived.plus(
+            spent_before((each for each in runs if each.folder != run.folder), resumed_from)
+        )
+        own_runs = [each for each in runs if self.owns(each) and (each.started or each.folder == run.folder)]
+        return StreamReading(run, self._request.adapter.dialect(used_before), self._epoch), own_runs
+
+    def note_end(
+        self, reading: StreamReading, end: ExitRecord, rung: Rung | None, own_runs: list[Run]
+    ) -> tuple[TurnResult, Move]:
+        """Note a run that this attempt followed to its end; return what it came to, and what comes next."""
+        result = _conclude(reading, end, rung, own_runs)
+        self._seen[reading.run.name] = result
+        return result, self.next_move(start_reasons(own_runs), result)
+
+    def _started_runs(self) -> list[Run]:
+        return [run for run in self._runs.lately(self._request.order_id) if run.started]
+
+    def _last_of(self, own_runs: list[Run]) -> TurnResult | None:
+        if not own_runs:
+            return None
+        run = own_runs[-1]
+        if run.name in self._seen:
+            return self._seen[run.name]
+        reading, _ = self.open(run)
+        return _conclude(reading, run.exit() or ExitRecord(cause="lost"), "read", own_runs)
+
+
+def start_reasons(runs: list[Run]) -> tuple[StartReason, ...]:
+    """Return why each of these runs was started."""
+    return tuple(run.record.because for run in runs if run.record is not None)
+
+
+def _conclude(reading: StreamReading, end: ExitRecord, rung: Rung | None, own_runs: list[Run]) -> TurnResult:
+    outcome = reading.outcome(end)
+    note_spent(reading.run, outcome)
+    others = (run for run in own_runs if run.folder != reading.run.folder)
+    usage = spent_in(others).plus(outcome.usage)
+    return TurnResult(outcome, reading.run, rung, len(own_runs), usage)
