@@ -5,8 +5,7 @@ from typing import Any, Final
 from pydantic import BaseModel, JsonValue
 
 from activities._claims import Proof
-from septet.agents.turns.context import context_of
-from septet.agents.turns.turn_runs import TurnResult
+from septet.agents.turns.turn_runs import TurnResult, context_of
 from septet.answers.ladder import Answer
 from septet.contracts.facts import FileChange
 from septet.contracts.names import Verdict

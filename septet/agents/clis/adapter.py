@@ -147,3 +147,9 @@ def allowed(env: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
     return {
         name: value for name, value in env.items() if name in exact or (prefixes and name.startswith(prefixes))
     }
+
+
+def encode_prompt(prompt: str) -> bytes:
+    """Return the prompt so that its first word is no command of the CLI's own (`/init` would be carried out)."""
+    text = f"Your task:\n\n{prompt}" if prompt.lstrip().startswith("/") else prompt
+    return text.encode("utf-8", errors="replace")

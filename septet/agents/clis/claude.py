@@ -5,11 +5,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from septet.agents.clis.adapter import FOR_EVERY_AGENT, Dialect, Invocation, Machine, Turn, allowed, find_program
+from septet.agents.clis.adapter import (
+    FOR_EVERY_AGENT,
+    Dialect,
+    Invocation,
+    Machine,
+    Turn,
+    allowed,
+    encode_prompt,
+    find_program,
+)
 from septet.agents.clis.capabilities import Capabilities
 from septet.agents.clis.claude_stream import ClaudeStream
 from septet.agents.clis.outcome import NO_USAGE
-from septet.agents.clis.stdin import stdin_of
 from septet.agents.clis.transcript import Transcript
 from septet.agents.clis.transcript_claude import ClaudeTranscript
 from septet.contracts.facts import Usage
@@ -87,7 +95,7 @@ class Claude:
                 **_QUIET,
                 **({"IS_SANDBOX": "1"} if as_root else {}),
             },
-            stdin=stdin_of(turn.prompt),
+            stdin=encode_prompt(turn.prompt),
         )
 
     def dialect(self, before: Usage = NO_USAGE) -> Dialect:

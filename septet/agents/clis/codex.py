@@ -10,12 +10,20 @@ from typing import Any, Final
 
 import msgspec
 
-from septet.agents.clis.adapter import FOR_EVERY_AGENT, Dialect, Invocation, Machine, Turn, allowed, find_program
+from septet.agents.clis.adapter import (
+    FOR_EVERY_AGENT,
+    Dialect,
+    Invocation,
+    Machine,
+    Turn,
+    allowed,
+    encode_prompt,
+    find_program,
+)
 from septet.agents.clis.capabilities import Capabilities
 from septet.agents.clis.endings import Ending
 from septet.agents.clis.line_stream import LineEvent, LineStream, api_error, count, lines_of, text_of
 from septet.agents.clis.outcome import NO_USAGE, ExitRecord
-from septet.agents.clis.stdin import stdin_of
 from septet.agents.clis.stream import read
 from septet.agents.clis.transcript import Transcript
 from septet.agents.clis.transcript_codex import CodexTranscript
@@ -78,7 +86,9 @@ class Codex:
         if turn.resume_id is not None:
             arguments.append(turn.resume_id)
         return Invocation(
-            argv=(find_program(self.name, "codex", host), *arguments, "-"), env=env, stdin=stdin_of(turn.prompt)
+            argv=(find_program(self.name, "codex", host), *arguments, "-"),
+            env=env,
+            stdin=encode_prompt(turn.prompt),
         )
 
     def dialect(self, before: Usage = NO_USAGE) -> Dialect:

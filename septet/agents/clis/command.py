@@ -14,12 +14,20 @@ from typing import Any, Final
 import msgspec
 
 from septet.agents.clis import api_errors, endings
-from septet.agents.clis.adapter import FOR_EVERY_AGENT, Dialect, Invocation, Machine, Turn, allowed, find_program
+from septet.agents.clis.adapter import (
+    FOR_EVERY_AGENT,
+    Dialect,
+    Invocation,
+    Machine,
+    Turn,
+    allowed,
+    encode_prompt,
+    find_program,
+)
 from septet.agents.clis.capabilities import Capabilities
 from septet.agents.clis.claude_stream import ClaudeStream
 from septet.agents.clis.endings import Ending
 from septet.agents.clis.outcome import NO_USAGE, ExitRecord, Outcome, Seen
-from septet.agents.clis.stdin import stdin_of
 from septet.agents.clis.transcript import Transcript
 from septet.agents.clis.transcript_command import CommandTranscript
 from septet.contracts.facts import Usage
@@ -62,7 +70,7 @@ class ConfiguredProgram:
         return Invocation(
             argv=(find_program(self.name, words[0], host), *words[1:]),
             env=allowed(host.env, (*FOR_EVERY_AGENT, *filter(None, names))),
-            stdin=stdin_of(turn.prompt),
+            stdin=encode_prompt(turn.prompt),
         )
 
     def dialect(self, before: Usage = NO_USAGE) -> Dialect:

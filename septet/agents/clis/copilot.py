@@ -7,12 +7,20 @@ from typing import Any, Final
 
 import msgspec
 
-from septet.agents.clis.adapter import FOR_EVERY_AGENT, Dialect, Invocation, Machine, Turn, allowed, find_program
+from septet.agents.clis.adapter import (
+    FOR_EVERY_AGENT,
+    Dialect,
+    Invocation,
+    Machine,
+    Turn,
+    allowed,
+    encode_prompt,
+    find_program,
+)
 from septet.agents.clis.capabilities import Capabilities
 from septet.agents.clis.endings import Ending
 from septet.agents.clis.line_stream import NOBODY_ANSWERED, LineEvent, LineStream, api_error, text_of
 from septet.agents.clis.outcome import NO_USAGE
-from septet.agents.clis.stdin import stdin_of
 from septet.agents.clis.transcript import Transcript
 from septet.agents.clis.transcript_copilot import CopilotTranscript
 from septet.contracts.facts import Usage
@@ -57,7 +65,7 @@ class Copilot:
         return Invocation(
             argv=(find_program(self.name, "copilot", host), *arguments),
             env={**allowed(host.env, (*FOR_EVERY_AGENT, *_LOGIN)), **_QUIET},
-            stdin=stdin_of(turn.prompt),
+            stdin=encode_prompt(turn.prompt),
         )
 
     def dialect(self, before: Usage = NO_USAGE) -> Dialect:

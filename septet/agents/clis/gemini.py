@@ -8,12 +8,20 @@ from typing import Any, Final
 
 import msgspec
 
-from septet.agents.clis.adapter import FOR_EVERY_AGENT, Dialect, Invocation, Machine, Turn, allowed, find_program
+from septet.agents.clis.adapter import (
+    FOR_EVERY_AGENT,
+    Dialect,
+    Invocation,
+    Machine,
+    Turn,
+    allowed,
+    encode_prompt,
+    find_program,
+)
 from septet.agents.clis.capabilities import Capabilities
 from septet.agents.clis.endings import Ending
 from septet.agents.clis.line_stream import NOBODY_ANSWERED, LineEvent, LineStream, api_error, count, text_of
 from septet.agents.clis.outcome import NO_USAGE, ExitRecord
-from septet.agents.clis.stdin import stdin_of
 from septet.agents.clis.stream import read
 from septet.agents.clis.transcript import Transcript
 from septet.agents.clis.transcript_gemini import GeminiTranscript
@@ -83,7 +91,7 @@ class Gemini:
                 **allowed(host.env, (*FOR_EVERY_AGENT, *_LOGIN)),
                 **_QUIET,
             },
-            stdin=stdin_of(turn.prompt),
+            stdin=encode_prompt(turn.prompt),
         )
 
     def dialect(self, before: Usage = NO_USAGE) -> Dialect:

@@ -8,12 +8,20 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from septet.agents.clis.adapter import FOR_EVERY_AGENT, Dialect, Invocation, Machine, Turn, allowed, find_program
+from septet.agents.clis.adapter import (
+    FOR_EVERY_AGENT,
+    Dialect,
+    Invocation,
+    Machine,
+    Turn,
+    allowed,
+    encode_prompt,
+    find_program,
+)
 from septet.agents.clis.capabilities import Capabilities
 from septet.agents.clis.endings import Ending
 from septet.agents.clis.line_stream import LineEvent, LineStream, api_error, count, text_of
 from septet.agents.clis.outcome import NO_USAGE
-from septet.agents.clis.stdin import stdin_of
 from septet.agents.clis.transcript import Transcript
 from septet.agents.clis.transcript_opencode import OpenCodeTranscript
 from septet.contracts.facts import Usage
@@ -77,7 +85,7 @@ class OpenCode:
         env = {**allowed(host.env, (*FOR_EVERY_AGENT, *_LOGIN)), **_QUIET}
         env[_CONFIG] = _configuration(env.get(_CONFIG, ""), turn.tools)
         return Invocation(
-            argv=(find_program(self.name, "opencode", host), *arguments), env=env, stdin=stdin_of(turn.prompt)
+            argv=(find_program(self.name, "opencode", host), *arguments), env=env, stdin=encode_prompt(turn.prompt)
         )
 
     def dialect(self, before: Usage = NO_USAGE) -> Dialect:

@@ -3,16 +3,17 @@
 import os
 import socket
 import uuid
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from typing import Final
 
 from septet.agents.clis.adapter import Adapter, Invocation, Machine, Turn
-from septet.agents.runs.folders import RUN_VARIABLE, Run, RunKey, RunRecord, Runs
+from septet.agents.runs.folders import RUN_VARIABLE, Run, RunKey, RunRecord, Runs, StartReason
 from septet.agents.supervisor.order import RUN, WARM, Limits, Order
 from septet.agents.supervisor.process_tree import LINUX
 from septet.agents.turns.follow import Pace
-from septet.agents.turns.notes import prompt_for
 from septet.agents.turns.recovery import Start
 from septet.agents.turns.sandbox import Sandbox
 from septet.agents.turns.supervisors import Supervisors
@@ -22,6 +23,23 @@ from septet.contracts.limits import Timeouts
 from septet.errors import WorkspaceError
 from septet.git.dot_git import clear_locks
 from septet.system.timestamps import timestamp
+
+_LOOK: Final = "Look at the worktree (`git status`, `git diff`) before you do anything twice."
+_GO_ON: Final = "Then go on with the task, and answer in the end exactly as it asks."
+_NOTES: Final[Mapping[StartReason, str]] = {
+    "crashed": (
+        "The process that carried this conversation ended unexpectedly. A tool call that was under way may have "
+        f"had its effect, or a part of it, or none: its outcome is unknown. {_LOOK} {_GO_ON}"
+    ),
+    "interrupted": f"This conversation was interrupted from outside, and goes on now. {_LOOK} {_GO_ON}",
+    "waited": f"The connection to the model failed, and works again. {_LOOK} {_GO_ON}",
+    "limit": f"This conversation reached a limit. Finish what is missing, in few steps. {_LOOK} {_GO_ON}",
+    "context": (
+        "Another conversation on this task became too long and was ended. What it did is in the worktree. "
+        f"{_LOOK} Go on from there. The task was:"
+    ),
+}
+"""What an agent is told that is not started for the first time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +128,7 @@ def _turn(request: TurnRequest, start: Start) -> Turn:
     anew = start.because in {"context", "rerun"} and not turn.about_session
     resume_id = start.session_id or (None if anew else turn.resume_id)
     own_id = resume_id is None and request.adapter.capabilities.own_session_id
-    prompt = prompt_for(start, turn.prompt, whole=turn.resume_id is not None)
+    prompt = _prompt(start, turn.prompt, whole=turn.resume_id is not None)
     return replace(
         turn,
         prompt=f"{prompt}\n{turn.for_new_session}" if turn.for_new_session and resume_id is None else prompt,
@@ -152,3 +170,18 @@ def _record(
         warm=turn.warm,
         began_in=process.began_in,
     )
+
+
+def _prompt(start: Start, prompt: str, *, whole: bool) -> str:
+    """Return what the agent is told.
+
+    Args:
+        start: Why and how it is started.
+        prompt: The step's own prompt.
+        whole: Say the prompt again even where its session has heard it.
+    """
+    anew = start.session_id is None
+    note = "" if anew and start.because != "context" else _NOTES.get(start.because, "")
+    if note and not anew and not whole:
+        return note
+    return f"{note}\n\n{prompt}" if note else prompt

@@ -1,16 +1,21 @@
 """The runs of one turn, and what they have come to: as they lie on disk, and as an attempt has seen them end."""
 
 from dataclasses import dataclass, replace
+from typing import Final
 
 from septet.agents.clis.outcome import NO_USAGE, ExitRecord, Outcome
 from septet.agents.runs.archive import read_archive
-from septet.agents.runs.folders import Run, StartReason
+from septet.agents.runs.folders import Run, Runs, StartReason
 from septet.agents.runs.usage import note_spent, spent_before, spent_in
 from septet.agents.turns.finalize_run import finalize_run
 from septet.agents.turns.follow import StreamReading
 from septet.agents.turns.launch import TurnRequest
 from septet.agents.turns.recovery import Move, Rung, next_move
 from septet.contracts.facts import Usage
+
+_PROMPT_BYTES_A_TOKEN: Final = 4
+_STREAM_BYTES_A_TOKEN: Final = 12
+"""Streams say things twice, and with much around them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,3 +142,24 @@ def _conclude(reading: StreamReading, end: ExitRecord, rung: Rung | None, own_ru
     others = (run for run in own_runs if run.folder != reading.run.folder)
     usage = spent_in(others).plus(outcome.usage)
     return TurnResult(outcome, reading.run, rung, len(own_runs), usage)
+
+
+def context_of(result: TurnResult) -> int:
+    """Return how many tokens a run's session holds now: as its CLI says, or else a guess that is rather high."""
+    return result.outcome.context_tokens or _guess_context(result.run, result.outcome.session_id)
+
+
+def _guess_context(run: Run, session_id: str | None) -> int:
+    """Guess by what lies on disk of the session's runs."""
+    folder = run.folder.parent
+    runs, archived = Runs(folder.parent).lately(folder.name), read_archive(folder).of(session_id)
+    own_runs = [
+        each for each in runs if each.folder == run.folder or (session_id and _session(each) == session_id)
+    ]
+    prompt_bytes = archived.prompt_bytes + sum(each.size_of("prompt.md") for each in own_runs)
+    stream_bytes = archived.stream_bytes + sum(each.size_of("stdout.jsonl") for each in own_runs)
+    return prompt_bytes // _PROMPT_BYTES_A_TOKEN + stream_bytes // _STREAM_BYTES_A_TOKEN
+
+
+def _session(run: Run) -> str | None:
+    return run.record.session_id if run.record is not None else None

@@ -12,8 +12,7 @@ from septet.agents.clis.adapter import Turn
 from septet.agents.clis.registry import adapter_for
 from septet.agents.runs.folders import RunKey
 from septet.agents.runs.handover import pass_on
-from septet.agents.turns.context import context_of
-from septet.agents.turns.turn_runs import TurnResult
+from septet.agents.turns.turn_runs import TurnResult, context_of
 
 ANSWER = "init(); turn('m1'); result('done')"
 CODEX = """\

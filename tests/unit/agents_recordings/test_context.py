@@ -9,8 +9,7 @@ import pytest
 from septet.agents.clis.outcome import ExitRecord, Outcome
 from septet.agents.clis.registry import adapter_for
 from septet.agents.runs.folders import Run, RunKey, RunRecord, Runs
-from septet.agents.turns.context import context_of
-from septet.agents.turns.turn_runs import TurnResult
+from septet.agents.turns.turn_runs import TurnResult, context_of
 
 
 def read(cli: str, *events: dict[str, Any]) -> Outcome:
