@@ -64,7 +64,7 @@ class WorkspaceView:
         if self._reading is None:
             return 0
         self._reading.catch_up()
-        return self._reading.dialect.seen.tokens
+        return self._reading.dialect.progress.tokens
 
     def plan(self, path: str | None) -> PlanView | None:
         """Return the plan's beginning; `None` where no plan is known, or this host does not have it."""

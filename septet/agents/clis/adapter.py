@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from septet.agents.clis.capabilities import Capabilities
-from septet.agents.clis.outcome import NO_USAGE, ExitRecord, Outcome, Seen
+from septet.agents.clis.outcome import NO_USAGE, ExitRecord, Outcome, StreamProgress
 from septet.agents.clis.transcript import Transcript
 from septet.contracts.facts import Usage
 from septet.contracts.limits import Tools
@@ -81,7 +81,7 @@ class Dialect(Protocol):
         """Read the next bytes, cut anywhere."""
 
     @property
-    def seen(self) -> Seen:
+    def progress(self) -> StreamProgress:
         """What the stream has said so far."""
 
     def outcome(self, end: ExitRecord, stderr: str) -> Outcome:
@@ -123,21 +123,21 @@ def find_program(agent: str, program: str, host: Machine) -> str:
     variable = f"SEPTET_{agent.upper().replace('-', '_')}_PATH"
     configured = host.programs.get(agent)
     if configured:
-        found = shutil.which(Path(configured).expanduser())
-        if found is None:
+        path = shutil.which(Path(configured).expanduser())
+        if path is None:
             raise AgentMissingError(
                 f"{variable} names {configured}, which is no program that can be started.",
                 remedy=f"Correct {variable}, or unset it and put `{program}` on PATH.",
             )
-        return str(Path(found).absolute())
+        return str(Path(path).absolute())
     places = (host.env.get("PATH", os.defpath), str(Path(sys.executable).parent))
-    found = shutil.which(program, path=os.pathsep.join(places))
-    if found is None:
+    path = shutil.which(program, path=os.pathsep.join(places))
+    if path is None:
         raise AgentMissingError(
             f"The program `{program}` of the agent {agent} is not on PATH.",
             remedy=f"Install it, or say where it is with {variable}.",
         )
-    return str(Path(found).absolute())
+    return str(Path(path).absolute())
 
 
 def allowed(env: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:

@@ -103,10 +103,10 @@ def _understood(status: int | None, words: str) -> ApiError:
 
 
 def _status_in(words: str) -> int | None:
-    found = _STATUS_IN_WORDS.search(words)
-    return int(found[1]) if found else None
+    match = _STATUS_IN_WORDS.search(words)
+    return int(match[1]) if match else None
 
 
 def _epoch_in(words: str) -> float | None:
-    found = _EPOCH_IN_WORDS.search(words)
-    return float(found[1]) if found else None
+    match = _EPOCH_IN_WORDS.search(words)
+    return float(match[1]) if match else None

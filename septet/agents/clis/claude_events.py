@@ -263,10 +263,10 @@ def usage_of(result: Event, cost_usd: float | None) -> Usage | None:
 
 
 def _usage(counts: Counts, cost_usd: float | None) -> Usage:
-    taken, given, cache_read, cache_written = counts
+    input_tokens, output_tokens, cache_read, cache_written = counts
     return Usage(
-        input_tokens=taken,
-        output_tokens=given,
+        input_tokens=input_tokens,
+        output_tokens=output_tokens,
         cache_read_tokens=cache_read,
         cache_write_tokens=cache_written,
         cost_usd=cost_usd,

@@ -7,7 +7,7 @@ from typing import Final
 from septet.agents.clis import api_errors, endings
 from septet.agents.clis.claude_events import ANYTHING, ITEMS, TEXT, Event, StreamTotals, denials_of, usage_of
 from septet.agents.clis.endings import Ending
-from septet.agents.clis.outcome import Ended, ExitRecord, Outcome, Seen
+from septet.agents.clis.outcome import Ended, ExitRecord, Outcome, StreamProgress
 from septet.agents.clis.stream import EventReader, read
 from septet.contracts.facts import Usage
 
@@ -26,45 +26,45 @@ class ClaudeStream:
     """One run's stream as it grows: what it has said so far, and in the end its outcome."""
 
     def __init__(self) -> None:
-        self._told = StreamTotals()
-        self._reader = EventReader(Event, self._told.take)
+        self._totals = StreamTotals()
+        self._reader = EventReader(Event, self._totals.take)
 
     def feed(self, chunk: bytes) -> None:
         """Read the next bytes, cut anywhere."""
         self._reader.feed(chunk)
 
     @property
-    def seen(self) -> Seen:
+    def progress(self) -> StreamProgress:
         """What the stream has said so far."""
-        told = self._told
-        return Seen(
-            session_id=told.session_id,
-            last_event=told.last.name if told.last is not None else "",
-            turns=told.turns,
-            tokens=told.tokens,
-            results=told.results,
+        totals = self._totals
+        return StreamProgress(
+            session_id=totals.session_id,
+            last_event=totals.last.name if totals.last is not None else "",
+            turns=totals.turns,
+            tokens=totals.tokens,
+            results=totals.results,
         )
 
     def outcome(self, end: ExitRecord, stderr: str) -> Outcome:
         """Return what the run came to, once its stream is over."""
-        told = self._finish()
-        result = told.final
-        ending = _ending(told, end, stderr.strip() or self._reader.words)
+        totals = self._finish()
+        result = totals.final
+        ending = _ending(totals, end, stderr.strip() or self._reader.words)
         answer = _answer(result) if ending.ended in {"ok", "denied"} or ending.kind == "empty" else (None, None)
         answered = answer[0] is not None
         outcome = Outcome(
             ended=ending.ended,
             text=answer[0],
             structured=answer[1],
-            session_id=told.session_id,
-            model=told.model,
-            usage=_usage(told, result),
-            context_tokens=told.context_tokens,
-            turns=_turns(told, result),
-            tool_calls=told.tool_calls,
-            api_retries=told.api_retries,
-            denials=denials_of(result) if result is not None else tuple(told.denied_tools),
-            warnings=(*told.warnings, *(endings.warnings_in(stderr) if answered else ())),
+            session_id=totals.session_id,
+            model=totals.model,
+            usage=_usage(totals, result),
+            context_tokens=totals.context_tokens,
+            turns=_turns(totals, result),
+            tool_calls=totals.tool_calls,
+            api_retries=totals.api_retries,
+            denials=denials_of(result) if result is not None else tuple(totals.denied_tools),
+            warnings=(*totals.warnings, *(endings.warnings_in(stderr) if answered else ())),
             skipped_lines=self._reader.skipped_lines,
         )
         return endings.with_ending(outcome, ending, end)
@@ -74,20 +74,20 @@ class ClaudeStream:
         self._reader.finish()
         document = self._reader.document()
         if document is not None:
-            self._told = StreamTotals()
+            self._totals = StreamTotals()
             for event in document:
-                self._told.take(event)
-        return self._told
+                self._totals.take(event)
+        return self._totals
 
 
-def _ending(told: StreamTotals, end: ExitRecord, stderr: str) -> Ending:
-    result = told.final
+def _ending(totals: StreamTotals, end: ExitRecord, stderr: str) -> Ending:
+    result = totals.final
     if result is not None and not endings.cancelled(end):
         if not result.failed and endings.leaves_result_standing(end):
             return _good(result)
         if result.failed and (end.cause == "exited" or result.subtype != _INTERRUPTED):
-            return _failed(result, told)
-    return endings.without_result(end, stderr, spoke=told.last is not None)
+            return _failed(result, totals)
+    return endings.without_result(end, stderr, spoke=totals.last is not None)
 
 
 def _good(result: Event) -> Ending:
@@ -99,7 +99,7 @@ def _good(result: Event) -> Ending:
     return Ending("ok")
 
 
-def _failed(result: Event, told: StreamTotals) -> Ending:
+def _failed(result: Event, totals: StreamTotals) -> Ending:
     errors = read(result.errors, ITEMS) or []
     words = "; ".join(map(str, errors)) or _answer(result)[0] or "The agent says that it failed, and not why."
     if result.subtype in _BY_SUBTYPE:
@@ -109,12 +109,12 @@ def _failed(result: Event, told: StreamTotals) -> Ending:
         return Ending("crashed", "unknown_session" if _UNKNOWN_SESSION in words else "interrupted", words)
     if _CUT_ANSWER in words:
         return Ending("limit", "output_tokens", words, "Set CLAUDE_CODE_MAX_OUTPUT_TOKENS, then `septet retry`.")
-    return _api_error(result, told, words)
+    return _api_error(result, totals, words)
 
 
-def _api_error(result: Event, told: StreamTotals, words: str) -> Ending:
+def _api_error(result: Event, totals: StreamTotals, words: str) -> Ending:
     status = result.api_error_status if isinstance(result.api_error_status, int) else None
-    error = api_errors.classify(status, words, resets_at=told.resets_at)
+    error = api_errors.classify(status, words, resets_at=totals.resets_at)
     by_api = status is not None or result.terminal_reason in _API_REASONS or words.startswith("API Error")
     if error.kind == "unknown" and not by_api:
         return Ending("crashed", "agent_error", words)
@@ -134,20 +134,20 @@ def _answer(result: Event | None) -> tuple[str | None, object]:
     return (json.dumps(structured, ensure_ascii=False) if structured is not None else None), structured
 
 
-def _usage(told: StreamTotals, result: Event | None) -> Usage:
+def _usage(totals: StreamTotals, result: Event | None) -> Usage:
     """Return what this run used.
 
     The result's own figures win: a message's output tokens are only those it began with. `total_cost_usd` grows
     over a resumed session (2.1.329, not 2.1.197), so the cost since the last result is summed where it is given.
     """
     if result is None:
-        return told.usage
+        return totals.usage
     total = result.total_cost_usd
-    cost = told.cost_usd if told.cost_usd is not None else float(total) if isinstance(total, int | float) else None
-    return usage_of(result, cost) or told.usage
+    cost = totals.cost_usd if totals.cost_usd is not None else float(total) if isinstance(total, int | float) else None
+    return usage_of(result, cost) or totals.usage
 
 
-def _turns(told: StreamTotals, result: Event | None) -> int:
+def _turns(totals: StreamTotals, result: Event | None) -> int:
     if result is not None and isinstance(result.num_turns, int):
         return result.num_turns
-    return told.turns
+    return totals.turns

@@ -259,20 +259,20 @@ class CodexStream(LineStream[_Event]):
 
 
 def _failure(words: str) -> Ending:
-    found = _STATUS.search(words)
-    if found is not None:
-        return api_error(int(found[1]), words)
-    return api_error(next((status for said, status in _STATUS_OF_WORDS if said.search(words)), None), words)
+    match = _STATUS.search(words)
+    if match is not None:
+        return api_error(int(match[1]), words)
+    return api_error(next((status for pattern, status in _STATUS_OF_WORDS if pattern.search(words)), None), words)
 
 
 def _difference(thread: _Tokens, before: Usage) -> Usage:
     """Return what this run used; the thread's input holds what came from its cache."""
-    cached, written = count(thread.cached_input_tokens), count(thread.cache_write_input_tokens)
-    taken = count(thread.input_tokens) - cached - written
+    cache_read, cache_written = count(thread.cached_input_tokens), count(thread.cache_write_input_tokens)
+    uncached = count(thread.input_tokens) - cache_read - cache_written
     return Usage(
-        input_tokens=max(taken - before.input_tokens, 0),
+        input_tokens=max(uncached - before.input_tokens, 0),
         output_tokens=max(count(thread.output_tokens) - before.output_tokens, 0),
         cache_read_tokens=max(cached - before.cache_read_tokens, 0),
-        cache_write_tokens=max(written - before.cache_write_tokens, 0),
+        cache_write_tokens=max(cache_written - before.cache_write_tokens, 0),
         reasoning_tokens=max(count(thread.reasoning_output_tokens) - before.reasoning_tokens, 0),
     )

@@ -27,7 +27,7 @@ from septet.agents.clis.adapter import (
 from septet.agents.clis.capabilities import Capabilities
 from septet.agents.clis.claude_stream import ClaudeStream
 from septet.agents.clis.endings import Ending
-from septet.agents.clis.outcome import NO_USAGE, ExitRecord, Outcome, Seen
+from septet.agents.clis.outcome import NO_USAGE, ExitRecord, Outcome, StreamProgress
 from septet.agents.clis.transcript import Transcript
 from septet.agents.clis.transcript_command import CommandTranscript
 from septet.contracts.facts import Usage
@@ -107,9 +107,9 @@ class CommandStream:
             self._events.feed(chunk)
 
     @property
-    def seen(self) -> Seen:
+    def progress(self) -> StreamProgress:
         """What the stream has said so far; of text, nothing is known."""
-        return self._events.seen
+        return self._events.progress
 
     def outcome(self, end: ExitRecord, stderr: str) -> Outcome:
         """Return what the run came to, once its stream is over."""
@@ -164,7 +164,7 @@ def _ending(end: ExitRecord, text: str, stderr: str) -> Ending:
 
 def _estimated(stderr: str) -> Usage:
     """Return the tokens that stderr names in words; the last ones of each kind count."""
-    named = {found[1].lower(): int(found[2].replace(",", "") or 0) for found in _TOKENS.finditer(stderr)}
-    if not named:
+    counts = {match[1].lower(): int(match[2].replace(",", "") or 0) for match in _TOKENS.finditer(stderr)}
+    if not counts:
         return NO_USAGE
-    return Usage(input_tokens=named.get("input", 0), output_tokens=named.get("output", 0), estimated=True)
+    return Usage(input_tokens=counts.get("input", 0), output_tokens=counts.get("output", 0), estimated=True)

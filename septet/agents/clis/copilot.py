@@ -170,5 +170,5 @@ class CopilotStream(LineStream[_Event]):
         facts.finished = event.exit_code == 0 and not facts.interrupted
 
     def _api_error(self, status: object, words: str) -> Ending:
-        told = status if isinstance(status, int) else None
-        return api_error(NOBODY_ANSWERED if told is None and self._unreached else told, words)
+        answer = status if isinstance(status, int) else None
+        return api_error(NOBODY_ANSWERED if answer is None and self._unreached else answer, words)

@@ -293,19 +293,19 @@ _whole_stats: Final = msgspec.json.Decoder(_WholeStats)
 
 def _failure(error: _Error) -> Ending:
     words = str(error.message)
-    found = _CODE_IN_WORDS.search(words)
-    told = int(found[1]) if found is not None else error.code
-    status = next((status for said, status in _STATUS_OF_WORDS if said.search(words)), told)
+    match = _CODE_IN_WORDS.search(words)
+    code = int(match[1]) if match is not None else error.code
+    status = next((status for pattern, status in _STATUS_OF_WORDS if pattern.search(words)), code)
     return api_error(status if isinstance(status, int) else None, words)
 
 
 def _usage(stats: _Stats) -> Usage:
     """Return tokens in the project's words: its input holds what came from the cache, its output no reasoning."""
-    taken, given, cached = count(stats.input_tokens), count(stats.output_tokens), count(stats.cached)
-    reasoning = max(count(stats.total_tokens) - taken - given, 0)
+    prompt, answer, cached = count(stats.input_tokens), count(stats.output_tokens), count(stats.cached)
+    reasoning = max(count(stats.total_tokens) - prompt - answer, 0)
     return Usage(
-        input_tokens=max(taken - cached, 0),
-        output_tokens=given + reasoning,
+        input_tokens=max(prompt - cached, 0),
+        output_tokens=answer + reasoning,
         cache_read_tokens=cached,
         reasoning_tokens=reasoning,
     )

@@ -9,7 +9,7 @@ import msgspec
 
 from septet.agents.clis import api_errors, endings
 from septet.agents.clis.endings import Ending
-from septet.agents.clis.outcome import NO_USAGE, ExitRecord, Outcome, Seen
+from septet.agents.clis.outcome import NO_USAGE, ExitRecord, Outcome, StreamProgress
 from septet.agents.clis.stream import EventReader
 from septet.contracts.facts import Usage
 
@@ -53,28 +53,28 @@ class Facts:
     """Why the CLI says that it was interrupted."""
     denials: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
-    _said: list[str] = field(default_factory=list)
-    _said_length: int = 0
+    _texts: list[str] = field(default_factory=list)
+    _text_length: int = 0
 
     @property
     def text(self) -> str:
         """What the model said last; of more than 4 Mi characters only the end."""
-        return "".join(self._said)[-_TEXT_LIMIT:]
+        return "".join(self._texts)[-_TEXT_LIMIT:]
 
     def say(self, text: object, *, anew: bool = False) -> None:
         """Add to what the model said last, or begin it anew."""
         if anew:
             self.hush()
         if isinstance(text, str):
-            self._said.append(text)
-            self._said_length += len(text)
-        if self._said_length > 2 * _TEXT_LIMIT:
-            self._said = [self.text]
-            self._said_length = _TEXT_LIMIT
+            self._texts.append(text)
+            self._text_length += len(text)
+        if self._text_length > 2 * _TEXT_LIMIT:
+            self._texts = [self.text]
+            self._text_length = _TEXT_LIMIT
 
     def hush(self) -> None:
         """Forget what the model said last: a tool call came after it."""
-        self._said, self._said_length = [], 0
+        self._texts, self._text_length = [], 0
 
     def deny(self, tool: str) -> None:
         """Note that a tool was denied."""
@@ -111,8 +111,8 @@ class LineStream(ABC, Generic[E]):
     def context_tokens(self) -> int:
         """How long the session was at its last request; by the average of all turns, where no more is told."""
         used = self.usage
-        read = used.input_tokens + used.cache_read_tokens + used.cache_write_tokens
-        return read // max(self.facts.turns, 1) + used.output_tokens
+        input_tokens = used.input_tokens + used.cache_read_tokens + used.cache_write_tokens
+        return input_tokens // max(self.facts.turns, 1) + used.output_tokens
 
     @abstractmethod
     def take(self, event: E) -> None:
@@ -134,10 +134,10 @@ class LineStream(ABC, Generic[E]):
         return self._reader.last is not None
 
     @property
-    def seen(self) -> Seen:
+    def progress(self) -> StreamProgress:
         """What the stream has said so far."""
         facts, usage, last = self.facts, self.usage, self._reader.last
-        return Seen(
+        return StreamProgress(
             session_id=facts.session_id,
             last_event=last.type if last is not None and isinstance(last.type, str) else "",
             turns=facts.turns,
@@ -178,8 +178,8 @@ class LineStream(ABC, Generic[E]):
                 self.take(event)
 
     def _ending(self, end: ExitRecord, stderr: str) -> Ending:
-        told = None if endings.cancelled(end) else self.facts.failure or _told(self.facts, end)
-        return told or self._without_result(end, stderr)
+        ending = None if endings.cancelled(end) else self.facts.failure or _ending_of(self.facts, end)
+        return ending or self._without_result(end, stderr)
 
     def _without_result(self, end: ExitRecord, stderr: str) -> Ending:
         words = stderr.strip() or self._reader.words
@@ -212,7 +212,7 @@ def lines_of(text: str) -> list[str]:
     return [line.strip() for line in text.splitlines() if line.strip()]
 
 
-def _told(facts: Facts, end: ExitRecord) -> Ending | None:
+def _ending_of(facts: Facts, end: ExitRecord) -> Ending | None:
     """Return how a run ended of which its CLI tells no failure; `None` where it tells nothing that counts."""
     if facts.finished and endings.leaves_result_standing(end):
         return _good(facts)

@@ -101,10 +101,10 @@ class OpenCode:
 OPENCODE: Final = OpenCode()
 
 
-def _configuration(given: str, tools: Tools) -> str:
+def _configuration(text: str, tools: Tools) -> str:
     """Return the configuration in the environment, with what the engine needs added to it."""
     try:
-        configuration = json.loads(given or "{}")
+        configuration = json.loads(text or "{}")
     except ValueError:
         configuration = None
     if not isinstance(configuration, dict):
@@ -172,16 +172,16 @@ class _Spent:
     def add(self, step: _Part) -> int:
         """Add a step's tokens, in the project's words, and return their sum: its output holds no reasoning."""
         tokens, reasoning = step.tokens, count(step.tokens.reasoning)
-        taken, given = count(tokens.input), count(tokens.output) + reasoning
+        input_tokens, output_tokens = count(tokens.input), count(tokens.output) + reasoning
         cache_read, cache_written = count(tokens.cache.read), count(tokens.cache.write)
-        self.input_tokens += taken
-        self.output_tokens += given
+        self.input_tokens += input_tokens
+        self.output_tokens += output_tokens
         self.cache_read_tokens += cache_read
         self.cache_write_tokens += cache_written
         self.reasoning_tokens += reasoning
         if isinstance(step.cost, _Number):
             self.cost_usd = (self.cost_usd or 0.0) + step.cost
-        return taken + given + cache_read + cache_written
+        return input_tokens + output_tokens + cache_read + cache_written
 
 
 class OpenCodeStream(LineStream[_Event]):
@@ -248,8 +248,8 @@ class OpenCodeStream(LineStream[_Event]):
         elif error.name == "MessageOutputLengthError":
             self.facts.failure = _CUT
         else:
-            told = error.data.status
-            status = told if isinstance(told, int) else _STATUS_BY_NAME.get(str(error.name))
+            code = error.data.status
+            status = code if isinstance(code, int) else _STATUS_BY_NAME.get(str(error.name))
             self.facts.failure = _not_before(api_error(status, words), error.data.headers.get("retry-after"))
 
 
@@ -261,9 +261,9 @@ def _not_before(failure: Ending, retry_after: object) -> Ending:
 def _call(part: _Part) -> str:
     """Return a tool call as `name(argument)`."""
     try:
-        given = msgspec.json.decode(part.state.input, type=dict[str, Any])
+        arguments = msgspec.json.decode(part.state.input, type=dict[str, Any])
     except ValueError:
-        given = {}
-    words = next((value for value in given.values() if isinstance(value, str)), "")
+        arguments = {}
+    words = next((value for value in arguments.values() if isinstance(value, str)), "")
     detail = " ".join(words.split())[:_DETAIL_LIMIT]
     return f"{part.tool}({detail})" if detail else str(part.tool)

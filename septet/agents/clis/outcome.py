@@ -40,7 +40,7 @@ class ExitRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class StreamProgress:
     """What a stream has said so far."""
 
     session_id: str | None = None

@@ -49,14 +49,14 @@ class CodexTranscript(EventTranscript):
 
 
 def _call(item: dict[str, Any]) -> TranscriptEntry:
-    given = item.get("command") or item.get("changes")
-    if given is None:
-        given = {name: value for name, value in item.items() if name not in _BOOKKEEPING}
-    return TranscriptEntry("tool_call", shown(given), shown(item.get("type")))
+    arguments = item.get("command") or item.get("changes")
+    if arguments is None:
+        arguments = {name: value for name, value in item.items() if name not in _BOOKKEEPING}
+    return TranscriptEntry("tool_call", shown(arguments), shown(item.get("type")))
 
 
 def _output(item: dict[str, Any]) -> str:
     code = item.get("exit_code")
-    printed = shown(item.get("aggregated_output") or item.get("result") or item.get("error")).rstrip()
+    output = shown(item.get("aggregated_output") or item.get("result") or item.get("error")).rstrip()
     end = f"exit code {code}" if code not in (None, 0) else shown(item.get("status"))
-    return f"{printed}\n{end}" if printed and code not in (None, 0) else printed or end
+    return f"{output}\n{end}" if output and code not in (None, 0) else output or end

@@ -24,14 +24,14 @@ class CommandTranscript:
         whole, newline, rest = bytes(self._text).rpartition(b"\n")
         if not newline and len(rest) < LINE_LIMIT_BYTES:
             return []
-        return self._told(whole + newline or rest, rest if newline else b"")
+        return self._take_text(whole + newline or rest, rest if newline else b"")
 
     def finish(self) -> list[TranscriptEntry]:
         """Return what is left once the stream is over."""
-        told = self._told(bytes(self._text), b"") if self._events is None else []
-        return told + (self._events.finish() if self._events is not None else [])
+        entries = self._take_text(bytes(self._text), b"") if self._events is None else []
+        return entries + (self._events.finish() if self._events is not None else [])
 
-    def _told(self, lines: bytes, rest: bytes) -> list[TranscriptEntry]:
+    def _take_text(self, lines: bytes, rest: bytes) -> list[TranscriptEntry]:
         self._text = bytearray(rest)
         if not self._began and lines.strip():
             self._began = True

@@ -57,19 +57,19 @@ class StreamReading:
 
     def progress(self) -> TurnProgress:
         """Return how far the agent is."""
-        seen = self.dialect.seen
-        session_id = self._session(seen.session_id)
-        return TurnProgress(self.run, session_id, seen.last_event, seen.tokens, seen.turns, self.epoch)
+        progress = self.dialect.progress
+        session_id = self._session(progress.session_id)
+        return TurnProgress(self.run, session_id, progress.last_event, progress.tokens, progress.turns, self.epoch)
 
-    def _session(self, told: str | None) -> str | None:
+    def _session(self, session_id: str | None) -> str | None:
         """Return the session, also of a CLI that tells it in its last event only, or has not said a word.
 
         A session that was resumed is there whatever became of the run; a new one begins with the first event.
         """
         record = self.run.record
-        if told is not None or record is None:
-            return told
-        return record.session_id if self.dialect.seen.last_event else record.resumed_from
+        if session_id is not None or record is None:
+            return session_id
+        return record.session_id if self.dialect.progress.last_event else record.resumed_from
 
     def _end_of_stderr(self) -> str:
         with suppress(FileNotFoundError), self.run.stderr.open("rb") as log:
@@ -84,7 +84,7 @@ class Pace:
     """How an agent is followed."""
 
     look_seconds: float = 0.5
-    """Between two looks at the stream; the end is told at once."""
+    """Between two looks at the stream; the end is session_id at once."""
     result_grace_seconds: float = 15.0
     """For a CLI that goes on after its result."""
 
@@ -107,11 +107,11 @@ async def follow(
     while not await attachment.ended(pace.look_seconds):
         await asyncio.to_thread(reading.catch_up)
         on_progress(reading.progress())
-        seen = reading.dialect.seen
-        if seen.turns > turn_limit:
+        progress = reading.dialect.progress
+        if progress.turns > turn_limit:
             attachment.ask_to_end(endings.TURN_LIMIT)
-        if seen.results != results:
-            results, result_at = seen.results, time.monotonic()
+        if progress.results != results:
+            results, result_at = progress.results, time.monotonic()
         elif results and time.monotonic() >= result_at + pace.result_grace_seconds:
             attachment.ask_to_end(endings.AFTER_RESULT)
     return attachment.record

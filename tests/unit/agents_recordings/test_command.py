@@ -59,7 +59,7 @@ def test_session_is_seen_while_events_come() -> None:
     """What the events say is known before the end."""
     stream = COMMAND.dialect()
     stream.feed(b'{"type": "session_started", "session_id": "s-1"}\n')
-    assert stream.seen.session_id == "s-1"
+    assert stream.progress.session_id == "s-1"
 
 
 def test_tokens_in_the_words_of_stderr_are_estimated() -> None:

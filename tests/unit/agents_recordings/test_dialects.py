@@ -434,7 +434,7 @@ def test_document_counts_once_where_one_of_its_lines_is_an_event_too() -> None:
     outcome = dialect.outcome(GOOD, "")
     assert (outcome.ended, outcome.text) == ("ok", "Done.")
     assert (outcome.usage.input_tokens, outcome.usage.cost_usd) == (7, 0.5)
-    assert dialect.seen.last_event == "step_finish"
+    assert dialect.progress.last_event == "step_finish"
 
 
 @pytest.mark.parametrize("usage", [None, [], "3000", {"input_tokens": "many"}])

@@ -158,7 +158,7 @@ def test_session_is_known_from_the_first_event_on(cli: str, case: str) -> None:
     if cli != "copilot" and printed.startswith(b'{"'):
         stream = adapter_for(cli).dialect()
         stream.feed(printed[: printed.index(b"\n") + 1])
-        assert TABLES[cli][case]["session_id"] == stream.seen.session_id
+        assert TABLES[cli][case]["session_id"] == stream.progress.session_id
     assert TABLES[cli][case]["session_id"] == read(cli, case).session_id
 
 
