@@ -24,7 +24,7 @@ def settle_finalizer(
         SupersededError, HaltedError: A later attempt has begun, or this one was cancelled.
         WorkspaceBusyError: Somebody else holds the writer's lock.
     """
-    with prepared_step.fence.lease.held():
+    with prepared_step.fence.lease.hold():
         try:
             answer = read_answer(prepared_step.call, turn)
         except AnswerError as error:
@@ -43,7 +43,7 @@ def settle_failed_finalizer(
         SupersededError: A later attempt has begun.
         WorkspaceBusyError: Somebody else holds the writer's lock.
     """
-    with prepared_step.fence.lease.held():
+    with prepared_step.fence.lease.hold():
         return _leave_unanswered(host, prepared_step, finalizing, turn, (reason,))
 
 

@@ -33,7 +33,7 @@ def settle(host: Host, prepared_step: PreparedStep, turn: TurnResult) -> StepRes
         SupersededError, HaltedError: A later attempt has begun, or this one was cancelled.
         WorkspaceBusyError: Somebody else holds the writer's lock.
     """
-    with prepared_step.fence.lease.held():
+    with prepared_step.fence.lease.hold():
         scan = None if _is_checked(prepared_step) else host.scan(prepared_step.place)
         evidence = gather(prepared_step.place, prepared_step.began_at, scan=scan)
         settling = Settling(host, prepared_step, evidence, scan)

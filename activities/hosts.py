@@ -70,7 +70,7 @@ class HostActivities:
 
     def _move(self, move: WorkspaceMove, workspace: Workspace) -> ChainState:
         """Move as the only writer: an attempt of an earlier time on this host may still be held up somewhere."""
-        with take_fence(self.host.means.runs, workspace.place_id, workspace.visit).lease.held():
+        with take_fence(self.host.means.runs, workspace.place_id, workspace.visit).lease.hold():
             return move_here(move, self.host.why("the work order comes back to this host"))
 
     def _plan_move(self, request: MoveWorkspace) -> WorkspaceMove:

@@ -76,7 +76,7 @@ class LaneActivities:
 
     def _enter(self, request: EnterLane, fence: Fence) -> Workspace:
         """Find the lane open, or open it, and make it ready, with the writer's lock in hand."""
-        with fence.lease.held():
+        with fence.lease.hold():
             return self._make_ready(request, fence)
 
     def _make_ready(self, request: EnterLane, fence: Fence) -> Workspace:

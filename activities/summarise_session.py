@@ -102,7 +102,7 @@ class SummariseSession:
         if not summary:
             why = turn.outcome.message or _NO_WORDS
             return self._leave_unsummarised(call, prepared_step, turn, why)
-        with prepared_step.fence.lease.held():
+        with prepared_step.fence.lease.hold():
             self._undo(call, prepared_step.place)
             store_of(self.host.state, call.pipeline).keep_summary(call.workspace.place_id, summary)
         return SessionSummary(kept_bytes=len(summary.encode()), usage=turn.usage)
@@ -110,7 +110,7 @@ class SummariseSession:
     def _leave_unsummarised(
         self, call: SummariseCall, prepared_step: PreparedTurn, turn: TurnResult | None, why: str
     ) -> SessionSummary:
-        with prepared_step.fence.lease.held():
+        with prepared_step.fence.lease.hold():
             self._undo(call, prepared_step.place)
         return SessionSummary(warning=no_summary(why), usage=turn.usage if turn is not None else Usage())
 

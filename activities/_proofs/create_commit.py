@@ -4,7 +4,7 @@ from typing import Final
 
 from activities._claims import AnyClaim, Claim, Proof
 from activities.host import Host
-from septet.agents.clis.adapter import FOR_EVERY_AGENT, allowed
+from septet.agents.clis.adapter import FOR_EVERY_AGENT, select_variables
 from septet.contracts.answers import CreateCommitAnswer
 from septet.errors import EvidenceError
 from septet.git.commit import commit_all
@@ -36,7 +36,7 @@ def _run_checks(host: Host, claim: AnyClaim) -> None:
     Raises:
         EvidenceError: One failed; the message holds what the first that did printed.
     """
-    settings, env = claim.repository_settings, allowed(host.agents.env, FOR_EVERY_AGENT)
+    settings, env = claim.repository_settings, select_variables(host.agents.env, FOR_EVERY_AGENT)
     for argv in settings.checks:
         shown = " ".join(argv)
         try:

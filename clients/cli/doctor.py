@@ -160,9 +160,9 @@ def _agent(adapter: Adapter, machine: Machine, worktree: Path) -> tuple[Check, b
         facts.append(f"login seen: {agent.login}" if agent.login else "no login seen")
         ways = ", ".join(adapter.capabilities.login_variables)
         remedies += [f"Log in with `{Path(agent.program).name}`, or set one of {ways}."] * (agent.login is None)
-    if agent.unfit is not None:
-        facts.append(agent.unfit.message.rstrip("."))
-        remedies.append(agent.unfit.remedy)
+    if agent.obstacle is not None:
+        facts.append(agent.obstacle.message.rstrip("."))
+        remedies.append(agent.obstacle.remedy)
     return Check(name, "warning" if remedies else "ok", "; ".join(facts), " ".join(remedies)), True
 
 

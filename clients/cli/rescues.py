@@ -98,7 +98,7 @@ def _write_lock(state: "StateDir", target: Path) -> Iterator[None]:
         WorkspaceBusyError: An agent works there, or an attempt of its step writes.
     """
     from septet.agents.runs.folders import Runs
-    from septet.agents.runs.lease import busy
+    from septet.agents.runs.lease import busy_error
 
     below, inside = target.resolve(), state.workspaces.resolve()
     if not below.is_relative_to(inside) or below == inside:
@@ -107,7 +107,7 @@ def _write_lock(state: "StateDir", target: Path) -> Iterator[None]:
     order_id, runs = below.relative_to(inside).parts[0], Runs(state.runs)
     lock = runs.lock_writer(order_id)
     if lock is None:
-        raise busy(runs, order_id)
+        raise busy_error(runs, order_id)
     try:
         yield
     finally:

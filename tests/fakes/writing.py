@@ -30,7 +30,7 @@ def writing(runs: Runs, worktree: Path) -> Iterator[tuple["subprocess.Popen[str]
 
 def _write(root: Path, worktree: Path) -> None:
     lease = Lease.take(Runs(root), RunKey("wo-1", "run-1", "5"))
-    with lease.held():
+    with lease.hold():
         check = subprocess.Popen(["sleep", "600"], cwd=worktree, start_new_session=True, stdout=subprocess.DEVNULL)
         print(check.pid, flush=True)  # noqa: T201 -- it is a program that prints
         time.sleep(600)

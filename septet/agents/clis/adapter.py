@@ -140,7 +140,7 @@ def find_program(agent: str, program: str, host: Machine) -> str:
     return str(Path(path).absolute())
 
 
-def allowed(env: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
+def select_variables(env: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
     """Return the variables that `names` allows; a name that ends with `*` is a prefix."""
     exact = {name for name in names if not name.endswith("*")}
     prefixes = tuple(name[:-1] for name in names if name.endswith("*"))

@@ -81,7 +81,7 @@ def classify(status: int | None, words: str, *, resets_at: float | None = None) 
         words: The CLI's message.
         resets_at: When a limit ends, in seconds since the epoch, where the CLI says it.
     """
-    error = _understood(status or _status_in(words), words)
+    error = _classify_words(status or _status_in(words), words)
     moment = resets_at or _epoch_in(words)
     if moment is None or not error.retryable:
         return error
@@ -89,7 +89,7 @@ def classify(status: int | None, words: str, *, resets_at: float | None = None) 
     return ApiError(error.kind, retryable=True, retry_after_seconds=wait)
 
 
-def _understood(status: int | None, words: str) -> ApiError:
+def _classify_words(status: int | None, words: str) -> ApiError:
     for pattern, error in _FIRST_WORDS:
         if pattern.search(words):
             return error

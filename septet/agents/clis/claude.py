@@ -11,9 +11,9 @@ from septet.agents.clis.adapter import (
     Invocation,
     Machine,
     Turn,
-    allowed,
     encode_prompt,
     find_program,
+    select_variables,
 )
 from septet.agents.clis.capabilities import Capabilities
 from septet.agents.clis.claude_stream import ClaudeStream
@@ -91,7 +91,7 @@ class Claude:
         return Invocation(
             argv=(find_program(self.name, self.program, host), *_arguments(turn)),
             env={
-                **allowed(host.env, (*FOR_EVERY_AGENT, *self.login)),
+                **select_variables(host.env, (*FOR_EVERY_AGENT, *self.login)),
                 **_QUIET,
                 **({"IS_SANDBOX": "1"} if as_root else {}),
             },

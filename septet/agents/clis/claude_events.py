@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
-from septet.agents.clis.stream import read
+from septet.agents.clis.stream import read_field
 from septet.contracts.facts import Usage
 
 _NOTHING: Final = msgspec.Raw()
@@ -199,9 +199,9 @@ class StreamTotals:
         if event.parent_tool_use_id is not None:
             return
         self.results += 1
-        costs = read(event.model_usage_since_last_result, _costs)
+        costs = read_field(event.model_usage_since_last_result, _costs)
         if self.model is None:
-            self.model = next(iter(read(event.model_usage, _costs) or costs or ()), None)
+            self.model = next(iter(read_field(event.model_usage, _costs) or costs or ()), None)
         if costs is not None:
             self.cost_usd = (self.cost_usd or 0.0) + sum(model.cost for model in costs.values())
         if isinstance(event.session_id, str) and event.session_id != self.session_id:
@@ -213,7 +213,7 @@ class StreamTotals:
         if event.subtype == "init":
             self.session_id = text_of(event.session_id) or self.session_id
             self.model = text_of(event.model) or self.model
-            for server in read(event.mcp_servers, _servers) or []:
+            for server in read_field(event.mcp_servers, _servers) or []:
                 if server.status == "failed":
                     self._note(self.warnings, f"MCP server {server.name} failed.")
         elif event.subtype == "api_retry":
@@ -224,7 +224,7 @@ class StreamTotals:
             self._note(self.warnings, str(event.content))
 
     def _take_rate_limit(self, event: Event) -> None:
-        limit = read(event.rate_limit_info, _rate_limit)
+        limit = read_field(event.rate_limit_info, _rate_limit)
         if limit is not None and limit.status == "rejected" and isinstance(limit.resets_at, int | float):
             self.resets_at = float(limit.resets_at)
 
@@ -253,12 +253,14 @@ def text_of(value: object) -> str | None:
 
 def denials_of(result: Event) -> tuple[str, ...]:
     """Return the tools that were denied, as `Name` or `Name(argument)`."""
-    return tuple(_denial(denial) for denial in (read(result.permission_denials, _denials) or [])[:_NOTES_KEPT])
+    return tuple(
+        _denial(denial) for denial in (read_field(result.permission_denials, _denials) or [])[:_NOTES_KEPT]
+    )
 
 
 def usage_of(result: Event, cost_usd: float | None) -> Usage | None:
     """Return a result's own figures; `None` where it has none."""
-    tokens = read(result.usage, _tokens)
+    tokens = read_field(result.usage, _tokens)
     return _usage(tokens.counts(), cost_usd) if tokens is not None else None
 
 

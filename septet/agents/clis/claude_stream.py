@@ -8,7 +8,7 @@ from septet.agents.clis import api_errors, endings
 from septet.agents.clis.claude_events import ANYTHING, ITEMS, TEXT, Event, StreamTotals, denials_of, usage_of
 from septet.agents.clis.endings import Ending
 from septet.agents.clis.outcome import Ended, ExitRecord, Outcome, StreamProgress
-from septet.agents.clis.stream import EventReader, read
+from septet.agents.clis.stream import EventReader, read_field
 from septet.contracts.facts import Usage
 
 _API_REASONS: Final = frozenset({"api_error", "prompt_too_long"})
@@ -82,7 +82,7 @@ class ClaudeStream:
 
 def _ending(totals: StreamTotals, end: ExitRecord, stderr: str) -> Ending:
     result = totals.final
-    if result is not None and not endings.cancelled(end):
+    if result is not None and not endings.is_cancelled(end):
         if not result.failed and endings.leaves_result_standing(end):
             return _good(result)
         if result.failed and (end.cause == "exited" or result.subtype != _INTERRUPTED):
@@ -100,7 +100,7 @@ def _good(result: Event) -> Ending:
 
 
 def _failed(result: Event, totals: StreamTotals) -> Ending:
-    errors = read(result.errors, ITEMS) or []
+    errors = read_field(result.errors, ITEMS) or []
     words = "; ".join(map(str, errors)) or _answer(result)[0] or "The agent says that it failed, and not why."
     if result.subtype in _BY_SUBTYPE:
         ended, kind, remedy = _BY_SUBTYPE[result.subtype]
@@ -125,10 +125,10 @@ def _answer(result: Event | None) -> tuple[str | None, object]:
     """Return the final text and the structured output; a result that is no string is its JSON."""
     if result is None:
         return None, None
-    structured = read(result.structured_output, ANYTHING)
+    structured = read_field(result.structured_output, ANYTHING)
     raw = bytes(result.result)
     if raw.startswith(b'"'):
-        return read(result.result, TEXT), structured
+        return read_field(result.result, TEXT), structured
     if raw:
         return raw.decode("utf-8", errors="replace"), structured
     return (json.dumps(structured, ensure_ascii=False) if structured is not None else None), structured
@@ -142,8 +142,9 @@ def _usage(totals: StreamTotals, result: Event | None) -> Usage:
     """
     if result is None:
         return totals.usage
-    total = result.total_cost_usd
-    cost = totals.cost_usd if totals.cost_usd is not None else float(total) if isinstance(total, int | float) else None
+    cost = totals.cost_usd
+    if cost is None and isinstance(result.total_cost_usd, int | float):
+        cost = float(result.total_cost_usd)
     return usage_of(result, cost) or totals.usage
 
 

@@ -16,15 +16,15 @@ from septet.agents.clis.adapter import (
     Invocation,
     Machine,
     Turn,
-    allowed,
     encode_prompt,
     find_program,
+    select_variables,
 )
 from septet.agents.clis.capabilities import Capabilities
 from septet.agents.clis.endings import Ending
 from septet.agents.clis.line_stream import LineEvent, LineStream, api_error, count, lines_of, text_of
 from septet.agents.clis.outcome import NO_USAGE, ExitRecord
-from septet.agents.clis.stream import read
+from septet.agents.clis.stream import read_field
 from septet.agents.clis.transcript import Transcript
 from septet.agents.clis.transcript_codex import CodexTranscript
 from septet.contracts.facts import Usage
@@ -75,7 +75,7 @@ class Codex:
             AgentMissingError: The program was not found.
             OSError: The schema could not be written.
         """
-        env = allowed(host.env, (*FOR_EVERY_AGENT, *_LOGIN))
+        env = select_variables(host.env, (*FOR_EVERY_AGENT, *_LOGIN))
         arguments = ["exec", *(("resume",) if turn.resume_id is not None else ()), "--json"]
         for setting in (*_QUIET, *_settings(turn)):
             arguments += ["-c", setting]
@@ -176,7 +176,7 @@ class CodexStream(LineStream[_Event]):
     @property
     def usage(self) -> Usage:
         """What this run used; the last turn tells what the thread did."""
-        return _difference(read(self._used, _tokens) or _Tokens(), self._before)
+        return _difference(read_field(self._used, _tokens) or _Tokens(), self._before)
 
     def take(self, event: _Event) -> None:
         """Add one event to the facts; nearly all of them tell of an item."""
@@ -272,7 +272,7 @@ def _difference(thread: _Tokens, before: Usage) -> Usage:
     return Usage(
         input_tokens=max(uncached - before.input_tokens, 0),
         output_tokens=max(count(thread.output_tokens) - before.output_tokens, 0),
-        cache_read_tokens=max(cached - before.cache_read_tokens, 0),
+        cache_read_tokens=max(cache_read - before.cache_read_tokens, 0),
         cache_write_tokens=max(cache_written - before.cache_write_tokens, 0),
         reasoning_tokens=max(count(thread.reasoning_output_tokens) - before.reasoning_tokens, 0),
     )

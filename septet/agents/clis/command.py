@@ -20,9 +20,9 @@ from septet.agents.clis.adapter import (
     Invocation,
     Machine,
     Turn,
-    allowed,
     encode_prompt,
     find_program,
+    select_variables,
 )
 from septet.agents.clis.capabilities import Capabilities
 from septet.agents.clis.claude_stream import ClaudeStream
@@ -69,7 +69,7 @@ class ConfiguredProgram:
         names = (name.strip() for name in host.env.get(COMMAND_ENV, "").split(","))
         return Invocation(
             argv=(find_program(self.name, words[0], host), *words[1:]),
-            env=allowed(host.env, (*FOR_EVERY_AGENT, *filter(None, names))),
+            env=select_variables(host.env, (*FOR_EVERY_AGENT, *filter(None, names))),
             stdin=encode_prompt(turn.prompt),
         )
 

@@ -13,9 +13,9 @@ from septet.agents.clis.adapter import (
     Invocation,
     Machine,
     Turn,
-    allowed,
     encode_prompt,
     find_program,
+    select_variables,
 )
 from septet.agents.clis.capabilities import Capabilities
 from septet.agents.clis.endings import Ending
@@ -64,7 +64,7 @@ class Copilot:
             arguments += ["--model", turn.model]
         return Invocation(
             argv=(find_program(self.name, "copilot", host), *arguments),
-            env={**allowed(host.env, (*FOR_EVERY_AGENT, *_LOGIN)), **_QUIET},
+            env={**select_variables(host.env, (*FOR_EVERY_AGENT, *_LOGIN)), **_QUIET},
             stdin=encode_prompt(turn.prompt),
         )
 

@@ -57,7 +57,7 @@ def warnings_in(stderr: str) -> tuple[str, ...]:
     return tuple(lines[-_WARNINGS_SHOWN:])
 
 
-def cancelled(end: ExitRecord) -> bool:
+def is_cancelled(end: ExitRecord) -> bool:
     """Whether a person cancelled the run: then nothing that its stream holds counts."""
     return end.cause == "ended" and end.why == CANCELLED
 
@@ -99,13 +99,13 @@ def _at_limit(end: ExitRecord) -> Ending | None:
 
 def _by_others(end: ExitRecord) -> Ending | None:
     if end.cause == "ended":
-        return _interrupted(end.why, f"The agent was ended: {end.why}.")
+        return _interruption(end.why, f"The agent was ended: {end.why}.")
     if end.cause == "orphan_limit":
-        return _interrupted("orphan_limit", "The agent was ended: no worker had followed it for too long.")
+        return _interruption("orphan_limit", "The agent was ended: no worker had followed it for too long.")
     if end.cause == "terminated":
-        return _interrupted("terminated", "The agent's supervisor was told to end, and ended the agent.")
+        return _interruption("terminated", "The agent's supervisor was told to end, and ended the agent.")
     if end.cause == "lost":
-        return _lost(end)
+        return _of_lost_run(end)
     if end.cause == "not_started":
         passing = end.why.startswith(_PASSING)
         message = f"The agent's program did not start: {end.why}."
@@ -113,19 +113,19 @@ def _by_others(end: ExitRecord) -> Ending | None:
     return None
 
 
-def _interrupted(kind: str, message: str) -> Ending:
+def _interruption(kind: str, message: str) -> Ending:
     return Ending("cancelled", kind, message, retryable=True, retry_after_seconds=1.0)
 
 
-def _lost(end: ExitRecord) -> Ending:
+def _of_lost_run(end: ExitRecord) -> Ending:
     if end.why == RESTARTED:
-        return _interrupted(RESTARTED, "The machine or the container that the agent ran in ended.")
+        return _interruption(RESTARTED, "The machine or the container that the agent ran in ended.")
     return Ending("crashed", "lost", "The agent's supervisor was killed, and the agent with it.")
 
 
 def _by_itself(end: ExitRecord, stderr: str, *, spoke: bool) -> Ending:
     if end.signal is not None:
-        return Ending("crashed", "signal", f"The agent was killed by {_name(end.signal)}. {stderr}".strip())
+        return Ending("crashed", "signal", f"The agent was killed by {_signal_name(end.signal)}. {stderr}".strip())
     if end.exit_code == 0:
         return Ending("no_result", "no_result_event", f"The agent ended without a result. {stderr}".strip())
     if stderr and not spoke:
@@ -134,7 +134,7 @@ def _by_itself(end: ExitRecord, stderr: str, *, spoke: bool) -> Ending:
     return Ending("crashed", "exit_code", f"The agent ended with exit code {end.exit_code}. {stderr}".strip())
 
 
-def _name(number: int) -> str:
+def _signal_name(number: int) -> str:
     try:
         return Signals(number).name
     except ValueError:

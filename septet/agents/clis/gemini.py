@@ -14,15 +14,15 @@ from septet.agents.clis.adapter import (
     Invocation,
     Machine,
     Turn,
-    allowed,
     encode_prompt,
     find_program,
+    select_variables,
 )
 from septet.agents.clis.capabilities import Capabilities
 from septet.agents.clis.endings import Ending
 from septet.agents.clis.line_stream import NOBODY_ANSWERED, LineEvent, LineStream, api_error, count, text_of
 from septet.agents.clis.outcome import NO_USAGE, ExitRecord
-from septet.agents.clis.stream import read
+from septet.agents.clis.stream import read_field
 from septet.agents.clis.transcript import Transcript
 from septet.agents.clis.transcript_gemini import GeminiTranscript
 from septet.contracts.facts import Usage
@@ -88,7 +88,7 @@ class Gemini:
             argv=(find_program(self.name, "gemini", host), *arguments),
             env={
                 _DEFAULTS: str(Path(__file__).with_name("gemini_defaults.json")),
-                **allowed(host.env, (*FOR_EVERY_AGENT, *_LOGIN)),
+                **select_variables(host.env, (*FOR_EVERY_AGENT, *_LOGIN)),
                 **_QUIET,
             },
             stdin=encode_prompt(turn.prompt),
@@ -184,7 +184,7 @@ class GeminiStream(LineStream[_Event]):
     @property
     def usage(self) -> Usage:
         """What the run used: the statistics of its result, or those of each model."""
-        return self._used_by_models.plus(_usage(read(self._used, _stats) or _Stats()))
+        return self._used_by_models.plus(_usage(read_field(self._used, _stats) or _Stats()))
 
     def take(self, event: _Event) -> None:
         """Add one event to the facts."""
@@ -219,7 +219,7 @@ class GeminiStream(LineStream[_Event]):
             facts.trying_again = api_error(int(attempt[1]) if attempt[1] else NOBODY_ANSWERED, attempt[0])
         start = stderr.rfind("\n{\n")
         if not self.spoke and start >= 0:
-            whole = read(msgspec.Raw(stderr[start:].encode(errors="replace")), _event)
+            whole = read_field(msgspec.Raw(stderr[start:].encode(errors="replace")), _event)
             if whole is not None:
                 self._take_whole(whole)
         if facts.failure is None and not facts.finished and end.cause == "exited":
@@ -263,7 +263,7 @@ class GeminiStream(LineStream[_Event]):
             return
         facts.finished = True
         facts.say(event.response)
-        stats = read(event.stats, _whole_stats) or _WholeStats()
+        stats = read_field(event.stats, _whole_stats) or _WholeStats()
         facts.tool_calls = count(stats.tools.total)
         for name, model in stats.models.items():
             facts.model = facts.model or name

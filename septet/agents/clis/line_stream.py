@@ -178,7 +178,7 @@ class LineStream(ABC, Generic[E]):
                 self.take(event)
 
     def _ending(self, end: ExitRecord, stderr: str) -> Ending:
-        ending = None if endings.cancelled(end) else self.facts.failure or _ending_of(self.facts, end)
+        ending = None if endings.is_cancelled(end) else self.facts.failure or _ending_of(self.facts, end)
         return ending or self._without_result(end, stderr)
 
     def _without_result(self, end: ExitRecord, stderr: str) -> Ending:

@@ -14,9 +14,9 @@ from septet.agents.clis.adapter import (
     Invocation,
     Machine,
     Turn,
-    allowed,
     encode_prompt,
     find_program,
+    select_variables,
 )
 from septet.agents.clis.capabilities import Capabilities
 from septet.agents.clis.endings import Ending
@@ -82,7 +82,7 @@ class OpenCode:
             arguments += ["--session", turn.resume_id]
         if turn.model is not None:
             arguments += ["--model", turn.model]
-        env = {**allowed(host.env, (*FOR_EVERY_AGENT, *_LOGIN)), **_QUIET}
+        env = {**select_variables(host.env, (*FOR_EVERY_AGENT, *_LOGIN)), **_QUIET}
         env[_CONFIG] = _configuration(env.get(_CONFIG, ""), turn.tools)
         return Invocation(
             argv=(find_program(self.name, "opencode", host), *arguments), env=env, stdin=encode_prompt(turn.prompt)

@@ -41,8 +41,8 @@ class EventReader(Generic[E]):
         """The last event."""
         self._decoder = msgspec.json.Decoder(event_type)
         self._take = take
-        self._held: list[bytes] = []
-        self._held_bytes = 0
+        self._partial: list[bytes] = []
+        self._partial_bytes = 0
         self._skipping = False
         self._document: bytearray | None = bytearray()
         self._first_line: bytes | None = None
@@ -54,7 +54,7 @@ class EventReader(Generic[E]):
 
     def finish(self) -> None:
         """Read a last line that has no newline."""
-        self._read_lines([self._take_held()])
+        self._read_lines([self._take_partial()])
 
     def document(self) -> list[E] | None:
         """Return the events of a stream that was one JSON document over several lines; `None` for any other."""
@@ -65,7 +65,7 @@ class EventReader(Generic[E]):
         try:
             if self._first_line.startswith(b"["):
                 elements = msgspec.json.decode(self._document, type=list[msgspec.Raw])
-                events = [event for element in elements for event in self._objects(bytes(element))]
+                events = [event for element in elements for event in self._read_objects(bytes(element))]
             else:
                 events = [self._decoder.decode(self._document)]
         except _NO_EVENT:
@@ -78,51 +78,51 @@ class EventReader(Generic[E]):
             self._keep_for_document(self._document, piece)
         end_of_first, end_of_last = piece.find(b"\n"), piece.rfind(b"\n") + 1
         if end_of_last:
-            self._hold(piece[:end_of_first])
-            self._read_lines((self._take_held() + piece[end_of_first : end_of_last - 1]).split(b"\n"))
-        self._hold(piece[end_of_last:])
+            self._append_partial(piece[:end_of_first])
+            self._read_lines((self._take_partial() + piece[end_of_first : end_of_last - 1]).split(b"\n"))
+        self._append_partial(piece[end_of_last:])
 
-    def _hold(self, part: bytes) -> None:
+    def _append_partial(self, part: bytes) -> None:
         """Keep a part of a line whose end has not come, up to the limit."""
         if self._skipping:
             return
-        self._held_bytes += len(part)
-        if self._held_bytes > LINE_LIMIT_BYTES:
+        self._partial_bytes += len(part)
+        if self._partial_bytes > LINE_LIMIT_BYTES:
             self._skipping = True
             self.skipped_lines += 1
-            self._held = []
+            self._partial = []
         else:
-            self._held.append(part)
+            self._partial.append(part)
 
-    def _take_held(self) -> bytes:
-        line = b"".join(self._held)
-        self._held, self._held_bytes, self._skipping = [], 0, False
+    def _take_partial(self) -> bytes:
+        line = b"".join(self._partial)
+        self._partial, self._partial_bytes, self._skipping = [], 0, False
         return line
 
     def _read_lines(self, lines: list[bytes]) -> None:
         """Take the events of whole lines: one by one, which costs less than to prove that all can go at once."""
         if self._first_line is None:
-            self._look_at_first(lines)
+            self._check_first_line(lines)
         decode, take, event = self._decoder.decode, self._take, self.last
         for line in lines:
             try:
                 event = decode(line)
             except _NO_EVENT:
-                for event in self._mended(line):
+                for event in self._mend_line(line):
                     take(event)
             else:
                 take(event)
         self.last = event
 
-    def _mended(self, line: bytes) -> list[E]:
+    def _mend_line(self, line: bytes) -> list[E]:
         """Return what there is in a line that does not decode as it stands."""
-        events = self._objects(line)
+        events = self._read_objects(line)
         words = line[-_WORDS_KEPT:].decode("utf-8", errors="replace").strip()
         if words and not events:
             self.words = f"{self.words}\n{words}"[-_WORDS_KEPT:].strip()
         return events
 
-    def _objects(self, line: bytes) -> list[E]:
+    def _read_objects(self, line: bytes) -> list[E]:
         """Return the objects at the head of a line.
 
         It may hold a byte order mark, bytes that are not UTF-8, half a surrogate pair, a number that is none, two
@@ -148,18 +148,18 @@ class EventReader(Generic[E]):
         else:
             self._document = None
 
-    def _look_at_first(self, lines: list[bytes]) -> None:
+    def _check_first_line(self, lines: list[bytes]) -> None:
         """Decide by the first line that is not blank whether the stream can be one document."""
         for line in lines:
             first = line.strip().removeprefix(_BYTE_ORDER_MARK)
             if first:
                 self._first_line = first[:1]
-                if not first.startswith((b"{", b"[")) or self._objects(first):
+                if not first.startswith((b"{", b"[")) or self._read_objects(first):
                     self._document = None
                 return
 
 
-def read(raw: msgspec.Raw, decoder: msgspec.json.Decoder[T]) -> T | None:
+def read_field(raw: msgspec.Raw, decoder: msgspec.json.Decoder[T]) -> T | None:
     """Return a field's value; `None` when it is absent or of another type."""
     try:
         return decoder.decode(raw)

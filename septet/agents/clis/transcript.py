@@ -74,7 +74,7 @@ class EventTranscript(ABC):
         return new
 
 
-def shown(value: object) -> str:
+def to_text(value: object) -> str:
     """Return a value as people read it: a string as it is, a list of texts joined, the rest as JSON."""
     if isinstance(value, str):
         return value
@@ -89,6 +89,6 @@ def shown(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def table(value: object) -> dict[str, Any]:
+def to_object(value: object) -> dict[str, Any]:
     """Return an object as it is, and an empty one for anything else."""
     return value if isinstance(value, dict) else {}

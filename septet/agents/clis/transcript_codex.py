@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any, Final
 
-from septet.agents.clis.transcript import NOT_SAID, EventTranscript, TranscriptEntry, shown, table
+from septet.agents.clis.transcript import NOT_SAID, EventTranscript, TranscriptEntry, to_object, to_text
 
 _SPEECH: Final = frozenset({"agent_message", "reasoning", "error"})
 _BOOKKEEPING: Final = frozenset({"id", "type", "status"})
@@ -20,43 +20,43 @@ class CodexTranscript(EventTranscript):
 
     def tell(self, event: dict[str, Any]) -> Iterator[TranscriptEntry]:
         """Yield what an event tells."""
-        kind, item = event.get("type"), table(event.get("item"))
+        kind, item = event.get("type"), to_object(event.get("item"))
         if kind == "item.started" and item.get("type") not in _SPEECH:
-            self._running.add(shown(item.get("id")))
+            self._running.add(to_text(item.get("id")))
             yield _call(item)
         elif kind == "item.completed":
             yield from self._completed(item)
         elif kind == "turn.completed":
             yield TranscriptEntry("result", self._last)
         elif kind == "error":
-            yield TranscriptEntry("error", shown(event.get("message")))
+            yield TranscriptEntry("error", to_text(event.get("message")))
         elif kind == "turn.failed":
-            yield TranscriptEntry("error", shown(table(event.get("error")).get("message")) or NOT_SAID)
+            yield TranscriptEntry("error", to_text(to_object(event.get("error")).get("message")) or NOT_SAID)
 
     def _completed(self, item: dict[str, Any]) -> Iterator[TranscriptEntry]:
         what = item.get("type")
         if what == "agent_message":
-            self._last = shown(item.get("text"))
+            self._last = to_text(item.get("text"))
             yield TranscriptEntry("text", self._last)
         elif what == "error":
-            yield TranscriptEntry("error", shown(item.get("message")))
+            yield TranscriptEntry("error", to_text(item.get("message")))
         elif what != "reasoning":
-            number = shown(item.get("id"))
+            number = to_text(item.get("id"))
             if number not in self._running:
                 yield _call(item)
             self._running.discard(number)
-            yield TranscriptEntry("tool_result", _output(item), shown(what))
+            yield TranscriptEntry("tool_result", _output(item), to_text(what))
 
 
 def _call(item: dict[str, Any]) -> TranscriptEntry:
     arguments = item.get("command") or item.get("changes")
     if arguments is None:
         arguments = {name: value for name, value in item.items() if name not in _BOOKKEEPING}
-    return TranscriptEntry("tool_call", shown(arguments), shown(item.get("type")))
+    return TranscriptEntry("tool_call", to_text(arguments), to_text(item.get("type")))
 
 
 def _output(item: dict[str, Any]) -> str:
     code = item.get("exit_code")
-    output = shown(item.get("aggregated_output") or item.get("result") or item.get("error")).rstrip()
-    end = f"exit code {code}" if code not in (None, 0) else shown(item.get("status"))
+    output = to_text(item.get("aggregated_output") or item.get("result") or item.get("error")).rstrip()
+    end = f"exit code {code}" if code not in (None, 0) else to_text(item.get("status"))
     return f"{output}\n{end}" if output and code not in (None, 0) else output or end

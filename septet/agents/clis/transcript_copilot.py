@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from septet.agents.clis.transcript import EventTranscript, TranscriptEntry, shown, table
+from septet.agents.clis.transcript import EventTranscript, TranscriptEntry, to_object, to_text
 
 
 class CopilotTranscript(EventTranscript):
@@ -17,24 +17,26 @@ class CopilotTranscript(EventTranscript):
 
     def tell(self, event: dict[str, Any]) -> Iterator[TranscriptEntry]:
         """Yield what an event tells."""
-        kind, data = event.get("type"), table(event.get("data"))
+        kind, data = event.get("type"), to_object(event.get("data"))
         if kind == "assistant.message":
-            words = shown(data.get("content"))
+            words = to_text(data.get("content"))
             self._last = "" if data.get("toolRequests") else words
             yield TranscriptEntry("text", words)
         elif kind == "tool.execution_start":
-            name = shown(data.get("toolName"))
-            self._tools[shown(data.get("toolCallId"))] = name
-            yield TranscriptEntry("tool_call", shown(data.get("arguments")), name)
+            name = to_text(data.get("toolName"))
+            self._tools[to_text(data.get("toolCallId"))] = name
+            yield TranscriptEntry("tool_call", to_text(data.get("arguments")), name)
         elif kind == "tool.execution_complete":
             error = data.get("error")
-            output = table(data.get("result")).get("content") or table(error).get("message") or error
-            yield TranscriptEntry("tool_result", shown(output), self._tools.pop(shown(data.get("toolCallId")), ""))
+            output = to_object(data.get("result")).get("content") or to_object(error).get("message") or error
+            yield TranscriptEntry(
+                "tool_result", to_text(output), self._tools.pop(to_text(data.get("toolCallId")), "")
+            )
         elif kind == "model.call_failure":
-            yield TranscriptEntry("error", shown(data.get("errorMessage")))
+            yield TranscriptEntry("error", to_text(data.get("errorMessage")))
         elif kind == "session.error":
-            yield TranscriptEntry("error", shown(data.get("message")))
+            yield TranscriptEntry("error", to_text(data.get("message")))
         elif kind == "abort":
-            yield TranscriptEntry("error", f"The agent was interrupted: {shown(data.get('reason'))}.")
+            yield TranscriptEntry("error", f"The agent was interrupted: {to_text(data.get('reason'))}.")
         elif kind == "result" and event.get("exitCode") == 0:
             yield TranscriptEntry("result", self._last)

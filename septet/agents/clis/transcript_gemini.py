@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from septet.agents.clis.transcript import NOT_SAID, EventTranscript, TranscriptEntry, shown, table
+from septet.agents.clis.transcript import NOT_SAID, EventTranscript, TranscriptEntry, to_object, to_text
 
 
 class GeminiTranscript(EventTranscript):
@@ -20,19 +20,19 @@ class GeminiTranscript(EventTranscript):
         """Yield what an event tells."""
         kind = event.get("type")
         if kind == "message" and event.get("role") == "assistant":
-            self._pieces.append(shown(event.get("content")))
+            self._pieces.append(to_text(event.get("content")))
             return
         yield from self.rest()
         if kind == "tool_use":
-            name = shown(event.get("tool_name"))
-            self._tools[shown(event.get("tool_id"))] = name
-            yield TranscriptEntry("tool_call", shown(event.get("parameters")), name)
+            name = to_text(event.get("tool_name"))
+            self._tools[to_text(event.get("tool_id"))] = name
+            yield TranscriptEntry("tool_call", to_text(event.get("parameters")), name)
         elif kind == "tool_result":
             self._last = ""
-            output = shown(event.get("output")) or shown(table(event.get("error")).get("message"))
-            yield TranscriptEntry("tool_result", output, self._tools.pop(shown(event.get("tool_id")), ""))
+            output = to_text(event.get("output")) or to_text(to_object(event.get("error")).get("message"))
+            yield TranscriptEntry("tool_result", output, self._tools.pop(to_text(event.get("tool_id")), ""))
         elif kind == "error":
-            yield TranscriptEntry("error", shown(event.get("message")))
+            yield TranscriptEntry("error", to_text(event.get("message")))
         elif kind == "result" or (kind is None and ("response" in event or "error" in event)):
             yield self._result(event)
 
@@ -43,7 +43,7 @@ class GeminiTranscript(EventTranscript):
             yield TranscriptEntry("text", self._last)
 
     def _result(self, event: dict[str, Any]) -> TranscriptEntry:
-        error = table(event.get("error"))
+        error = to_object(event.get("error"))
         if error or event.get("status") == "error":
-            return TranscriptEntry("error", shown(error.get("message")) or NOT_SAID)
-        return TranscriptEntry("result", self._last or shown(event.get("response")))
+            return TranscriptEntry("error", to_text(error.get("message")) or NOT_SAID)
+        return TranscriptEntry("result", self._last or to_text(event.get("response")))

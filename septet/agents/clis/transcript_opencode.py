@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from septet.agents.clis.transcript import EventTranscript, TranscriptEntry, shown, table
+from septet.agents.clis.transcript import EventTranscript, TranscriptEntry, to_object, to_text
 
 
 class OpenCodeTranscript(EventTranscript):
@@ -16,18 +16,20 @@ class OpenCodeTranscript(EventTranscript):
 
     def tell(self, event: dict[str, Any]) -> Iterator[TranscriptEntry]:
         """Yield what an event tells; of an error not the server's headers and body, which it holds too."""
-        kind, part = event.get("type"), table(event.get("part"))
+        kind, part = event.get("type"), to_object(event.get("part"))
         if kind == "step_start":
             self._last = ""
         elif kind == "text":
-            self._last = shown(part.get("text"))
+            self._last = to_text(part.get("text"))
             yield TranscriptEntry("text", self._last)
         elif kind == "tool_use":
-            name, state = shown(part.get("tool")), table(part.get("state"))
-            yield TranscriptEntry("tool_call", shown(state.get("input")), name)
-            yield TranscriptEntry("tool_result", shown(state.get("output")) or shown(state.get("error")), name)
+            name, state = to_text(part.get("tool")), to_object(part.get("state"))
+            yield TranscriptEntry("tool_call", to_text(state.get("input")), name)
+            yield TranscriptEntry("tool_result", to_text(state.get("output")) or to_text(state.get("error")), name)
         elif kind == "step_finish" and part.get("reason") != "tool-calls":
             yield TranscriptEntry("result", self._last)
         elif kind == "error":
-            error = table(event.get("error"))
-            yield TranscriptEntry("error", shown(table(error.get("data")).get("message") or error.get("name")))
+            error = to_object(event.get("error"))
+            yield TranscriptEntry(
+                "error", to_text(to_object(error.get("data")).get("message") or error.get("name"))
+            )

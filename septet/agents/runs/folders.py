@@ -131,13 +131,13 @@ class Run:
     def _was_elsewhere(self) -> bool:
         """Say whether it ran before the machine's or the runner's last start, or in a container that is gone."""
         if self.runner is not None:
-            return not lock_is_held(self.runner) or _changed(self.runner) > _changed(self.folder / "lock")
+            return not lock_is_held(self.runner) or _changed_at(self.runner) > _changed_at(self.folder / "lock")
         try:
-            ran = msgspec.json.decode((self.folder / "lock").read_bytes(), type=_Home)
+            home = msgspec.json.decode((self.folder / "lock").read_bytes(), type=_Home)
         except (OSError, msgspec.MsgspecError):
             return False
         here = identity(os.getpid())
-        return (ran.boot_id, ran.pid_namespace) != (here["boot_id"], here["pid_namespace"])
+        return (home.boot_id, home.pid_namespace) != (here["boot_id"], here["pid_namespace"])
 
     def size_of(self, name: str) -> int:
         """Return how many bytes one of its files has; 0 where it is not there."""
@@ -160,15 +160,15 @@ class Runs:
 
     def of(self, order_id: str) -> list[Run]:
         """Return a work order's runs in the order of their starts; those that nobody can read come first."""
-        return self._but(order_id, frozenset())
+        return self._list_except(order_id, frozenset())
 
     def lately(self, order_id: str) -> list[Run]:
         """Return the runs as `of`, in a lane only those since it was passed on last: thousands may lie before."""
-        return self._but(order_id, read_archive(self.folder_of(order_id)).runs)
+        return self._list_except(order_id, read_archive(self.folder_of(order_id)).runs)
 
     def at(self, folder: Path) -> Run:
         """Return the run that lies in a folder."""
-        return Run(folder, _record(folder / "run.json"), self.runner)
+        return Run(folder, _read_record(folder / "run.json"), self.runner)
 
     def orders(self) -> list[str]:
         """Return the work orders that have runs here."""
@@ -209,7 +209,7 @@ class Runs:
             InvalidInputError: A name would leave the folder.
             OSError: The disk is full or read-only.
         """
-        folder = self._new_folder(order_id, f"{number}-{_safe(record.step)}")
+        folder = self._new_folder(order_id, f"{number}-{_check_name(record.step)}")
         try:
             create_file(folder / "prompt.md", prompt)
             create_file(folder / "run.json", msgspec.json.format(msgspec.json.encode(record), indent=2))
@@ -226,33 +226,33 @@ class Runs:
         Raises:
             InvalidInputError: The id cannot be a folder's name.
         """
-        return self.root / _safe(order_id)
+        return self.root / _check_name(order_id)
 
     def lock_of(self, order_id: str) -> Path:
         """Return the file of the writer's lock."""
         return self.folder_of(order_id) / "lock"
 
-    def _but(self, order_id: str, passed: Collection[str]) -> list[Run]:
+    def _list_except(self, order_id: str, excluded: Collection[str]) -> list[Run]:
         folder = self.folder_of(order_id)
         if not folder.is_dir():
             return []
-        with os.scandir(folder) as found:
-            runs = [self.at(folder / each.name) for each in found if each.name not in passed and each.is_dir()]
+        with os.scandir(folder) as entries:
+            runs = [self.at(folder / each.name) for each in entries if each.name not in excluded and each.is_dir()]
         return sorted(runs, key=lambda run: run.record.serial if run.record is not None else 0)
 
     def _new_folder(self, order_id: str, stem: str) -> Path:
         """Make a folder under a name that none has, nor had one that is remembered."""
         parent = self.folder_of(order_id)
         parent.mkdir(mode=_OWNER_ONLY_FOLDER, parents=True, exist_ok=True)
-        with os.scandir(parent) as found:
-            taken = {*(each.name for each in found), *read_archive(parent).runs}
+        with os.scandir(parent) as entries:
+            used_names = {*(each.name for each in entries), *read_archive(parent).runs}
         names = (f"{stem}-{attempt}" for attempt in count(1))
-        folder = parent / next(name for name in names if name not in taken)
+        folder = parent / next(name for name in names if name not in used_names)
         folder.mkdir(mode=_OWNER_ONLY_FOLDER)
         return folder
 
 
-def _safe(name: str) -> str:
+def _check_name(name: str) -> str:
     if not _SAFE_NAME.fullmatch(name):
         raise InvalidInputError(
             f"`{name[:80]}` cannot name a folder: letters, digits, `.`, `_` and `-` can, up to 64."
@@ -267,14 +267,14 @@ def _drop(folder: Path) -> None:
     folder.rmdir()
 
 
-def _record(path: Path) -> RunRecord | None:
+def _read_record(path: Path) -> RunRecord | None:
     try:
         return msgspec.json.decode(path.read_bytes(), type=RunRecord)
     except (OSError, msgspec.MsgspecError):
         return None
 
 
-def _changed(path: Path) -> int:
+def _changed_at(path: Path) -> int:
     """Return when a file was written last, in nanoseconds; 0 when it is not there."""
     try:
         return path.stat().st_mtime_ns

@@ -2,7 +2,7 @@
 
 from septet.agents.runs.archive import ArchivedRuns, InSession, read_archive, write_archive
 from septet.agents.runs.folders import Run, Runs
-from septet.agents.runs.usage import noted
+from septet.agents.runs.usage import read_usage
 
 
 def pass_on(runs: Runs, lane: str) -> None:
@@ -16,20 +16,20 @@ def pass_on(runs: Runs, lane: str) -> None:
     over = [run for run in runs.lately(lane) if not run.started or run.exit() is not None]
     if not over:
         return
-    past = read_archive(runs.folder_of(lane))
+    archived = read_archive(runs.folder_of(lane))
     serials = [run.record.serial for run in over if run.record is not None]
-    sessions = dict(past.sessions)
+    sessions = dict(archived.sessions)
     for run in over:
         _add(sessions, run)
-    names = past.runs | {run.folder.name for run in over}
+    names = archived.runs | {run.folder.name for run in over}
     write_archive(
-        runs.folder_of(lane), ArchivedRuns(runs=names, serial=max((past.serial, *serials)), sessions=sessions)
+        runs.folder_of(lane), ArchivedRuns(runs=names, serial=max((archived.serial, *serials)), sessions=sessions)
     )
 
 
 def _add(sessions: dict[str, InSession], run: Run) -> None:
     """Add a run to the session that its end tells of, and its size to the one in which it was started."""
-    if (spent := noted(run)) is not None:
+    if (spent := read_usage(run)) is not None:
         so_far = sessions.get(spent.session_id, InSession())
         sessions[spent.session_id] = so_far.model_copy(update={"usage": so_far.usage.plus(spent.usage)})
     if run.record is not None and run.record.session_id is not None:

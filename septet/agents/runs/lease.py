@@ -81,13 +81,13 @@ class Lease:
         """
         order_id = place_id or key.workflow_id
         attempt = Attempt(f"{key.run_id}{visit}", key.activity_id, number, started_at, worker_id(os.getpid()))
-        with _file(runs, order_id).open("a+b") as file:
+        with _attempts_file(runs, order_id).open("a+b") as file:
             lock(file.fileno())
             file.seek(0)
             lines = file.read().splitlines()
-            last = next(filter(None, map(_read, reversed(lines))), None)
+            last = next(filter(None, map(_parse_attempt, reversed(lines))), None)
             if last is not None and _is_superseded(attempt, last, _of_run(attempt.run_id, lines)):
-                raise SupersededError(_told(order_id, attempt))
+                raise SupersededError(_late_message(order_id, attempt))
             if last is not None and _was_reset(attempt, last):
                 runs.set_aside(order_id, key)
             # A line that a dying machine left half written ends here; an empty one is passed over.
@@ -103,7 +103,7 @@ class Lease:
         Raises:
             SupersededError: It is not.
         """
-        if _file(self.runs, self.order_id).stat().st_size != self._end:
+        if _attempts_file(self.runs, self.order_id).stat().st_size != self._end:
             raise SupersededError(f"A later attempt at {self.order_id} has begun: this one writes nothing more.")
 
     def make_way(self) -> bool:
@@ -113,12 +113,12 @@ class Lease:
             SupersededError: A later attempt has begun: it will see to that itself.
         """
         self.check()
-        attempts = _attempts(_file(self.runs, self.order_id).read_bytes())
+        attempts = _attempts(_attempts_file(self.runs, self.order_id).read_bytes())
         earlier = {attempt.worker for attempt in attempts} - {(0, 0), worker_id(os.getpid())}
         return end_stopped_writer(self.runs, self.order_id, earlier)
 
     @contextmanager
-    def held(self, patience_seconds: float = 30.0) -> Iterator[None]:
+    def hold(self, patience_seconds: float = 30.0) -> Iterator[None]:
         """Hold the writer's lock for as long as the block lasts; wait for whoever is about to leave it.
 
         Raises:
@@ -130,7 +130,7 @@ class Lease:
         while (lock := self.runs.lock_writer(self.order_id)) is None:
             self.check()
             if time.monotonic() > bound:
-                raise busy(self.runs, self.order_id)
+                raise busy_error(self.runs, self.order_id)
             if time.monotonic() > way_at:
                 way_at += WAY_SECONDS
                 self.make_way()
@@ -142,7 +142,7 @@ class Lease:
             os.close(lock)
 
 
-def busy(runs: Runs, order_id: str) -> WorkspaceBusyError:
+def busy_error(runs: Runs, order_id: str) -> WorkspaceBusyError:
     """Return the error that says who holds the writer's lock of a work order."""
     living, holder = runs.living(order_id), holder_of(runs.lock_of(order_id))
     who = f"the agent of {living.folder}" if living is not None else holder or "a process that nobody names"
@@ -181,11 +181,11 @@ def _was_reset(attempt: Attempt, last: Attempt) -> bool:
     return same and attempt.number <= last.number and attempt.started_at > last.started_at
 
 
-def _told(order_id: str, attempt: Attempt) -> str:
+def _late_message(order_id: str, attempt: Attempt) -> str:
     return f"Attempt {attempt.number} at activity {attempt.activity_id} of {order_id} comes too late."
 
 
-def _file(runs: Runs, order_id: str) -> Path:
+def _attempts_file(runs: Runs, order_id: str) -> Path:
     folder = runs.folder_of(order_id)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     return folder / _FILE
@@ -194,15 +194,15 @@ def _file(runs: Runs, order_id: str) -> Path:
 def _of_run(run_id: str, lines: list[bytes]) -> list[Attempt]:
     """Return the attempts of a workflow's run; a lane has thousands of others, which are not decoded."""
     mark = msgspec.json.encode(run_id)
-    named = (_read(line) for line in lines if mark in line)
-    return [attempt for attempt in named if attempt is not None and attempt.run_id == run_id]
+    attempts = (_parse_attempt(line) for line in lines if mark in line)
+    return [attempt for attempt in attempts if attempt is not None and attempt.run_id == run_id]
 
 
 def _attempts(lines: bytes) -> list[Attempt]:
-    return [read for line in lines.splitlines() if (read := _read(line)) is not None]
+    return [attempt for line in lines.splitlines() if (attempt := _parse_attempt(line)) is not None]
 
 
-def _read(line: bytes) -> Attempt | None:
+def _parse_attempt(line: bytes) -> Attempt | None:
     try:
         return msgspec.json.decode(line, type=Attempt)
     except msgspec.MsgspecError:

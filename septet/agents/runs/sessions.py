@@ -27,14 +27,14 @@ def pack_session(adapter: Adapter, session_id: str, host: Machine) -> bytes | No
     files = [path for path in home.glob(pattern.format(id=session_id)) if path.is_file() and not path.is_symlink()]
     if not files or sum(path.stat().st_size for path in files) > _LIMIT_BYTES:
         return None
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w:gz") as archive:
+    archive_bytes = io.BytesIO()
+    with tarfile.open(fileobj=archive_bytes, mode="w:gz") as archive:
         for path in files:
             archive.add(path, str(path.relative_to(home)), recursive=False)
-    return packed.getvalue()
+    return archive_bytes.getvalue()
 
 
-def unpack_session(adapter: Adapter, packed: bytes, host: Machine) -> None:
+def unpack_session(adapter: Adapter, archive_bytes: bytes, host: Machine) -> None:
     """Put a session's files where the CLI looks for them; one that is there stays.
 
     Raises:
@@ -42,7 +42,7 @@ def unpack_session(adapter: Adapter, packed: bytes, host: Machine) -> None:
         OSError: The disk refused.
     """
     home, pattern = _home(adapter, host), adapter.capabilities.session_files.format(id="*")
-    with tarfile.open(fileobj=io.BytesIO(packed), mode="r:gz") as archive:
+    with tarfile.open(fileobj=io.BytesIO(archive_bytes), mode="r:gz") as archive:
         for member in archive:
             name = PurePosixPath(member.name)
             file = archive.extractfile(member) if member.isreg() else None
@@ -57,5 +57,5 @@ def unpack_session(adapter: Adapter, packed: bytes, host: Machine) -> None:
 def _home(adapter: Adapter, host: Machine) -> Path:
     """Return the CLI's own folder."""
     variable, usual = adapter.capabilities.home
-    moved = host.env.get(variable, "")
-    return Path(moved) if moved else Path(usual.replace("~", host.env.get("HOME", "~"), 1)).expanduser()
+    configured = host.env.get(variable, "")
+    return Path(configured) if configured else Path(usual.replace("~", host.env.get("HOME", "~"), 1)).expanduser()

@@ -39,7 +39,7 @@ def spent_in(runs: Iterable[Run]) -> Usage:
     return _sum(note.usage for note in _notes(runs))
 
 
-def noted(run: Run) -> Spent | None:
+def read_usage(run: Run) -> Spent | None:
     """Return what was noted of a run; `None` where nobody concluded it."""
     with suppress(FileNotFoundError, ValidationError):
         return Spent.model_validate_json((run.folder / _FILE).read_bytes())
@@ -47,7 +47,7 @@ def noted(run: Run) -> Spent | None:
 
 
 def _notes(runs: Iterable[Run]) -> Iterator[Spent]:
-    return (note for run in runs if (note := noted(run)) is not None)
+    return (note for run in runs if (note := read_usage(run)) is not None)
 
 
 def _sum(usages: Iterable[Usage]) -> Usage:

@@ -29,7 +29,7 @@ class Attachment(asyncio.Protocol):
     def __init__(self) -> None:
         self._end: asyncio.Future[ExitRecord | None] = asyncio.get_running_loop().create_future()
         self._transport: asyncio.Transport | None = None
-        self._heard = b""
+        self._received = b""
 
     @classmethod
     async def to(cls, folder: Path) -> Self | None:
@@ -49,7 +49,7 @@ class Attachment(asyncio.Protocol):
         _, attachment = await asyncio.get_running_loop().create_unix_connection(cls, sock=connected)
         return attachment
 
-    async def ended(self, within_seconds: float) -> bool:
+    async def wait_for_end(self, within_seconds: float) -> bool:
         """Wait for the end, or until the time is over; return whether it came."""
         await asyncio.wait((self._end,), timeout=within_seconds)
         return self._end.done()
@@ -75,8 +75,8 @@ class Attachment(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Read the one line that a supervisor says."""
-        self._heard += data
-        line, newline, _ = self._heard.partition(b"\n")
+        self._received += data
+        line, newline, _ = self._received.partition(b"\n")
         if newline and not self._end.done():
             self._end.set_result(msgspec.json.decode(line.removeprefix(b"ended "), type=ExitRecord))
 
@@ -104,7 +104,7 @@ async def end_agent(run: Run, why: str, *, within_seconds: float = 15.0) -> Exit
         if attachment is not None:
             try:
                 attachment.ask_to_end(why)
-                await attachment.ended(bound - time.monotonic())
+                await attachment.wait_for_end(bound - time.monotonic())
                 if attachment.record is not None:
                     return attachment.record
             finally:

@@ -10,7 +10,7 @@ from typing import Final
 
 from septet.agents.clis.endings import SUPERSEDED
 from septet.agents.runs.folders import Run
-from septet.agents.runs.lease import WAY_SECONDS, Lease, busy
+from septet.agents.runs.lease import WAY_SECONDS, Lease, busy_error
 from septet.agents.turns.attachment import Attachment, end_agent
 from septet.agents.turns.failures import failure_of
 from septet.agents.turns.follow import TurnProgress, follow
@@ -18,6 +18,7 @@ from septet.agents.turns.launch import TurnRequest, launch
 from septet.agents.turns.recovery import Accept, GiveUp, Rung, Start
 from septet.agents.turns.turn_runs import NextStep, TurnResult, TurnRuns
 from septet.errors import AgentCrashedError, AgentError
+from septet.system.threads import undoable_thread
 from septet.system.threads import undoable_thread
 
 _LOOK_SECONDS: Final = 0.02
@@ -108,7 +109,7 @@ class _Attempt:
         if living is not None and attachment is not None:
             return await self._follow(living, attachment, "adopt")
         if time.monotonic() > self._patience_ends:
-            raise busy(self._runs, self._request.order_id)
+            raise busy_error(self._runs, self._request.order_id)
         if living is None and time.monotonic() > self._way_at:
             self._way_at = time.monotonic() + WAY_SECONDS
             await asyncio.to_thread(self._lease.make_way)

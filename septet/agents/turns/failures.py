@@ -41,8 +41,8 @@ def failure_of(
         kind = AgentApiUnavailableError if outcome.ended == "api_error" else AgentCrashedError
         return kind(message, remedy="It is tried again by itself.", retry_after_seconds=min(wait, longest))
     if crashed_again:
-        tried = f"The agent was started {len(starts)} times, and ended without a result each time. {message}"
-        return AgentGaveUpError(tried, remedy=remedy)
+        history = f"The agent was started {len(starts)} times, and ended without a result each time. {message}"
+        return AgentGaveUpError(history, remedy=remedy)
     if outcome.ended == "api_error":
         return AgentApiError(message, remedy=remedy)
     if outcome.ended == "limit":

@@ -84,7 +84,7 @@ class Pace:
     """How an agent is followed."""
 
     look_seconds: float = 0.5
-    """Between two looks at the stream; the end is session_id at once."""
+    """Between two looks at the stream; the end is told at once."""
     result_grace_seconds: float = 15.0
     """For a CLI that goes on after its result."""
 
@@ -104,7 +104,7 @@ async def follow(
     """
     on_progress(reading.progress())
     results, result_at = 0, 0.0
-    while not await attachment.ended(pace.look_seconds):
+    while not await attachment.wait_for_end(pace.look_seconds):
         await asyncio.to_thread(reading.catch_up)
         on_progress(reading.progress())
         progress = reading.dialect.progress

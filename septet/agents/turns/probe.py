@@ -29,7 +29,7 @@ class Probe:
     login: str | None
     """The variable or file that looks like a login; `None` where none is seen. Whether it is valid, only a call of
     the model can tell."""
-    unfit: SeptetError | None
+    obstacle: SeptetError | None
     """Why it cannot work on this host as it is."""
     complaint: str = ""
     """What a program that tells no version says instead: one of which a part was not installed, for example."""
@@ -43,16 +43,17 @@ def probe(adapter: Adapter, host: Machine, worktree: Path) -> Probe:
         AgentError: It is not configured.
     """
     facts = adapter.capabilities
-    asked = adapter.invocation(Turn(prompt="", worktree=worktree, tools="none"), host)
-    version, complaint = _version(asked.argv[0], dict(asked.env)) if facts.tested_version else (None, "")
+    invocation = adapter.invocation(Turn(prompt="", worktree=worktree, tools="none"), host)
+    version, complaint = _version(invocation.argv[0], dict(invocation.env)) if facts.tested_version else (None, "")
     oldest = facts.tested_since or facts.tested_version or "0"
     return Probe(
-        program=asked.argv[0],
+        program=invocation.argv[0],
         version=version,
         tested=" to ".join(dict.fromkeys(filter(None, (facts.tested_since, facts.tested_version)))),
-        in_range=version is not None and _order(oldest) <= _order(version) <= _order(facts.tested_version),
+        in_range=version is not None
+        and _version_parts(oldest) <= _version_parts(version) <= _version_parts(facts.tested_version),
         login=_login(facts, host),
-        unfit=_unfit(adapter, host, worktree),
+        obstacle=_check_fitness(adapter, host, worktree),
         complaint=complaint,
     )
 
@@ -63,14 +64,14 @@ def _version(program: str, env: dict[str, str]) -> tuple[str | None, str]:
         answer = processes.run([program, "--version"], env=env, timeout_seconds=_VERSION_SECONDS)
     except OSError as error:
         return None, error.strerror or str(error)
-    found = _VERSION.search(answer.stdout.decode("utf-8", errors="replace"))
-    if found is not None and answer.exit_code == 0:
-        return found[0], ""
-    said = (answer.stderr or answer.stdout).decode("utf-8", errors="replace").strip()
-    return None, preview(said.partition("\n")[0])
+    match = _VERSION.search(answer.stdout.decode("utf-8", errors="replace"))
+    if match is not None and answer.exit_code == 0:
+        return match[0], ""
+    words = (answer.stderr or answer.stdout).decode("utf-8", errors="replace").strip()
+    return None, preview(words.partition("\n")[0])
 
 
-def _order(version: str) -> tuple[int, ...]:
+def _version_parts(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in version.split("."))
 
 
@@ -86,7 +87,7 @@ def _login(facts: Capabilities, host: Machine) -> str | None:
     return login if path.is_file() else None
 
 
-def _unfit(adapter: Adapter, host: Machine, worktree: Path) -> SeptetError | None:
+def _check_fitness(adapter: Adapter, host: Machine, worktree: Path) -> SeptetError | None:
     """Return why it cannot do a step's work here, such as root without a sandbox."""
     try:
         adapter.invocation(Turn(prompt="", worktree=worktree), host)

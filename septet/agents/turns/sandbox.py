@@ -67,36 +67,36 @@ def _hiding(path: Path) -> tuple[str, ...]:
 
 
 def find_sandbox(
-    wanted: str,
+    setting: str,
     env: Mapping[str, str],
     *,
     read_only: tuple[Path, ...] = (),
     hidden: tuple[Path, ...] = (),
 ) -> Sandbox:
-    """Return the sandbox that this host can give: what is wanted is `auto`, `bwrap` or `none`.
+    """Return the sandbox that this host can give; the setting is `auto`, `bwrap` or `none`.
 
     Raises:
         SandboxError: Bubblewrap is demanded, and does not start here.
     """
-    if wanted == "none":
+    if setting == "none":
         return Sandbox(reason="The setting is `none`.", remedy="Set SEPTET_SANDBOX=auto.")
-    found = _tried(env, read_only, hidden)
-    if wanted == "bwrap" and found.program is None:
-        raise SandboxError(f"SEPTET_SANDBOX=bwrap: {found.reason}", remedy=found.remedy)
-    return found
+    sandbox = _try_sandbox(env, read_only, hidden)
+    if setting == "bwrap" and sandbox.program is None:
+        raise SandboxError(f"SEPTET_SANDBOX=bwrap: {sandbox.reason}", remedy=sandbox.remedy)
+    return sandbox
 
 
-def _tried(env: Mapping[str, str], read_only: tuple[Path, ...], hidden: tuple[Path, ...]) -> Sandbox:
+def _try_sandbox(env: Mapping[str, str], read_only: tuple[Path, ...], hidden: tuple[Path, ...]) -> Sandbox:
     """Start bubblewrap once, just as agents will be started."""
     path = shutil.which(_PROGRAM, path=env.get("PATH", os.defpath))
     if path is None:
         return Sandbox(reason="`bwrap` was not found on PATH.", remedy=_INSTALL)
     sandbox = Sandbox(str(Path(path).absolute()), read_only=read_only, hidden=hidden)
     try:
-        tried = processes.run(sandbox.around([path, "--version"]), env=env, timeout_seconds=_START_SECONDS)
+        trial = processes.run(sandbox.around([path, "--version"]), env=env, timeout_seconds=_START_SECONDS)
     except OSError as error:
         return Sandbox(reason=f"{path} does not start: {error.strerror}.", remedy=_INSTALL)
-    if tried.exit_code != 0:
-        said = tried.stderr.decode(errors="replace").strip() or f"exit code {tried.exit_code}"
-        return Sandbox(reason=f"{path} cannot make a sandbox here: {said[-300:]}.", remedy=_ALLOW)
-    return Sandbox(sandbox.program, tried.stdout.decode().strip(), read_only=read_only, hidden=hidden)
+    if trial.exit_code != 0:
+        words = trial.stderr.decode(errors="replace").strip() or f"exit code {trial.exit_code}"
+        return Sandbox(reason=f"{path} cannot make a sandbox here: {words[-300:]}.", remedy=_ALLOW)
+    return Sandbox(sandbox.program, trial.stdout.decode().strip(), read_only=read_only, hidden=hidden)

@@ -31,8 +31,8 @@ def sweep_leftovers(mark: str, folder: Path) -> int:
     """
     killed: set[int] = set()
     bound = time.monotonic() + _BOUND_SECONDS
-    while left := [process for process in psutil.process_iter() if _carries(process, mark)]:
-        for process in left:
+    while leftovers := [process for process in psutil.process_iter() if _has_mark(process, mark)]:
+        for process in leftovers:
             killed.add(process.pid)
             _kill(process)
         if time.monotonic() > bound:
@@ -48,8 +48,8 @@ def _sandbox_lives(report: Path) -> bool:
     try:
         if bytes(_OWN_NAMESPACE.readlink()) not in report.with_name("lock").read_bytes():
             return False  # a runner's: it has seen to it
-        told = _FIRST_PROCESS.search(report.read_bytes())
-        first = psutil.Process(int(told[1])) if told is not None else None
+        match = _FIRST_PROCESS.search(report.read_bytes())
+        first = psutil.Process(int(match[1])) if match is not None else None
         return (
             first is not None
             and first.status() != psutil.STATUS_ZOMBIE
@@ -59,7 +59,7 @@ def _sandbox_lives(report: Path) -> bool:
         return False
 
 
-def _carries(process: psutil.Process, mark: str) -> bool:
+def _has_mark(process: psutil.Process, mark: str) -> bool:
     try:
         return process.environ().get(RUN_VARIABLE) == mark
     except psutil.Error:

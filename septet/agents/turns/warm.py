@@ -49,7 +49,7 @@ class WarmProcess(msgspec.Struct, frozen=True):
         path = _lock_of(runs, order_id)
         if not lock_is_held(path):
             return None
-        return _read(path) or cls("", "", None, "")
+        return _read_process(path) or cls("", "", None, "")
 
     def fits(self, start: "WarmStart", session_id: str | None) -> bool:
         """Say whether it is what would be started for a turn, in the session that the turn goes on with."""
@@ -96,8 +96,8 @@ def take_place(runs: Runs, order_id: str, why: str) -> int:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     lock = open_lock(path)
     try:
-        _wait_for(lock, runs, order_id, why)
-        previous = _read(path)
+        _await_lock(lock, runs, order_id, why)
+        previous = _read_process(path)
         if previous is not None:
             if runs.runner is not None:
                 await_sweep(runs.runner.parent)
@@ -131,7 +131,7 @@ def warm_orders(runs: Runs) -> list[str]:
     return [order_id for order_id in runs.orders() if lock_is_held(_lock_of(runs, order_id))]
 
 
-def _wait_for(lock: int, runs: Runs, order_id: str, why: str) -> None:
+def _await_lock(lock: int, runs: Runs, order_id: str, why: str) -> None:
     """Take the lock from the process that holds it, which is asked to end."""
     bound = time.monotonic() + _END_SECONDS
     while not try_lock(lock):
@@ -157,7 +157,7 @@ def _lock_of(runs: Runs, order_id: str) -> Path:
     return runs.folder_of(order_id) / _LOCK
 
 
-def _read(path: Path) -> WarmProcess | None:
+def _read_process(path: Path) -> WarmProcess | None:
     try:
         return msgspec.json.decode(path.read_bytes(), type=WarmProcess)
     except (OSError, msgspec.MsgspecError):

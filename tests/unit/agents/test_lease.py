@@ -40,9 +40,9 @@ def test_the_last_attempt_may_write_and_those_before_may_not(runs: Runs) -> None
     second.check()
     with pytest.raises(SupersededError):
         first.check()
-    with pytest.raises(SupersededError), first.held():
+    with pytest.raises(SupersededError), first.hold():
         pytest.fail("a superseded attempt has the lock")
-    with second.held():
+    with second.hold():
         assert runs.lock_writer("wo-1") is None
 
 
@@ -94,7 +94,7 @@ def test_half_a_line_is_passed_over(runs: Runs) -> None:
 def test_a_lock_that_another_keeps_is_waited_for_and_then_named(runs: Runs, lock: int) -> None:
     """The error that follows can be tried again, and says who holds the lock."""
     assert lock
-    with pytest.raises(WorkspaceBusyError, match="held by process") as busy, take(runs).held(0.05):
+    with pytest.raises(WorkspaceBusyError, match="held by process") as busy, take(runs).hold(0.05):
         pytest.fail("two have the lock")
     assert busy.value.retryable
 
@@ -105,7 +105,7 @@ def test_who_waits_for_the_lock_learns_that_it_is_superseded(runs: Runs, lock: i
     waiting, refused = take(runs), threading.Event()
 
     def wait() -> None:
-        with pytest.raises(SupersededError), waiting.held(30):
+        with pytest.raises(SupersededError), waiting.hold(30):
             pytest.fail("two have the lock")
         refused.set()
 
@@ -131,7 +131,7 @@ def test_a_worker_that_is_stopped_with_the_lock_in_hand_makes_way(runs: Runs, wo
     """It is superseded and could not let the lock go: it is killed, with the check that it ran in the worktree."""
     with writing(runs, worktree) as (worker, check):
         worker.send_signal(signal.SIGSTOP)
-        with take(runs, number=2).held(60):
+        with take(runs, number=2).hold(60):
             assert worker.wait(10) == -signal.SIGKILL
         check.wait(10)
 
@@ -141,7 +141,7 @@ def test_a_worker_that_is_slow_is_waited_for(runs: Runs, worktree: Path) -> None
     with writing(runs, worktree) as (worker, _):
         later = take(runs, number=2)
         assert not later.make_way()
-        with pytest.raises(WorkspaceBusyError), later.held(0.05):
+        with pytest.raises(WorkspaceBusyError), later.hold(0.05):
             pytest.fail("two have the lock")
         assert worker.poll() is None
 

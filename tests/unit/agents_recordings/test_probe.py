@@ -32,7 +32,7 @@ def test_tested_version_is_known(name: str, tmp_path: Path) -> None:
     """The newest tested version is in range, one after it is not, whatever words stand around it."""
     newest = adapter_for(name).capabilities.tested_version
     seen = look(name, tmp_path, f"echo '{name} cli {newest} (build)'")
-    assert (seen.version, seen.in_range, seen.unfit) == (newest, True, None)
+    assert (seen.version, seen.in_range, seen.obstacle) == (newest, True, None)
     assert newest in seen.tested
     assert not look(name, tmp_path, "echo 9999.0.1").in_range
 
@@ -78,8 +78,8 @@ def test_root_outside_a_sandbox_is_told_with_the_remedy(tmp_path: Path) -> None:
     seen = probe(
         adapter_for("claude"), Machine({"PATH": os.environ["PATH"]}, {"claude": program}, uid=0), tmp_path
     )
-    assert isinstance(seen.unfit, AgentError)
-    assert "SEPTET_SANDBOXED" in seen.unfit.remedy
+    assert isinstance(seen.obstacle, AgentError)
+    assert "SEPTET_SANDBOXED" in seen.obstacle.remedy
     assert seen.in_range
 
 
