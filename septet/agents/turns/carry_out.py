@@ -19,7 +19,6 @@ from septet.agents.turns.recovery import Accept, GiveUp, Rung, Start
 from septet.agents.turns.turn_runs import NextStep, TurnResult, TurnRuns
 from septet.errors import AgentCrashedError, AgentError
 from septet.system.threads import undoable_thread
-from septet.system.threads import undoable_thread
 
 _LOOK_SECONDS: Final = 0.02
 
