@@ -47,20 +47,20 @@ def parse_input(
         ApplicationError: Of type `InvalidInput`, non-retryable: location and message, never the value.
     """
     if workflow_id in {".", ".."} or not re.fullmatch(ids, workflow_id):
-        raise _invalid_input(f"the workflow id must match {ids}")
+        raise invalid_input(f"the workflow id must match {ids}")
     order, *rest = inputs
     if order is None:
-        raise _invalid_input(
+        raise invalid_input(
             'repository: Field required. Give one JSON object, such as {"repository": "…", "issue": 1}'
         )
     if rest:
-        raise _invalid_input(f"{len(rest) + 1} inputs were given. Give one JSON object")
+        raise invalid_input(f"{len(rest) + 1} inputs were given. Give one JSON object")
     try:
         unknown: Literal["ignore", "forbid"] = "ignore" if by_workflow else "forbid"
         return kind.model_validate_json(order.payload.data or b"null", extra=unknown)
     except ValidationError as error:
         errors = error.errors(include_url=False, include_context=False, include_input=False)
-        raise _invalid_input(
+        raise invalid_input(
             "; ".join(_describe_error(detail["loc"], detail["msg"]) for detail in errors[:10])
         ) from None
 
@@ -70,5 +70,6 @@ def _describe_error(location: tuple[int | str, ...], message: str) -> str:
     return f"{where}: {message.removeprefix('Value error, ')}"
 
 
-def _invalid_input(message: str) -> ApplicationError:
+def invalid_input(message: str) -> ApplicationError:
+    """Return the failure of a workflow whose input is not valid; `message` names the field, never the value."""
     return ApplicationError(f"The input is not valid: {message}.", type="InvalidInput", non_retryable=True)

@@ -74,9 +74,9 @@ class OrderOptions:
     ] = None
     label: Annotated[list[str] | None, typer.Option(help="A label for the pull request.")] = None
     approve_plan: Annotated[bool, typer.Option("--approve-plan", help="Wait for a person after the plan.")] = False
-    follow_pr: Annotated[bool, typer.Option("--follow-pr", help="Let the agent answer checks and reviews.")] = (
-        False
-    )
+    follow_pr: Annotated[
+        bool, typer.Option("--follow-pr", help="Refused: agents do not answer checks and reviews yet.")
+    ] = False
     draft: Draft = False
     step: Annotated[
         list[str] | None,

@@ -42,7 +42,7 @@ def run(
     async def work(operations: "Operations") -> CommandReply:
         from clients.cli.task_reply import reply_at_end
 
-        begun = await operations.orders.run(_order_input(repo, issue, order), order.id)
+        begun = await operations.orders.run(order_input(repo, issue, order), order.id)
         return await reply_at_end(operations, begun, wait=wait)
 
     reply_with_operations(work, address=address, as_json=as_json)
@@ -69,12 +69,12 @@ def create(
     async def work(operations: "Operations") -> CommandReply:
         from clients.cli.task_reply import reply_of_task
 
-        return reply_of_task(await operations.orders.run(_order_input(repo, issue, order, stage), order.id))
+        return reply_of_task(await operations.orders.run(order_input(repo, issue, order, stage), order.id))
 
     reply_with_operations(work, address=address, as_json=as_json)
 
 
-def _order_input(
+def order_input(
     repo: str, issue: given.IssueOptions, order: given.OrderOptions, stage: str | None = None
 ) -> "WorkOrderInput":
     """Return the work order's input.

@@ -1,7 +1,7 @@
 """The input of a work order, as people and programs give it."""
 
 from collections.abc import Mapping
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
@@ -11,6 +11,8 @@ from septet.contracts.wire import StrictWire
 
 TEXT_LIMIT_BYTES = 64 * 1024
 """The most that a title and a description may hold together."""
+FOLLOW_PR_REFUSAL: Final = "follow_pr: agents do not answer checks and reviews of a pull request yet: leave it out"
+"""Old histories have the field, so that an input that has it is read, and no new work order starts with it."""
 
 Score = Annotated[int, Field(ge=1, le=5)]
 
@@ -54,8 +56,8 @@ class OrderChoices(StrictWire):
     """Where it waits on the board: for a person, or for its turn; it begins at once when absent."""
     approve_plan: bool = False
     """Wait for a person after the plan."""
-    follow_pr: bool = False
-    """Let the agent answer checks and reviews."""
+    follow_pr: Annotated[bool, Field(json_schema_extra={"const": False})] = False
+    """Refused where it is true: agents do not answer checks and reviews yet."""
     draft: bool = False
     """Open the pull request as a draft."""
     timeouts: Timeouts = Timeouts()

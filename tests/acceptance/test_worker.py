@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from fakes.failing_bubblewrap import failing_bubblewrap
 from fakes.septet_command import PROGRAMS, Septet
 from fakes.waiting import until
 
@@ -63,7 +64,7 @@ def test_a_worker_does_not_start_without_the_sandbox_that_is_demanded(
     served: Septet, septet: Septet, told: str
 ) -> None:
     """Where bubblewrap fails, `bwrap` ends the worker with the cause and the remedy; `auto` says so and serves."""
-    path = _with_failing_bubblewrap(septet)
+    path = failing_bubblewrap(septet)
     address = json.loads((served.state / "server.json").read_text(encoding="utf-8"))["address"]
     flag = ("--sandbox", "bwrap") if told == "flag" else ()
     variable = {"SEPTET_SANDBOX": "bwrap"} if told == "variable" else {}
@@ -75,7 +76,7 @@ def test_a_worker_does_not_start_without_the_sandbox_that_is_demanded(
 
 def test_a_worker_without_a_sandbox_says_so_in_its_log(served: Septet, septet: Septet) -> None:
     """`auto` serves where bubblewrap fails, and the log says that agents run unconfined, and why."""
-    path = _with_failing_bubblewrap(septet)
+    path = failing_bubblewrap(septet)
     address = json.loads((served.state / "server.json").read_text(encoding="utf-8"))["address"]
     with septet.serving("worker", "--address", address, PATH=path, SEPTET_LOG_FORMAT="json") as worker:
         assert worker.ready["ready"] is True
@@ -85,12 +86,3 @@ def test_a_worker_without_a_sandbox_says_so_in_its_log(served: Septet, septet: S
     doctor = Septet(septet.root, {"PATH": path})("doctor", "--address", address, "--json")
     check = next(check for check in doctor.json["checks"] if check["name"] == "sandbox")
     assert (check["status"], "unconfined" in check["message"]) == ("warning", True)
-
-
-def _with_failing_bubblewrap(septet: Septet) -> str:
-    """Return a PATH whose `bwrap` cannot start here."""
-    folder = septet.root / "bin"
-    folder.mkdir(parents=True)
-    (folder / "bwrap").write_text("#!/bin/sh\necho 'bwrap: no' >&2\nexit 1\n", encoding="utf-8")
-    (folder / "bwrap").chmod(0o755)
-    return f"{folder}{os.pathsep}{os.environ['PATH']}"

@@ -1,11 +1,12 @@
 from pathlib import Path
 
 import pytest
-from fakes.repositories import git
-from fakes.step_lab import BRANCH, FIXED, PLAN, StepLab
+from fakes.repositories import Origin, git
+from fakes.step_lab import BRANCH, FIXED, PLAN, StepLab, settings_of
 
 from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import StepResult
+from workers.registry import parts_of
 
 MESSAGE = "committer: bug: sum the prices\n\nThis is issue 7."
 
@@ -37,6 +38,22 @@ async def test_the_agents_own_commit_stays(lab: StepLab) -> None:
     assert done.verdict is Verdict.DONE
     assert done.commit_sha == git(lab.worktree, "rev-parse", "HEAD")
     assert git(lab.worktree, "log", "-1", "--format=%s") == "mine"
+
+
+async def test_commits_are_signed_where_the_setting_says_so(tmp_path: Path, origin: Origin) -> None:
+    """With `sign_commits` the commit carries a signature by the signing program of the worker's own git settings."""
+    settings = settings_of(tmp_path).model_copy(update={"sign_commits": True})
+    signer = tmp_path / "signer"
+    signer.write_text(
+        "#!/bin/sh\ncat >/dev/null\necho '[GNUPG:] SIG_CREATED ' >&2\necho '-----BEGIN PGP SIGNATURE-----'\n"
+    )
+    signer.chmod(0o755)
+    (Path(settings.git_env["HOME"]) / ".gitconfig").write_text(f"[gpg]\n\tprogram = {signer}\n")
+    async with parts_of(settings) as parts:
+        lab = StepLab(tmp_path, origin, parts)
+        done = await _committed(lab)
+        assert done.verdict is Verdict.DONE
+        assert "BEGIN PGP SIGNATURE" in git(lab.worktree, "cat-file", "commit", done.commit_sha or "")
 
 
 @pytest.mark.law

@@ -58,9 +58,11 @@ def checked(tool: Tool, answered: CallToolResult) -> dict[str, Any]:
 
 
 @asynccontextmanager
-async def tools_of(septet: Septet, log: Path, cwd: Path | None = None) -> AsyncIterator[Tools]:
+async def tools_of(septet: Septet, log: Path, cwd: Path | None = None, *options: str) -> AsyncIterator[Tools]:
     """Start `septet mcp` for as long as the block lasts; its stderr goes to `log`."""
-    command = StdioServerParameters(command=str(PROGRAMS / "septet"), args=["mcp"], env=septet.env, cwd=cwd)
+    command = StdioServerParameters(
+        command=str(PROGRAMS / "septet"), args=["mcp", *options], env=septet.env, cwd=cwd
+    )
     with log.open("w", encoding="utf-8") as errors:
         async with Client(stdio_client(command, errlog=errors), client_info=WHO) as client:
             listed = await client.list_tools()

@@ -1,3 +1,5 @@
+import base64
+import json
 from pathlib import Path
 
 import pytest
@@ -31,6 +33,17 @@ each_history = pytest.mark.parametrize("path", PATHS, ids=name_of)
 async def test_every_recorded_history_replays(path: Path) -> None:
     """A work order that was begun by an earlier version goes on under this one: the same commands in the same order."""
     await replay(path, [WorkOrder])
+
+
+@pytest.mark.parametrize("path", [path for path in PATHS if path.stem in SEVERAL], ids=name_of)
+async def test_a_history_with_an_input_that_is_refused_today_replays(path: Path, tmp_path: Path) -> None:
+    """A work order that was started with `follow_pr`, before it was refused, goes on as it began."""
+    history = json.loads(path.read_text(encoding="utf-8"))
+    (payload,) = history["events"][0]["workflowExecutionStartedEventAttributes"]["input"]["payloads"]
+    order = json.loads(base64.b64decode(payload["data"]))
+    payload["data"] = base64.b64encode(json.dumps({**order, "follow_pr": True}).encode()).decode()
+    (tmp_path / path.name).write_text(json.dumps(history), encoding="utf-8")
+    await replay(tmp_path / path.name, [WorkOrder])
 
 
 @each_history

@@ -1,6 +1,7 @@
 """The janitor's workflow and schedule on a real server, over a real host."""
 
 import asyncio
+import os
 import uuid
 from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime, timedelta
@@ -39,10 +40,12 @@ async def host(tmp_path: Path) -> AsyncIterator[Parts]:
     """A host that keeps nothing for long, with queues of its own."""
     settings = settings_of(tmp_path)
     own = {"task_queue": f"q-{uuid.uuid4().hex[:8]}", "keep_workspaces_days": 0.0, "keep_runs_days": 0.0}
-    async with parts_of(
-        Settings.model_validate({**settings.model_dump(), **own, "environ": settings.environ})
-    ) as parts:
+    async with parts_of(settings_with(settings, own)) as parts:
         yield parts
+
+
+def settings_with(settings: Settings, own: dict[str, object]) -> Settings:
+    return Settings.model_validate({**settings.model_dump(), **own, "environ": settings.environ})
 
 
 def worker(client: Client, host: Parts, days_ahead: float = 0.0) -> Worker:
@@ -87,6 +90,26 @@ async def test_a_pass_removes_what_closed_and_keeps_what_runs(client: Client, ho
     assert not (workspaces / closed).exists()
     assert (workspaces / running / "README.md").exists()
     await client.get_workflow_handle(running).terminate()
+
+
+async def test_each_setting_says_how_long_a_thing_is_kept(client: Client, host: Parts, origin: Origin) -> None:
+    """Ignored files beyond the limit hold their workspace until they may go; snapshots, then mirrors, go when old."""
+    origin.push({".gitignore": "*.log\n"})
+    closed = await opened(client, host, origin, closed=True)
+    workspace = host.host.state.workspaces / closed
+    (workspace / "big.log").write_bytes(os.urandom(4096))
+    removed = []
+    for own in (
+        {},
+        {"ignored_limit_mib": 0},
+        {"ignored_limit_mib": 0, "drop_ignored_files": True},
+        {"keep_mirrors_days": 0.0},
+        {"keep_snapshots_days": 0.0},
+        {"keep_mirrors_days": 0.0, "keep_snapshots_days": 0.0},
+    ):
+        async with parts_of(settings_with(host.host.settings, own)) as parts, worker(client, parts):
+            removed.append([thing.kind for thing in (await swept(client, parts)).removed])
+    assert removed == [[], [], ["workspace"], [], ["snapshot"], ["mirror"]]
 
 
 async def test_a_clock_that_jumped_removes_nothing(client: Client, host: Parts, origin: Origin) -> None:

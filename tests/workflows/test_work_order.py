@@ -225,6 +225,7 @@ async def test_a_step_that_is_done_in_spite_of_a_cancel_is_the_last_one(client: 
         (({**ORDER, "description": "x" * 70_000},), "65536 are allowed"),
         ((["/app"],), "input: Input should be an object"),
         ((ORDER, ORDER), "2 inputs were given"),
+        (({**ORDER, "follow_pr": True},), "follow_pr: agents do not answer checks"),
         ((None,), "input: Input should be an object"),
     ],
 )

@@ -11,13 +11,13 @@ from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_
 
 with workflow.unsafe.imports_passed_through():
     from septet.contracts.names import Stage, Status, Step
-    from septet.contracts.order import WorkOrderInput
+    from septet.contracts.order import FOLLOW_PR_REFUSAL, WorkOrderInput
     from septet.contracts.row import waits_in
     from septet.contracts.task import Task, TaskError
     from septet.git.project import with_project
     from workflows._cancellation import wait_despite_cancel
     from workflows._failures import AgentEnded, StepFailed, explain_failure
-    from workflows.run_input import parse_input, takes_raw_input
+    from workflows.run_input import invalid_input, parse_input, takes_raw_input
     from workflows.work_order._execution import WorkOrderBase
     from workflows.work_order._hosts import place_call
     from workflows.work_order._steps import end_work
@@ -30,6 +30,8 @@ _BOARD: Final = "board"
 """Before it, a work order that comes after others began at once."""
 _PROJECT: Final = "project-while-it-waits"
 """Before it, a work order that waits had no project where who started it named none."""
+_FOLLOW_PR: Final = "refuses-follow-pr"
+"""Before it, `follow_pr` was taken, and did nothing."""
 _WATCH: Final = "watches-pull-request"
 """Before it, nobody saw what became of a pull request."""
 
@@ -62,6 +64,8 @@ class WorkOrder(WorkOrderBase):
         info = workflow.info()
         of_pipeline = info.parent is not None
         self._order = parse_input(info.workflow_id, (order, *rest), WorkOrderInput, by_workflow=of_pipeline)
+        if self._order.follow_pr and workflow.patched(_FOLLOW_PR):
+            raise invalid_input(FOLLOW_PR_REFUSAL)
         stage = _waiting_stage(self._order)
         if stage and self._order.project is None and workflow.patched(_PROJECT):
             self._order = with_project(self._order)

@@ -1,0 +1,198 @@
+"""What options do that are on many commands, or on commands that other tests run without them."""
+
+import base64
+import json
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Final
+
+import httpx
+import pytest
+import typer.main
+from fakes.failing_bubblewrap import failing_bubblewrap
+from fakes.mcp_client import tools_of
+from fakes.repositories import Origin
+from fakes.septet_command import Septet, free_ports
+from fakes.waiting import until
+
+from clients.cli.main import app
+
+pytestmark = pytest.mark.faces
+
+Answer = dict[str, Any]
+NOBODY: Final = "127.0.0.1:1"
+"""No server has this port."""
+NEEDED: Final = {"run": ("--repo", ".", "--title", "T"), "create": ("--repo", ".", "--title", "T"),
+                 "pipeline": ("--repo", ".", "--issues", "1"), "reject": ("--feedback", "x"), "logs": ("--follow",)}  # fmt: skip
+"""Options without which a command does not come to its server."""
+ISSUES: Final = [{"id": "a", "title": "A", "body": "First."}, {"id": "b", "title": "B", "body": "Then."}]
+
+
+def with_address(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Yield a command line for each command that has `--address`, but for that address."""
+    if any("--address" in parameter.opts for parameter in command.params):
+        arguments = ["x" for each in command.params if each.param_type_name == "argument"]
+        yield (*path, *arguments, *NEEDED.get(" ".join(path), ()))
+    for name, part in getattr(command, "commands", {}).items():
+        yield from with_address(part, (*path, name))
+
+
+LINES: Final = [line for line in with_address(typer.main.get_command(app)) if line != ("mcp",)]
+
+
+def test_every_command_asks_the_server_of_its_address(septet: Septet) -> None:
+    """The address goes before all settings: where nobody listens, the error or the finding names it."""
+    with ThreadPoolExecutor(4) as pool:
+        ended = [*pool.map(lambda line: septet(*line, "--address", NOBODY, "--json"), LINES)]
+    told = {
+        line[0] if line[0] != "pipeline" else line[:2]: each.json for line, each in zip(LINES, ended, strict=True)
+    }
+    checks = told.pop("doctor")["checks"]
+    assert NOBODY in next(check["message"] for check in checks if check["name"] == "server")
+    assert {key: answer["error"]["type"] for key, answer in told.items()} == dict.fromkeys(
+        told, "ServerNotReached"
+    )
+    assert all(NOBODY in answer["error"]["message"] for answer in told.values())
+
+
+async def test_tools_ask_the_server_of_their_address(septet: Septet, tmp_path: Path) -> None:
+    """`septet mcp --address` serves, and its tools tell that nobody answers there."""
+    async with tools_of(septet, tmp_path / "mcp.log", None, "--address", NOBODY) as tools:
+        assert NOBODY in (await tools.refused("board"))["message"]
+
+
+@pytest.mark.parametrize("command", ["up", "demo", "worker"])
+def test_a_sandbox_that_is_demanded_is_had_or_nothing_starts(served: Septet, septet: Septet, command: str) -> None:
+    """Where bubblewrap fails, `--sandbox bwrap` ends the command with the cause, and `--sandbox none` never asks."""
+    address = json.loads((served.state / "server.json").read_text(encoding="utf-8"))["address"]
+    ports = zip(("--port", "--ui-port", "--api-port"), map(str, free_ports(3)), strict=True)
+    others = {"up": [word for pair in ports for word in pair], "demo": [], "worker": ["--address", address]}
+    machine = Septet(septet.root, {"PATH": failing_bubblewrap(septet)})
+    line = {"up": ("up", "--sandbox"), "demo": ("demo", "--sandbox"), "worker": ("worker", "--sandbox")}[command]
+    ended = machine(*line, "bwrap", *others[command], "--json")
+    assert (ended.code, ended.error["type"]) == (1, "Sandbox"), ended
+    assert "cannot make a sandbox here: bwrap: no" in ended.error["message"]
+
+
+def test_follow_pr_is_refused_by_every_face(served: Septet, origin: Origin) -> None:
+    """Nothing answers checks and reviews yet: no work order starts that asks for it, and the remedy says what does."""
+    issue = {"title": "T", "follow_pr": True, "id": "wo-follows"}
+    said = []
+    for command in (("run", "--follow-pr"), ("create", "--follow-pr")):
+        ended = served(*command, "--repo", origin.bare, "--title", "T", "--id", "wo-follows", "--json")
+        assert (ended.code, ended.error["type"]) == (2, "InvalidInput")
+        said.append(ended.error["message"])
+    with served.api as http:
+        answer = http.post("/agent-work-orders", json={"repository_url": str(origin.bare), **issue})
+        assert answer.status_code == 422, answer.text
+        said.append(answer.json()["detail"])
+        assert "septet move wo-follows executing" in answer.json()["remedy"]
+        call = {"name": "run", "arguments": {"repository": str(origin.bare), **issue}}
+        said.append(called(http, call)["error"]["message"])
+    assert {*said} == {said[0]}
+    assert said[0].startswith("follow_pr: agents do not answer checks and reviews")
+    assert served("show", "wo-follows", "--json").code == 3
+
+
+def called(http: httpx.Client, call: Answer) -> Answer:
+    """Call a tool over HTTP and return the object that it answers."""
+    headers = {"Accept": "application/json, text/event-stream"}
+    asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
+    answer = http.post("/mcp", json=asked, headers=headers)
+    told: Answer = answer.json()["result"]["structuredContent"]
+    return told
+
+
+def test_reasons_and_feedback_are_in_a_work_orders_history(served: Septet, origin: Origin) -> None:
+    """`--why` of each decision, `--feedback`, and `--plan`, which must be that of the plan that waits."""
+    order, line = "wo-reasons", ("--repo", origin.bare, "--title", "Think first", "--id", "wo-reasons", "--json")
+    assert served("run", *line, "--approve-plan").code == 0
+    task = until(lambda: waiting(served, order))
+    wrong = served("reject", order, "--plan", "0" * 64, "--why", "no", "--feedback", "Shorter.", "--json")
+    assert (wrong.code, wrong.error["type"]) == (5, "RefusedTransition")
+    plan = task["plan_sha256"]
+    assert (
+        served("reject", order, "--plan", plan, "--why", "it is long", "--feedback", "Shorter.", "--json").code
+        == 0
+    )
+    until(lambda: waiting(served, order))
+    assert served("move", order, "blocked", "--why", "not now", "--json").code == 0
+    assert served("retry", order, "--why", "it is time", "--feedback", "Mind the tests.", "--json").code == 0
+    until(lambda: waiting(served, order))
+    assert served("cancel", order, "--why", "nobody wants it", "--json").code == 0
+    history = json.dumps(served("show", order, "--json").json["history"])
+    events = history_of(served, order)
+    assert {why for why in ("it is long", "not now", "it is time") if why not in history} == set()
+    assert {word for word in ("Mind the tests.", "nobody wants it") if word not in events} == set()
+
+
+def history_of(served: Septet, name: str) -> str:
+    """Return the events that Temporal keeps of a workflow, with their payloads in clear."""
+
+    def clear(found: dict[str, Any]) -> dict[str, Any]:
+        data = found.get("data")
+        return {**found, "data": base64.b64decode(data).decode()} if isinstance(data, str) else found
+
+    shown = served.temporal("workflow", "show", "--workflow-id", name, "--output", "json").out
+    return json.dumps(json.loads(shown, object_hook=clear))
+
+
+def waiting(served: Septet, order: str) -> Answer | None:
+    """Return a work order that waits with its plan."""
+    task: Answer = served("show", order, "--json").json["task"]
+    return task if task["status"] == "waiting" else None
+
+
+def test_reasons_of_a_pipelines_decisions_are_in_its_history(
+    served: Septet, origin: Origin, tmp_path: Path
+) -> None:
+    """Who pauses, resumes, replans, stops or cancels is asked why once, and Temporal's history keeps the answer."""
+    name, gate = "pl-reasons", tmp_path / "gate"
+    served.scenario(f"{name}-executor-1", {"steps": {"generate_branch": {"wait_for": str(gate)}}})
+    file = tmp_path / "issues.json"
+    file.write_text(json.dumps(ISSUES), encoding="utf-8")
+    assert served("pipeline", "--repo", origin.bare, "--file", file, "--id", name, "--json").code == 0
+    until(lambda: [issue["status"] for issue in shown(served, name)["issues"]] == ["executing", "planned"])
+    for words in (
+        ("pipeline", "pause", name, "--why", "for lunch"),
+        ("pipeline", "resume", name, "--why", "after lunch"),
+        ("pipeline", "replan", name, "b", "--why", "leave the schema"),
+        ("pipeline", "stop", name, "--why", "enough for today"),
+        ("pipeline", "cancel", name, "--why", "for good"),
+    ):
+        assert served(*words, "--json").code == 0, words
+        assert words[-1] in history_of(served, name), words
+
+
+def shown(served: Septet, name: str) -> Answer:
+    view: Answer = served("pipeline", "show", name, "--json").json["pipeline"]
+    return view
+
+
+def test_pipelines_are_listed_page_by_page(served: Septet, origin: Origin) -> None:
+    """`--limit` cuts the list, and `--after` goes on where it was cut."""
+    for name in ("pl-page-1", "pl-page-2"):
+        line = ("--repo", origin.bare, "--label", "nobody-has-it", "--id", name)
+        assert served("pipeline", *line, "--json").code == 0
+    until(lambda: len(served("pipeline", "list", "--json").json["pipelines"]) > 1)
+    first = served("pipeline", "list", "--limit", "1", "--json").json
+    second = served("pipeline", "list", "--limit", "1", "--after", first["next"], "--json").json
+    assert len(first["pipelines"]) == len(second["pipelines"]) == 1
+    assert first["pipelines"][0]["id"] != second["pipelines"][0]["id"]
+
+
+def test_an_issue_of_the_local_forge_has_its_labels(septet: Septet, origin: Origin) -> None:
+    """`--label` may be given several times."""
+    added = septet("issue", "add", "--repo", origin.bare, "--title", "T", "--label", "a", "--label", "b", "--json")
+    assert added.json["issue"]["labels"] == ["a", "b"]
+
+
+def test_links_of_the_page_lead_to_the_web_ui_of_the_setting(served: Septet, septet: Septet) -> None:
+    """SEPTET_TEMPORAL_UI_URL says where Temporal's web UI is, where no `septet up` of this machine tells."""
+    address = json.loads((served.state / "server.json").read_text(encoding="utf-8"))["address"]
+    (port,) = free_ports(1)
+    settings = {"SEPTET_TEMPORAL_UI_URL": "https://temporal.example", "SEPTET_API_TOKEN": "none"}
+    with septet.serving("serve", "--port", str(port), "--address", address, **settings) as serving:
+        page = httpx.get(serving.api, trust_env=False).text
+    assert "https://temporal.example/namespaces/default/workflows" in page

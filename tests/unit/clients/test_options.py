@@ -1,0 +1,139 @@
+"""No option and no setting is silent: each changes what is asked for, and is read where the work is done."""
+
+import ast
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import typer.main
+
+from clients.cli.main import app
+from clients.cli.options import IssueOptions, OrderOptions
+from clients.cli.pipeline_input import PipelineOptions
+from clients.cli.start import order_input
+from septet.contracts.order import WorkOrderInput
+from septet.contracts.pipeline import PipelineInput
+from septet.contracts.wire import Wire
+from septet.settings import Settings
+
+ROOT = Path(__file__).parents[3]
+TESTS = [path for path in (ROOT / "tests").rglob("*.py") if path != Path(__file__)]
+ROOMS = ("septet", "activities", "workflows", "workers", "clients")
+ISSUES = [{"id": "a", "title": "A", "body": "First."}]
+STARTS: Final[Mapping[str, tuple[str, ...]]] = {
+    "run": ("--repo", "/app.git", "--title", "T"),
+    "create": ("--repo", "/app.git", "--title", "T"),
+    "pipeline": ("--repo", "/app.git", "--issues", "7"),
+}
+SAMPLES: Final[Mapping[str, tuple[str, ...]]] = {
+    "--repo": ("/other.git",), "--issue": ("42",), "--issue-file": ("{issue}",), "--title": ("Other",),
+    "--body": ("Why.",), "--stage": ("triaged",), "--agent": ("codex",), "--model": ("m",), "--base": ("dev",),
+    "--project": ("p",), "--priority": ("5",), "--impact": ("1",), "--effort": ("5",), "--after": ("wo-1",),
+    "--after-until": ("closed",), "--label": ("ready",), "--approve-plan": (), "--follow-pr": (), "--draft": (),
+    "--step": ("build_plan.model=m",), "--issues": ("8",), "--file": ("{issues}",), "--planner": ("codex",),
+    "--executor": ("codex",), "--executors": ("2",), "--one-branch": (), "--fresh": (), "--plans-ahead": ("1",),
+    "--plan-seconds": ("9",), "--execution-seconds": ("9",), "--context-tokens": ("90000",),
+}  # fmt: skip
+"""What each option of a start is given here."""
+INSTEAD_OF: Final = {"--issue": "--title", "--issue-file": "--title", "--file": "--issues", "--label": "--issues"}
+"""Options of which one excludes the other; `--label` of a pipeline alone."""
+NOT_OF_THE_INPUT: Final = {"--id", "--wait", "--address", "--json"}
+COMPLETION: Final = {"--install-completion", "--show-completion"}
+"""Of typer itself."""
+
+
+def options_of(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, str]]:
+    """Yield each command with each option that it has."""
+    for parameter in command.params:
+        if parameter.param_type_name == "option" and not {*parameter.opts} & COMPLETION:
+            yield " ".join(path), parameter.opts[0]
+    for name, part in getattr(command, "commands", {}).items():
+        yield from options_of(part, (*path, name))
+
+
+COMMANDS: Any = typer.main.get_command(app)
+OPTIONS = [*options_of(COMMANDS)]
+OF_INPUTS = [
+    (command, option) for command, option in OPTIONS if command in STARTS and option not in NOT_OF_THE_INPUT
+]
+
+
+def parsed(command: str, *words: str) -> Wire:
+    """Return the input that a command line stands for."""
+    given = COMMANDS.commands[command].make_context(command, list(words)).params
+    if command == "pipeline":
+        return PipelineOptions(**{each.name: given[each.name] for each in fields(PipelineOptions)}).order()
+    issue, order = (
+        kind(**{each.name: given[each.name] for each in fields(kind)}) for kind in (IssueOptions, OrderOptions)
+    )
+    return order_input(given["repo"], issue, order, given.get("stage"))
+
+
+@pytest.mark.parametrize(("command", "option"), OF_INPUTS)
+def test_an_option_of_a_start_changes_its_input(command: str, option: str, tmp_path: Path) -> None:
+    """What starts with the option differs from what starts without it; an option without a sample fails here."""
+    (tmp_path / "issue.md").write_text("# From a file\n", encoding="utf-8")
+    (tmp_path / "issues.json").write_text(json.dumps(ISSUES), encoding="utf-8")
+    files = {"issue": str(tmp_path / "issue.md"), "issues": str(tmp_path / "issues.json")}
+    usual = STARTS[command]
+    replaced = INSTEAD_OF.get(option) if command == "pipeline" or option != "--label" else None
+    pairs = [pair for pair in zip(usual[::2], usual[1::2], strict=True) if pair[0] not in {replaced, option}]
+    words = [word for pair in pairs for word in pair]
+    sample = [word.format(**files) for word in SAMPLES[option]]
+    assert parsed(command, *words, option, *sample) != parsed(command, *usual)
+
+
+@cache
+def lines_of_tests() -> tuple[frozenset[str], ...]:
+    """Return the words of each call, tuple and list of the tests: they write command lines and settings as such."""
+    lines = []
+    for path in TESTS:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            parts: list[ast.AST] = []
+            if isinstance(node, ast.Call):
+                parts = [*node.args, *(keyword.value for keyword in node.keywords)]
+                lines.append(frozenset(keyword.arg for keyword in node.keywords if keyword.arg))
+            elif isinstance(node, ast.Tuple | ast.List):
+                parts = [*node.elts]
+            elif isinstance(node, ast.Dict):
+                parts = [key for key in node.keys if key is not None]
+            constants = (each for part in parts for each in ast.walk(part) if isinstance(each, ast.Constant))
+            lines.append(frozenset(each.value for each in constants if isinstance(each.value, str)))
+    return tuple(lines)
+
+
+@pytest.mark.parametrize(
+    ("command", "option"), [each for each in OPTIONS if each not in OF_INPUTS and each[1] != "--address"]
+)
+def test_a_test_runs_each_command_with_each_other_option(command: str, option: str) -> None:
+    """A command line of some test has both; what the option does is for that test to say."""
+    wanted = {*command.split(), option}
+    assert any(wanted <= words for words in lines_of_tests()), f"no test runs `septet {command} {option}`"
+
+
+@cache
+def reads(*, by_clients: bool) -> frozenset[str]:
+    """Return the names of all attributes that the product reads, outside the contracts' and settings' own modules."""
+    paths = (path for room in ROOMS if by_clients or room != "clients" for path in (ROOT / room).rglob("*.py"))
+    trees = (ast.parse(path.read_text(encoding="utf-8")) for path in paths if path.name != "settings.py")
+    nodes = (node for tree in trees for node in ast.walk(tree))
+    return frozenset(
+        node.attr for node in nodes if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)
+    )
+
+
+@pytest.mark.parametrize("kind", [WorkOrderInput, PipelineInput])
+def test_every_field_of_an_input_is_read(kind: type[Wire]) -> None:
+    """What people ask for does not end in the input: something beyond the faces reads it."""
+    assert set(kind.model_fields) - reads(by_clients=False) == set()
+
+
+@pytest.mark.parametrize("name", [name for name in Settings.model_fields if name != "environ"])
+def test_every_setting_is_read_and_tried(name: str) -> None:
+    """Some code reads it, and some test sets it."""
+    assert name in reads(by_clients=True)
+    assert any({name, f"SEPTET_{name.upper()}"} & words for words in lines_of_tests()), f"no test sets {name}"
