@@ -15,9 +15,9 @@ def api_token(settings: Settings) -> str | None:
     Raises:
         MachineFailedError: The state directory's file is there and holds no token.
     """
-    said = settings.api_token.get_secret_value() if settings.api_token is not None else ""
-    if said:
-        return None if said == _OFF else said
+    token = settings.api_token.get_secret_value() if settings.api_token is not None else ""
+    if token:
+        return None if token == _OFF else token
     state = StateDir(settings.state_dir)
     state.root.mkdir(mode=0o700, parents=True, exist_ok=True)
     token = state.api_token()

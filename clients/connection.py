@@ -11,7 +11,7 @@ from septet.errors import ServerNotReachedError
 from septet.settings import Settings
 from workers.connection import server_address
 
-Reach = Callable[[], AbstractAsyncContextManager[Operations]]
+OperationsContext = Callable[[], AbstractAsyncContextManager[Operations]]
 """Gives what can be done with work orders, for as long as a block lasts."""
 
 

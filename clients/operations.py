@@ -87,8 +87,10 @@ class Operations:
 
     async def rescues(self, order_id: str | None = None, *, everything: bool = False) -> RescuesReply:
         """Return the rescues on this host; with `everything` the checkpoints too."""
-        kept = await asyncio.to_thread(snapshots_of, self.state, self.git_env, order_id, everything=everything)
-        return RescuesReply(rescues=kept)
+        snapshots = await asyncio.to_thread(
+            snapshots_of, self.state, self.git_env, order_id, everything=everything
+        )
+        return RescuesReply(rescues=snapshots)
 
     def watch(self, order_id: str) -> Watch:
         """Return what looks at a work order again and again, from now on."""

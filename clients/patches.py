@@ -6,7 +6,7 @@ from typing import Final, Literal
 
 _FILE: Final = "diff --git "
 _NEXT_FILE: Final = "\n" + _FILE
-_BOOKS: Final = ("index ", "--- ", "+++ ", "similarity index ", "new file mode ", "rename from ")
+_HEADERS: Final = ("index ", "--- ", "+++ ", "similarity index ", "new file mode ", "rename from ")
 """What says again what the heading and the colours say."""
 
 Kind = Literal["added", "removed", "place", "note", "same"]
@@ -42,18 +42,18 @@ def _file(part: str) -> PatchFile:
 
 def _path(names: str, lines: list[str]) -> str:
     for mark in ("+++ b/", "rename to ", "--- a/"):
-        if found := next((line for line in lines[:8] if line.startswith(mark)), None):
-            return found.removeprefix(mark).rstrip("\t")
+        if header := next((line for line in lines[:8] if line.startswith(mark)), None):
+            return header.removeprefix(mark).rstrip("\t")
     return names.rpartition(" b/")[2]
 
 
 def _lines(lines: list[str]) -> Iterator[PatchLine]:
     """Yield the lines; before the first `@@` there are only git's notes on the file."""
     kinds: dict[str, Kind] = {"+": "added", "-": "removed", "@": "place"}
-    begun = False
+    in_hunk = False
     for line in lines:
-        begun = begun or line.startswith("@@")
-        if begun:
+        in_hunk = in_hunk or line.startswith("@@")
+        if in_hunk:
             yield PatchLine(kinds.get(line[:1], "same"), line)
-        elif not line.startswith(_BOOKS):
+        elif not line.startswith(_HEADERS):
             yield PatchLine("note", line)

@@ -34,9 +34,8 @@ class Watch:
         """
         order_id = self.view.order_id
         task = await self.orders.get(order_id)
-        closed = task.is_closed
-        running = "" if closed else await self.orders.running_step(order_id)
-        waiting = None if closed else await self.orders.waiting_for(order_id)
+        running = "" if task.is_closed else await self.orders.running_step(order_id)
+        waiting = None if task.is_closed else await self.orders.waiting_for(order_id)
         self._last = await asyncio.to_thread(self._reply, task, running, waiting)
         return self._last
 
@@ -52,7 +51,7 @@ class Watch:
         while not last.task.is_closed:
             await asyncio.sleep(_LOOK_SECONDS)
             look = await self.look()
-            if look.log_entries or _lasting(look) != _lasting(last):
+            if look.log_entries or _lasting_part(look) != _lasting_part(last):
                 last = look
                 yield last
 
@@ -75,7 +74,7 @@ class Watch:
         )
 
 
-def _lasting(look: WatchReply) -> WatchReply:
+def _lasting_part(look: WatchReply) -> WatchReply:
     """Return what is no news when it is seen again: time passes and entries have been told."""
     return look.model_copy(update={"elapsed_seconds": 0.0, "log_entries": ()})
 

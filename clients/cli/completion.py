@@ -19,9 +19,9 @@ def known_pipelines(incomplete: str) -> list[str]:
     return _newest("pipelines", incomplete)
 
 
-def _newest(folder_name: str, incomplete: str) -> list[str]:
+def _newest(folder: str, incomplete: str) -> list[str]:
     try:
-        root = StateDir(load_settings().state_dir).root / folder_name
+        root = StateDir(load_settings().state_dir).root / folder
         folders = [path for path in root.glob("*") if path.name.startswith(incomplete) and path.is_dir()]
         folders.sort(key=lambda path: path.stat().st_mtime, reverse=True)
     except (OSError, SeptetError):

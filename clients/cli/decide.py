@@ -67,7 +67,7 @@ def approve(
         from clients.cli.render.work_order import show_decision
 
         answer = await operations.decisions.approve(order_id, plan, given.current_user(), why)
-        return CommandReply.of(answer, lambda: show_decision(answer.task, "approved"))
+        return CommandReply.from_reply(answer, lambda: show_decision(answer.task, "approved"))
 
     reply_with_operations(work, address=address, as_json=as_json)
 
@@ -90,7 +90,7 @@ def reject(
         from clients.cli.render.work_order import show_decision
 
         answer = await operations.decisions.reject(order_id, feedback, plan, given.current_user(), why)
-        return CommandReply.of(answer, lambda: show_decision(answer.task, "rejected"))
+        return CommandReply.from_reply(answer, lambda: show_decision(answer.task, "rejected"))
 
     reply_with_operations(work, address=address, as_json=as_json)
 

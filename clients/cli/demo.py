@@ -71,14 +71,14 @@ async def run_demo(
 
 def _settings(scenario: str | None, agent: str, sandbox: SandboxChoice | None) -> Settings:
     """Return the settings of the demo: a state directory of its own, the scenario, and quiet logs."""
-    own = load_settings(sandbox)
-    environ = dict(own.environ)
+    settings = load_settings(sandbox)
+    environ = dict(settings.environ)
     if scenario is not None:
         _check_scenario(scenario)
         environ["SEPTET_SCRIPTED_SCENARIO"] = scenario
-    folder = own.state_dir / "demos" / datetime.now(UTC).strftime("%Y%m%d-%H%M%S-%f")
+    folder = settings.state_dir / "demos" / datetime.now(UTC).strftime("%Y%m%d-%H%M%S-%f")
     changes = {"state_dir": folder, "agent": agent, "environ": environ, "log_level": "error", "versioning": False}
-    return own.model_copy(update=changes)
+    return settings.model_copy(update=changes)
 
 
 def _check_scenario(name: str) -> None:

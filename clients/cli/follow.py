@@ -37,13 +37,13 @@ def watch(order_id: given.Id, address: given.Address = None, as_json: given.Json
 
         looks, out = operations.watch(order_id).looks(), console()
         if as_json:
-            last = await _until_closed(looks, lambda look: print_json(look.model_dump(mode="json")))
+            last = await _last_look(looks, lambda look: print_json(look.model_dump(mode="json")))
         elif out.is_terminal:
             last = await _paint(looks, out)
         else:
             last = await _write(looks, out)
         answer = last if as_json else TaskReply(task=last.task)
-        return CommandReply.of(answer, lambda: show_end(last, out), failure_of(last.task))
+        return CommandReply.from_reply(answer, lambda: show_end(last, out), failure_of(last.task))
 
     reply_with_operations(work, address=address, as_json=as_json)
 
@@ -69,7 +69,7 @@ def logs(
 
         settings = load_settings()
         if as_json and not raw and not follow:
-            return CommandReply.of(await _all_entries(settings, order_id, address), lambda: None)
+            return CommandReply.from_reply(await _all_entries(settings, order_id, address), lambda: None)
         agent_logs = AgentLogs(StateDir(settings.state_dir), order_id)
         operations = await connect_operations(settings, address) if follow else None
         while True:
@@ -88,7 +88,7 @@ def logs(
     reply(work, as_json=as_json and not raw)
 
 
-async def _until_closed(looks: "AsyncIterator[WatchReply]", take: "Callable[[WatchReply], None]") -> "WatchReply":
+async def _last_look(looks: "AsyncIterator[WatchReply]", take: "Callable[[WatchReply], None]") -> "WatchReply":
     """Hand on what is seen until the work order is closed, and return that."""
     look = await anext(looks)
     while not look.task.is_closed:
@@ -105,7 +105,7 @@ async def _paint(looks: "AsyncIterator[WatchReply]", out: "Console") -> "WatchRe
 
     picture = WatchPicture()
     with Live(picture, console=out, refresh_per_second=_PAINTS_PER_SECOND, transient=True):
-        return await _until_closed(looks, picture.take)
+        return await _last_look(looks, picture.take)
 
 
 async def _write(looks: "AsyncIterator[WatchReply]", out: "Console") -> "WatchReply":
@@ -115,10 +115,10 @@ async def _write(looks: "AsyncIterator[WatchReply]", out: "Console") -> "WatchRe
     lines = WatchLines()
 
     def write(look: "WatchReply") -> None:
-        for line in lines.of(look):
+        for line in lines.new_lines(look):
             out.print(line, soft_wrap=True, markup=False)
 
-    last = await _until_closed(looks, write)
+    last = await _last_look(looks, write)
     write(last)
     return last
 

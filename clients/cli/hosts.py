@@ -108,7 +108,7 @@ def serve(
     async def work() -> CommandReply:
         from clients.api_token import api_token
         from clients.cli.stop_signals import StopSignals
-        from clients.http.serving import serving
+        from clients.http.serving import serve_api
         from clients.operations import connect_operations
         from clients.page.key import page_link
         from septet.settings import load_settings
@@ -119,7 +119,7 @@ def serve(
         set_up_logs(settings)
         state = StateDir(settings.state_dir)
         state.prepare()
-        async with serving(await connect_operations(settings, address), settings, port, "--port") as api:
+        async with serve_api(await connect_operations(settings, address), settings, port, "--port") as api:
             page = page_link(api, api_token(settings))
             signals = StopSignals.listen()
             if as_json:

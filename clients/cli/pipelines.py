@@ -57,13 +57,13 @@ def pipeline(
         return
 
     async def work(operations: "Operations") -> CommandReply:
-        begun = await operations.pipelines.start(options.order(), options.id)
+        answer = await operations.pipelines.start(options.order(), options.id)
         if not wait:
-            return _reply(begun)
+            return _reply(answer)
         from clients.cli.render.pipeline import follow_pipeline
 
-        last = await follow_pipeline(operations, begun.pipeline.id, as_json=as_json)
-        return _reply(begun.model_copy(update={"pipeline": last}), failure_of(last))
+        last = await follow_pipeline(operations, answer.pipeline.id, as_json=as_json)
+        return _reply(answer.model_copy(update={"pipeline": last}), failure_of(last))
 
     reply_with_operations(work, address=address, as_json=as_json)
 
@@ -97,7 +97,7 @@ def list_pipelines(
         from clients.cli.render.pipeline import show_list
 
         answer = await operations.pipelines.list(after=after, limit=limit)
-        return CommandReply.of(answer, lambda: show_list(answer))
+        return CommandReply.from_reply(answer, lambda: show_list(answer))
 
     reply_with_operations(work, address=address, as_json=as_json)
 
@@ -113,7 +113,7 @@ def results(pipeline_id: Id, address: given.Address = None, as_json: given.Json 
         from clients.cli.render.pipeline import show_results
 
         answer = await operations.pipelines.results(pipeline_id)
-        return CommandReply.of(answer, lambda: show_results(answer))
+        return CommandReply.from_reply(answer, lambda: show_results(answer))
 
     reply_with_operations(work, address=address, as_json=as_json)
 
@@ -129,7 +129,7 @@ def report(pipeline_id: Id, address: given.Address = None, as_json: given.Json =
         from clients.cli.render.pipeline import show_report
 
         answer = await operations.pipelines.report(pipeline_id)
-        return CommandReply.of(answer, lambda: show_report(answer.markdown))
+        return CommandReply.from_reply(answer, lambda: show_report(answer.markdown))
 
     reply_with_operations(work, address=address, as_json=as_json)
 
@@ -225,4 +225,4 @@ def failure_of(view: "PipelineView") -> PipelineFailedError | None:
 def _reply(answer: "PipelineReply", failure: PipelineFailedError | None = None) -> CommandReply:
     from clients.cli.render.pipeline import show_pipeline
 
-    return CommandReply.of(answer, lambda: show_pipeline(answer.pipeline), failure)
+    return CommandReply.from_reply(answer, lambda: show_pipeline(answer.pipeline), failure)

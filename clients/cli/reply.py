@@ -68,7 +68,9 @@ class CommandReply:
     """Whether programs got their one object before, such as that of `up` when it is ready."""
 
     @classmethod
-    def of(cls, answer: "replies.Reply", show: Callable[[], None], failure: SeptetError | None = None) -> Self:
+    def from_reply(
+        cls, answer: "replies.Reply", show: Callable[[], None], failure: SeptetError | None = None
+    ) -> Self:
         """Return what every face answers, as a command's answer."""
         return cls(answer.model_dump(mode="json", exclude={"ok"}), show, failure)
 

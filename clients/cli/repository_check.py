@@ -39,9 +39,9 @@ def _findings(repo: str, settings: Settings, state: StateDir) -> Iterator[Findin
     base = refresh_mirror(state.mirrors / f"{address.key}.git", Remote(address.url, settings.git_env, token))
     place = place_for(state, "doctor", address, base_branch=base.branch, base_sha=base.sha, env=settings.git_env)
 
-    own = read_base_files(place, (*overrides(), SETTINGS_PATH))
-    load_repository_settings(own.get)
-    commands = load_all(own.get)
+    files = read_base_files(place, (*overrides(), SETTINGS_PATH))
+    load_repository_settings(files.get)
+    commands = load_all(files.get)
     for command in commands:
         check(command)
         for warning in missing(command):

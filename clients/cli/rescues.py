@@ -1,4 +1,4 @@
-"""`septet rescue`: list the snapshots of this host, and restore one."""
+"""`septet rescue`: list the snapshots of this host, and restore snapshot."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -38,9 +38,9 @@ def list_rescues(
         from septet.state import StateDir
 
         settings = load_settings()
-        kept = snapshots_of(StateDir(settings.state_dir), settings.git_env, order_id, everything=everything)
-        show = (lambda: _show(kept)) if kept else lambda: _show_none(order_id, everything=everything)
-        return CommandReply.of(RescuesReply(rescues=kept), show)
+        snapshots = snapshots_of(StateDir(settings.state_dir), settings.git_env, order_id, everything=everything)
+        show = (lambda: _show(snapshots)) if snapshots else lambda: _show_none(order_id, everything=everything)
+        return CommandReply.from_reply(RescuesReply(rescues=snapshots), show)
 
     reply(work, as_json=as_json)
 
@@ -65,11 +65,11 @@ def restore(
 
         settings = load_settings()
         state = StateDir(settings.state_dir)
-        vault, kept = snapshot_named(state, settings.git_env, snapshot)
+        vault, stored = snapshot_named(state, settings.git_env, snapshot)
         _check_target(state, target)
         with _write_lock(state, target):
-            restore_snapshot(vault, kept, target)
-        row = {**kept_snapshot(state, kept).model_dump(mode="json"), "restored_to": str(target)}
+            restore_snapshot(vault, stored, target)
+        row = {**kept_snapshot(state, stored).model_dump(mode="json"), "restored_to": str(target)}
         return CommandReply({"rescue": row}, lambda: typer.echo(f"{snapshot} is in {target}."))
 
     reply(work, as_json=as_json)
@@ -120,16 +120,16 @@ def _show(snapshots: "Sequence[KeptSnapshot]") -> None:
     from clients.cli.render.work_order import console
 
     out = console()
-    for one in snapshots:
-        age = f"{_age(one.age_seconds)} ago"
-        line = f"{one.snapshot}  {one.taken_at}  {age}  {one.size_bytes:,} bytes  {one.reason}"
+    for snapshot in snapshots:
+        age = f"{_age(snapshot.age_seconds)} ago"
+        line = f"{snapshot.snapshot}  {snapshot.taken_at}  {age}  {snapshot.size_bytes:,} bytes  {snapshot.reason}"
         out.print(Text(line), soft_wrap=True)
 
 
 def _show_none(order_id: str | None, *, everything: bool) -> None:
-    of = f" of {order_id}" if order_id else ""
-    what, more = ("snapshots", "") if everything else ("rescues", " Checkpoints are shown with --all.")
-    typer.echo(f"This host has no {what}{of}.{more}")
+    owner = f" of {order_id}" if order_id else ""
+    noun, more = ("snapshots", "") if everything else ("rescues", " Checkpoints are shown with --all.")
+    typer.echo(f"This host has no {noun}{owner}.{more}")
 
 
 def _age(age_seconds: int) -> str:

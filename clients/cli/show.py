@@ -27,7 +27,7 @@ def show(order_id: given.Id, address: given.Address = None, as_json: given.Json 
         detail = await operations.detail(order_id)
         runs = detail.task.status is Status.RUNNING and not as_json
         running = await operations.orders.running_step(order_id) if runs else ""
-        return CommandReply.of(detail, lambda: show_task(detail.task, running, detail.waiting_for))
+        return CommandReply.from_reply(detail, lambda: show_task(detail.task, running, detail.waiting_for))
 
     reply_with_operations(work, address=address, as_json=as_json)
 
@@ -43,7 +43,7 @@ def steps(order_id: given.Id, address: given.Address = None, as_json: given.Json
         from clients.cli.render.work_order import show_steps
 
         answer = await operations.steps(order_id)
-        return CommandReply.of(answer, lambda: show_steps(answer.steps))
+        return CommandReply.from_reply(answer, lambda: show_steps(answer.steps))
 
     reply_with_operations(work, address=address, as_json=as_json)
 
@@ -68,6 +68,6 @@ def board(
         if follow:
             return await follow_board(operations, project, as_json=as_json)
         answer = await operations.board.page(project, after=after, limit=limit)
-        return CommandReply.of(answer, lambda: show_board(answer))
+        return CommandReply.from_reply(answer, lambda: show_board(answer))
 
     reply_with_operations(work, address=address, as_json=as_json)

@@ -42,8 +42,8 @@ def run(
     async def work(operations: "Operations") -> CommandReply:
         from clients.cli.task_reply import reply_at_end
 
-        begun = await operations.orders.run(order_input(repo, issue, order), order.id)
-        return await reply_at_end(operations, begun, wait=wait)
+        answer = await operations.orders.run(order_input(repo, issue, order), order.id)
+        return await reply_at_end(operations, answer, wait=wait)
 
     reply_with_operations(work, address=address, as_json=as_json)
 

@@ -15,16 +15,18 @@ class WorkOrderFailedError(SeptetError):
 
 def reply_of_task(answer: TaskReply) -> CommandReply:
     """Return a work order as it is now."""
-    return CommandReply.of(answer, lambda: show_task(answer.task))
+    return CommandReply.from_reply(answer, lambda: show_task(answer.task))
 
 
-async def reply_at_end(operations: Operations, reply: TaskReply, *, wait: bool) -> CommandReply:
+async def reply_at_end(operations: Operations, answer: TaskReply, *, wait: bool) -> CommandReply:
     """Return a work order, after its end where that is waited for."""
     if not wait:
-        return reply_of_task(reply)
-    task = await operations.orders.wait(reply.task.id)
+        return reply_of_task(answer)
+    task = await operations.orders.wait(answer.task.id)
     failure = failure_of(task)
-    return CommandReply.of(TaskReply(task=task), lambda: show_task(task, with_error=failure is None), failure)
+    return CommandReply.from_reply(
+        TaskReply(task=task), lambda: show_task(task, with_error=failure is None), failure
+    )
 
 
 def failure_of(task: Task) -> WorkOrderFailedError | None:

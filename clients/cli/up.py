@@ -35,7 +35,7 @@ async def serve_everything(ports: Ports, sandbox: SandboxChoice | None, *, as_js
         client = await connect(settings, address=server.address, identity=f"septet@{state.host_id()}")
         operations = Operations(WorkOrders(client, settings.task_queue), state, settings.git_env)
         async with running_worker(client, settings, sole=True) as parts:
-            async with (await http).serving(operations, settings, ports.api, "--api-port"):
+            async with (await http).serve_api(operations, settings, ports.api, "--api-port"):
                 signals = StopSignals.listen()
                 _print_ready(server, state, page_link(str(server.api), api_token(settings)), as_json=as_json)
                 await signals.first.wait()

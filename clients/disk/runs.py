@@ -55,12 +55,12 @@ def runs_everywhere(state: StateDir, order_id: str) -> list[Run]:
         InvalidInputError: No work order can have that id.
     """
     runs = Runs(state.runs)
-    own = runs.of(order_id)
+    own_runs = runs.of(order_id)
     lanes = [_runs_in_lane(state, lane, order_id) for lane in lanes_of(state, order_id)]
     in_lanes = [runs.at(folder) for lane in lanes for folder in lane]
     if not in_lanes:
-        return own
-    return sorted((*own, *in_lanes), key=lambda run: run.record.started_at if run.record is not None else "")
+        return own_runs
+    return sorted((*own_runs, *in_lanes), key=lambda run: run.record.started_at if run.record is not None else "")
 
 
 def lanes_of(state: StateDir, order_id: str) -> list[str]:

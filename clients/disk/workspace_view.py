@@ -84,8 +84,8 @@ class WorkspaceView:
         if now or began >= self._diff_due:
             with suppress(SeptetError, OSError):
                 self._diff = self._difference()
-            ended = time.monotonic()
-            self._diff_due = ended + max(_DIFF_SECONDS, _DIFF_SHARE * (ended - began))
+            end = time.monotonic()
+            self._diff_due = end + max(_DIFF_SECONDS, _DIFF_SHARE * (end - began))
         return self._diff
 
     def _difference(self) -> DiffView:

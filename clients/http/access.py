@@ -11,7 +11,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from clients.http.problems import problem
-from clients.page.door import is_page
+from clients.page.access import is_page
 
 BODY_LIMIT_BYTES: Final = 256 * 1024
 """Four times the longest text of an issue: escaped, it may take more bytes than it holds."""

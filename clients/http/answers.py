@@ -71,9 +71,9 @@ class Health(Wire):
 def agent_work_order(task: Task, commits: CommitCount | None = None) -> AgentWorkOrder:
     """Return a work order under both sets of names."""
     progress = git_progress(task, commits)
-    own: dict[str, Any] = dict(task)
+    fields: dict[str, Any] = dict(task)
     return AgentWorkOrder(
-        **own,
+        **fields,
         agent_work_order_id=task.id,
         git_branch_name=task.branch_name,
         github_pull_request_url=task.pr_url,
@@ -87,13 +87,13 @@ def agent_work_order(task: Task, commits: CommitCount | None = None) -> AgentWor
 
 def git_progress(task: Task, commits: CommitCount | None = None) -> GitProgress:
     """Return how far a work order has come in git; `commits` is what its workspace tells."""
-    changed = [len(step.files_changed) for step in task.steps if step.files_changed]
+    counts = [len(step.files_changed) for step in task.steps if step.files_changed]
     message = next((step.output for step in task.steps if step.step == Step.CREATE_COMMIT and step.success), None)
     return GitProgress(
         agent_work_order_id=task.id,
         current_phase=_phase(task),
         git_commit_count=0 if task.commit_sha is None else commits.commits if commits else None,
-        git_files_changed=commits.files if commits else changed[-1] if changed else 0,
+        git_files_changed=commits.files if commits else counts[-1] if counts else 0,
         latest_commit_message=message,
         git_branch_name=task.branch_name,
     )

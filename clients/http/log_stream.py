@@ -104,10 +104,10 @@ async def _follow(operations: Operations, order_id: str, after: str) -> AsyncIte
         while not over:
             over = end.done()  # before the look: what is written until the end is told
             entries = await asyncio.to_thread(list, logs.new_entries())
-            known = (
+            first_new = (
                 next((number for number, entry in enumerate(entries, 1) if entry.id == after), 0) if first else 0
             )
-            yield entries[known:]
+            yield entries[first_new:]
             first = False
             await asyncio.wait([end], timeout=_LOOK_SECONDS)
         await end

@@ -152,6 +152,6 @@ def _message(detail: Mapping[str, Any]) -> str:
 
 def _allowed_methods(request: Request) -> list[str]:
     """Return the methods that a path takes: the router itself names those of one route only."""
-    described: Mapping[str, Mapping[str, Any]] = request.app.openapi()["paths"]
-    fitting = [methods for path, methods in described.items() if compile_path(path)[0].match(request.url.path)]
-    return sorted({method.upper() for methods in fitting for method in methods})
+    paths: Mapping[str, Mapping[str, Any]] = request.app.openapi()["paths"]
+    matches = [methods for path, methods in paths.items() if compile_path(path)[0].match(request.url.path)]
+    return sorted({method.upper() for methods in matches for method in methods})

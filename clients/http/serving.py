@@ -18,7 +18,7 @@ _STREAMS_END_WITHIN_SECONDS: Final = 1
 _BACKLOG: Final = 512
 
 
-class _Server(uvicorn.Server):
+class _ApiServer(uvicorn.Server):
     """A server that leaves signals to the command in whose process it is, and says when it is ready."""
 
     def __init__(self, config: uvicorn.Config) -> None:
@@ -37,13 +37,13 @@ class _Server(uvicorn.Server):
 
 
 @asynccontextmanager
-async def serving(operations: Operations, settings: Settings, port: int, option: str) -> AsyncIterator[str]:
+async def serve_api(operations: Operations, settings: Settings, port: int, option: str) -> AsyncIterator[str]:
     """Serve the API on a port, and give its address; streams that are open at the end are cut off.
 
     Raises:
         UsageError: The port is taken; the remedy names the option.
     """
-    with _listening(port, option) as listening:
+    with _listen(port, option) as listener:
         config = uvicorn.Config(
             api_of(operations, api_token(settings), settings.temporal_ui_url),
             log_config=None,
@@ -53,8 +53,8 @@ async def serving(operations: Operations, settings: Settings, port: int, option:
             lifespan="off",
             timeout_graceful_shutdown=_STREAMS_END_WITHIN_SECONDS,
         )
-        server = _Server(config)
-        task = asyncio.create_task(server.serve(sockets=[listening]))
+        server = _ApiServer(config)
+        task = asyncio.create_task(server.serve(sockets=[listener]))
         try:
             await server.ready.wait()
             yield f"http://127.0.0.1:{port}"
@@ -64,13 +64,13 @@ async def serving(operations: Operations, settings: Settings, port: int, option:
 
 
 @contextmanager
-def _listening(port: int, option: str) -> Iterator[socket.socket]:
-    with socket.socket() as own:
-        own.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+def _listen(port: int, option: str) -> Iterator[socket.socket]:
+    with socket.socket() as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            own.bind(("127.0.0.1", port))
-            own.listen(_BACKLOG)
+            listener.bind(("127.0.0.1", port))
+            listener.listen(_BACKLOG)
         except OSError as error:
             remedy = f"Name another one with {option}."
             raise UsageError(f"Port {port} of 127.0.0.1 is taken.", remedy=remedy) from error
-        yield own
+        yield listener

@@ -57,9 +57,9 @@ async def create_work_order(
     new: NewWorkOrderJson, operations: Connected, response: Response, idempotency_key: IdempotencyKey = ""
 ) -> AgentWorkOrder:
     """Start a work order; its stage says whether it waits on the board first."""
-    begun = await operations.orders.run(new.order(), new.id, key=idempotency_key)
-    response.headers["Location"] = f"{router.prefix}/{begun.task.id}"
-    return await _whole(operations, begun.task)
+    reply = await operations.orders.run(new.order(), new.id, key=idempotency_key)
+    response.headers["Location"] = f"{router.prefix}/{reply.task.id}"
+    return await _whole(operations, reply.task)
 
 
 @router.get("", responses={HTTPStatus.OK: {"headers": _LINK}})

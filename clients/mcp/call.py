@@ -63,7 +63,7 @@ class Call(StrictWire):
             name=cls.tool,
             description=cleandoc(cls.__doc__ or ""),
             input_schema={key: value for key, value in _schema(cls, "validation").items() if key != "description"},
-            output_schema=_either(_schema(cls.replies, "serialization"), _schema(ErrorReply, "serialization")),
+            output_schema=_any_of(_schema(cls.replies, "serialization"), _schema(ErrorReply, "serialization")),
             annotations=cls.hints,
         )
 
@@ -82,7 +82,7 @@ def _schema(model: type[Wire], mode: JsonSchemaMode) -> dict[str, Any]:
     return {key: value for key, value in schema.items() if key != "title"}
 
 
-def _either(good: dict[str, Any], bad: dict[str, Any]) -> dict[str, Any]:
+def _any_of(good: dict[str, Any], bad: dict[str, Any]) -> dict[str, Any]:
     """Return the schema of an answer: some clients hold errors against a tool's schema too."""
     definitions = good.pop("$defs", {}) | bad.pop("$defs", {})
     return {"type": "object", "anyOf": [good, bad], "$defs": definitions}

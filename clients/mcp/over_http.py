@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from clients.connection import Reach, lend
+from clients.connection import OperationsContext, lend
 from clients.operations import Operations
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def mcp_route(operations: Operations) -> Route:
 class _Endpoint:
     """Answers each request by itself: nothing is kept between two, which the end of a process could lose."""
 
-    reach: Reach
+    context: OperationsContext
     _sessions: "Callable[[], StreamableHTTPSessionManager] | None" = None
     _preparing: asyncio.Lock = field(default_factory=asyncio.Lock)
 
@@ -35,18 +35,21 @@ class _Endpoint:
         """Answer a request."""
         async with self._preparing:  # two that come at once import nothing twice
             if self._sessions is None:
-                self._sessions = await asyncio.to_thread(_prepare_sessions, self.reach)
+                self._sessions = await asyncio.to_thread(_prepare_sessions, self.context)
         sessions = self._sessions()
         async with sessions.run():
             await sessions.handle_request(scope, receive, send)
 
 
-def _prepare_sessions(reach: Reach) -> "Callable[[], StreamableHTTPSessionManager]":
+def _prepare_sessions(context: OperationsContext) -> "Callable[[], StreamableHTTPSessionManager]":
     """Import what nobody has to wait for who calls no tool."""
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
     from clients.mcp.server import mcp_server
 
     return partial(
-        StreamableHTTPSessionManager, mcp_server(reach, beside=False), json_response=True, stateless=True
+        StreamableHTTPSessionManager,
+        mcp_server(context, beside=False),
+        json_response=True,
+        stateless=True,
     )

@@ -2,12 +2,12 @@
 
 from mcp.server.stdio import stdio_server
 
-from clients.connection import Reach
+from clients.connection import OperationsContext
 from clients.mcp.server import mcp_server
 
 
-async def serve_stdio(reach: Reach) -> None:
+async def serve_stdio(context: OperationsContext) -> None:
     """Serve until stdin ends. What anything else prints meanwhile goes to stderr."""
-    server = mcp_server(reach, beside=True)
+    server = mcp_server(context, beside=True)
     async with stdio_server() as (incoming, outgoing):
         await server.run(incoming, outgoing, server.create_initialization_options())

@@ -16,7 +16,7 @@ from mcp.types import (
     TextContent,
 )
 
-from clients.connection import Reach
+from clients.connection import OperationsContext
 from clients.error_reply import error_reply
 from clients.mcp.call import Call
 from clients.mcp.pipeline_tools import PIPELINE_TOOLS
@@ -33,11 +33,11 @@ command, the tool of that name does the same. A step takes minutes: look again a
 _NAME_LENGTH: Final = 200
 
 
-def mcp_server(reach: Reach, *, beside: bool) -> Server[Any]:
+def mcp_server(connect: OperationsContext, *, beside: bool) -> Server[Any]:
     """Return the server; it reaches work orders when a tool is called, not before.
 
     Args:
-        reach: Gives the work orders.
+        connect: Gives the work orders.
         beside: Whether it was started by its agent, in the folder where that works.
     """
     calls = {call.tool: call for call in (*TOOLS, *PIPELINE_TOOLS)}
@@ -54,7 +54,7 @@ def mcp_server(reach: Reach, *, beside: bool) -> Server[Any]:
         if call is None:
             message = f"There is no tool {request.name}. The tools are {', '.join(calls)}."
             raise MCPError(INVALID_PARAMS, message)
-        return await _answer(call, _sign(call, request.arguments or {}, context), reach, beside=beside)
+        return await _answer(call, _sign(call, request.arguments or {}, context), connect, beside=beside)
 
     return Server(
         "septet",
@@ -74,11 +74,13 @@ def _sign(call: type[Call], arguments: dict[str, Any], context: ServerRequestCon
     return {"who": client.client_info.name[:_NAME_LENGTH] if client is not None else "mcp", **arguments}
 
 
-async def _answer(call: type[Call], arguments: dict[str, Any], reach: Reach, *, beside: bool) -> CallToolResult:
+async def _answer(
+    call: type[Call], arguments: dict[str, Any], connect: OperationsContext, *, beside: bool
+) -> CallToolResult:
     try:
         request = call.read(arguments)
         request = request.from_here() if beside else request
-        async with reach() as operations:
+        async with connect() as operations:
             return _result(await request.answer(operations))
     except (SeptetError, OSError) as error:
         return _result(error_reply(error))

@@ -85,7 +85,7 @@ async def _piece_changes(operations: Operations, order_id: str, ui: object) -> A
     async for look in operations.watch(order_id).looks():
         if detail is None or _facts(look) != _facts(detail):
             detail = await operations.detail(order_id)
-        for name, html in (await asyncio.to_thread(pieces.changed_pieces, look, detail)).items():
+        for name, html in (await asyncio.to_thread(pieces.changes_at, look, detail)).items():
             yield _event("put", {"id": name, "html": html})
         if look.log_entries or kind == "put":
             html = await asyncio.to_thread(text_of, "_entries.html", entries=look.log_entries)
@@ -99,25 +99,25 @@ class Pieces:
     """The pieces of a work order's page, as one reader has them."""
 
     ui: object
-    _made_of: Mapping[str, tuple[object, object]] = field(default_factory=dict)
-    _shown: dict[str, str] = field(default_factory=dict)
+    _sources: Mapping[str, tuple[object, object]] = field(default_factory=dict)
+    _html: dict[str, str] = field(default_factory=dict)
 
-    def changed_pieces(self, look: WatchReply, detail: DetailReply) -> dict[str, str]:
+    def changes_at(self, look: WatchReply, detail: DetailReply) -> dict[str, str]:
         """Return the pieces that differ from those before.
 
         A long plan or patch takes long: no event loop waits for it, and it is rendered when it has changed.
         """
         path = look.plan.path if look.plan is not None else None
-        made_of = {"plan": (look.plan, look.task.plan_path), "diff": (look.diff, path)}
+        sources = {"plan": (look.plan, look.task.plan_path), "diff": (look.diff, path)}
         changes = {}
         for name in (*OF_A_LOOK, "record"):
-            if name in made_of and self._made_of.get(name) == made_of[name]:
+            if name in sources and self._sources.get(name) == sources[name]:
                 continue
             html = text_of(f"_{name}.html", look=look, detail=detail, ui=self.ui)
-            if self._shown.get(name) != html:
+            if self._html.get(name) != html:
                 changes[name] = html
-        self._made_of = made_of
-        self._shown |= changes
+        self._sources = sources
+        self._html |= changes
         return changes
 
 

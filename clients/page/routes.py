@@ -13,7 +13,7 @@ from temporalio.service import RPCError
 
 from clients.error_reply import error_reply
 from clients.operations import Operations
-from clients.page.door import Door
+from clients.page.access import PageAccess
 from clients.page.live import board_events, pipeline_events, pipelines_events, work_order_events
 from clients.page.rendering import HEADERS, STATIC, render, static_file
 from clients.page.temporal_ui import TemporalUi
@@ -31,11 +31,11 @@ def page_router(operations: Operations, token: str | None, ui: TemporalUi | None
         token: The API's token, of which the page's key is made; `None` lets everybody in.
         ui: Temporal's own web UI, where one is known.
     """
-    page, door = _Views(operations, ui), Door(token)
+    page, access = _Views(operations, ui), PageAccess(token)
 
     class Route(APIRoute):
         def get_route_handler(self) -> Handler:
-            return _guard(super().get_route_handler(), door)
+            return _guard(super().get_route_handler(), access)
 
     router = APIRouter(route_class=Route, include_in_schema=False)
     for path, route in page.routes().items():
@@ -43,11 +43,11 @@ def page_router(operations: Operations, token: str | None, ui: TemporalUi | None
     return router
 
 
-def _guard(handler: Handler, door: Door) -> Handler:
-    """Return a handler that lets in whom the door lets in, and tells people what went wrong."""
+def _guard(handler: Handler, access: PageAccess) -> Handler:
+    """Return a handler that lets in whom the access lets in, and tells people what went wrong."""
 
     async def guarded_handler(request: Request) -> Response:
-        response = door.refusal(request)
+        response = access.refusal(request)
         if response is None:
             try:
                 response = await handler(request)

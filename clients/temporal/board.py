@@ -114,13 +114,13 @@ class BoardRows:
         Raises:
             ServerNotReachedError: The server refused.
         """
-        seen: set[str] = set()
+        ids: set[str] = set()
         after: str | None = ""
         while after is not None:
             page = await self.rows(project, after=after)
             for task in page.tasks:
-                if task.id not in seen:
-                    seen.add(task.id)
+                if task.id not in ids:
+                    ids.add(task.id)
                     yield task
             after = page.next
 
@@ -147,9 +147,9 @@ class BoardRows:
     async def _closed_before(self, project: str | None) -> Counter[Stage]:
         """Return how many closed runs each stage's query finds that another run came after."""
         last = await taken_up_again(self.client, _of_project(project, ""))
-        closed = [count_of(self.client, last, f" AND {query}") for query, _ in _CLOSED_IN.values()]
+        counts = [count_of(self.client, last, f" AND {query}") for query, _ in _CLOSED_IN.values()]
         before: Counter[Stage] = Counter()
-        for (stage, (_, statuses)), runs in zip(_CLOSED_IN.items(), await asyncio.gather(*closed), strict=True):
+        for (stage, (_, statuses)), runs in zip(_CLOSED_IN.items(), await asyncio.gather(*counts), strict=True):
             before[stage] = runs - sum(run.status in statuses for run in last.values())
         return before
 

@@ -82,8 +82,8 @@ async def taken_up_again(client: Client, query: str) -> dict[str, WorkflowExecut
     Raises:
         RPCError: The server refused.
     """
-    marked = f'WorkflowType="WorkOrder" AND TemporalChangeVersion="{TAKEN_UP_AGAIN}"{query}'
-    return latest([run async for run in client.list_workflows(marked)])
+    filters = f'WorkflowType="WorkOrder" AND TemporalChangeVersion="{TAKEN_UP_AGAIN}"{query}'
+    return latest([run async for run in client.list_workflows(filters)])
 
 
 async def count_of(client: Client, names: Iterable[str], query: str) -> int:

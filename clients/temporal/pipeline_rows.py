@@ -19,19 +19,19 @@ OVER: Final = frozenset(
 
 def view_of_input(pipeline_id: str, order: PipelineInput, created_at: str) -> PipelineView:
     """Return a pipeline of which no more is known than what it was started with."""
-    carried = order.carried if isinstance(order, PipelineRun) else None
-    lanes = {lane.id: lane for lane in carried.lanes} if carried else {}
+    previous = order.carried if isinstance(order, PipelineRun) else None
+    lanes = {lane.id: lane for lane in previous.lanes} if previous else {}
     planner = lanes.pop(f"{pipeline_id}-planner", None)
     return PipelineView(
         id=pipeline_id,
         repository=order.repository,
-        status=PipelineStatus.PAUSED if carried and carried.paused else PipelineStatus.RUNNING,
-        created_at=carried.created_at if carried else created_at,
+        status=PipelineStatus.PAUSED if previous and previous.paused else PipelineStatus.RUNNING,
+        created_at=previous.created_at if previous else created_at,
         planner=planner,
         executors=tuple(lanes.values()),
         one_branch=order.one_branch,
         fresh=order.fresh,
-        issues=carried.issues if carried else tuple(_issues(pipeline_id, order)),
+        issues=previous.issues if previous else tuple(_issues(pipeline_id, order)),
     )
 
 

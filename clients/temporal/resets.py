@@ -84,8 +84,8 @@ async def reset(  # noqa: PLR0913, PLR0917 -- what a reset is made of
         reset_reapply_exclude_types=_NOT_REAPPLIED,
     )
     try:
-        begun = await client.workflow_service.reset_workflow_execution(request)
-        await client.get_workflow_handle(order_id, run_id=begun.run_id).signal(signal, previous_run)
+        reply = await client.workflow_service.reset_workflow_execution(request)
+        await client.get_workflow_handle(order_id, run_id=reply.run_id).signal(signal, previous_run)
     except RPCError as error:
         raise WORK_ORDER.refusal_of_open(error, order_id) from error
 
@@ -136,5 +136,5 @@ def _step_to_retry(task: Task) -> str:
     unfinished = [row.step for row in task.steps if not row.success]
     if unfinished:
         return unfinished[-1]
-    done = {row.step for row in task.steps}
-    return next((step.value for step in Step if step.value not in done), Step.CREATE_PULL_REQUEST.value)
+    names = {row.step for row in task.steps}
+    return next((step.value for step in Step if step.value not in names), Step.CREATE_PULL_REQUEST.value)

@@ -57,7 +57,7 @@ async def follow_pipeline(operations: Operations, pipeline_id: str, *, as_json: 
     if not out.is_terminal:
         lines = PipelineLines()
         async for view in views:
-            for line in lines.of(view):
+            for line in lines.new_lines(view):
                 out.print(line, soft_wrap=True, markup=False)
         return view
     with Live(console=out, auto_refresh=False, transient=True) as live:
@@ -69,15 +69,17 @@ async def follow_pipeline(operations: Operations, pipeline_id: str, *, as_json: 
 def picture(view: PipelineView, height: int) -> RenderableType:
     """Return a pipeline in the room that a terminal has: the issues from where it is at."""
     room = max(height - _HEADING_LINES, 3)
-    closed = next((at for at, issue in enumerate(view.issues) if issue.status not in _CLOSED), len(view.issues))
-    begin = max(min(closed - room // 4, len(view.issues) - room), 0)
-    shown = view.issues[begin : begin + room]
+    first_open = next(
+        (at for at, issue in enumerate(view.issues) if issue.status not in _CLOSED), len(view.issues)
+    )
+    start = max(min(first_open - room // 4, len(view.issues) - room), 0)
+    visible = view.issues[start : start + room]
     heading = _heading(view)
     heading.no_wrap, heading.overflow = True, "ellipsis"
     parts: list[RenderableType] = [heading]
-    if shown:
-        parts.append(_table(shown, console().width, _FIXED_WIDTH))
-    if more := len(view.issues) - len(shown):
+    if visible:
+        parts.append(_table(visible, console().width, _FIXED_WIDTH))
+    if more := len(view.issues) - len(visible):
         parts.append(Text(f"and {more:,} more", style="dim"))
     return Group(*parts)
 
@@ -90,7 +92,7 @@ class PipelineLines:
         self._status = ""
         self._statuses: dict[str, IssueStatus] = {}
 
-    def of(self, view: PipelineView) -> Iterator[str]:
+    def new_lines(self, view: PipelineView) -> Iterator[str]:
         """Yield a line for each change: of the issues, once they are under way, and of the pipeline."""
         for issue in view.issues:
             if issue.status is not self._statuses.get(issue.issue_id, IssueStatus.WAITING):

@@ -70,7 +70,7 @@ class WatchLines:
         self._last: WatchReply | None = None
         self._steps = 0
 
-    def of(self, look: WatchReply) -> Iterator[str]:
+    def new_lines(self, look: WatchReply) -> Iterator[str]:
         """Yield the lines for a look: status, steps begun and ended, what the agent said and did."""
         before, self._last = self._last, look
         if before is None or before.task.status is not look.task.status:

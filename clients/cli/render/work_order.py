@@ -113,9 +113,9 @@ def _width(widths: Sequence[int]) -> int:
 
 def cut_to_line(text: str, cells: int) -> str:
     """Return a text on one line, as wide as `cells` at the most."""
-    shown = Text(" ".join(printable(text).split()))
-    shown.truncate(cells, overflow="ellipsis")
-    return shown.plain
+    line = Text(" ".join(printable(text).split()))
+    line.truncate(cells, overflow="ellipsis")
+    return line.plain
 
 
 def _cells(row: TaskStep) -> tuple[str, ...]:

@@ -134,9 +134,9 @@ def test_a_pipeline_is_a_success_only_if_every_issue_is() -> None:
 def test_each_change_is_a_line_once() -> None:
     """Waiting issues are no news; what changes is told with its reason."""
     lines = PipelineLines()
-    assert list(lines.of(view(WAITING))) == ["pl-1: running"]
-    assert list(lines.of(view(WAITING))) == []
-    assert list(lines.of(view(UNPLANNED))) == ["2  failed  Title 2  No plan."]
+    assert list(lines.new_lines(view(WAITING))) == ["pl-1: running"]
+    assert list(lines.new_lines(view(WAITING))) == []
+    assert list(lines.new_lines(view(UNPLANNED))) == ["2  failed  Title 2  No plan."]
 
 
 def test_a_picture_of_a_thousand_issues_fits_the_terminal() -> None:

@@ -56,7 +56,7 @@ def test_a_picture_tells_what_goes_on() -> None:
 def test_what_an_agent_wrote_moves_no_cursor() -> None:
     """Control codes in a tool call, in a patch or in a title are replaced, painted or piped."""
     assert "\x1b" not in painted(LOOK)
-    assert "\x1b" not in "".join(WatchLines().of(LOOK))
+    assert "\x1b" not in "".join(WatchLines().new_lines(LOOK))
 
 
 def test_a_picture_gives_the_changes_the_room_that_is_left() -> None:
@@ -71,16 +71,16 @@ def test_what_a_work_order_waits_for_is_said() -> None:
     """A pause or a full disk stands where the tool call would."""
     look = LOOK.model_copy(update={"waiting_for": "implement_plan: the disk is full"})
     assert "waits for implement_plan: the disk is full" in painted(look)
-    assert "waits for implement_plan: the disk is full" in list(WatchLines().of(look))
+    assert "waits for implement_plan: the disk is full" in list(WatchLines().new_lines(look))
 
 
 def test_lines_tell_each_thing_once_and_in_order() -> None:
     """What a step's agent said comes before the step's end, and nothing is told twice."""
     lines = WatchLines()
-    assert [line.split(":")[0] for line in lines.of(LOOK)] == [
+    assert [line.split(":")[0] for line in lines.new_lines(LOOK)] == [
         "wo-1 Totals", "    text", "✓ build_plan 2.0 s", "… implement_plan", "  > Edit",
     ]  # fmt: skip
-    assert list(lines.of(LOOK.model_copy(update={"log_entries": ()}))) == []
+    assert list(lines.new_lines(LOOK.model_copy(update={"log_entries": ()}))) == []
 
 
 def test_the_time_of_a_completed_work_order_ends_with_its_last_step() -> None:

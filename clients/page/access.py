@@ -29,7 +29,7 @@ def is_page(path: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Door:
+class PageAccess:
     """The door of the page."""
 
     token: str | None
