@@ -10,6 +10,7 @@ class PlanningResult(Wire):
 
     issue_id: str
     solution_id: str | None = None
+    """`solution.id`, so that both documents name the solution alike."""
     status: Literal["completed", "failed", "skipped"]
     solution: dict[str, object] | None = None
     """Whole on disk; in a query, and where the disk does not have it, its outline."""

@@ -73,10 +73,11 @@ class Task(Wire):
     score: int = 3
     assigned_agent: str | None = None
     lease_until: str | None = None
+    """Always `None`: Temporal itself leases steps to workers. Readers of the task's shape expect the key."""
     source: str = "text"
     """`github`, `local` or `text`: where the issue comes from."""
     external_id: str = ""
-    """The issue's number on its forge, as text."""
+    """The issue's number on its forge, as text: `issue_number` under the name that other boards know."""
     repository_url: str = ""
     issue_number: str = ""
     issue_class: str | None = None

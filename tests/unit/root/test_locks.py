@@ -1,0 +1,53 @@
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from septet.system.durable import create_file, write_atomically, write_durably, write_first
+from septet.system.locks import hold_lock, lock_is_held, take_lock
+
+
+def test_a_lock_has_one_holder(tmp_path: Path) -> None:
+    """Who comes second gets none, and the lock is free again when its descriptor is closed; its file is private."""
+    path = tmp_path / "lock"
+    assert not lock_is_held(path)
+    first = take_lock(path)
+    assert first is not None
+    assert take_lock(path) is None
+    assert lock_is_held(path)
+    os.close(first)
+    assert not lock_is_held(path)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_a_lock_is_held_for_a_block(tmp_path: Path) -> None:
+    """Within the block it is held, and not after it."""
+    path = tmp_path / "below" / "lock"
+    with hold_lock(path):
+        assert lock_is_held(path)
+    assert not lock_is_held(path)
+
+
+@pytest.mark.parametrize(("write", "mode"), [(write_atomically, 0o600), (write_durably, 0o644)])
+def test_a_file_is_replaced_whole(tmp_path: Path, write: object, mode: int) -> None:
+    """The new content is there with its permissions, and nothing lies beside it; a folder that is gone is an error."""
+    path = tmp_path / "file"
+    path.write_bytes(b"before")
+    assert callable(write)
+    write(path, b"after")
+    assert (path.read_bytes(), stat.S_IMODE(path.stat().st_mode)) == (b"after", mode)
+    assert os.listdir(tmp_path) == ["file"]
+    with pytest.raises(FileNotFoundError):
+        write(tmp_path / "gone" / "file", b"")
+
+
+def test_the_first_writer_wins(tmp_path: Path) -> None:
+    """A second one leaves the file as it is, and nothing beside it."""
+    path = tmp_path / "file"
+    write_first(path, b"first")
+    write_first(path, b"second")
+    assert path.read_bytes() == b"first"
+    assert os.listdir(tmp_path) == ["file"]
+    with pytest.raises(FileExistsError):
+        create_file(path, b"third")
