@@ -98,7 +98,7 @@ class SummariseSession:
 
     def _keep(self, call: SummariseCall, prepared_step: PreparedTurn, turn: TurnResult) -> SessionSummary:
         """Keep the summary, if there is one."""
-        summary = bounded_summary(turn.outcome.text or "") if turn.outcome.answered else ""
+        summary = bounded_summary(turn.outcome.text or "") if turn.outcome.has_answer else ""
         if not summary:
             why = turn.outcome.message or _NO_WORDS
             return self._leave_unsummarised(call, prepared_step, turn, why)

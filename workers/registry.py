@@ -138,8 +138,10 @@ def _by_name(*activities: Activity) -> Mapping[str, Activity]:
 def _sandbox(settings: Settings, state: StateDir) -> Sandbox:
     """Return what confines agents here, and say it where nothing does."""
     state.api_token()  # made before any agent starts, for none is to read it
-    hidden = (*state.hidden_folders, state.api_token_file, *_checkpoint_folders(settings, state))
-    sandbox = find_sandbox(settings.sandbox, settings.git_env, read_only=(state.mirrors,), hidden=hidden)
+    hidden_paths = (*state.hidden_folders, state.api_token_file, *_checkpoint_folders(settings, state))
+    sandbox = find_sandbox(
+        settings.sandbox, settings.git_env, read_only=(state.mirrors,), hidden_paths=hidden_paths
+    )
     if not sandbox.confines:
         _log.warning("unconfined", reason=sandbox.reason, remedy=sandbox.remedy)
     return sandbox

@@ -143,7 +143,7 @@ class Work:
         path = self._hands.fresh(f"work/{self._order}/part-{number}")
         call = self._stream.call("Write", file_path=path)
         self._hands.write(path, f"draft {noise()}")
-        self._stream.returned(call, "written", {"type": "create"})
+        self._stream.print_result(call, "written", {"type": "create"})
         if number % 2 == 0:
             self._use_tool(self._hands.fresh(f"work/{self._order}/tool-{number}"), seconds)
         else:
@@ -154,7 +154,7 @@ class Work:
         for _ in range(TOOL_TRIES):
             call = self._stream.call("Bash", command="make work")
             done = self._hands.tool(path, seconds)
-            self._stream.returned(call, "done" if done else "killed", {"stdout": ""}, failed=not done)
+            self._stream.print_result(call, "done" if done else "killed", {"stdout": ""}, has_failed=not done)
             if done:
                 return
 
@@ -224,7 +224,7 @@ class Agent:
         work = Work(journal, Hands(journal, looks_first=resumed), stream, session.step, order)
         seconds = float(os.environ["SEPTET_SCRIPTED_STEP_SECONDS"]) / UNITS
         done = f"{order}-{session.step}-unit"
-        for number in range(memory.counted(session.id, done) + 1, UNITS + 1):
+        for number in range(memory.count_events(session.id, done) + 1, UNITS + 1):
             begin = time.monotonic()
             work.unit(number, seconds)
             memory.count(session.id, done)

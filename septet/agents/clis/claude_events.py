@@ -79,7 +79,7 @@ class Event(msgspec.Struct, gc=False):
         return "/".join(part for part in (self.type, self.subtype) if isinstance(part, str))
 
     @property
-    def failed(self) -> bool:
+    def has_failed(self) -> bool:
         """Whether a result says that it is none: by `is_error`, whatever the subtype, or by an error subtype."""
         return self.is_error not in (None, False) or str(self.subtype).startswith("error")
 

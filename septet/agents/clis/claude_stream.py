@@ -51,7 +51,7 @@ class ClaudeStream:
         result = totals.final
         ending = _ending(totals, end, stderr.strip() or self._reader.words)
         answer = _answer(result) if ending.ended in {"ok", "denied"} or ending.kind == "empty" else (None, None)
-        answered = answer[0] is not None
+        has_answer = answer[0] is not None
         outcome = Outcome(
             ended=ending.ended,
             text=answer[0],
@@ -64,7 +64,7 @@ class ClaudeStream:
             tool_calls=totals.tool_calls,
             api_retries=totals.api_retries,
             denials=denials_of(result) if result is not None else tuple(totals.denied_tools),
-            warnings=(*totals.warnings, *(endings.warnings_in(stderr) if answered else ())),
+            warnings=(*totals.warnings, *(endings.warnings_in(stderr) if has_answer else ())),
             skipped_lines=self._reader.skipped_lines,
         )
         return endings.with_ending(outcome, ending, end)
@@ -83,10 +83,10 @@ class ClaudeStream:
 def _ending(totals: StreamTotals, end: ExitRecord, stderr: str) -> Ending:
     result = totals.final
     if result is not None and not endings.is_cancelled(end):
-        if not result.failed and endings.leaves_result_standing(end):
+        if not result.has_failed and endings.leaves_result_standing(end):
             return _good(result)
-        if result.failed and (end.cause == "exited" or result.subtype != _INTERRUPTED):
-            return _failed(result, totals)
+        if result.has_failed and (end.cause == "exited" or result.subtype != _INTERRUPTED):
+            return _failure_ending(result, totals)
     return endings.without_result(end, stderr, spoke=totals.last is not None)
 
 
@@ -99,7 +99,7 @@ def _good(result: Event) -> Ending:
     return Ending("ok")
 
 
-def _failed(result: Event, totals: StreamTotals) -> Ending:
+def _failure_ending(result: Event, totals: StreamTotals) -> Ending:
     errors = read_field(result.errors, ITEMS) or []
     words = "; ".join(map(str, errors)) or _answer(result)[0] or "The agent says that it failed, and not why."
     if result.subtype in _BY_SUBTYPE:

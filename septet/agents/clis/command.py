@@ -116,7 +116,7 @@ class CommandStream:
         self._look_at_first_line(over=True)
         outcome = self._events.outcome(end, stderr) if self._has_events else self._outcome_of_text(end, stderr)
         if outcome.usage == NO_USAGE:
-            outcome = replace(outcome, usage=_estimated(stderr))
+            outcome = replace(outcome, usage=_estimate_usage(stderr))
         return outcome
 
     def _look_at_first_line(self, *, over: bool = False) -> None:
@@ -132,11 +132,11 @@ class CommandStream:
     def _outcome_of_text(self, end: ExitRecord, stderr: str) -> Outcome:
         text = self._text[-TEXT_LIMIT_BYTES:].decode("utf-8", errors="replace").strip()
         ending = _ending(end, text, stderr)
-        answered = ending.ended == "ok"
+        has_answer = ending.ended == "ok"
         outcome = Outcome(
             ended=ending.ended,
-            text=text if answered else None,
-            warnings=endings.warnings_in(stderr) if answered else (),
+            text=text if has_answer else None,
+            warnings=endings.warnings_in(stderr) if has_answer else (),
         )
         return endings.with_ending(outcome, ending, end)
 
@@ -162,7 +162,7 @@ def _ending(end: ExitRecord, text: str, stderr: str) -> Ending:
     return endings.without_result(end, words, spoke=bool(text))
 
 
-def _estimated(stderr: str) -> Usage:
+def _estimate_usage(stderr: str) -> Usage:
     """Return the tokens that stderr names in words; the last ones of each kind count."""
     counts = {match[1].lower(): int(match[2].replace(",", "") or 0) for match in _TOKENS.finditer(stderr)}
     if not counts:

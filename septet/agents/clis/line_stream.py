@@ -151,10 +151,10 @@ class LineStream(ABC, Generic[E]):
         self._finish()
         self.take_stderr(words, end)
         facts, ending = self.facts, self._ending(end, words)
-        answered = facts.finished and ending.ended in {"ok", "denied"}
+        has_answer = facts.finished and ending.ended in {"ok", "denied"}
         outcome = Outcome(
             ended=ending.ended,
-            text=facts.text if answered else None,
+            text=facts.text if has_answer else None,
             session_id=facts.session_id,
             model=facts.model,
             usage=self.usage,
@@ -217,7 +217,7 @@ def _ending_of(facts: Facts, end: ExitRecord) -> Ending | None:
     if facts.finished and endings.leaves_result_standing(end):
         return _good(facts)
     if facts.denials and end.exit_code == 0:
-        return _denied(facts)
+        return _denial_ending(facts)
     if facts.interrupted and end.cause == "exited":
         return Ending("crashed", "interrupted", f"The agent was interrupted: {facts.interrupted}.")
     return facts.trying_again if end.cause in _AT_LIMIT else None
@@ -225,11 +225,11 @@ def _ending_of(facts: Facts, end: ExitRecord) -> Ending | None:
 
 def _good(facts: Facts) -> Ending:
     if facts.denials:
-        return _denied(facts)
+        return _denial_ending(facts)
     if not facts.text.strip():
         return Ending("no_result", "empty", "The agent gave an empty answer.")
     return Ending("ok")
 
 
-def _denied(facts: Facts) -> Ending:
+def _denial_ending(facts: Facts) -> Ending:
     return Ending("denied", "tools", f"Tools were denied: {'; '.join(facts.denials)}.")

@@ -90,6 +90,6 @@ class Outcome:
     """Lines of the stream over 16 MiB."""
 
     @property
-    def answered(self) -> bool:
+    def has_answer(self) -> bool:
         """Whether the CLI came to its own end, so that its text is worth reading and its session worth asking."""
         return self.ended in {"ok", "denied"} or (self.ended == "no_result" and self.kind != "no_result_event")

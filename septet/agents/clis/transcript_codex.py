@@ -25,7 +25,7 @@ class CodexTranscript(EventTranscript):
             self._running.add(to_text(item.get("id")))
             yield _call(item)
         elif kind == "item.completed":
-            yield from self._completed(item)
+            yield from self._take_item(item)
         elif kind == "turn.completed":
             yield TranscriptEntry("result", self._last)
         elif kind == "error":
@@ -33,7 +33,7 @@ class CodexTranscript(EventTranscript):
         elif kind == "turn.failed":
             yield TranscriptEntry("error", to_text(to_object(event.get("error")).get("message")) or NOT_SAID)
 
-    def _completed(self, item: dict[str, Any]) -> Iterator[TranscriptEntry]:
+    def _take_item(self, item: dict[str, Any]) -> Iterator[TranscriptEntry]:
         what = item.get("type")
         if what == "agent_message":
             self._last = to_text(item.get("text"))

@@ -103,7 +103,7 @@ class Run:
         return self.folder / "stderr.log"
 
     @property
-    def started(self) -> bool:
+    def has_started(self) -> bool:
         """Whether a supervisor took it up; else the attempt that made the folder died before that."""
         return self.stdout.exists()
 

@@ -13,7 +13,7 @@ def pass_on(runs: Runs, lane: str) -> None:
     Raises:
         OSError: The disk did not take it; nothing has changed then.
     """
-    over = [run for run in runs.lately(lane) if not run.started or run.exit() is not None]
+    over = [run for run in runs.lately(lane) if not run.has_started or run.exit() is not None]
     if not over:
         return
     archived = read_archive(runs.folder_of(lane))

@@ -20,7 +20,7 @@ def worker_id(pid: int) -> WorkerId:
     return (pid, int(start)) if start is not None else (0, 0)
 
 
-def end_stopped_writer(runs: Runs, order_id: str, superseded: Collection[WorkerId]) -> bool:
+def end_stopped_writer(runs: Runs, order_id: str, older_writers: Collection[WorkerId]) -> bool:
     """Kill the worker that is stopped and holds a work order's writer's lock, with what it runs in the worktree.
 
     It loses nothing by it: its other agents live on and are adopted. Whoever is no such worker, as a person's
@@ -29,10 +29,10 @@ def end_stopped_writer(runs: Runs, order_id: str, superseded: Collection[WorkerI
     Args:
         runs: The runs of this host.
         order_id: The work order.
-        superseded: The workers whose attempts at it are superseded.
+        older_writers: The workers whose attempts at it are superseded.
     """
     holder = stopped_holder(runs.lock_of(order_id))
-    if holder is None or worker_id(holder.pid) not in superseded:
+    if holder is None or worker_id(holder.pid) not in older_writers:
         return False
     worktrees = {Path(run.record.worktree) for run in runs.of(order_id) if run.record is not None}
     with suppress(psutil.Error):

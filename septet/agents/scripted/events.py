@@ -78,10 +78,10 @@ class Stream:
         self._message({"type": "tool_use", "id": call, "name": tool, "input": given})
         return call
 
-    def returned(self, call: str, text: str, result: object, *, failed: bool = False) -> None:
+    def print_result(self, call: str, text: str, result: object, *, has_failed: bool = False) -> None:
         """Print what a tool gave back: the text for the model, and the CLI's own record."""
         self._unread += len(text)
-        block = {"tool_use_id": call, "type": "tool_result", "content": text, "is_error": failed}
+        block = {"tool_use_id": call, "type": "tool_result", "content": text, "is_error": has_failed}
         message = {"role": "user", "content": [block]}
         self._emit({"type": "user", "message": message, "parent_tool_use_id": None, "tool_use_result": result})
 
@@ -108,7 +108,7 @@ class Stream:
         found = {} if structured is None else {"structured_output": structured}
         self._result("success", {"is_error": False, "result": text, "terminal_reason": "completed", **found})
 
-    def failed(self, subtype: str, reason: str, **facts: object) -> None:
+    def print_failure(self, subtype: str, reason: str, **facts: object) -> None:
         """Print the result of a run that was ended: it has `errors` and no `result`."""
         self._result(subtype, {"is_error": True, "errors": [reason], **facts})
 
@@ -122,9 +122,9 @@ class Stream:
         # As claude does: a message's own event names only the first of its output tokens.
         self._assistant(block, model=self._model, usage={**usage, "output_tokens": min(usage["output_tokens"], 1)})
 
-    def _use(self, written: int) -> dict[str, int]:
-        """Return the usage of one message of `written` characters: what was said before comes from the cache."""
-        new, output = self._unread // _CHARACTERS_PER_TOKEN, written // _CHARACTERS_PER_TOKEN + 1
+    def _use(self, characters: int) -> dict[str, int]:
+        """Return the usage of a message of so many characters: what was said before comes from the cache."""
+        new, output = self._unread // _CHARACTERS_PER_TOKEN, characters // _CHARACTERS_PER_TOKEN + 1
         usage = {
             "input_tokens": 3,
             "cache_creation_input_tokens": new,

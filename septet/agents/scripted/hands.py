@@ -73,21 +73,21 @@ class Hands:
         if self._crash_after is not None:
             os.kill(os.getpid(), _SIGKILL)
 
-    def _use(self, tool: str, given: dict[str, object], path: str, act: Callable[[], Done]) -> None:
+    def _use(self, tool: str, arguments: dict[str, object], path: str, act: Callable[[], Done]) -> None:
         if self.tied:
             return
-        call = self._stream.call(tool, **given)
+        call = self._stream.call(tool, **arguments)
         try:
             text, record = act()
         except OSError as error:
             failure = f"Error: {error.strerror}: {path}"
-            self._stream.returned(call, failure, failure, failed=True)
+            self._stream.print_result(call, failure, failure, has_failed=True)
             return
         if self._journal:
             self._note(path)
         if path not in self.touched:
             self.touched.append(path)
-        self._stream.returned(call, text, record)
+        self._stream.print_result(call, text, record)
         self._edits += 1
         if self._edits == self._crash_after:
             os.kill(os.getpid(), _SIGKILL)

@@ -171,12 +171,12 @@ def predicted_files(task: PromptTask, plan_path: str) -> list[str]:
     changed = [path for content, path, old, new in changes if old in content and not (new and new in content)]
     longer = [path for content, path, line in lines if line not in content.split("\n")]
     told = bool(lines) or any(old in content or (new and new in content) for content, _, old, new in changes)
-    return list(dict.fromkeys([*changed, *longer, _record_path(task, plan_path, told=told)]))
+    return list(dict.fromkeys([*changed, *longer, _record_path(task, plan_path, in_changelog=told)]))
 
 
-def _record_path(task: PromptTask, plan_path: str, *, told: bool) -> str:
+def _record_path(task: PromptTask, plan_path: str, *, in_changelog: bool) -> str:
     """Return the file that tells of the change: the changelog where there is one and code changes, or its own."""
-    if told and _unreleased(read(task.folder / "CHANGELOG.md") or ""):
+    if in_changelog and _unreleased_heading(read(task.folder / "CHANGELOG.md") or ""):
         return "CHANGELOG.md"
     stem = plan_path.rpartition("/")[2].removesuffix(".md").replace("-planner-", "-")
     docs = task.folder / "docs"
@@ -184,23 +184,23 @@ def _record_path(task: PromptTask, plan_path: str, *, told: bool) -> str:
     return f"{inside}{stem or task.stem}.md"
 
 
-def _unreleased(changelog: str) -> str:
+def _unreleased_heading(changelog: str) -> str:
     """Return the heading under which a changelog takes what is new, with the empty line after it."""
-    found = re.search(r"^## \[?Unreleased\]?.*\n\n?", changelog, re.MULTILINE | re.IGNORECASE)
-    return found[0] if found else ""
+    match = re.search(r"^## \[?Unreleased\]?.*\n\n?", changelog, re.MULTILINE | re.IGNORECASE)
+    return match[0] if match else ""
 
 
-def _record(task: PromptTask, hands: Hands, title: str, done: list[str]) -> str:
+def _record(task: PromptTask, hands: Hands, title: str, changes: list[str]) -> str:
     """Tell the repository's readers of the change, in its changelog or in a file of its own; return the path."""
-    path = _record_path(task, task.plan_path, told=bool(done))
+    path = _record_path(task, task.plan_path, in_changelog=bool(changes))
     if path == "CHANGELOG.md":
         changelog = read(task.folder / path) or ""
-        heading = _unreleased(changelog)
+        heading = _unreleased_heading(changelog)
         if f"- {title}\n" not in changelog:
             hands.edit(path, heading, f"{heading.rstrip()}\n\n- {title}\n")
         return path
     hands.write(path, f"# {title}\n\nAsked for in `{task.plan_path}`.\n")
-    told = "\n".join(f"- {sentence}" for sentence in done) or "- No code was changed."
+    told = "\n".join(f"- {sentence}" for sentence in changes) or "- No code was changed."
     hands.edit(path, f"`{task.plan_path}`.\n", f"`{task.plan_path}`.\n\n## What changed\n\n{told}\n")
     return path
 

@@ -14,11 +14,11 @@ def _in_prose(answer: Answer) -> str:
     return f"All done, and the tests pass.\n\n{_text(answer)}\n\nLet me know if you want anything else."
 
 
-def _fenced(answer: Answer) -> str:
+def _fence(answer: Answer) -> str:
     return f"Here is the answer:\n\n```json\n{json.dumps(answer, ensure_ascii=False, indent=2)}\n```\n"
 
 
-def _truncated(answer: Answer) -> str:
+def _truncate(answer: Answer) -> str:
     text = _text(answer)
     return f"All done. {text[: max(len(text) - len(text) // 4 - 1, 1)]}"
 
@@ -70,8 +70,8 @@ def _prose(_answer: Answer) -> str:
 
 KINDS: dict[str, Callable[[Answer], str]] = {
     "prose_around": _in_prose,
-    "fenced": _fenced,
-    "truncated": _truncated,
+    "fenced": _fence,
+    "truncated": _truncate,
     "single_quotes": _single_quotes,
     "trailing_comma": _trailing_comma,
     "wrong_type": _wrong_type,

@@ -104,7 +104,7 @@ def _no_conversation(arguments: Arguments, scenario: Scenario, stdout: BinaryIO,
     reason = f"No conversation found with session ID: {arguments.resume}"
     stderr.write(f"{reason}\n")
     stream = Stream(stdout, arguments, scenario, ScriptedSession(None, {"id": arguments.resume}))
-    stream.failed("error_during_execution", reason)
+    stream.print_failure("error_during_execution", reason)
     return 1
 
 

@@ -68,11 +68,11 @@ class ScriptedRun:
             self._answer()
         except TooManyTurnsError:
             reason = f"Reached maximum number of turns ({self._arguments.max_turns})"
-            self._stream.failed("error_max_turns", reason, terminal_reason="max_turns")
+            self._stream.print_failure("error_max_turns", reason, terminal_reason="max_turns")
             return 1
         except KeyboardInterrupt:
             reason = "Interrupted by the user."
-            self._stream.failed("error_during_execution", reason, terminal_reason="aborted_tools")
+            self._stream.print_failure("error_during_execution", reason, terminal_reason="aborted_tools")
         return 0
 
     def _remember_task(self) -> None:
@@ -89,7 +89,7 @@ class ScriptedRun:
         step, folder = self._session.step, str(self._folder)
         if not self._finalizing:
             return scenario.script(step, memory.count(folder, step))
-        start = memory.counted(folder, step)
+        start = memory.count_events(folder, step)
         return scenario.script(step, start).finalizer(memory.count(folder, f"{step}-{start}-finalizer"))
 
     def _obey_signals(self) -> None:
@@ -109,7 +109,7 @@ class ScriptedRun:
             self._leave_a_process(script.background_seconds)
         if script.big_output_bytes:
             call = self._stream.call("Bash", command="make log", description="Print much")
-            self._stream.returned(call, "x" * script.big_output_bytes, {"stdout": "…", "stderr": ""})
+            self._stream.print_result(call, "x" * script.big_output_bytes, {"stdout": "…", "stderr": ""})
         self._keep_busy(script.delay_seconds / 2)
         self._session.answer = self._edit()
         self._session.save()
@@ -132,7 +132,7 @@ class ScriptedRun:
         if answer is not None and "files_modified" in answer:
             answer["files_modified"] = list(self._hands.touched)
         if script.refuse is not None and (answer or {}).keys() & {"success", "status"}:
-            return _refused(answer or {}, script.refuse)
+            return _refusal(answer or {}, script.refuse)
         return script.answer if isinstance(script.answer, dict) else _with(answer, script.put_over)
 
     def _own_answer(self) -> dict[str, Any] | None:
@@ -148,10 +148,10 @@ class ScriptedRun:
         if schema and not set(schema.get("required", ())) <= (answer or {}).keys():
             answer = instance(schema)
         text = "Done." if answer is None else json.dumps(answer, ensure_ascii=False)
-        spoiled = self._spoiled(answer or {})
+        spoiled = self._scripted_text(answer or {})
         if schema and spoiled is None:
             call = self._stream.call("StructuredOutput", **(answer or {}))
-            self._stream.returned(call, "Structured output provided successfully", "")
+            self._stream.print_result(call, "Structured output provided successfully", "")
             self._stream.answer(text, answer)
             return
         self._stream.say(text if spoiled is None else spoiled)
@@ -160,7 +160,7 @@ class ScriptedRun:
             self._stream.say(spoiled or "")
         self._stream.answer(text if spoiled is None else spoiled, None)
 
-    def _spoiled(self, answer: dict[str, Any]) -> str | None:
+    def _scripted_text(self, answer: dict[str, Any]) -> str | None:
         """Return the text that the script puts in the place of the answer's JSON, if it does."""
         script = self._script
         if script.malformed is not None:
@@ -194,10 +194,10 @@ class ScriptedRun:
                 "A process that was left behind wrote this.\n", encoding="ascii"
             )
             os._exit(0)
-        self._stream.returned(call, "(Bash completed with no output)", {"stdout": "", "stderr": ""})
+        self._stream.print_result(call, "(Bash completed with no output)", {"stdout": "", "stderr": ""})
 
 
-def _refused(answer: dict[str, Any], why: str) -> dict[str, Any]:
+def _refusal(answer: dict[str, Any], why: str) -> dict[str, Any]:
     """Return the answer of a step that failed, in the form in which it is asked for."""
     if "success" in answer:
         return {"success": False, "summary": why, "key_changes_made": [], "key_learnings": []}

@@ -86,7 +86,7 @@ class Scenario:
         for step, scripts in self._steps.items():
             if step not in _STEPS:
                 raise Refusal(f"Error: scenario {name}: {step} is no step.")
-            for script in _listed(scripts):
+            for script in _list_of(scripts):
                 _check_script(f"{name}: {step}", script)
 
     def script(self, step: str, start: int) -> Script:
@@ -125,23 +125,23 @@ def _check_script(place: str, script: object) -> None:
     _check(place, script, _SCRIPT)
     if script.get("malformed", "prose") not in KINDS:
         raise Refusal(f"Error: scenario {place}: malformed is one of {', '.join(KINDS)}.")
-    for finalizer in _listed(script.get("finalizer", [])):
+    for finalizer in _list_of(script.get("finalizer", [])):
         _check_script(f"{place}: finalizer", finalizer)
 
 
-def _check(place: str, content: dict[str, Any], known: Mapping[str, tuple[type, ...]]) -> None:
+def _check(place: str, content: dict[str, Any], kinds_of: Mapping[str, tuple[type, ...]]) -> None:
     for key, value in content.items():
-        kinds = known.get(key)
+        kinds = kinds_of.get(key)
         if kinds is None:
             raise Refusal(f"Error: scenario {place}: {key} is unknown.")
         if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
             raise Refusal(f"Error: scenario {place}: {key} is of the wrong type.")
 
 
-def _listed(scripts: object) -> list[Any]:
+def _list_of(scripts: object) -> list[Any]:
     return scripts if isinstance(scripts, list) else [scripts]
 
 
 def _one_of(scripts: object, number: int) -> Script:
-    listed = _listed(scripts) or [{}]
+    listed = _list_of(scripts) or [{}]
     return Script(listed[min(number, len(listed)) - 1])

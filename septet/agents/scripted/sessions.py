@@ -101,7 +101,7 @@ class Memory:
         finally:
             os.close(descriptor)
 
-    def counted(self, folder: str, event: str) -> int:
+    def count_events(self, folder: str, event: str) -> int:
         """Return how many times `event` was noted in `folder`."""
         path = self._counter(folder, event)
         return path.stat().st_size if path.exists() else 0

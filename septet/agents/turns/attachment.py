@@ -43,10 +43,10 @@ class Attachment(asyncio.Protocol):
         return attachment
 
     @classmethod
-    async def over(cls, connected: socket.socket) -> Self:
+    async def over(cls, connection: socket.socket) -> Self:
         """Attach by a socket that is connected already."""
-        connected.setblocking(False)  # noqa: FBT003 -- the socket's own signature
-        _, attachment = await asyncio.get_running_loop().create_unix_connection(cls, sock=connected)
+        connection.setblocking(False)  # noqa: FBT003 -- the socket's own signature
+        _, attachment = await asyncio.get_running_loop().create_unix_connection(cls, sock=connection)
         return attachment
 
     async def wait_for_end(self, within_seconds: float) -> bool:

@@ -155,7 +155,7 @@ class _Attempt:
 
     def _count_unstarted(self, run: Run) -> None:
         """Give up where supervisors end one after the other before they have started an agent."""
-        if run.started:
+        if run.has_started:
             return
         self._unstarted += 1
         if self._unstarted >= _UNSTARTED_BORNE:
@@ -181,5 +181,5 @@ def _release(lock: int | None) -> None:
         os.close(lock)
 
 
-def _detach(launched: tuple[Run, socket.socket]) -> None:
-    launched[1].close()
+def _detach(launch: tuple[Run, socket.socket]) -> None:
+    launch[1].close()

@@ -36,7 +36,7 @@ def sweep_order(runs: Runs, order_id: str) -> None:
         return
     try:
         for run in runs.lately(order_id):
-            if run.started:
+            if run.has_started:
                 finalize_run(run)
     finally:
         os.close(lock)

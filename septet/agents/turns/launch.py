@@ -116,7 +116,7 @@ def launch(request: TurnRequest, start: Start, writer_lock: int) -> tuple[Run, s
             sent = True
             return run, attached
         finally:
-            process.close(sent=sent)
+            process.close(was_sent=sent)
             if run_lock is not None:
                 os.close(run_lock)
     finally:

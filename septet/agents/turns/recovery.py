@@ -70,7 +70,7 @@ def next_move(
     """
     if last is None:
         return Start("first")
-    if last.answered or (last.ended, last.kind) == ("cancelled", CANCELLED):
+    if last.has_answer or (last.ended, last.kind) == ("cancelled", CANCELLED):
         return Accept()
     if last.ended == "cancelled" and (last.kind == PAUSED or starts.count("interrupted") < _INTERRUPTIONS_BORNE):
         return _after_interruption(last, seen_now=seen_now)

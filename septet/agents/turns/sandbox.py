@@ -39,7 +39,7 @@ class Sandbox:
     """Why they run unconfined."""
     remedy: str = ""
     read_only: tuple[Path, ...] = ()
-    hidden: tuple[Path, ...] = ()
+    hidden_paths: tuple[Path, ...] = ()
     """Folders that are empty for agents, and files that they cannot read."""
 
     @property
@@ -57,9 +57,9 @@ class Sandbox:
         if self.program is None:
             return tuple(argv)
         read_only = [part for path in self.read_only for part in ("--ro-bind", *2 * (str(path.resolve()),))]
-        hidden = [part for path in self.hidden for part in _hiding(path.resolve())]
+        hidden_paths = [part for path in self.hidden_paths for part in _hiding(path.resolve())]
         privileges = _WITHOUT_MOUNTS if os.getuid() == 0 else ()
-        return (self.program, *_AS_IT_IS, *_OWN_PROCESSES, *read_only, *hidden, *privileges, "--", *argv)
+        return (self.program, *_AS_IT_IS, *_OWN_PROCESSES, *read_only, *hidden_paths, *privileges, "--", *argv)
 
 
 def _hiding(path: Path) -> tuple[str, ...]:
@@ -71,7 +71,7 @@ def find_sandbox(
     env: Mapping[str, str],
     *,
     read_only: tuple[Path, ...] = (),
-    hidden: tuple[Path, ...] = (),
+    hidden_paths: tuple[Path, ...] = (),
 ) -> Sandbox:
     """Return the sandbox that this host can give; the setting is `auto`, `bwrap` or `none`.
 
@@ -80,18 +80,18 @@ def find_sandbox(
     """
     if setting == "none":
         return Sandbox(reason="The setting is `none`.", remedy="Set SEPTET_SANDBOX=auto.")
-    sandbox = _try_sandbox(env, read_only, hidden)
+    sandbox = _try_sandbox(env, read_only, hidden_paths)
     if setting == "bwrap" and sandbox.program is None:
         raise SandboxError(f"SEPTET_SANDBOX=bwrap: {sandbox.reason}", remedy=sandbox.remedy)
     return sandbox
 
 
-def _try_sandbox(env: Mapping[str, str], read_only: tuple[Path, ...], hidden: tuple[Path, ...]) -> Sandbox:
+def _try_sandbox(env: Mapping[str, str], read_only: tuple[Path, ...], hidden_paths: tuple[Path, ...]) -> Sandbox:
     """Start bubblewrap once, just as agents will be started."""
     path = shutil.which(_PROGRAM, path=env.get("PATH", os.defpath))
     if path is None:
         return Sandbox(reason="`bwrap` was not found on PATH.", remedy=_INSTALL)
-    sandbox = Sandbox(str(Path(path).absolute()), read_only=read_only, hidden=hidden)
+    sandbox = Sandbox(str(Path(path).absolute()), read_only=read_only, hidden_paths=hidden_paths)
     try:
         trial = processes.run(sandbox.around([path, "--version"]), env=env, timeout_seconds=_START_SECONDS)
     except OSError as error:
@@ -99,4 +99,4 @@ def _try_sandbox(env: Mapping[str, str], read_only: tuple[Path, ...], hidden: tu
     if trial.exit_code != 0:
         words = trial.stderr.decode(errors="replace").strip() or f"exit code {trial.exit_code}"
         return Sandbox(reason=f"{path} cannot make a sandbox here: {words[-300:]}.", remedy=_ALLOW)
-    return Sandbox(sandbox.program, trial.stdout.decode().strip(), read_only=read_only, hidden=hidden)
+    return Sandbox(sandbox.program, trial.stdout.decode().strip(), read_only=read_only, hidden_paths=hidden_paths)

@@ -88,9 +88,9 @@ class TurnProcess:
             raise
         return connection.socket
 
-    def close(self, *, sent: bool) -> None:
-        """Let go of what a supervisor has now; `sent` says whether the order was."""
+    def close(self, *, was_sent: bool) -> None:
+        """Let go of what a supervisor has now; `was_sent` says whether the order was."""
         if self.lock is not None:
             os.close(self.lock)
-        if self.connection is not None and not sent:
+        if self.connection is not None and not was_sent:
             self.connection.close()

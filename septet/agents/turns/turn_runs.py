@@ -107,7 +107,7 @@ class TurnRuns:
         used_before = archived.plus(
             spent_before((each for each in runs if each.folder != run.folder), resumed_from)
         )
-        own_runs = [each for each in runs if self.owns(each) and (each.started or each.folder == run.folder)]
+        own_runs = [each for each in runs if self.owns(each) and (each.has_started or each.folder == run.folder)]
         return StreamReading(run, self._request.adapter.dialect(used_before), self._epoch), own_runs
 
     def note_end(
@@ -119,7 +119,7 @@ class TurnRuns:
         return result, self.next_move(start_reasons(own_runs), result)
 
     def _started_runs(self) -> list[Run]:
-        return [run for run in self._runs.lately(self._request.order_id) if run.started]
+        return [run for run in self._runs.lately(self._request.order_id) if run.has_started]
 
     def _last_of(self, own_runs: list[Run]) -> TurnResult | None:
         if not own_runs:

@@ -46,7 +46,7 @@ def confined(lab: Lab) -> Iterator[Lab]:
         (folder / "kept").write_text("kept", encoding="utf-8")
     token = lab.root / "token"
     token.write_text("secret", encoding="utf-8")
-    sandbox = find_sandbox("auto", os.environ, read_only=(mirror,), hidden=(vault, token))
+    sandbox = find_sandbox("auto", os.environ, read_only=(mirror,), hidden_paths=(vault, token))
     lab.means = replace(lab.means, sandbox=sandbox)
     yield lab
     for process in escaped(lab):

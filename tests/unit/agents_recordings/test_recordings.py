@@ -140,7 +140,7 @@ def test_run_that_a_person_cancelled_is_cancelled_whatever_it_printed(cli: str, 
     outcome = read(cli, case, end=ExitRecord("ended", why=CANCELLED, signal=15))
     assert outcome.ended == "cancelled"
     assert outcome.text is None
-    assert not outcome.answered
+    assert not outcome.has_answer
 
 
 @pytest.mark.parametrize(("cli", "case"), rows(lambda row: row["ended"] == "ok"))

@@ -81,4 +81,4 @@ def test_starts_are_counted_across_threads_and_folders(agent: ScriptedAgent) -> 
         numbers = list(pool.map(lambda _number: memory.count("/a", "implement_plan"), range(64)))
     assert sorted(numbers) == list(range(1, 65))
     assert memory.count("/b", "implement_plan") == 1
-    assert (memory.counted("/a", "implement_plan"), memory.counted("/c", "implement_plan")) == (64, 0)
+    assert (memory.count_events("/a", "implement_plan"), memory.count_events("/c", "implement_plan")) == (64, 0)
