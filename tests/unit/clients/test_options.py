@@ -117,9 +117,9 @@ def test_a_test_runs_each_command_with_each_other_option(command: str, option: s
 
 @cache
 def reads(*, by_clients: bool) -> frozenset[str]:
-    """Return the names of all attributes that the product reads, outside the contracts' and settings' own modules."""
+    """Return the names of all attributes that the product reads, with its faces or without."""
     paths = (path for room in ROOMS if by_clients or room != "clients" for path in (ROOT / room).rglob("*.py"))
-    trees = (ast.parse(path.read_text(encoding="utf-8")) for path in paths if path.name != "settings.py")
+    trees = (ast.parse(path.read_text(encoding="utf-8")) for path in paths)
     nodes = (node for tree in trees for node in ast.walk(tree))
     return frozenset(
         node.attr for node in nodes if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)
