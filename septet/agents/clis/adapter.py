@@ -3,7 +3,8 @@
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -14,8 +15,6 @@ from septet.agents.clis.transcript import Transcript
 from septet.contracts.facts import Usage
 from septet.contracts.limits import Tools
 from septet.errors import AgentMissingError
-
-"""What the agent may use: everything, only what reads, or nothing."""
 
 FOR_EVERY_AGENT: Final = (
     "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_*", "TZ", "TMPDIR", "TERM", "XDG_*",
@@ -88,30 +87,39 @@ class Dialect(Protocol):
         """Return what the run came to, once its stream is over."""
 
 
-class Adapter(Protocol):
+@dataclass(frozen=True, slots=True)
+class Adapter(ABC):
     """One CLI."""
 
-    @property
-    def name(self) -> str:
-        """The agent's name."""
+    name: str
+    """The agent's name."""
+    capabilities: Capabilities
+    """What the CLI can do for the engine beside its work."""
+    new_dialect: Callable[[], Dialect]
+    transcript: Callable[[], Transcript]
+    """Gives a reader of a stream for people."""
 
+    @abstractmethod
     def invocation(self, turn: Turn, host: Machine) -> Invocation:
-        """Return how the CLI is started for `turn`.
+        """Return how the CLI is started for `turn`, with the prompt on stdin.
 
         Raises:
             AgentMissingError: Its program was not found.
             AgentError: It cannot work on this host; the remedy says what to change.
         """
 
-    @property
-    def capabilities(self) -> Capabilities:
-        """What the CLI can do for the engine beside its work."""
-
     def dialect(self, before: Usage = NO_USAGE) -> Dialect:
-        """Return the reader of a new stream; `before` is what its session used in the runs before this one."""
+        """Return the reader of a new stream; `before` is what its session used in the runs before this one.
 
-    def transcript(self) -> Transcript:
-        """Return a reader of a stream for people."""
+        Most CLIs give the figures of the run alone, and need it not.
+        """
+        del before
+        return self.new_dialect()
+
+
+def option(name: str, value: str | None) -> tuple[str, ...]:
+    """Return an option of a command line, or nothing where it has no value."""
+    return () if value is None else (name, value)
 
 
 def find_program(agent: str, program: str, host: Machine) -> str:

@@ -7,20 +7,18 @@ from typing import Final
 
 from septet.agents.clis.adapter import (
     FOR_EVERY_AGENT,
-    Dialect,
+    Adapter,
     Invocation,
     Machine,
     Turn,
     encode_prompt,
     find_program,
+    option,
     select_variables,
 )
 from septet.agents.clis.capabilities import Capabilities
 from septet.agents.clis.claude_stream import ClaudeStream
-from septet.agents.clis.outcome import NO_USAGE
-from septet.agents.clis.transcript import Transcript
 from septet.agents.clis.transcript_claude import ClaudeTranscript
-from septet.contracts.facts import Usage
 from septet.contracts.limits import Tools
 from septet.errors import AgentError
 
@@ -61,16 +59,14 @@ _CAPABILITIES: Final = Capabilities(
 
 
 @dataclass(frozen=True, slots=True)
-class Claude:
+class Claude(Adapter):
     """A CLI with claude's command line and stream."""
 
-    name: str = "claude"
     program: str = "claude"
     login: tuple[str, ...] = _LOGIN
     """Variables that the CLI logs in with; a name that ends with `*` is a prefix."""
     minds_root: bool = True
     """It refuses to skip permissions as root outside a sandbox."""
-    capabilities: Capabilities = _CAPABILITIES
 
     def invocation(self, turn: Turn, host: Machine) -> Invocation:
         """Return how the CLI is started: the prompt on stdin, for a longer argv is refused by the system.
@@ -98,23 +94,11 @@ class Claude:
             stdin=encode_prompt(turn.prompt),
         )
 
-    def dialect(self, before: Usage = NO_USAGE) -> Dialect:
-        """Return the reader of a new stream; its figures are those of the run alone."""
-        del before
-        return ClaudeStream()
 
-    def transcript(self) -> Transcript:
-        """Return a reader of a stream for people."""
-        return ClaudeTranscript()
-
-
-CLAUDE: Final = Claude()
+CLAUDE: Final = Claude("claude", _CAPABILITIES, ClaudeStream, ClaudeTranscript)
 SCRIPTED: Final = Claude(
-    name="scripted",
-    program="septet-scripted-agent",
-    login=("SEPTET_SCRIPTED_*",),
-    minds_root=False,
-    capabilities=replace(
+    "scripted",
+    replace(
         _CAPABILITIES,
         tested_version="",
         tested_since="",
@@ -124,6 +108,11 @@ SCRIPTED: Final = Claude(
         home=("SEPTET_SCRIPTED_HOME", "~/.septet-scripted"),
         session_files="sessions/{id}.json",
     ),
+    ClaudeStream,
+    ClaudeTranscript,
+    program="septet-scripted-agent",
+    login=("SEPTET_SCRIPTED_*",),
+    minds_root=False,
 )
 
 
@@ -137,8 +126,7 @@ def _arguments(turn: Turn) -> list[str]:
         arguments += _MANY_TURNS
     if turn.schema is not None and not turn.warm:
         arguments += ["--json-schema", json.dumps(turn.schema, separators=(",", ":"))]
-    if turn.model is not None:
-        arguments += ["--model", turn.model]
+    arguments += option("--model", turn.model)
     if turn.max_turns is not None and not turn.warm:
         arguments += ["--max-turns", str(turn.max_turns)]
     return arguments

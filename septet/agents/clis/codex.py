@@ -4,7 +4,6 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,6 +11,7 @@ import msgspec
 
 from septet.agents.clis.adapter import (
     FOR_EVERY_AGENT,
+    Adapter,
     Dialect,
     Invocation,
     Machine,
@@ -25,7 +25,6 @@ from septet.agents.clis.endings import Ending
 from septet.agents.clis.line_stream import LineEvent, LineStream, api_error, count, lines_of, text_of
 from septet.agents.clis.outcome import NO_USAGE, ExitRecord
 from septet.agents.clis.stream import read_field
-from septet.agents.clis.transcript import Transcript
 from septet.agents.clis.transcript_codex import CodexTranscript
 from septet.contracts.facts import Usage
 from septet.system.durable import write_atomically
@@ -59,12 +58,8 @@ _SPEECH: Final = frozenset({"agent_message", "reasoning", "error"})
 _NOT_DONE: Final = frozenset({"failed", "declined"})
 
 
-@dataclass(frozen=True, slots=True)
-class Codex:
+class Codex(Adapter):
     """The CLI's command line."""
-
-    name: str = "codex"
-    capabilities: Capabilities = _CAPABILITIES
 
     def invocation(self, turn: Turn, host: Machine) -> Invocation:
         """Return how the CLI is started: the prompt on stdin, the rest as settings, which `resume` takes too.
@@ -94,13 +89,6 @@ class Codex:
     def dialect(self, before: Usage = NO_USAGE) -> Dialect:
         """Return the reader of a new stream; its figures are those of the thread, without `before`."""
         return CodexStream(before)
-
-    def transcript(self) -> Transcript:
-        """Return a reader of a stream for people."""
-        return CodexTranscript()
-
-
-CODEX: Final = Codex()
 
 
 def _settings(turn: Turn) -> list[str]:
@@ -276,3 +264,6 @@ def _difference(thread: _Tokens, before: Usage) -> Usage:
         cache_write_tokens=max(cache_written - before.cache_write_tokens, 0),
         reasoning_tokens=max(count(thread.reasoning_output_tokens) - before.reasoning_tokens, 0),
     )
+
+
+CODEX: Final = Codex("codex", _CAPABILITIES, CodexStream, CodexTranscript)

@@ -8,7 +8,7 @@ then claude's stream-json is read, of which one `{"type": "result", "result": "â
 
 import re
 import shlex
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 import msgspec
@@ -16,7 +16,7 @@ import msgspec
 from septet.agents.clis import api_errors, endings
 from septet.agents.clis.adapter import (
     FOR_EVERY_AGENT,
-    Dialect,
+    Adapter,
     Invocation,
     Machine,
     Turn,
@@ -28,7 +28,6 @@ from septet.agents.clis.capabilities import Capabilities
 from septet.agents.clis.claude_stream import ClaudeStream
 from septet.agents.clis.endings import Ending
 from septet.agents.clis.outcome import NO_USAGE, ExitRecord, Outcome, StreamProgress
-from septet.agents.clis.transcript import Transcript
 from septet.agents.clis.transcript_command import CommandTranscript
 from septet.contracts.facts import Usage
 from septet.errors import AgentError
@@ -43,12 +42,8 @@ _TOKENS: Final = re.compile(r"\b(input|output) tokens:\s*([\d,]+)", re.IGNORECAS
 _MESSAGE_LIMIT: Final = 600
 
 
-@dataclass(frozen=True, slots=True)
-class ConfiguredProgram:
+class ConfiguredProgram(Adapter):
     """A program that is configured."""
-
-    name: str = "command"
-    capabilities: Capabilities = _CAPABILITIES
 
     def invocation(self, turn: Turn, host: Machine) -> Invocation:
         """Return how the program is started; the prompt is all that it is told.
@@ -72,18 +67,6 @@ class ConfiguredProgram:
             env=select_variables(host.env, (*FOR_EVERY_AGENT, *filter(None, names))),
             stdin=encode_prompt(turn.prompt),
         )
-
-    def dialect(self, before: Usage = NO_USAGE) -> Dialect:
-        """Return the reader of a new stream; its figures are those of the run alone."""
-        del before
-        return CommandStream()
-
-    def transcript(self) -> Transcript:
-        """Return a reader of a stream for people."""
-        return CommandTranscript()
-
-
-COMMAND: Final = ConfiguredProgram()
 
 
 class CommandStream:
@@ -168,3 +151,6 @@ def _estimate_usage(stderr: str) -> Usage:
     if not counts:
         return NO_USAGE
     return Usage(input_tokens=counts.get("input", 0), output_tokens=counts.get("output", 0), estimated=True)
+
+
+COMMAND: Final = ConfiguredProgram("command", _CAPABILITIES, CommandStream, CommandTranscript)

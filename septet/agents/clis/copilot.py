@@ -2,28 +2,25 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
 
 from septet.agents.clis.adapter import (
     FOR_EVERY_AGENT,
-    Dialect,
+    Adapter,
     Invocation,
     Machine,
     Turn,
     encode_prompt,
     find_program,
+    option,
     select_variables,
 )
 from septet.agents.clis.capabilities import Capabilities
 from septet.agents.clis.endings import Ending
 from septet.agents.clis.line_stream import NOBODY_ANSWERED, LineEvent, LineStream, api_error, text_of
-from septet.agents.clis.outcome import NO_USAGE
-from septet.agents.clis.transcript import Transcript
 from septet.agents.clis.transcript_copilot import CopilotTranscript
-from septet.contracts.facts import Usage
 
 _LOGIN: Final = ("COPILOT_*",)
 """`COPILOT_GITHUB_TOKEN` is its own key; `GH_TOKEN` and `GITHUB_TOKEN` are the forge's, and no agent sees them."""
@@ -40,12 +37,8 @@ _CHANGING_TOOLS: Final = ("write", "shell")
 _EMPTY: Final = "No response was returned"
 
 
-@dataclass(frozen=True, slots=True)
-class Copilot:
+class Copilot(Adapter):
     """The CLI's command line."""
-
-    name: str = "copilot"
-    capabilities: Capabilities = _CAPABILITIES
 
     def invocation(self, turn: Turn, host: Machine) -> Invocation:
         """Return how the CLI is started: the prompt on stdin; its own five retries take less than half a minute.
@@ -60,25 +53,12 @@ class Copilot:
             arguments.append(f"--resume={turn.resume_id}")
         elif turn.session_id is not None:
             arguments += ["--session-id", turn.session_id]
-        if turn.model is not None:
-            arguments += ["--model", turn.model]
+        arguments += option("--model", turn.model)
         return Invocation(
             argv=(find_program(self.name, "copilot", host), *arguments),
             env={**select_variables(host.env, (*FOR_EVERY_AGENT, *_LOGIN)), **_QUIET},
             stdin=encode_prompt(turn.prompt),
         )
-
-    def dialect(self, before: Usage = NO_USAGE) -> Dialect:
-        """Return the reader of a new stream; its figures are those of the run alone."""
-        del before
-        return CopilotStream()
-
-    def transcript(self) -> Transcript:
-        """Return a reader of a stream for people."""
-        return CopilotTranscript()
-
-
-COPILOT: Final = Copilot()
 
 
 class _Error(msgspec.Struct, gc=False):
@@ -172,3 +152,6 @@ class CopilotStream(LineStream[_Event]):
     def _api_error(self, status: object, words: str) -> Ending:
         answer = status if isinstance(status, int) else None
         return api_error(NOBODY_ANSWERED if answer is None and self._unreached else answer, words)
+
+
+COPILOT: Final = Copilot("copilot", _CAPABILITIES, CopilotStream, CopilotTranscript)

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -10,12 +10,13 @@ import msgspec
 
 from septet.agents.clis.adapter import (
     FOR_EVERY_AGENT,
-    Dialect,
+    Adapter,
     Invocation,
     Machine,
     Turn,
     encode_prompt,
     find_program,
+    option,
     select_variables,
 )
 from septet.agents.clis.capabilities import Capabilities
@@ -23,7 +24,6 @@ from septet.agents.clis.endings import Ending
 from septet.agents.clis.line_stream import NOBODY_ANSWERED, LineEvent, LineStream, api_error, count, text_of
 from septet.agents.clis.outcome import NO_USAGE, ExitRecord
 from septet.agents.clis.stream import read_field
-from septet.agents.clis.transcript import Transcript
 from septet.agents.clis.transcript_gemini import GeminiTranscript
 from septet.contracts.facts import Usage
 
@@ -63,12 +63,8 @@ _LOST_HIGH_BITS: Final = range(400 & 255, 256)
 """Its exit code is the HTTP status, of which the system keeps eight bits: 401 comes as 145."""
 
 
-@dataclass(frozen=True, slots=True)
-class Gemini:
+class Gemini(Adapter):
     """The CLI's command line."""
-
-    name: str = "gemini"
-    capabilities: Capabilities = _CAPABILITIES
 
     def invocation(self, turn: Turn, host: Machine) -> Invocation:
         """Return how the CLI is started: the prompt on stdin; its default mode offers what reads.
@@ -82,8 +78,7 @@ class Gemini:
             arguments += ["--resume", turn.resume_id]
         elif turn.session_id is not None:
             arguments += ["--session-id", turn.session_id]
-        if turn.model is not None:
-            arguments += ["-m", turn.model]
+        arguments += option("-m", turn.model)
         return Invocation(
             argv=(find_program(self.name, "gemini", host), *arguments),
             env={
@@ -93,18 +88,6 @@ class Gemini:
             },
             stdin=encode_prompt(turn.prompt),
         )
-
-    def dialect(self, before: Usage = NO_USAGE) -> Dialect:
-        """Return the reader of a new stream; its figures are those of the run alone."""
-        del before
-        return GeminiStream()
-
-    def transcript(self) -> Transcript:
-        """Return a reader of a stream for people."""
-        return GeminiTranscript()
-
-
-GEMINI: Final = Gemini()
 
 
 class _Error(msgspec.Struct, gc=False):
@@ -309,3 +292,6 @@ def _usage(stats: _Stats) -> Usage:
         cache_read_tokens=cached,
         reasoning_tokens=reasoning,
     )
+
+
+GEMINI: Final = Gemini("gemini", _CAPABILITIES, GeminiStream, GeminiTranscript)

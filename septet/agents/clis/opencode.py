@@ -10,19 +10,18 @@ import msgspec
 
 from septet.agents.clis.adapter import (
     FOR_EVERY_AGENT,
-    Dialect,
+    Adapter,
     Invocation,
     Machine,
     Turn,
     encode_prompt,
     find_program,
+    option,
     select_variables,
 )
 from septet.agents.clis.capabilities import Capabilities
 from septet.agents.clis.endings import Ending
 from septet.agents.clis.line_stream import LineEvent, LineStream, api_error, count, text_of
-from septet.agents.clis.outcome import NO_USAGE
-from septet.agents.clis.transcript import Transcript
 from septet.agents.clis.transcript_opencode import OpenCodeTranscript
 from septet.contracts.facts import Usage
 from septet.contracts.limits import Tools
@@ -63,12 +62,8 @@ _CUT: Final = Ending(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class OpenCode:
+class OpenCode(Adapter):
     """The CLI's command line."""
-
-    name: str = "opencode"
-    capabilities: Capabilities = _CAPABILITIES
 
     def invocation(self, turn: Turn, host: Machine) -> Invocation:
         """Return how the CLI is started: the prompt on stdin, what it may do in its configuration.
@@ -80,25 +75,12 @@ class OpenCode:
         arguments = ["run", "--format", "json", *(("--auto",) if turn.tools == "all" else ())]
         if turn.resume_id is not None:
             arguments += ["--session", turn.resume_id]
-        if turn.model is not None:
-            arguments += ["--model", turn.model]
+        arguments += option("--model", turn.model)
         env = {**select_variables(host.env, (*FOR_EVERY_AGENT, *_LOGIN)), **_QUIET}
         env[_CONFIG] = _configuration(env.get(_CONFIG, ""), turn.tools)
         return Invocation(
             argv=(find_program(self.name, "opencode", host), *arguments), env=env, stdin=encode_prompt(turn.prompt)
         )
-
-    def dialect(self, before: Usage = NO_USAGE) -> Dialect:
-        """Return the reader of a new stream; its figures are those of the run alone."""
-        del before
-        return OpenCodeStream()
-
-    def transcript(self) -> Transcript:
-        """Return a reader of a stream for people."""
-        return OpenCodeTranscript()
-
-
-OPENCODE: Final = OpenCode()
 
 
 def _configuration(text: str, tools: Tools) -> str:
@@ -267,3 +249,6 @@ def _call(part: _Part) -> str:
     words = next((value for value in arguments.values() if isinstance(value, str)), "")
     detail = " ".join(words.split())[:_DETAIL_LIMIT]
     return f"{part.tool}({detail})" if detail else str(part.tool)
+
+
+OPENCODE: Final = OpenCode("opencode", _CAPABILITIES, OpenCodeStream, OpenCodeTranscript)
