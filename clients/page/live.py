@@ -85,7 +85,7 @@ async def _piece_changes(operations: Operations, order_id: str, ui: object) -> A
     async for look in operations.watch(order_id).looks():
         if detail is None or _facts(look) != _facts(detail):
             detail = await operations.detail(order_id)
-        for name, html in (await asyncio.to_thread(pieces.changes_at, look, detail)).items():
+        for name, html in (await asyncio.to_thread(pieces.changed_pieces, look, detail)).items():
             yield _event("put", {"id": name, "html": html})
         if look.log_entries or kind == "put":
             html = await asyncio.to_thread(text_of, "_entries.html", entries=look.log_entries)
@@ -102,7 +102,7 @@ class Pieces:
     _sources: Mapping[str, tuple[object, object]] = field(default_factory=dict)
     _html: dict[str, str] = field(default_factory=dict)
 
-    def changes_at(self, look: WatchReply, detail: DetailReply) -> dict[str, str]:
+    def changed_pieces(self, look: WatchReply, detail: DetailReply) -> dict[str, str]:
         """Return the pieces that differ from those before.
 
         A long plan or patch takes long: no event loop waits for it, and it is rendered when it has changed.
