@@ -67,7 +67,7 @@ async def guarding(host: Host, prepared_step: PreparedTurn) -> AsyncIterator[Non
             _log.info("attempt_left", step=step)
             raise
         prepared_step.fence.lease.check()
-        await end_agents_of(host.means.runs, prepared_step.workspace)
+        await end_agents_of(host.runtime.runs, prepared_step.workspace)
         raise WorkEndedError(why) from None
     except SupersededError as superseded:
         _log.warning("attempt_superseded", step=step, why=superseded.message)

@@ -40,7 +40,7 @@ async def leave_paused_or_reset(request: TurnRequest) -> None:
     if not (details.paused or reset):
         return
     if reset:
-        await asyncio.to_thread(request.means.runs.set_aside, request.order_id, request.key)
+        await asyncio.to_thread(request.runtime.runs.set_aside, request.order_id, request.key)
     await _end_own_agent(request, RESET if reset else PAUSED)
     if reset:
         message = "Reset: the agent was ended; the step begins anew from its checkpoint."
@@ -57,7 +57,7 @@ async def leave_paused_or_reset(request: TurnRequest) -> None:
 
 async def _end_own_agent(request: TurnRequest, why: str) -> None:
     """End the agent that runs for this request, also one that is being started while it is called off."""
-    runs = request.means.runs
+    runs = request.runtime.runs
     bound = time.monotonic() + _END_WITHIN_SECONDS
     while not await asyncio.to_thread(_nobody_writes, request):
         living = await asyncio.to_thread(runs.living, request.order_id)
@@ -74,7 +74,7 @@ async def _end_own_agent(request: TurnRequest, why: str) -> None:
 
 def _nobody_writes(request: TurnRequest) -> bool:
     """Say whether the writer's lock is free."""
-    lock = request.means.runs.lock_writer(request.order_id)
+    lock = request.runtime.runs.lock_writer(request.order_id)
     if lock is None:
         return False
     os.close(lock)

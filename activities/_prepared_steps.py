@@ -108,7 +108,7 @@ def prepare_end(host: Host, call: StepCall) -> PreparedStep:
     """
     place = _opened_place(host, call)
     step = _prepare(host, call, place, RepositorySettings(), Turn(prompt="", worktree=place.worktree))
-    records = [run.record for run in host.means.runs.of(step.request.order_id) if run.record is not None]
+    records = [run.record for run in host.runtime.runs.of(step.request.order_id) if run.record is not None]
     ours = [record for record in records if record.step in {call.step.value, _finalizer_of(call.step)}]
     return replace(step, request=replace(step.request, key=ours[-1].key)) if ours else step
 
@@ -133,7 +133,7 @@ def _opened_place(host: Host, call: StepCall) -> Place:
 
 def _prepare(host: Host, call: StepCall, place: Place, settings: RepositorySettings, turn: Turn) -> PreparedStep:
     """Write the attempt down, and return its turn, which is a finalizer's where it is about its session."""
-    runtime, workspace = host.means, call.workspace
+    runtime, workspace = host.runtime, call.workspace
     fence = take_fence(runtime.runs, workspace.place_id, workspace.visit)
     request = TurnRequest(
         key=fence.key,
@@ -143,7 +143,7 @@ def _prepare(host: Host, call: StepCall, place: Place, settings: RepositorySetti
         adapter=adapter_for(workspace.agent),
         turn=turn,
         limits=settings.limits_for(call.step, call.limits, call.settings),
-        means=runtime,
+        runtime=runtime,
     )
     began_at = workspace.began_at or place.base_sha
     return PreparedStep(workspace, place, request, fence, call, settings, call.starts_from, began_at)

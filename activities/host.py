@@ -63,7 +63,7 @@ class Host:
         }
 
     @property
-    def means(self) -> AgentRuntime:
+    def runtime(self) -> AgentRuntime:
         """What this host runs its agents with."""
         orphan_limit = self.settings.orphan_limit_seconds
         return AgentRuntime(
@@ -176,4 +176,4 @@ class Host:
 
     def note_rescue(self, place: Place, snapshot: Snapshot | None) -> Rescue | None:
         """Write the patch and the note of a rescue that was taken, and return it; `None` where none was."""
-        return note_rescue(self.means.runs, place, snapshot, self.id) if snapshot is not None else None
+        return note_rescue(self.runtime.runs, place, snapshot, self.id) if snapshot is not None else None

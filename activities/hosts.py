@@ -60,7 +60,7 @@ class HostActivities:
                 move = await shielded_thread(self._plan_move, request)
                 await shielded_thread(prepare_host, move)
                 if request.workspace.host != self.host.id or not await shielded_thread(is_here, move):
-                    living = await shielded_thread(self.host.means.runs.living, move.place.order_id)
+                    living = await shielded_thread(self.host.runtime.runs.living, move.place.order_id)
                     if living is not None:  # of an earlier time on this host
                         await end_agent(living, SUPERSEDED)
                     checkpoint = await shielded_thread(self._move, move, request.workspace)
@@ -70,7 +70,7 @@ class HostActivities:
 
     def _move(self, move: WorkspaceMove, workspace: Workspace) -> ChainState:
         """Move as the only writer: an attempt of an earlier time on this host may still be held up somewhere."""
-        with take_fence(self.host.means.runs, workspace.place_id, workspace.visit).lease.hold():
+        with take_fence(self.host.runtime.runs, workspace.place_id, workspace.visit).lease.hold():
             return move_here(move, self.host.why("the work order comes back to this host"))
 
     def _plan_move(self, request: MoveWorkspace) -> WorkspaceMove:

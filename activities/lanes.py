@@ -42,7 +42,7 @@ class LaneActivities:
         """
         with translating_failures(self.host.state.root, most_tries=OPENING_TRIES):
             async with heartbeating():
-                fence = take_fence(self.host.means.runs, request.lane.id, request.visit)
+                fence = take_fence(self.host.runtime.runs, request.lane.id, request.visit)
                 await self._end_stranger(request.lane.id, fence)
                 return await stoppable_thread(fence.halt.now, self._enter, request, fence)
 
@@ -55,7 +55,7 @@ class LaneActivities:
         """
         with translating_failures(self.host.state.root):
             for lane in request.lanes:
-                await end_all(self.host.means.runs, lane, SUPERSEDED)
+                await end_all(self.host.runtime.runs, lane, SUPERSEDED)
 
     def _bring(self, place: Place, name: str, run_id: str) -> None:
         """Have a snapshot of one of the pipeline's lanes here; the lane may have been left on another host."""
@@ -70,9 +70,9 @@ class LaneActivities:
 
     async def _end_stranger(self, lane: str, fence: Fence) -> None:
         """End an agent that works in the lane all the same; one that waits there for its next turn is wanted."""
-        if await shielded_thread(self.host.means.runs.living, lane) is not None:
+        if await shielded_thread(self.host.runtime.runs.living, lane) is not None:
             await shielded_thread(fence.check)  # an attempt that was held up until now finds the next one's agent
-            await end_all(self.host.means.runs, lane, SUPERSEDED)
+            await end_all(self.host.runtime.runs, lane, SUPERSEDED)
 
     def _enter(self, request: EnterLane, fence: Fence) -> Workspace:
         """Find the lane open, or open it, and make it ready, with the writer's lock in hand."""
@@ -80,7 +80,7 @@ class LaneActivities:
             return self._make_ready(request, fence)
 
     def _make_ready(self, request: EnterLane, fence: Fence) -> Workspace:
-        pass_on(self.host.means.runs, request.lane.id)
+        pass_on(self.host.runtime.runs, request.lane.id)
         place, workspace = WorkspaceActivities(self.host).open(
             request.opening, request.lane.id, request.lane.opened_by
         )

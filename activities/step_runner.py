@@ -67,7 +67,7 @@ class StepRunner:
         """
         with translating_failures(self.host.state.root):
             async with heartbeating() as heartbeats:
-                runs = self.host.means.runs
+                runs = self.host.runtime.runs
                 # First of all, and also where a full disk takes no note of this attempt.
                 await end_agents_of(runs, call.workspace)
                 prepared_step = await shielded_thread(prepare_end, self.host, call)

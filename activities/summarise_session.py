@@ -82,7 +82,7 @@ class SummariseSession:
             model=call.model or host.settings.model or settings.model,
         )
         wall_seconds = min(call.limits.wall_seconds, _WALL_SECONDS)
-        runtime = host.means
+        runtime = host.runtime
         fence = take_fence(runtime.runs, workspace.place_id, workspace.visit)
         request = TurnRequest(
             key=fence.key,
@@ -92,7 +92,7 @@ class SummariseSession:
             adapter=adapter_for(workspace.agent),
             turn=turn,
             limits=call.limits.model_copy(update={"wall_seconds": wall_seconds}),
-            means=runtime,
+            runtime=runtime,
         )
         return PreparedTurn(workspace, place, request, fence)
 

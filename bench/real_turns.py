@@ -89,7 +89,7 @@ class Bench:
             adapter=adapter_for(cli),
             turn=turn,
             limits=_LIMITS,
-            means=AgentRuntime(self.runs, self.supervisors, host, _ORPHAN_SECONDS, sandbox=self.sandbox),
+            runtime=AgentRuntime(self.runs, self.supervisors, host, _ORPHAN_SECONDS, sandbox=self.sandbox),
         )
 
 
@@ -119,7 +119,7 @@ async def carried_out(request: TurnRequest) -> TurnResult:
     async def nothing() -> None:
         """Leave the worktree as it is: nobody works in it."""
 
-    lease = Lease.take(request.means.runs, request.key)
+    lease = Lease.take(request.runtime.runs, request.key)
     return await carry_out(request, lease=lease, on_progress=lambda _: None, before_rerun=nothing)
 
 

@@ -60,8 +60,8 @@ async def end_strays(client: Client, host: Host) -> list[str]:
     A paused one's session and worktree stay as they are.
     """
     ended = []
-    await _end_waiting_in_vain(client, host.means.runs)
-    for run in await asyncio.to_thread(_living, host.means.runs):
+    await _end_waiting_in_vain(client, host.runtime.runs)
+    for run in await asyncio.to_thread(_living, host.runtime.runs):
         if run.record is None:
             continue
         if not await is_closed(client, run.record.key.workflow_id, when_unknown=False):
@@ -90,7 +90,7 @@ async def end_living(host: Host, why: str) -> list[str]:
 
     The next worker of the host resumes their sessions, which costs their steps no try.
     """
-    runs = host.means.runs
+    runs = host.runtime.runs
     living = await asyncio.to_thread(_living, runs)
     ended = [run.name for run in living if await _end(host, run, RESTARTED, why)]
     for order_id in await asyncio.to_thread(warm_orders, runs):
@@ -119,7 +119,7 @@ async def _end_warm(runs: Runs, place_id: str, why: str) -> None:
 async def _end(host: Host, run: Run, why: str, reason: str) -> bool:
     """End a run's agent and keep what it did; say whether it has ended."""
     try:
-        await end_all(host.means.runs, run.folder.parent.name, why)
+        await end_all(host.runtime.runs, run.folder.parent.name, why)
     except SeptetError as error:
         _log.warning("stray_not_ended", run=run.name, error=error.message)
         return False
@@ -132,7 +132,7 @@ def keep_what_was_left_alone(host: Host) -> None:
 
     That is the work of agents that were ended because no worker followed them any more.
     """
-    runs = host.means.runs
+    runs = host.runtime.runs
     for order_id in runs.orders():
         last = next(reversed(runs.of(order_id)), None)
         if last is None:

@@ -48,7 +48,7 @@ async def running_worker(client: Client, settings: Settings, *, sole: bool = Fal
     async with AsyncExitStack() as stack:
         parts = await stack.enter_async_context(parts_of(settings))
         tokens = Tokens(parts.host.state.tokens)
-        await stack.enter_async_context(taking_over(client, tokens.folder, parts.host.means.runs))
+        await stack.enter_async_context(taking_over(client, tokens.folder, parts.host.runtime.runs))
         await stack.enter_async_context(looking_after_strays(client, parts.host))
         await stack.enter_async_context(
             Worker(

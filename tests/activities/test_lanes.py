@@ -186,7 +186,7 @@ async def test_a_lane_is_found_by_its_first_and_its_last_snapshot(floor: Floor) 
 
 async def test_a_lane_that_is_passed_on_looks_no_more_at_the_runs_of_before(floor: Floor) -> None:
     """They are all there, and a step of the next work order reads none of them."""
-    runs = floor.parts.host.means.runs
+    runs = floor.parts.host.runtime.runs
     async with _sleeping(floor):
         (run,) = runs.lately(EXECUTOR.id)
         await floor.enter("pl-b", EXECUTOR)
@@ -368,7 +368,7 @@ async def _host(origin: Origin, root: Path, name: str, **settings: Any) -> Async
     async with parts_of(settings_of(root / name).model_copy(update=remote | settings)) as parts:
         yield Floor(root / name, origin, parts)
         for lane in (PLANNER.id, EXECUTOR.id):
-            await end_all(parts.host.means.runs, lane, "cancelled")
+            await end_all(parts.host.runtime.runs, lane, "cancelled")
 
 
 _PLANNED = Progress(issue_class=IssueClass.BUG, planner_answer=PLAN, plan_path=PLAN, branch_name="feat-a")

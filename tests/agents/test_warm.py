@@ -39,7 +39,7 @@ WORKS = (
 class Desk:
     """One workspace in which claude works turn by turn."""
 
-    means: AgentRuntime
+    runtime: AgentRuntime
     worktree: Path
     turns: int = 0
 
@@ -54,11 +54,11 @@ class Desk:
             adapter=adapter_for("claude"),
             turn=Turn(prompt, self.worktree, resume_id=session_id, warm=True),
             limits=Timeouts(wall_seconds=120, idle_seconds=60, turns=10),
-            means=self.means,
+            runtime=self.runtime,
         )
 
         async def attempt() -> TurnResult:
-            lease = Lease.take(self.means.runs, request.key)
+            lease = Lease.take(self.runtime.runs, request.key)
             return await carry_out(request, lease=lease, on_progress=lambda _: None, before_rerun=nothing)
 
         async def nothing() -> None:
@@ -82,9 +82,9 @@ def desk(request: pytest.FixtureRequest, programs: dict[str, str], homes: Path, 
         found = Settings(state_dir=tmp_path, environ=environ).agent_programs
         host = Machine(environ, found, sandboxed=True)
         sandbox = find_sandbox(request.param, environ)
-        means = AgentRuntime(Runs(tmp_path / "runs"), supervisors, host, sandbox=sandbox)
-        yield Desk(means, worktree)
-        end_warm(means.runs, "wo-1")
+        runtime = AgentRuntime(Runs(tmp_path / "runs"), supervisors, host, sandbox=sandbox)
+        yield Desk(runtime, worktree)
+        end_warm(runtime.runs, "wo-1")
         supervisors.close()
 
 

@@ -27,7 +27,7 @@ class Lab:
     """One work order, its worktree, and what an attempt told."""
 
     root: Path
-    means: AgentRuntime
+    runtime: AgentRuntime
     program: Path = Path()
     progress: list[TurnProgress] = field(default_factory=list)
     returned: list[str] = field(default_factory=list)
@@ -42,7 +42,7 @@ class Lab:
 
     def _use(self, program: str) -> None:
         self.program = Path(program)
-        self.means = replace(self.means, host=replace(self.means.host, programs={"scripted": program}))
+        self.runtime = replace(self.runtime, host=replace(self.runtime.host, programs={"scripted": program}))
 
     def warm_turn(self, number: int, session_id: str | None = None, **more: Any) -> TurnRequest:
         """Ask for the turn of this number in a process that is kept."""
@@ -66,13 +66,13 @@ class Lab:
             adapter=adapter_for("scripted"),
             turn=turn or Turn(prompt="Work.\n", worktree=self.worktree),
             limits=limits or Timeouts(),
-            means=self.means,
+            runtime=self.runtime,
         )
 
     async def carry_out(self, request: TurnRequest | None = None) -> TurnResult:
         """Make one attempt."""
         request = request or self.request()
-        lease = Lease.take(self.means.runs, request.key)
+        lease = Lease.take(self.runtime.runs, request.key)
 
         async def come_back() -> None:
             self.returned.append("returned to the checkpoint")

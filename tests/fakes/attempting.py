@@ -21,7 +21,7 @@ from septet.contracts.limits import Timeouts
 
 async def attempt(root: Path, program: str, run_id: str, activity_id: str, runner: str = "") -> None:
     """Carry one turn out and say how it went."""
-    means = AgentRuntime(
+    runtime = AgentRuntime(
         runs=Runs(root / "runs"),
         supervisors=Supervisors(runner=Path(runner) if runner else None),
         host=Machine(env=dict(os.environ), programs={"scripted": program}),
@@ -35,7 +35,7 @@ async def attempt(root: Path, program: str, run_id: str, activity_id: str, runne
         adapter=adapter_for("scripted"),
         turn=Turn(prompt="Work.\n", worktree=root / "worktree"),
         limits=Timeouts(),
-        means=means,
+        runtime=runtime,
     )
     said = []
 
@@ -47,7 +47,7 @@ async def attempt(root: Path, program: str, run_id: str, activity_id: str, runne
     async def no_return() -> None:
         print("returned", flush=True)  # noqa: T201 -- as above
 
-    lease = Lease.take(means.runs, request.key)
+    lease = Lease.take(runtime.runs, request.key)
     carried = await carry_out(request, lease=lease, on_progress=follow, before_rerun=no_return)
     print("ended", carried.outcome.ended, carried.recovered_by, flush=True)  # noqa: T201 -- as above
 

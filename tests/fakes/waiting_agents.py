@@ -22,7 +22,7 @@ def waiting_agents(root: Path) -> Iterator[tuple[Host, Lab]]:
     state.prepare()
     supervisors = Supervisors()
     host = Host("host", settings, state, supervisors)
-    lab = Lab(root, replace(host.means, sandbox=host.sandbox))
+    lab = Lab(root, replace(host.runtime, sandbox=host.sandbox))
     (root / "agent").unlink()
     lab.warm_agent("result(heard)")
     try:

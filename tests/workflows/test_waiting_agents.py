@@ -23,7 +23,7 @@ async def test_a_process_that_waits_ends_with_its_terminated_pipeline(client: Cl
     with waiting_agents(tmp_path) as (host, lab):
         await lab.carry_out(replace(lab.warm_turn(1), order_id=lane))
         await end_strays(client, host)
-        assert warm_orders(host.means.runs) == [lane]
+        assert warm_orders(host.runtime.runs) == [lane]
         await pipeline.terminate()
         await end_strays(client, host)
-        assert warm_orders(host.means.runs) == []
+        assert warm_orders(host.runtime.runs) == []

@@ -79,13 +79,13 @@ class _Attempt:
     ) -> None:
         self._request = request
         self._lease = lease
-        self._runs = request.means.runs
+        self._runs = request.runtime.runs
         self._turn_runs = TurnRuns(request, lease.epoch)
         self._on_progress = on_progress
         self._before_rerun = before_rerun
         self._ended_another = False
         self._unstarted = 0
-        self._patience_ends = time.monotonic() + request.means.patience_seconds
+        self._patience_ends = time.monotonic() + request.runtime.patience_seconds
         self._way_at = time.monotonic() + WAY_SECONDS
 
     async def carry_out(self) -> TurnResult:
@@ -142,7 +142,7 @@ class _Attempt:
                 reading,
                 attachment,
                 turn_limit=self._request.limits.turns,
-                pace=self._request.means.pace,
+                pace=self._request.runtime.pace,
                 on_progress=self._on_progress,
             )
         finally:

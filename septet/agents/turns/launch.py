@@ -73,7 +73,7 @@ class TurnRequest:
     turn: Turn
     """What is asked; its `resume_id` names the session of a turn that goes on from another."""
     limits: Timeouts
-    means: AgentRuntime
+    runtime: AgentRuntime
 
 
 def launch(request: TurnRequest, start: Start, writer_lock: int) -> tuple[Run, socket.socket]:
@@ -91,28 +91,30 @@ def launch(request: TurnRequest, start: Start, writer_lock: int) -> tuple[Run, s
         GitBusyError: A git that is no agent's works in the worktree.
         OSError: The disk or the machine refused.
     """
-    means, limits = request.means, request.limits
+    runtime, limits = request.runtime, request.limits
     try:
-        means.supervisors.check()
+        runtime.supervisors.check()
         with suppress(WorkspaceError):  # a `.git` that leads elsewhere: the step's evidence will say so
             clear_locks(request.turn.worktree / ".git")
         turn = _turn(request, start)
-        invocation = request.adapter.invocation(turn, means.host)
-        process = TurnProcess.for_turn(means.runs, request.order_id, _warm_start(request, turn), turn.resume_id)
+        invocation = request.adapter.invocation(turn, runtime.host)
+        process = TurnProcess.for_turn(runtime.runs, request.order_id, _warm_start(request, turn), turn.resume_id)
         run, run_lock, sent = None, None, False
         try:
             record = _record(request, start, turn, invocation, process)
-            run, run_lock = means.runs.create(request.order_id, request.number, record, invocation.stdin)
+            run, run_lock = runtime.runs.create(request.order_id, request.number, record, invocation.stdin)
             order = Order(
                 kind=WARM if turn.warm else RUN,
                 folder=str(run.folder),
                 directory=str(turn.worktree),
-                argv=means.sandbox.around(invocation.argv),
+                argv=runtime.sandbox.around(invocation.argv),
                 env={**invocation.env, RUN_VARIABLE: record.mark},
-                limits=Limits(limits.wall_seconds, limits.idle_seconds, orphan_seconds=means.orphan_limit_seconds),
-                confined=means.sandbox.confines,
+                limits=Limits(
+                    limits.wall_seconds, limits.idle_seconds, orphan_seconds=runtime.orphan_limit_seconds
+                ),
+                confined=runtime.sandbox.confines,
             )
-            attached = process.send_order(means.supervisors, order, (writer_lock, run_lock), record.session_id)
+            attached = process.send_order(runtime.supervisors, order, (writer_lock, run_lock), record.session_id)
             sent = True
             return run, attached
         finally:
@@ -135,7 +137,7 @@ def _turn(request: TurnRequest, start: Start) -> Turn:
         session_id=str(uuid.uuid4()) if own_id else None,
         resume_id=resume_id,
         max_turns=turn.max_turns or request.limits.turns,
-        warm=turn.warm and request.means.warm and LINUX and request.adapter.capabilities.input_stream,
+        warm=turn.warm and request.runtime.warm and LINUX and request.adapter.capabilities.input_stream,
     )
 
 
@@ -143,9 +145,9 @@ def _warm_start(request: TurnRequest, turn: Turn) -> WarmStart | None:
     """Return how the process of a turn is started that is to be left running after it."""
     if not turn.warm:
         return None
-    means = request.means
-    plain = request.adapter.invocation(replace(turn, prompt="", session_id=None, resume_id=None), means.host)
-    return WarmStart(means.sandbox.around(plain.argv), plain.env, turn.worktree)
+    runtime = request.runtime
+    plain = request.adapter.invocation(replace(turn, prompt="", session_id=None, resume_id=None), runtime.host)
+    return WarmStart(runtime.sandbox.around(plain.argv), plain.env, turn.worktree)
 
 
 def _record(
@@ -154,7 +156,7 @@ def _record(
     limits = request.limits
     return RunRecord(
         key=request.key,
-        serial=request.means.runs.next_serial(request.order_id),
+        serial=request.runtime.runs.next_serial(request.order_id),
         step=request.step,
         agent=request.adapter.name,
         because=start.because,
@@ -166,7 +168,7 @@ def _record(
         started_at=timestamp(datetime.now(UTC)),
         session_id=turn.session_id or turn.resume_id,
         resumed_from=turn.resume_id,
-        sandbox=request.means.sandbox.kind,
+        sandbox=request.runtime.sandbox.kind,
         warm=turn.warm,
         began_in=process.began_in,
     )

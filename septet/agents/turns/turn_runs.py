@@ -57,7 +57,7 @@ class TurnRuns:
         """Look at the runs of a request; `epoch` is the number of the attempt that does."""
         self._request = request
         self._epoch = epoch
-        self._runs = request.means.runs
+        self._runs = request.runtime.runs
         self._seen: dict[str, TurnResult] = {}
         """By run: what this attempt followed to its end."""
 

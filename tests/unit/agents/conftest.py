@@ -63,8 +63,8 @@ def lab(tmp_path: Path, supervisors: Supervisors) -> Iterator[Lab]:
     yield made
 
     async def end_all() -> None:
-        for run in made.means.runs.of("wo-1"):
+        for run in made.runtime.runs.of("wo-1"):
             await end_agent(run, "cancelled")
-        end_warm(made.means.runs, "wo-1")
+        end_warm(made.runtime.runs, "wo-1")
 
     asyncio.run(end_all())

@@ -323,7 +323,7 @@ async def test_an_old_attempt_that_wakes_ends_nothing_of_a_later_one(lab: Lab) -
     """An attempt of an earlier workflow run that looks again finds the later one's agent, and leaves it alone."""
     lab.agent("init(); wait_for('../go'); result('done')")
     old = lab.request(run_id="run-1")
-    old_lease = Lease.take(lab.means.runs, old.key)
+    old_lease = Lease.take(lab.runtime.runs, old.key)
     later = asyncio.ensure_future(lab.carry_out(lab.request(run_id="run-2")))
     await lab.said("system/init")
     with pytest.raises(SupersededError):
@@ -426,7 +426,7 @@ async def test_a_session_that_was_never_told_is_resumed_by_the_id_that_was_given
             time.sleep(300)
     """)
     carried = await lab.carry_out(lab.request(limits=Timeouts(idle_seconds=3.0)))
-    first = lab.means.runs.of("wo-1")[0].record
+    first = lab.runtime.runs.of("wo-1")[0].record
     assert (carried.outcome.text, lab.journal) == ("done", ["start new", "start resume"])
     assert first is not None
     assert carried.outcome.session_id == first.session_id
@@ -436,7 +436,7 @@ async def test_a_session_that_was_never_told_is_resumed_by_the_id_that_was_given
 async def test_a_cli_that_goes_on_after_its_result_is_ended_after_a_grace(lab: Lab) -> None:
     """The result stands, although the CLI did not end by itself."""
     lab.agent("init(); result('done'); time.sleep(300)")
-    lab.means = replace(lab.means, pace=Pace(look_seconds=0.02, result_grace_seconds=0.1))
+    lab.runtime = replace(lab.runtime, pace=Pace(look_seconds=0.02, result_grace_seconds=0.1))
     carried = await lab.carry_out()
     assert (carried.outcome.ended, carried.outcome.text) == ("ok", "done")
     assert carried.outcome.signal == signal.SIGTERM
@@ -449,7 +449,7 @@ async def test_a_wall_limit_is_reported_with_the_work_kept(lab: Lab) -> None:
     with pytest.raises(AgentLimitError) as caught:
         await lab.carry_out(request)
     assert "wall_seconds" in caught.value.remedy
-    assert len(lab.means.runs.of("wo-1")) == 1
+    assert len(lab.runtime.runs.of("wo-1")) == 1
 
 
 async def test_a_program_that_refuses_says_why(lab: Lab) -> None:
@@ -467,7 +467,7 @@ async def test_a_program_that_is_missing_is_named(lab: Lab) -> None:
     for _ in range(2):
         with pytest.raises(AgentMissingError, match="SEPTET_SCRIPTED_PATH"):
             await lab.carry_out()
-    assert lab.means.runs.of("wo-1") == []
+    assert lab.runtime.runs.of("wo-1") == []
 
 
 async def test_a_program_that_the_system_cannot_start_is_told(lab: Lab) -> None:
@@ -522,10 +522,10 @@ async def test_a_full_context_goes_on_in_a_new_session(lab: Lab) -> None:
 async def test_a_lock_that_no_agent_holds_ends_the_attempt(lab: Lab) -> None:
     """A writer's lock that stays held while no run lives is named with its holder, and the attempt is tried again."""
     lab.agent("init()")
-    lock = lab.means.runs.lock_writer("wo-1")
+    lock = lab.runtime.runs.lock_writer("wo-1")
     assert lock is not None
     try:
-        lab.means = replace(lab.means, patience_seconds=0.2)
+        lab.runtime = replace(lab.runtime, patience_seconds=0.2)
         with pytest.raises(WorkspaceBusyError, match=f"held by process {os.getpid()} ") as busy:
             await lab.carry_out()
         assert busy.value.remedy
@@ -536,7 +536,7 @@ async def test_a_lock_that_no_agent_holds_ends_the_attempt(lab: Lab) -> None:
 async def test_a_worker_that_is_stopped_with_the_lock_in_hand_ends_for_the_next_attempt(lab: Lab) -> None:
     """An earlier attempt's worker that somebody has stopped does not keep the next agent from its start."""
     lab.agent("init(); result('done')")
-    with writing(lab.means.runs, lab.root) as (worker, _):
+    with writing(lab.runtime.runs, lab.root) as (worker, _):
         worker.send_signal(signal.SIGSTOP)
         assert (await lab.carry_out()).outcome.text == "done"
         assert worker.wait(10) == -signal.SIGKILL
@@ -558,7 +558,7 @@ async def test_a_run_that_cannot_be_read_is_nobodys(lab: Lab) -> None:
 async def test_a_long_state_directory_is_no_hindrance(lab: Lab) -> None:
     """A run's folder may have a longer path than a socket's address: the agent is adopted and ended all the same."""
     deep = lab.root / ("d" * 100) / ("e" * 100)
-    lab.means = replace(lab.means, runs=replace(lab.means.runs, root=deep / "runs"))
+    lab.runtime = replace(lab.runtime, runs=replace(lab.runtime.runs, root=deep / "runs"))
     lab.agent("init(); time.sleep(300)")
     attempt = asyncio.ensure_future(lab.carry_out())
     run = await lab.said("system/init")

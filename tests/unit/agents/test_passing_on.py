@@ -39,7 +39,7 @@ async def carried_out(lab: Lab, order_id: str, session_id: str | None = None, **
 async def test_runs_of_before_are_not_read_again(lab: Lab) -> None:
     """Their numbers and names go on, also where their folders can be read no more, or are gone."""
     lab.agent(ANSWER)
-    runs = lab.means.runs
+    runs = lab.runtime.runs
     first = (await carried_out(lab, "a")).run
     assert runs.lately("wo-1") == runs.of("wo-1")
     pass_on(runs, "wo-1")
@@ -56,7 +56,7 @@ async def test_runs_of_before_are_not_read_again(lab: Lab) -> None:
 async def test_a_lane_that_forgot_its_past_reads_it_again(lab: Lab) -> None:
     """What is summed up is in the runs' folders as well: nothing is lost with the sum."""
     lab.agent(ANSWER)
-    runs = lab.means.runs
+    runs = lab.runtime.runs
     first = (await carried_out(lab, "a")).run
     pass_on(runs, "wo-1")
     (runs.folder_of("wo-1") / "past.json").write_bytes(b"half wri")
@@ -73,13 +73,13 @@ async def test_what_a_session_has_used_before_its_lane_was_passed_on_is_no_turns
     program = lab.root / "codex"
     program.write_text(CODEX.format(python=sys.executable, count=str(lab.root / "count")), encoding="utf-8")
     program.chmod(0o755)
-    means = replace(lab.means, host=replace(lab.means.host, programs={"codex": str(program)}))
+    runtime = replace(lab.runtime, host=replace(lab.runtime.host, programs={"codex": str(program)}))
     written, session = [], None
     for order_id in ("a", "b", "c"):
-        carried = await carried_out(lab, order_id, session, adapter=adapter_for("codex"), means=means)
+        carried = await carried_out(lab, order_id, session, adapter=adapter_for("codex"), runtime=runtime)
         session = carried.outcome.session_id
         written.append(carried.usage.output_tokens)
-        pass_on(means.runs, "wo-1")
+        pass_on(runtime.runs, "wo-1")
     assert written == [10, 10, 10]
 
 
@@ -88,7 +88,7 @@ async def test_a_session_is_as_long_as_all_that_was_said_in_it(lab: Lab) -> None
     lab.agent("init(); result('done', ',\"told\":\"%s\"' % ('x' * 60000))")
     first = await carried_out(lab, "a")
     length = context_of(first)
-    pass_on(lab.means.runs, "wo-1")
+    pass_on(lab.runtime.runs, "wo-1")
     second = await carried_out(lab, "b", first.outcome.session_id)
     assert context_of(second) > 1.9 * length
 
@@ -98,6 +98,6 @@ async def test_a_run_that_nobody_saw_end_is_not_over(lab: Lab) -> None:
     lab.agent(ANSWER)
     run = (await carried_out(lab, "a")).run
     (run.folder / "exit.json").unlink()
-    pass_on(lab.means.runs, "wo-1")
-    assert [each.name for each in lab.means.runs.lately("wo-1")] == [run.name]
-    assert not Path(lab.means.runs.folder_of("wo-1") / "past.json").exists()
+    pass_on(lab.runtime.runs, "wo-1")
+    assert [each.name for each in lab.runtime.runs.lately("wo-1")] == [run.name]
+    assert not Path(lab.runtime.runs.folder_of("wo-1") / "past.json").exists()

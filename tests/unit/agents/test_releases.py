@@ -32,9 +32,9 @@ def runner(tmp_path: Path) -> Iterator[Runner]:
 @pytest.fixture
 def served(lab: Lab, runner: Runner) -> Lab:
     """A host whose agents the runner starts, each of them for many turns."""
-    lab.means = replace(
-        lab.means,
-        runs=Runs(lab.means.runs.root, runner.folder / RUNNER_LOCK),
+    lab.runtime = replace(
+        lab.runtime,
+        runs=Runs(lab.runtime.runs.root, runner.folder / RUNNER_LOCK),
         supervisors=Supervisors(runner=runner.folder),
     )
     lab.warm_agent("result(heard)")

@@ -51,9 +51,9 @@ def runner(tmp_path: Path) -> Iterator[Runner]:
 @pytest.fixture
 def served(lab: Lab, runner: Runner) -> Lab:
     """A host whose agents the runner starts."""
-    lab.means = replace(
-        lab.means,
-        runs=Runs(lab.means.runs.root, runner.folder / RUNNER_LOCK),
+    lab.runtime = replace(
+        lab.runtime,
+        runs=Runs(lab.runtime.runs.root, runner.folder / RUNNER_LOCK),
         supervisors=Supervisors(runner=runner.folder),
     )
     return lab
@@ -84,7 +84,7 @@ async def test_an_agent_of_a_runner_outlives_its_worker_and_is_adopted(served: L
     finally:
         worker.kill()
         await worker.communicate()
-    (run,) = served.means.runs.of("wo-1")
+    (run,) = served.runtime.runs.of("wo-1")
     await wait_until((run.folder / "lock").read_text)
     assert psutil.Process(supervisor_of(run)).ppid() == process.pid
     attempt = asyncio.ensure_future(served.carry_out())
@@ -106,7 +106,7 @@ async def test_a_runner_holds_processes_between_turns_and_takes_them_along(serve
         if end is not None:
             process.send_signal(end)
             process.wait(ENDS_SECONDS)
-            await wait_until(lambda: not warm_orders(served.means.runs))
+            await wait_until(lambda: not warm_orders(served.runtime.runs))
             assert carriers(mark_of(carried.run)) == []
             process = runner.start()
     assert carried.outcome.text == "Turn 1.;Turn 2.;Turn 3.;Turn 4.;"
@@ -128,7 +128,7 @@ async def test_a_killed_runner_takes_its_agents_along_and_they_are_resumed(serve
     record = run.exit()
     assert record is not None
     assert (record.cause, record.why) == ("lost", RESTARTED)
-    assert served.means.runs.of("wo-1") == [run]
+    assert served.runtime.runs.of("wo-1") == [run]
     runner.start()
     served.let_go()
     carried = await served.carry_out()
@@ -152,7 +152,7 @@ async def test_a_runner_that_was_replaced_unseen_is_known(served: Lab, runner: R
     served.let_go()
     carried = await served.carry_out()
     assert (carried.outcome.text, carried.recovered_by, carried.agent_starts) == ("done", "resume", 4)
-    assert {run.record.because for run in served.means.runs.of("wo-1")[1:] if run.record} == {"interrupted"}
+    assert {run.record.because for run in served.runtime.runs.of("wo-1")[1:] if run.record} == {"interrupted"}
 
 
 async def test_what_a_killed_supervisor_leaves_is_killed_by_the_runner(served: Lab, runner: Runner) -> None:
@@ -223,7 +223,7 @@ async def test_a_long_path_is_no_hindrance_for_a_runner(lab: Lab, tmp_path: Path
     runner.state.parent.mkdir()
     try:
         runner.start()
-        lab.means = replace(lab.means, supervisors=Supervisors(runner=runner.folder))
+        lab.runtime = replace(lab.runtime, supervisors=Supervisors(runner=runner.folder))
         lab.agent("init(); result('done')")
         assert (await lab.carry_out()).outcome.text == "done"
     finally:

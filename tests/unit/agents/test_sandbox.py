@@ -47,7 +47,7 @@ def confined(lab: Lab) -> Iterator[Lab]:
     token = lab.root / "token"
     token.write_text("secret", encoding="utf-8")
     sandbox = find_sandbox("auto", os.environ, read_only=(mirror,), hidden_paths=(vault, token))
-    lab.means = replace(lab.means, sandbox=sandbox)
+    lab.runtime = replace(lab.runtime, sandbox=sandbox)
     yield lab
     for process in escaped(lab):
         process.kill()
@@ -81,7 +81,7 @@ async def test_nothing_of_an_agent_outlives_its_killed_supervisor(confined: Lab)
     os.kill(supervisor_of(run), signal.SIGKILL)
     await attempt
     assert carriers(mark_of(run)) == []
-    assert bool(escaped(confined)) is not confined.means.sandbox.confines
+    assert bool(escaped(confined)) is not confined.runtime.sandbox.confines
     assert confined.journal == ["start new", "start resume"]
 
 
@@ -108,7 +108,7 @@ async def test_an_agent_sees_its_own_processes_alone(confined: Lab) -> None:
     """Its /proc names no process outside, and its run's record says how it was confined."""
     confined.agent("init(); result('%d' % len([name for name in os.listdir('/proc') if name.isdecimal()]))")
     carried = await confined.carry_out()
-    sandbox = confined.means.sandbox
+    sandbox = confined.runtime.sandbox
     assert carried.run.record is not None
     assert carried.run.record.sandbox == sandbox.kind
     assert (int(carried.outcome.text or "0") <= 3) is sandbox.confines
@@ -129,7 +129,7 @@ async def test_mirrors_are_read_only_and_vaults_empty(confined: Lab) -> None:
         result(" ".join(seen))
     """)
     seen = ((await confined.carry_out()).outcome.text or "").split()
-    confines = confined.means.sandbox.confines
+    confines = confined.runtime.sandbox.confines
     assert seen[:2] == [str(confined.worktree), "written"]
     assert seen[2:] == (["refused", "False"] if confines else ["written", "True"])
     assert (confined.root / "vault" / "kept").read_text(encoding="utf-8") == "kept"
@@ -169,7 +169,7 @@ async def test_a_hidden_file_cannot_be_read(confined: Lab) -> None:
         result(read("../token"))
     """)
     seen = (await confined.carry_out()).outcome.text
-    assert seen in ({"empty", "refused"} if confined.means.sandbox.confines else {"secret"})
+    assert seen in ({"empty", "refused"} if confined.runtime.sandbox.confines else {"secret"})
     assert (confined.root / "token").read_text(encoding="utf-8") == "secret"
 
 
@@ -182,7 +182,7 @@ async def test_exit_codes_and_signals_are_known(
     """How the agent itself ended is recorded, not how its sandbox did."""
     confined.agent(f"init(); {end} if not resumed else result('done')")
     assert (await confined.carry_out()).recovered_by == "resume"
-    record = confined.means.runs.of("wo-1")[0].exit()
+    record = confined.runtime.runs.of("wo-1")[0].exit()
     assert record is not None
     assert (record.cause, record.exit_code, record.signal) == ("exited", code, number)
 
@@ -204,7 +204,7 @@ async def test_a_sandbox_that_fails_says_why(lab: Lab) -> None:
     sandbox = find_sandbox("auto", {"PATH": str(program.parent)})
     assert (sandbox.confines, sandbox.version) == (True, "bwrap 9.9")
     write_bwrap(lab.root / "bin", "echo 'bwrap: No permissions to create new namespace' >&2; exit 1")
-    lab.means = replace(lab.means, sandbox=sandbox)
+    lab.runtime = replace(lab.runtime, sandbox=sandbox)
     lab.agent("init(); result('done')")
     with pytest.raises(AgentMissingError, match="No permissions"):
         await lab.carry_out()

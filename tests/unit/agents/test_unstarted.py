@@ -21,14 +21,14 @@ async def test_supervisors_that_end_at_once_are_not_started_for_ever(lab: Lab) -
     python.chmod(0o755)
     supervisors = Supervisors(python=str(python))
     lab.agent("init()\nresult('/bug')\n")
-    lab.means = replace(lab.means, supervisors=supervisors)
+    lab.runtime = replace(lab.runtime, supervisors=supervisors)
     try:
         with pytest.raises(AgentCrashedError, match="before it started the agent, 3 times") as caught:
             await lab.carry_out()
     finally:
         supervisors.close()
     assert (caught.value.retryable, caught.value.retry_after_seconds) == (True, 30.0)
-    assert len(lab.means.runs.of("wo-1")) == 3
+    assert len(lab.runtime.runs.of("wo-1")) == 3
     assert lab.journal == []
 
 

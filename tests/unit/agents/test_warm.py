@@ -85,7 +85,7 @@ async def test_one_process_serves_many_turns_of_a_session(lab: Lab) -> None:
         assert (carried.agent_starts, carried.recovered_by) == (1, None)
         assert (carried.run.folder / "prompt.md").read_text(encoding="utf-8") == f"Turn {number}.\n"
         await wait_until(lambda carried=carried: not carried.run.lives())
-    assert [run.record.began_in for run in lab.means.runs.of("wo-1") if run.record] == [
+    assert [run.record.began_in for run in lab.runtime.runs.of("wo-1") if run.record] == [
         None,
         first.run.folder.name,
         first.run.folder.name,
@@ -115,7 +115,7 @@ async def test_an_idle_process_cannot_write(lab: Lab) -> None:
         result(heard)
     """
     first = await begun(lab, body)
-    lock = lab.means.runs.lock_writer("wo-1")
+    lock = lab.runtime.runs.lock_writer("wo-1")
     assert lock is not None
     os.close(lock)
     paths = [lab.worktree / name for name in ("by-thread", "by-child", "by-daemon")]
@@ -127,7 +127,7 @@ async def test_an_idle_process_cannot_write(lab: Lab) -> None:
     assert second.outcome.ended == "ok"
     assert paths[0].stat().st_size > sizes[0]
     assert paths[2].stat().st_size == sizes[2]
-    end_warm(lab.means.runs, "wo-1")
+    end_warm(lab.runtime.runs, "wo-1")
     assert carriers(mark_of(first.run)) == []
 
 
@@ -238,7 +238,7 @@ async def test_a_warm_turn_that_ended_unseen_is_read(lab: Lab) -> None:
     await wait_until(run.exit)
     second = await lab.carry_out(lab.warm_turn(2, session_of(first)))
     assert (second.outcome.text, second.recovered_by) == ("Turn 1.;Turn 2.;", "read")
-    assert warm_orders(lab.means.runs) == ["wo-1"]
+    assert warm_orders(lab.runtime.runs) == ["wo-1"]
 
 
 async def test_a_turn_that_does_not_fit_ends_the_process_first(lab: Lab) -> None:
@@ -253,7 +253,7 @@ async def test_a_turn_that_does_not_fit_ends_the_process_first(lab: Lab) -> None
     cold = lab.request(activity_id="4", turn=Turn("Cold.\n", lab.worktree, resume_id=session_of(third)))
     assert (await lab.carry_out(cold)).outcome.text == "cold"
     assert is_dead(agent_of(third.run))
-    assert warm_orders(lab.means.runs) == []
+    assert warm_orders(lab.runtime.runs) == []
     assert starts(lab) == ["start new", "start resume", "start new", "start resume"]
 
 
@@ -269,7 +269,7 @@ async def test_the_engine_holds_the_limits_of_each_turn(lab: Lab) -> None:
     first = await lab.carry_out(replace(lab.warm_turn(1), limits=limits))
     second = await lab.carry_out(replace(lab.warm_turn(2, session_of(first)), limits=limits))
     assert (first.agent_starts, second.recovered_by, second.agent_starts) == (1, "resume", 2)
-    ends = [await wait_until(run.exit) for run in lab.means.runs.of("wo-1")]
+    ends = [await wait_until(run.exit) for run in lab.runtime.runs.of("wo-1")]
     assert [end.cause for end in ends] == ["exited", "idle_limit", "exited"]
     third = await lab.carry_out(replace(lab.warm_turn(3, session_of(first)), limits=limits))
     assert (third.agent_starts, agent_of(third.run)) == (1, agent_of(second.run))
@@ -283,35 +283,35 @@ async def test_a_cancelled_warm_turn_ends_the_process(lab: Lab) -> None:
     assert end is not None
     assert (carried.outcome.ended, end.cause, end.why) == ("cancelled", "ended", "cancelled")
     assert is_dead(agent_of(run))
-    assert warm_orders(lab.means.runs) == []
+    assert warm_orders(lab.runtime.runs) == []
 
 
 async def test_the_end_of_a_work_order_ends_what_waits_for_it(lab: Lab) -> None:
     """`end_all` leaves no process that waits for a turn; once more is no error."""
     first = await begun(lab, ANSWERS)
-    assert warm_orders(lab.means.runs) == ["wo-1"]
-    await end_all(lab.means.runs, "wo-1", "closed")
+    assert warm_orders(lab.runtime.runs) == ["wo-1"]
+    await end_all(lab.runtime.runs, "wo-1", "closed")
     assert is_dead(agent_of(first.run))
-    assert warm_orders(lab.means.runs) == []
-    await end_all(lab.means.runs, "wo-1", "closed")
+    assert warm_orders(lab.runtime.runs) == []
+    await end_all(lab.runtime.runs, "wo-1", "closed")
 
 
 async def test_a_warm_process_is_ended_in_a_turn_too(lab: Lab) -> None:
     """`end_warm` ends a process that is at work, and says why in the turn's record."""
     _, attempt, run = await in_second_turn(lab)
-    await asyncio.to_thread(end_warm, lab.means.runs, "wo-1", "closed")
+    await asyncio.to_thread(end_warm, lab.runtime.runs, "wo-1", "closed")
     assert is_dead(agent_of(run))
     with pytest.raises(AgentCrashedError, match="The agent was ended: closed"):
         await attempt
-    assert warm_orders(lab.means.runs) == []
+    assert warm_orders(lab.runtime.runs) == []
 
 
 async def test_a_process_waits_no_longer_than_an_orphan(lab: Lab) -> None:
     """Without a next turn the process ends by itself after the orphan limit."""
-    lab.means = replace(lab.means, orphan_limit_seconds=0.3)
+    lab.runtime = replace(lab.runtime, orphan_limit_seconds=0.3)
     first = await begun(lab, ANSWERS)
     await wait_until(lambda: is_dead(agent_of(first.run)))
-    await wait_until(lambda: warm_orders(lab.means.runs) == [])
+    await wait_until(lambda: warm_orders(lab.runtime.runs) == [])
     second = await lab.carry_out(lab.warm_turn(2, session_of(first)))
     assert (second.outcome.text, second.agent_starts) == ("Turn 1.;Turn 2.;", 1)
 
@@ -322,7 +322,7 @@ async def test_a_failed_turn_leaves_no_process(lab: Lab) -> None:
     first = await lab.carry_out(lab.warm_turn(1))
     with pytest.raises(AgentApiError, match="API Error: 400"):
         await lab.carry_out(lab.warm_turn(2, session_of(first)))
-    await wait_until(lambda: warm_orders(lab.means.runs) == [])
+    await wait_until(lambda: warm_orders(lab.runtime.runs) == [])
     third = await lab.carry_out(lab.warm_turn(3, session_of(first)))
     assert third.outcome.text == "Turn 1.;Turn 2.;Turn 3.;"
 
@@ -346,7 +346,7 @@ async def test_a_long_prompt_and_a_long_answer_pass(lab: Lab) -> None:
 async def test_a_full_disk_holds_the_agent_up(lab: Lab, tmp_path: Path) -> None:
     """What is printed while the disk is full is kept back, and none of it is lost when there is room again."""
     with small_disk(tmp_path / "disk") as disk:
-        lab.means = replace(lab.means, runs=Runs(disk.path / "runs"))
+        lab.runtime = replace(lab.runtime, runs=Runs(disk.path / "runs"))
         lab.warm_agent("""
             number == 2 and turn("m1") or number == 2 and wait_for("../go")
             result("x" * 300000)
@@ -361,13 +361,13 @@ async def test_a_full_disk_holds_the_agent_up(lab: Lab, tmp_path: Path) -> None:
         disk.free()
         second = await attempt
         assert (second.outcome.text, second.agent_starts) == ("x" * 300000, 1)
-        end_warm(lab.means.runs, "wo-1")
-        lab.means = replace(lab.means, runs=Runs(tmp_path / "runs"))
+        end_warm(lab.runtime.runs, "wo-1")
+        lab.runtime = replace(lab.runtime, runs=Runs(tmp_path / "runs"))
 
 
 async def test_warm_turns_work_in_a_sandbox(lab: Lab) -> None:
     """Bubblewrap stays between turns: nothing in it runs, its report lies beside each turn, and it ends with both."""
-    lab.means = replace(lab.means, sandbox=find_sandbox("auto", os.environ))
+    lab.runtime = replace(lab.runtime, sandbox=find_sandbox("auto", os.environ))
     first = await begun(lab, WAITS)
     attempt = asyncio.ensure_future(lab.carry_out(lab.warm_turn(2, session_of(first))))
     run = await wait_until(
@@ -380,27 +380,27 @@ async def test_warm_turns_work_in_a_sandbox(lab: Lab) -> None:
     assert carriers(mark_of(run)) == []
     third = await lab.carry_out(lab.warm_turn(3, session_of(first)))
     assert agent_of(third.run) == agent_of(second.run)
-    end_warm(lab.means.runs, "wo-1")
+    end_warm(lab.runtime.runs, "wo-1")
     assert carriers(mark_of(third.run)) == []
 
 
 async def test_a_host_may_keep_no_process(lab: Lab) -> None:
     """With the setting off a warm turn is a start of its own, in the session of the one before."""
-    lab.means = replace(lab.means, warm=False)
+    lab.runtime = replace(lab.runtime, warm=False)
     lab.agent("init(); result(session)")
     first = await lab.carry_out(lab.warm_turn(1))
     second = await lab.carry_out(lab.warm_turn(2, session_of(first)))
     assert starts(lab) == ["start new", "start resume"]
     assert second.outcome.text == first.outcome.text
-    assert warm_orders(lab.means.runs) == []
+    assert warm_orders(lab.runtime.runs) == []
 
 
 async def test_the_scripted_agent_serves_many_turns(lab: Lab, tmp_path: Path) -> None:
     """The real scripted agent does two steps in one process; each turn's tokens and cost are its own."""
     scenario = tmp_path / "scenario.json"
     scenario.write_text('{"cost_usd": 0.5, "tokens": {"input_tokens": 9}}', encoding="utf-8")
-    env = {**lab.means.host.env, "SEPTET_SCRIPTED_SCENARIO": str(scenario)}
-    lab.means = replace(lab.means, host=replace(lab.means.host, env=env))
+    env = {**lab.runtime.host.env, "SEPTET_SCRIPTED_SCENARIO": str(scenario)}
+    lab.runtime = replace(lab.runtime, host=replace(lab.runtime.host, env=env))
     first = await lab.carry_out(lab.warm_turn(1))
     second = await lab.carry_out(lab.warm_turn(2, session_of(first)))
     assert agent_of(first.run) == agent_of(second.run)
