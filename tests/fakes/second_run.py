@@ -86,7 +86,7 @@ class SecondRun:
 
     def _run_alone(self, test: str) -> None:
         seed = [] if self.seed is None else [f"--randomly-seed={self.seed}"]
-        quiet = ["-qq", "-rN", "-p", "no:cacheprovider"]  # no closing line of its own
+        quiet = ["-qq", "-rs", "-p", "no:cacheprovider"]  # no closing line of its own
         argv = [sys.executable, "-m", "pytest", *quiet, *seed, "-m", "not law", test]
         try:
             ended = subprocess.run(
@@ -96,7 +96,7 @@ class SecondRun:
         except subprocess.TimeoutExpired:
             self.outputs[test] = f"It did not end within {_TIMES_OUT_SECONDS:.0f} s."
             return
-        if ended.returncode == pytest.ExitCode.OK:
+        if ended.returncode == pytest.ExitCode.OK and "SKIPPED [" not in ended.stdout:
             self.flaky.append(test)
         elif ended.returncode == pytest.ExitCode.NO_TESTS_COLLECTED:
             self.outputs[test] = "It holds a law, and is not run again."

@@ -113,6 +113,12 @@ def test_a_fault_beside_a_race_fails_the_run(run: Run) -> None:
     assert (ended.code, ended.counts) == (1, "1 failed, 1 passed, 1 flaky")
 
 
+def test_what_is_skipped_alone_has_not_passed(run: Run) -> None:
+    """Only a test that ran can show that its failure was a race."""
+    ended = run("\ndef test_sly():\n    if not begins('sly'): pytest.skip('not now')\n    assert False\n")
+    assert (ended.code, ended.counts) == (1, "1 failed, 1 passed")
+
+
 def test_more_than_three_failures_have_no_second_run(run: Run) -> None:
     """So many are no race."""
     races = [_FLAKY.replace("race", f"race_{number}") for number in range(4)]
