@@ -24,6 +24,7 @@ _MEASURED_PYTHON = """\
     import coverage, runpy, sys
     sys.argv = [word for word in sys.argv[1:] if not word.startswith("-")]
     measure = coverage.Coverage(data_file={data!r}, data_suffix=True, branch=True, source=["septet"])
+    measure.set_option("run:patch", ["_exit"])
     measure.start()
     try:
         runpy.run_path(sys.argv[0], run_name="__main__")
