@@ -20,9 +20,9 @@ WALL_CLOCKS = {
     "activities/sweep_host.py": "ages of days, held against the server's clock and the last pass",
     "clients/cli/demo.py": "a folder's name",
     "clients/watch.py": "how long a work order has taken, for people",
-    "clients/work_orders.py": "when a work order was created, until its workflow says it by the server's clock",
-    "clients/kept_on_disk.py": "how old a snapshot is, for people",
-    "clients/pipelines.py": "when a pipeline was asked for, until its workflow says it by the server's clock",
+    "clients/temporal/work_orders.py": "when a work order was created, until its workflow says it by the server's clock",
+    "clients/disk/rescues.py": "how old a snapshot is, for people",
+    "clients/temporal/pipelines.py": "when a pipeline was asked for, until its workflow says it by the server's clock",
 }
 """By module: what the wall clock serves for there. A limit, a heartbeat or a lease never asks it."""
 
