@@ -11,4 +11,4 @@ sys.path.append(__file__.rsplit("/", 4)[0])  # -I leaves the project off the pat
 from septet.agents.supervisor.fork_server import main
 
 main(*sys.argv[1:])
-os._exit(0)  # a supervisor that took itself apart would copy all the memory that it shares: 4 ms for each agent
+os._exit(0)  # a supervisor that took itself apart would copy the memory that it shares with all others
