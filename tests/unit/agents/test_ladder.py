@@ -62,7 +62,7 @@ async def worker_that_follows(lab: Lab) -> AsyncIterator[asyncio.subprocess.Proc
 async def adopted(lab: Lab) -> TurnResult:
     """Follow the agent that waits, in this process, and let it go on."""
     attempt = asyncio.ensure_future(lab.carry_out())
-    await wait_until(lambda: [told for told in lab.progress if told.epoch == 2])
+    await wait_until(lambda: [each for each in lab.progress if each.epoch == 2])
     lab.let_go()
     return await attempt
 
@@ -70,27 +70,27 @@ async def adopted(lab: Lab) -> TurnResult:
 async def test_a_turn_brings_its_outcome(lab: Lab) -> None:
     """A turn is carried out by one agent start, and nothing has to be recovered."""
     lab.agent("init(); turn('m1'); result('done')")
-    carried = await lab.carry_out()
+    turn_result = await lab.carry_out()
     assert (
-        carried.outcome.ended,
-        carried.outcome.text,
-        carried.recovered_by,
-        carried.agent_starts,
+        turn_result.outcome.ended,
+        turn_result.outcome.text,
+        turn_result.recovered_by,
+        turn_result.agent_starts,
     ) == ("ok", "done", None, 1)
     assert lab.journal == ["start new"]
     assert lab.returned == []
-    assert carried.started_at.endswith("Z")
-    assert carried.run.name == "runs/wo-1/5-implement_plan-1"
+    assert turn_result.started_at.endswith("Z")
+    assert turn_result.run.name == "runs/wo-1/5-implement_plan-1"
 
 
 async def test_progress_is_told_as_the_stream_grows(lab: Lab) -> None:
     """Session, last event, turns and tokens are told while the agent works."""
     lab.agent("init(); turn('m1'); turn('m2'); wait_for('../go'); result('done')")
     attempt = asyncio.ensure_future(lab.carry_out())
-    seen = (await wait_until(lambda: [told for told in lab.progress if told.turns == 2]))[0]
+    seen = (await wait_until(lambda: [each for each in lab.progress if each.turns == 2]))[0]
     lab.let_go()
-    carried = await attempt
-    assert (seen.last_event, seen.tokens, seen.session_id) == ("assistant", 14, carried.outcome.session_id)
+    turn_result = await attempt
+    assert (seen.last_event, seen.tokens, seen.session_id) == ("assistant", 14, turn_result.outcome.session_id)
 
 
 async def test_a_cancelled_attempt_leaves_the_agent_which_the_next_one_adopts(lab: Lab) -> None:
@@ -104,8 +104,8 @@ async def test_a_cancelled_attempt_leaves_the_agent_which_the_next_one_adopts(la
     second = asyncio.ensure_future(lab.carry_out())
     await wait_until(lambda: lab.progress[-1].epoch == 2)
     lab.let_go()
-    carried = await second
-    assert (carried.recovered_by, carried.agent_starts) == ("adopt", 1)
+    turn_result = await second
+    assert (turn_result.recovered_by, turn_result.agent_starts) == ("adopt", 1)
     assert lab.journal == ["start new"]
 
 
@@ -114,8 +114,12 @@ async def test_an_agent_survives_its_worker_and_is_adopted_from_a_new_process(la
     lab.agent("init(); wait_for('../go'); result('done')")
     async with worker_that_follows(lab) as worker:
         worker.kill()
-    carried = await adopted(lab)
-    assert (carried.outcome.ended, carried.outcome.text, carried.recovered_by) == ("ok", "done", "adopt")
+    turn_result = await adopted(lab)
+    assert (turn_result.outcome.ended, turn_result.outcome.text, turn_result.recovered_by) == (
+        "ok",
+        "done",
+        "adopt",
+    )
     assert lab.journal == ["start new"]
 
 
@@ -138,8 +142,8 @@ async def test_an_agent_that_finished_while_nobody_looked_is_read(lab: Lab) -> N
     await asyncio.wait([first])
     lab.let_go()
     await wait_until(lab.progress[0].run.exit)
-    carried = await lab.carry_out()
-    assert (carried.outcome.text, carried.recovered_by, carried.agent_starts) == ("done", "read", 1)
+    turn_result = await lab.carry_out()
+    assert (turn_result.outcome.text, turn_result.recovered_by, turn_result.agent_starts) == ("done", "read", 1)
     assert lab.journal == ["start new"]
 
 
@@ -152,8 +156,8 @@ async def test_a_killed_agent_is_resumed_and_told_what_happened(lab: Lab) -> Non
         assert "outcome is unknown" in prompt and "git status" in prompt, prompt
         result("done")
     """)
-    carried = await lab.carry_out()
-    assert (carried.outcome.text, carried.recovered_by, carried.agent_starts) == ("done", "resume", 2)
+    turn_result = await lab.carry_out()
+    assert (turn_result.outcome.text, turn_result.recovered_by, turn_result.agent_starts) == ("done", "resume", 2)
     assert lab.journal == ["start new", "start resume"]
     assert lab.returned == []
 
@@ -166,8 +170,8 @@ async def test_an_agent_without_a_session_runs_again_from_the_checkpoint(lab: La
             os.kill(os.getpid(), signal.SIGKILL)
         init(); result("done")
     """)
-    carried = await lab.carry_out()
-    assert (carried.outcome.text, carried.recovered_by, carried.agent_starts) == ("done", "rerun", 2)
+    turn_result = await lab.carry_out()
+    assert (turn_result.outcome.text, turn_result.recovered_by, turn_result.agent_starts) == ("done", "rerun", 2)
     assert lab.returned == ["returned to the checkpoint"]
     assert lab.journal == ["start new", "start new"]
 
@@ -208,8 +212,8 @@ async def test_an_unknown_session_leads_to_a_rerun(lab: Lab) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
         result("done")
     """)
-    carried = await lab.carry_out()
-    assert (carried.recovered_by, carried.agent_starts) == ("rerun", 3)
+    turn_result = await lab.carry_out()
+    assert (turn_result.recovered_by, turn_result.agent_starts) == ("rerun", 3)
 
 
 async def test_a_killed_supervisor_takes_its_agent_along_and_its_leftovers_are_swept(lab: Lab) -> None:
@@ -226,8 +230,8 @@ async def test_a_killed_supervisor_takes_its_agent_along_and_its_leftovers_are_s
     run = await lab.said("assistant")
     assert len(carriers(mark_of(run))) == 2
     os.kill(supervisor_of(run), signal.SIGKILL)
-    carried = await attempt
-    assert (carried.outcome.text, carried.recovered_by) == ("done", "resume")
+    turn_result = await attempt
+    assert (turn_result.outcome.text, turn_result.recovered_by) == ("done", "resume")
     assert carriers(mark_of(run)) == []
     record = run.exit()
     assert record is not None
@@ -249,8 +253,8 @@ async def test_an_agent_whose_container_ended_is_resumed_however_often_that_happ
         lock = run.folder / "lock"
         lock.write_text(re.sub('"pid_namespace": "[^"]*"', '"pid_namespace": "pid:[1]"', lock.read_text()))
     lab.let_go()
-    carried = await lab.carry_out()
-    assert (carried.outcome.text, carried.recovered_by, carried.agent_starts) == ("done", "resume", 5)
+    turn_result = await lab.carry_out()
+    assert (turn_result.outcome.text, turn_result.recovered_by, turn_result.agent_starts) == ("done", "resume", 5)
     assert lab.returned == []
 
 
@@ -259,8 +263,8 @@ async def test_a_result_on_disk_outlives_a_killed_supervisor(lab: Lab) -> None:
     lab.agent("init(); result('done'); time.sleep(300)")
     attempt = asyncio.ensure_future(lab.carry_out())
     os.kill(supervisor_of(await lab.said("result/success")), signal.SIGKILL)
-    carried = await attempt
-    assert (carried.outcome.ended, carried.recovered_by, carried.agent_starts) == ("ok", "read", 1)
+    turn_result = await attempt
+    assert (turn_result.outcome.ended, turn_result.recovered_by, turn_result.agent_starts) == ("ok", "read", 1)
 
 
 async def test_a_refusing_api_is_not_asked_again(lab: Lab) -> None:
@@ -286,8 +290,8 @@ async def test_a_busy_api_is_waited_for_and_the_next_attempt_starts_an_agent(lab
         await lab.carry_out()
     assert caught.value.retryable
     assert caught.value.retry_after_seconds == 30.0
-    carried = await lab.carry_out()
-    assert (carried.outcome.text, carried.agent_starts) == ("done", 2)
+    turn_result = await lab.carry_out()
+    assert (turn_result.outcome.text, turn_result.agent_starts) == ("done", 2)
     assert lab.journal == ["start new", "start new"]
     assert lab.returned == []
 
@@ -302,15 +306,15 @@ async def test_a_session_that_had_worked_goes_on_after_a_busy_api(lab: Lab) -> N
     """)
     with pytest.raises(AgentApiUnavailableError):
         await lab.carry_out()
-    carried = await lab.carry_out()
-    assert (carried.outcome.text, carried.recovered_by) == ("done", "resume")
+    turn_result = await lab.carry_out()
+    assert (turn_result.outcome.text, turn_result.recovered_by) == ("done", "resume")
 
 
 async def test_two_attempts_at_once_start_one_agent(lab: Lab) -> None:
     """Of two attempts with one key the later one carries the turn out, and the earlier one starts no agent beside it."""
     lab.agent("init(); wait_for('../go'); result('done')")
     attempts = [asyncio.ensure_future(lab.carry_out()) for _ in range(2)]
-    await wait_until(lambda: 2 in {told.epoch for told in lab.progress})
+    await wait_until(lambda: 2 in {each.epoch for each in lab.progress})
     lab.let_go()
     earlier, later = await asyncio.gather(*attempts, return_exceptions=True)
     assert isinstance(later, TurnResult)
@@ -343,8 +347,8 @@ async def test_another_workflow_run_ends_what_it_finds_and_starts_anew(lab: Lab)
     stale = asyncio.ensure_future(lab.carry_out(lab.request(run_id="run-1")))
     run = await lab.said("system/init")
     lab.let_go()
-    carried = await lab.carry_out(lab.request(run_id="run-2"))
-    assert (carried.outcome.text, carried.agent_starts) == ("done", 1)
+    turn_result = await lab.carry_out(lab.request(run_id="run-2"))
+    assert (turn_result.outcome.text, turn_result.agent_starts) == ("done", 1)
     assert lab.returned == ["returned to the checkpoint"]
     superseded = await stale
     assert (superseded.outcome.ended, superseded.outcome.kind) == ("cancelled", "superseded")
@@ -373,16 +377,16 @@ async def test_a_cancelled_agent_is_ended_with_all_that_it_started(lab: Lab) -> 
     assert record is not None
     assert (record.cause, record.why, record.swept) == ("ended", "cancelled", 1)
     assert carriers(mark_of(run)) == []
-    carried = await attempt
-    assert (carried.outcome.ended, carried.outcome.kind) == ("cancelled", "cancelled")
-    assert carried.outcome.session_id is not None
+    turn_result = await attempt
+    assert (turn_result.outcome.ended, turn_result.outcome.kind) == ("cancelled", "cancelled")
+    assert turn_result.outcome.session_id is not None
 
 
 async def test_to_end_what_has_ended_is_no_error(lab: Lab) -> None:
     """An agent that is gone is left as it is, and its record is returned."""
     lab.agent("init(); result('done')")
-    carried = await lab.carry_out()
-    record = await end_agent(carried.run, "cancelled")
+    turn_result = await lab.carry_out()
+    record = await end_agent(turn_result.run, "cancelled")
     assert record is not None
     assert record.cause == "exited"
 
@@ -394,8 +398,8 @@ async def test_a_paused_agent_goes_on_in_its_session(lab: Lab) -> None:
     run = await lab.said("system/init")
     attempt.cancel()
     await end_agent(run, "paused")
-    carried = await lab.carry_out()
-    assert (carried.outcome.text, carried.recovered_by) == ("done", "resume")
+    turn_result = await lab.carry_out()
+    assert (turn_result.outcome.text, turn_result.recovered_by) == ("done", "resume")
 
 
 async def test_the_turn_limit_is_held_and_the_session_resumed_once(lab: Lab) -> None:
@@ -425,21 +429,21 @@ async def test_a_session_that_was_never_told_is_resumed_by_the_id_that_was_given
             say('{"type":"system","subtype":"status"}')
             time.sleep(300)
     """)
-    carried = await lab.carry_out(lab.request(limits=Timeouts(idle_seconds=3.0)))
+    turn_result = await lab.carry_out(lab.request(limits=Timeouts(idle_seconds=3.0)))
     first = lab.runtime.runs.of("wo-1")[0].record
-    assert (carried.outcome.text, lab.journal) == ("done", ["start new", "start resume"])
+    assert (turn_result.outcome.text, lab.journal) == ("done", ["start new", "start resume"])
     assert first is not None
-    assert carried.outcome.session_id == first.session_id
-    assert {told.session_id for told in lab.progress if told.last_event} == {first.session_id}
+    assert turn_result.outcome.session_id == first.session_id
+    assert {each.session_id for each in lab.progress if each.last_event} == {first.session_id}
 
 
 async def test_a_cli_that_goes_on_after_its_result_is_ended_after_a_grace(lab: Lab) -> None:
     """The result stands, although the CLI did not end by itself."""
     lab.agent("init(); result('done'); time.sleep(300)")
     lab.runtime = replace(lab.runtime, pace=Pace(look_seconds=0.02, result_grace_seconds=0.1))
-    carried = await lab.carry_out()
-    assert (carried.outcome.ended, carried.outcome.text) == ("ok", "done")
-    assert carried.outcome.signal == signal.SIGTERM
+    turn_result = await lab.carry_out()
+    assert (turn_result.outcome.ended, turn_result.outcome.text) == ("ok", "done")
+    assert turn_result.outcome.signal == signal.SIGTERM
 
 
 async def test_a_wall_limit_is_reported_with_the_work_kept(lab: Lab) -> None:
@@ -499,10 +503,10 @@ async def test_a_follow_up_turn_is_asked_whole_when_it_is_resumed(lab: Lab) -> N
         result("again" if "Only the JSON." in prompt and "outcome is unknown" in prompt else "lost")
     """)
     again = Turn(prompt="Only the JSON.", worktree=lab.worktree, resume_id="s-9", tools="none")
-    carried = await lab.carry_out(lab.request(turn=again))
-    assert carried.outcome.text == "again"
+    turn_result = await lab.carry_out(lab.request(turn=again))
+    assert turn_result.outcome.text == "again"
     assert lab.journal == ["start resume", "start resume"]
-    assert carried.outcome.session_id == "s-9"
+    assert turn_result.outcome.session_id == "s-9"
 
 
 async def test_a_full_context_goes_on_in_a_new_session(lab: Lab) -> None:
@@ -513,8 +517,8 @@ async def test_a_full_context_goes_on_in_a_new_session(lab: Lab) -> None:
             api_error(400, "Prompt is too long")
         result("done" if prompt.endswith("Work.\\n") else prompt)
     """)
-    carried = await lab.carry_out()
-    assert carried.outcome.text == "done"
+    turn_result = await lab.carry_out()
+    assert turn_result.outcome.text == "done"
     assert lab.journal == ["start new", "start new"]
     assert lab.returned == []
 
@@ -545,14 +549,14 @@ async def test_a_worker_that_is_stopped_with_the_lock_in_hand_ends_for_the_next_
 async def test_a_run_that_cannot_be_read_is_nobodys(lab: Lab) -> None:
     """A record that a power cut left empty belongs to no one: the step starts from its checkpoint."""
     lab.agent("init(); result('done')")
-    carried = await lab.carry_out()
-    (carried.run.folder / "run.json").write_text("", encoding="utf-8")
-    await wait_until(carried.run.exit)
-    (carried.run.folder / "exit.json").unlink()
-    carried = await lab.carry_out()
-    assert (carried.outcome.text, carried.agent_starts) == ("done", 1)
+    turn_result = await lab.carry_out()
+    (turn_result.run.folder / "run.json").write_text("", encoding="utf-8")
+    await wait_until(turn_result.run.exit)
+    (turn_result.run.folder / "exit.json").unlink()
+    turn_result = await lab.carry_out()
+    assert (turn_result.outcome.text, turn_result.agent_starts) == ("done", 1)
     assert lab.returned == ["returned to the checkpoint"]
-    assert carried.run.folder.name == "5-implement_plan-2"
+    assert turn_result.run.folder.name == "5-implement_plan-2"
 
 
 async def test_a_long_state_directory_is_no_hindrance(lab: Lab) -> None:
@@ -575,8 +579,8 @@ async def test_an_attempt_that_is_cancelled_while_it_starts_an_agent_loses_nothi
         attempt.cancel()
         await asyncio.wait([attempt])
     lab.let_go()
-    carried = await lab.carry_out()
-    assert carried.outcome.text == "done"
+    turn_result = await lab.carry_out()
+    assert turn_result.outcome.text == "done"
     assert lab.journal == ["start new"]
 
 
@@ -593,7 +597,7 @@ async def test_session_that_a_turn_goes_on_with_outlives_an_agent_that_said_noth
     silent = 'if not os.path.exists("../died"):\n    open("../died", "w").close()\n    os.kill(os.getpid(), 9)\n'
     lab.agent(f"{silent}init()\nresult(session)\n")
     going_on = Turn("Go on.\n", lab.worktree, resume_id="a-session")
-    carried = await lab.carry_out(lab.request(turn=going_on))
-    assert (carried.outcome.text, carried.recovered_by) == ("a-session", "resume")
+    turn_result = await lab.carry_out(lab.request(turn=going_on))
+    assert (turn_result.outcome.text, turn_result.recovered_by) == ("a-session", "resume")
     assert lab.journal == ["start resume", "start resume"]
     assert lab.returned == []

@@ -27,40 +27,40 @@ print('{{"type":"turn.completed","usage":{{"input_tokens":%d,"output_tokens":%d}
 """
 
 
-async def carried_out(lab: Lab, order_id: str, session_id: str | None = None, **more: Any) -> TurnResult:
+async def carry_out_turn(lab: Lab, order_id: str, session_id: str | None = None, **more: Any) -> TurnResult:
     """Let a work order take a turn in the one lane."""
     turn = Turn("Work.\n", lab.worktree, resume_id=session_id)
     request = lab.request(turn=turn)
-    carried = await lab.carry_out(replace(request, key=RunKey("wo-1", f"run of {order_id}", "5"), **more))
-    await wait_until(lambda: not carried.run.lives())
-    return carried
+    turn_result = await lab.carry_out(replace(request, key=RunKey("wo-1", f"run of {order_id}", "5"), **more))
+    await wait_until(lambda: not turn_result.run.lives())
+    return turn_result
 
 
 async def test_runs_of_before_are_not_read_again(lab: Lab) -> None:
     """Their numbers and names go on, also where their folders can be read no more, or are gone."""
     lab.agent(ANSWER)
     runs = lab.runtime.runs
-    first = (await carried_out(lab, "a")).run
+    first = (await carry_out_turn(lab, "a")).run
     assert runs.lately("wo-1") == runs.of("wo-1")
     pass_on(runs, "wo-1")
     (first.folder / "run.json").write_bytes(b"half wri")
     assert runs.lately("wo-1") == []
-    second = (await carried_out(lab, "b")).run
+    second = (await carry_out_turn(lab, "b")).run
     assert (second.record.serial if second.record else 0) == 2
     assert [run.name for run in runs.lately("wo-1")] == [second.name]
     assert {run.name for run in runs.of("wo-1")} == {first.name, second.name}
     first.folder.rename(lab.root / "gone")
-    assert (await carried_out(lab, "c")).run.name not in {first.name, second.name}
+    assert (await carry_out_turn(lab, "c")).run.name not in {first.name, second.name}
 
 
 async def test_a_lane_that_forgot_its_past_reads_it_again(lab: Lab) -> None:
     """What is summed up is in the runs' folders as well: nothing is lost with the sum."""
     lab.agent(ANSWER)
     runs = lab.runtime.runs
-    first = (await carried_out(lab, "a")).run
+    first = (await carry_out_turn(lab, "a")).run
     pass_on(runs, "wo-1")
     (runs.folder_of("wo-1") / "past.json").write_bytes(b"half wri")
-    second = (await carried_out(lab, "b")).run
+    second = (await carry_out_turn(lab, "b")).run
     assert (second.record.serial if second.record else 0) == 2
     assert [run.name for run in runs.lately("wo-1")] == [first.name, second.name]
     pass_on(runs, "wo-1")
@@ -76,9 +76,9 @@ async def test_what_a_session_has_used_before_its_lane_was_passed_on_is_no_turns
     runtime = replace(lab.runtime, host=replace(lab.runtime.host, programs={"codex": str(program)}))
     written, session = [], None
     for order_id in ("a", "b", "c"):
-        carried = await carried_out(lab, order_id, session, adapter=adapter_for("codex"), runtime=runtime)
-        session = carried.outcome.session_id
-        written.append(carried.usage.output_tokens)
+        turn_result = await carry_out_turn(lab, order_id, session, adapter=adapter_for("codex"), runtime=runtime)
+        session = turn_result.outcome.session_id
+        written.append(turn_result.usage.output_tokens)
         pass_on(runtime.runs, "wo-1")
     assert written == [10, 10, 10]
 
@@ -86,17 +86,17 @@ async def test_what_a_session_has_used_before_its_lane_was_passed_on_is_no_turns
 async def test_a_session_is_as_long_as_all_that_was_said_in_it(lab: Lab) -> None:
     """Where its CLI does not say how long it is, the turns before the lane was passed on count as well."""
     lab.agent("init(); result('done', ',\"told\":\"%s\"' % ('x' * 60000))")
-    first = await carried_out(lab, "a")
+    first = await carry_out_turn(lab, "a")
     length = context_of(first)
     pass_on(lab.runtime.runs, "wo-1")
-    second = await carried_out(lab, "b", first.outcome.session_id)
+    second = await carry_out_turn(lab, "b", first.outcome.session_id)
     assert context_of(second) > 1.9 * length
 
 
 async def test_a_run_that_nobody_saw_end_is_not_over(lab: Lab) -> None:
     """It is laid to rest by whoever looks next, and so it stays among those that are looked at."""
     lab.agent(ANSWER)
-    run = (await carried_out(lab, "a")).run
+    run = (await carry_out_turn(lab, "a")).run
     (run.folder / "exit.json").unlink()
     pass_on(lab.runtime.runs, "wo-1")
     assert [each.name for each in lab.runtime.runs.lately("wo-1")] == [run.name]

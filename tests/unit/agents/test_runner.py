@@ -88,10 +88,10 @@ async def test_an_agent_of_a_runner_outlives_its_worker_and_is_adopted(served: L
     await wait_until((run.folder / "lock").read_text)
     assert psutil.Process(supervisor_of(run)).ppid() == process.pid
     attempt = asyncio.ensure_future(served.carry_out())
-    await wait_until(lambda: [told for told in served.progress if told.epoch == 2])
+    await wait_until(lambda: [each for each in served.progress if each.epoch == 2])
     served.let_go()
-    carried = await attempt
-    assert (carried.outcome.text, carried.recovered_by, carried.agent_starts) == ("done", "adopt", 1)
+    turn_result = await attempt
+    assert (turn_result.outcome.text, turn_result.recovered_by, turn_result.agent_starts) == ("done", "adopt", 1)
     assert served.journal == ["start new"]
 
 
@@ -100,16 +100,16 @@ async def test_a_runner_holds_processes_between_turns_and_takes_them_along(serve
     served.warm_agent("result(heard)")
     session, process = None, runner.start()
     for number, end in ((1, None), (2, signal.SIGTERM), (3, signal.SIGKILL), (4, None)):
-        carried = await served.carry_out(served.warm_turn(number, session))
-        session = carried.outcome.session_id
-        assert (carried.recovered_by, carried.agent_starts) == (None, 1)
+        turn_result = await served.carry_out(served.warm_turn(number, session))
+        session = turn_result.outcome.session_id
+        assert (turn_result.recovered_by, turn_result.agent_starts) == (None, 1)
         if end is not None:
             process.send_signal(end)
             process.wait(ENDS_SECONDS)
             await wait_until(lambda: not warm_orders(served.runtime.runs))
-            assert carriers(mark_of(carried.run)) == []
+            assert carriers(mark_of(turn_result.run)) == []
             process = runner.start()
-    assert carried.outcome.text == "Turn 1.;Turn 2.;Turn 3.;Turn 4.;"
+    assert turn_result.outcome.text == "Turn 1.;Turn 2.;Turn 3.;Turn 4.;"
     starts = [line for line in served.journal if line.startswith("start")]
     assert starts == ["start new", "start resume", "start resume"]
 
@@ -131,8 +131,8 @@ async def test_a_killed_runner_takes_its_agents_along_and_they_are_resumed(serve
     assert served.runtime.runs.of("wo-1") == [run]
     runner.start()
     served.let_go()
-    carried = await served.carry_out()
-    assert (carried.outcome.text, carried.recovered_by, carried.agent_starts) == ("done", "resume", 2)
+    turn_result = await served.carry_out()
+    assert (turn_result.outcome.text, turn_result.recovered_by, turn_result.agent_starts) == ("done", "resume", 2)
     assert served.returned == []
 
 
@@ -150,8 +150,8 @@ async def test_a_runner_that_was_replaced_unseen_is_known(served: Lab, runner: R
         process.wait(ENDS_SECONDS)
     runner.start()
     served.let_go()
-    carried = await served.carry_out()
-    assert (carried.outcome.text, carried.recovered_by, carried.agent_starts) == ("done", "resume", 4)
+    turn_result = await served.carry_out()
+    assert (turn_result.outcome.text, turn_result.recovered_by, turn_result.agent_starts) == ("done", "resume", 4)
     assert {run.record.because for run in served.runtime.runs.of("wo-1")[1:] if run.record} == {"interrupted"}
 
 
@@ -163,8 +163,8 @@ async def test_what_a_killed_supervisor_leaves_is_killed_by_the_runner(served: L
     run = await served.said("assistant")
     await wait_until(lambda: left(served))
     os.kill(supervisor_of(run), signal.SIGKILL)
-    carried = await attempt
-    assert (carried.outcome.text, carried.recovered_by) == ("done", "resume")
+    turn_result = await attempt
+    assert (turn_result.outcome.text, turn_result.recovered_by) == ("done", "resume")
     assert (carriers(mark_of(run)), left(served)) == ([], [])
     record = run.exit()
     assert record is not None
@@ -186,8 +186,8 @@ async def test_a_runner_that_is_told_to_end_lets_its_agents_end_in_good_order(se
     assert (record.cause, record.signal) == ("terminated", signal.SIGTERM)
     runner.start()
     served.let_go()
-    carried = await served.carry_out()
-    assert (carried.outcome.text, carried.recovered_by) == ("done", "resume")
+    turn_result = await served.carry_out()
+    assert (turn_result.outcome.text, turn_result.recovered_by) == ("done", "resume")
 
 
 async def test_a_runner_keeps_no_zombie_and_agents_none_of_its_descriptors(served: Lab, runner: Runner) -> None:
@@ -197,8 +197,8 @@ async def test_a_runner_keeps_no_zombie_and_agents_none_of_its_descriptors(serve
         "init(); result(' '.join(os.readlink('/proc/self/fd/%s' % name) for name in '0123' "
         "if os.path.exists('/proc/self/fd/%s' % name)))"
     )
-    carried = await served.carry_out()
-    assert str(runner.folder) not in (carried.outcome.text or str(runner.folder))
+    turn_result = await served.carry_out()
+    assert str(runner.folder) not in (turn_result.outcome.text or str(runner.folder))
     await wait_until(lambda: process.children() == [])
 
 

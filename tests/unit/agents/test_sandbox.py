@@ -107,11 +107,11 @@ async def test_nothing_of_an_agent_outlives_a_cancel(confined: Lab) -> None:
 async def test_an_agent_sees_its_own_processes_alone(confined: Lab) -> None:
     """Its /proc names no process outside, and its run's record says how it was confined."""
     confined.agent("init(); result('%d' % len([name for name in os.listdir('/proc') if name.isdecimal()]))")
-    carried = await confined.carry_out()
+    turn_result = await confined.carry_out()
     sandbox = confined.runtime.sandbox
-    assert carried.run.record is not None
-    assert carried.run.record.sandbox == sandbox.kind
-    assert (int(carried.outcome.text or "0") <= 3) is sandbox.confines
+    assert turn_result.run.record is not None
+    assert turn_result.run.record.sandbox == sandbox.kind
+    assert (int(turn_result.outcome.text or "0") <= 3) is sandbox.confines
 
 
 async def test_mirrors_are_read_only_and_vaults_empty(confined: Lab) -> None:
@@ -220,10 +220,10 @@ async def test_an_agent_in_a_sandbox_is_adopted(confined: Lab) -> None:
     with pytest.raises(asyncio.CancelledError):
         await attempt
     attempt = asyncio.ensure_future(confined.carry_out())
-    await wait_until(lambda: [told for told in confined.progress if told.epoch == 2])
+    await wait_until(lambda: [each for each in confined.progress if each.epoch == 2])
     confined.let_go()
-    carried = await attempt
-    assert (carried.outcome.text, carried.recovered_by, carried.agent_starts) == ("done", "adopt", 1)
+    turn_result = await attempt
+    assert (turn_result.outcome.text, turn_result.recovered_by, turn_result.agent_starts) == ("done", "adopt", 1)
 
 
 def write_bwrap(folder: Path, body: str) -> Path:

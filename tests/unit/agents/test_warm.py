@@ -30,10 +30,10 @@ ANSWERS = "turn('m%d' % number); result(heard)"
 WAITS = "turn('m%d' % number); number == 2 and wait_for('../go'); result(heard)"
 
 
-def session_of(carried: TurnResult) -> str:
+def session_of(turn_result: TurnResult) -> str:
     """Return the session of a turn."""
-    assert carried.outcome.session_id is not None
-    return carried.outcome.session_id
+    assert turn_result.outcome.session_id is not None
+    return turn_result.outcome.session_id
 
 
 def starts(lab: Lab) -> list[str]:
@@ -61,7 +61,7 @@ async def in_second_turn(lab: Lab) -> tuple[TurnResult, "asyncio.Future[TurnResu
     attempt = asyncio.ensure_future(lab.carry_out(lab.warm_turn(2, session_of(first))))
     run = (
         await wait_until(
-            lambda: [told for told in lab.progress if told.run.name != first.run.name and told.turns == 1]
+            lambda: [each for each in lab.progress if each.run.name != first.run.name and each.turns == 1]
         )
     )[0].run
     return first, attempt, run
@@ -72,19 +72,19 @@ async def test_one_process_serves_many_turns_of_a_session(lab: Lab) -> None:
     first = await begun(lab, ANSWERS)
     second = await lab.carry_out(lab.warm_turn(2, session_of(first)))
     third = await lab.carry_out(lab.warm_turn(3, session_of(first)))
-    assert [carried.outcome.text for carried in (first, second, third)] == [
+    assert [turn_result.outcome.text for turn_result in (first, second, third)] == [
         "Turn 1.;",
         "Turn 1.;Turn 2.;",
         "Turn 1.;Turn 2.;Turn 3.;",
     ]
     assert starts(lab) == ["start new"]
     assert agent_of(first.run) == agent_of(second.run) == agent_of(third.run)
-    for carried, number in ((first, 1), (second, 2), (third, 3)):
-        end = await wait_until(carried.run.exit)
+    for turn_result, number in ((first, 1), (second, 2), (third, 3)):
+        end = await wait_until(turn_result.run.exit)
         assert (end.cause, end.exit_code, end.pid) == ("exited", 0, agent_of(first.run))
-        assert (carried.agent_starts, carried.recovered_by) == (1, None)
-        assert (carried.run.folder / "prompt.md").read_text(encoding="utf-8") == f"Turn {number}.\n"
-        await wait_until(lambda carried=carried: not carried.run.lives())
+        assert (turn_result.agent_starts, turn_result.recovered_by) == (1, None)
+        assert (turn_result.run.folder / "prompt.md").read_text(encoding="utf-8") == f"Turn {number}.\n"
+        await wait_until(lambda turn_result=turn_result: not turn_result.run.lives())
     assert [run.record.began_in for run in lab.runtime.runs.of("wo-1") if run.record] == [
         None,
         first.run.folder.name,
@@ -222,7 +222,7 @@ async def test_the_next_attempt_adopts_a_warm_turn(lab: Lab) -> None:
     with pytest.raises(asyncio.CancelledError):
         await attempt
     again = asyncio.ensure_future(lab.carry_out(lab.warm_turn(2, session_of(first))))
-    await wait_until(lambda: [told for told in lab.progress if told.epoch == 3 and told.run.name == run.name])
+    await wait_until(lambda: [each for each in lab.progress if each.epoch == 3 and each.run.name == run.name])
     lab.let_go()
     second = await again
     assert (second.outcome.text, second.recovered_by, second.agent_starts) == ("Turn 1.;Turn 2.;", "adopt", 1)
@@ -279,9 +279,9 @@ async def test_a_cancelled_warm_turn_ends_the_process(lab: Lab) -> None:
     """Whoever cancels ends agent and process with it, as in any other run."""
     _, attempt, run = await in_second_turn(lab)
     end = await end_agent(run, "cancelled")
-    carried = await attempt
+    turn_result = await attempt
     assert end is not None
-    assert (carried.outcome.ended, end.cause, end.why) == ("cancelled", "ended", "cancelled")
+    assert (turn_result.outcome.ended, end.cause, end.why) == ("cancelled", "ended", "cancelled")
     assert is_dead(agent_of(run))
     assert warm_orders(lab.runtime.runs) == []
 
@@ -336,7 +336,7 @@ async def test_a_long_prompt_and_a_long_answer_pass(lab: Lab) -> None:
     request = lab.warm_turn(2, session_of(first))
     second = await lab.carry_out(replace(request, turn=replace(request.turn, prompt="y" * 1000000)))
     assert second.outcome.text == "1000000 " + "x" * 3000000
-    assert [carried.run.stderr.read_bytes() for carried in (first, second)] == [
+    assert [turn_result.run.stderr.read_bytes() for turn_result in (first, second)] == [
         b"said in turn 1",
         b"said in turn 2",
     ]
@@ -405,6 +405,9 @@ async def test_the_scripted_agent_serves_many_turns(lab: Lab, tmp_path: Path) ->
     second = await lab.carry_out(lab.warm_turn(2, session_of(first)))
     assert agent_of(first.run) == agent_of(second.run)
     assert session_of(first) == session_of(second)
-    for carried in (first, second):
-        usage = carried.outcome.usage
-        assert (usage.cost_usd, usage.input_tokens) == (0.5 * carried.outcome.turns, 9 * carried.outcome.turns)
+    for turn_result in (first, second):
+        usage = turn_result.outcome.usage
+        assert (usage.cost_usd, usage.input_tokens) == (
+            0.5 * turn_result.outcome.turns,
+            9 * turn_result.outcome.turns,
+        )
