@@ -74,7 +74,6 @@ MAY_START_PROCESSES = {
     "septet/agents/turns/supervisors.py",
     "septet/agents/supervisor/agent_run.py",
     "septet/agents/supervisor/exec_agent.py",  # the fork that becomes the agent
-    "septet/agents/supervisor/fork_server.py",
     "septet/agents/supervisor/runner.py",
     "septet/agents/turns/runner_connection.py",
     "septet/agents/scripted/run.py",  # a program of its own, which plays a careless agent
