@@ -91,7 +91,7 @@ from workers.server import Ports, embedded_server
 
 async def main():
     ports = Ports(int(sys.argv[2]), int(sys.argv[3]))
-    async with embedded_server(StateDir(Path(sys.argv[1])), ports, dict(os.environ), tuned=False) as server:
+    async with embedded_server(StateDir(Path(sys.argv[1])), ports, dict(os.environ), is_tuned=False) as server:
         client = await Client.connect(server.address)
         await client.start_workflow("NobodyRuns", id="wo-1", task_queue="nobody")
         os.kill(os.getpid(), 9)
