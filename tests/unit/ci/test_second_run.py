@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.timeout(300)
+
 _FAKES = Path(__file__).parents[2]
 _INI = f"""
 [pytest]
 pythonpath = {_FAKES}
-addopts = -p no:schemathesis -p no:cacheprovider -ra
+addopts = -p no:schemathesis -p no:hypothesispytest -p no:asyncio -p no:anyio -p no:cacheprovider -ra
 markers = law: a law
 """
 _BEGIN = """
@@ -64,7 +66,7 @@ def run(request: pytest.FixtureRequest, tmp_path: Path) -> Run:
         (tmp_path / "conftest.py").write_text('pytest_plugins = ["fakes.second_run"]\n')
         (tmp_path / "test_it.py").write_text(begin + "\ndef test_sound(): pass\n" + "".join(tests))
         argv = [sys.executable, "-m", "pytest", *request.param, *args]
-        ended = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, timeout=100, check=False)
+        ended = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=False)
         return Ended(ended.returncode, ended.stdout.rstrip())
 
     return run_project
