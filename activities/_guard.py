@@ -76,7 +76,7 @@ async def guarding(host: Host, prepared_step: PreparedTurn) -> AsyncIterator[Non
         error = diagnosed(caught, host.state.root)
         error = await shielded_thread(_with_mirror_mended, host, prepared_step.place, error)
         if will_retry(error):
-            raise failure(error) from caught
+            raise failure(error) from None  # the message says it all, and the server keeps 4 kB of a failure
         raise AttemptFailedError(error) from caught
 
 
