@@ -243,7 +243,7 @@ def test_a_pipeline_goes_on_without_a_reload(page: Page, served: Septet, origin:
     served.scenario("pl-page-executor-1", {"steps": {"implement_plan": {"wait_for": str(gate)}}})
     assert served("pipeline", "--repo", origin.bare, "--file", issues, "--id", "pl-page", "--json").code == 0
     page.get_by_role("link", name="Pipelines").click()
-    row = page.locator("#pipelines .line", has_text="pl-page")
+    row = page.locator("#pipelines .line", has=page.get_by_role("link", name="pl-page", exact=True))
     expect(row.locator(".badge")).to_have_text("running", timeout=WITHIN_MS)
     row.get_by_role("link", name="pl-page").click()
     page.evaluate("window.notReloaded = true")
