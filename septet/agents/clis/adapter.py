@@ -4,7 +4,7 @@ import os
 import shutil
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -98,15 +98,40 @@ class Adapter(ABC):
     new_dialect: Callable[[], Dialect]
     transcript: Callable[[], Transcript]
     """Gives a reader of a stream for people."""
+    program: str
+    """What is looked for on PATH."""
+    login: tuple[str, ...] = ()
+    """Variables that the CLI logs in with; a name that ends with `*` is a prefix."""
+    quiet: Mapping[str, str] = field(default_factory=dict)
+    """Variables that the engine sets: no telemetry, no updates, few retries."""
 
     @abstractmethod
+    def arguments(self, turn: Turn, host: Machine) -> Sequence[str]:
+        """Return what follows the program on the command line of `turn`.
+
+        Raises:
+            AgentError: The CLI cannot work on this host; the remedy says what to change.
+        """
+
+    def environment(self, turn: Turn, host: Machine) -> dict[str, str]:
+        """Return the whole environment of `turn`.
+
+        Raises:
+            AgentError: A variable of the worker's cannot be used; the remedy says what to change.
+        """
+        del turn
+        return {**select_variables(host.env, (*FOR_EVERY_AGENT, *self.login)), **self.quiet}
+
     def invocation(self, turn: Turn, host: Machine) -> Invocation:
-        """Return how the CLI is started for `turn`, with the prompt on stdin.
+        """Return how the CLI is started for `turn`: the prompt on stdin, for an argv has a bound.
 
         Raises:
             AgentMissingError: Its program was not found.
             AgentError: It cannot work on this host; the remedy says what to change.
         """
+        arguments, env = self.arguments(turn, host), self.environment(turn, host)
+        argv = (find_program(self.name, self.program, host), *arguments)
+        return Invocation(argv, env, encode_prompt(turn.prompt))
 
     def dialect(self, before: Usage = NO_USAGE) -> Dialect:
         """Return the reader of a new stream; `before` is what its session used in the runs before this one.
@@ -148,7 +173,7 @@ def find_program(agent: str, program: str, host: Machine) -> str:
     return str(Path(path).absolute())
 
 
-def select_variables(env: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
+def select_variables(env: Mapping[str, str], names: Collection[str]) -> dict[str, str]:
     """Return the variables that `names` allows; a name that ends with `*` is a prefix."""
     exact = {name for name in names if not name.endswith("*")}
     prefixes = tuple(name[:-1] for name in names if name.endswith("*"))

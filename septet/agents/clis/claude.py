@@ -5,17 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from septet.agents.clis.adapter import (
-    FOR_EVERY_AGENT,
-    Adapter,
-    Invocation,
-    Machine,
-    Turn,
-    encode_prompt,
-    find_program,
-    option,
-    select_variables,
-)
+from septet.agents.clis.adapter import Adapter, Machine, Turn, option
 from septet.agents.clis.capabilities import Capabilities
 from septet.agents.clis.claude_stream import ClaudeStream
 from septet.agents.clis.transcript_claude import ClaudeTranscript
@@ -62,40 +52,44 @@ _CAPABILITIES: Final = Capabilities(
 class Claude(Adapter):
     """A CLI with claude's command line and stream."""
 
-    program: str = "claude"
-    login: tuple[str, ...] = _LOGIN
-    """Variables that the CLI logs in with; a name that ends with `*` is a prefix."""
     minds_root: bool = True
     """It refuses to skip permissions as root outside a sandbox."""
 
-    def invocation(self, turn: Turn, host: Machine) -> Invocation:
-        """Return how the CLI is started: the prompt on stdin, for a longer argv is refused by the system.
+    def arguments(self, turn: Turn, host: Machine) -> list[str]:
+        """Return them. A process that is kept for further turns gets neither schema nor limit of turns.
 
-        A process that is kept for further turns gets neither schema nor limit of turns: both would be those of its
-        first turn.
+        Both would be those of its first turn.
 
         Raises:
-            AgentMissingError: The program was not found.
             AgentError: It would run as root outside a sandbox.
         """
-        as_root = self.minds_root and host.uid == 0 and turn.tools == "all"
-        if as_root and not host.sandboxed:
+        if self._as_root(turn, host) and not host.sandboxed:
             raise AgentError(
                 f"{self.name} refuses to work unattended as root.",
                 remedy="Run the worker as another user; in a container or sandbox set SEPTET_SANDBOXED=true.",
             )
-        return Invocation(
-            argv=(find_program(self.name, self.program, host), *_arguments(turn)),
-            env={
-                **select_variables(host.env, (*FOR_EVERY_AGENT, *self.login)),
-                **_QUIET,
-                **({"IS_SANDBOX": "1"} if as_root else {}),
-            },
-            stdin=encode_prompt(turn.prompt),
-        )
+        arguments = ["-p", "--output-format", "stream-json", "--verbose", *_TOOLS[turn.tools]]
+        if turn.resume_id is not None:
+            arguments += ["--resume", turn.resume_id]
+        elif turn.session_id is not None:
+            arguments += ["--session-id", turn.session_id]
+        if turn.warm:
+            return [*arguments, *_MANY_TURNS, *option("--model", turn.model)]
+        if turn.schema is not None:
+            arguments += ["--json-schema", json.dumps(turn.schema, separators=(",", ":"))]
+        limit = None if turn.max_turns is None else str(turn.max_turns)
+        return [*arguments, *option("--model", turn.model), *option("--max-turns", limit)]
+
+    def environment(self, turn: Turn, host: Machine) -> dict[str, str]:
+        """Return it; as root the CLI is told that it is in a sandbox."""
+        env = Adapter.environment(self, turn, host)
+        return {**env, "IS_SANDBOX": "1"} if self._as_root(turn, host) else env
+
+    def _as_root(self, turn: Turn, host: Machine) -> bool:
+        return self.minds_root and host.uid == 0 and turn.tools == "all"
 
 
-CLAUDE: Final = Claude("claude", _CAPABILITIES, ClaudeStream, ClaudeTranscript)
+CLAUDE: Final = Claude("claude", _CAPABILITIES, ClaudeStream, ClaudeTranscript, "claude", _LOGIN, _QUIET)
 SCRIPTED: Final = Claude(
     "scripted",
     replace(
@@ -110,23 +104,8 @@ SCRIPTED: Final = Claude(
     ),
     ClaudeStream,
     ClaudeTranscript,
-    program="septet-scripted-agent",
-    login=("SEPTET_SCRIPTED_*",),
+    "septet-scripted-agent",
+    ("SEPTET_SCRIPTED_*",),
+    _QUIET,
     minds_root=False,
 )
-
-
-def _arguments(turn: Turn) -> list[str]:
-    arguments = ["-p", "--output-format", "stream-json", "--verbose", *_TOOLS[turn.tools]]
-    if turn.resume_id is not None:
-        arguments += ["--resume", turn.resume_id]
-    elif turn.session_id is not None:
-        arguments += ["--session-id", turn.session_id]
-    if turn.warm:
-        arguments += _MANY_TURNS
-    if turn.schema is not None and not turn.warm:
-        arguments += ["--json-schema", json.dumps(turn.schema, separators=(",", ":"))]
-    arguments += option("--model", turn.model)
-    if turn.max_turns is not None and not turn.warm:
-        arguments += ["--max-turns", str(turn.max_turns)]
-    return arguments

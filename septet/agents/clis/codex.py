@@ -9,17 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from septet.agents.clis.adapter import (
-    FOR_EVERY_AGENT,
-    Adapter,
-    Dialect,
-    Invocation,
-    Machine,
-    Turn,
-    encode_prompt,
-    find_program,
-    select_variables,
-)
+from septet.agents.clis.adapter import Adapter, Dialect, Machine, Turn
 from septet.agents.clis.capabilities import Capabilities
 from septet.agents.clis.endings import Ending
 from septet.agents.clis.line_stream import LineEvent, LineStream, api_error, count, lines_of, text_of
@@ -61,30 +51,24 @@ _NOT_DONE: Final = frozenset({"failed", "declined"})
 class Codex(Adapter):
     """The CLI's command line."""
 
-    def invocation(self, turn: Turn, host: Machine) -> Invocation:
-        """Return how the CLI is started: the prompt on stdin, the rest as settings, which `resume` takes too.
+    def arguments(self, turn: Turn, host: Machine) -> list[str]:
+        """Return them, most as settings, which `resume` takes too.
 
         The schema goes into a file of the CLI's own home, named by its content.
 
         Raises:
-            AgentMissingError: The program was not found.
             OSError: The schema could not be written.
         """
-        env = select_variables(host.env, (*FOR_EVERY_AGENT, *_LOGIN))
         arguments = ["exec", *(("resume",) if turn.resume_id is not None else ()), "--json"]
         for setting in (*_QUIET, *_settings(turn)):
             arguments += ["-c", setting]
         if turn.tools == "all" and host.sandboxed:
             arguments.append("--dangerously-bypass-approvals-and-sandbox")
         if turn.schema is not None:
-            arguments += ["--output-schema", str(_schema_file(turn.schema, env))]
+            arguments += ["--output-schema", str(_schema_file(turn.schema, host.env))]
         if turn.resume_id is not None:
             arguments.append(turn.resume_id)
-        return Invocation(
-            argv=(find_program(self.name, "codex", host), *arguments, "-"),
-            env=env,
-            stdin=encode_prompt(turn.prompt),
-        )
+        return [*arguments, "-"]
 
     def dialect(self, before: Usage = NO_USAGE) -> Dialect:
         """Return the reader of a new stream; its figures are those of the thread, without `before`."""
@@ -266,4 +250,4 @@ def _difference(thread: _Tokens, before: Usage) -> Usage:
     )
 
 
-CODEX: Final = Codex("codex", _CAPABILITIES, CodexStream, CodexTranscript)
+CODEX: Final = Codex("codex", _CAPABILITIES, CodexStream, CodexTranscript, "codex", _LOGIN)

@@ -14,16 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from septet.agents.clis import api_errors, endings
-from septet.agents.clis.adapter import (
-    FOR_EVERY_AGENT,
-    Adapter,
-    Invocation,
-    Machine,
-    Turn,
-    encode_prompt,
-    find_program,
-    select_variables,
-)
+from septet.agents.clis.adapter import Adapter, Invocation, Machine, Turn, select_variables
 from septet.agents.clis.capabilities import Capabilities
 from septet.agents.clis.claude_stream import ClaudeStream
 from septet.agents.clis.endings import Ending
@@ -46,27 +37,34 @@ class ConfiguredProgram(Adapter):
     """A program that is configured."""
 
     def invocation(self, turn: Turn, host: Machine) -> Invocation:
-        """Return how the program is started; the prompt is all that it is told.
+        """Return how the configured program is started; the prompt is all that it is told."""
+        return Adapter.invocation(replace(self, program=_command_line(host)[0]), turn, host)
 
-        Raises:
-            AgentMissingError: The program was not found.
-            AgentError: No program is configured, or its command line cannot be split.
-        """
-        try:
-            words = shlex.split(host.env.get(COMMAND_LINE, ""))
-        except ValueError as error:
-            raise AgentError(
-                f"{COMMAND_LINE} cannot be split: {error}.", remedy=f"Correct {COMMAND_LINE}."
-            ) from error
-        if not words:
-            remedy = f"Set {COMMAND_LINE} to a program that reads a prompt on stdin, with its arguments."
-            raise AgentError("No program is configured for the agent `command`.", remedy=remedy)
+    def arguments(self, turn: Turn, host: Machine) -> list[str]:
+        """Return what the command line has after the program."""
+        del turn
+        return _command_line(host)[1:]
+
+    def environment(self, turn: Turn, host: Machine) -> dict[str, str]:
+        """Return it, with the variables that `SEPTET_COMMAND_ENV` names."""
         names = (name.strip() for name in host.env.get(COMMAND_ENV, "").split(","))
-        return Invocation(
-            argv=(find_program(self.name, words[0], host), *words[1:]),
-            env=select_variables(host.env, (*FOR_EVERY_AGENT, *filter(None, names))),
-            stdin=encode_prompt(turn.prompt),
-        )
+        return super().environment(turn, host) | select_variables(host.env, tuple(filter(None, names)))
+
+
+def _command_line(host: Machine) -> list[str]:
+    """Return the words of the configured command line, one at least.
+
+    Raises:
+        AgentError: No program is configured, or its command line cannot be split.
+    """
+    try:
+        words = shlex.split(host.env.get(COMMAND_LINE, ""))
+    except ValueError as error:
+        raise AgentError(f"{COMMAND_LINE} cannot be split: {error}.", remedy=f"Correct {COMMAND_LINE}.") from error
+    if not words:
+        remedy = f"Set {COMMAND_LINE} to a program that reads a prompt on stdin, with its arguments."
+        raise AgentError("No program is configured for the agent `command`.", remedy=remedy)
+    return words
 
 
 class CommandStream:
@@ -153,4 +151,4 @@ def _estimate_usage(stderr: str) -> Usage:
     return Usage(input_tokens=counts.get("input", 0), output_tokens=counts.get("output", 0), estimated=True)
 
 
-COMMAND: Final = ConfiguredProgram("command", _CAPABILITIES, CommandStream, CommandTranscript)
+COMMAND: Final = ConfiguredProgram("command", _CAPABILITIES, CommandStream, CommandTranscript, "")

@@ -6,17 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
-from septet.agents.clis.adapter import (
-    FOR_EVERY_AGENT,
-    Adapter,
-    Invocation,
-    Machine,
-    Turn,
-    encode_prompt,
-    find_program,
-    option,
-    select_variables,
-)
+from septet.agents.clis.adapter import Adapter, Machine, Turn, option
 from septet.agents.clis.capabilities import Capabilities
 from septet.agents.clis.endings import Ending
 from septet.agents.clis.line_stream import NOBODY_ANSWERED, LineEvent, LineStream, api_error, text_of
@@ -40,12 +30,9 @@ _EMPTY: Final = "No response was returned"
 class Copilot(Adapter):
     """The CLI's command line."""
 
-    def invocation(self, turn: Turn, host: Machine) -> Invocation:
-        """Return how the CLI is started: the prompt on stdin; its own five retries take less than half a minute.
-
-        Raises:
-            AgentMissingError: The program was not found.
-        """
+    def arguments(self, turn: Turn, host: Machine) -> list[str]:
+        """Return them. The CLI's own five retries take less than half a minute."""
+        del host
         arguments = ["--output-format", "json", "--no-auto-update", "--no-ask-user", "--allow-all-tools"]
         if turn.tools != "all":
             arguments += [f"--deny-tool={tool}" for tool in _CHANGING_TOOLS]
@@ -53,12 +40,7 @@ class Copilot(Adapter):
             arguments.append(f"--resume={turn.resume_id}")
         elif turn.session_id is not None:
             arguments += ["--session-id", turn.session_id]
-        arguments += option("--model", turn.model)
-        return Invocation(
-            argv=(find_program(self.name, "copilot", host), *arguments),
-            env={**select_variables(host.env, (*FOR_EVERY_AGENT, *_LOGIN)), **_QUIET},
-            stdin=encode_prompt(turn.prompt),
-        )
+        return [*arguments, *option("--model", turn.model)]
 
 
 class _Error(msgspec.Struct, gc=False):
@@ -154,4 +136,4 @@ class CopilotStream(LineStream[_Event]):
         return api_error(NOBODY_ANSWERED if answer is None and self._unreached else answer, words)
 
 
-COPILOT: Final = Copilot("copilot", _CAPABILITIES, CopilotStream, CopilotTranscript)
+COPILOT: Final = Copilot("copilot", _CAPABILITIES, CopilotStream, CopilotTranscript, "copilot", _LOGIN, _QUIET)

@@ -8,17 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from septet.agents.clis.adapter import (
-    FOR_EVERY_AGENT,
-    Adapter,
-    Invocation,
-    Machine,
-    Turn,
-    encode_prompt,
-    find_program,
-    option,
-    select_variables,
-)
+from septet.agents.clis.adapter import Adapter, Machine, Turn, option
 from septet.agents.clis.capabilities import Capabilities
 from septet.agents.clis.endings import Ending
 from septet.agents.clis.line_stream import NOBODY_ANSWERED, LineEvent, LineStream, api_error, count, text_of
@@ -66,28 +56,21 @@ _LOST_HIGH_BITS: Final = range(400 & 255, 256)
 class Gemini(Adapter):
     """The CLI's command line."""
 
-    def invocation(self, turn: Turn, host: Machine) -> Invocation:
-        """Return how the CLI is started: the prompt on stdin; its default mode offers what reads.
-
-        Raises:
-            AgentMissingError: The program was not found.
-        """
+    def arguments(self, turn: Turn, host: Machine) -> list[str]:
+        """Return them. The CLI's default mode offers what reads."""
+        del host
         mode = "yolo" if turn.tools == "all" else "default"
         arguments = ["-o", "stream-json", "--skip-trust", "--approval-mode", mode]
         if turn.resume_id is not None:
             arguments += ["--resume", turn.resume_id]
         elif turn.session_id is not None:
             arguments += ["--session-id", turn.session_id]
-        arguments += option("-m", turn.model)
-        return Invocation(
-            argv=(find_program(self.name, "gemini", host), *arguments),
-            env={
-                _DEFAULTS: str(Path(__file__).with_name("gemini_defaults.json")),
-                **select_variables(host.env, (*FOR_EVERY_AGENT, *_LOGIN)),
-                **_QUIET,
-            },
-            stdin=encode_prompt(turn.prompt),
-        )
+        return [*arguments, *option("-m", turn.model)]
+
+    def environment(self, turn: Turn, host: Machine) -> dict[str, str]:
+        """Return it, with the engine's own defaults where the user names none."""
+        defaults = str(Path(__file__).with_name("gemini_defaults.json"))
+        return {_DEFAULTS: defaults, **super().environment(turn, host)}
 
 
 class _Error(msgspec.Struct, gc=False):
@@ -294,4 +277,4 @@ def _usage(stats: _Stats) -> Usage:
     )
 
 
-GEMINI: Final = Gemini("gemini", _CAPABILITIES, GeminiStream, GeminiTranscript)
+GEMINI: Final = Gemini("gemini", _CAPABILITIES, GeminiStream, GeminiTranscript, "gemini", _LOGIN, _QUIET)

@@ -8,17 +8,7 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from septet.agents.clis.adapter import (
-    FOR_EVERY_AGENT,
-    Adapter,
-    Invocation,
-    Machine,
-    Turn,
-    encode_prompt,
-    find_program,
-    option,
-    select_variables,
-)
+from septet.agents.clis.adapter import Adapter, Machine, Turn, option
 from septet.agents.clis.capabilities import Capabilities
 from septet.agents.clis.endings import Ending
 from septet.agents.clis.line_stream import LineEvent, LineStream, api_error, count, text_of
@@ -65,22 +55,22 @@ _CUT: Final = Ending(
 class OpenCode(Adapter):
     """The CLI's command line."""
 
-    def invocation(self, turn: Turn, host: Machine) -> Invocation:
-        """Return how the CLI is started: the prompt on stdin, what it may do in its configuration.
-
-        Raises:
-            AgentMissingError: The program was not found.
-            AgentError: The configuration in the environment is no JSON object.
-        """
+    def arguments(self, turn: Turn, host: Machine) -> list[str]:
+        """Return them."""
+        del host
         arguments = ["run", "--format", "json", *(("--auto",) if turn.tools == "all" else ())]
         if turn.resume_id is not None:
             arguments += ["--session", turn.resume_id]
-        arguments += option("--model", turn.model)
-        env = {**select_variables(host.env, (*FOR_EVERY_AGENT, *_LOGIN)), **_QUIET}
-        env[_CONFIG] = _configuration(env.get(_CONFIG, ""), turn.tools)
-        return Invocation(
-            argv=(find_program(self.name, "opencode", host), *arguments), env=env, stdin=encode_prompt(turn.prompt)
-        )
+        return [*arguments, *option("--model", turn.model)]
+
+    def environment(self, turn: Turn, host: Machine) -> dict[str, str]:
+        """Return it; what the CLI may do stands in its configuration.
+
+        Raises:
+            AgentError: The configuration in the worker's environment is no JSON object.
+        """
+        env = super().environment(turn, host)
+        return {**env, _CONFIG: _configuration(env.get(_CONFIG, ""), turn.tools)}
 
 
 def _configuration(text: str, tools: Tools) -> str:
@@ -251,4 +241,6 @@ def _call(part: _Part) -> str:
     return f"{part.tool}({detail})" if detail else str(part.tool)
 
 
-OPENCODE: Final = OpenCode("opencode", _CAPABILITIES, OpenCodeStream, OpenCodeTranscript)
+OPENCODE: Final = OpenCode(
+    "opencode", _CAPABILITIES, OpenCodeStream, OpenCodeTranscript, "opencode", _LOGIN, _QUIET
+)
