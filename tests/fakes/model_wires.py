@@ -274,7 +274,7 @@ class Gemini:
 
     def _answer(self, parts: list[dict[str, Any]], model: str, *, over: bool = False) -> dict[str, Any]:
         candidate: dict[str, Any] = {"content": {"role": "model", "parts": parts}, "index": 0}
-        answer = {"candidates": [candidate], "modelVersion": model, "responseId": "stub"}
+        answer: dict[str, Any] = {"candidates": [candidate], "modelVersion": model, "responseId": "stub"}
         if over:
             candidate["finishReason"] = "STOP"
             total = USED["input"] + USED["output"]
