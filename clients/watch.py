@@ -57,16 +57,14 @@ class Watch:
 
     def _reply(self, task: Task, running: str, waiting: str | None) -> WatchReply:
         entries = self.view.new_entries()
-        usage = task.usage
-        finished = usage.input_tokens + usage.output_tokens + usage.cache_read_tokens + usage.cache_write_tokens
         before = self._last.task if self._last is not None else None
         return WatchReply(
             task=task,
             running_step=running,
             waiting_for=waiting,
             doing=self.view.doing if running else None,
-            tokens=finished + (self.view.tokens_of(running) if running else 0),
-            cost_usd=usage.cost_usd,
+            tokens=task.usage.tokens + (self.view.tokens_of(running) if running else 0),
+            cost_usd=task.usage.cost_usd,
             elapsed_seconds=elapsed_seconds(task),
             plan=self.view.plan(task.plan_path),
             diff=self.view.diff(now=before is None or task.steps != before.steps),

@@ -22,6 +22,11 @@ class Usage(Wire):
     estimated: bool = False
     """The tokens were read from text and not from the CLI's own usage record."""
 
+    @property
+    def tokens(self) -> int:
+        """All tokens: input, output, cache read and cache written."""
+        return self.input_tokens + self.output_tokens + self.cache_read_tokens + self.cache_write_tokens
+
     def plus(self, other: Self) -> Self:
         """Return the sum; a cost that neither names stays unknown."""
         costs = [cost for cost in (self.cost_usd, other.cost_usd) if cost is not None]

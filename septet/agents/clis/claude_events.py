@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
+from septet.agents.clis.line_stream import call_of, count, text_of
 from septet.agents.clis.stream import read_field
 from septet.contracts.facts import Usage
 
@@ -29,10 +30,10 @@ class _Tokens(msgspec.Struct, gc=False):
     def counts(self) -> Counts:
         """Return the tokens; what is no number is none."""
         return (
-            _count(self.input_tokens),
-            _count(self.output_tokens),
-            _count(self.cache_read_input_tokens),
-            _count(self.cache_creation_input_tokens),
+            count(self.input_tokens),
+            count(self.output_tokens),
+            count(self.cache_read_input_tokens),
+            count(self.cache_creation_input_tokens),
         )
 
 
@@ -246,16 +247,10 @@ TEXT: Final = msgspec.json.Decoder(str)
 ITEMS: Final = msgspec.json.Decoder(list[object])
 
 
-def text_of(value: object) -> str | None:
-    """Return a string as it is, and `None` for anything else."""
-    return value if isinstance(value, str) else None
-
-
 def denials_of(result: Event) -> tuple[str, ...]:
     """Return the tools that were denied, as `Name` or `Name(argument)`."""
-    return tuple(
-        _denial(denial) for denial in (read_field(result.permission_denials, _denials) or [])[:_NOTES_KEPT]
-    )
+    denials = read_field(result.permission_denials, _denials) or []
+    return tuple(call_of(denial.tool_name, denial.tool_input) for denial in denials[:_NOTES_KEPT])
 
 
 def usage_of(result: Event, cost_usd: float | None) -> Usage | None:
@@ -273,14 +268,3 @@ def _usage(counts: Counts, cost_usd: float | None) -> Usage:
         cache_write_tokens=cache_written,
         cost_usd=cost_usd,
     )
-
-
-def _denial(denial: _Denial) -> str:
-    arguments = denial.tool_input.values() if isinstance(denial.tool_input, dict) else ()
-    first = next((value for value in arguments if isinstance(value, str)), "")
-    detail = " ".join(first.split())[:_DETAIL_LIMIT]
-    return f"{denial.tool_name}({detail})" if detail else str(denial.tool_name)
-
-
-def _count(value: object) -> int:
-    return int(value) if isinstance(value, int | float) and not isinstance(value, bool) and value > 0 else 0

@@ -47,7 +47,12 @@ class ClaudeStream:
 
     def outcome(self, end: ExitRecord, stderr: str) -> Outcome:
         """Return what the run came to, once its stream is over."""
-        totals = self._finish()
+        document = self._reader.finish()
+        if document is not None:
+            self._totals = StreamTotals()
+            for event in document:
+                self._totals.take(event)
+        totals = self._totals
         result = totals.final
         ending = _ending(totals, end, stderr.strip() or self._reader.words)
         answer = _answer(result) if ending.ended in {"ok", "denied"} or ending.kind == "empty" else (None, None)
@@ -69,34 +74,15 @@ class ClaudeStream:
         )
         return endings.with_ending(outcome, ending, end)
 
-    def _finish(self) -> StreamTotals:
-        """Read the last line; a stream that was one document is read anew, as that document."""
-        self._reader.finish()
-        document = self._reader.document()
-        if document is not None:
-            self._totals = StreamTotals()
-            for event in document:
-                self._totals.take(event)
-        return self._totals
-
 
 def _ending(totals: StreamTotals, end: ExitRecord, stderr: str) -> Ending:
     result = totals.final
     if result is not None and not endings.is_cancelled(end):
         if not result.has_failed and endings.leaves_result_standing(end):
-            return _good(result)
+            return endings.with_result(_answer(result)[0] or "", denials_of(result))
         if result.has_failed and (end.cause == "exited" or result.subtype != _INTERRUPTED):
             return _failure_ending(result, totals)
     return endings.without_result(end, stderr, spoke=totals.last is not None)
-
-
-def _good(result: Event) -> Ending:
-    denials = denials_of(result)
-    if denials:
-        return Ending("denied", "tools", f"Tools were denied: {'; '.join(denials)}.")
-    if not (_answer(result)[0] or "").strip():
-        return Ending("no_result", "empty", "The agent gave an empty answer.")
-    return Ending("ok")
 
 
 def _failure_ending(result: Event, totals: StreamTotals) -> Ending:

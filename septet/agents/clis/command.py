@@ -9,9 +9,7 @@ then claude's stream-json is read, of which one `{"type": "result", "result": "â
 import re
 import shlex
 from dataclasses import replace
-from typing import Any, Final
-
-import msgspec
+from typing import Final
 
 from septet.agents.clis import api_errors, endings
 from septet.agents.clis.adapter import Adapter, Invocation, Machine, Turn, select_variables
@@ -19,6 +17,7 @@ from septet.agents.clis.capabilities import Capabilities
 from septet.agents.clis.claude_stream import ClaudeStream
 from septet.agents.clis.endings import Ending
 from septet.agents.clis.outcome import NO_USAGE, ExitRecord, Outcome, StreamProgress
+from septet.agents.clis.stream import is_event
 from septet.agents.clis.transcript_command import CommandTranscript
 from septet.contracts.facts import Usage
 from septet.errors import AgentError
@@ -105,7 +104,7 @@ class CommandStream:
         head = self._text.lstrip()
         line, newline, _ = head.partition(b"\n")
         if self._has_events is None and line and (newline or over or not line.startswith(b"{")):
-            self._has_events = _is_event(line)
+            self._has_events = is_event(line)
             if self._has_events:
                 self._events.feed(bytes(self._text))
                 self._text.clear()
@@ -120,17 +119,6 @@ class CommandStream:
             warnings=endings.warnings_in(stderr) if has_answer else (),
         )
         return endings.with_ending(outcome, ending, end)
-
-
-class _Typed(msgspec.Struct):
-    type: Any = None
-
-
-def _is_event(line: bytes | bytearray) -> bool:
-    try:
-        return isinstance(msgspec.json.decode(line, type=_Typed).type, str)
-    except (ValueError, RecursionError):
-        return False
 
 
 def _ending(end: ExitRecord, text: str, stderr: str) -> Ending:

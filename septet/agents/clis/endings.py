@@ -1,5 +1,6 @@
 """How a run ended whose stream alone does not say it: the exit record and stderr tell."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from signal import Signals
 from typing import Final
@@ -68,6 +69,18 @@ def leaves_result_standing(end: ExitRecord) -> bool:
     A signal, or an end that nobody saw, takes nothing from a result that stands on disk.
     """
     return end.cause != "exited" or end.exit_code in (0, None)
+
+
+def with_result(text: str, denials: Collection[str]) -> Ending:
+    """Return how a run ended whose result counts."""
+    if denials:
+        return denied(denials)
+    return Ending("ok") if text.strip() else Ending("no_result", "empty", "The agent gave an empty answer.")
+
+
+def denied(denials: Collection[str]) -> Ending:
+    """Return how a run ended that needed tools which it was denied."""
+    return Ending("denied", "tools", f"Tools were denied: {'; '.join(denials)}.")
 
 
 def without_result(end: ExitRecord, stderr: str, *, spoke: bool) -> Ending:

@@ -20,6 +20,7 @@ _TEXT_LIMIT: Final = 4 * 1024 * 1024
 """Of a longer text, in characters, its end is kept."""
 _NOTES_KEPT: Final = 20
 _WARNING_LIMIT: Final = 300
+_DETAIL_LIMIT: Final = 160
 _COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m")
 _AT_LIMIT: Final = frozenset({"wall_limit", "idle_limit"})
 
@@ -136,19 +137,23 @@ class LineStream(ABC, Generic[E]):
     @property
     def progress(self) -> StreamProgress:
         """What the stream has said so far."""
-        facts, usage, last = self.facts, self.usage, self._reader.last
+        facts, last = self.facts, self._reader.last
         return StreamProgress(
             session_id=facts.session_id,
             last_event=last.type if last is not None and isinstance(last.type, str) else "",
             turns=facts.turns,
-            tokens=usage.input_tokens + usage.output_tokens + usage.cache_read_tokens + usage.cache_write_tokens,
+            tokens=self.usage.tokens,
             results=facts.results,
         )
 
     def outcome(self, end: ExitRecord, stderr: str) -> Outcome:
         """Return what the run came to, once its stream is over."""
         words = _COLOURS.sub("", stderr)
-        self._finish()
+        document = self._reader.finish()
+        if document is not None:
+            self.begin()
+            for event in document:
+                self.take(event)
         self.take_stderr(words, end)
         facts, ending = self.facts, self._ending(end, words)
         has_answer = facts.finished and ending.ended in {"ok", "denied"}
@@ -167,15 +172,6 @@ class LineStream(ABC, Generic[E]):
             skipped_lines=self._reader.skipped_lines,
         )
         return endings.with_ending(outcome, ending, end)
-
-    def _finish(self) -> None:
-        """Read the last line; a stream that was one document is read anew, as that document."""
-        self._reader.finish()
-        document = self._reader.document()
-        if document is not None:
-            self.begin()
-            for event in document:
-                self.take(event)
 
     def _ending(self, end: ExitRecord, stderr: str) -> Ending:
         ending = None if endings.is_cancelled(end) else self.facts.failure or _ending_of(self.facts, end)
@@ -207,6 +203,14 @@ def text_of(value: object) -> str | None:
     return value if isinstance(value, str) else None
 
 
+def call_of(tool: object, arguments: object) -> str:
+    """Return a tool call as `name(argument)`, with the first argument that is a text."""
+    values = arguments.values() if isinstance(arguments, dict) else ()
+    words = next((value for value in values if isinstance(value, str)), "")
+    detail = " ".join(words.split())[:_DETAIL_LIMIT]
+    return f"{tool}({detail})" if detail else str(tool)
+
+
 def lines_of(text: str) -> list[str]:
     """Return the lines that are not blank."""
     return [line.strip() for line in text.splitlines() if line.strip()]
@@ -215,21 +219,9 @@ def lines_of(text: str) -> list[str]:
 def _ending_of(facts: Facts, end: ExitRecord) -> Ending | None:
     """Return how a run ended of which its CLI tells no failure; `None` where it tells nothing that counts."""
     if facts.finished and endings.leaves_result_standing(end):
-        return _good(facts)
+        return endings.with_result(facts.text, facts.denials)
     if facts.denials and end.exit_code == 0:
-        return _denial_ending(facts)
+        return endings.denied(facts.denials)
     if facts.interrupted and end.cause == "exited":
         return Ending("crashed", "interrupted", f"The agent was interrupted: {facts.interrupted}.")
     return facts.trying_again if end.cause in _AT_LIMIT else None
-
-
-def _good(facts: Facts) -> Ending:
-    if facts.denials:
-        return _denial_ending(facts)
-    if not facts.text.strip():
-        return Ending("no_result", "empty", "The agent gave an empty answer.")
-    return Ending("ok")
-
-
-def _denial_ending(facts: Facts) -> Ending:
-    return Ending("denied", "tools", f"Tools were denied: {'; '.join(facts.denials)}.")

@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
 import msgspec
@@ -11,7 +11,9 @@ import msgspec
 from septet.agents.clis.adapter import Adapter, Machine, Turn, option
 from septet.agents.clis.capabilities import Capabilities
 from septet.agents.clis.endings import Ending
-from septet.agents.clis.line_stream import LineEvent, LineStream, api_error, count, text_of
+from septet.agents.clis.line_stream import LineEvent, LineStream, api_error, call_of, count, text_of
+from septet.agents.clis.outcome import NO_USAGE
+from septet.agents.clis.stream import read_field
 from septet.agents.clis.transcript_opencode import OpenCodeTranscript
 from septet.contracts.facts import Usage
 from septet.contracts.limits import Tools
@@ -42,7 +44,6 @@ _PERMISSION: Final[Mapping[Tools, Mapping[str, str]]] = {
 }
 _DENIED: Final = re.compile(r"rejected permission|rule which prevents")
 _STATUS_BY_NAME: Final = {"ProviderAuthError": 401, "ContextOverflowError": 413, "ProviderModelNotFoundError": 404}
-_DETAIL_LIMIT: Final = 160
 _Number: TypeAlias = int | float
 _CUT: Final = Ending(
     "limit",
@@ -130,30 +131,17 @@ class _Event(LineEvent, gc=False):
     error: _Error | None = None
 
 
-@dataclass(slots=True)
-class _Spent:
-    """What the steps used up to now."""
-
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cache_read_tokens: int = 0
-    cache_write_tokens: int = 0
-    reasoning_tokens: int = 0
-    cost_usd: float | None = None
-
-    def add(self, step: _Part) -> int:
-        """Add a step's tokens, in the project's words, and return their sum: its output holds no reasoning."""
-        tokens, reasoning = step.tokens, count(step.tokens.reasoning)
-        input_tokens, output_tokens = count(tokens.input), count(tokens.output) + reasoning
-        cache_read, cache_written = count(tokens.cache.read), count(tokens.cache.write)
-        self.input_tokens += input_tokens
-        self.output_tokens += output_tokens
-        self.cache_read_tokens += cache_read
-        self.cache_write_tokens += cache_written
-        self.reasoning_tokens += reasoning
-        if isinstance(step.cost, _Number):
-            self.cost_usd = (self.cost_usd or 0.0) + step.cost
-        return input_tokens + output_tokens + cache_read + cache_written
+def _used_in(step: _Part) -> Usage:
+    """Return what a step used, in the project's words: its output holds no reasoning."""
+    tokens, reasoning = step.tokens, count(step.tokens.reasoning)
+    return Usage(
+        input_tokens=count(tokens.input),
+        output_tokens=count(tokens.output) + reasoning,
+        cache_read_tokens=count(tokens.cache.read),
+        cache_write_tokens=count(tokens.cache.write),
+        reasoning_tokens=reasoning,
+        cost_usd=step.cost if isinstance(step.cost, _Number) else None,
+    )
 
 
 class OpenCodeStream(LineStream[_Event]):
@@ -168,13 +156,13 @@ class OpenCodeStream(LineStream[_Event]):
     def begin(self) -> None:
         """Forget what was said."""
         super().begin()
-        self._spent = _Spent()
+        self._used = NO_USAGE
         self._last_step = 0
 
     @property
     def usage(self) -> Usage:
         """What the steps used up to now."""
-        return Usage(**asdict(self._spent))
+        return self._used
 
     @property
     def context_tokens(self) -> int:
@@ -200,13 +188,14 @@ class OpenCodeStream(LineStream[_Event]):
             facts.tool_calls += 1
             error = event.part.state.error
             if error is not None and _DENIED.search(str(error)):
-                facts.deny(_call(event.part))
+                facts.deny(call_of(event.part.tool, read_field(event.part.state.input, _arguments)))
         elif kind == "step_finish":
             self._take_step_end(event.part)
 
     def _take_step_end(self, part: _Part) -> None:
-        facts = self.facts
-        self._last_step = self._spent.add(part) or self._last_step
+        facts, used = self.facts, _used_in(part)
+        self._used = self._used.plus(used)
+        self._last_step = used.tokens or self._last_step
         facts.finished = part.reason != "tool-calls"
         facts.results += facts.finished
         if part.reason == "length":
@@ -230,15 +219,7 @@ def _not_before(failure: Ending, retry_after: object) -> Ending:
     return replace(failure, retry_after_seconds=float(seconds)) if failure.retryable and seconds else failure
 
 
-def _call(part: _Part) -> str:
-    """Return a tool call as `name(argument)`."""
-    try:
-        arguments = msgspec.json.decode(part.state.input, type=dict[str, Any])
-    except ValueError:
-        arguments = {}
-    words = next((value for value in arguments.values() if isinstance(value, str)), "")
-    detail = " ".join(words.split())[:_DETAIL_LIMIT]
-    return f"{part.tool}({detail})" if detail else str(part.tool)
+_arguments: Final = msgspec.json.Decoder(dict[str, Any])
 
 
 OPENCODE: Final = OpenCode(

@@ -4,7 +4,7 @@ import json
 import math
 import re
 from collections.abc import Callable
-from typing import Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 
@@ -28,7 +28,7 @@ class EventReader(Generic[E]):
 
     A line decodes straight into the fields that `event_type` names and the rest is skipped in C; only a line that
     does not decode is looked at again, slowly. A stream that is one object or one array over several lines is no
-    stream of lines: its events are in `document()`, once it has ended.
+    stream of lines: `finish` gives its events, once it has ended.
     """
 
     def __init__(self, event_type: type[E], take: Callable[[E], None]) -> None:
@@ -52,12 +52,13 @@ class EventReader(Generic[E]):
         for start in range(0, len(chunk), _PIECE_BYTES):
             self._feed_piece(chunk[start : start + _PIECE_BYTES])
 
-    def finish(self) -> None:
-        """Read a last line that has no newline."""
-        self._read_lines([self._take_partial()])
+    def finish(self) -> list[E] | None:
+        """Read a last line that has no newline.
 
-    def document(self) -> list[E] | None:
-        """Return the events of a stream that was one JSON document over several lines; `None` for any other."""
+        A stream that was one JSON document over several lines is to be read anew, as the events that it returns;
+        `None` for any other.
+        """
+        self._read_lines([self._take_partial()])
         if self._document is None or self._first_line is None:
             return None
         if self._document.startswith(_BYTE_ORDER_MARK):
@@ -165,6 +166,18 @@ def read_field(raw: msgspec.Raw, decoder: msgspec.json.Decoder[T]) -> T | None:
         return decoder.decode(raw)
     except _NO_EVENT:
         return None
+
+
+class _Typed(msgspec.Struct):
+    type: Any = None
+
+
+def is_event(line: bytes | bytearray) -> bool:
+    """Say whether a line is a JSON object with a `type`."""
+    try:
+        return isinstance(msgspec.json.decode(line, type=_Typed).type, str)
+    except _NO_EVENT:
+        return False
 
 
 def _end_of_blanks(text: str, position: int) -> int:

@@ -42,11 +42,22 @@ class EventTranscript(ABC):
         """Begin with nothing said."""
         self._new: list[TranscriptEntry] = []
         self._spoke = False
+        self._last = ""
+        self._tools: dict[str, str] = {}
         self._reader = EventReader(dict[str, Any], self._take)
 
     @abstractmethod
     def tell(self, event: dict[str, Any]) -> Iterator[TranscriptEntry]:
         """Yield what an event tells; nothing for one that only keeps books."""
+
+    def begin_call(self, call_id: object, tool: object, arguments: object) -> TranscriptEntry:
+        """Return what was asked of a tool, whose name is known by the call's id from then on."""
+        name = self._tools[to_text(call_id)] = to_text(tool)
+        return TranscriptEntry("tool_call", to_text(arguments), name)
+
+    def end_call(self, call_id: object, output: object) -> TranscriptEntry:
+        """Return what came back from the tool of a call."""
+        return TranscriptEntry("tool_result", to_text(output), self._tools.pop(to_text(call_id), ""))
 
     def rest(self) -> Iterator[TranscriptEntry]:
         """Yield what was held back until the end."""
@@ -59,8 +70,8 @@ class EventTranscript(ABC):
 
     def finish(self) -> list[TranscriptEntry]:
         """Return what is left once the stream is over; a stream that was one document is told as that document."""
-        self._reader.finish()
-        for event in () if self._spoke else self._reader.document() or ():
+        document = self._reader.finish() or ()
+        for event in () if self._spoke else document:
             self._take(event)
         self._new += self.rest()
         return self._take_new()

@@ -9,11 +9,6 @@ from septet.agents.clis.transcript import NOT_SAID, EventTranscript, TranscriptE
 class ClaudeTranscript(EventTranscript):
     """Blocks of messages, results of tools by the call they answer, the result, and what the API refused."""
 
-    def __init__(self) -> None:
-        """Begin with nothing said."""
-        super().__init__()
-        self._tools: dict[str, str] = {}
-
     def tell(self, event: dict[str, Any]) -> Iterator[TranscriptEntry]:
         """Yield what an event tells."""
         kind = event.get("type")
@@ -38,12 +33,9 @@ class ClaudeTranscript(EventTranscript):
         if what == "text" and kind == "assistant":
             yield TranscriptEntry("text", to_text(block.get("text")))
         elif what == "tool_use":
-            name = to_text(block.get("name"))
-            self._tools[to_text(block.get("id"))] = name
-            yield TranscriptEntry("tool_call", to_text(block.get("input")), name)
+            yield self.begin_call(block.get("id"), block.get("name"), block.get("input"))
         elif what == "tool_result":
-            name = self._tools.pop(to_text(block.get("tool_use_id")), "")
-            yield TranscriptEntry("tool_result", to_text(block.get("content")), name)
+            yield self.end_call(block.get("tool_use_id"), block.get("content"))
 
 
 def _result(event: dict[str, Any]) -> TranscriptEntry:

@@ -15,7 +15,6 @@ class CodexTranscript(EventTranscript):
     def __init__(self) -> None:
         """Begin with nothing said."""
         super().__init__()
-        self._last = ""
         self._running: set[str] = set()
 
     def tell(self, event: dict[str, Any]) -> Iterator[TranscriptEntry]:

@@ -1,8 +1,6 @@
 """What a configured program prints, as people read it: lines of text, or events."""
 
-import msgspec
-
-from septet.agents.clis.stream import LINE_LIMIT_BYTES
+from septet.agents.clis.stream import LINE_LIMIT_BYTES, is_event
 from septet.agents.clis.transcript import TranscriptEntry
 from septet.agents.clis.transcript_claude import ClaudeTranscript
 
@@ -35,17 +33,9 @@ class CommandTranscript:
         self._text = bytearray(rest)
         if not self._began and lines.strip():
             self._began = True
-            if _is_event(lines.lstrip().partition(b"\n")[0]):
+            if is_event(lines.lstrip().partition(b"\n")[0]):
                 self._events = ClaudeTranscript()
                 self._text.clear()
                 return self._events.feed(lines + rest)
         words = lines.decode("utf-8", errors="replace").strip()
         return [TranscriptEntry("text", words)] if words else []
-
-
-def _is_event(line: bytes) -> bool:
-    try:
-        value = msgspec.json.decode(line)
-    except (ValueError, RecursionError):
-        return False
-    return isinstance(value, dict) and isinstance(value.get("type"), str)

@@ -9,12 +9,6 @@ from septet.agents.clis.transcript import EventTranscript, TranscriptEntry, to_o
 class CopilotTranscript(EventTranscript):
     """Messages, tools, errors; the result is the last message that asked for no tool."""
 
-    def __init__(self) -> None:
-        """Begin with nothing said."""
-        super().__init__()
-        self._tools: dict[str, str] = {}
-        self._last = ""
-
     def tell(self, event: dict[str, Any]) -> Iterator[TranscriptEntry]:
         """Yield what an event tells."""
         kind, data = event.get("type"), to_object(event.get("data"))
@@ -23,15 +17,11 @@ class CopilotTranscript(EventTranscript):
             self._last = "" if data.get("toolRequests") else words
             yield TranscriptEntry("text", words)
         elif kind == "tool.execution_start":
-            name = to_text(data.get("toolName"))
-            self._tools[to_text(data.get("toolCallId"))] = name
-            yield TranscriptEntry("tool_call", to_text(data.get("arguments")), name)
+            yield self.begin_call(data.get("toolCallId"), data.get("toolName"), data.get("arguments"))
         elif kind == "tool.execution_complete":
             error = data.get("error")
             output = to_object(data.get("result")).get("content") or to_object(error).get("message") or error
-            yield TranscriptEntry(
-                "tool_result", to_text(output), self._tools.pop(to_text(data.get("toolCallId")), "")
-            )
+            yield self.end_call(data.get("toolCallId"), output)
         elif kind == "model.call_failure":
             yield TranscriptEntry("error", to_text(data.get("errorMessage")))
         elif kind == "session.error":

@@ -12,9 +12,7 @@ class GeminiTranscript(EventTranscript):
     def __init__(self) -> None:
         """Begin with nothing said."""
         super().__init__()
-        self._tools: dict[str, str] = {}
         self._pieces: list[str] = []
-        self._last = ""
 
     def tell(self, event: dict[str, Any]) -> Iterator[TranscriptEntry]:
         """Yield what an event tells."""
@@ -24,13 +22,11 @@ class GeminiTranscript(EventTranscript):
             return
         yield from self.rest()
         if kind == "tool_use":
-            name = to_text(event.get("tool_name"))
-            self._tools[to_text(event.get("tool_id"))] = name
-            yield TranscriptEntry("tool_call", to_text(event.get("parameters")), name)
+            yield self.begin_call(event.get("tool_id"), event.get("tool_name"), event.get("parameters"))
         elif kind == "tool_result":
             self._last = ""
             output = to_text(event.get("output")) or to_text(to_object(event.get("error")).get("message"))
-            yield TranscriptEntry("tool_result", output, self._tools.pop(to_text(event.get("tool_id")), ""))
+            yield self.end_call(event.get("tool_id"), output)
         elif kind == "error":
             yield TranscriptEntry("error", to_text(event.get("message")))
         elif kind == "result" or (kind is None and ("response" in event or "error" in event)):

@@ -9,11 +9,6 @@ from septet.agents.clis.transcript import EventTranscript, TranscriptEntry, to_o
 class OpenCodeTranscript(EventTranscript):
     """Parts of messages; the result is the last text of a step that asks for no tool."""
 
-    def __init__(self) -> None:
-        """Begin with nothing said."""
-        super().__init__()
-        self._last = ""
-
     def tell(self, event: dict[str, Any]) -> Iterator[TranscriptEntry]:
         """Yield what an event tells; of an error not the server's headers and body, which it holds too."""
         kind, part = event.get("type"), to_object(event.get("part"))

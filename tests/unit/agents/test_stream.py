@@ -57,8 +57,7 @@ def read(stream: bytes, size: int = 1 << 20) -> tuple[list[Any], EventReader[Eve
     reader = EventReader(Event, taken.append)
     for start in range(0, len(stream), size):
         reader.feed(stream[start : start + size])
-    reader.finish()
-    document = reader.document()
+    document = reader.finish()
     return [event.type for event in (taken if document is None else document)], reader
 
 
@@ -114,7 +113,7 @@ def test_a_document_over_the_limit_is_none() -> None:
     """A pretty-printed document is kept in memory up to 16 MiB and no further."""
     types, reader = read(b'{\n"x": "' + b"x" * LINE_LIMIT_BYTES + b'",\n"type":"a"\n}')
     assert types == []
-    assert reader.document() is None
+    assert reader.finish() is None
 
 
 def test_what_is_no_event_is_kept_as_words() -> None:
