@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 from clients.cli import options as given
-from clients.cli.reply import CommandReply, reply_with_operations
+from clients.cli.reply import CommandReply
 from septet.errors import UsageError
 
 if TYPE_CHECKING:
@@ -24,122 +24,94 @@ Plan = Annotated[
 
 
 @app.command()
-def move(
+@given.give_operations
+async def move(
+    operations: "Operations",
     order_id: given.Id,
     stage: Annotated[str, typer.Argument(metavar="STAGE", help="A stage of the board, or cancelled.")],
     why: given.Why = "",
     feedback: Feedback = "",
-    address: given.Address = None,
-    as_json: given.Json = False,
-) -> None:
+) -> CommandReply:
     """Move a work order on the board, where that is allowed; a refusal says where it may move.
 
     Example: septet move wo-42 triaged --why 'next in line'
     """
+    from clients.cli.task_reply import reply_of_task
+    from septet.contracts.decisions import MoveCall, parse_decision
+    from septet.contracts.transitions import Target
 
-    async def work(operations: "Operations") -> CommandReply:
-        from clients.cli.task_reply import reply_of_task
-        from septet.contracts.decisions import MoveCall, parse_decision
-        from septet.contracts.transitions import Target
-
-        remedy = f"A work order can be moved to {', '.join(Target)}."
-        target = _word(Target, stage, f"{stage}: there is no such stage.", remedy)
-        call = parse_decision(MoveCall, to=target, who=given.current_user(), why=why, feedback=feedback)
-        return reply_of_task(await operations.decisions.move(order_id, call))
-
-    reply_with_operations(work, address=address, as_json=as_json)
+    remedy = f"A work order can be moved to {', '.join(Target)}."
+    target = _word(Target, stage, f"{stage}: there is no such stage.", remedy)
+    call = parse_decision(MoveCall, to=target, who=given.current_user(), why=why, feedback=feedback)
+    return reply_of_task(await operations.decisions.move(order_id, call))
 
 
 @app.command()
-def approve(
-    order_id: given.Id,
-    plan: Plan = None,
-    why: given.Why = "",
-    address: given.Address = None,
-    as_json: given.Json = False,
-) -> None:
+@given.give_operations
+async def approve(
+    operations: "Operations", order_id: given.Id, plan: Plan = None, why: given.Why = ""
+) -> CommandReply:
     """Let a work order go on with the plan that it waits with.
 
     Example: septet approve wo-42
     """
+    from clients.cli.render.work_order import show_decision
 
-    async def work(operations: "Operations") -> CommandReply:
-        from clients.cli.render.work_order import show_decision
-
-        answer = await operations.decisions.approve(order_id, plan, given.current_user(), why)
-        return CommandReply.from_reply(answer, lambda: show_decision(answer.task, "approved"))
-
-    reply_with_operations(work, address=address, as_json=as_json)
+    answer = await operations.decisions.approve(order_id, plan, given.current_user(), why)
+    return CommandReply.from_reply(answer, lambda: show_decision(answer.task, "approved"))
 
 
 @app.command()
-def reject(
-    order_id: given.Id,
-    feedback: Feedback,
-    plan: Plan = None,
-    why: given.Why = "",
-    address: given.Address = None,
-    as_json: given.Json = False,
-) -> None:
+@given.give_operations
+async def reject(
+    operations: "Operations", order_id: given.Id, feedback: Feedback, plan: Plan = None, why: given.Why = ""
+) -> CommandReply:
     """Let a work order plan again.
 
     Example: septet reject wo-42 --feedback 'Round the total, not each item.'
     """
+    from clients.cli.render.work_order import show_decision
 
-    async def work(operations: "Operations") -> CommandReply:
-        from clients.cli.render.work_order import show_decision
-
-        answer = await operations.decisions.reject(order_id, feedback, plan, given.current_user(), why)
-        return CommandReply.from_reply(answer, lambda: show_decision(answer.task, "rejected"))
-
-    reply_with_operations(work, address=address, as_json=as_json)
+    answer = await operations.decisions.reject(order_id, feedback, plan, given.current_user(), why)
+    return CommandReply.from_reply(answer, lambda: show_decision(answer.task, "rejected"))
 
 
 @app.command()
-def cancel(
-    order_id: given.Id, why: given.Why = "", address: given.Address = None, as_json: given.Json = False
-) -> None:
+@given.give_operations
+async def cancel(operations: "Operations", order_id: given.Id, why: given.Why = "") -> CommandReply:
     """End a work order's agent and keep its work in a rescue.
 
     Example: septet cancel wo-42
     """
+    from clients.cli.task_reply import reply_of_task
 
-    async def work(operations: "Operations") -> CommandReply:
-        from clients.cli.task_reply import reply_of_task
-
-        return reply_of_task(await operations.decisions.cancel(order_id, given.current_user(), why))
-
-    reply_with_operations(work, address=address, as_json=as_json)
+    return reply_of_task(await operations.decisions.cancel(order_id, given.current_user(), why))
 
 
 @app.command()
-def retry(
+@given.give_operations
+async def retry(
+    operations: "Operations",
     order_id: given.Id,
     from_step: Annotated[str | None, typer.Option("--from", help="An earlier step to go back to.")] = None,
     why: given.Why = "",
     feedback: Feedback = "",
     wait: given.Wait = False,
-    address: given.Address = None,
-    as_json: given.Json = False,
-) -> None:
+) -> CommandReply:
     """Go on with a work order that is closed, at the step that failed; or with one that is held up.
 
     Example: septet retry wo-42 --from implement_plan
     """
+    from clients.cli.task_reply import reply_at_end
+    from septet.contracts.decisions import RetryCall, parse_decision
+    from septet.contracts.names import Step
 
-    async def work(operations: "Operations") -> CommandReply:
-        from clients.cli.task_reply import reply_at_end
-        from septet.contracts.decisions import RetryCall, parse_decision
-        from septet.contracts.names import Step
-
-        step = None
-        if from_step is not None:
-            message, remedy = f"--from {from_step}: there is no such step.", f"The steps are {', '.join(Step)}."
-            step = _word(Step, from_step, message, remedy)
-        call = parse_decision(RetryCall, from_step=step, who=given.current_user(), why=why, feedback=feedback)
-        return await reply_at_end(operations, await operations.decisions.retry(order_id, call), wait=wait)
-
-    reply_with_operations(work, address=address, as_json=as_json)
+    step = None
+    if from_step is not None:
+        message, remedy = f"--from {from_step}: there is no such step.", f"The steps are {', '.join(Step)}."
+        step = _word(Step, from_step, message, remedy)
+    call = parse_decision(RetryCall, from_step=step, who=given.current_user(), why=why, feedback=feedback)
+    return await reply_at_end(operations, await operations.decisions.retry(order_id, call), wait=wait)
 
 
 def _word(words: "type[Word]", name: str, message: str, remedy: str) -> "Word":

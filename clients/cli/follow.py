@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from clients.cli import options as given
-from clients.cli.reply import CommandReply, print_json, reply, reply_with_operations
+from clients.cli.reply import CommandReply, print_json, reply
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -23,29 +23,26 @@ _PAINTS_PER_SECOND: Final = 4.0
 
 
 @app.command()
-def watch(order_id: given.Id, address: given.Address = None, as_json: given.Json = False) -> None:
+@given.give_operations
+async def watch(operations: "Operations", order_id: given.Id, as_json: given.Json = False) -> CommandReply:
     """Watch a work order live, until it ends: steps, tool calls, tokens, plan and changes.
 
     Example: septet watch wo-42
     """
+    from clients.cli.render.watch import show_end
+    from clients.cli.render.work_order import console
+    from clients.cli.task_reply import failure_of
+    from septet.contracts.replies import TaskReply
 
-    async def work(operations: "Operations") -> CommandReply:
-        from clients.cli.render.watch import show_end
-        from clients.cli.render.work_order import console
-        from clients.cli.task_reply import failure_of
-        from septet.contracts.replies import TaskReply
-
-        looks, out = operations.watch(order_id).looks(), console()
-        if as_json:
-            last = await _last_look(looks, lambda look: print_json(look.model_dump(mode="json")))
-        elif out.is_terminal:
-            last = await _paint(looks, out)
-        else:
-            last = await _write(looks, out)
-        answer = last if as_json else TaskReply(task=last.task)
-        return CommandReply.from_reply(answer, lambda: show_end(last, out), failure_of(last.task))
-
-    reply_with_operations(work, address=address, as_json=as_json)
+    looks, out = operations.watch(order_id).looks(), console()
+    if as_json:
+        last = await _last_look(looks, lambda look: print_json(look.model_dump(mode="json")))
+    elif out.is_terminal:
+        last = await _paint(looks, out)
+    else:
+        last = await _write(looks, out)
+    answer = last if as_json else TaskReply(task=last.task)
+    return CommandReply.from_reply(answer, lambda: show_end(last, out), failure_of(last.task))
 
 
 @app.command()

@@ -1,14 +1,15 @@
 """What commands have in common on the command line: each option once, with its help."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_type_hints
+from typing import Annotated, Any, Final, Literal, get_type_hints
 
 import typer
 
+from clients.cli.reply import CommandReply, reply_with_operations
 from septet.contracts.names import SandboxChoice
 
 Json = Annotated[bool, typer.Option("--json", help="Answer with one JSON object on stdout.")]
@@ -95,6 +96,35 @@ def current_user() -> str:
     return load_settings().user
 
 
+_COMMON: Final = (
+    inspect.Parameter("address", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Address),
+    inspect.Parameter("as_json", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Json),
+)
+"""The last options of a command that asks a server."""
+
+
+def give_operations(command: Callable[..., Awaitable[CommandReply]]) -> Callable[..., None]:
+    """Make a command of a coroutine function, whose first parameter is the operations that it asks.
+
+    The command has `--address`, which names the server, and `--json`; the function may take `as_json` too.
+    """
+    own = dict(inspect.signature(command).parameters)
+    del own["operations"]
+
+    @wraps(command)
+    def command_without_operations(**values: Any) -> None:  # noqa: ANN401 -- whatever its options are
+        arguments = {name: values[name] for name in own}
+        reply_with_operations(
+            lambda operations: command(operations, **arguments),
+            address=values["address"],
+            as_json=values["as_json"],
+        )
+
+    parameters = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in own.values()]
+    parameters = [each for each in parameters if each.name != "as_json"]
+    return _with_parameters(command_without_operations, [*parameters, *_COMMON])
+
+
 def expand_options(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command an option for each field of the dataclasses among its parameters, and it those filled in.
 
@@ -115,9 +145,14 @@ def expand_options(command: Callable[..., None]) -> Callable[..., None]:
             values[name] = group(**{field.name: values.pop(field.name) for field in fields(group)})
         command(**values)
 
-    command_with_groups.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    command_with_groups.__annotations__ = {each.name: each.annotation for each in parameters}
-    return command_with_groups
+    return _with_parameters(command_with_groups, parameters)
+
+
+def _with_parameters(command: Callable[..., None], parameters: Sequence[inspect.Parameter]) -> Callable[..., None]:
+    """Give a function that takes whatever comes the parameters of which Typer makes its options."""
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {each.name: each.annotation for each in parameters}
+    return command
 
 
 def _parameters_of(group: type[Any]) -> list[inspect.Parameter]:

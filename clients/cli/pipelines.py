@@ -69,79 +69,65 @@ def pipeline(
 
 
 @app.command()
-def show(pipeline_id: Id, address: given.Address = None, as_json: given.Json = False) -> None:
+@given.give_operations
+async def show(operations: "Operations", pipeline_id: Id) -> CommandReply:
     """Show one pipeline: where each issue is, with its commit, pull request and reason.
 
     Example: septet pipeline show pl-1f0c9a2b
     """
-
-    async def work(operations: "Operations") -> CommandReply:
-        return _reply(await operations.pipelines.show(pipeline_id))
-
-    reply_with_operations(work, address=address, as_json=as_json)
+    return _reply(await operations.pipelines.show(pipeline_id))
 
 
 @app.command("list")
-def list_pipelines(
+@given.give_operations
+async def list_pipelines(
+    operations: "Operations",
     after: given.Next = "",
     limit: Annotated[int, typer.Option(min=1, max=1000, help="The most pipelines of a page.")] = 50,
-    address: given.Address = None,
-    as_json: given.Json = False,
-) -> None:
+) -> CommandReply:
     """List the pipelines, open ones first.
 
     Example: septet pipeline list
     """
+    from clients.cli.render.pipeline import show_list
 
-    async def work(operations: "Operations") -> CommandReply:
-        from clients.cli.render.pipeline import show_list
-
-        answer = await operations.pipelines.list(after=after, limit=limit)
-        return CommandReply.from_reply(answer, lambda: show_list(answer))
-
-    reply_with_operations(work, address=address, as_json=as_json)
+    answer = await operations.pipelines.list(after=after, limit=limit)
+    return CommandReply.from_reply(answer, lambda: show_list(answer))
 
 
 @app.command()
-def results(pipeline_id: Id, address: given.Address = None, as_json: given.Json = False) -> None:
+@given.give_operations
+async def results(operations: "Operations", pipeline_id: Id) -> CommandReply:
     """Show what was planned and what was carried out so far, as two JSON documents.
 
     Example: septet pipeline results pl-1f0c9a2b --json
     """
+    from clients.cli.render.pipeline import show_results
 
-    async def work(operations: "Operations") -> CommandReply:
-        from clients.cli.render.pipeline import show_results
-
-        answer = await operations.pipelines.results(pipeline_id)
-        return CommandReply.from_reply(answer, lambda: show_results(answer))
-
-    reply_with_operations(work, address=address, as_json=as_json)
+    answer = await operations.pipelines.results(pipeline_id)
+    return CommandReply.from_reply(answer, lambda: show_results(answer))
 
 
 @app.command()
-def report(pipeline_id: Id, address: given.Address = None, as_json: given.Json = False) -> None:
+@given.give_operations
+async def report(operations: "Operations", pipeline_id: Id) -> CommandReply:
     """Show the report on a pipeline that is over, as Markdown.
 
     Example: septet pipeline report pl-1f0c9a2b > report.md
     """
+    from clients.cli.render.pipeline import show_report
 
-    async def work(operations: "Operations") -> CommandReply:
-        from clients.cli.render.pipeline import show_report
-
-        answer = await operations.pipelines.report(pipeline_id)
-        return CommandReply.from_reply(answer, lambda: show_report(answer.markdown))
-
-    reply_with_operations(work, address=address, as_json=as_json)
+    answer = await operations.pipelines.report(pipeline_id)
+    return CommandReply.from_reply(answer, lambda: show_report(answer.markdown))
 
 
 def _add_decision(decision: "PipelineDecision", summary: str) -> None:
     """Add the command of a decision about a whole pipeline; `summary` is its help."""
 
     @app.command(decision, help=f"{summary}\n\nExample: septet pipeline {decision} pl-1f0c9a2b")
-    def decide(
-        pipeline_id: Id, why: given.Why = "", address: given.Address = None, as_json: given.Json = False
-    ) -> None:
-        _decide(pipeline_id, decision, "", why, address=address, as_json=as_json)
+    @given.give_operations
+    async def decide(operations: "Operations", pipeline_id: Id, why: given.Why = "") -> CommandReply:
+        return await _decide(operations, pipeline_id, decision, "", why)
 
 
 _add_decision("pause", "Begin nothing new until it is resumed; what is under way goes on.")
@@ -149,33 +135,28 @@ _add_decision("resume", "Go on after a pause.")
 
 
 @app.command()
-def skip(
-    pipeline_id: Id,
-    issue: Issue,
-    why: given.Why = "",
-    address: given.Address = None,
-    as_json: given.Json = False,
-) -> None:
+@given.give_operations
+async def skip(operations: "Operations", pipeline_id: Id, issue: Issue, why: given.Why = "") -> CommandReply:
     """Skip an issue that is not under way; what depends on it is skipped as well.
 
     Example: septet pipeline skip pl-1f0c9a2b 42 --why 'done by hand'
     """
-    _decide(pipeline_id, "skip", issue, why, address=address, as_json=as_json)
+    return await _decide(operations, pipeline_id, "skip", issue, why)
 
 
 @app.command()
-def replan(
+@given.give_operations
+async def replan(
+    operations: "Operations",
     pipeline_id: Id,
     issue: Issue,
     why: Annotated[str, typer.Option(help="What the planner is told.")] = "",
-    address: given.Address = None,
-    as_json: given.Json = False,
-) -> None:
+) -> CommandReply:
     """Have an issue planned again that is planned and not carried out yet.
 
     Example: septet pipeline replan pl-1f0c9a2b 42 --why 'Leave the schema as it is.'
     """
-    _decide(pipeline_id, "replan", issue, why, address=address, as_json=as_json)
+    return await _decide(operations, pipeline_id, "replan", issue, why)
 
 
 _add_decision("stop", "Carry what is under way to its end, and begin nothing else.")
@@ -184,19 +165,10 @@ _add_decision("stop", "Carry what is under way to its end, and begin nothing els
 _add_decision("cancel", "End both agents and the work orders under way, each with its work in a rescue.")
 
 
-def _decide(
-    pipeline_id: str,
-    decision: "PipelineDecision",
-    issue: str,
-    why: str,
-    *,
-    address: str | None,
-    as_json: bool,
-) -> None:
-    async def work(operations: "Operations") -> CommandReply:
-        return _reply(await operations.pipelines.decide(pipeline_id, decision, issue, given.current_user(), why))
-
-    reply_with_operations(work, address=address, as_json=as_json)
+async def _decide(
+    operations: "Operations", pipeline_id: str, decision: "PipelineDecision", issue: str, why: str
+) -> CommandReply:
+    return _reply(await operations.pipelines.decide(pipeline_id, decision, issue, given.current_user(), why))
 
 
 def _refuse_before(context: typer.Context) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 import typer
 
 from clients.cli import options as given
-from clients.cli.reply import CommandReply, reply_with_operations
+from clients.cli.reply import CommandReply
 from septet.errors import InvalidInputError, NotFoundError, UsageError
 
 if TYPE_CHECKING:
@@ -25,32 +25,30 @@ _OPTION_OF: Final = {"repository": "--repo", "description": "--body", "labels": 
 
 @app.command()
 @given.expand_options
-def run(
+@given.give_operations
+async def run(
+    operations: "Operations",
     *,
     repo: given.Repo,
     issue: given.IssueOptions,
     order: given.OrderOptions,
     wait: given.Wait = False,
-    address: given.Address = None,
-    as_json: given.Json = False,
-) -> None:
+) -> CommandReply:
     """Start a work order.
 
     Example: septet run --repo https://github.com/o/r --issue 42 --wait --step implement_plan.model=opus
     """
+    from clients.cli.task_reply import reply_at_end
 
-    async def work(operations: "Operations") -> CommandReply:
-        from clients.cli.task_reply import reply_at_end
-
-        answer = await operations.orders.run(order_input(repo, issue, order), order.id)
-        return await reply_at_end(operations, answer, wait=wait)
-
-    reply_with_operations(work, address=address, as_json=as_json)
+    answer = await operations.orders.run(order_input(repo, issue, order), order.id)
+    return await reply_at_end(operations, answer, wait=wait)
 
 
 @app.command()
 @given.expand_options
-def create(
+@given.give_operations
+async def create(
+    operations: "Operations",
     *,
     repo: given.Repo,
     issue: given.IssueOptions,
@@ -58,20 +56,14 @@ def create(
         Literal["collected", "triaged"], typer.Option(help="Wait for a person, or for its turn.")
     ] = "collected",
     order: given.OrderOptions,
-    address: given.Address = None,
-    as_json: given.Json = False,
-) -> None:
+) -> CommandReply:
     """Put a work order on the board: nothing is started before it is moved on, or has its turn.
 
     Example: septet create --repo . --title 'Totals are wrong' --priority 5 --after wo-41
     """
+    from clients.cli.task_reply import reply_of_task
 
-    async def work(operations: "Operations") -> CommandReply:
-        from clients.cli.task_reply import reply_of_task
-
-        return reply_of_task(await operations.orders.run(order_input(repo, issue, order, stage), order.id))
-
-    reply_with_operations(work, address=address, as_json=as_json)
+    return reply_of_task(await operations.orders.run(order_input(repo, issue, order, stage), order.id))
 
 
 def order_input(

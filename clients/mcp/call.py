@@ -4,7 +4,7 @@ import json
 from abc import abstractmethod
 from collections.abc import Mapping
 from inspect import cleandoc
-from typing import Any, ClassVar, Final, Self
+from typing import Any, ClassVar, Final, Self, get_type_hints
 
 from mcp.types import Tool, ToolAnnotations
 from pydantic import ValidationError
@@ -27,7 +27,6 @@ class Call(StrictWire):
 
     tool: ClassVar[str]
     hints: ClassVar[ToolAnnotations] = LOOKS
-    replies: ClassVar[type[Reply]]
 
     @abstractmethod
     async def answer(self, operations: Operations) -> Reply:
@@ -59,11 +58,12 @@ class Call(StrictWire):
     @classmethod
     def as_tool(cls) -> Tool:
         """Return the tool as an agent is told of it."""
+        reply = get_type_hints(cls.answer)["return"]
         return Tool(
             name=cls.tool,
             description=cleandoc(cls.__doc__ or ""),
             input_schema={key: value for key, value in _schema(cls, "validation").items() if key != "description"},
-            output_schema=_any_of(_schema(cls.replies, "serialization"), _schema(ErrorReply, "serialization")),
+            output_schema=_any_of(_schema(reply, "serialization"), _schema(ErrorReply, "serialization")),
             annotations=cls.hints,
         )
 

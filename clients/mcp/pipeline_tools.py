@@ -12,7 +12,6 @@ from clients.temporal.pipelines import PipelineDecision
 from septet.contracts.decisions import Who, Words
 from septet.contracts.pipeline import PipelineInput
 from septet.contracts.pipeline_replies import PipelineReply, PipelinesReply
-from septet.contracts.replies import Reply
 
 _ROWS_AT_ONCE: Final = 20
 Id = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]{1,40}$")]
@@ -29,7 +28,6 @@ class CreatePipeline(PipelineInput, Call):
 
     tool: ClassVar[str] = "create_pipeline"
     hints: ClassVar[ToolAnnotations] = ADDS
-    replies: ClassVar[type[Reply]] = PipelineReply
 
     id: Id | None = None
     """The new pipeline's id; one is made when absent."""
@@ -52,7 +50,6 @@ class GetPipeline(Call):
     """
 
     tool: ClassVar[str] = "get_pipeline"
-    replies: ClassVar[type[Reply]] = PipelineReply
 
     id: Id
     """The pipeline's id, as `list_pipelines` and `create_pipeline` answer it."""
@@ -69,7 +66,6 @@ class ListPipelines(Call):
     """
 
     tool: ClassVar[str] = "list_pipelines"
-    replies: ClassVar[type[Reply]] = PipelinesReply
 
     after: str = ""
     """The `next` of the page before; the first page when absent."""
@@ -92,7 +88,6 @@ class DecidePipeline(Call):
 
     tool: ClassVar[str] = "pipeline_decide"
     hints: ClassVar[ToolAnnotations] = ENDS
-    replies: ClassVar[type[Reply]] = PipelineReply
 
     id: Id
     """The pipeline's id."""

@@ -15,7 +15,6 @@ from septet.contracts.replies import (
     BoardReply,
     DetailReply,
     LogsReply,
-    Reply,
     RescuesReply,
     StepsReply,
     TaskReply,
@@ -48,7 +47,6 @@ class _Start(WorkOrderInput, Call):
     """What begins with an issue."""
 
     hints: ClassVar[ToolAnnotations] = ADDS
-    replies: ClassVar[type[Reply]] = TaskReply
 
     id: Id | None = None
     """The new task's id; one is made when absent."""
@@ -99,7 +97,6 @@ class TaskDetail(_OfTask):
     """
 
     tool: ClassVar[str] = "task_detail"
-    replies: ClassVar[type[Reply]] = DetailReply
 
     async def answer(self, operations: Operations) -> DetailReply:
         """Look."""
@@ -114,7 +111,6 @@ class ShowBoard(Call):
     """
 
     tool: ClassVar[str] = "board"
-    replies: ClassVar[type[Reply]] = BoardReply
 
     project: str | None = None
     """Only the tasks of this project, such as o/r; all when absent."""
@@ -132,7 +128,6 @@ class ShowSteps(_OfTask):
     """Look at the steps of one task alone: what each answered, how long it took, and why it failed."""
 
     tool: ClassVar[str] = "steps"
-    replies: ClassVar[type[Reply]] = StepsReply
 
     async def answer(self, operations: Operations) -> StepsReply:
         """Look."""
@@ -146,7 +141,6 @@ class ReadLogs(_OfTask):
     """
 
     tool: ClassVar[str] = "logs"
-    replies: ClassVar[type[Reply]] = LogsReply
 
     after: str = ""
     """The id of the last entry that you have; from the first one when absent."""
@@ -169,7 +163,6 @@ class MoveTask(MoveCall, _OfTask):
 
     tool: ClassVar[str] = "move"
     hints: ClassVar[ToolAnnotations] = ENDS
-    replies: ClassVar[type[Reply]] = TaskReply
 
     async def answer(self, operations: Operations) -> TaskReply:
         """Move it."""
@@ -184,7 +177,6 @@ class ApprovePlan(_Decision):
 
     tool: ClassVar[str] = "approve"
     hints: ClassVar[ToolAnnotations] = ADDS
-    replies: ClassVar[type[Reply]] = TaskReply
 
     plan_sha256: Sha256 | None = None
     """The plan that you read, as `task_detail` has it: another is refused. The one that waits when absent."""
@@ -199,7 +191,6 @@ class RejectPlan(_Decision):
 
     tool: ClassVar[str] = "reject"
     hints: ClassVar[ToolAnnotations] = ADDS
-    replies: ClassVar[type[Reply]] = TaskReply
 
     feedback: Annotated[Words, Field(min_length=1)]
     """What the planner is told."""
@@ -216,7 +207,6 @@ class CancelTask(_Decision):
 
     tool: ClassVar[str] = "cancel"
     hints: ClassVar[ToolAnnotations] = ENDS
-    replies: ClassVar[type[Reply]] = TaskReply
 
     async def answer(self, operations: Operations) -> TaskReply:
         """End it."""
@@ -232,7 +222,6 @@ class RetryTask(RetryCall, _OfTask):
 
     tool: ClassVar[str] = "retry"
     hints: ClassVar[ToolAnnotations] = ADDS
-    replies: ClassVar[type[Reply]] = TaskReply
 
     async def answer(self, operations: Operations) -> TaskReply:
         """Go on."""
@@ -246,7 +235,6 @@ class ListRescues(Call):
     """
 
     tool: ClassVar[str] = "rescues"
-    replies: ClassVar[type[Reply]] = RescuesReply
 
     id: Id | None = None
     """Only those of this task; all when absent."""
