@@ -13,6 +13,7 @@ from septet.errors import SnapshotError
 from septet.git.place import Place
 from septet.git.snapshots.facts import Snapshot
 from septet.git.snapshots.patch import write_patch
+from septet.system.durable import close_after
 from septet.system.preview import preview
 
 _FILE: Final = "rescues.jsonl"
@@ -51,12 +52,9 @@ def _write_patch(runs: Runs, place: Place, snapshot: Snapshot) -> str | None:
 
 
 def _append(place: Place, rescue: Rescue) -> None:
-    file = os.open(place.records / _FILE, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    try:
+    with close_after(os.open(place.records / _FILE, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)) as file:
         os.write(file, rescue.model_dump_json().encode() + b"\n")
         os.fsync(file)
-    finally:
-        os.close(file)
 
 
 def rescues_of(call: StepCall, place: Place) -> tuple[Rescue, ...]:

@@ -1,6 +1,5 @@
 """`septet rescue`: list the snapshots of this host, and restore snapshot."""
 
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -99,6 +98,7 @@ def _write_lock(state: "StateDir", target: Path) -> Iterator[None]:
     """
     from septet.agents.runs.folders import Runs
     from septet.agents.runs.lease import busy_error
+    from septet.system.durable import close_after
 
     below, inside = target.resolve(), state.workspaces.resolve()
     if not below.is_relative_to(inside) or below == inside:
@@ -108,10 +108,8 @@ def _write_lock(state: "StateDir", target: Path) -> Iterator[None]:
     lock = runs.lock_writer(order_id)
     if lock is None:
         raise busy_error(runs, order_id)
-    try:
+    with close_after(lock):
         yield
-    finally:
-        os.close(lock)
 
 
 def _show(snapshots: "Sequence[KeptSnapshot]") -> None:

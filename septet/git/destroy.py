@@ -25,6 +25,7 @@ from septet.git.snapshots.removal import remove_folder
 from septet.git.snapshots.survey import OPEN_FOLDER, OVER_LIMIT, above, open_below
 from septet.git.snapshots.take import take
 from septet.git.snapshots.vault import vault_at, verify
+from septet.system.durable import close_after
 from septet.system.locks import hold_lock
 
 _SHOWN_PATHS: Final = 5
@@ -82,7 +83,7 @@ def return_to(  # noqa: PLR0913 -- what is wanted, and what may go, all by name
     in_the_way = [path for path in left_out if _is_in_the_way(path, want)]
     if not accept_loss:
         _refuse(place, in_the_way)
-    with _naming(place, current), _open_folder(place.worktree) as root:
+    with _naming(place, current), close_after(os.open(place.worktree, OPEN_FOLDER)) as root:
         _move_out(root, in_the_way, _aside(place))
         lay(root, have, want, partial(read_blobs, vault))
     return rescue
@@ -230,7 +231,7 @@ def _move_out(root: int, paths: Iterable[bytes], aside: Path) -> None:
     aside.mkdir(mode=0o700)
     for number, path in enumerate(paths):
         folder, _, name = path.rpartition(b"/")
-        with _below(root, folder) as holder:
+        with close_after(open_below(root, folder)) as holder:
             os.rename(name, aside / str(number), src_dir_fd=holder)
     _clear(aside)
 
@@ -243,24 +244,6 @@ def _aside(place: Place) -> Path:
 def _clear(aside: Path) -> None:
     if aside.exists():
         remove_folder(aside)
-
-
-@contextmanager
-def _open_folder(folder: Path) -> Iterator[int]:
-    descriptor = os.open(folder, OPEN_FOLDER)
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
-
-
-@contextmanager
-def _below(root: int, path: bytes) -> Iterator[int]:
-    descriptor = open_below(root, path)
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
 
 
 @contextmanager

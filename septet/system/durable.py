@@ -4,6 +4,8 @@ import fcntl
 import os
 import secrets
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -19,13 +21,19 @@ def fsync(descriptor: int) -> None:
         os.fsync(descriptor)
 
 
-def fsync_folder(folder: Path) -> None:
-    """Return once the names in `folder` are on disk."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+@contextmanager
+def close_after(descriptor: int) -> Iterator[int]:
+    """Give an open descriptor, and close it after the block."""
     try:
-        fsync(descriptor)
+        yield descriptor
     finally:
         os.close(descriptor)
+
+
+def fsync_folder(folder: Path) -> None:
+    """Return once the names in `folder` are on disk."""
+    with close_after(os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)) as descriptor:
+        fsync(descriptor)
 
 
 def write_atomically(path: Path, content: bytes, mode: int = 0o600) -> None:

@@ -19,6 +19,7 @@ from septet.agents.runs.folders import RunKey, Runs
 from septet.agents.runs.lock_holder import holder_of
 from septet.agents.runs.stopped_writer import WorkerId, end_stopped_writer, worker_id
 from septet.errors import SupersededError, WorkspaceBusyError
+from septet.system.durable import close_after
 from septet.system.locks import lock
 
 _FILE: Final = "attempts.jsonl"
@@ -135,11 +136,9 @@ class Lease:
                 way_at += WAY_SECONDS
                 self.make_way()
             time.sleep(_LOOK_SECONDS)
-        try:
+        with close_after(lock):
             self.check()
             yield
-        finally:
-            os.close(lock)
 
 
 def busy_error(runs: Runs, order_id: str) -> WorkspaceBusyError:

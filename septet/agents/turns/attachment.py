@@ -15,6 +15,7 @@ import msgspec
 from septet.agents.clis.outcome import ExitRecord
 from septet.agents.runs.folders import Run
 from septet.errors import AgentError
+from septet.system.durable import close_after
 
 _SOCKET_NAME: Final = "control.sock"
 _LONGEST_ADDRESS_BYTES: Final = 100
@@ -125,11 +126,8 @@ def short_address(folder: Path, name: str = _SOCKET_NAME) -> Iterator[str]:
     if len(os.fsencode(address)) <= _LONGEST_ADDRESS_BYTES:
         yield address
     elif _DESCRIPTORS.exists():
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
+        with close_after(os.open(folder, os.O_RDONLY)) as descriptor:
             yield str(_DESCRIPTORS / str(descriptor) / name)
-        finally:
-            os.close(descriptor)
     else:
         with tempfile.TemporaryDirectory(prefix="septet-", dir="/tmp") as short:
             link = Path(short) / "run"

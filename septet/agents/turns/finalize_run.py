@@ -1,7 +1,6 @@
 """The end of a work order's agents: the living one is ended, and what killed supervisors left is swept."""
 
 import asyncio
-import os
 import time
 from typing import Final
 
@@ -10,6 +9,7 @@ from septet.agents.turns.attachment import end_agent
 from septet.agents.turns.runner_connection import await_sweep
 from septet.agents.turns.sweep import sweep_leftovers
 from septet.agents.turns.warm import end_warm
+from septet.system.durable import close_after
 
 _LOOK_SECONDS: Final = 0.02
 _RECORD_SECONDS: Final = 10.0
@@ -34,12 +34,10 @@ def sweep_order(runs: Runs, order_id: str) -> None:
     lock = runs.lock_writer(order_id)
     if lock is None:
         return
-    try:
+    with close_after(lock):
         for run in runs.lately(order_id):
             if run.has_started:
                 finalize_run(run)
-    finally:
-        os.close(lock)
 
 
 async def end_all(runs: Runs, order_id: str, why: str) -> None:

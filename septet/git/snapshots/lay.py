@@ -15,6 +15,7 @@ from typing import Final, Protocol
 from septet.git.snapshots.contents import FOLDER, LINK
 from septet.git.snapshots.layout import Item
 from septet.git.snapshots.survey import open_below
+from septet.system.durable import close_after
 
 _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _OLD: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -98,11 +99,8 @@ def _write_file(folder: int, name: bytes, content: bytes, bits: int) -> None:
 
 def _set_bits(root: int, path: bytes, item: Item) -> None:
     parent, _, name = path.rpartition(b"/")
-    folder = open_below(root, parent)
-    try:
+    with close_after(open_below(root, parent)) as folder:
         descriptor = os.open(name or b".", _OLD, dir_fd=folder)
-    finally:
-        os.close(folder)
     try:
         if stat.S_IMODE(os.fstat(descriptor).st_mode) != item.bits:
             os.fchmod(descriptor, item.bits)
@@ -114,11 +112,8 @@ def _set_bits(root: int, path: bytes, item: Item) -> None:
 def _holder(root: int, path: bytes) -> Iterator[tuple[int, bytes]]:
     """Give the descriptor of the folder that holds `path`, made writable for its owner, and the name in it."""
     parent, _, name = path.rpartition(b"/")
-    folder = open_below(root, parent)
-    try:
+    with close_after(open_below(root, parent)) as folder:
         mode = os.fstat(folder).st_mode
         if mode & _OWNER_CHANGES != _OWNER_CHANGES:
             os.fchmod(folder, stat.S_IMODE(mode) | _OWNER_ALL)
         yield folder, name
-    finally:
-        os.close(folder)

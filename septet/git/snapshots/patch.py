@@ -22,7 +22,7 @@ from septet.git.snapshots.objects import read_blobs
 from septet.git.snapshots.outside import LONGEST_PATH_BYTES
 from septet.git.snapshots.survey import OPEN_FOLDER, above
 from septet.git.snapshots.vault import vault_at
-from septet.system.durable import fsync
+from septet.system.durable import close_after, fsync
 
 _SUBMODULE: Final = b"160000"
 _OPEN: Final = Item(FOLDER, "", 0o700, 0)
@@ -96,16 +96,13 @@ class _Patch:
         self._files.mkdir()
         folders = {b"": _OPEN} | {folder: _OPEN for path in items for folder in above(path)}
         files = {path: item._replace(bits=item.mode & 0o777) for path, item in items.items()}
-        root = os.open(self._files, OPEN_FOLDER)
-        try:
+        with close_after(os.open(self._files, OPEN_FOLDER)) as root:
             lay(
                 root,
                 {b"": _OPEN},
                 dict(sorted((folders | files).items())),
                 partial(read_blobs, vault_at(self._place)),
             )
-        finally:
-            os.close(root)
 
     def _index_with(self, git_dir: Path, names: bytes) -> Git:
         """Return a repository over the folder whose index is the base commit with `names` as they are there."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from septet.git.snapshots.survey import OPEN_FOLDER
+from septet.system.durable import close_after
 
 _OWNER_ALL: Final = 0o700
 
@@ -43,8 +44,7 @@ def _remove_entry(root: int, name: str, new_names: Iterator[str]) -> None:
     try:
         os.unlink(name, dir_fd=root)
     except (IsADirectoryError, PermissionError):  # Linux says the first, macOS the second
-        folder = _open_for_removal(root, name)
-        try:
+        with close_after(_open_for_removal(root, name)) as folder:
             with os.scandir(folder) as entries:
                 below = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
             for child, is_folder in below:
@@ -53,8 +53,6 @@ def _remove_entry(root: int, name: str, new_names: Iterator[str]) -> None:
                     os.rename(child, next(new_names), src_dir_fd=folder, dst_dir_fd=root)
                 else:
                     os.unlink(child, dir_fd=folder)
-        finally:
-            os.close(folder)
         os.rmdir(name, dir_fd=root)
 
 

@@ -18,6 +18,7 @@ from septet.git.snapshots.lay import lay
 from septet.git.snapshots.layout import Item, read
 from septet.git.snapshots.objects import read_blobs
 from septet.git.snapshots.survey import OPEN_FOLDER
+from septet.system.durable import close_after
 
 _ALTERNATES: Final = Path("info") / "alternates"
 _PACKED: Final = ("pack-*.pack", "pack-*.rev", "pack-*.idx")
@@ -53,13 +54,10 @@ def restore_as_it_was(vault: Git, snapshot: Snapshot, to: Path) -> None:
 def _lay_out(vault: Git, snapshot: Snapshot, to: Path) -> None:
     want = read(vault, snapshot.commit)
     to.mkdir(parents=True, exist_ok=True)
-    root = os.open(to, OPEN_FOLDER)
-    try:
+    with close_after(os.open(to, OPEN_FOLDER)) as root:
         if any(to.iterdir()):
             raise SnapshotError(f"{to} is not empty.", remedy="Name a new folder.")
         lay(root, {b"": _NEW_ROOT}, want, partial(read_blobs, vault))
-    finally:
-        os.close(root)
 
 
 @contextmanager

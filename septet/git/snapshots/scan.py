@@ -11,6 +11,7 @@ from septet.git.snapshots.baseline import SnapshotBaseline, recall
 from septet.git.snapshots.ledger import Record
 from septet.git.snapshots.mark import GIT_FOLDER
 from septet.git.snapshots.survey import OPEN_FOLDER, OVER_LIMIT, Figures, Survey, join, look_at, look_below
+from septet.system.durable import close_after
 from septet.system.locks import hold_lock
 
 _RULES: Final = frozenset({b".gitignore", b".gitattributes", b".gitmodules"})
@@ -46,13 +47,10 @@ def scan(place: Place, *, ignored_limit_bytes: int) -> WorktreeScan:
         SnapshotError: The worktree or the ledger cannot be read.
     """
     try:
-        root = os.open(place.worktree, OPEN_FOLDER)
-        try:
+        with close_after(os.open(place.worktree, OPEN_FOLDER)) as root:
             with hold_lock(place.records / "snapshot.lock"):
                 past = recall(place)
             survey = look_at(root, past.heavy(), ignored_limit_bytes)
-        finally:
-            os.close(root)
     except (OSError, GitError) as error:
         raise SnapshotError(
             f"{place.worktree} cannot be looked at: {error}.",

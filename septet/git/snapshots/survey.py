@@ -12,6 +12,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from septet.system.durable import close_after
+
 OVER_LIMIT: Final = "ignored, and over the limit"
 MAX_DEPTH: Final = 200
 """Folders below this depth are left out: each level holds a descriptor open."""
@@ -112,11 +114,8 @@ def look_below(survey: Survey, root: int, path: bytes) -> Survey:
     }
     closed = {name: why for name, why in survey.closed.items() if not name.startswith(below)}
     again = Survey(looks, closed)
-    folder = open_below(root, path)
-    try:
+    with close_after(open_below(root, path)) as folder:
         _Walk(again, (), 0).enter(folder, path, 1)
-    finally:
-        os.close(folder)
     return again
 
 

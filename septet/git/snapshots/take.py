@@ -28,6 +28,7 @@ from septet.git.snapshots.pack import Pack
 from septet.git.snapshots.scan import WorktreeScan, differing, survey_after
 from septet.git.snapshots.survey import OPEN_FOLDER, OVER_LIMIT, join, look_at
 from septet.git.snapshots.vault import next_name, publish
+from septet.system.durable import close_after
 from septet.system.locks import hold_lock
 
 _SIGNATURE: Final = "Septet <septet@localhost>"
@@ -92,12 +93,11 @@ def take(  # noqa: PLR0913 -- each is a fact of the snapshot, all by name
 def _take_locked(place: Place, request: _Request) -> Snapshot | None:
     """Take the snapshot with the work order's lock held, and name place and remedy when that fails."""
     try:
-        root = os.open(place.worktree, OPEN_FOLDER)
-        try:
-            with hold_lock(place.records / "snapshot.lock"):
-                return _snapshot(place, request, root)
-        finally:
-            os.close(root)
+        with (
+            close_after(os.open(place.worktree, OPEN_FOLDER)) as root,
+            hold_lock(place.records / "snapshot.lock"),
+        ):
+            return _snapshot(place, request, root)
     except (OSError, GitError) as error:
         message = f"No snapshot of {place.worktree} could be taken: {error}."
         remedy = f"Nothing was removed. See that {place.vault} is there and has room, then try again."
