@@ -27,37 +27,28 @@ OF_A_LOOK: Final = ("overview", "steps", "plan", "diff")
 """The pieces of a work order's page that a look is enough for."""
 
 
-async def board_events(operations: Operations, project: str | None) -> AsyncIterator[bytes]:
+def board_events(operations: Operations, project: str | None) -> AsyncIterator[bytes]:
     """Yield the board whenever it has changed."""
-    async with aclosing(_changes("board", lambda: operations.board.page(project))) as events:
-        async for event in _keep_alive(events):
-            yield event
+    return _keep_alive(_changes("board", lambda: operations.board.page(project)))
 
 
-async def pipelines_events(operations: Operations) -> AsyncIterator[bytes]:
+def pipelines_events(operations: Operations) -> AsyncIterator[bytes]:
     """Yield the list of pipelines whenever it has changed."""
-    async with aclosing(_changes("pipelines", operations.pipelines.list)) as events:
-        async for event in _keep_alive(events):
-            yield event
+    return _keep_alive(_changes("pipelines", operations.pipelines.list))
 
 
-async def pipeline_events(operations: Operations, pipeline_id: str) -> AsyncIterator[bytes]:
+def pipeline_events(operations: Operations, pipeline_id: str) -> AsyncIterator[bytes]:
     """Yield a pipeline whenever it has changed, and last that nothing changes any more."""
 
     def is_over(answer: PipelineReply) -> bool:
         return answer.pipeline.status in OVER
 
-    changes = _changes("pipeline", lambda: operations.pipelines.show(pipeline_id), is_over)
-    async with aclosing(changes) as events:
-        async for event in _keep_alive(events):
-            yield event
+    return _keep_alive(_changes("pipeline", lambda: operations.pipelines.show(pipeline_id), is_over))
 
 
-async def work_order_events(operations: Operations, order_id: str, ui: object) -> AsyncIterator[bytes]:
+def work_order_events(operations: Operations, order_id: str, ui: object) -> AsyncIterator[bytes]:
     """Yield the pieces of a work order's page that have changed, and last that nothing changes any more."""
-    async with aclosing(_piece_changes(operations, order_id, ui)) as events:
-        async for event in _keep_alive(events):
-            yield event
+    return _keep_alive(_piece_changes(operations, order_id, ui))
 
 
 async def _changes(
@@ -127,26 +118,27 @@ def _facts(reply: WatchReply | DetailReply) -> tuple[object, ...]:
     return task.status, task.stage, task.updated_at, len(task.steps), task.rescues
 
 
-async def _keep_alive(events: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+async def _keep_alive(events: AsyncGenerator[bytes, None]) -> AsyncIterator[bytes]:
     """Yield the events, and comments between them, by which the server notices that nobody reads any more.
 
-    Where something fails the stream ends; the browser comes back by itself.
+    Where something fails the stream ends; the browser comes back by itself. The events are closed with it.
     """
     yield f"retry: {_COME_BACK_MS}\n\n".encode()
-    following = asyncio.ensure_future(_next_event(events))
-    try:
-        while True:
-            if not (await asyncio.wait([following], timeout=_KEEPALIVE_SECONDS))[0]:
-                yield b": it goes on\n\n"
-                continue
-            event = following.result()
-            if event is None:
-                return
-            yield event
-            following = asyncio.ensure_future(_next_event(events))
-    finally:
-        following.cancel()
-        await asyncio.wait([following])
+    async with aclosing(events):
+        following = asyncio.ensure_future(_next_event(events))
+        try:
+            while True:
+                if not (await asyncio.wait([following], timeout=_KEEPALIVE_SECONDS))[0]:
+                    yield b": it goes on\n\n"
+                    continue
+                event = following.result()
+                if event is None:
+                    return
+                yield event
+                following = asyncio.ensure_future(_next_event(events))
+        finally:
+            following.cancel()
+            await asyncio.wait([following])
 
 
 async def _next_event(events: AsyncIterator[bytes]) -> bytes | None:

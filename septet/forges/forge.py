@@ -113,7 +113,6 @@ class Forge(Protocol):
     @property
     def name(self) -> str:
         """`github` or `local`."""
-        ...
 
     def issue(self, number: int) -> Issue:
         """Return an issue.
@@ -123,7 +122,6 @@ class Forge(Protocol):
             ForgeUnavailableError: The forge did not answer.
             ForgeError: It refused.
         """
-        ...
 
     def find_issues(self, numbers: Sequence[int]) -> tuple[Issue, ...]:
         """Return those of some issues that there are, without their comments, in the order of `numbers`.
@@ -133,7 +131,6 @@ class Forge(Protocol):
             ForgeUnavailableError: The forge did not answer.
             ForgeError: It refused.
         """
-        ...
 
     def open_issues(self, label: str) -> tuple[Issue, ...]:
         """Return the open issues with a label, without their comments, in the order of their numbers.
@@ -143,7 +140,6 @@ class Forge(Protocol):
             ForgeUnavailableError: The forge did not answer.
             ForgeError: It refused.
         """
-        ...
 
     def find_pull_request(self, head: str) -> PullRequest | None:
         """Return the open pull request of branch `head`, whoever opened it, or `None`.
@@ -152,7 +148,6 @@ class Forge(Protocol):
             ForgeUnavailableError: The forge did not answer.
             ForgeError: It refused.
         """
-        ...
 
     def pull_request(self, number: int, commit: str = "") -> PullRequest:
         """Return a pull request as it is now: open, merged or closed.
@@ -166,7 +161,6 @@ class Forge(Protocol):
             ForgeUnavailableError: The forge did not answer.
             ForgeError: It refused.
         """
-        ...
 
     def open_pull_request(self, new: NewPullRequest) -> PullRequest:
         """Return the one open pull request of `new.head`: the one that is there, or else a new one.
@@ -175,7 +169,6 @@ class Forge(Protocol):
             ForgeUnavailableError: The forge did not answer.
             ForgeError: It refused.
         """
-        ...
 
     def add_to_pull_request(self, number: int, new: NewPullRequest) -> None:
         """Have a pull request tell of another work order whose work it brings as well, once.
@@ -185,7 +178,6 @@ class Forge(Protocol):
             ForgeUnavailableError: The forge did not answer.
             ForgeError: It refused, or the text is full.
         """
-        ...
 
 
 def pull_request_number(url: str) -> int:

@@ -188,7 +188,8 @@ class OpenCodeStream(LineStream[_Event]):
             facts.tool_calls += 1
             error = event.part.state.error
             if error is not None and _DENIED.search(str(error)):
-                facts.deny(call_of(event.part.tool, read_field(event.part.state.input, _arguments)))
+                arguments = read_field(event.part.state.input, _arguments)
+                facts.deny(call_of(event.part.tool, arguments))
         elif kind == "step_finish":
             self._take_step_end(event.part)
 
