@@ -18,6 +18,7 @@ from activities.host import Host
 from septet.contracts.steps import SweepCall
 from septet.janitor.sweep import Sweep, until
 from septet.janitor.terms import Ask, Fate, Swept, Terms, distrust, pipeline_of, together
+from septet.settings import Settings
 from septet.system.durable import write_durably
 from septet.system.threads import shielded_thread
 
@@ -57,17 +58,9 @@ class SweepHost:
         if why := distrust(self._note_pass(now), now, call.server_now):
             return Swept(note=f"{why} Nothing was removed in this pass.")
         settings, state = self.host.settings, self.host.state
-        terms = Terms(
-            workspaces_days=settings.keep_workspaces_days,
-            runs_days=settings.keep_runs_days,
-            snapshots_days=settings.keep_snapshots_days,
-            mirrors_days=settings.keep_mirrors_days,
-            ignored_limit_bytes=settings.ignored_limit_bytes,
-            drop_ignored=settings.drop_ignored_files,
-        )
         stopping, in_time = activity.is_worker_shutdown, until(_PASS_SECONDS)
         ask = _asking(activity.client(), asyncio.get_running_loop())
-        sweep = Sweep(state, terms, settings.git_env, ask, now, lambda: in_time() and not stopping())
+        sweep = Sweep(state, terms_of(settings), settings.git_env, ask, now, lambda: in_time() and not stopping())
         return await shielded_thread(sweep.run)
 
     def _note_pass(self, now: datetime) -> datetime | None:
@@ -79,6 +72,18 @@ class SweepHost:
             last = None
         write_durably(path, json.dumps({"last_pass_at": now.isoformat()}).encode())
         return last
+
+
+def terms_of(settings: Settings) -> Terms:
+    """Return how long a host keeps things."""
+    return Terms(
+        workspaces_days=settings.keep_workspaces_days,
+        runs_days=settings.keep_runs_days,
+        snapshots_days=settings.keep_snapshots_days,
+        mirrors_days=settings.keep_mirrors_days,
+        ignored_limit_bytes=settings.ignored_limit_bytes,
+        drop_ignored=settings.drop_ignored_files,
+    )
 
 
 def _asking(client: Client, loop: asyncio.AbstractEventLoop) -> Ask:

@@ -44,17 +44,21 @@ async def tell_board(client: Client, settings: Settings, host_id: str) -> None:
     Raises:
         RPCError: The server refused.
     """
-    capacity = HostCapacity(
-        host=host_id,
-        host_limit=settings.host_limit,
-        project_limit=settings.project_limit,
-        seconds=_SILENT * TELL_SECONDS,
-    )
     await client.start_workflow(
         Board.run,
         id=board_id(settings.task_queue),
         task_queue=settings.task_queue,
         start_signal="serves",
-        start_signal_args=[capacity],
+        start_signal_args=[capacity_of(settings, host_id)],
         static_summary="Whose turn it is",
+    )
+
+
+def capacity_of(settings: Settings, host_id: str) -> HostCapacity:
+    """Return what a host tells the board: its limits, and for how long its word counts."""
+    return HostCapacity(
+        host=host_id,
+        host_limit=settings.host_limit,
+        project_limit=settings.project_limit,
+        seconds=_SILENT * TELL_SECONDS,
     )

@@ -23,6 +23,7 @@ class ExecutionResult(Wire):
 
     issue_id: str
     solution_id: str | None = None
+    """Equal to `PlanningResult.solution_id`: this document is read without the other, and has no `solution`."""
     status: Literal["completed", "failed", "cancelled", "skipped"]
     commit_hash: str | None = None
     files_modified: tuple[str, ...] = ()

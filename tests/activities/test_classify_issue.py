@@ -2,10 +2,12 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from fakes.step_lab import StepLab
+from fakes.repositories import Origin
+from fakes.step_lab import StepLab, settings_of
 from fakes.waiting import wait_until
 
 from septet.contracts.names import Step, Verdict
+from workers.registry import parts_of
 
 
 @pytest.mark.parametrize(
@@ -75,3 +77,14 @@ async def test_no_agent_sees_the_forges_key(lab: StepLab) -> None:
     lab.agent("answer({'issue_class': '/bug'}) if 'GITHUB_TOKEN' not in os.environ else sys.exit(1)")
     await lab.open()
     assert (await lab.run(Step.CLASSIFY_ISSUE)).verdict is Verdict.DONE
+
+
+async def test_agent_and_model_of_the_settings_serve_where_none_are_named(tmp_path: Path, origin: Origin) -> None:
+    """A work order that names neither is done by the worker's default agent, which is asked for the default model."""
+    settings = settings_of(tmp_path).model_copy(update={"agent": "scripted", "model": "a-model-of-the-settings"})
+    async with parts_of(settings) as parts:
+        lab = StepLab(tmp_path, origin, parts)
+        opened = await lab.open()
+        done = await lab.run(Step.CLASSIFY_ISSUE)
+    assert opened.agent == done.agent == "scripted"
+    assert (done.verdict, done.model) == (Verdict.DONE, "a-model-of-the-settings")

@@ -1,0 +1,180 @@
+"""What each option does that is none of an input's: what a command asks of the server, or a test that sees it."""
+
+import ast
+import inspect
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Any, Final, get_type_hints
+
+import pytest
+import typer.main
+
+from clients.cli.main import app
+
+ROOT: Final = Path(__file__).parents[3]
+COMMANDS: Final[Any] = typer.main.get_command(app)
+PLAN: Final = "0" * 64
+LINES: Final[Mapping[str, tuple[str, ...]]] = {
+    "run": ("--repo", "/app.git", "--title", "T"), "create": ("--repo", "/app.git", "--title", "T"),
+    "board": (), "move": ("wo-1", "triaged"), "approve": ("wo-1",), "reject": ("wo-1", "--feedback", "No."),
+    "cancel": ("wo-1",), "retry": ("wo-1",), "pipeline": ("--repo", "/app.git", "--issues", "7"), "pipeline list": (),
+    "pipeline pause": ("pl-1",), "pipeline resume": ("pl-1",), "pipeline stop": ("pl-1",),
+    "pipeline cancel": ("pl-1",), "pipeline skip": ("pl-1", "7"), "pipeline replan": ("pl-1", "7"),
+}  # fmt: skip
+"""A command line of each command that asks the server, without the options below."""
+ASKED: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
+    "--id": ("mine", ("run", "create")),
+    "--why": ("because", tuple(name for name in LINES if name.rpartition(" ")[2] in {
+        "move", "approve", "reject", "cancel", "retry", "pause", "resume", "stop", "skip", "replan"})),
+    "--feedback": ("Better.", ("move", "reject", "retry")),
+    "--plan": (PLAN, ("approve", "reject")),
+    "--from": ("build_plan", ("retry",)),
+    "--project": ("o/r", ("board",)),
+    "--after": ("there", ("board", "pipeline list")),
+    "--limit": ("3", ("board", "pipeline list")),
+}  # fmt: skip
+"""By option: a value, and the commands that ask the server for something else with it."""
+SEEN: Final[Mapping[str, Mapping[str, str]]] = {
+    "--version": {"": "acceptance/test_work_orders.py::test_the_version_is_told"},
+    "--port": {
+        "up": "acceptance/test_up.py::test_a_taken_port_is_refused_with_the_option_that_names_another",
+        "serve": "acceptance/test_http.py::test_serve_answers_beside_up_with_a_token_of_ones_own",
+    },
+    "--ui-port": {"up": "acceptance/test_up.py::test_one_state_directory_has_one_up"},
+    "--api-port": {"up": "acceptance/test_http.py::test_a_taken_api_port_is_refused_by_up"},
+    "--sandbox": dict.fromkeys(
+        ("up", "demo", "worker"),
+        "acceptance/test_options.py::test_a_sandbox_that_is_demanded_is_had_or_nothing_starts",
+    ),
+    "--scenario": {"demo": "acceptance/test_demo.py::test_a_malformed_answer_is_asked_for_again_by_the_finalizer"},
+    "--agent": {"demo": "acceptance/test_mistakes.py::test_a_demo_with_an_agent_that_is_not_installed_is_refused"},
+    "--follow": {
+        "board": "acceptance/test_watch.py::test_a_followed_board_shows_what_changes",
+        "logs": "acceptance/test_work_orders.py::test_logs_follow_prints_one_object_a_line",
+    },
+    "--raw": {
+        "logs": "acceptance/test_work_orders.py::test_logs_tell_what_the_agents_said_and_raw_gives_their_bytes"
+    },
+    "--register": {
+        "worker": "acceptance/test_worker.py::test_register_creates_the_search_attributes_that_a_namespace_lacks"
+    },
+    "--repo": {
+        "doctor": "acceptance/test_mistakes.py::test_doctor_warns_of_a_command_that_lacks_what_its_step_needs",
+        "issue add": "acceptance/test_options.py::test_an_issue_of_the_local_forge_has_its_labels",
+        "pr merge": "acceptance/test_board.py::test_a_merge_is_on_the_board_at_once",
+        "pr close": "acceptance/test_board.py::test_one_that_comes_after_another_begins_when_that_is_merged",
+    },
+    "--wait": {
+        "run": "acceptance/test_decisions.py::test_a_failed_work_order_goes_on_at_the_step_that_failed",
+        "retry": "acceptance/test_decisions.py::test_a_failed_work_order_goes_on_at_the_step_that_failed",
+        "pipeline": "acceptance/test_pipelines.py::test_wait_fails_where_an_issue_does",
+    },
+    "--id": {"pipeline": "acceptance/test_pipelines.py::test_wait_fails_where_an_issue_does"},
+    "--all": {
+        "rescue list": "acceptance/test_decisions.py::"
+        "test_rescues_are_listed_for_all_work_orders_and_checkpoints_only_when_asked"
+    },
+    "--to": {"rescue restore": "acceptance/test_decisions.py::test_a_rescue_restores_bit_for_bit"},
+    "--title": {
+        "issue add": "acceptance/test_work_orders.py::test_an_issue_of_the_local_forge_becomes_a_pull_request"
+    },
+    "--body": {
+        "issue add": "acceptance/test_work_orders.py::test_an_issue_of_the_local_forge_becomes_a_pull_request"
+    },
+    "--label": {"issue add": "acceptance/test_options.py::test_an_issue_of_the_local_forge_has_its_labels"},
+}
+"""By option and command: the test in which it is seen to change something."""
+ON_ALL: Final = {"--json", "--address"}
+"""On nearly every command: `test_reply` sees the form, `acceptance/test_options` the address."""
+
+
+class AskedError(Exception):
+    """Something was asked of the server."""
+
+
+class Question:
+    """Operations that answer nothing: the first question is raised, with all that it was asked with."""
+
+    def __init__(self, *names: str) -> None:
+        """Begin, or go on, with the names that lead to the question."""
+        self._names = names
+
+    def __getattr__(self, name: str) -> "Question":
+        """Return what leads one name further."""
+        return Question(*self._names, name)
+
+    async def __call__(self, *values: object, **named: object) -> object:
+        """Ask.
+
+        Raises:
+            AskedError: Always.
+        """
+        raise AskedError(self._names, values, named)
+
+
+async def question(command: str, *words: str) -> object:
+    """Return the first thing that a command line asks of the server."""
+    leaf = COMMANDS
+    for name in command.split():
+        leaf = leaf.commands[name]
+    given = leaf.make_context(command, list(words)).params
+    work = inspect.unwrap(leaf.callback)
+    arguments = {}
+    for name, kind in get_type_hints(work, localns={"Operations": Question, "PipelineDecision": str}).items():
+        if is_dataclass(kind) and name != "return":
+            arguments[name] = kind(**{field.name: given[field.name] for field in fields(kind)})  # type: ignore[operator]
+        elif name in given:
+            arguments[name] = given[name]
+    try:
+        await work(Question(), **arguments)
+    except AskedError as asked:
+        return asked.args
+    raise AssertionError(f"septet {command} asked for nothing")
+
+
+@pytest.mark.parametrize(
+    ("command", "option"), [(command, option) for option, (_, commands) in ASKED.items() for command in commands]
+)
+async def test_an_option_changes_what_is_asked_of_the_server(command: str, option: str) -> None:
+    """With the option the command asks for something else than without it."""
+    usual = LINES[command]
+    words = [word for at, word in enumerate(usual) if option not in usual[max(at - 1, 0) : at + 1]]
+    assert await question(command, *words, option, ASKED[option][0]) != await question(command, *usual)
+
+
+@pytest.mark.parametrize(
+    ("option", "command"), [(option, command) for option, tests in SEEN.items() for command in tests]
+)
+def test_the_test_that_sees_an_option_is_there(option: str, command: str) -> None:
+    """A test of that name is there, and its command line, or one that it is given, has the option."""
+    path, _, function = SEEN[option][command].partition("::")
+    module = ast.parse((ROOT / "tests" / path).read_text(encoding="utf-8"))
+    named = [node for node in ast.walk(module) if getattr(node, "name", "") == function]
+    words = {node.value for each in named for node in ast.walk(each) if isinstance(node, ast.Constant)}
+    assert {option, *command.split()} <= words
+
+
+def options_of(command: Any, path: tuple[str, ...] = ()) -> list[tuple[str, str]]:
+    """Return each command with each option that it has."""
+    own = [
+        (" ".join(path), each.opts[0])
+        for each in command.params
+        if each.param_type_name == "option" and "-completion" not in each.opts[0]
+    ]
+    parts = getattr(command, "commands", {})
+    return own + [each for name, part in parts.items() for each in options_of(part, (*path, name))]
+
+
+def test_every_option_has_an_effect_that_is_seen() -> None:
+    """An option that is added without one fails here; those of inputs have their own test, in `test_options`."""
+    of_inputs = {"run", "create", "pipeline"}
+    beyond = {"--id", "--wait"}
+    wanted = {
+        (command, option)
+        for command, option in options_of(COMMANDS)
+        if option not in ON_ALL and (command not in of_inputs or option in beyond)
+    }
+    asked = {(command, option) for option, (_, commands) in ASKED.items() for command in commands}
+    seen = {(command, option) for option, tests in SEEN.items() for command in tests}
+    assert sorted(wanted) == sorted(asked | seen)

@@ -1,0 +1,169 @@
+"""No setting is silent: each changes what the code does that reads it."""
+
+import ast
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from temporalio.testing import ActivityEnvironment
+
+from activities._polling import not_yet
+from activities.host import Host
+from activities.sweep_host import terms_of
+from clients.api_token import api_token
+from septet.agents.clis.adapter import Turn
+from septet.agents.clis.registry import adapter_for
+from septet.agents.turns.sandbox import find_sandbox
+from septet.agents.turns.supervisors import Supervisors
+from septet.errors import SeptetError
+from septet.forges.choose import forge_for
+from septet.git.address import parse_address
+from septet.settings import Settings
+from septet.state import StateDir
+from workers.board import capacity_of
+from workers.build_id import build_id
+from workers.slots import agents_at_once
+from workers.versions import deployment_config
+
+ROOT: Final = Path(__file__).parents[3]
+ENTERPRISE: Final = parse_address("https://ghe.example/o/r", home=Path("/home/ada"))
+GITHUB: Final = parse_address("https://github.com/o/r", home=Path("/home/ada"))
+_PROGRAM: Final = """
+import logging
+import structlog
+from clients.cli.options import current_user
+from septet.settings import load_settings
+from workers.logs import set_up_logs
+set_up_logs(load_settings())
+structlog.get_logger().info("something_happened")
+print(current_user())
+"""
+
+
+def host(settings: Settings) -> Host:
+    """Return a host with these settings; nothing of it runs."""
+    return Host("h", settings, StateDir(settings.state_dir), Supervisors())
+
+
+def pause(settings: Settings, *, rarely: bool) -> object:
+    """Return the pause until the next look at what is not there yet."""
+    environment = ActivityEnvironment()
+    environment.info = replace(ActivityEnvironment.default_info(), attempt=1)
+    return environment.run(lambda: not_yet("why", settings, rarely=rarely).next_retry_delay)
+
+
+def started_as_root(settings: Settings) -> object:
+    """Return how claude is started as root."""
+    machine = replace(host(settings).agents, uid=0)
+    return adapter_for("claude").arguments(Turn(prompt="", worktree=Path("/")), machine)
+
+
+def printed(settings: Settings) -> object:
+    """Return what a process of its own prints that has what differs from the defaults in its environment."""
+    values = {name: getattr(settings, name) for name in ("user", "log_level", "log_format")}
+    environ = {
+        f"SEPTET_{name.upper()}": value for name, value in values.items() if name in settings.model_fields_set
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", _PROGRAM],
+        env={"PATH": os.environ["PATH"], "HOME": "/nowhere", "LOGNAME": "ada", **environ},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    return done.stdout, "something_happened" in done.stderr, done.stderr.startswith("{")
+
+
+EFFECTS: Final[Mapping[str, tuple[object, Callable[[Settings], object]]]] = {
+    "state_dir": ("/var/lib/septet", lambda settings: host(settings).state.runs),
+    "user": ("eve", printed),
+    "task_queue": ("mine", lambda settings: host(settings).task_queue),
+    "versioning": (False, lambda settings: deployment_config(settings) is None),
+    "build_id": ("mine", build_id),
+    "github_token": ("t", lambda settings: host(settings).token(GITHUB)),
+    "github_hosts": (("ghe.example",), lambda settings: forge_for(ENTERPRISE, settings).name),
+    "github_api_url": ("https://api", lambda settings: forge_for(GITHUB, settings)),
+    "ignored_limit_mib": (1, lambda settings: host(settings).why("why").ignored_limit_bytes),
+    "orphan_limit_seconds": (9.0, lambda settings: host(settings).runtime.orphan_limit_seconds),
+    "checkpoint_remote": ("origin", lambda settings: host(settings).whereabouts["kept"]),
+    "probe_seconds": (9.0, lambda settings: host(settings).whereabouts["probe_seconds"]),
+    "max_agents": (7, agents_at_once),
+    "project_limit": (7, lambda settings: capacity_of(settings, "h")),
+    "host_limit": (7, lambda settings: capacity_of(settings, "h")),
+    "look_seconds": (9.0, lambda settings: pause(settings, rarely=False)),
+    "longest_look_seconds": (9.0, lambda settings: pause(settings, rarely=True)),
+    "keep_workspaces_days": (1.0, terms_of),
+    "keep_runs_days": (1.0, terms_of),
+    "keep_snapshots_days": (1.0, terms_of),
+    "keep_mirrors_days": (1.0, terms_of),
+    "drop_ignored_files": (True, terms_of),
+    "warm_agents": (False, lambda settings: host(settings).keeps_process("claude")),
+    "sandbox": ("none", lambda settings: find_sandbox(settings.sandbox, {"PATH": "/nowhere"}).reason),
+    "runner": (True, lambda settings: host(settings).runner_lock),
+    "sandboxed": (True, started_as_root),
+    "api_token": ("none", api_token),
+    "log_level": ("error", printed),
+    "log_format": ("console", printed),
+}
+"""By setting: another value than the default, and what it changes, without a server or an agent."""
+
+TRIED_BY: Final[Mapping[str, tuple[str, str]]] = {
+    "agent": (
+        "activities/test_classify_issue.py",
+        "test_agent_and_model_of_the_settings_serve_where_none_are_named",
+    ),
+    "model": (
+        "activities/test_classify_issue.py",
+        "test_agent_and_model_of_the_settings_serve_where_none_are_named",
+    ),
+    "checkpoint_key": (
+        "activities/test_hosts.py",
+        "test_the_finalizer_goes_on_with_the_session_on_the_other_host",
+    ),
+    "sign_commits": ("activities/test_create_commit.py", "test_commits_are_signed_where_the_setting_says_so"),
+    "temporal_ui_url": (
+        "acceptance/test_options.py",
+        "test_links_of_the_page_lead_to_the_web_ui_of_the_setting",
+    ),
+}
+"""By setting: the test in which it changes what agents, git or servers do."""
+
+
+def outcome(effect: Callable[[Settings], object], settings: Settings) -> object:
+    """Return what settings lead to; a refusal is an outcome too."""
+    try:
+        return effect(settings)
+    except SeptetError as refusal:
+        return refusal.message
+
+
+@pytest.mark.parametrize("name", EFFECTS)
+def test_a_setting_changes_what_is_done(name: str, tmp_path: Path) -> None:
+    """With another value than the default the same code does something else."""
+    value, effect = EFFECTS[name]
+    usual: dict[str, Any] = {"state_dir": tmp_path, "environ": {}}
+    without, given = Settings(**usual), Settings(**usual | {name: value})
+    assert outcome(effect, given) != outcome(effect, without)
+
+
+@pytest.mark.parametrize("name", TRIED_BY)
+def test_the_test_that_tries_a_setting_is_there(name: str) -> None:
+    """A test of that name is there and sets it."""
+    path, function = TRIED_BY[name]
+    source = (ROOT / "tests" / path).read_text(encoding="utf-8")
+    named = [each for each in ast.walk(ast.parse(source)) if getattr(each, "name", "") == function]
+    words = {node.value for each in named for node in ast.walk(each) if isinstance(node, ast.Constant)}
+    words |= {node.arg for each in named for node in ast.walk(each) if isinstance(node, ast.keyword)}
+    assert {name, f"SEPTET_{name.upper()}"} & words
+
+
+def test_every_setting_has_an_effect_that_is_tried() -> None:
+    """A setting that is added without one fails here."""
+    assert sorted([*EFFECTS, *TRIED_BY]) == sorted(set(Settings.model_fields) - {"environ"})
