@@ -84,8 +84,8 @@ class Settings(BaseSettings):
     """A passphrase, the same on all hosts, under which agents' session files go to the checkpoint remote too."""
     probe_seconds: Annotated[float, Field(gt=0)] = 60.0
     """How long a step runs or waits before its host is asked whether it is there; then ever more rarely."""
-    max_agents: Annotated[int, Field(ge=1)] = 20
-    """Agents that one worker runs at a time."""
+    max_agents: Annotated[int, Field(ge=1)] | Literal["auto"] = 20
+    """Agents that one worker runs at a time; `auto`: as many of the default agent as the memory holds."""
     project_limit: Annotated[int, Field(ge=1)] = 4
     """Triaged work orders of one project that the board lets run at a time."""
     host_limit: Annotated[int, Field(ge=0)] = 20
@@ -131,7 +131,7 @@ class Settings(BaseSettings):
     def _split_at_commas(cls, hosts: object) -> object:
         return tuple(host.strip().lower() for host in hosts.split(",")) if isinstance(hosts, str) else hosts
 
-    @field_validator("log_level", "log_format", mode="before")
+    @field_validator("log_level", "log_format", "max_agents", mode="before")
     @classmethod
     def _in_any_case(cls, word: object) -> object:
         return word.lower() if isinstance(word, str) else word
@@ -172,5 +172,5 @@ def load_settings(sandbox: SandboxChoice | None = None) -> Settings:
         return own if sandbox is None else own.model_copy(update={"sandbox": sandbox})
     except ValidationError as error:
         first = error.errors()[0]
-        name = "_".join(str(part) for part in first["loc"]).upper().removeprefix("SEPTET_")
+        name = str(first["loc"][0]).upper().removeprefix("SEPTET_")
         raise InvalidInputError(f"SEPTET_{name} is not valid: {first['msg']}.") from error

@@ -12,6 +12,7 @@ from septet.settings import Settings
 from workers.board import serving_on_board
 from workers.janitor import scheduling_janitor
 from workers.registry import Parts, parts_of
+from workers.slots import agent_slots
 from workers.strays import looking_after_strays
 from workers.takeover import taking_over
 from workers.tokens import Tokens
@@ -70,7 +71,7 @@ async def running_worker(client: Client, settings: Settings, *, sole: bool = Fal
                 task_queue=parts.host.task_queue,
                 activities=list(parts.own.values()),
                 interceptors=[tokens],
-                max_concurrent_activities=settings.max_agents,
+                **agent_slots(settings),
                 graceful_shutdown_timeout=_GRACE,
                 max_heartbeat_throttle_interval=HEARTBEAT_THROTTLE,
                 default_heartbeat_throttle_interval=HEARTBEAT_THROTTLE,

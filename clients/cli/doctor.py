@@ -24,10 +24,12 @@ from septet.state import StateDir
 from septet.system import processes
 from workers.connection import connect
 from workers.server import temporal_program
+from workers.slots import agents_at_once
 
 Status = Literal["ok", "warning", "failed"]
 
 OLDEST_GIT: Final = (2, 38)
+_NAME_A_NUMBER: Final = "Set SEPTET_MAX_AGENTS to a number, and SEPTET_AGENT to an agent that there is."
 _STYLES: Final[dict[Status, str]] = {"ok": "green", "warning": "yellow", "failed": "bold red"}
 
 
@@ -53,6 +55,7 @@ async def check_machine(repo: str | None, address: str | None) -> CommandReply:
         _git(settings),
         await _server(settings, address),
         _sandbox(settings),
+        _capacity(settings),
         *([_runner(settings)] if settings.runner else []),
         *_warm(settings),
         *await _agents(settings),
@@ -115,6 +118,18 @@ def _sandbox(settings: Settings) -> Check:
         f"{sandbox.version} starts: each agent has a pid namespace of its own; its network is this machine's."
     )
     return Check("sandbox", "ok", message)
+
+
+def _capacity(settings: Settings) -> Check:
+    """Say how many agents a worker runs here, and whether the memory holds them."""
+    try:
+        holds = agents_at_once(settings.model_copy(update={"max_agents": "auto"}))
+    except (SeptetError, OSError) as error:
+        return Check("capacity", "warning", f"How many agents fit is not known: {error}", _NAME_A_NUMBER)
+    most = agents_at_once(settings)
+    message = f"A worker runs {most} agents at a time; the memory holds {holds} of {settings.agent}."
+    remedy = "Set SEPTET_MAX_AGENTS=auto, or to a smaller number." if most > holds else ""
+    return Check("capacity", "warning" if remedy else "ok", message, remedy)
 
 
 def _runner(settings: Settings) -> Check:

@@ -35,6 +35,7 @@ _MANY_TURNS: Final = ("--input-format", "stream-json", "--replay-user-messages")
 """Turns are read from stdin, and each is said again on stdout where the CLI takes it up."""
 _CAPABILITIES: Final = Capabilities(
     tested_version="2.1.329",
+    memory_mib=400,
     tested_since="2.1.197",
     own_session_id=True,
     schema=True,
@@ -95,6 +96,7 @@ SCRIPTED: Final = Claude(
     replace(
         _CAPABILITIES,
         tested_version="",
+        memory_mib=50,
         tested_since="",
         needs_login=False,
         login_files=(),

@@ -29,6 +29,7 @@ _QUIET: Final = (
 but at a refused connection it waits for ever. A limit ends that, and the outcome is an error of the API."""
 _CAPABILITIES: Final = Capabilities(
     tested_version="0.169.0",
+    memory_mib=200,
     schema=True,
     login_files=("~/.codex/auth.json", "~/.codex/config.toml"),
     login_variables=("CODEX_API_KEY", "OPENAI_API_KEY"),

@@ -25,6 +25,7 @@ _DEFAULTS: Final = "GEMINI_CLI_SYSTEM_DEFAULTS_PATH"
 where root owns the file and its folders, as in an image: the CLI reads it nowhere else."""
 _CAPABILITIES: Final = Capabilities(
     tested_version="0.61.0",
+    memory_mib=300,
     own_session_id=True,
     login_files=("~/.gemini/oauth_creds.json", "~/.gemini/google_accounts.json", "~/.gemini/settings.json"),
     login_variables=("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_APPLICATION_CREDENTIALS"),

@@ -1,0 +1,50 @@
+from pathlib import Path
+
+import pytest
+
+from septet.system.memory import memory_bytes
+
+MIB = 1024 * 1024
+
+
+def machine(root: Path, groups: str = "", **limits: str) -> Path:
+    """Make a file system in which the kernel tells of 1,000 MiB and of some control groups' limits."""
+    (root / "proc/self").mkdir(parents=True)
+    (root / "proc/meminfo").write_text(f"MemTotal:       {1000 * 1024} kB\nMemFree:  1 kB\n", encoding="ascii")
+    (root / "proc/self/cgroup").write_text(groups, encoding="utf-8")
+    for path, limit in limits.items():
+        file = root / "sys/fs/cgroup" / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"{limit}\n", encoding="ascii")
+    return root
+
+
+@pytest.mark.parametrize(
+    ("groups", "limits", "mib"),
+    [
+        ("", {}, 1000),
+        ("0::/\n", {"memory.max": "max"}, 1000),
+        ("0::/\n", {"memory.max": str(300 * MIB)}, 300),
+        ("0::/a/b\n", {"a/b/memory.max": "max", "a/memory.max": str(400 * MIB)}, 400),
+        ("0::/a/b\n", {"a/b/memory.max": str(5000 * MIB)}, 1000),
+        ("4:cpu:/x\n3:memory:/d\n", {"memory/d/memory.limit_in_bytes": str(200 * MIB)}, 200),
+        ("3:memory:/elsewhere\n", {"memory/memory.limit_in_bytes": str(250 * MIB)}, 250),
+    ],
+    ids=["no groups", "no limit", "a container", "a group around it", "more than there is", "version 1", "bound"],
+)
+def test_memory_is_the_machines_or_the_tightest_limit(
+    tmp_path: Path, groups: str, limits: dict[str, str], mib: int
+) -> None:
+    """A container's limit counts, whichever version of control groups sets it, and whichever group around it."""
+    assert memory_bytes(machine(tmp_path, groups, **limits)) == mib * MIB
+
+
+def test_this_machine_tells_its_memory() -> None:
+    """The kernel under the tests has some."""
+    assert memory_bytes() > 64 * MIB
+
+
+def test_a_system_that_does_not_tell_is_an_error(tmp_path: Path) -> None:
+    """Without `/proc/meminfo` nobody guesses."""
+    with pytest.raises(OSError, match="meminfo"):
+        memory_bytes(tmp_path)

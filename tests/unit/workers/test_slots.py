@@ -1,0 +1,45 @@
+import pytest
+from temporalio.worker import WorkerTuner
+
+from septet.agents.clis.registry import ADAPTERS
+from septet.settings import MIB, Settings
+from workers.slots import agent_slots, agents_at_once
+
+
+@pytest.mark.parametrize(
+    ("agent", "memory_mib", "agents"),
+    [
+        ("claude", 4096, 8),
+        ("opencode", 4096, 5),
+        ("codex", 4096, 17),
+        ("claude", 600, 1),
+        ("claude", 64, 1),
+        ("codex", 1024 * 1024, 200),
+    ],
+)
+def test_by_itself_a_worker_runs_what_the_memory_holds(agent: str, memory_mib: int, agents: int) -> None:
+    """The memory less the engine's part, divided by what such an agent takes: one at least, and not without bound."""
+    settings = Settings(max_agents="auto", agent=agent, environ={})
+    assert agents_at_once(settings, lambda: memory_mib * MIB) == agents
+
+
+def test_a_number_is_taken_as_it_is() -> None:
+    """Who names a number is not asked for the memory."""
+    assert agent_slots(Settings(max_agents=7, environ={})) == {"max_concurrent_activities": 7}
+
+
+def test_a_number_by_memory_has_the_tuner_as_a_second_guard() -> None:
+    """The SDK's tuner counts up to the number that the memory gives, and never below one agent."""
+    settings = Settings(max_agents="auto", environ={})
+    tuner = agent_slots(settings)["tuner"]
+    assert isinstance(tuner, WorkerTuner)
+    supplier = tuner._get_activity_task_slot_supplier()
+    assert (supplier.slot_config.minimum_slots, supplier.slot_config.maximum_slots) == (
+        1,
+        agents_at_once(settings),
+    )
+
+
+def test_every_agent_says_what_it_takes() -> None:
+    """No agent is taken for one that needs no memory."""
+    assert [name for name, adapter in ADAPTERS.items() if adapter.capabilities.memory_mib < 50] == []
