@@ -29,7 +29,7 @@ def pass_on(runs: Runs, lane: str) -> None:
 
 def _add(sessions: dict[str, InSession], run: Run) -> None:
     """Add a run to the session that its end tells of, and its size to the one in which it was started."""
-    if (spent := read_usage(run)) is not None:
+    if (spent := read_usage(run)) is not None and spent.session_id:
         so_far = sessions.get(spent.session_id, InSession())
         sessions[spent.session_id] = so_far.model_copy(update={"usage": so_far.usage.plus(spent.usage)})
     if run.record is not None and run.record.session_id is not None:

@@ -19,13 +19,17 @@ class Spent(Wire):
     """The usage of one run in its session."""
 
     session_id: str
+    """Empty where none was told."""
     usage: Usage
+    by_unknown_error: bool = False
+    """The run ended by an error of the model API that nobody knows."""
 
 
-def note_spent(run: Run, outcome: Outcome) -> None:
-    """Note what a run used."""
-    if outcome.session_id is not None:
-        note = Spent(session_id=outcome.session_id, usage=outcome.usage)
+def note_spent(run: Run, outcome: Outcome, *, by_unknown_error: bool = False) -> None:
+    """Note what a run used in its session; where an error ended it that nobody knows, also without one."""
+    if outcome.session_id is not None or by_unknown_error:
+        session_id = outcome.session_id or ""
+        note = Spent(session_id=session_id, usage=outcome.usage, by_unknown_error=by_unknown_error)
         run.put(_FILE, note.model_dump_json().encode())
 
 
@@ -37,6 +41,11 @@ def spent_before(runs: Iterable[Run], session_id: str | None) -> Usage:
 def spent_in(runs: Iterable[Run]) -> Usage:
     """Return what these runs used together, whatever their sessions."""
     return _sum(note.usage for note in _notes(runs))
+
+
+def count_unknown_errors(runs: Iterable[Run]) -> int:
+    """Return how many of these runs ended by an error of the model API that nobody knows."""
+    return sum(note.by_unknown_error for note in _notes(runs))
 
 
 def read_usage(run: Run) -> Spent | None:

@@ -6,11 +6,12 @@ from typing import Final
 from septet.agents.clis.outcome import NO_USAGE, ExitRecord, Outcome
 from septet.agents.runs.archive import read_archive
 from septet.agents.runs.folders import Run, Runs, StartReason
-from septet.agents.runs.usage import note_spent, spent_before, spent_in
+from septet.agents.runs.usage import count_unknown_errors, note_spent, spent_before, spent_in
 from septet.agents.turns.finalize_run import finalize_run
 from septet.agents.turns.follow import StreamReading
 from septet.agents.turns.launch import TurnRequest
 from septet.agents.turns.recovery import Move, Rung, next_move
+from septet.agents.turns.unknown_errors import count_try, is_unknown_error
 from septet.contracts.facts import Usage
 
 _PROMPT_BYTES_A_TOKEN: Final = 4
@@ -138,9 +139,12 @@ def start_reasons(runs: list[Run]) -> tuple[StartReason, ...]:
 
 def _conclude(reading: StreamReading, end: ExitRecord, rung: Rung | None, own_runs: list[Run]) -> TurnResult:
     outcome = reading.outcome(end)
-    note_spent(reading.run, outcome)
-    others = (run for run in own_runs if run.folder != reading.run.folder)
+    is_unknown = is_unknown_error(outcome)
+    note_spent(reading.run, outcome, by_unknown_error=is_unknown)
+    others = [run for run in own_runs if run.folder != reading.run.folder]
     usage = spent_in(others).plus(outcome.usage)
+    if is_unknown:
+        outcome = count_try(outcome, count_unknown_errors(others) + 1, usage)
     return TurnResult(outcome, reading.run, rung, len(own_runs), usage)
 
 

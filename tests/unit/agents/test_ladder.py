@@ -601,3 +601,51 @@ async def test_session_that_a_turn_goes_on_with_outlives_an_agent_that_said_noth
     assert (turn_result.outcome.text, turn_result.recovered_by) == ("a-session", "resume")
     assert lab.journal == ["start resume", "start resume"]
     assert lab.returned == []
+
+
+async def test_an_api_error_that_nobody_knows_is_tried_three_times_with_its_cost(lab: Lab) -> None:
+    """Each try may be paid: the pauses grow, each error says what was spent, and the third one is final."""
+    spent = ',"usage":{"input_tokens":8,"output_tokens":2},"total_cost_usd":0.25'
+    lab.agent(f"init(); turn('m1'); api_error(0, 'The teapot is short and stout.', more={spent!r})")
+    waits = []
+    for number, cost in ((1, "0.25 USD"), (2, "0.50 USD")):
+        with pytest.raises(AgentApiUnavailableError) as caught:
+            await lab.carry_out()
+        assert "The teapot is short and stout." in caught.value.message
+        assert f"try {number} of 3" in caught.value.message
+        assert cost in caught.value.message
+        waits.append(caught.value.retry_after_seconds)
+    assert waits == [30.0, 60.0]
+    for _ in range(2):  # a later attempt reads the same, and starts no agent
+        with pytest.raises(AgentApiError, match="short and stout.*try 3 of 3.*0.75 USD, 30 tokens") as final:
+            await lab.carry_out()
+        assert "septet retry" in final.value.remedy
+    assert lab.journal == ["start new", "start resume", "start resume"]
+
+
+async def test_an_api_that_is_busy_is_waited_for_between_errors_that_nobody_knows(lab: Lab) -> None:
+    """Only errors that nobody knows count: a busy API has as much time as ever, and what was spent is told of all."""
+    lab.agent("""
+        init()
+        starts = len(open("../journal").read().splitlines())
+        if starts == 4:
+            result("done")
+        else:
+            api_error(529 if starts != 3 else 0, "busy" if starts != 3 else "Who knows.")
+    """)
+    for words in ("busy", "busy", "try 1 of 3"):
+        with pytest.raises(AgentApiUnavailableError, match=words):
+            await lab.carry_out()
+    assert (await lab.carry_out()).outcome.text == "done"
+
+
+async def test_an_agent_without_a_session_is_tried_three_times_too(lab: Lab) -> None:
+    """The tries are counted where no session is told: what the API refuses before its first event is such an error."""
+    lab.agent(
+        """say('{"type":"result","is_error":true,"result":"API Error: odd","terminal_reason":"api_error"}')"""
+    )
+    for _ in range(2):
+        with pytest.raises(AgentApiUnavailableError, match="odd"):
+            await lab.carry_out()
+    with pytest.raises(AgentApiError, match="try 3 of 3; so far no cost was told"):
+        await lab.carry_out()

@@ -1,0 +1,35 @@
+"""Errors of a model API that nobody knows: each try may be paid, so they are counted, and told with their cost."""
+
+from dataclasses import replace
+from typing import Final
+
+from septet.agents.clis.outcome import Outcome
+from septet.contracts.facts import Usage
+
+MOST_TRIES: Final = 3
+_REMEDY: Final = "See what it means, and in the run's files what the agent did; then `septet retry`."
+
+
+def is_unknown_error(outcome: Outcome) -> bool:
+    """Say whether a run ended by an error of which neither kind nor cure is known."""
+    return (outcome.ended, outcome.kind) == ("api_error", "unknown")
+
+
+def count_try(outcome: Outcome, tries: int, usage: Usage) -> Outcome:
+    """Return the outcome of a try that ended so, in the CLI's words, with the tries' cost; the last one is final.
+
+    Args:
+        outcome: How the try ended.
+        tries: How many ended so for the same turn, this one among them.
+        usage: What all agents used that were started for it.
+    """
+    told = f"try {tries} of {MOST_TRIES}; so far {_cost(usage)}"
+    message = f"{outcome.message.rstrip()} (an API error that is not known, {told})."
+    if tries < MOST_TRIES:
+        return replace(outcome, message=message)
+    return replace(outcome, message=message, remedy=_REMEDY, retryable=False)
+
+
+def _cost(usage: Usage) -> str:
+    cost = "no cost was told" if usage.cost_usd is None else f"{usage.cost_usd:.2f} USD"
+    return f"{cost}, {usage.tokens:,} tokens" if usage.tokens else cost
