@@ -13,6 +13,7 @@ from bench.machine import machine, version
 from bench.pace import Pace
 from bench.report import report, write_report
 from bench.table import table
+from septet.system.exit import end_process
 
 GROUPS = (
     "start", "idle", "ladder", "stream", "snapshot", "gap", "turn", "warm", "pipeline", "server", "board",
@@ -63,4 +64,4 @@ def _groups(text: str) -> tuple[str, ...]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    end_process(main())

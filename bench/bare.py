@@ -11,8 +11,10 @@ from datetime import timedelta
 
 from temporalio import activity, workflow
 from temporalio.client import Client
-from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.worker import Worker
+
+from septet.system.exit import end_process
+from workers.plugin import SeptetPlugin
 
 QUEUE = "bench-bare"
 STEPS = 7
@@ -43,7 +45,7 @@ class Bare:
 
 async def serve(address: str) -> None:
     """Serve bare workflows until SIGTERM."""
-    client = await Client.connect(address, data_converter=pydantic_data_converter)
+    client = await Client.connect(address, plugins=[SeptetPlugin()])
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
     async with Worker(client, task_queue=QUEUE, workflows=[Bare], activities=[start_true]):
@@ -53,3 +55,4 @@ async def serve(address: str) -> None:
 
 if __name__ == "__main__":
     asyncio.run(serve(sys.argv[1]))
+    end_process(0)

@@ -26,14 +26,14 @@ async def record() -> None:
     from fakes.histories import TOLD, history_of
     from fakes.janitor_histories import PASSES, history_of_pass
     from fakes.pipeline_histories import MEMBERS, PIPELINES, history_of_pipeline
-    from temporalio.contrib.pydantic import pydantic_data_converter
     from temporalio.testing import WorkflowEnvironment
 
+    from workers.plugin import SeptetPlugin
     from workers.preflight import register_search_attributes
     from workers.server import temporal_program
 
     server = await WorkflowEnvironment.start_local(
-        data_converter=pydantic_data_converter,
+        plugins=[SeptetPlugin()],
         dev_server_existing_path=str(temporal_program()),
         identity="recorder",
     )
@@ -70,3 +70,6 @@ def _without_places(part: dict[str, Any]) -> dict[str, Any]:
 if __name__ == "__main__":
     sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
     asyncio.run(record())
+    from septet.system.exit import end_process
+
+    end_process(0)

@@ -4,13 +4,13 @@ import re
 from typing import Any, Final
 
 from temporalio.client import Client
-from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.envconfig import ClientConfig
 from temporalio.service import RPCError
 
 from septet.errors import ServerNotReachedError
 from septet.settings import Settings
 from septet.state import StateDir
+from workers.plugin import SeptetPlugin
 from workers.runtime import quiet_runtime
 from workers.server import read_server_file
 
@@ -29,7 +29,7 @@ async def connect(settings: Settings, *, address: str | None = None, identity: s
     if identity is not None:
         config["identity"] = identity
     try:
-        return await Client.connect(**config, data_converter=pydantic_data_converter, runtime=quiet_runtime())
+        return await Client.connect(**config, plugins=[SeptetPlugin(settings.task_queue)], runtime=quiet_runtime())
     except (RuntimeError, RPCError) as error:
         message = f"No Temporal server answers at {config['target_host']} ({why}): {_first_line(error)}"
         raise ServerNotReachedError(message) from error

@@ -17,11 +17,6 @@ from workers.strays import looking_after_strays
 from workers.takeover import taking_over
 from workers.tokens import Tokens
 from workers.versions import deployment_config, taking_work_orders
-from workflows.board import Board
-from workflows.janitor import Janitor
-from workflows.pipeline import Pipeline
-from workflows.pull_request import PullRequestWorkflow
-from workflows.work_order import WorkOrder
 
 HEARTBEAT_THROTTLE: Final = timedelta(seconds=2)
 """A cancel comes with the answer to a heartbeat: the default of 24 s would keep an agent alive for as long."""
@@ -42,7 +37,7 @@ async def running_worker(client: Client, settings: Settings, *, sole: bool = Fal
     """Serve work orders for as long as the block lasts; agents that run at its end live on.
 
     Args:
-        client: Where.
+        client: Where; its plugin is `SeptetPlugin` with the queue of the settings.
         settings: The worker's settings.
         sole: Nobody else decides which build of the workflows this server's work orders run on.
     """
@@ -55,7 +50,6 @@ async def running_worker(client: Client, settings: Settings, *, sole: bool = Fal
             Worker(
                 client,
                 task_queue=settings.task_queue,
-                workflows=[WorkOrder, PullRequestWorkflow, Board, Janitor, Pipeline],
                 activities=list(parts.shared.values()),
                 interceptors=[tokens],
                 deployment_config=deployment_config(settings),

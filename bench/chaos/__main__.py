@@ -18,6 +18,7 @@ from bench.chaos.side import sides
 from bench.chaos.trial import tried
 from bench.machine import machine, version
 from septet.settings import Settings
+from septet.system.exit import end_process
 
 _TERMINATED = 143
 """128 + SIGTERM, as a shell says it."""
@@ -106,4 +107,4 @@ def _kinds(text: str) -> tuple[Kind, ...]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    end_process(main())

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import psutil
 from temporalio.client import Client
-from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.runtime import Runtime, TelemetryConfig
 
 from bench.chaos.journal import Journal
@@ -25,6 +24,7 @@ from bench.stage import scratch
 from septet.errors import ServerNotReachedError
 from septet.state import StateDir
 from septet.system import processes
+from workers.plugin import SeptetPlugin
 from workers.server import Ports, embedded_server, free_port
 
 _ORIGINS = 2
@@ -181,7 +181,7 @@ async def ground(plan: Plan) -> AsyncIterator[Ground]:
         server = Server(StateDir(folder / "server"), {name: env[name] for name in ("PATH", "HOME", "LANG")})
         await server.start()
         quiet = Runtime(telemetry=TelemetryConfig(logging=None))  # it would tell of each time the server is away
-        client = await Client.connect(server.address, data_converter=pydantic_data_converter, runtime=quiet)
+        client = await Client.connect(server.address, plugins=[SeptetPlugin()], runtime=quiet)
         laid = Ground(
             folder,
             server,

@@ -16,8 +16,10 @@ from typing import Any
 
 from temporalio import activity, workflow
 from temporalio.client import Client
-from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.worker import Worker
+
+from septet.system.exit import end_process
+from workers.plugin import SeptetPlugin
 
 with workflow.unsafe.imports_passed_through():
     from septet.contracts.names import Step
@@ -128,7 +130,7 @@ def _git(folder: Path, *args: str) -> str:
 
 async def serve(address: str, folder: Path) -> None:
     """Serve until SIGTERM."""
-    client = await Client.connect(address, data_converter=pydantic_data_converter)
+    client = await Client.connect(address, plugins=[SeptetPlugin()])
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
     steps = Activities(folder)
@@ -139,3 +141,4 @@ async def serve(address: str, folder: Path) -> None:
 
 if __name__ == "__main__":
     asyncio.run(serve(sys.argv[1], Path(sys.argv[2])))
+    end_process(0)

@@ -1,16 +1,15 @@
 """The `septet` command: its commands in the order of its help. What they do stands in modules beside it."""
 
-import os
 import sys
-from contextlib import suppress
 from importlib.metadata import version
-from typing import Annotated, Final, NoReturn
+from typing import Annotated, Final
 
 import typer
 
 from clients.cli import decide, follow, hosts, local_forge, pipelines, rescues, show, start
 from clients.cli import options as given
 from clients.cli.reply import ExitCode, end_with_error, reply
+from septet.system.exit import end_process
 
 _HELP: Final = "Turn an issue into a pull request with a coding-agent CLI, as a durable Temporal workflow."
 _EXIT_CODES: Final = (
@@ -101,18 +100,7 @@ def main() -> None:
         code = _usage(error, as_json=as_json)
     except (typer.Abort, KeyboardInterrupt):
         code = ExitCode.INTERRUPTED
-    _end(int(code or ExitCode.OK))
-
-
-def _end(code: int) -> NoReturn:
-    """End this process without Python's finalization: a thread of the SDK that wakes up in it aborts the process.
-
-    All work is over by now; https://github.com/temporalio/sdk-python/issues/300 is the abort.
-    """
-    for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError):
-            stream.flush()
-    os._exit(code)
+    end_process(int(code or ExitCode.OK))
 
 
 def _usage(error: typer.TyperException, *, as_json: bool) -> int:

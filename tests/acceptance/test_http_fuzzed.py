@@ -13,7 +13,6 @@ from fakes.septet_command import Septet, free_port
 from fakes.waiting import until
 from temporalio import activity
 from temporalio.client import Client
-from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.exceptions import ApplicationError
 from temporalio.worker import Worker
 
@@ -21,6 +20,7 @@ from septet.contracts.lanes import CloseLanes, EnterLane
 from septet.contracts.pipeline import IssuesRead, ReadIssues
 from septet.contracts.pipeline_view import PipelineView
 from septet.contracts.workspace import Workspace
+from workers.plugin import SeptetPlugin
 from workflows.pipeline import Pipeline
 from workflows.pull_request import PullRequestWorkflow
 from workflows.work_order import WorkOrder
@@ -94,7 +94,7 @@ async def test_nothing_that_is_sent_breaks_what_the_description_says(septet: Sep
         assert septet.closed("wo-failed")["rescues"]
         assert septet.closed("wo-done")["status"] == "completed"
         until((septet.state / "runs" / "wo-running" / "5-implement_plan-1" / "run.json").exists)
-        client = await Client.connect(up.address, data_converter=pydantic_data_converter)
+        client = await Client.connect(up.address, plugins=[SeptetPlugin()])
         doubles = Doubles(QUEUE)
         async with Worker(
             client, task_queue=QUEUE, workflows=WORKFLOWS, activities=[*doubles.activities(), *LANES]

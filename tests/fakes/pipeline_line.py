@@ -12,7 +12,6 @@ from fakes.activities import Doubles, done, ended
 from fakes.waiting import wait_until
 from temporalio import activity
 from temporalio.client import Client, WorkflowHandle, WorkflowUpdateFailedError
-from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError
 from temporalio.worker import Replayer, Worker
@@ -25,6 +24,7 @@ from septet.contracts.pipeline_view import IssueState, IssueStatus, PipelineView
 from septet.contracts.solution import Outline
 from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.workspace import MoveWorkspace, Workspace
+from workers.plugin import SeptetPlugin
 from workflows.pipeline import Pipeline
 from workflows.pull_request import PullRequestWorkflow
 from workflows.work_order import WorkOrder
@@ -253,6 +253,6 @@ async def line_of(client: Client, pipeline: type[Pipeline] = Pipeline) -> AsyncI
                 await client.get_workflow_handle(row.id, run_id=row.run_id).terminate()
         for held in line.held.values():
             held.set()
-    replayer = Replayer(workflows=[pipeline, WorkOrder], data_converter=pydantic_data_converter)
+    replayer = Replayer(workflows=[pipeline, WorkOrder], plugins=[SeptetPlugin()])
     histories = client.list_workflows(f'{on_it} AND WorkflowType IN ("Pipeline", "WorkOrder")')
     await replayer.replay_workflows(histories.map_histories())

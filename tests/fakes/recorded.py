@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from temporalio.client import WorkflowHistory
-from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.worker import Replayer
 from temporalio.workflow import NondeterminismError
+
+from workers.plugin import SeptetPlugin
 
 ROOT: Final = Path(__file__).resolve().parent.parent / "replay" / "histories"
 PATHS: Final = sorted(ROOT.glob("*/*.json"))
@@ -51,7 +52,7 @@ async def replay(path: Path, workflows: Sequence[type]) -> None:
     started = events_of(path)[0]["workflowExecutionStartedEventAttributes"]
     name = started.get("workflowId", f"wo-{path.stem}")
     history = WorkflowHistory.from_json(name, path.read_text(encoding="utf-8"))
-    replayer = Replayer(workflows=workflows, data_converter=pydantic_data_converter)
+    replayer = Replayer(workflows=workflows, plugins=[SeptetPlugin()])
     try:
         await replayer.replay_workflow(history)
     except NondeterminismError as error:

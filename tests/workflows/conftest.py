@@ -4,9 +4,9 @@ from collections.abc import AsyncIterator
 
 import pytest_asyncio
 from temporalio.client import Client
-from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.testing import WorkflowEnvironment
 
+from workers.plugin import SeptetPlugin
 from workers.server import temporal_program
 from workflows.search_attributes import ALL
 
@@ -15,7 +15,7 @@ from workflows.search_attributes import ALL
 async def server() -> AsyncIterator[WorkflowEnvironment]:
     attributes = [part for key in ALL for part in ("--search-attribute", f"{key.name}={kind(key)}")]
     environment = await WorkflowEnvironment.start_local(
-        data_converter=pydantic_data_converter,
+        plugins=[SeptetPlugin()],
         dev_server_existing_path=str(temporal_program()),
         dev_server_extra_args=[*attributes, "--dynamic-config-value", "history.transferProcessorMaxPollRPS=2000"],
     )

@@ -14,7 +14,6 @@ from fakes.waiting import wait_until
 from temporalio import activity
 from temporalio.client import Client, WorkflowHandle
 from temporalio.common import SearchAttributeKey
-from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.service import RPCError
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Replayer, Worker
@@ -26,6 +25,7 @@ from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import Task
 from septet.settings import Settings
 from workers.board import tell_board
+from workers.plugin import SeptetPlugin
 from workers.server import temporal_program
 from workflows.board import Board
 from workflows.pull_request import PullRequestWorkflow
@@ -127,7 +127,7 @@ async def floor_of(client: Client) -> AsyncIterator[Floor]:
         for ending in floor.may_end.values():
             ending.set()
     if history is not None:
-        await Replayer(workflows=[Board], data_converter=pydantic_data_converter).replay_workflow(history)
+        await Replayer(workflows=[Board], plugins=[SeptetPlugin()]).replay_workflow(history)
 
 
 async def test_the_best_score_begins_first(client: Client) -> None:
@@ -257,7 +257,7 @@ async def test_a_board_that_hands_over_gives_each_seat_once() -> None:
     names = [f"wo{number}" for number in range(6)]
     async with (
         await WorkflowEnvironment.start_local(
-            data_converter=pydantic_data_converter,
+            plugins=[SeptetPlugin()],
             dev_server_existing_path=str(temporal_program()),
             dev_server_extra_args=[
                 *(part for key in ALL for part in ("--search-attribute", f"{key.name}={kind(key)}")),

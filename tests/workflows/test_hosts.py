@@ -13,7 +13,6 @@ from fakes.waiting import wait_until
 from temporalio import activity
 from temporalio.client import Client, WorkflowHandle, WorkflowUpdateFailedError
 from temporalio.common import WorkflowIDReusePolicy
-from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.worker import Replayer, Worker
 
 from septet.contracts.decisions import MoveCall
@@ -22,6 +21,7 @@ from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import Task
 from septet.contracts.transitions import Target
 from septet.contracts.workspace import MoveWorkspace, OpenWorkspace, Workspace
+from workers.plugin import SeptetPlugin
 from workflows.pull_request import PullRequestWorkflow
 from workflows.work_order import WorkOrder
 
@@ -52,7 +52,7 @@ def worker_of(client: Client, doubles: Doubles) -> Worker:
 
 async def replayed(handle: WorkflowHandle[Any, Any]) -> None:
     history = await handle.fetch_history()
-    await Replayer(workflows=[WorkOrder], data_converter=pydantic_data_converter).replay_workflow(history)
+    await Replayer(workflows=[WorkOrder], plugins=[SeptetPlugin()]).replay_workflow(history)
 
 
 async def pending(handle: WorkflowHandle[Any, Any]) -> set[str]:

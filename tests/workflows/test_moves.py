@@ -13,7 +13,6 @@ from fakes.activities import PLAN_SHA256, Doubles, done, ended
 from fakes.waiting import wait_until
 from temporalio import activity
 from temporalio.client import Client, WorkflowFailureError, WorkflowHandle, WorkflowUpdateFailedError
-from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.exceptions import ApplicationError, CancelledError
 from temporalio.worker import Replayer, Worker
 
@@ -26,6 +25,7 @@ from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import Task
 from septet.contracts.transitions import Target
 from septet.errors import RefusedTransitionError
+from workers.plugin import SeptetPlugin
 from workflows.pull_request import PullRequestWorkflow
 from workflows.work_order import WorkOrder
 
@@ -58,7 +58,7 @@ async def work_order(client: Client, doubles: Doubles, **fields: Any) -> AsyncIt
         )  # fmt: skip
         yield client.get_workflow_handle(handle.id, result_type=Task)
         history = await client.get_workflow_handle(handle.id).fetch_history()
-    await Replayer(workflows=[WorkOrder], data_converter=pydantic_data_converter).replay_workflow(history)
+    await Replayer(workflows=[WorkOrder], plugins=[SeptetPlugin()]).replay_workflow(history)
 
 
 async def until(handle: WorkflowHandle[Any, Any], holds: Callable[[Task], bool]) -> Task:

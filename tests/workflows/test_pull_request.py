@@ -20,7 +20,6 @@ from temporalio.client import (
     WorkflowHandle,
     WorkflowUpdateFailedError,
 )
-from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.exceptions import CancelledError
 from temporalio.service import RPCError
 from temporalio.worker import Replayer, Worker
@@ -31,6 +30,7 @@ from septet.contracts.decisions import MoveCall
 from septet.contracts.names import Stage
 from septet.contracts.task import Task
 from septet.contracts.transitions import Target
+from workers.plugin import SeptetPlugin
 from workflows.pull_request import PullRequestWorkflow
 from workflows.work_order import WorkOrder
 
@@ -65,9 +65,7 @@ async def watched(client: Client, doubles: Doubles) -> AsyncIterator[WorkflowHan
             with contextlib.suppress(Exception):
                 await watch.terminate()
         history = await watch.fetch_history()
-    await Replayer(workflows=[PullRequestWorkflow], data_converter=pydantic_data_converter).replay_workflow(
-        history
-    )
+    await Replayer(workflows=[PullRequestWorkflow], plugins=[SeptetPlugin()]).replay_workflow(history)
 
 
 async def found(handle: WorkflowHandle[Any, Any]) -> tuple[dict[str, Any], Task]:

@@ -13,7 +13,6 @@ from fakes.waiting import wait_until
 from temporalio import activity
 from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
 from temporalio.common import RawValue
-from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.exceptions import ApplicationError, CancelledError
 from temporalio.worker import Replayer, Worker
 
@@ -21,6 +20,7 @@ from septet.contracts.facts import Rescue
 from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import Task
+from workers.plugin import SeptetPlugin
 from workflows.pull_request import PullRequestWorkflow
 from workflows.work_order import WorkOrder
 
@@ -49,7 +49,7 @@ async def work_order(client: Client, doubles: Doubles, *inputs: Any) -> AsyncIte
         )
         yield handle
         history = await handle.fetch_history()
-    await Replayer(workflows=[WorkOrder], data_converter=pydantic_data_converter).replay_workflow(history)
+    await Replayer(workflows=[WorkOrder], plugins=[SeptetPlugin()]).replay_workflow(history)
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ from bench.chaos.account import Account
 from bench.chaos.pipelines.trial import USUAL, Tried, tried
 from bench.machine import machine, version
 from bench.report import RESULTS
+from septet.system.exit import end_process
 
 _TERMINATED = 143
 """128 + SIGTERM, as a shell says it."""
@@ -84,4 +85,4 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    end_process(main())
