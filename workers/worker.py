@@ -16,7 +16,7 @@ from workers.slots import agent_slots
 from workers.strays import looking_after_strays
 from workers.takeover import taking_over
 from workers.tokens import Tokens
-from workers.versions import deployment_config, taking_work_orders
+from workers.versions import announcing_build, deployment_config
 
 HEARTBEAT_THROTTLE: Final = timedelta(seconds=2)
 """A cancel comes with the answer to a heartbeat: the default of 24 s would keep an agent alive for as long."""
@@ -80,7 +80,7 @@ async def running_worker(client: Client, settings: Settings, *, sole: bool = Fal
                 graceful_shutdown_timeout=_GRACE,
             )
         )
-        await stack.enter_async_context(taking_work_orders(client, settings, sole=sole))
+        await stack.enter_async_context(announcing_build(client, settings, sole=sole))
         await stack.enter_async_context(scheduling_janitor(client, settings, parts.host.id, parts.host.task_queue))
         await stack.enter_async_context(serving_on_board(client, settings, parts.host.id))
         yield parts

@@ -6,7 +6,7 @@ from typing import Annotated, Final
 
 import typer
 
-from clients.cli import decide, follow, hosts, local_forge, pipelines, rescues, show, start
+from clients.cli import decide, follow, hosts, local_forge, pipelines, promote, rescues, show, start
 from clients.cli import options as given
 from clients.cli.reply import ExitCode, end_with_error, reply
 from septet.system.exit import end_process
@@ -83,7 +83,7 @@ def demo(
 
 
 for _commands in (
-    show.app, follow.app, hosts.app, start.app, decide.app, pipelines.app,
+    show.app, follow.app, hosts.app, promote.app, start.app, decide.app, pipelines.app,
     rescues.app, local_forge.issues, local_forge.pulls,
 ):  # fmt: skip
     app.add_typer(_commands)

@@ -4,6 +4,7 @@ from importlib.metadata import version
 import pytest
 from fakes.repositories import Origin
 from fakes.septet_command import Septet
+from fakes.shared_server import Host
 
 from septet.contracts.names import Step
 
@@ -31,3 +32,23 @@ def test_up_goes_on_after_an_upgrade_with_the_work_orders_under_way(septet: Sept
             assert current(septet).startswith(f"{version('septet')}-")
             assert septet.closed(order)["status"] == "completed"
     assert septet.runs(order) == [f"{step.number}-{step.value}-1" for step in Step]
+
+
+def test_a_build_of_a_shared_server_gets_work_orders_by_a_command_alone(
+    septet: Septet, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """The first build serves at once, the next one when `septet promote` says so, and a ramp gives it a part."""
+    with septet.up() as up:
+        shared = Host.at(up.address, tmp_path_factory.mktemp("shared"))
+        with shared.worker(SEPTET_BUILD_ID="one"), shared.worker(SEPTET_BUILD_ID="two"):
+            refused = shared.septet("promote", "three", "--within", "0.5", "--json")
+            assert (refused.code, refused.json["error"]["type"]) == (3, "NotFound")
+            assert "one, two" in refused.json["error"]["remedy"]
+            half = shared.septet("promote", "two", "--ramp", "50", "--address", up.address, "--json").json
+            assert half == {"ok": True, "build": "two", "before": "one", "percentage": 50.0, "waiting": []}
+            assert (
+                shared.septet("promote", "two", "--force").out
+                == "Build two gets all work orders; before it was one.\n"
+            )
+        with shared.worker(SEPTET_BUILD_ID="one"):
+            assert shared.septet("promote", "two", "--json").json["before"] == "two"

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import uuid
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -14,14 +17,19 @@ from fakes.patched_work_order import PatchedWorkOrder
 from fakes.waiting import wait_until
 from structlog.testing import capture_logs
 from temporalio.client import Client, WorkflowHandle
+from temporalio.common import SearchAttributeKey
 from temporalio.worker import Worker
 
 from septet.contracts.names import Step
 from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import Task
+from septet.errors import NotFoundError, RefusedTransitionError, UsageError
 from septet.settings import Settings
 from workers.build_id import build_id
-from workers.versions import deployment_config, take_what_nobody_serves, take_work_orders
+from workers.deployment import Deployment, Routing
+from workers.patch_ids import own_patches
+from workers.promotion import PromotionCall, promote
+from workers.versions import announcing_build, deployment_config
 from workflows.pull_request import PullRequestWorkflow
 from workflows.work_order import WorkOrder
 
@@ -49,6 +57,18 @@ def worker_of(client: Client, settings: Settings, workflow: type, doubles: Doubl
         activities=[open_workspace],
         deployment_config=deployment_config(settings),
     )
+
+
+@asynccontextmanager
+async def serving(
+    client: Client, settings: Settings, workflow: type, doubles: Doubles, *, sole: bool = False
+) -> AsyncIterator[None]:
+    """Run a worker of work orders that tells the server of its build."""
+    async with (
+        worker_of(client, settings, workflow, doubles),
+        announcing_build(client, settings, sole=sole),
+    ):
+        yield
 
 
 async def begun(client: Client, settings: Settings) -> WorkflowHandle[Any, Task]:
@@ -91,13 +111,11 @@ async def test_a_work_order_under_way_moves_over_to_the_new_build_and_keeps_its_
     async with asyncio.timeout(60):
         async with (
             Worker(client, task_queue=doubles.task_queue, activities=doubles.activities()),
-            worker_of(client, old, WorkOrder, doubles),
+            serving(client, old, WorkOrder, doubles),
         ):
-            await take_work_orders(client, old, sole=False)
             first = await begun(client, settings)
             await begins.wait()
-            async with worker_of(client, new, PatchedWorkOrder, doubles):
-                await take_work_orders(client, new, sole=True)
+            async with serving(client, new, PatchedWorkOrder, doubles, sole=True):
                 second = await begun(client, settings)
                 assert (await second.result()).status == "completed"
                 go.set()
@@ -109,62 +127,160 @@ async def test_a_work_order_under_way_moves_over_to_the_new_build_and_keeps_its_
     assert [name for order, name in steps if order == second.id][:2] == ["build_plan", "classify_issue"]
 
 
-async def test_a_build_takes_work_orders_unless_a_later_release_has_them(
-    client: Client, settings: Settings
-) -> None:
-    """The first build and a later release serve at once; an earlier one says which command gives it the work."""
-    await take_work_orders(client, named(settings, "0.0.9-older"), sole=False)
-    with capture_logs() as logs:
-        await take_work_orders(client, settings, sole=False)
-        await take_work_orders(client, settings, sole=False)
-        await take_work_orders(client, named(settings, "99.0.0-later"), sole=True)
-        await take_work_orders(client, settings, sole=False)
-    made, _, warned = logs
-    assert (made["event"], made["before"]) == ("build_made_current", "0.0.9-older")
-    assert (warned["event"], warned["current"]) == ("build_not_current", "99.0.0-later")
-    command = "temporal worker deployment set-current-version"
-    assert warned["remedy"].startswith(command)
-    assert build_id(settings) in warned["remedy"]
-
-
-async def test_a_build_takes_over_from_another_one_of_its_release_that_is_gone(
-    client: Client, settings: Settings
-) -> None:
-    """The one that started last serves; when no worker of it is left, the others do not wait for it for ever."""
-    last = named(settings, f"{version('septet')}-last")
+async def test_a_worker_that_starts_again_takes_nothing_back(client: Client, settings: Settings) -> None:
+    """After a promotion the old build's worker starts again as often as it likes: work orders stay where they are."""
     doubles = Doubles(f"{settings.task_queue}-host")
+    later = named(settings, f"{version('septet')}-later")
     async with asyncio.timeout(60):
-        async with worker_of(client, last, WorkOrder, doubles):
-            await take_work_orders(client, last, sole=True)
+        async with (
+            Worker(client, task_queue=doubles.task_queue, activities=doubles.activities()),
+            serving(client, later, PatchedWorkOrder, doubles),
+        ):
+            async with serving(client, settings, WorkOrder, doubles):
+                await promote(client, settings, PromotionCall(build=later.build_id, force=True))
+            for _ in range(2):
+                with capture_logs() as logs:
+                    async with serving(client, settings, WorkOrder, doubles):
+                        assert (await routing(client, settings)).current == later.build_id
+                        order = await begun(client, settings)
+                        assert (await order.result()).status == "completed"
+                assert [(log["event"], log["remedy"]) for log in logs if log["log_level"] == "warning"] == [
+                    ("build_not_current", f"septet promote {build_id(settings)}")
+                ]
+                assert await builds_of(order) == [later.build_id]
+
+
+async def test_of_builds_that_start_together_one_becomes_current(client: Client, settings: Settings) -> None:
+    """The first build of a deployment needs nobody's word; of several at once the server takes one, and only once."""
+    doubles = Doubles(f"{settings.task_queue}-host")
+    with capture_logs() as logs:
+        async with asyncio.timeout(60), AsyncExitStack() as stack:
+            first = [serving(client, named(settings, name), WorkOrder, doubles) for name in "abc"]
+            await asyncio.gather(*map(stack.enter_async_context, first))
+            current = (await routing(client, settings)).current
+            await stack.enter_async_context(serving(client, named(settings, "d"), WorkOrder, doubles))
+            assert (await routing(client, settings)).current == current
+    made = [log["build"] for log in logs if log["event"] == "build_made_current"]
+    assert made == [current]
+    assert {log["build"] for log in logs if log["event"] == "build_not_current"} == {*"abcd"} - {current}
+
+
+async def test_up_takes_all_work_orders(client: Client, settings: Settings) -> None:
+    """The worker of an embedded server decides alone: after an upgrade, a downgrade, and without versions."""
+    plain = settings.model_copy(update={"versioning": False})
+    doubles = Doubles(f"{settings.task_queue}-host")
+    for each, build in ((named(settings, "99.0.0"), "99.0.0"), (settings, build_id(settings)), (plain, "")):
+        async with asyncio.timeout(60), serving(client, each, WorkOrder, doubles, sole=True):
+            assert (await routing(client, settings)).current == build
+    with capture_logs() as logs:
+        async with asyncio.timeout(60), serving(client, settings, WorkOrder, doubles):
+            assert (await routing(client, settings)).current == ""
+    assert [log["event"] for log in logs] == ["build_not_current"]
+
+
+async def test_a_promotion_that_would_leave_work_orders_waiting_is_refused(
+    client: Client, settings: Settings
+) -> None:
+    """The refusal names patches and work orders; with force they wait, and go on once their build is current again."""
+    doubles = Doubles(f"{settings.task_queue}-host")
+    old, later = named(settings, "0.1.1-00000000"), named(settings, "later")
+    back, forth = PromotionCall(build=old.build_id), PromotionCall(build=later.build_id)
+    async with asyncio.timeout(100):
+        async with (
+            serving(client, old, WorkOrder, doubles),
+            serving(client, later, PatchedWorkOrder, doubles),
+        ):
+            deployment = Deployment(client, settings.task_queue)
+            await wait_until(lambda: deployment.patches_of("later"), lambda patches: patches is not None)
+            await deployment.tell_patches("later", {*own_patches(), "plan-first"})
+            await deployment.tell_patches(str(old.build_id), own_patches())
+            await promote(client, settings, forth)
             order = await begun(client, settings)
-            await wait_until(lambda: builds_of(order), lambda builds: builds == [f"{version('septet')}-last"])
-            assert not await take_what_nobody_serves(client, settings)
-        assert not await take_what_nobody_serves(
-            client, named(settings, f"{version('septet')}-named"), silent_seconds=0
-        )
-        assert not await take_what_nobody_serves(client, settings)
-        assert await take_what_nobody_serves(client, settings, silent_seconds=0)
-        assert not await take_what_nobody_serves(client, settings, silent_seconds=0)
-        await take_work_orders(client, named(settings, "99.0.0-later"), sole=True)
-        assert not await take_what_nobody_serves(client, settings, silent_seconds=0)
+            await wait_until(lambda: patches_under_way(client, order), lambda ids: "plan-first" in ids)
+            with pytest.raises(RefusedTransitionError) as refused:
+                await promote(client, settings, back)
+            assert (
+                refused.value.message
+                == f"Build {old.build_id} lacks the patches plan-first: {order.id} would wait."
+            )
+            assert (await routing(client, settings)).current == "later"
+            forced = await promote(client, settings, replace(back, force=True))
+            assert (forced.build, forced.before, forced.waiting) == (old.build_id, "later", (order.id,))
+            await promote(client, settings, forth)
+            async with Worker(client, task_queue=doubles.task_queue, activities=doubles.activities()):
+                assert (await order.result()).status == "completed"
+            assert (await promote(client, settings, back)).waiting == ()
+
+
+async def test_a_build_that_does_not_tell_its_patches_is_refused_where_any_are_in_use(
+    client: Client, settings: Settings
+) -> None:
+    """What is not known is said to be unknown; the patches of earlier releases are known without their word."""
+    doubles = Doubles(f"{settings.task_queue}-host")
+    mute = named(settings, "mute")
+    async with asyncio.timeout(60), serving(client, settings, WorkOrder, doubles):
+        order = await begun(client, settings)
+        await wait_until(lambda: patches_under_way(client, order), lambda ids: "readable-activity-ids" in ids)
+        async with (
+            worker_of(client, mute, WorkOrder, doubles),
+            worker_of(client, named(settings, "0.1.0-x"), WorkOrder, doubles),
+        ):
+            with pytest.raises(RefusedTransitionError, match="mute does not tell which patches it has"):
+                await promote(client, settings, PromotionCall(build="mute"))
+            assert (await promote(client, settings, PromotionCall(build="0.1.0-x"))).waiting == ()
     await order.terminate()
 
 
-async def test_a_named_build_and_one_without_a_version_wait_for_a_person(
+async def test_a_build_without_a_worker_is_waited_for_and_then_refused(client: Client, settings: Settings) -> None:
+    """A promotion waits for the first worker of a build; the refusal says which builds have one."""
+    doubles = Doubles(f"{settings.task_queue}-host")
+    async with asyncio.timeout(60), serving(client, settings, WorkOrder, doubles):
+        with pytest.raises(NotFoundError) as refused:
+            await promote(client, settings, PromotionCall(build="later", within_seconds=1))
+        assert "No worker of build later asks for work orders" in refused.value.message
+        assert refused.value.remedy.endswith(f"Builds with workers: {build_id(settings)}.")
+        promoted = asyncio.create_task(promote(client, settings, PromotionCall(build="later")))
+        async with serving(client, named(settings, "later"), WorkOrder, doubles):
+            assert (await promoted).before == build_id(settings)
+            assert (await routing(client, settings)).current == "later"
+
+
+async def test_a_ramp_gives_a_build_its_part_and_ends_with_a_promotion_or_with_nothing(
     client: Client, settings: Settings
 ) -> None:
-    """`SEPTET_BUILD_ID` and `SEPTET_VERSIONING=off` leave the choice to whoever runs the server, but for `up`."""
-    plain = settings.model_copy(update={"versioning": False})
-    with capture_logs() as logs:
-        await take_work_orders(client, plain, sole=True)
-        await take_work_orders(client, settings, sole=False)
-        await take_work_orders(client, named(settings, "99.0.0"), sole=False)
-        await take_work_orders(client, plain, sole=False)
-        await take_work_orders(client, plain, sole=True)
-    assert [(entry["event"], entry["build"]) for entry in logs] == [
-        ("build_made_current", build_id(settings)),
-        ("build_not_current", "99.0.0"),
-        ("build_not_current", "unversioned"),
-        ("build_made_current", "unversioned"),
-    ]
-    assert "--unversioned" in logs[2]["remedy"]
+    """`ramp` sends a percentage of the work orders to a build, 0 takes it back, and a promotion ends it."""
+    doubles = Doubles(f"{settings.task_queue}-host")
+    later = PromotionCall(build="later")
+    async with (
+        asyncio.timeout(60),
+        serving(client, settings, WorkOrder, doubles),
+        serving(client, named(settings, "later"), WorkOrder, doubles),
+    ):
+        with pytest.raises(NotFoundError, match="No build is ramping"):
+            await promote(client, settings, replace(later, ramp=0))
+        ramped = await promote(client, settings, replace(later, ramp=30))
+        assert (ramped.build, ramped.percentage) == ("later", 30)
+        assert (await routing(client, settings)).percentage == 30
+        ended = await promote(client, settings, PromotionCall(ramp=0))
+        assert (ended.build, (await routing(client, settings)).ramping) == (build_id(settings), "")
+        await promote(client, settings, replace(later, ramp=50))
+        await promote(client, settings, later)
+        after = await routing(client, settings)
+        assert (after.current, after.ramping) == ("later", "")
+
+
+async def test_without_versions_there_is_nothing_to_promote(client: Client, settings: Settings) -> None:
+    """Where workers have no versions a promotion says so, whatever the server knows."""
+    with pytest.raises(UsageError, match="SEPTET_VERSIONING is off"):
+        await promote(client, settings.model_copy(update={"versioning": False}), PromotionCall())
+
+
+async def routing(client: Client, settings: Settings) -> Routing:
+    return await Deployment(client, settings.task_queue).routing()
+
+
+async def patches_under_way(client: Client, order: WorkflowHandle[Any, Task]) -> list[str]:
+    """Return the patches by which the server finds a work order."""
+    query = f'WorkflowId="{order.id}" AND TemporalChangeVersion IS NOT NULL'
+    key = SearchAttributeKey.for_keyword_list("TemporalChangeVersion")
+    return [patch async for row in client.list_workflows(query) for patch in row.typed_search_attributes[key]]

@@ -1,0 +1,64 @@
+"""`septet promote`: which build gets work orders."""
+
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from clients.cli import options as given
+from clients.cli.reply import CommandReply, reply
+
+if TYPE_CHECKING:
+    from workers.promotion import Promotion
+
+app = typer.Typer()
+_ALL: Final = 100
+
+Build = Annotated[str | None, typer.Argument(metavar="[BUILD]", help="The build; this installation's if absent.")]
+Ramp = Annotated[
+    float | None,
+    typer.Option(metavar="PERCENT", help="Only so much of the work orders; 0 ends a ramp.", min=0, max=100),
+]
+Within = Annotated[float, typer.Option(metavar="SECONDS", help="How long to wait for a worker of it.", min=0)]
+
+
+@app.command()
+def promote(
+    build: Build = None,
+    ramp: Ramp = None,
+    within: Within = 60.0,
+    force: Annotated[bool, typer.Option("--force", help="Also where work orders under way then wait.")] = False,
+    address: given.Address = None,
+    as_json: given.Json = False,
+) -> None:
+    """Let a build of the workers get the work orders of a shared server, those under way included.
+
+    Example: septet promote --ramp 10
+    """
+
+    async def work() -> CommandReply:
+        from septet.settings import load_settings
+        from workers.connection import connect
+        from workers.promotion import PromotionCall
+        from workers.promotion import promote as promote_build
+
+        settings = load_settings()
+        call = PromotionCall(build=build, ramp=ramp, force=force, within_seconds=within)
+        done = await promote_build(await connect(settings, address=address), settings, call)
+        payload = {
+            "build": done.build,
+            "before": done.before,
+            "percentage": done.percentage,
+            "waiting": list(done.waiting),
+        }
+        return CommandReply(payload, lambda: _show_promotion(done))
+
+    reply(work, as_json=as_json)
+
+
+def _show_promotion(promotion: "Promotion") -> None:
+    share = f"{promotion.percentage:g} % of the work orders" if promotion.percentage < _ALL else "all work orders"
+    typer.echo(
+        f"Build {promotion.build or 'unversioned'} gets {share}; before it was {promotion.before or 'none'}."
+    )
+    if promotion.waiting:
+        typer.echo(f"These wait until a build with their patches is promoted: {', '.join(promotion.waiting)}.")

@@ -1,0 +1,73 @@
+"""A build knows which patches it has."""
+
+import base64
+import json
+import re
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from workers.patch_ids import earlier_patches, own_patches, patches_below
+
+ROOT = Path(__file__).resolve().parents[3]
+WHEELS = sorted((ROOT / "tests" / "data" / "releases").glob("*.whl"))
+
+
+def test_every_patch_that_a_recorded_history_holds_is_one_of_this_build() -> None:
+    """The markers of the histories that replay must pass are patches that the code names."""
+    histories = [*(ROOT / "tests" / "replay").rglob("*.json")]
+    recorded = {patch for path in histories for patch in markers_of(json.loads(path.read_text("utf-8"))["events"])}
+    assert "readable-activity-ids" in recorded
+    assert recorded <= own_patches()
+
+
+def markers_of(events: list[dict[str, Any]]) -> Iterator[str]:
+    """Yield the ids of the patches whose markers a history holds."""
+    for event in events:
+        marker = event.get("markerRecordedEventAttributes", {})
+        if marker.get("markerName") == "core_patch":
+            (payload,) = marker["details"]["patch-data"]["payloads"]
+            yield json.loads(base64.b64decode(payload["data"]))["id"]
+
+
+@pytest.mark.parametrize("wheel", WHEELS, ids=lambda wheel: wheel.name.split("-")[1])
+def test_the_patches_of_earlier_releases_are_those_of_their_wheels(wheel: Path, tmp_path: Path) -> None:
+    """What is said of a release that cannot say it itself is what its code has."""
+    with zipfile.ZipFile(wheel) as packed:
+        packed.extractall(tmp_path)
+    release = wheel.name.split("-")[1]
+    assert earlier_patches(f"{release}-0a1b2c3d") == patches_below(tmp_path)
+
+
+def test_of_a_build_with_a_name_of_its_own_nothing_is_known() -> None:
+    """Neither a later release nor a build that a person named is taken for an earlier release."""
+    assert earlier_patches("99.0.0-0a1b2c3d") is None
+    assert earlier_patches("mine") is None
+
+
+def test_ids_are_found_as_texts_as_constants_and_as_constants_of_another_module(tmp_path: Path) -> None:
+    """Wherever the id stands, the patch is found; one that is put together while it runs is refused."""
+    (tmp_path / "workflows").mkdir()
+    (tmp_path / "workflows" / "__init__.py").write_text("")
+    (tmp_path / "workflows" / "names.py").write_text('THIRD = "third"\n')
+    order = tmp_path / "workflows" / "order.py"
+    order.write_text(
+        "from workflows.names import THIRD as T\nfrom typing import Final\n_TWO: Final = 'second'\n"
+        "def run():\n    workflow.patched('first')\n    workflow.deprecate_patch(_TWO)\n    return workflow.patched(T)\n"
+    )
+    assert patches_below(tmp_path) == {"first", "second", "third"}
+    other = tmp_path / "other"
+    (other / "workflows").mkdir(parents=True)
+    (other / "workflows" / "order.py").write_text("def run(name):\n    workflow.patched(name)\n")
+    with pytest.raises(ValueError, match="no constant: workflows.order, line 2"):
+        patches_below(other)
+
+
+def test_the_page_of_patches_lists_each_patch_with_its_release() -> None:
+    """Whoever collapses patches finds on one page which are due; one that the code no longer has is not there."""
+    page = (ROOT / "docs" / "patches.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `([\w-]+)` \| (\d+\.\d+\.\d+) \| \w", page, re.MULTILINE)
+    assert sorted(patch for patch, _ in rows) == sorted(own_patches())

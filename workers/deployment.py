@@ -1,0 +1,151 @@
+"""The Worker Deployment of a queue, as the server keeps it: its builds, and which of them gets work orders."""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+from temporalio.api.common.v1 import Payload
+from temporalio.api.deployment.v1 import WorkerDeploymentVersion
+from temporalio.api.enums.v1 import TaskQueueType
+from temporalio.api.taskqueue.v1 import TaskQueue
+from temporalio.api.workflowservice.v1 import (
+    DescribeTaskQueueRequest,
+    DescribeWorkerDeploymentRequest,
+    DescribeWorkerDeploymentVersionRequest,
+    SetWorkerDeploymentCurrentVersionRequest,
+    SetWorkerDeploymentRampingVersionRequest,
+    UpdateWorkerDeploymentVersionMetadataRequest,
+)
+from temporalio.client import Client
+from temporalio.service import RPCError, RPCStatusCode
+
+UNVERSIONED: Final = ""
+"""The build of workers without a version."""
+_PATCHES: Final = "septet-patches"
+"""The key in a build's metadata; its value is a list of ids in JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class Routing:
+    """Which builds get work orders."""
+
+    current: str = UNVERSIONED
+    ramping: str = UNVERSIONED
+    percentage: float = 0.0
+    """So much of the work orders goes to the build that is ramping."""
+    is_decided: bool = False
+    """Whether somebody has ever said which build is current, be it that none is."""
+    token: bytes = b""
+    """A change with it is refused once another change has been made."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """The deployment that has the name of a queue. Each method raises RPCError where the server refuses.
+
+    What it refuses for want of time is asked again: it takes few changes of a deployment at once.
+    """
+
+    client: Client
+    name: str
+
+    async def routing(self) -> Routing:
+        """Return which builds get work orders; where the server knows none, workers without a version do."""
+        request = DescribeWorkerDeploymentRequest(namespace=self.client.namespace, deployment_name=self.name)
+        try:
+            answer = await self.client.workflow_service.describe_worker_deployment(request, retry=True)
+        except RPCError as error:
+            if error.status in {RPCStatusCode.NOT_FOUND, RPCStatusCode.UNIMPLEMENTED}:
+                return Routing()
+            raise
+        config = answer.worker_deployment_info.routing_config
+        return Routing(
+            current=config.current_deployment_version.build_id,
+            ramping=config.ramping_deployment_version.build_id,
+            percentage=config.ramping_version_percentage,
+            is_decided=config.HasField("current_version_changed_time"),
+            token=answer.conflict_token,
+        )
+
+    async def has(self, build: str) -> bool:
+        """Return whether a worker of a build has ever asked for work."""
+        return await self._metadata(build) is not None
+
+    async def patches_of(self, build: str) -> frozenset[str] | None:
+        """Return the patches that a build has told; `None` where it has not."""
+        entry = (await self._metadata(build) or {}).get(_PATCHES)
+        return frozenset(json.loads(entry.data)) if entry is not None else None
+
+    async def tell_patches(self, build: str, patches: Iterable[str]) -> None:
+        """Note at a build that the server knows which patches it has."""
+        data = json.dumps(sorted(patches)).encode()
+        request = UpdateWorkerDeploymentVersionMetadataRequest(
+            namespace=self.client.namespace,
+            deployment_version=self._version(build),
+            upsert_entries={_PATCHES: Payload(metadata={"encoding": b"json/plain"}, data=data)},
+            identity=self.client.identity,
+        )
+        await self.client.workflow_service.update_worker_deployment_version_metadata(request, retry=True)
+
+    async def make_current(self, build: str, token: bytes = b"", *, unseen: bool = False) -> None:
+        """Let a build get all work orders.
+
+        Args:
+            build: The build.
+            token: Of the routing that this is to follow on; where it was changed meanwhile, this is refused.
+            unseen: Also where the server has not yet noticed a worker of it.
+        """
+        request = SetWorkerDeploymentCurrentVersionRequest(
+            namespace=self.client.namespace,
+            deployment_name=self.name,
+            build_id=build,
+            conflict_token=token,
+            identity=self.client.identity,
+            ignore_missing_task_queues=unseen,
+            allow_no_pollers=unseen,
+        )
+        await self.client.workflow_service.set_worker_deployment_current_version(request, retry=True)
+
+    async def ramp(self, build: str, percentage: float) -> None:
+        """Let a build get so much of the work orders; with 0 the current one gets all again."""
+        request = SetWorkerDeploymentRampingVersionRequest(
+            namespace=self.client.namespace,
+            deployment_name=self.name,
+            build_id=build if percentage else UNVERSIONED,
+            percentage=percentage,
+            identity=self.client.identity,
+        )
+        await self.client.workflow_service.set_worker_deployment_ramping_version(request, retry=True)
+
+    async def last_polls(self) -> Mapping[str, datetime]:
+        """Return when a worker of each build last began to ask for work; the server remembers five minutes.
+
+        A worker that has nothing to do asks once a minute.
+        """
+        request = DescribeTaskQueueRequest(
+            namespace=self.client.namespace,
+            task_queue=TaskQueue(name=self.name),
+            task_queue_type=TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW,
+        )
+        polls: dict[str, datetime] = {}
+        for poller in (await self.client.workflow_service.describe_task_queue(request, retry=True)).pollers:
+            build, polled_at = poller.deployment_options.build_id, poller.last_access_time.ToDatetime(UTC)
+            polls[build] = max(polled_at, polls.get(build, polled_at))
+        return polls
+
+    async def _metadata(self, build: str) -> Mapping[str, Payload] | None:
+        request = DescribeWorkerDeploymentVersionRequest(
+            namespace=self.client.namespace, deployment_version=self._version(build)
+        )
+        try:
+            answer = await self.client.workflow_service.describe_worker_deployment_version(request, retry=True)
+        except RPCError as error:
+            if error.status is RPCStatusCode.NOT_FOUND:
+                return None
+            raise
+        return answer.worker_deployment_version_info.metadata.entries
+
+    def _version(self, build: str) -> WorkerDeploymentVersion:
+        return WorkerDeploymentVersion(deployment_name=self.name, build_id=build)

@@ -1,0 +1,89 @@
+"""Which patches a build has: a work order whose history holds another one waits under it."""
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from workers.build_id import import_closure
+
+_CALLS: Final = frozenset({"patched", "deprecate_patch"})
+_OF_0_1: Final = frozenset(
+    {
+        "board", "goes-on-beside", "late-cancel", "plan-gate", "project-while-it-waits", "readable-activity-ids",
+        "row-in-memo", "told-at-a-reset", "watches-pull-request",
+    }
+)  # fmt: skip
+_EARLIER: Final[Mapping[str, frozenset[str]]] = {"0.1.0": _OF_0_1, "0.1.1": _OF_0_1}
+"""Those of releases that did not tell the server which they have."""
+_RELEASE: Final = re.compile(r"(\d+\.\d+\.\d+)-")
+
+
+def own_patches() -> frozenset[str]:
+    """Return the ids of all patches that the workflows of this installation ask for or deprecate."""
+    return patches_below(Path(__file__).resolve().parent.parent)
+
+
+def earlier_patches(build: str) -> frozenset[str] | None:
+    """Return the patches of a build of a release that did not tell them; `None` where it is none of those."""
+    release = _RELEASE.match(build)
+    return _EARLIER.get(release[1]) if release else None
+
+
+@cache
+def patches_below(root: Path) -> frozenset[str]:
+    """Return the patches of the workflows below a folder. Their code is read, not carried out.
+
+    Raises:
+        ValueError: The id of a patch is neither a text nor a module's constant.
+    """
+    trees = {name: ast.parse(path.read_bytes()) for name, path in import_closure(root).items()}
+    constants = {name: dict(_constants(tree)) for name, tree in trees.items()}
+    ids = set()
+    for name, tree in trees.items():
+        known = dict(constants[name])
+        for module, original, alias in _imported_names(tree):
+            if original in constants.get(module, {}):
+                known[alias] = constants[module][original]
+        for argument in _patch_arguments(tree):
+            ids.add(_id_of(argument, known, f"{name}, line {argument.lineno}"))
+    return frozenset(ids)
+
+
+def _patch_arguments(tree: ast.Module) -> Iterator[ast.expr]:
+    """Yield the first argument of each `workflow.patched(…)` and `workflow.deprecate_patch(…)`."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or not node.args:
+            continue
+        if node.func.attr in _CALLS and isinstance(node.func.value, ast.Name) and node.func.value.id == "workflow":
+            yield node.args[0]
+
+
+def _constants(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """Yield the texts that a module gives a name."""
+    for node in tree.body:
+        target: ast.expr | None = node.target if isinstance(node, ast.AnnAssign) else None
+        if isinstance(node, ast.Assign) and len(node.targets) == 1:
+            (target,) = node.targets
+        if isinstance(target, ast.Name) and isinstance(node, ast.Assign | ast.AnnAssign):
+            value = node.value
+            if isinstance(value, ast.Constant) and isinstance(value.value, str):
+                yield target.id, value.value
+
+
+def _imported_names(tree: ast.Module) -> Iterator[tuple[str, str, str]]:
+    """Yield module, name and name here of what a module imports from others."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module is not None:
+            for each in node.names:
+                yield node.module, each.name, each.asname or each.name
+
+
+def _id_of(argument: ast.expr, names: Mapping[str, str], place: str) -> str:
+    if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
+        return argument.value
+    if isinstance(argument, ast.Name) and argument.id in names:
+        return names[argument.id]
+    raise ValueError(f"The id of a patch is no constant: {place}.")

@@ -1,0 +1,149 @@
+"""Which build gets work orders is decided by a person or a release, and not by the start of a worker."""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from temporalio.client import Client
+from temporalio.common import SearchAttributeKey
+from temporalio.service import RPCError
+
+from septet.errors import NotFoundError, RefusedTransitionError, ServerNotReachedError, UsageError
+from septet.settings import Settings
+from workers.build_id import build_id
+from workers.deployment import UNVERSIONED, Deployment, Routing
+from workers.patch_ids import earlier_patches, own_patches
+
+_SILENT: Final = timedelta(seconds=150)
+"""A worker asks for work at least once a minute; with as much again for clocks that differ."""
+_LOOK_SECONDS: Final = 0.5
+_NAMED: Final = 3
+"""So many work orders a message names."""
+_PATCHES: Final = SearchAttributeKey.for_keyword_list("TemporalChangeVersion")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromotionCall:
+    """What is to happen."""
+
+    build: str | None = None
+    """The build; that of this installation when absent."""
+    ramp: float | None = None
+    """The percentage of work orders that it gets; all when absent. With 0 the current build has all again."""
+    force: bool = False
+    """Also where work orders under way then wait."""
+    within_seconds: float = 60.0
+    """How long to wait for a worker of the build."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Promotion:
+    """What has happened."""
+
+    build: str
+    before: str
+    """The build that was current; empty for workers without a version."""
+    percentage: float
+    waiting: tuple[str, ...]
+    """Workflows under way that cannot go on under the build, or may not, where its patches are not known."""
+
+
+async def promote(client: Client, settings: Settings, call: PromotionCall) -> Promotion:
+    """Let a build get all work orders or a part of them, those under way included.
+
+    Raises:
+        UsageError: There are no builds: versioning is off.
+        NotFoundError: No worker of the build asks for work, or none is ramping.
+        RefusedTransitionError: Work orders under way would wait.
+        ServerNotReachedError: The server refused.
+    """
+    if not settings.versioning:
+        raise UsageError("SEPTET_VERSIONING is off: there are no builds.", remedy="Unset it, for workers too.")
+    deployment = Deployment(client, settings.task_queue)
+    try:
+        routing = await deployment.routing()
+        build = _target(routing, call, build_id(settings))
+        if call.ramp != 0:
+            await _until_served(deployment, build, call.within_seconds)
+        known = own_patches() if build == build_id(settings) else await _patches_of(deployment, build)
+        waiting = await _waiting_under(client, settings.task_queue, known)
+        if waiting and not call.force:
+            raise _refusal(build, waiting, is_known=known is not None)
+        await _route(deployment, routing, build, call.ramp)
+    except RPCError as error:
+        raise ServerNotReachedError(f"The Temporal server refused: {error.message}.") from error
+    names = {name for names in waiting.values() for name in names}
+    percentage = 100.0 if call.ramp is None or call.ramp == 0 else call.ramp
+    return Promotion(build=build, before=routing.current, percentage=percentage, waiting=(*sorted(names),))
+
+
+def _target(routing: Routing, call: PromotionCall, own: str) -> str:
+    """Return the build that gets more work orders than before."""
+    if call.ramp != 0:
+        return call.build or own
+    if not routing.ramping:
+        raise NotFoundError("No build is ramping.", remedy="Look at `temporal worker deployment describe`.")
+    return routing.current
+
+
+async def _route(deployment: Deployment, routing: Routing, build: str, ramp: float | None) -> None:
+    if ramp is not None:
+        await deployment.ramp(build, ramp)
+        return
+    if build != routing.current:
+        await deployment.make_current(build)
+    if routing.ramping not in {UNVERSIONED, build}:
+        await deployment.ramp(UNVERSIONED, 0)
+
+
+async def _until_served(deployment: Deployment, build: str, within_seconds: float) -> None:
+    polls: Mapping[str, datetime] = {}
+    try:
+        async with asyncio.timeout(within_seconds):
+            while not (build in polls and await deployment.has(build)):
+                polls = {
+                    name: at
+                    for name, at in (await deployment.last_polls()).items()
+                    if datetime.now(UTC) - at < _SILENT
+                }
+                await asyncio.sleep(0 if build in polls else _LOOK_SECONDS)
+    except TimeoutError:
+        others = ", ".join(sorted(polls.keys() - {UNVERSIONED})) or "none"
+        message = f"No worker of build {build} asks for work orders of queue {deployment.name!r}."
+        remedy = f"Start one with `septet worker`, or name another build. Builds with workers: {others}."
+        raise NotFoundError(message, remedy=remedy) from None
+
+
+async def _patches_of(deployment: Deployment, build: str) -> frozenset[str] | None:
+    if build == UNVERSIONED:
+        return None
+    patches = await deployment.patches_of(build)
+    return earlier_patches(build) if patches is None else patches
+
+
+async def _waiting_under(
+    client: Client, task_queue: str, patches: frozenset[str] | None
+) -> Mapping[str, list[str]]:
+    """Return the workflows under way by patch, of the patches that a build lacks."""
+    query = f'TaskQueue="{task_queue}" AND ExecutionStatus="Running" AND TemporalChangeVersion IS NOT NULL'
+    names: dict[str, list[str]] = defaultdict(list)
+    async for row in client.list_workflows(query):
+        for patch in set(row.typed_search_attributes.get(_PATCHES) or ()) - (patches or frozenset()):
+            names[patch].append(row.id)
+    return names
+
+
+def _refusal(build: str, waiting: Mapping[str, list[str]], *, is_known: bool) -> RefusedTransitionError:
+    names = sorted({name for names in waiting.values() for name in names})
+    some = ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
+    patches = ", ".join(sorted(waiting))
+    message = f"Build {build} lacks the patches {patches}: {some} would wait."
+    if not is_known:
+        message = f"Build {build} does not tell which patches it has: {some} may wait, which have {patches}."
+    remedy = (
+        "Promote it once they are closed; with --force they wait until a build with those patches is promoted."
+    )
+    return RefusedTransitionError(message, remedy=remedy)
