@@ -1,18 +1,18 @@
 """What the board asks of the server: who has ended without a word, and who waits."""
 
-import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Final
 
 from temporalio import activity
-from temporalio.client import WorkflowExecution
+from temporalio.client import Client, WorkflowExecution
 
 from activities._rows import task_in
 from activities.cancellation import is_closed
 from septet.contracts.board import KnownOrders, SeatRequest, WaitingOrders
+from septet.contracts.names import ORDER_ID
 from septet.contracts.task import Task
 
-_AT_A_TIME: Final = 20
+_IDS_OF_A_QUERY: Final = 500
 _WAITING: Final = 'WorkflowType="WorkOrder" AND SeptetStage="triaged" AND ExecutionStatus="Running"'
 
 
@@ -21,15 +21,14 @@ class BoardActivities:
 
     @activity.defn(name="find_closed")
     async def find_closed(self, orders: KnownOrders) -> list[str]:
-        """Return those of some work orders that are closed or gone. Leaves nothing."""
-        places = asyncio.Semaphore(_AT_A_TIME)
+        """Return those of some work orders that are closed or gone. Leaves nothing.
 
-        async def is_closed_order(order_id: str) -> bool:
-            async with places:
-                return await is_closed(activity.client(), order_id)
-
-        ended = await asyncio.gather(*map(is_closed_order, orders.ids))
-        return [order_id for order_id, is_so in zip(orders.ids, ended, strict=True) if is_so]
+        One query tells who runs. The server's lists lag: who is missing there is asked about by name.
+        """
+        client = activity.client()
+        running = await _find_running(client, [each for each in orders.ids if ORDER_ID.fullmatch(each)])
+        missing = [order_id for order_id in orders.ids if order_id not in running]
+        return [order_id for order_id in missing if await is_closed(client, order_id)]
 
     @activity.defn(name="find_waiting")
     async def find_waiting(self, orders: KnownOrders) -> WaitingOrders:
@@ -43,6 +42,16 @@ class BoardActivities:
                 return WaitingOrders(waiting=tuple(waiting), all=False)
             waiting.append(await _seat_request(row))
         return WaitingOrders(waiting=tuple(waiting))
+
+
+async def _find_running(client: Client, order_ids: Sequence[str]) -> set[str]:
+    """Return those of some work orders that the server's lists have among the running ones."""
+    running: set[str] = set()
+    for start in range(0, len(order_ids), _IDS_OF_A_QUERY):
+        names = ", ".join(f'"{order_id}"' for order_id in order_ids[start : start + _IDS_OF_A_QUERY])
+        query = f'WorkflowId IN ({names}) AND ExecutionStatus="Running"'
+        running |= {row.id async for row in client.list_workflows(query)}
+    return running
 
 
 def _list_triaged() -> AsyncIterator[WorkflowExecution]:

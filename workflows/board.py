@@ -16,6 +16,7 @@ with workflow.unsafe.imports_passed_through():
 _FIRST_LOOK: Final = timedelta(seconds=5)
 _RAREST_LOOK: Final = timedelta(minutes=10)
 """A work order that was terminated does not say that it has ended: it is looked for where others wait."""
+_LOOK_SUMMARY: Final = "is a seat free?"
 _ANSWER_WITHIN: Final = timedelta(minutes=2)
 _RETRIES: Final = RetryPolicy(maximum_interval=timedelta(minutes=1), maximum_attempts=0)
 _AT_A_TIME: Final = 100
@@ -34,6 +35,11 @@ class Board:
         self._seats = Seats.of(state or BoardState())
         self._has_news = True
         self._look_after = _FIRST_LOOK
+        self._keeps_deadlines = workflow.patched("looks-by-a-deadline")
+        self._look: asyncio.Task[list[str]] | None = None
+        self._look_at = 0.0
+        self._asked: set[str] = set()
+        """Those with a seat of whom the server is asked; one that waits again meanwhile has not ended."""
 
     @workflow.run
     async def run(self, state: BoardState | None = None) -> None:
@@ -51,6 +57,7 @@ class Board:
     def waits(self, request: SeatRequest) -> None:
         """Take in who waits."""
         self._seats.wait(request)
+        self._asked.discard(request.id)
         self._note_change()
 
     @workflow.signal(description="A work order waits no more, or has ended.")
@@ -67,7 +74,11 @@ class Board:
         self._has_news = self._has_news or before != (self._seats.places(_now()), self._seats.project_limit)
 
     def _note_change(self) -> None:
+        """Have the board go on; the next look may come sooner by that, and never later."""
         self._has_news, self._look_after = True, _FIRST_LOOK
+        if self._look is not None and self._look_at > _now() + _FIRST_LOOK.total_seconds():
+            self._look.cancel()
+            self._look = None
 
     async def _give_seats(self) -> None:
         """Tell those whose turn it is, until there is no seat or nobody left."""
@@ -83,10 +94,23 @@ class Board:
 
     async def _wait_for_news(self) -> None:
         """Wait for news; where somebody waits for a seat, look now and then whether one is free."""
+        if not self._keeps_deadlines:
+            await self._wait_for_news_or_look()
+            return
+        if self._look is None and self._seats.waiting and self._seats.holders:
+            self._look = asyncio.create_task(self._find_closed_later())
+        await workflow.wait_condition(self._must_go_on)
+        if self._look is not None and self._look.done():
+            closed, self._look = self._look.result(), None
+            for order_id in self._asked.intersection(closed):
+                self._seats.leave(order_id)
+
+    async def _wait_for_news_or_look(self) -> None:
+        """Wait as boards did before they kept deadlines: each piece of news put the look off."""
         looks = bool(self._seats.waiting and self._seats.holders)
         try:
             await workflow.wait_condition(
-                self._must_go_on, timeout=self._look_after if looks else None, timeout_summary="is a seat free?"
+                self._must_go_on, timeout=self._look_after if looks else None, timeout_summary=_LOOK_SUMMARY
             )
         except TimeoutError:
             self._look_after = min(2 * self._look_after, _RAREST_LOOK)
@@ -95,7 +119,16 @@ class Board:
 
     def _must_go_on(self) -> bool:
         """Say whether there is something to do; what hosts say makes the history of an idle board grow too."""
-        return self._has_news or workflow.info().is_continue_as_new_suggested()
+        looked = self._look is not None and self._look.done()
+        return self._has_news or looked or workflow.info().is_continue_as_new_suggested()
+
+    async def _find_closed_later(self) -> list[str]:
+        """Look after a pause; without news the pauses grow."""
+        pause, self._look_after = self._look_after, min(2 * self._look_after, _RAREST_LOOK)
+        self._look_at = _now() + pause.total_seconds()
+        await workflow.sleep(pause, summary=_LOOK_SUMMARY)
+        self._asked = set(self._seats.holders)
+        return await self._find_closed()
 
     async def _find_closed(self) -> list[str]:
         """Return those with a seat that have ended."""

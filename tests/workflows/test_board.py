@@ -15,7 +15,7 @@ from temporalio import activity
 from temporalio.client import Client, WorkflowHandle
 from temporalio.common import SearchAttributeKey
 from temporalio.service import RPCError
-from temporalio.testing import WorkflowEnvironment
+from temporalio.testing import ActivityEnvironment, WorkflowEnvironment
 from temporalio.worker import Replayer, Worker
 
 from activities.board import BoardActivities
@@ -175,6 +175,33 @@ async def test_a_seat_of_one_that_was_terminated_is_found_free(client: Client) -
         await wait_until(lambda: _is(floor.names() == ["first", "second"]))
 
 
+async def test_a_busy_board_finds_a_seat_of_one_that_was_terminated(client: Client) -> None:
+    """What the board is told every second does not put off its look for those that ended without a word."""
+    async with floor_of(client) as floor:
+        await floor.serve(host_limit=1)
+        first = await floor.create("first")
+        await wait_until(lambda: _is(floor.names() == ["first"]))
+        await first.terminate()
+        await floor.create("second")
+        async with asyncio.TaskGroup() as beside:
+            telling = beside.create_task(_tell_every_second(floor))
+            await wait_until(lambda: _is(floor.names() == ["first", "second"]), seconds=30)
+            telling.cancel()
+
+
+async def test_only_those_that_are_over_are_found_closed(client: Client) -> None:
+    """One that runs again after its end is not over; one that is gone, or has never been, is."""
+    async with floor_of(client) as floor:
+        await floor.serve()
+        again = await floor.create("again")
+        await again.terminate()
+        running, over = await floor.create("again"), await floor.create("over")
+        await over.terminate()
+        known = KnownOrders(ids=(running.id, over.id, "wo-nobody", 'wo-"quoted"'))
+        closed = await ActivityEnvironment(client=client).run(BoardActivities().find_closed, known)
+        assert closed == [over.id, "wo-nobody", 'wo-"quoted"']
+
+
 async def test_a_work_order_that_waits_needs_no_board_to_be_there_yet(client: Client) -> None:
     """A board that begins later finds those that wait already."""
     async with floor_of(client) as floor:
@@ -279,6 +306,12 @@ async def test_a_board_that_hands_over_gives_each_seat_once() -> None:
             floor.end(names[over])
         await wait_until(lambda: _shows(floor, "**0** wait, **0** of 2 seats"))
         assert sorted(floor.names()) == names
+
+
+async def _tell_every_second(floor: Floor) -> None:
+    while True:
+        await floor.board.signal(Board.leaves, "wo-nobody")
+        await asyncio.sleep(1)
 
 
 async def _has_handed_over(floor: Floor) -> None:
