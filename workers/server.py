@@ -36,9 +36,16 @@ _STARTS_IN_A_ROW: Final = 3
 RETENTION: Final = "30d"
 """The development server forgets closed work orders after a day unless told otherwise."""
 
-_POLLS_PER_SECOND: Final = 2000
-"""The one history shard of the development server hands out 20 tasks a second unless told otherwise: seven steps
-would then take 400 ms of waiting."""
+DYNAMIC_CONFIG: Final[Mapping[str, int | bool]] = {
+    # The one history shard of the development server hands out 20 tasks a second unless told otherwise: seven
+    # steps would then take 400 ms of waiting.
+    "history.transferProcessorMaxPollRPS": 2000,
+    # Without these a project of few steps waits for one of many; partitions are fair each for itself.
+    "matching.enableFairness": True,
+    "matching.numTaskqueueReadPartitions": 1,
+    "matching.numTaskqueueWritePartitions": 1,
+}
+"""What the server is told; any other one should be told the same: `docker/temporal/dynamic.yaml`."""
 
 
 _log = structlog.get_logger()
@@ -205,7 +212,7 @@ def _argv(state: StateDir, ports: Ports, *, is_tuned: bool) -> list[str]:
     tuning = [
         *("--sqlite-pragma", "journal_mode=wal"),
         *("--sqlite-pragma", "synchronous=1"),
-        *("--dynamic-config-value", f"history.transferProcessorMaxPollRPS={_POLLS_PER_SECOND}"),
+        *(part for key, value in DYNAMIC_CONFIG.items() for part in _dynamic(key, value)),
     ]
     return [
         str(temporal_program()),
@@ -215,6 +222,10 @@ def _argv(state: StateDir, ports: Ports, *, is_tuned: bool) -> list[str]:
         *(part for name, kind in kinds.items() for part in ("--search-attribute", f"{name}={kind}")),
         *(tuning if is_tuned else ()),
     ]
+
+
+def _dynamic(key: str, value: float) -> tuple[str, str]:
+    return "--dynamic-config-value", f"{key}={json.dumps(value)}"
 
 
 async def _wait_until_ready(server_file: ServerFile, process: subprocess.Popen[bytes], state: StateDir) -> None:
