@@ -319,7 +319,7 @@ async def test_more_issues_than_one_run_takes_are_carried_out_by_the_next_one(
 ) -> None:
     """The pipeline continues as new with sessions and results; nothing runs twice, and histories stay short."""
     async with line_of(client, pipeline) as line:
-        names = [f"n{number}" for number in range(pipeline.issues_of_a_run * (runs - 1) + 1)]
+        names = [f"n{number}" for number in range(pipeline.window_limits.issues_of_a_run * (runs - 1) + 1)]
         handle = await line.start(*names)
         view = await handle.result()
         assert statuses(view) == ["completed"] * len(names)
@@ -338,7 +338,7 @@ async def test_more_issues_than_one_run_takes_are_carried_out_by_the_next_one(
             return len(lengths) == runs
 
         await wait_until(all_are_listed)
-        assert max(lengths) < 128 * pipeline.issues_of_a_run
+        assert max(lengths) < 128 * pipeline.window_limits.issues_of_a_run
 
 
 @pytest.mark.parametrize(

@@ -141,6 +141,9 @@ class PipelineHandlers:
                 self._note_plan(issue)
         self._has_news = True
 
+    def _note_news(self) -> None:
+        self._has_news = True
+
     def _note_plan(self, issue: IssueState) -> None:
         """Have a plan noted."""
 

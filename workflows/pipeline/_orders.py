@@ -2,7 +2,7 @@
 
 import asyncio
 from functools import partial
-from typing import ClassVar, Final
+from typing import Final
 
 from temporalio import workflow
 from temporalio.common import WorkflowIDReusePolicy
@@ -25,22 +25,16 @@ from septet.contracts.task import Task, TaskError
 from septet.pipelines.schedule import CLOSED, find_doomed
 from septet.system.timestamps import timestamp
 from workflows._failures import GO_ON
-from workflows.pipeline._handlers import PipelineHandlers
+from workflows.pipeline._choice import PipelineChoice
 from workflows.pipeline._notes import Notes
 from workflows.pipeline.state import skip_error
 from workflows.search_attributes import start_attributes
 
-_MOST_EVENTS: Final = 3_000
-"""With a shorter history, and one of fewer bytes, there is room for a second batch in the same run."""
-_MOST_BYTES: Final = 2_500_000
 _OTHER_ID: Final = "Put the issue into a pipeline with another id: its work order is named `<pipeline>-<issue>`."
 
 
-class PipelineBase(PipelineHandlers):
+class PipelineBase(PipelineChoice):
     """One pipeline, as far as it has work orders."""
-
-    issues_of_a_run: ClassVar[int] = 40
-    """Before it goes on in another one: some fifty events each stay far below a tenth of what a history may be."""
 
     def __init__(self) -> None:
         """Begin with no issue."""
@@ -49,28 +43,21 @@ class PipelineBase(PipelineHandlers):
         self._texts: dict[str, PipelineIssue] = {}
         """By issue: what its work order is given to read."""
 
+    def _start_first_orders(self) -> None:
+        """Start the first work orders of a run."""
+        self._slides = workflow.patched("starts-by-a-window")
+        self._start_orders(self._next_issues() if self._slides else self._first_issues())
+
+    def _start_more_orders(self) -> bool:
+        """Start the work orders for which there is room now; return whether there were any."""
+        issues = self._next_issues() if self._slides else self._issues_beside()
+        self._start_orders(issues)
+        return bool(issues)
+
     def _start_orders(self, issues: list[IssueState]) -> None:
         for issue in issues:
             task = self._order_tasks[issue.issue_id] = asyncio.create_task(self._carry_out_issue(issue))
             task.add_done_callback(partial(self._check_result, issue.issue_id))
-
-    def _start_more_orders(self) -> None:
-        """Start further work orders where all that are left wait for a person, as long as the history is short."""
-        state, info = self._state, workflow.info()
-        waiting = [state.issues[name] for name, task in self._order_tasks.items() if not task.done()]
-        following = [issue for issue in state.open_issues if issue.issue_id not in self._order_tasks]
-        if self._holders or state.is_paused or state.is_stopping or not waiting or not following:
-            return
-        if not all(self._is_held_back(issue) for issue in waiting):
-            return
-        short = info.get_current_history_length() < _MOST_EVENTS and info.get_current_history_size() < _MOST_BYTES
-        if short and workflow.patched("goes-on-beside"):
-            self._start_orders(following[: self.issues_of_a_run - len(waiting)])
-
-    def _is_held_back(self, issue: IssueState) -> bool:
-        """Say whether nothing happens to an issue before a person has moved it, or one that it depends on."""
-        away = issue.status is IssueStatus.WAITING and issue.order_id in self._absent_orders
-        return away or (issue.status is IssueStatus.PLANNED and issue.issue_id not in self._state.to_skip)
 
     async def _carry_out_issue(self, issue: IssueState) -> None:
         """Have one issue worked on, and take in how that ended."""

@@ -99,8 +99,8 @@ class Pipeline(PipelineBase):
         """Start work orders for the next issues, and give them the lanes in turn, until each has its result."""
         state = self._state
         self._skip_issues()
-        self._start_orders(state.open_issues[: self.issues_of_a_run])
-        while not all(work.done() for work in self._order_tasks.values()):
+        self._start_first_orders()
+        while self._is_under_way or self._start_more_orders():
             if workflow.cancellation_reason() is not None:  # it may have come as something else was waited for
                 raise asyncio.CancelledError
             self._has_news = False

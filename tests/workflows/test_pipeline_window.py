@@ -1,0 +1,104 @@
+"""Which issues of a pipeline have a work order at a time: a window slides over them, and waits for no slow one."""
+
+from typing import Any
+
+import pytest
+from fakes.pipeline_line import line_of, state_of, statuses, until_issue
+from fakes.short_pipeline import ImpatientPipeline, NarrowPipeline
+from fakes.waiting import wait_until
+from temporalio.client import Client, WorkflowHandle
+
+from septet.contracts.names import Step
+from septet.contracts.pipeline import PipelineCall
+from septet.contracts.pipeline_view import IssueStatus, PipelineStatus
+from workflows.pipeline import Pipeline
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+ANN = PipelineCall(who="ann")
+NAMES = [f"n{number}" for number in range(7)]
+
+
+async def started(client: Client, handle: WorkflowHandle[Any, Any]) -> list[str]:
+    """Return the issues whose work orders were started, in their order, over all runs."""
+    names: list[str] = []
+    runs = [row async for row in client.list_workflows(f'WorkflowId="{handle.id}"')]
+    for run in sorted(runs, key=lambda run: run.start_time):
+        async for event in client.get_workflow_handle(handle.id, run_id=run.run_id).fetch_history_events():
+            child = event.start_child_workflow_execution_initiated_event_attributes
+            if child.workflow_id:
+                names.append(child.workflow_id.rpartition("-")[2])
+    return names
+
+
+async def runs_of(client: Client, handle: WorkflowHandle[Any, Any]) -> int:
+    """Return how many runs a pipeline has had."""
+    return len([row async for row in client.list_workflows(f'WorkflowId="{handle.id}"')])
+
+
+async def test_others_go_on_beside_a_slow_issue(client: Client) -> None:
+    """With one under way the window slides on: all others are completed, in their order, before it is."""
+    async with line_of(client, NarrowPipeline) as line:
+        slow = line.hold("n0", Step.IMPLEMENT_PLAN)
+        handle = await line.start(*NAMES, executors=2)
+        await until_issue(handle, NAMES[-1], IssueStatus.COMPLETED)
+        view = await handle.query(Pipeline.pipeline)
+        assert statuses(view) == ["executing", *["completed"] * 6]
+        assert await runs_of(client, handle) == 1
+        slow.set()
+        assert statuses(await handle.result()) == ["completed"] * 7
+        assert await started(client, handle) == NAMES
+        begun = [event for event in line.events if event.endswith(":classify_issue")]
+        assert begun == [f"{name}:classify_issue" for name in NAMES]
+
+
+async def test_the_window_bounds_how_many_wait(client: Client) -> None:
+    """While two are open none of the others has a work order; a pause keeps the next from one, too."""
+    async with line_of(client, NarrowPipeline) as line:
+        planning = line.hold("n0", Step.CLASSIFY_ISSUE)
+        handle = await line.start(*NAMES[:4])
+        await line.until("n0:classify_issue")
+        assert await started(client, handle) == NAMES[:2]
+        await handle.execute_update(Pipeline.pause, ANN)
+        planning.set()
+        await until_issue(handle, "n0", IssueStatus.PLANNED)
+        assert await started(client, handle) == NAMES[:2]
+        await handle.execute_update(Pipeline.resume, ANN)
+        assert statuses(await handle.result()) == ["completed"] * 4
+        assert await started(client, handle) == NAMES[:4]
+
+
+async def test_a_stop_starts_no_further_work_order(client: Client) -> None:
+    """What has a lane is completed; issues that the window has not reached are skipped without a work order."""
+    async with line_of(client, NarrowPipeline) as line:
+        working = line.hold("n0", Step.IMPLEMENT_PLAN)
+        handle = await line.start(*NAMES, plans_ahead=1)
+        await line.until("n0:implement_plan")
+        await handle.execute_update(Pipeline.stop, ANN)
+        await until_issue(handle, NAMES[-1], IssueStatus.SKIPPED)
+        working.set()
+        view = await handle.result()
+        assert view.status is PipelineStatus.STOPPED
+        assert state_of(view, "n0").status is IssueStatus.COMPLETED
+        assert not {*NAMES[4:]} & {*await started(client, handle)}
+
+
+async def test_the_next_run_is_not_waited_for_without_end(client: Client) -> None:
+    """Where idle lanes wait for the next run, which waits for a slow issue, this one goes on beside it."""
+    async with line_of(client, ImpatientPipeline) as line:
+        slow = line.hold("n0", Step.IMPLEMENT_PLAN)
+        handle = await line.start(*NAMES, executors=2)
+        await until_issue(handle, NAMES[-1], IssueStatus.COMPLETED)
+        assert await runs_of(client, handle) == 1
+        slow.set()
+        assert statuses(await handle.result()) == ["completed"] * 7
+        assert await started(client, handle) == NAMES
+
+
+async def test_a_window_slides_over_several_runs(client: Client) -> None:
+    """A run that has had its issues hands over to the next one; none is started twice, and none is left out."""
+    async with line_of(client, ImpatientPipeline) as line:
+        handle = await line.start(*NAMES)
+        assert statuses(await handle.result()) == ["completed"] * 7
+        await wait_until(lambda: runs_of(client, handle), lambda runs: runs > 1)
+        assert await started(client, handle) == NAMES
