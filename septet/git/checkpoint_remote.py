@@ -17,6 +17,7 @@ from septet.git.engine import Git
 from septet.git.place import Place
 from septet.git.remote import Remote
 from septet.git.remote_failures import failure_of, printable
+from septet.git.stale_locks import share_guard
 
 ORIGIN: Final = "origin"
 """The setting's word for hidden refs on the origin itself."""
@@ -74,7 +75,8 @@ class CheckpointRef:
             raise NotFoundError(f"{self.remote.url} keeps no checkpoint under {self.ref}.")
         command = ("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules")
         copy = self.local.replace("refs/kept/", "refs/seen/", 1)  # not `local`: it may be another host's
-        self.remote.run(vault.git_dir, *command, "--", self.remote.url, f"+{self.ref}:{copy}")
+        with share_guard(vault.guard):
+            self.remote.run(vault.git_dir, *command, "--", self.remote.url, f"+{self.ref}:{copy}")
         return vault.text("rev-parse", copy)
 
     def push(self, vault: Git, commit: str, expected_tip: str | None) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from septet.errors import GitError
+from septet.git.stale_locks import share_guard
 from septet.system import processes
 
 SAFE_CONFIG: Final[Mapping[str, str]] = {
@@ -41,6 +42,8 @@ class Git:
     """The environment of every call: PATH, HOME and what the worker allows git to see, nothing else."""
     index: Path | None = None
     """An index file of the engine's own."""
+    guard: Path | None = None
+    """What keeps sweeps of lock files away while a git runs here; `None` where nobody sweeps beside others."""
 
     def run(
         self,
@@ -90,14 +93,16 @@ class Git:
             GitError: git could not be started.
         """
         try:
-            return processes.run(
-                self._argv(args, config),
-                env=self._environment(),
-                cwd=self.work_tree if self.work_tree is not None else self.git_dir.parent,
-                stdin=stdin,
-                timeout_seconds=timeout_seconds,
-                limit_bytes=limit_bytes,
-            )
+            with share_guard(self.guard) as inherited:
+                return processes.run(
+                    self._argv(args, config),
+                    env=self._environment(),
+                    cwd=self.work_tree if self.work_tree is not None else self.git_dir.parent,
+                    stdin=stdin,
+                    timeout_seconds=timeout_seconds,
+                    limit_bytes=limit_bytes,
+                    pass_fds=inherited,
+                )
         except OSError as error:
             message = f"git could not be started in {error.filename or self.git_dir}: {error.strerror}."
             raise GitError(message, remedy="Install git 2.38 or newer and see that the folder exists.") from error

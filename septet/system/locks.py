@@ -16,6 +16,24 @@ def hold_lock(path: Path) -> Iterator[None]:
         yield
 
 
+@contextmanager
+def share_lock(path: Path) -> Iterator[int]:
+    """Share the lock on file `path` with others for as long as the block lasts, and give its descriptor.
+
+    Whoever has it alone is waited for. A process that inherits the descriptor shares the lock as long as it lives.
+
+    Raises:
+        OSError: The file can be neither opened nor made.
+    """
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    descriptor = open_lock(path)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH)
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
 def open_lock(path: Path) -> int:
     """Return a descriptor of a lock's file, made for this user alone where it is absent; nothing is held."""
     return os.open(path, os.O_RDWR | os.O_CREAT, 0o600)

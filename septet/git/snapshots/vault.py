@@ -11,7 +11,7 @@ from septet.git.engine import Git
 from septet.git.place import Place
 from septet.git.snapshots.facts import REFS, Snapshot, name_of, parse, ref_of
 from septet.git.snapshots.objects import read_objects
-from septet.git.stale_locks import clear_stale_locks
+from septet.git.stale_locks import clear_unguarded_locks, guard_of, share_guard
 from septet.system.durable import fsync_folder, write_durably
 from septet.system.locks import hold_lock
 
@@ -46,7 +46,7 @@ def prepare(place: Place) -> None:
         GitError: git could not create it, or a living one holds a lock of it.
     """
     with hold_lock(place.vault.with_name(f"{place.vault.name}.lock")):
-        clear_stale_locks(place.vault)
+        clear_unguarded_locks(place.vault)
         if not (place.vault / _WRITTEN_LAST).exists():
             _create(place)
         mirror_objects = f"{place.mirror / 'objects'}\n".encode(errors="surrogateescape")
@@ -59,12 +59,13 @@ def prepare(place: Place) -> None:
 
 def vault_at(place: Place) -> Git:
     """Return the vault as a repository without a worktree."""
-    return Git(place.vault, env=place.env)
+    return Git(place.vault, env=place.env, guard=guard_of(place.vault))
 
 
 def vaults_in(folder: Path, env: Mapping[str, str]) -> list[Git]:
     """Return the vaults of a host; one that was never made to the end holds nothing."""
-    return [Git(path, env=env) for path in sorted(folder.glob("*.git")) if (path / _WRITTEN_LAST).exists()]
+    whole = (path for path in sorted(folder.glob("*.git")) if (path / _WRITTEN_LAST).exists())
+    return [Git(path, env=env, guard=guard_of(path)) for path in whole]
 
 
 def compact(vault: Git) -> None:
@@ -94,10 +95,11 @@ def next_name(place: Place, kind: str, last: str | None) -> str:
 def publish(place: Place, name: str, commit: str) -> None:
     """Put the ref of a new snapshot on disk. Call it with the lock held."""
     path = place.vault / ref_of(name)
-    if not path.parent.exists():
-        path.parent.mkdir(exist_ok=True)
-        fsync_folder(path.parent.parent)
-    write_durably(path, f"{commit}\n".encode())
+    with share_guard(guard_of(place.vault)):  # until it has its name it is called as git's lock files are
+        if not path.parent.exists():
+            path.parent.mkdir(exist_ok=True)
+            fsync_folder(path.parent.parent)
+        write_durably(path, f"{commit}\n".encode())
 
 
 def points_to(place: Place, name: str) -> str:

@@ -176,7 +176,9 @@ def test_a_lock_that_a_program_has_open_is_respected(place: Place) -> None:
     """Not only git writes repositories: whoever has a lock open holds it."""
     lock = place.worktree / ".git" / "index.lock"
     lock.touch()
-    with lock.open() as held, subprocess.Popen(["sleep", "60"], stdin=held) as process:
+    with lock.open() as held:
+        process = subprocess.Popen(["sleep", "60"], stdin=held)
+    with process:
         try:
             with pytest.raises(GitBusyError, match=str(process.pid)):
                 clear_stale_locks(place.worktree / ".git", place.worktree)
