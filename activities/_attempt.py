@@ -47,7 +47,7 @@ class StepAttempt:
             self.prepared_step.request,
             lease=self.prepared_step.fence.lease,
             on_progress=self.heartbeats.progress.append,
-            before_rerun=partial(shielded_thread, rescue),
+            before_rerun=partial(shielded_thread, self.host.threads.disk, rescue),
         )
 
     async def end(self, verdict: Verdict, reason: str) -> StepResult:
@@ -56,7 +56,8 @@ class StepAttempt:
         Raises:
             SupersededError: A later attempt has begun, and what is there is its own.
         """
-        return await shielded_thread(_rescued_result, self.host, self.prepared_step, verdict, reason)
+        disk = self.host.threads.disk
+        return await shielded_thread(disk, _rescued_result, self.host, self.prepared_step, verdict, reason)
 
 
 @asynccontextmanager
@@ -70,7 +71,7 @@ async def attempting(
     """
     with translating_failures(host.state.root):
         async with heartbeating() as heartbeats:
-            attempt = StepAttempt(host, await shielded_thread(prepare, host, call), heartbeats)
+            attempt = StepAttempt(host, await shielded_thread(host.threads.disk, prepare, host, call), heartbeats)
             try:
                 async with guarding(host, attempt.prepared_step):
                     yield attempt

@@ -74,7 +74,7 @@ async def guarding(host: Host, prepared_step: PreparedTurn) -> AsyncIterator[Non
         raise
     except (SeptetError, OSError) as caught:
         error = diagnosed(caught, host.state.root)
-        error = await shielded_thread(_with_mirror_mended, host, prepared_step.place, error)
+        error = await shielded_thread(host.threads.network, _with_mirror_mended, host, prepared_step.place, error)
         if will_retry(error):
             raise failure(error) from None  # the message says it all, and the server keeps 4 kB of a failure
         raise AttemptFailedError(error) from caught

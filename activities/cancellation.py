@@ -1,6 +1,7 @@
 """Why an activity ends early, and what the server says of it and of its work order."""
 
 from collections.abc import Callable
+from concurrent.futures import Executor
 from datetime import UTC
 from typing import Final, ParamSpec, TypeVar
 
@@ -41,16 +42,14 @@ async def why_agent_ends() -> str | None:
     return None
 
 
-async def cancellable_thread(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Run blocking work in a thread; a person's cancel ends the processes that it runs, others wait for it."""
+async def cancellable_thread(pool: Executor, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Run blocking work in a thread; a cancel ends the processes that it runs, and the next attempt does it again.
+
+    It is for work that is idempotent. Neither a person nor a worker that stops waits for a remote that hangs, and
+    an attempt that has timed out keeps no lock from the next one.
+    """
     halt = Halt()
-
-    def stop() -> None:
-        details = activity.cancellation_details()
-        if details is not None and details.cancel_requested:
-            halt.now()
-
-    return await stoppable_thread(stop, halt.over()(work), *args, **kwargs)
+    return await stoppable_thread(pool, halt.now, halt.over()(work), *args, **kwargs)
 
 
 async def is_closed(client: Client, order_id: str, *, when_unknown: bool = True) -> bool:

@@ -27,6 +27,7 @@ from septet.git.snapshots.take import take
 from septet.git.snapshots.vault import find, first_and_last, vault_at
 from septet.settings import Settings
 from septet.state import StateDir
+from septet.system.threads import ThreadPools
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,8 @@ class Host:
     supervisors: Supervisors
     sandbox: Sandbox = field(default_factory=Sandbox)
     """What confines its agents."""
+    threads: ThreadPools = field(default_factory=lambda: ThreadPools.sized(1, 1))
+    """Where its blocking work runs."""
 
     @property
     def task_queue(self) -> str:

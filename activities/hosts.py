@@ -21,7 +21,7 @@ from septet.git.keep import ChainState
 from septet.git.move import WorkspaceMove, is_here, move_here, prepare_host
 from septet.git.record import place_for
 from septet.git.remote import Remote
-from septet.system.threads import shielded_thread
+from septet.system.threads import LOOKS, shielded_thread
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +57,16 @@ class HostActivities:
         """
         with translating_failures(self.host.state.root, most_tries=OPENING_TRIES):
             async with heartbeating():
-                move = await shielded_thread(self._plan_move, request)
-                await shielded_thread(prepare_host, move)
-                if request.workspace.host != self.host.id or not await shielded_thread(is_here, move):
-                    living = await shielded_thread(self.host.runtime.runs.living, move.place.order_id)
+                network = self.host.threads.network
+                move = await shielded_thread(network, self._plan_move, request)
+                await shielded_thread(network, prepare_host, move)
+                if request.workspace.host != self.host.id or not await shielded_thread(network, is_here, move):
+                    living = await shielded_thread(LOOKS, self.host.runtime.runs.living, move.place.order_id)
                     if living is not None:  # of an earlier time on this host
                         await end_agent(living, SUPERSEDED)
-                    checkpoint = await shielded_thread(self._move, move, request.workspace)
-                    await shielded_thread(bring_session, self.host, move, checkpoint, request.workspace.agent)
+                    checkpoint = await shielded_thread(network, self._move, move, request.workspace)
+                    agent = request.workspace.agent
+                    await shielded_thread(network, bring_session, self.host, move, checkpoint, agent)
                 here = {**self.host.whereabouts, "path": str(move.place.worktree)}
                 return request.workspace.model_copy(update=here)
 

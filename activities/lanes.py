@@ -1,6 +1,7 @@
 """Lanes: the workspaces of a pipeline, which its work orders use one after the other."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 from temporalio import activity
 
@@ -21,7 +22,7 @@ from septet.git.lane import switch
 from septet.git.move import bring_snapshot
 from septet.git.place import Place
 from septet.git.snapshots.vault import find, first_and_last, vault_at
-from septet.system.threads import shielded_thread, stoppable_thread
+from septet.system.threads import LOOKS, shielded_thread, stoppable_thread
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +43,12 @@ class LaneActivities:
         """
         with translating_failures(self.host.state.root, most_tries=OPENING_TRIES):
             async with heartbeating():
-                fence = take_fence(self.host.runtime.runs, request.lane.id, request.visit)
+                take = partial(take_fence, self.host.runtime.runs, request.lane.id, request.visit)
+                fence = await shielded_thread(self.host.threads.disk, take)
                 await self._end_stranger(request.lane.id, fence)
-                return await stoppable_thread(fence.halt.now, self._enter, request, fence)
+                return await stoppable_thread(
+                    self.host.threads.network, fence.halt.now, self._enter, request, fence
+                )
 
     @activity.defn(name="close_lanes")
     async def close_lanes(self, request: CloseLanes) -> None:
@@ -70,8 +74,9 @@ class LaneActivities:
 
     async def _end_stranger(self, lane: str, fence: Fence) -> None:
         """End an agent that works in the lane all the same; one that waits there for its next turn is wanted."""
-        if await shielded_thread(self.host.runtime.runs.living, lane) is not None:
-            await shielded_thread(fence.check)  # an attempt that was held up until now finds the next one's agent
+        if await shielded_thread(LOOKS, self.host.runtime.runs.living, lane) is not None:
+            # An attempt that was held up until now finds the next one's agent.
+            await shielded_thread(LOOKS, fence.check)
             await end_all(self.host.runtime.runs, lane, SUPERSEDED)
 
     def _enter(self, request: EnterLane, fence: Fence) -> Workspace:

@@ -42,7 +42,7 @@ class PipelineActivities:
         """
         with translating_failures(self.host.state.root, most_tries=OPENING_TRIES):
             async with heartbeating():
-                return await cancellable_thread(self._read, request)
+                return await cancellable_thread(self.host.threads.network, self._read, request)
 
     def _read(self, request: ReadIssues) -> IssuesRead:
         _, forge = self.host.forge(request.repository)
@@ -67,7 +67,7 @@ class PipelineActivities:
             ApplicationError: The disk did not take them.
         """
         with translating_failures(self.host.state.root):
-            await shielded_thread(note, store_of(self.host.state, view.id), view)
+            await shielded_thread(self.host.threads.disk, note, store_of(self.host.state, view.id), view)
 
     @activity.defn(name="write_report")
     async def write_report(self, view: PipelineView) -> None:
@@ -79,7 +79,7 @@ class PipelineActivities:
             ApplicationError: The disk did not take them.
         """
         with translating_failures(self.host.state.root):
-            await shielded_thread(report, store_of(self.host.state, view.id), view)
+            await shielded_thread(self.host.threads.disk, report, store_of(self.host.state, view.id), view)
 
 
 def _all_open(numbers: Sequence[int], issues: Sequence[Issue], repository: str) -> Sequence[Issue]:

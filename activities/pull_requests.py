@@ -1,11 +1,11 @@
 """Pull requests: what became of them on their forge."""
 
-import asyncio
 from dataclasses import dataclass
 
 from temporalio import activity
 
 from activities._polling import not_yet
+from activities.cancellation import cancellable_thread
 from activities.host import Host
 from septet.contracts.pull_request import PullRequestEnd, PullRequestLook
 from septet.errors import SeptetError
@@ -27,7 +27,7 @@ class PullRequestActivities:
         """
         settings = self.host.settings
         try:
-            state = await asyncio.to_thread(self._state, look)
+            state = await cancellable_thread(self.host.threads.network, self._state, look)
         except SeptetError as error:
             raise not_yet(str(error), settings, kind=_kind(error), rarely=not error.retryable) from error
         if state == "open":

@@ -1,6 +1,7 @@
 """What all seven steps have in common: prompt, agent, outcome, answer, proof, checkpoint."""
 
 from dataclasses import dataclass
+from functools import partial
 
 from activities._attempt import StepAttempt, attempting
 from activities._finalizing import settle_failed_finalizer, settle_finalizer
@@ -34,7 +35,7 @@ class StepRunner:
             turn = await attempt.carry_out()
             prepared_step = attempt.prepared_step
             attempt.result = await stoppable_thread(
-                prepared_step.fence.halt.now, settle, self.host, prepared_step, turn
+                self.host.threads.network, prepared_step.fence.halt.now, settle, self.host, prepared_step, turn
             )
         return attempt.result
 
@@ -46,17 +47,16 @@ class StepRunner:
         """
         async with attempting(self.host, prepare_finalizer, finalizing) as attempt:
             prepared_step, stop = attempt.prepared_step, attempt.prepared_step.fence.halt.now
+            threads = self.host.threads
             try:
                 turn = await attempt.carry_out()
             except (AgentGaveUpError, AgentLimitError) as error:
-                last, why = await shielded_thread(last_result, prepared_step.request), error.message
-                attempt.result = await stoppable_thread(
-                    stop, settle_failed_finalizer, self.host, prepared_step, finalizing, last, why
-                )
+                last = await shielded_thread(threads.disk, last_result, prepared_step.request)
+                call = partial(settle_failed_finalizer, self.host, prepared_step, finalizing, last, error.message)
+                attempt.result = await stoppable_thread(threads.network, stop, call)
             else:
-                attempt.result = await stoppable_thread(
-                    stop, settle_finalizer, self.host, prepared_step, finalizing, turn
-                )
+                call = partial(settle_finalizer, self.host, prepared_step, finalizing, turn)
+                attempt.result = await stoppable_thread(threads.network, stop, call)
         return attempt.result
 
     async def end(self, call: StepCall) -> StepResult:
@@ -70,7 +70,7 @@ class StepRunner:
                 runs = self.host.runtime.runs
                 # First of all, and also where a full disk takes no note of this attempt.
                 await end_agents_of(runs, call.workspace)
-                prepared_step = await shielded_thread(prepare_end, self.host, call)
+                prepared_step = await shielded_thread(self.host.threads.disk, prepare_end, self.host, call)
                 prepared_step.fence.lease.check()
                 await end_agents_of(runs, call.workspace)
                 return await StepAttempt(self.host, prepared_step, heartbeats).end(Verdict.CANCELLED, CANCELLED)

@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from temporalio import activity
@@ -50,7 +51,8 @@ class SummariseSession:
         """
         with translating_failures(self.host.state.root):
             async with heartbeating() as heartbeats:
-                prepared_step = await shielded_thread(self._prepare, call)
+                disk = self.host.threads.disk
+                prepared_step = await shielded_thread(disk, self._prepare, call)
                 try:
                     async with guarding(self.host, prepared_step):
                         turn = await carry_out(
@@ -60,14 +62,15 @@ class SummariseSession:
                             before_rerun=_leave_worktree,
                         )
                         return await stoppable_thread(
-                            prepared_step.fence.halt.now, self._keep, call, prepared_step, turn
+                            disk, prepared_step.fence.halt.now, self._keep, call, prepared_step, turn
                         )
                 except WorkEndedError as ended:
                     raise asyncio.CancelledError(str(ended)) from ended
                 except AttemptFailedError as failed:
-                    last = await shielded_thread(last_result, prepared_step.request)
+                    last = await shielded_thread(disk, last_result, prepared_step.request)
                     why, stop = failed.error.message, prepared_step.fence.halt.now
-                    return await stoppable_thread(stop, self._leave_unsummarised, call, prepared_step, last, why)
+                    leave = partial(self._leave_unsummarised, call, prepared_step, last, why)
+                    return await stoppable_thread(disk, stop, leave)
 
     def _prepare(self, call: SummariseCall) -> PreparedTurn:
         host, workspace = self.host, call.workspace

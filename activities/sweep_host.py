@@ -55,13 +55,14 @@ class SweepHost:
 
     async def _sweep(self, call: SweepCall) -> Swept:
         now = self.clock()
-        if why := distrust(self._note_pass(now), now, call.server_now):
+        last_pass = await shielded_thread(self.host.threads.disk, self._note_pass, now)
+        if why := distrust(last_pass, now, call.server_now):
             return Swept(note=f"{why} Nothing was removed in this pass.")
         settings, state = self.host.settings, self.host.state
         stopping, in_time = activity.is_worker_shutdown, until(_PASS_SECONDS)
         ask = _asking(activity.client(), asyncio.get_running_loop())
         sweep = Sweep(state, terms_of(settings), settings.git_env, ask, now, lambda: in_time() and not stopping())
-        return await shielded_thread(sweep.run)
+        return await shielded_thread(self.host.threads.disk, sweep.run)
 
     def _note_pass(self, now: datetime) -> datetime | None:
         """Note that a pass begins now, and return when the one before it began."""

@@ -48,7 +48,9 @@ class WorkspaceActivities:
         with translating_failures(self.host.state.root, most_tries=OPENING_TRIES):
             async with heartbeating():
                 run_id = request.first_run_id or activity.info().workflow_run_id or ""
-                _, workspace = await cancellable_thread(self.open, request, request.work_order_id, run_id)
+                _, workspace = await cancellable_thread(
+                    self.host.threads.network, self.open, request, request.work_order_id, run_id
+                )
                 return workspace
 
     def open(self, request: OpenWorkspace, place_id: str, run_id: str) -> tuple[Place, Workspace]:

@@ -37,12 +37,16 @@ from septet.git.address import parse_address
 from septet.git.checkpoint_remote import ORIGIN
 from septet.settings import Settings
 from septet.state import StateDir
+from septet.system.threads import ThreadPools
+from workers.slots import agents_at_once
 
 _log: Final = structlog.get_logger()
 
 Activity = Callable[..., Any]
 _DEFINITION: Final = "__temporal_activity_definition"
 """Where the SDK notes an activity's name."""
+_FEWEST_OPENINGS: Final = 100
+_OPENINGS_PER_AGENT: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +79,21 @@ async def parts_of(settings: Settings) -> AsyncIterator[Parts]:
     sandbox = _sandbox(settings, state)
     supervisors = Supervisors(runner=state.runner if settings.runner else None)
     supervisors.prepare()
-    host = Host(state.host_id(), settings, state, supervisors, sandbox)
+    threads = ThreadPools.sized(agents_at_once(settings), openings_at_once(settings))
+    host = Host(state.host_id(), settings, state, supervisors, sandbox, threads)
     try:
-        yield Parts(host, _shared(host), _own(host), _control(host))
+        with threads.open():
+            yield Parts(host, _shared(host), _own(host), _control(host))
     finally:
         supervisors.close()
+
+
+def openings_at_once(settings: Settings) -> int:
+    """Return how many activities a worker takes from the queue of work orders at a time, openings above all.
+
+    Most of them wait for a remote, and one that hangs is to leave room for the others.
+    """
+    return max(_FEWEST_OPENINGS, _OPENINGS_PER_AGENT * agents_at_once(settings))
 
 
 def _shared(host: Host) -> Mapping[str, Activity]:

@@ -10,6 +10,7 @@ import subprocess
 import sysconfig
 import time
 from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -121,6 +122,8 @@ class _Server:
         self._env = env
         self._argv = _argv(state, ports, is_tuned=is_tuned)
         self._process: subprocess.Popen[bytes] | None = None
+        self._waiting = ThreadPoolExecutor(1, "septet-server")
+        """Waits for the process's end as long as it lives, and keeps no thread from others by that."""
 
     async def start(self) -> ServerFile:
         self._process = processes.start_detached(self._argv, env=self._env, log=self._state.server_log)
@@ -130,7 +133,7 @@ class _Server:
 
     async def keep_alive(self) -> None:
         while self._process is not None:
-            code = await asyncio.to_thread(self._process.wait)
+            code = await asyncio.get_running_loop().run_in_executor(self._waiting, self._process.wait)
             _log.warning("server_ended", exit_code=code, log=str(self._state.server_log))
             server_file = await self._start_again()
             _log.warning("server_started_again", address=server_file.address, pid=server_file.server_pid)
@@ -139,6 +142,7 @@ class _Server:
         if self._process is not None:
             await asyncio.to_thread(_end, self._process.pid)
             self._process.poll()
+        self._waiting.shutdown(wait=False)
         self._state.server_file.unlink(missing_ok=True)
 
     async def _start_again(self) -> ServerFile:

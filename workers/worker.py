@@ -1,5 +1,6 @@
 """A worker: the queue of work orders, the queue of its host, and the one on which the host always answers."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
@@ -11,7 +12,7 @@ from temporalio.worker import Worker
 from septet.settings import Settings
 from workers.board import serving_on_board
 from workers.janitor import scheduling_janitor
-from workers.registry import Parts, parts_of
+from workers.registry import Parts, openings_at_once, parts_of
 from workers.slots import agent_slots
 from workers.strays import looking_after_strays
 from workers.takeover import taking_over
@@ -43,6 +44,7 @@ async def running_worker(client: Client, settings: Settings, *, sole: bool = Fal
     """
     async with AsyncExitStack() as stack:
         parts = await stack.enter_async_context(parts_of(settings))
+        asyncio.get_running_loop().set_default_executor(parts.host.threads.looks)
         tokens = Tokens(parts.host.state.tokens)
         await stack.enter_async_context(taking_over(client, tokens.folder, parts.host.runtime.runs))
         await stack.enter_async_context(looking_after_strays(client, parts.host))
@@ -52,6 +54,7 @@ async def running_worker(client: Client, settings: Settings, *, sole: bool = Fal
                 task_queue=settings.task_queue,
                 activities=list(parts.shared.values()),
                 interceptors=[tokens],
+                max_concurrent_activities=openings_at_once(settings),
                 deployment_config=deployment_config(settings),
                 sticky_queue_schedule_to_start_timeout=_STICKY,
                 graceful_shutdown_timeout=_GRACE,

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from githubkit.exception import RequestFailed
 
 _TIMEOUT_SECONDS: Final = 30.0
+"""For a connection, and then for each piece of the answer."""
+_ASKING_SECONDS: Final = 180.0
+"""For all that is asked at once: a thousand issues are ten pages."""
 _TOO_MANY: Final = 429
 _SERVER_ERRORS: Final = 500
 _SHOWN: Final = 1000
@@ -44,10 +47,18 @@ class GitHubRefusedError(ForgeError):
 
 
 @contextmanager
-def asking(api_url: str, token: str | None, what: str) -> Iterator["GitHub[Any]"]:
+def asking(
+    api_url: str, token: str | None, what: str, *, within_seconds: float = _ASKING_SECONDS
+) -> Iterator["GitHub[Any]"]:
     """Give a client for the block, and turn what goes wrong in it into errors of ours.
 
     githubkit is imported here, for it takes a third of a second.
+
+    Args:
+        api_url: The API's address.
+        token: The worker's key.
+        what: What is asked, for errors.
+        within_seconds: After that nothing more is asked or read.
 
     Raises:
         ForgeUnavailableError: GitHub did not answer, was busy, or answered with something else than its JSON.
@@ -58,11 +69,15 @@ def asking(api_url: str, token: str | None, what: str) -> Iterator["GitHub[Any]"
     from githubkit import GitHub
     from githubkit.exception import RateLimitExceeded, RequestError, RequestFailed
 
+    from septet.forges.time_limit import TimeLimit
+
+    limit = TimeLimit(within_seconds)
     client = GitHub(
         token,
         base_url=api_url,
         user_agent="septet",
         timeout=_TIMEOUT_SECONDS,
+        event_hooks={"request": [limit.before], "response": [limit.over]},
         ssl_verify=_tls(),
         auto_retry=False,  # the workflow retries, and is seen to
         http_cache=False,

@@ -10,12 +10,17 @@ from urllib.parse import urlsplit
 
 from septet.errors import GitUnavailableError
 from septet.git.engine import Git
-from septet.git.remote_failures import failure_of
+from septet.git.remote_failures import UNREACHED_REMEDY, failure_of
 from septet.system.processes import Completed
 
 TRANSFER_SECONDS: Final = 3600.0
 """The longest that a fetch or a push may take; a silent line is given up much earlier."""
 _LISTING_SECONDS: Final = 120.0
+_SLOWEST_BYTES_PER_SECOND: Final = 1000
+_SILENT_SECONDS: Final = 60
+"""For so long a transfer over HTTP may be slower than that: a server may have much to count before it answers."""
+_SILENT_LISTING_SECONDS: Final = 20
+"""The same for a list of refs."""
 _SSH: Final = "ssh"
 _SSH_OPTIONS: Final = "-oBatchMode=yes -oConnectTimeout=15 -oServerAliveInterval=15 -oServerAliveCountMax=4"
 
@@ -48,7 +53,10 @@ class Remote:
             GitError: It refused.
         """
         completed = self.run(
-            git_dir, "ls-remote", "--symref", "--", self.url, *patterns, timeout_seconds=_LISTING_SECONDS
+            git_dir,
+            *("ls-remote", "--symref", "--", self.url, *patterns),
+            timeout_seconds=_LISTING_SECONDS,
+            silent_seconds=_SILENT_LISTING_SECONDS,
         )
         head, shas = None, {}
         for line in completed.stdout.decode(errors="surrogateescape").splitlines():
@@ -60,22 +68,37 @@ class Remote:
         return RemoteRefs(head, MappingProxyType(shas))
 
     def run(
-        self, git_dir: Path, *args: str, ok: tuple[int, ...] = (0,), timeout_seconds: float = TRANSFER_SECONDS
+        self,
+        git_dir: Path,
+        *args: str,
+        ok: tuple[int, ...] = (0,),
+        timeout_seconds: float = TRANSFER_SECONDS,
+        silent_seconds: int = _SILENT_SECONDS,
     ) -> Completed:
         """Run a git command that speaks to the remote, from a repository whose config no agent can write.
 
+        Args:
+            git_dir: The repository.
+            args: The git command and its arguments.
+            ok: Exit codes that are no error.
+            timeout_seconds: After that git is killed, with all that it runs.
+            silent_seconds: After that git gives up an HTTP connection on which next to nothing arrives.
+
         Raises:
-            GitUnavailableError: The remote was not reached.
+            GitUnavailableError: The remote was not reached, or did not answer in time.
             NotFoundError: It has no such repository.
             GitError: It refused.
         """
         git = self._git(git_dir)
-        # Fewer than 1000 bytes per second for 60 seconds: a silent line is given up.
         completed = git.try_run(
-            *args, timeout_seconds=timeout_seconds, http__lowSpeedLimit="1000", http__lowSpeedTime="60"
+            *args,
+            timeout_seconds=timeout_seconds,
+            http__lowSpeedLimit=str(_SLOWEST_BYTES_PER_SECOND),
+            http__lowSpeedTime=str(silent_seconds),
         )
         if completed.timed_out:
-            raise GitUnavailableError(f"{self.url} did not answer within {timeout_seconds:.0f} s.")
+            message = f"{self.url} did not answer within {timeout_seconds:.0f} s (git {args[0]})."
+            raise GitUnavailableError(message, remedy=f"{UNREACHED_REMEDY} It is tried again.")
         if completed.exit_code not in ok:
             raise failure_of(args[0], self.url, completed.stderr)
         return completed

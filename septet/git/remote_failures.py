@@ -6,6 +6,7 @@ from typing import Final
 from septet.errors import GitError, GitUnavailableError, NotFoundError, SeptetError
 
 SHOWN_CHARACTERS: Final = 2000
+UNREACHED_REMEDY: Final = "Check the network between this machine and the host."
 
 _FAILURES: Final[tuple[tuple[tuple[str, ...], type[SeptetError], str, str], ...]] = (
     (
@@ -89,7 +90,7 @@ _FAILURES: Final[tuple[tuple[tuple[str, ...], type[SeptetError], str, str], ...]
         ),
         GitUnavailableError,
         "was not reached",
-        "Check the network between this machine and the host.",
+        UNREACHED_REMEDY,
     ),
     (
         ("permission denied", "insufficient permission", "read-only file system"),

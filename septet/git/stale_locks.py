@@ -1,9 +1,9 @@
 """Lock files that a git left when it was killed: removed where nobody can hold them, and respected else.
 
 Where several work orders write at once, in a vault, there is a guard beside the repository: whatever of the engine
-may make lock files there shares it, threads and gits alike, and a sweep wants it alone. The kernel knows who shares
-it, so nothing of a living thread or git is ever taken for stale. What agents and people run knows no guard; they
-are looked for among the processes.
+may make lock files there shares it, threads and gits alike, and a sweep wants it alone. The kernel knows who
+shares it, so nothing of a living thread or git is ever taken for stale. What agents and people run knows no guard;
+they are looked for among the processes.
 """
 
 import os

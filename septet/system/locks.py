@@ -2,17 +2,27 @@
 
 import fcntl
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
+
+from septet.system.processes import current_halt
+
+_LOOK_SECONDS: Final = 0.02
 
 
 @contextmanager
 def hold_lock(path: Path) -> Iterator[None]:
-    """Hold the lock on file `path` for as long as the block lasts; wait for whoever holds it now."""
+    """Hold the lock on file `path` for as long as the block lasts; wait for whoever holds it now.
+
+    Raises:
+        HaltedError: The work that waits was halted.
+    """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with path.open("ab") as file:
-        lock(file.fileno())
+        _await_lock(file.fileno())
         yield
 
 
@@ -68,6 +78,17 @@ def lock_is_held(path: Path) -> bool:
         return not _lock_now(descriptor, fcntl.LOCK_SH)
     finally:
         os.close(descriptor)
+
+
+def _await_lock(descriptor: int) -> None:
+    """Lock an open file; a wait that may be halted looks again and again, for the kernel's own cannot be left."""
+    halt = current_halt()
+    if halt is None:
+        lock(descriptor)
+        return
+    while not try_lock(descriptor):
+        halt.check()
+        time.sleep(_LOOK_SECONDS)
 
 
 def _lock_now(descriptor: int, kind: int) -> bool:

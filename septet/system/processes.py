@@ -16,6 +16,7 @@ from typing import Final
 from septet.errors import HaltedError
 
 _CHUNK_BYTES: Final = 64 * 1024
+_REST_SECONDS: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +85,11 @@ class Halt:
 _HALT: ContextVar[Halt | None] = ContextVar("halt", default=None)
 
 
+def current_halt() -> Halt | None:
+    """Return what can halt the work of this thread; `None` where nothing can."""
+    return _HALT.get()
+
+
 def run(  # noqa: PLR0913 -- each is a fact of the process, all by name
     argv: Sequence[str],
     *,
@@ -110,7 +116,7 @@ def run(  # noqa: PLR0913 -- each is a fact of the process, all by name
         OSError: The program could not be started.
         HaltedError: The work that it is a part of was halted.
     """
-    halt = _HALT.get()
+    halt = current_halt()
     if halt is not None:
         halt.check()
     process = subprocess.Popen(  # noqa: S603 -- argv comes from the engine
@@ -133,12 +139,23 @@ def run(  # noqa: PLR0913 -- each is a fact of the process, all by name
         except subprocess.TimeoutExpired:
             timed_out = True
             kill_group(process.pid)
-            stdout, stderr = process.communicate()
+            stdout, stderr = _rest(process)
         except BaseException:
             kill_group(process.pid)
             process.wait()
             raise
     return Completed(tuple(argv), process.returncode, stdout, stderr, timed_out, cut)
+
+
+def _rest(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
+    """Return what a process has printed whose group was killed; what it left elsewhere may keep its pipes open."""
+    try:
+        return process.communicate(timeout=_REST_SECONDS)
+    except subprocess.TimeoutExpired as error:
+        for pipe in filter(None, (process.stdin, process.stdout, process.stderr)):
+            pipe.close()
+        process.poll()
+        return error.stdout or b"", error.stderr or b""
 
 
 def _head(process: subprocess.Popen[bytes], limit_bytes: int, timeout_seconds: float) -> tuple[bytes, bytes, bool]:

@@ -18,7 +18,7 @@ from septet.agents.turns.launch import TurnRequest, launch
 from septet.agents.turns.recovery import Accept, GiveUp, Rung, Start
 from septet.agents.turns.turn_runs import NextStep, TurnResult, TurnRuns
 from septet.errors import AgentCrashedError, AgentError
-from septet.system.threads import undoable_thread
+from septet.system.threads import LOOKS, undoable_thread
 
 _LOOK_SECONDS: Final = 0.02
 
@@ -91,7 +91,7 @@ class _Attempt:
     async def carry_out(self) -> TurnResult:
         """Go from rung to rung until one gives an outcome that counts."""
         while True:
-            lock = await undoable_thread(_release, self._runs.lock_writer, self._request.order_id)
+            lock = await undoable_thread(LOOKS, _release, self._runs.lock_writer, self._request.order_id)
             result = await (self._join_living() if lock is None else self._start_next(lock))
             if result is not None:
                 return result
@@ -128,7 +128,7 @@ class _Attempt:
                 await self._before_rerun()
                 self._ended_another = False
             passed_on = True
-            run, attached = await undoable_thread(_detach, launch, self._request, move, lock)
+            run, attached = await undoable_thread(LOOKS, _detach, launch, self._request, move, lock)
         finally:
             if not passed_on:
                 os.close(lock)

@@ -1,5 +1,6 @@
 """Origins over HTTP and ssh, as far as loopback goes, and what is said when they refuse."""
 
+import socket
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -183,6 +184,16 @@ def test_a_host_that_stays_silent_is_given_up(tmp_path: Path, env: dict[str, str
         Remote("/nowhere", {**env, "PATH": f"{slow.parent}:{env['PATH']}"}).run(
             tmp_path / "m", "fetch", timeout_seconds=0.2
         )
+
+
+def test_a_host_that_accepts_and_never_answers_is_given_up(tmp_path: Path, env: dict[str, str]) -> None:
+    """Over HTTP that is network trouble after a limit, which the error names with the remote."""
+    git(tmp_path, "init", "-q", "--bare", "m")
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/o/r.git"
+        with pytest.raises(GitUnavailableError, match=f"{url} was not reached.*last 1 seconds") as given_up:
+            Remote(url, env).run(tmp_path / "m", "ls-remote", "--", url, silent_seconds=1)
+    assert "network" in given_up.value.remedy
 
 
 @pytest.fixture

@@ -1,11 +1,15 @@
 import os
 import stat
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from septet.errors import HaltedError
 from septet.system.durable import create_file, write_atomically, write_durably, write_first
 from septet.system.locks import hold_lock, lock_is_held, take_lock
+from septet.system.processes import Halt
 
 
 def test_a_lock_has_one_holder(tmp_path: Path) -> None:
@@ -27,6 +31,27 @@ def test_a_lock_is_held_for_a_block(tmp_path: Path) -> None:
     with hold_lock(path):
         assert lock_is_held(path)
     assert not lock_is_held(path)
+
+
+def test_a_wait_for_a_lock_can_be_halted(tmp_path: Path) -> None:
+    """Work that was cancelled does not wait for whoever keeps a lock, such as a fetch that hangs."""
+    path, halt, begun = tmp_path / "lock", Halt(), threading.Event()
+
+    def wait() -> None:
+        with halt.over():
+            begun.set()
+            with hold_lock(path):
+                pass
+
+    held = take_lock(path)
+    assert held is not None
+    with ThreadPoolExecutor(1) as threads:
+        waiting = threads.submit(wait)
+        begun.wait()
+        halt.now()
+        with pytest.raises(HaltedError):
+            waiting.result(30)
+    os.close(held)
 
 
 @pytest.mark.parametrize(("write", "mode"), [(write_atomically, 0o600), (write_durably, 0o644)])

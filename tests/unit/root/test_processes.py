@@ -154,3 +154,15 @@ def test_a_halt_reaches_only_the_work_that_it_is_over() -> None:
         assert processes.run(["/bin/true"], env={}).exit_code == 0
     halt.now()
     assert processes.run(["/bin/true"], env={}).exit_code == 0
+
+
+def test_a_time_limit_waits_for_nothing_that_left_the_group(tmp_path: Path) -> None:
+    """What has left the group and keeps its output open, as a shared ssh connection does, holds nobody up."""
+    script = f"setsid sleep 60 & echo $! > {tmp_path}/child; echo begun; wait"
+    begun = time.monotonic()
+    try:
+        done = processes.run(["sh", "-c", script], env=ENV, timeout_seconds=1)
+    finally:
+        os.kill(int((tmp_path / "child").read_text()), signal.SIGKILL)
+    assert (done.timed_out, done.exit_code, done.stdout) == (True, -signal.SIGKILL, b"begun\n")
+    assert time.monotonic() - begun < 50
