@@ -13,6 +13,7 @@ from septet.agents.turns.runner_connection import RUNNER_LOCK
 from septet.agents.turns.sandbox import Sandbox
 from septet.agents.turns.supervisors import Supervisors
 from septet.contracts.facts import Rescue
+from septet.contracts.workspace import END_WORK
 from septet.forges.choose import forge_for
 from septet.forges.forge import Forge
 from septet.git.address import Address, parse_address
@@ -60,6 +61,7 @@ class Host:
             "host": self.id,
             "task_queue": self.task_queue,
             "control_queue": self.control_queue,
+            "serves": (END_WORK,),
             "probe_seconds": self.settings.probe_seconds,
             "orphan_limit_seconds": self.settings.orphan_limit_seconds,
             "kept": self.settings.checkpoint_remote is not None,

@@ -141,7 +141,11 @@ def _own(host: Host) -> Mapping[str, Activity]:
 
 
 def _control(host: Host) -> Mapping[str, Activity]:
-    return _by_name(HostActivities(host).probe_host, PullRequestActivities(host).look_at_pull_request)
+    return _by_name(
+        HostActivities(host).probe_host,
+        PullRequestActivities(host).look_at_pull_request,
+        EndWork(StepRunner(host)).run,
+    )
 
 
 def _by_name(*activities: Activity) -> Mapping[str, Activity]:

@@ -26,8 +26,8 @@ _STICKY: Final = timedelta(seconds=2)
 """How long a work order waits for the worker that has it in memory, which may be dead, before another replays it.
 The default is 10 s."""
 
-_ANSWERS: Final = 10
-"""Probes at a time: slots of their own, so that a busy host is not taken for one that is gone."""
+_ANSWERS: Final = 40
+"""Probes, and ends of cancelled work orders, at a time: slots of their own, which no agent takes."""
 
 _GRACE: Final = timedelta(seconds=3)
 """What is about to end may end; agents live on under their supervisors and are adopted."""
@@ -79,6 +79,7 @@ async def running_worker(client: Client, settings: Settings, *, sole: bool = Fal
                 client,
                 task_queue=parts.host.control_queue,
                 activities=list(parts.control.values()),
+                interceptors=[tokens],
                 max_concurrent_activities=_ANSWERS,
                 graceful_shutdown_timeout=_GRACE,
             )

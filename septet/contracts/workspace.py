@@ -1,6 +1,11 @@
 """A workspace as workflows know it: how one is asked for, what it is, and its move to another host."""
 
+from typing import Final
+
 from septet.contracts.wire import Wire
+
+END_WORK: Final = "end_work"
+"""The host ends the agent of a cancelled work order from its control queue, where no agent takes a slot."""
 
 
 class OpenWorkspace(Wire):
@@ -49,6 +54,8 @@ class Workspace(Wire):
     """The snapshot of the fresh workspace."""
     control_queue: str = ""
     """Where the host answers however busy it is; empty where an older version opened the workspace."""
+    serves: tuple[str, ...] = ()
+    """What the host does that older ones did not. Queues of hosts are not versioned: a host gets what it says."""
     probe_seconds: float = 60.0
     """How long a step may take before its host is asked whether it is there."""
     orphan_limit_seconds: float = 1800.0
@@ -72,6 +79,11 @@ class Workspace(Wire):
     def place_id(self) -> str:
         """What its bytes and its runs lie under on its host: the lane's id, or else the work order's."""
         return self.lane or self.work_order_id
+
+    @property
+    def end_queue(self) -> str:
+        """The queue on which the host ends the work: its agents' on a host that knows no better."""
+        return self.control_queue if END_WORK in self.serves else self.task_queue
 
 
 class MoveWorkspace(Wire):

@@ -50,10 +50,13 @@ def _start_finalizer(ids: ActivityIds, priority: Priority, call: FinalizeCall) -
 
 
 async def end_work(call: StepCall) -> StepResult:
-    """End the agent of a cancelled step that could not do so itself, and keep what it did."""
+    """End the agent of a cancelled step that could not do so itself, and keep what it did.
+
+    It waits for no slot of an agent where the host serves it on its control queue.
+    """
     return await END_WORK.start(
         call,
-        task_queue=call.workspace.task_queue,
+        task_queue=call.workspace.end_queue,
         summary=f"{AGENT_NAMES[call.step]}: the agent's end and a rescue",
         **end_options(call.limits),
     )

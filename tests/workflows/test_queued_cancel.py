@@ -1,0 +1,61 @@
+"""The cancel of a work order whose step waits for a slot: its end waits for none."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+import pytest
+from fakes.activities import Doubles
+from fakes.histories import QUEUE
+from fakes.waiting import wait_until
+from temporalio.client import Client, WorkflowHandle
+from temporalio.worker import Worker
+
+from septet.contracts.names import Step
+from septet.contracts.task import Task
+from septet.contracts.workspace import END_WORK, OpenWorkspace, Workspace
+from workflows.pull_request import PullRequestWorkflow
+from workflows.work_order import WorkOrder
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+async def cancelled(client: Client, serves: tuple[str, ...], end_queue: str) -> Task:
+    """Cancel a work order on a host without a free slot; `end_queue` alone ends work there."""
+    name = uuid.uuid4().hex[:8]
+    queues = {"task_queue": f"full-{name}", "control_queue": f"control-{name}", "serves": serves}
+
+    def on_a_full_host(asked: OpenWorkspace) -> Workspace:
+        return Doubles(QUEUE).workspace(asked).model_copy(update=queues)
+
+    doubles = Doubles(QUEUE, open_workspace=on_a_full_host)
+    open_workspace, end_work = (named(doubles, each) for each in ("open_workspace", "end_work"))
+    orders = Worker(
+        client, task_queue=QUEUE, workflows=[WorkOrder, PullRequestWorkflow], activities=[open_workspace]
+    )
+    async with orders, Worker(client, task_queue=str(queues[end_queue]), activities=[end_work]):
+        handle: WorkflowHandle[Any, Task] = await client.start_workflow(
+            "WorkOrder", {"repository": "/app", "title": "Totals"}, id=f"wo-{name}", task_queue=QUEUE
+        )
+        await wait_until(lambda: handle.query(WorkOrder.running_step), lambda step: step == Step.CLASSIFY_ISSUE)
+        await handle.cancel()
+        await wait_until(handle.describe, lambda described: described.close_time)
+        return await handle.query(WorkOrder.work_order)
+
+
+def named(doubles: Doubles, name: str) -> Any:
+    """Return the double of an activity."""
+    return next(each for each in doubles.activities() if each.__temporal_activity_definition.name == name)
+
+
+async def test_its_end_is_seen_to_on_the_control_queue(client: Client) -> None:
+    """Nobody serves the agents' queue, as with all slots taken: it closes, with what was kept."""
+    task = await cancelled(client, (END_WORK,), "control_queue")
+    assert (task.status, [rescue.reason for rescue in task.rescues]) == ("cancelled", ["cancelled"])
+
+
+async def test_an_older_host_is_asked_where_it_listens(client: Client) -> None:
+    """A host that does not say that it ends work from its control queue is asked on its agents' queue."""
+    task = await cancelled(client, (), "task_queue")
+    assert task.status == "cancelled"
