@@ -70,7 +70,7 @@ async def attempting(
         ApplicationError: The step could not be taken; its details name the remedy and what is known of it.
     """
     with translating_failures(host.state.root):
-        async with heartbeating() as heartbeats:
+        async with heartbeating(host.attempts) as heartbeats:
             attempt = StepAttempt(host, await shielded_thread(host.threads.disk, prepare, host, call), heartbeats)
             try:
                 async with guarding(host, attempt.prepared_step):

@@ -61,7 +61,7 @@ async def guarding(host: Host, prepared_step: PreparedTurn) -> AsyncIterator[Non
     try:
         yield
     except asyncio.CancelledError:
-        why = await why_agent_ends()
+        why = await why_agent_ends(is_pushed=host.hears_pushes)
         if why is None:
             await leave_paused_or_reset(prepared_step.request)
             _log.info("attempt_left", step=step)

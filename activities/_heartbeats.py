@@ -5,14 +5,11 @@ from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Final
 
 from temporalio import activity
 
+from activities.attempts import RunningAttempts
 from septet.agents.turns.follow import TurnProgress
-
-_BEAT_SECONDS: Final = 1.0
-"""The worker passes on one heartbeat in two seconds at the most; a cancel comes back with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,17 +30,18 @@ class Heartbeats:
 
 
 @asynccontextmanager
-async def heartbeating() -> AsyncIterator[Heartbeats]:
-    """Send heartbeats for as long as the block lasts."""
+async def heartbeating(attempts: RunningAttempts) -> AsyncIterator[Heartbeats]:
+    """Send heartbeats for as long as the block lasts, as rarely as the time-out allows; a short one sends none."""
     heartbeats = Heartbeats()
+    with attempts.holding() as attempt:
 
-    async def beat() -> None:
-        while True:
-            activity.heartbeat(*heartbeats.details)
-            await asyncio.sleep(_BEAT_SECONDS)
+        async def beat() -> None:
+            while True:
+                await attempt.wait()
+                activity.heartbeat(*heartbeats.details)
 
-    task = asyncio.create_task(beat())
-    try:
-        yield heartbeats
-    finally:
-        task.cancel()
+        task = asyncio.create_task(beat())
+        try:
+            yield heartbeats
+        finally:
+            task.cancel()

@@ -25,21 +25,26 @@ CANCELLED: Final = "The work order was cancelled."
 _log = structlog.get_logger()
 
 
-async def why_agent_ends() -> str | None:
+async def why_agent_ends(*, is_pushed: bool) -> str | None:
     """Return why the agent has to end with its cancelled activity; `None`: it goes on, and others will find it.
 
     A person's cancel ends it. A worker that stops and an attempt that timed out leave it to the next attempt. When
     the server does not know the attempt any more, another one has begun, or the work order was reset, or it was
     terminated: only then is there nobody who would look after the agent.
+
+    Args:
+        is_pushed: The server pushes cancels, and says the same where a run was cancelled, reset or terminated.
     """
     details = activity.cancellation_details()
     if details is None:
         return None
+    info, is_unknown = activity.info(), details.not_found
+    order_id = info.workflow_id or ""
     if details.cancel_requested:
-        return CANCELLED
-    if details.not_found and await is_closed(activity.client(), activity.info().workflow_id or ""):
-        return CLOSED
-    return None
+        is_unknown = is_pushed and await is_closed(activity.client(), order_id, run_id=info.workflow_run_id)
+        if not is_unknown:
+            return CANCELLED
+    return CLOSED if is_unknown and await is_closed(activity.client(), order_id) else None
 
 
 async def cancellable_thread(pool: Executor, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -52,16 +57,19 @@ async def cancellable_thread(pool: Executor, work: Callable[P, T], *args: P.args
     return await stoppable_thread(pool, halt.now, halt.over()(work), *args, **kwargs)
 
 
-async def is_closed(client: Client, order_id: str, *, when_unknown: bool = True) -> bool:
+async def is_closed(
+    client: Client, order_id: str, *, run_id: str | None = None, when_unknown: bool = True
+) -> bool:
     """Say whether a work order is closed; one that cannot be asked about is not.
 
     Args:
         client: The server.
         order_id: The work order.
+        run_id: Which of its workflow runs; the latest when absent.
         when_unknown: What to say of one that the server does not know: it was deleted, or is another server's.
     """
     try:
-        description = await client.get_workflow_handle(order_id).describe()
+        description = await client.get_workflow_handle(order_id, run_id=run_id).describe()
     except RPCError as error:
         if error.status is RPCStatusCode.NOT_FOUND:
             return when_unknown

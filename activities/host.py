@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from activities._rescues import note_rescue
+from activities.attempts import RunningAttempts
 from septet.agents.clis.adapter import Machine
 from septet.agents.clis.registry import adapter_for
 from septet.agents.runs.folders import Runs
@@ -13,7 +14,7 @@ from septet.agents.turns.runner_connection import RUNNER_LOCK
 from septet.agents.turns.sandbox import Sandbox
 from septet.agents.turns.supervisors import Supervisors
 from septet.contracts.facts import Rescue
-from septet.contracts.workspace import END_WORK
+from septet.contracts.workspace import DELIVERS_CANCELS, END_WORK
 from septet.forges.choose import forge_for
 from septet.forges.forge import Forge
 from septet.git.address import Address, parse_address
@@ -43,6 +44,10 @@ class Host:
     """What confines its agents."""
     threads: ThreadPools = field(default_factory=lambda: ThreadPools.sized(1, 1))
     """Where its blocking work runs."""
+    serves: tuple[str, ...] = (END_WORK, DELIVERS_CANCELS)
+    """What its workspaces say that it does; some of it takes a server that can."""
+    attempts: RunningAttempts = field(default_factory=RunningAttempts)
+    """Those that this process carries out."""
 
     @property
     def task_queue(self) -> str:
@@ -55,13 +60,18 @@ class Host:
         return f"{self.task_queue}-control"
 
     @property
+    def hears_pushes(self) -> bool:
+        """Whether its server pushes cancels to it."""
+        return DELIVERS_CANCELS not in self.serves
+
+    @property
     def whereabouts(self) -> dict[str, Any]:
         """The fields of a workspace that say where it is, and how its host is asked."""
         return {
             "host": self.id,
             "task_queue": self.task_queue,
             "control_queue": self.control_queue,
-            "serves": (END_WORK,),
+            "serves": self.serves,
             "probe_seconds": self.settings.probe_seconds,
             "orphan_limit_seconds": self.settings.orphan_limit_seconds,
             "kept": self.settings.checkpoint_remote is not None,

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from temporalio import activity
+from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
 from activities._fence import take_fence
 from activities._heartbeats import heartbeating
@@ -14,7 +15,7 @@ from septet.agents.clis.adapter import Turn
 from septet.agents.clis.endings import SUPERSEDED
 from septet.agents.clis.registry import adapter_for
 from septet.agents.turns.attachment import end_agent
-from septet.contracts.workspace import MoveWorkspace, Workspace
+from septet.contracts.workspace import CancelledWork, MoveWorkspace, Workspace
 from septet.errors import WorkspaceError
 from septet.git.address import parse_address
 from septet.git.keep import ChainState
@@ -44,6 +45,17 @@ class HostActivities:
                 raise WorkspaceError(message, remedy="Start the worker again.")
             return self.host.id
 
+    @activity.defn(name="deliver_cancel")
+    async def deliver_cancel(self, cancelled: CancelledWork) -> None:
+        """Have what runs of a work order in this process learn now that it is cancelled. Idempotent.
+
+        Raises:
+            ApplicationError: It does not run here: another worker of this host may have it.
+        """
+        if not self.host.attempts.ask(cancelled.work_order_id):
+            message = f"nothing of {cancelled.work_order_id} runs in this process"
+            raise ApplicationError(message, type="NotHere", category=ApplicationErrorCategory.BENIGN)
+
     @activity.defn(name="move_workspace")
     async def move_workspace(self, request: MoveWorkspace) -> Workspace:
         """Open the workspace of a host that is gone here, as it was at a checkpoint.
@@ -56,7 +68,7 @@ class HostActivities:
             ApplicationError: The checkpoint, the repository or the agent is not to be had here.
         """
         with translating_failures(self.host.state.root, most_tries=OPENING_TRIES):
-            async with heartbeating():
+            async with heartbeating(self.host.attempts):
                 network = self.host.threads.network
                 move = await shielded_thread(network, self._plan_move, request)
                 await shielded_thread(network, prepare_host, move)

@@ -42,7 +42,7 @@ class LaneActivities:
             ApplicationError: The repository, the issue, the agent or the plan cannot be used.
         """
         with translating_failures(self.host.state.root, most_tries=OPENING_TRIES):
-            async with heartbeating():
+            async with heartbeating(self.host.attempts):
                 take = partial(take_fence, self.host.runtime.runs, request.lane.id, request.visit)
                 fence = await shielded_thread(self.host.threads.disk, take)
                 await self._end_stranger(request.lane.id, fence)

@@ -41,7 +41,7 @@ class PipelineActivities:
             ApplicationError: Issues are missing or closed, no open one has the label, or the forge did not answer.
         """
         with translating_failures(self.host.state.root, most_tries=OPENING_TRIES):
-            async with heartbeating():
+            async with heartbeating(self.host.attempts):
                 return await cancellable_thread(self.host.threads.network, self._read, request)
 
     def _read(self, request: ReadIssues) -> IssuesRead:

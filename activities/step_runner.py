@@ -66,7 +66,7 @@ class StepRunner:
             ApplicationError: The workspace is not here, or the agent could not be ended.
         """
         with translating_failures(self.host.state.root):
-            async with heartbeating() as heartbeats:
+            async with heartbeating(self.host.attempts) as heartbeats:
                 runs = self.host.runtime.runs
                 # First of all, and also where a full disk takes no note of this attempt.
                 await end_agents_of(runs, call.workspace)

@@ -50,7 +50,7 @@ class SummariseSession:
             ApplicationError: The model API or the machine may give one later.
         """
         with translating_failures(self.host.state.root):
-            async with heartbeating() as heartbeats:
+            async with heartbeating(self.host.attempts) as heartbeats:
                 disk = self.host.threads.disk
                 prepared_step = await shielded_thread(disk, self._prepare, call)
                 try:

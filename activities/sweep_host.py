@@ -48,7 +48,7 @@ class SweepHost:
             ApplicationError: The disk refused.
         """
         with translating_failures(self.host.state.root):
-            async with heartbeating():
+            async with heartbeating(self.host.attempts):
                 swept = await self._sweep(call)
         _log.info("host_swept", removed=swept.removed_count, refused=swept.refused_count, note=swept.note)
         return swept.model_copy(update={"host": self.host.id})

@@ -46,7 +46,7 @@ class WorkspaceActivities:
             ApplicationError: The repository, the issue, a command or the agent cannot be used.
         """
         with translating_failures(self.host.state.root, most_tries=OPENING_TRIES):
-            async with heartbeating():
+            async with heartbeating(self.host.attempts):
                 run_id = request.first_run_id or activity.info().workflow_run_id or ""
                 _, workspace = await cancellable_thread(
                     self.host.threads.network, self.open, request, request.work_order_id, run_id

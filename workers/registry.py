@@ -32,6 +32,7 @@ from activities.workspaces import WorkspaceActivities
 from septet.agents.runs.folders import Runs
 from septet.agents.turns.sandbox import Sandbox, find_sandbox
 from septet.agents.turns.supervisors import Supervisors
+from septet.contracts.workspace import DELIVERS_CANCELS, END_WORK
 from septet.errors import SeptetError
 from septet.git.address import parse_address
 from septet.git.checkpoint_remote import ORIGIN
@@ -68,8 +69,14 @@ class Parts:
 
 
 @asynccontextmanager
-async def parts_of(settings: Settings) -> AsyncIterator[Parts]:
+async def parts_of(
+    settings: Settings, serves: tuple[str, ...] = (END_WORK, DELIVERS_CANCELS)
+) -> AsyncIterator[Parts]:
     """Put a worker's parts together; a supervisor waits for the first agent for as long as the block lasts.
+
+    Args:
+        settings: The worker's settings.
+        serves: What the workspaces of this host say that it does.
 
     Raises:
         SandboxError: The sandbox that the settings demand does not start here.
@@ -80,7 +87,7 @@ async def parts_of(settings: Settings) -> AsyncIterator[Parts]:
     supervisors = Supervisors(runner=state.runner if settings.runner else None)
     supervisors.prepare()
     threads = ThreadPools.sized(agents_at_once(settings), openings_at_once(settings))
-    host = Host(state.host_id(), settings, state, supervisors, sandbox, threads)
+    host = Host(state.host_id(), settings, state, supervisors, sandbox, threads, serves)
     try:
         with threads.open():
             yield Parts(host, _shared(host), _own(host), _control(host))
@@ -141,8 +148,10 @@ def _own(host: Host) -> Mapping[str, Activity]:
 
 
 def _control(host: Host) -> Mapping[str, Activity]:
+    hosts = HostActivities(host)
     return _by_name(
-        HostActivities(host).probe_host,
+        hosts.probe_host,
+        hosts.deliver_cancel,
         PullRequestActivities(host).look_at_pull_request,
         EndWork(StepRunner(host)).run,
     )

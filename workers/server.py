@@ -37,6 +37,8 @@ _STARTS_IN_A_ROW: Final = 3
 RETENTION: Final = "30d"
 """The development server forgets closed work orders after a day unless told otherwise."""
 
+PUSH_OF_CANCELS: Final = ("frontend.WorkerCommandsEnabled", "system.enableCancelActivityWorkerCommand")
+"""With both the server tells workers of a cancel at once; without, the answer to a heartbeat does."""
 DYNAMIC_CONFIG: Final[Mapping[str, int | bool]] = {
     # The one history shard of the development server hands out 20 tasks a second unless told otherwise: seven
     # steps would then take 400 ms of waiting.
@@ -45,9 +47,9 @@ DYNAMIC_CONFIG: Final[Mapping[str, int | bool]] = {
     "matching.enableFairness": True,
     "matching.numTaskqueueReadPartitions": 1,
     "matching.numTaskqueueWritePartitions": 1,
+    **dict.fromkeys(PUSH_OF_CANCELS, True),
 }
 """What the server is told; any other one should be told the same: `docker/temporal/dynamic.yaml`."""
-
 
 _log = structlog.get_logger()
 

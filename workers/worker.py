@@ -10,7 +10,9 @@ from temporalio.client import Client
 from temporalio.worker import Worker
 
 from septet.settings import Settings
+from workers.attempts import looking_after_attempts
 from workers.board import serving_on_board
+from workers.capabilities import host_services
 from workers.janitor import scheduling_janitor
 from workers.registry import Parts, openings_at_once, parts_of
 from workers.slots import agent_slots
@@ -19,8 +21,8 @@ from workers.takeover import taking_over
 from workers.tokens import Tokens
 from workers.versions import announcing_build, deployment_config
 
-HEARTBEAT_THROTTLE: Final = timedelta(seconds=2)
-"""A cancel comes with the answer to a heartbeat: the default of 24 s would keep an agent alive for as long."""
+HEARTBEAT_THROTTLE: Final = timedelta(seconds=1)
+"""Activities send heartbeats rarely by themselves; one that is asked for goes out soon."""
 
 _STICKY: Final = timedelta(seconds=2)
 """How long a work order waits for the worker that has it in memory, which may be dead, before another replays it.
@@ -43,11 +45,12 @@ async def running_worker(client: Client, settings: Settings, *, sole: bool = Fal
         sole: Nobody else decides which build of the workflows this server's work orders run on.
     """
     async with AsyncExitStack() as stack:
-        parts = await stack.enter_async_context(parts_of(settings))
+        parts = await stack.enter_async_context(parts_of(settings, await host_services(client)))
         asyncio.get_running_loop().set_default_executor(parts.host.threads.looks)
         tokens = Tokens(parts.host.state.tokens)
         await stack.enter_async_context(taking_over(client, tokens.folder, parts.host.runtime.runs))
         await stack.enter_async_context(looking_after_strays(client, parts.host))
+        await stack.enter_async_context(looking_after_attempts(client, parts.host.attempts))
         await stack.enter_async_context(
             Worker(
                 client,

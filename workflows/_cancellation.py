@@ -28,6 +28,11 @@ async def cancel_and_wait(running: workflow.ActivityHandle[Any]) -> None:
         raise asyncio.CancelledError
 
 
+def forget(running: workflow.ActivityHandle[Any]) -> None:
+    """Let an activity end unwatched: neither its result nor its failure means anything any more."""
+    running.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
+
+
 async def send_signal(workflow_id: str, signal: str, content: object) -> bool:
     """Signal another workflow; return whether it is there.
 

@@ -15,7 +15,7 @@ from septet.contracts.pipeline import IssuesRead, ReadIssues
 from septet.contracts.pipeline_view import PipelineView
 from septet.contracts.pull_request import PullRequestEnd, PullRequestLook
 from septet.contracts.steps import FinalizeCall, StepCall, StepResult, SweepCall
-from septet.contracts.workspace import MoveWorkspace, OpenWorkspace, Workspace
+from septet.contracts.workspace import CancelledWork, MoveWorkspace, OpenWorkspace, Workspace
 from septet.janitor.terms import Swept
 from workflows.policies import ActivityOptions
 
@@ -67,6 +67,7 @@ CANCEL_WORK_ORDER: Final = ActivityStub("cancel_work_order", MoveReason, NOTHING
 
 OPEN_WORKSPACE: Final = ActivityStub("open_workspace", OpenWorkspace, Workspace)
 MOVE_WORKSPACE: Final = ActivityStub("move_workspace", MoveWorkspace, Workspace)
+DELIVER_CANCEL: Final = ActivityStub("deliver_cancel", CancelledWork, NOTHING)
 PROBE_HOST: Final = ActivityStub("probe_host", NOTHING, str)
 SWEEP_HOST: Final = ActivityStub("sweep_host", SweepCall, Swept)
 

@@ -11,7 +11,8 @@ from septet.contracts.task import Task
 from septet.system.text import cut_bytes
 
 HEARTBEAT_TIMEOUT: Final = timedelta(seconds=Timeouts().heartbeat_seconds)
-"""Three times a server outage of ten seconds: shorter ones discard results that a living worker still holds."""
+"""Heartbeats are paid for, and come as rarely as it allows; shorter than an outage of the server, it would discard
+results that a living worker still holds."""
 
 _STEP_RETRIES: Final = RetryPolicy(
     initial_interval=timedelta(seconds=0.2),
@@ -40,6 +41,7 @@ _STEP_IN_ALL: Final = timedelta(days=7)
 """A usage limit may hold a step back for days; nothing is lost while it waits."""
 
 
+_DELIVERED_WITHIN: Final = timedelta(seconds=5)
 _SUMMARY_IN_ALL: Final = timedelta(minutes=30)
 
 
@@ -87,6 +89,18 @@ def step_options(limits: Timeouts) -> ActivityOptions:
 def summary_options(limits: Timeouts) -> ActivityOptions:
     """Return the options of the question for a summary: work that is asked for does not wait for it for hours."""
     return ActivityOptions(**step_options(limits) | {"schedule_to_close_timeout": _SUMMARY_IN_ALL})
+
+
+def deliver_options() -> ActivityOptions:
+    """Return the options of a cancel's delivery: each try may meet another worker of the host.
+
+    Where none has the attempt, its own looks and heartbeats tell it.
+    """
+    return ActivityOptions(
+        schedule_to_close_timeout=_DELIVERED_WITHIN,
+        start_to_close_timeout=_DELIVERED_WITHIN,
+        retry_policy=RetryPolicy(initial_interval=timedelta(seconds=0.05), backoff_coefficient=1.5),
+    )
 
 
 def probe_options(probe_seconds: float) -> ActivityOptions:

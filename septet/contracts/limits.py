@@ -23,9 +23,9 @@ class Timeouts(InnerWire):
     """Without a byte on the stream."""
     turns: Turns = 500
     """Assistant turns on the stream."""
-    heartbeat_seconds: Annotated[float, Field(ge=1, le=3600)] = 30.0
-    """Without a word from the worker, before another attempt begins. Three times an outage of the server that is
-    to cost none; a dead worker is not waited for where its host has another."""
+    heartbeat_seconds: Annotated[float, Field(ge=1, le=3600)] = 120.0
+    """Without a word from the worker, before another attempt begins. A worker's words are paid for, and come 30 s
+    earlier: so long may the server be away. A dead worker is not waited for where its host has another."""
 
 
 class SomeLimits(InnerWire):

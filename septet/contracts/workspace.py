@@ -6,6 +6,8 @@ from septet.contracts.wire import Wire
 
 END_WORK: Final = "end_work"
 """The host ends the agent of a cancelled work order from its control queue, where no agent takes a slot."""
+DELIVERS_CANCELS: Final = "deliver_cancel"
+"""The host has an attempt ask whether it was cancelled: its server does not push cancels to workers."""
 
 
 class OpenWorkspace(Wire):
@@ -84,6 +86,12 @@ class Workspace(Wire):
     def end_queue(self) -> str:
         """The queue on which the host ends the work: its agents' on a host that knows no better."""
         return self.control_queue if END_WORK in self.serves else self.task_queue
+
+
+class CancelledWork(Wire):
+    """Tell a host that a work order was cancelled of which it may carry out an activity."""
+
+    work_order_id: str
 
 
 class MoveWorkspace(Wire):

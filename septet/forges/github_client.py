@@ -1,7 +1,7 @@
 """Asking GitHub: a client for one question, and errors that name cause, place and remedy."""
 
 import ssl
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -72,12 +72,13 @@ def asking(
     from septet.forges.time_limit import TimeLimit
 
     limit = TimeLimit(within_seconds)
+    hooks: dict[str, list[Callable[..., Any]]] = {"request": [limit.before], "response": [limit.over]}
     client = GitHub(
         token,
         base_url=api_url,
         user_agent="septet",
         timeout=_TIMEOUT_SECONDS,
-        event_hooks={"request": [limit.before], "response": [limit.over]},
+        event_hooks=hooks,
         ssl_verify=_tls(),
         auto_retry=False,  # the workflow retries, and is seen to
         http_cache=False,

@@ -7,7 +7,7 @@ import sys
 from collections import Counter
 from collections.abc import Coroutine
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -212,6 +212,7 @@ class StepLab:
             activity_id=activity_id,
             activity_type=activity_id,
             attempt=attempt or self.begun[self.run_id, activity_id],
+            heartbeat_timeout=timedelta(seconds=1),
             started_time=datetime.fromtimestamp(self.handed_out, UTC),
         )
         environment.on_heartbeat = lambda *details: self.heartbeats.append(details)

@@ -17,12 +17,12 @@ from septet.contracts.lanes import EnterLane
 from septet.contracts.limits import Timeouts
 from septet.contracts.steps import FinalizeCall, StepCall, StepResult
 from septet.contracts.task import TaskError
-from septet.contracts.workspace import MoveWorkspace, Workspace
+from septet.contracts.workspace import DELIVERS_CANCELS, CancelledWork, MoveWorkspace, Workspace
 from septet.system.timestamps import timestamp
-from workflows._cancellation import cancel_and_wait, is_to_end
+from workflows._cancellation import cancel_and_wait, forget, is_to_end
 from workflows._failures import explain_failure
-from workflows.activity_stubs import MOVE_WORKSPACE, PROBE_HOST
-from workflows.policies import WORKSPACE_OPTIONS, probe_options
+from workflows.activity_stubs import DELIVER_CANCEL, MOVE_WORKSPACE, PROBE_HOST
+from workflows.policies import WORKSPACE_OPTIONS, deliver_options, probe_options
 from workflows.work_order.state import WorkOrderState
 
 _RAREST: Final = 10
@@ -30,6 +30,12 @@ _RAREST: Final = 10
 
 _LATE_CANCEL: Final = "late-cancel"
 """Before it, a cancel that met the end of an activity was forgotten with it."""
+
+_DELIVERY: Final = "delivers-cancels"
+"""Before it, a cancel came with the answer to a heartbeat, which came every two seconds."""
+_RARE_HEARTBEATS: Final = "patience-of-rare-heartbeats"
+_FREQUENT_HEARTBEAT_SECONDS: Final = 30.0
+"""Before it, the time-out of heartbeats where nobody chose another."""
 
 _ANY: Final = "that opens it"
 _WAIT: Final = (
@@ -113,11 +119,23 @@ class HostWatch:
                 if running.done() or not is_cancelled_exception(error):
                     raise
                 running.cancel()
+                self._deliver_cancel()
                 return await running
             warnings.append(
                 f"taken again on host {self.here.host}: what an agent did on the gone host is paid twice"
             )
             await cancel_and_wait(running)
+
+    def _deliver_cancel(self) -> None:
+        """Have the host's attempt ask whether it is cancelled, where the server does not push cancels."""
+        if DELIVERS_CANCELS in self.here.serves and workflow.patched(_DELIVERY):
+            delivery = DELIVER_CANCEL.start(
+                CancelledWork(work_order_id=workflow.info().workflow_id),
+                task_queue=self.here.control_queue,
+                summary="the cancel, delivered",
+                **deliver_options(),
+            )
+            forget(delivery)
 
     async def _is_left(
         self, running: workflow.ActivityHandle[Any], call: StepCall | FinalizeCall | EnterLane
@@ -171,7 +189,10 @@ class HostWatch:
         """Return how long a silent host may still have a living agent."""
         limits = call.call.limits if isinstance(call, FinalizeCall) else Timeouts()
         limits = call.limits if isinstance(call, StepCall) else limits
-        return timedelta(seconds=self.here.orphan_limit_seconds + limits.heartbeat_seconds)
+        seconds = limits.heartbeat_seconds
+        if "heartbeat_seconds" not in limits.model_fields_set and not workflow.patched(_RARE_HEARTBEATS):
+            seconds = _FREQUENT_HEARTBEAT_SECONDS
+        return timedelta(seconds=self.here.orphan_limit_seconds + seconds)
 
     async def _move(self, call: StepCall | FinalizeCall | EnterLane, silent_since: datetime) -> bool:
         """Have the workspace opened elsewhere; where that cannot be, tell why and return `False`."""

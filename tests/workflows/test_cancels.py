@@ -1,20 +1,24 @@
-"""The cancel of a work order whose step waits for a slot: its end waits for none."""
+"""The cancel of a work order: its end waits for no slot, and its agent hears of it at once."""
 
 from __future__ import annotations
 
+import asyncio
 import uuid
 from typing import Any
 
 import pytest
-from fakes.activities import Doubles
+from fakes.activities import Doubles, ended
 from fakes.histories import QUEUE
 from fakes.waiting import wait_until
+from temporalio import activity
 from temporalio.client import Client, WorkflowHandle
-from temporalio.worker import Worker
+from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.worker import Replayer, Worker
 
-from septet.contracts.names import Step
+from septet.contracts.names import Step, Verdict
+from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import Task
-from septet.contracts.workspace import END_WORK, OpenWorkspace, Workspace
+from septet.contracts.workspace import DELIVERS_CANCELS, END_WORK, CancelledWork, OpenWorkspace, Workspace
 from workflows.pull_request import PullRequestWorkflow
 from workflows.work_order import WorkOrder
 
@@ -59,3 +63,43 @@ async def test_an_older_host_is_asked_where_it_listens(client: Client) -> None:
     """A host that does not say that it ends work from its control queue is asked on its agents' queue."""
     task = await cancelled(client, (), "task_queue")
     assert task.status == "cancelled"
+
+
+async def test_a_cancel_is_delivered_where_the_server_does_not_push_it(client: Client) -> None:
+    """The control queue of the host hears of it while the step runs; the step ends its agent itself."""
+    name = uuid.uuid4().hex[:8]
+    delivered = asyncio.Event()
+    queues = {"control_queue": f"control-{name}", "serves": (END_WORK, DELIVERS_CANCELS)}
+
+    def behind_a_silent_server(asked: OpenWorkspace) -> Workspace:
+        return Doubles(QUEUE).workspace(asked).model_copy(update=queues)
+
+    async def until_delivered(call: StepCall) -> StepResult:
+        await delivered.wait()
+        return ended(call, Verdict.CANCELLED, "cancelled")
+
+    @activity.defn(name="deliver_cancel")
+    async def deliver_cancel(cancelled: CancelledWork) -> None:
+        assert cancelled.work_order_id == f"wo-{name}"
+        delivered.set()
+
+    doubles = Doubles(QUEUE, {Step.CLASSIFY_ISSUE: [until_delivered]}, open_workspace=behind_a_silent_server)
+    orders = Worker(
+        client, task_queue=QUEUE, workflows=[WorkOrder, PullRequestWorkflow], activities=doubles.activities()
+    )
+    async with orders, Worker(client, task_queue=f"control-{name}", activities=[deliver_cancel]):
+        handle: WorkflowHandle[Any, Task] = await client.start_workflow(
+            "WorkOrder", {"repository": "/app", "title": "Totals"}, id=f"wo-{name}", task_queue=QUEUE
+        )
+        await wait_until(lambda: doubles.calls_of(Step.CLASSIFY_ISSUE))
+        await handle.cancel()
+        await wait_until(handle.describe, lambda described: described.close_time)
+        task = await handle.query(WorkOrder.work_order)
+        await replay(handle)
+    assert (task.status, task.steps[0].error_message) == ("cancelled", "cancelled")
+    assert "end_work" not in doubles.names()
+
+
+async def replay(handle: WorkflowHandle[Any, Any]) -> None:
+    history = await handle.fetch_history()
+    await Replayer(workflows=[WorkOrder], data_converter=pydantic_data_converter).replay_workflow(history)

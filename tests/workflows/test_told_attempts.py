@@ -1,0 +1,226 @@
+"""What people say of an activity that runs reaches it between its heartbeats, which are rare."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from fakes.waiting import wait_until
+from temporalio import activity, workflow
+from temporalio.api.common.v1 import WorkflowExecution
+from temporalio.api.enums.v1 import PendingActivityState
+from temporalio.api.workflowservice.v1 import PauseActivityRequest, ResetActivityRequest
+from temporalio.client import Client, WorkflowHandle
+from temporalio.service import RPCError
+from temporalio.testing import WorkflowEnvironment
+from temporalio.worker import Worker
+from temporalio.workflow import ActivityCancellationType
+
+from activities._heartbeats import heartbeating
+from activities.attempts import RunningAttempts, pause_between_heartbeats
+from septet.contracts.workspace import DELIVERS_CANCELS, END_WORK
+from workers.attempts import AttemptsLook
+from workers.capabilities import host_services
+from workers.server import PUSH_OF_CANCELS, temporal_program
+from workers.worker import HEARTBEAT_THROTTLE
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+@workflow.defn(name="OneLongActivity", sandboxed=False)
+class OneLongActivity:
+    """Waits for an activity whose heartbeats are rarer than a test is long."""
+
+    @workflow.run
+    async def run(self) -> None:
+        """Wait for it."""
+        await workflow.execute_activity(
+            "wait_for_word",
+            activity_id="wait-1",
+            start_to_close_timeout=timedelta(hours=1),
+            heartbeat_timeout=timedelta(minutes=10),
+            cancellation_type=ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+        )
+
+    @workflow.signal
+    def nothing(self) -> None:
+        """Be a state transition that says nothing of the activity."""
+
+
+@dataclass
+class Waiting:
+    """An activity that waits until it hears something, and how often it asked."""
+
+    client: Client
+    handle: WorkflowHandle[Any, Any]
+    attempts: RunningAttempts = field(default_factory=RunningAttempts)
+    heard: list[str] = field(default_factory=list)
+
+    @property
+    def execution(self) -> WorkflowExecution:
+        return WorkflowExecution(workflow_id=self.handle.id)
+
+    async def word(self) -> str:
+        """Return what the activity heard first."""
+        return str((await wait_until(lambda: self.heard))[0])
+
+
+@asynccontextmanager
+async def waiting(client: Client) -> AsyncIterator[Waiting]:
+    """Run the activity until the block ends."""
+    queue = f"attempts-{uuid.uuid4().hex[:8]}"
+    told: list[Waiting] = []
+
+    @activity.defn(name="wait_for_word")
+    async def wait_for_word() -> None:
+        (mine,) = told
+        async with heartbeating(mine.attempts):
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                details = activity.cancellation_details()
+                assert details is not None
+                mine.heard += [
+                    name for name in ("cancel_requested", "paused", "reset", "not_found") if getattr(details, name)
+                ]
+                raise
+
+    worker = Worker(
+        client,
+        task_queue=queue,
+        workflows=[OneLongActivity],
+        activities=[wait_for_word],
+        max_heartbeat_throttle_interval=HEARTBEAT_THROTTLE,
+    )
+    handle = await client.start_workflow("OneLongActivity", id=queue, task_queue=queue)
+    told.append(Waiting(client, handle))
+    async with worker:
+        await wait_until(lambda: list(told[0].attempts))
+        yield told[0]
+        with suppress(RPCError):  # it is over
+            await handle.terminate()
+
+
+async def settled(mine: Waiting) -> AttemptsLook:
+    """Return a look that has nothing to tell any more: a first one asks, for nobody knows what was before it."""
+    look = AttemptsLook(mine.client, mine.attempts)
+    assert await look.take() == 1
+    await wait_until(lambda: beats(mine))
+    assert await look.take() == 0
+    return look
+
+
+async def beats(mine: Waiting) -> int:
+    """Return when the last heartbeat came, by the server's clock; 0: none did."""
+    described = await mine.handle.describe()
+    return int(described.raw_description.pending_activities[0].last_heartbeat_time.ToNanoseconds())
+
+
+async def state(mine: Waiting) -> int:
+    """Return what the server says of the activity."""
+    described = await mine.handle.describe()
+    return int(described.raw_description.pending_activities[0].state)
+
+
+async def test_a_look_at_what_nobody_spoke_of_costs_no_heartbeat(client: Client) -> None:
+    """Once it is known, a description that says nothing new has nobody ask."""
+    async with waiting(client) as mine:
+        look = await settled(mine)
+        before = await beats(mine)
+        assert [await look.take() for _ in range(5)] == [0] * 5
+        assert await beats(mine) == before
+
+
+async def test_what_does_not_concern_it_costs_one_heartbeat(client: Client) -> None:
+    """A signal to the work order is a transition as well: the attempt asks once, and goes on."""
+    async with waiting(client) as mine:
+        look = await settled(mine)
+        before = await beats(mine)
+        await mine.handle.signal(OneLongActivity.nothing)
+        await wait_until(look.take)
+        await wait_until(lambda: beats(mine), lambda last: last > before)
+        await wait_until(look.take, lambda asking: asking == 0)
+        assert mine.heard == []
+
+
+async def test_a_pause_is_heard_at_the_next_look(client: Client) -> None:
+    """The server pushes no pause: the look sees it, and the attempt hears it with the answer to its heartbeat."""
+    async with waiting(client) as mine:
+        look = await settled(mine)
+        request = PauseActivityRequest(namespace=client.namespace, execution=mine.execution, id="wait-1")
+        await client.workflow_service.pause_activity(request)
+        await look.take()
+        assert await mine.word() == "paused"
+
+
+async def test_a_reset_is_heard_at_the_next_look(client: Client) -> None:
+    """A description names no reset: it is a transition that no heartbeat explains."""
+    async with waiting(client) as mine:
+        look = await settled(mine)
+        request = ResetActivityRequest(namespace=client.namespace, execution=mine.execution, id="wait-1")
+        await client.workflow_service.reset_activity(request)
+        assert await look.take() == 1
+        assert await mine.word() == "reset"
+
+
+async def test_a_terminated_work_order_is_heard_of_at_the_next_look(client: Client) -> None:
+    """Of what is closed an attempt hears that the server knows it no more."""
+    async with waiting(client) as mine:
+        look = await settled(mine)
+        await mine.handle.terminate()
+        await look.take()
+        assert await mine.word() == "not_found"
+
+
+async def test_a_cancel_is_heard_at_once_where_it_is_delivered(client: Client) -> None:
+    """A server that does not push: whoever knows of the cancel has the attempt ask."""
+    async with waiting(client) as mine:
+        await mine.handle.cancel()
+        await wait_until(
+            lambda: state(mine), lambda now: now == PendingActivityState.PENDING_ACTIVITY_STATE_CANCEL_REQUESTED
+        )
+        assert mine.attempts.ask(mine.handle.id)
+        assert await mine.word() == "cancel_requested"
+
+
+async def test_a_host_says_that_it_delivers_cancels_where_its_server_does_not_push_them(
+    client: Client, pushing: Client
+) -> None:
+    """What a server can do stands in the description of its namespace."""
+    assert await host_services(client) == (END_WORK, DELIVERS_CANCELS)
+    assert await host_services(pushing) == (END_WORK,)
+
+
+async def test_a_server_of_ours_pushes_cancels(pushing: Client) -> None:
+    """With the settings that our servers have, an attempt hears of a cancel though nobody looks, and nobody asks."""
+    async with waiting(pushing) as mine:
+        await mine.handle.cancel()
+        assert await mine.word() == "cancel_requested"
+        await wait_until(mine.handle.describe, lambda told: told.close_time)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "pause"), [(None, 2), (1, 0.25), (5, 1.25), (30, 2), (60, 30), (120, 90), (600, 570)]
+)
+async def test_heartbeats_are_as_rare_as_an_outage_allows(seconds: float | None, pause: float) -> None:
+    """They leave time for an outage of 30 s; with a time-out that has none they come often."""
+    given = timedelta(seconds=seconds) if seconds is not None else None
+    assert pause_between_heartbeats(given) == timedelta(seconds=pause)
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def pushing() -> AsyncIterator[Client]:
+    """A client of a server with the settings by which it pushes cancels."""
+    flags = [part for key in PUSH_OF_CANCELS for part in ("--dynamic-config-value", f"{key}=true")]
+    environment = await WorkflowEnvironment.start_local(
+        dev_server_existing_path=str(temporal_program()), dev_server_extra_args=flags
+    )
+    async with environment:
+        yield environment.client
