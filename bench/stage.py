@@ -33,6 +33,8 @@ class Stage:
     settings: Settings
     client: Client
     server: psutil.Process
+    metrics: str = ""
+    """The address of the server's metrics."""
 
     @property
     def environ(self) -> dict[str, str]:
@@ -53,10 +55,11 @@ async def stage(*, tuned: bool = True) -> AsyncIterator[Stage]:
         settings = Settings(state_dir=folder / "state", agent="scripted", log_level="error")
         state = StateDir(settings.state_dir)
         state.prepare()
-        ports = Ports(free_port(), free_port())
+        ports = Ports(free_port(), free_port(), metrics=free_port())
         async with embedded_server(state, ports, settings.git_env, is_tuned=tuned) as told:
             client = await connect(settings, address=told.address)
-            yield Stage(settings, client, psutil.Process(told.server_pid))
+            metrics = f"http://127.0.0.1:{ports.metrics}/metrics"
+            yield Stage(settings, client, psutil.Process(told.server_pid), metrics)
 
 
 @contextmanager

@@ -62,6 +62,8 @@ class Ports:
     ui: int = 8233
     api: int | None = None
     """The HTTP API's, which whoever runs the server serves; `None`: nobody does."""
+    metrics: int | None = None
+    """Where the server tells its metrics; `None`: nowhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,6 +228,7 @@ def _argv(state: StateDir, ports: Ports, *, is_tuned: bool) -> list[str]:
         *("--port", str(ports.server), "--ui-port", str(ports.ui)),
         *("--db-filename", str(state.database), "--ui-disable-news-fetch", "--log-level", "error"),
         *(part for name, kind in kinds.items() for part in ("--search-attribute", f"{name}={kind}")),
+        *(("--metrics-port", str(ports.metrics)) if ports.metrics is not None else ()),
         *(tuning if is_tuned else ()),
     ]
 
