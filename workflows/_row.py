@@ -6,11 +6,14 @@ from pydantic import ValidationError
 from temporalio import workflow
 from temporalio.common import SearchAttributeUpdate
 
-from septet.contracts.row import MEMO, differ, row_of
+from septet.contracts.row import MEMO, differ, differ_in_memo, row_of
 from septet.contracts.task import Task
-from workflows.search_attributes import ALL, attribute_updates
+from workflows._patches import has_patch
+from workflows.search_attributes import ALL, PULL_REQUEST, attribute_updates, updates_of
 
 _PATCH: Final = "row-in-memo"
+_ONCE: Final = "row-once-a-stage"
+"""Before it, the memo told also what the search attributes tell, and both were written with each change."""
 
 
 class Row:
@@ -22,21 +25,40 @@ class Row:
         self._attributes: list[SearchAttributeUpdate[Any]] = []
 
     def write(self, task: Task) -> None:
-        """Write what has changed."""
+        """Write what has changed: once for a stage, for each write is an event and an Action."""
+        if has_patch(_ONCE):
+            self._write_once(task)
+        else:
+            self._write_each(task)
+
+    def erase(self) -> None:
+        """Be found no more: another workflow has the task's row."""
+        workflow.upsert_search_attributes([key.value_unset() for key in ALL])
+
+    def _write_once(self, task: Task) -> None:
+        """Write what the task is found by; the memo only where it tells more. A branch and an address can wait."""
+        known = self._attributes or updates_of(workflow.info().typed_search_attributes)
+        news = [each for each in attribute_updates(task) if each not in known]
+        row = row_of(task)
+        is_due = any(each.key != PULL_REQUEST for each in news)
+        if is_due:
+            workflow.upsert_search_attributes(news)
+            self._attributes = attribute_updates(task)
+        if self._memo is None or differ_in_memo(row, self._memo, with_branch=is_due):
+            workflow.upsert_memo({MEMO: row})
+            self._memo = row
+
+    def _write_each(self, task: Task) -> None:
         attributes = attribute_updates(task)
         if news := [each for each in attributes if each not in self._attributes]:
             workflow.upsert_search_attributes(news)
             self._attributes = attributes
         row = row_of(task)
-        if not workflow.patched(_PATCH):
+        if not has_patch(_PATCH):
             return
         if self._memo is None or differ(row, self._memo):
             workflow.upsert_memo({MEMO: row})
             self._memo = row
-
-    def erase(self) -> None:
-        """Be found no more: another workflow has the task's row."""
-        workflow.upsert_search_attributes([key.value_unset() for key in ALL])
 
 
 def _read_memo() -> Task | None:

@@ -45,6 +45,11 @@ def attribute_updates(task: Task) -> list[SearchAttributeUpdate[Any]]:
     ]
 
 
+def updates_of(attributes: TypedSearchAttributes) -> list[SearchAttributeUpdate[Any]]:
+    """Return the updates that would write what a workflow has already."""
+    return [pair.key.value_set(pair.value) for pair in attributes]
+
+
 def start_attributes(task: Task) -> TypedSearchAttributes:
     """Return what a workflow is found by as soon as it is started."""
     pairs = ((update.key, update.value) for update in attribute_updates(task))

@@ -26,6 +26,7 @@ def task_of_row(row: WorkflowExecution) -> Task:
     """Return what the row of a work order, or of the watch over its pull request, tells."""
     task = _task_of_memo(row)
     if task is not None:
+        task = _with_columns(task, row)
         return task_at_close(task, row) if row.workflow_type == "WorkOrder" else task
     columns = row.typed_search_attributes
     status = _status_at_close(row)
@@ -51,6 +52,22 @@ def task_at_close(task: Task, row: WorkflowExecution, error: TaskError | None = 
     if status is None:
         return task
     return task.model_copy(update={"status": status, "stage": _STAGES[status], "error": error or task.error})
+
+
+def _with_columns(task: Task, row: WorkflowExecution) -> Task:
+    """Return the task of a memo as it is now: what the search attributes tell is not written there each time."""
+    columns = row.typed_search_attributes
+    if (stage := columns.get(by.STAGE)) is None:
+        return task
+    values = {
+        "project": columns.get(by.PROJECT, task.project),
+        "status": Status(columns.get(by.STATUS, task.status.value)),
+        "stage": Stage(stage),
+        "assigned_agent": columns.get(by.AGENT) or task.assigned_agent,
+        "pr_url": columns.get(by.PULL_REQUEST) or task.pr_url,
+        "updated_at": timestamp(row.close_time) if row.close_time else task.updated_at,
+    }
+    return task.model_copy(update=values)
 
 
 def _task_of_memo(row: WorkflowExecution) -> Task | None:

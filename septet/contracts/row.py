@@ -25,6 +25,8 @@ _SHOWN: Final = (
     "score",
 )
 """A row is written anew when one of these has changed."""
+_ONLY_IN_MEMO: Final = ("title", "error")
+"""What the search attributes of a task do not tell, and people look for."""
 
 
 def row_of(task: Task) -> Task:
@@ -43,6 +45,12 @@ def row_of(task: Task) -> Task:
 def differ(row: Task, other: Task) -> bool:
     """Say whether two rows of a task show something else."""
     return any(getattr(row, name) != getattr(other, name) for name in _SHOWN)
+
+
+def differ_in_memo(row: Task, other: Task, *, with_branch: bool) -> bool:
+    """Say whether two rows of a task differ in what only the memo tells."""
+    names = (*_ONLY_IN_MEMO, "branch_name") if with_branch else _ONLY_IN_MEMO
+    return any(getattr(row, name) != getattr(other, name) for name in names)
 
 
 def waits_in(order: WorkOrderInput) -> Stage | None:

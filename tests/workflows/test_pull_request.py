@@ -25,6 +25,7 @@ from temporalio.service import RPCError
 from temporalio.worker import Replayer, Worker
 
 from clients.temporal.decisions import OrderDecisions
+from clients.temporal.task_rows import task_of_row
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.decisions import MoveCall
 from septet.contracts.names import Stage
@@ -69,10 +70,10 @@ async def watched(client: Client, doubles: Doubles) -> AsyncIterator[WorkflowHan
 
 
 async def found(handle: WorkflowHandle[Any, Any]) -> tuple[dict[str, Any], Task]:
-    """Return the search attributes of a workflow and the row in its memo."""
+    """Return the search attributes of a workflow, and its row as lists show it."""
     description = await handle.describe()
     told = {pair.key.name: pair.value for pair in description.typed_search_attributes}
-    return told, Task.model_validate(await description.memo_value("task"), strict=False)
+    return told, task_of_row(description)
 
 
 async def test_an_open_pull_request_has_the_row_of_its_task(client: Client, doubles: Doubles) -> None:

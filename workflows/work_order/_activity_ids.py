@@ -3,7 +3,7 @@
 from collections import Counter
 from typing import Final
 
-from temporalio import workflow
+from workflows._patches import has_patch
 
 _PATCH: Final = "readable-activity-ids"
 
@@ -17,7 +17,7 @@ class ActivityIds:
 
     def of(self, activity: str) -> str | None:
         """Return the next id of a type; `None` in a work order that began with plain numbers: it keeps them."""
-        if not workflow.patched(_PATCH):
+        if not has_patch(_PATCH):
             return None
         self._counts[activity] += 1
         return f"{activity}-{self._counts[activity]}"

@@ -17,6 +17,7 @@ with workflow.unsafe.imports_passed_through():
     from septet.git.project import with_project
     from workflows._cancellation import wait_despite_cancel
     from workflows._failures import AgentEnded, StepFailed, explain_failure
+    from workflows._patches import has_patch
     from workflows.run_input import invalid_input, parse_input, takes_raw_input
     from workflows.work_order._execution import WorkOrderBase
     from workflows.work_order._hosts import place_call
@@ -64,10 +65,10 @@ class WorkOrder(WorkOrderBase):
         info = workflow.info()
         of_pipeline = info.parent is not None
         self._order = parse_input(info.workflow_id, (order, *rest), WorkOrderInput, by_workflow=of_pipeline)
-        if self._order.follow_pr and workflow.patched(_FOLLOW_PR):
+        if self._order.follow_pr and has_patch(_FOLLOW_PR):
             raise invalid_input(FOLLOW_PR_REFUSAL)
         stage = _waiting_stage(self._order)
-        if stage and self._order.project is None and workflow.patched(_PROJECT):
+        if stage and self._order.project is None and has_patch(_PROJECT):
             self._order = with_project(self._order)
         self._decisions.is_in_pipeline = self._order.pipeline is not None
         self._state.begin(info.workflow_id, self._order, info.start_time, stage)
@@ -88,7 +89,7 @@ class WorkOrder(WorkOrderBase):
 
     async def _wait_for_approval(self) -> None:
         """Wait for a person's word on the plan, where that is asked; one that is rejected is planned again."""
-        if not (self._order.approve_plan and workflow.patched(_PLAN_GATE)):
+        if not (self._order.approve_plan and has_patch(_PLAN_GATE)):
             return
         while feedback := await self._plan_gate.wait_for_feedback():
             await self._take(Step.BUILD_PLAN, feedback=(f"a person rejected the plan: {feedback}",))
@@ -96,7 +97,7 @@ class WorkOrder(WorkOrderBase):
 
     async def _watch_pull_request(self) -> None:
         """Let the pull request be watched from now on, by a workflow that outlives this one."""
-        if workflow.patched(_WATCH):
+        if has_patch(_WATCH):
             await watch_pull_request(self._state.task, self._hosts.here)
 
     @asynccontextmanager
@@ -174,4 +175,4 @@ class WorkOrder(WorkOrderBase):
 
 def _waiting_stage(order: WorkOrderInput) -> Stage | None:
     """Return the stage in which it waits; before there was a board, one that came after others did not wait."""
-    return waits_in(order) if order.stage is not None or (order.after and workflow.patched(_BOARD)) else None
+    return waits_in(order) if order.stage is not None or (order.after and has_patch(_BOARD)) else None
