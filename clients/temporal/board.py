@@ -104,7 +104,7 @@ class BoardRows:
         rows, following = await page_of(self.client, _of_project(project, _ROWS), after=after, limit=limit)
         tasks: dict[str, Task] = {}
         for row in rows:
-            task = task_of_row(row)
+            task = await task_of_row(row)
             tasks.setdefault(task.id, task)
         return TaskPage(tuple(tasks.values()), following)
 

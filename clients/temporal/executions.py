@@ -21,6 +21,7 @@ from temporalio.common import TypedSearchAttributes, WorkflowIDReusePolicy
 from temporalio.exceptions import ApplicationError, WorkflowAlreadyStartedError
 from temporalio.service import RPCError
 
+from clients.temporal.payloads import read_json
 from clients.temporal.refusals import Subject
 from septet.contracts.pipeline_view import PipelineView
 from septet.contracts.task import Task, TaskError
@@ -206,7 +207,8 @@ class Executions(Generic[View]):
         try:
             async for event in self.handle(workflow_id, run_id).fetch_history_events(page_size=1):
                 payloads = event.workflow_execution_started_event_attributes.input.payloads
-                return kind.model_validate_json(payloads[0].data if payloads else b"null", extra="ignore")
+                content = await read_json(self.client.data_converter, payloads[0]) if payloads else b"null"
+                return kind.model_validate_json(content, extra="ignore")
         except ValidationError:
             return None
         except RPCError as error:

@@ -30,7 +30,7 @@ async def with_watch(client: Client, task: Task) -> Task:
     watch = await watch_of(client, task.id)
     if watch is None:
         return task
-    row = task_of_row(watch)
+    row = await task_of_row(watch)
     if row.stage is Stage.REVIEW:
         return task
     return task.model_copy(update={"stage": row.stage, "error": row.error, "updated_at": row.updated_at})

@@ -7,6 +7,7 @@ from pydantic import ValidationError
 from temporalio.client import WorkflowExecution
 
 from clients.temporal.executions import CLOSED_AS
+from clients.temporal.payloads import read_json
 from septet.contracts.names import Stage, Status
 from septet.contracts.pull_request import watched_order
 from septet.contracts.row import MEMO
@@ -22,9 +23,9 @@ _STAGES: Final[Mapping[Status, Stage]] = {
 """Where a work order is that closed so."""
 
 
-def task_of_row(row: WorkflowExecution) -> Task:
+async def task_of_row(row: WorkflowExecution) -> Task:
     """Return what the row of a work order, or of the watch over its pull request, tells."""
-    task = _task_of_memo(row)
+    task = await _task_of_memo(row)
     if task is not None:
         task = _with_columns(task, row)
         return task_at_close(task, row) if row.workflow_type == "WorkOrder" else task
@@ -70,13 +71,13 @@ def _with_columns(task: Task, row: WorkflowExecution) -> Task:
     return task.model_copy(update=values)
 
 
-def _task_of_memo(row: WorkflowExecution) -> Task | None:
+async def _task_of_memo(row: WorkflowExecution) -> Task | None:
     """Return the task in a row's memo; `None` where an older version has written none."""
     payload = row.raw_info.memo.fields.get(MEMO)
     if payload is None:
         return None
     try:
-        return Task.model_validate_json(payload.data)
+        return Task.model_validate_json(await read_json(row.data_converter, payload))
     except ValidationError:
         return None
 

@@ -5,6 +5,7 @@ from typing import Final
 from temporalio.api.enums.v1 import PendingActivityState
 from temporalio.api.workflow.v1 import PendingActivityInfo
 from temporalio.client import WorkflowExecutionDescription
+from temporalio.converter import DataConverter
 
 from septet.contracts.names import Stage, Status
 from workflows.search_attributes import STAGE, STATUS
@@ -18,23 +19,27 @@ _NO_FAILURE: Final = "PullRequestOpen"
 """Nothing holds up a task in review but its people."""
 
 
-def waiting_for(description: WorkflowExecutionDescription) -> str | None:
+async def waiting_for(description: WorkflowExecutionDescription) -> str | None:
     """Return what waits and why: a plan, or an activity in the words of its last failure; else `None`."""
     columns = description.typed_search_attributes
     if (columns.get(STATUS), columns.get(STAGE)) == (Status.WAITING, Stage.EXECUTING):
         return _PLAN
     for pending in description.raw_description.pending_activities:
-        reason = _reason(pending) if pending.activity_type.name != _ASKS_A_HOST else None
+        if pending.activity_type.name == _ASKS_A_HOST:
+            continue
+        reason = await _reason(pending, description.data_converter)
         if reason is not None:
             return f"{pending.activity_id}: {reason}"
     return None
 
 
-def _reason(pending: PendingActivityInfo) -> str | None:
+async def _reason(pending: PendingActivityInfo, converter: DataConverter) -> str | None:
     if pending.paused:
         return _PAUSED
     if pending.state != PendingActivityState.PENDING_ACTIVITY_STATE_SCHEDULED:
         return None
     if pending.last_failure.application_failure_info.type == _NO_FAILURE:
         return None
-    return pending.last_failure.message or _NOT_TAKEN
+    if not pending.HasField("last_failure"):
+        return _NOT_TAKEN
+    return getattr(await converter.decode_failure(pending.last_failure), "message", "") or _NOT_TAKEN

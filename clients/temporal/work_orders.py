@@ -112,7 +112,7 @@ class WorkOrders(Executions[Task]):
         """
         query = f'WorkflowType="WorkOrder"{_AND_IS[status] if status else ""}'
         rows, following = await page_of(self.client, query, after=after, limit=limit)
-        return TasksReply(tasks=tuple(map(task_of_row, rows)), next=following)
+        return TasksReply(tasks=tuple([await task_of_row(row) for row in rows]), next=following)
 
     async def running_step(self, order_id: str) -> str:
         """Return the step that is under way, or an empty string."""
@@ -134,8 +134,8 @@ class WorkOrders(Executions[Task]):
         description = await self.describe(order_id)
         if description.status is WorkflowExecutionStatus.COMPLETED:
             watch = await watch_of(self.client, order_id)
-            return waiting_for(watch) if watch is not None else None
-        return waiting_for(description)
+            return await waiting_for(watch) if watch is not None else None
+        return await waiting_for(description)
 
     async def at_end(self, view: Task) -> Task:
         """Return a completed work order in the stage that its pull request has come to since."""
@@ -144,7 +144,7 @@ class WorkOrders(Executions[Task]):
     async def without_result(self, row: WorkflowExecution, *, has_failed: bool) -> Task:
         """Return what a worker says of an open work order, else what its row tells."""
         task = None if has_failed else await self.answer_of(row.id, self.query, Task)
-        return task if task is not None else task_of_row(row)
+        return task if task is not None else await task_of_row(row)
 
     def at_close(self, view: Task, row: WorkflowExecution, error: TaskError | None) -> Task:
         """Return a work order with the truth about its end."""
@@ -170,7 +170,7 @@ class WorkOrders(Executions[Task]):
                     return ()
                 raise server_refusal(error) from error
             waits = row.status is WorkflowExecutionStatus.RUNNING and row.workflow_type == self.workflow
-            return task_of_row(row).after if waits else ()
+            return (await task_of_row(row)).after if waits else ()
 
         circle = await circle_of(order_id, after, comes_after)
         if circle is not None:

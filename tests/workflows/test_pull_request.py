@@ -73,7 +73,7 @@ async def found(handle: WorkflowHandle[Any, Any]) -> tuple[dict[str, Any], Task]
     """Return the search attributes of a workflow, and its row as lists show it."""
     description = await handle.describe()
     told = {pair.key.name: pair.value for pair in description.typed_search_attributes}
-    return told, task_of_row(description)
+    return told, await task_of_row(description)
 
 
 async def test_an_open_pull_request_has_the_row_of_its_task(client: Client, doubles: Doubles) -> None:

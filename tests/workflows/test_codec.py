@@ -1,0 +1,95 @@
+"""A client whose payloads are sealed: what it reads of histories and rows is opened by its codec first."""
+
+import asyncio
+import base64
+import uuid
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+from fakes.activities import Doubles
+from fakes.waiting import wait_until
+from temporalio.api.common.v1 import Payload
+from temporalio.client import Client
+from temporalio.converter import DefaultFailureConverterWithEncodedAttributes, PayloadCodec
+from temporalio.worker import Worker
+
+from clients.temporal.board import BoardRows
+from clients.temporal.work_orders import WorkOrders
+from septet.contracts.order import WorkOrderInput
+from septet.errors import AlreadyRunningError
+from workflows.pull_request import PullRequestWorkflow
+from workflows.work_order import WorkOrder
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+WITHIN_SECONDS = 60
+ORDER = WorkOrderInput(repository="/app", title="Totals are wrong")
+
+
+class Sealing(PayloadCodec):
+    """Nobody reads a payload by chance."""
+
+    async def encode(self, payloads: Sequence[Payload]) -> list[Payload]:
+        return [
+            Payload(metadata={"encoding": b"binary/sealed"}, data=base64.b85encode(payload.SerializeToString()))
+            for payload in payloads
+        ]
+
+    async def decode(self, payloads: Sequence[Payload]) -> list[Payload]:
+        return [Payload.FromString(base64.b85decode(payload.data)) for payload in payloads]
+
+
+@pytest.fixture
+def sealed(client: Client) -> Client:
+    """A client on the same server, with a codec."""
+    config = client.config()
+    converter = replace(
+        client.data_converter,
+        payload_codec=Sealing(),
+        failure_converter_class=DefaultFailureConverterWithEncodedAttributes,
+    )
+    return Client(**{**config, "data_converter": converter})
+
+
+@pytest.fixture
+def doubles() -> Doubles:
+    return Doubles(task_queue=f"queue-{uuid.uuid4().hex}")
+
+
+async def test_a_key_starts_once_also_with_a_codec(sealed: Client, doubles: Doubles) -> None:
+    """The same key and input give the same work order again; another input is refused."""
+    workflows = [WorkOrder, PullRequestWorkflow]
+    async with Worker(sealed, task_queue=doubles.task_queue, workflows=workflows, activities=doubles.activities()):
+        orders = WorkOrders(sealed, doubles.task_queue)
+        first, again = [await orders.run(ORDER, key=doubles.task_queue) for _ in range(2)]
+        assert first.task.id == again.task.id
+        with pytest.raises(AlreadyRunningError):
+            await orders.run(ORDER.model_copy(update={"title": "Another"}), key=doubles.task_queue)
+        task = await asyncio.wait_for(orders.wait(first.task.id), WITHIN_SECONDS)
+        assert (task.title, task.status) == ("Totals are wrong", "completed")
+        await sealed.get_workflow_handle(f"{task.id}/pr").terminate()
+
+
+async def test_rows_are_opened_by_the_codec(sealed: Client) -> None:
+    """The board shows the titles of work orders whose memos are sealed."""
+    project = uuid.uuid4().hex
+    orders = WorkOrders(sealed, "nobody-serves-this")
+    await orders.put(ORDER.model_copy(update={"project": project}))
+
+    async def titles() -> list[str]:
+        return [task.title for task in (await BoardRows(sealed).rows(project)).tasks]
+
+    assert await wait_until(titles) == ["Totals are wrong"]
+
+
+async def test_what_a_work_order_waits_for_is_opened_by_the_codec(sealed: Client, doubles: Doubles) -> None:
+    """The last failure of what it waits for is shown in its own words."""
+    workflows = [WorkOrder, PullRequestWorkflow]
+    async with Worker(sealed, task_queue=doubles.task_queue, workflows=workflows, activities=doubles.activities()):
+        orders = WorkOrders(sealed, doubles.task_queue)
+        order_id = (await orders.put(ORDER.model_copy(update={"after": ("wo-other",)}))).id
+        assert "not over: wo-other" in await wait_until(
+            lambda: orders.waiting_for(order_id), lambda told: told and "over" in told
+        )
+        await orders.handle(order_id).terminate()
