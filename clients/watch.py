@@ -1,18 +1,22 @@
 """A work order as it goes on: what its workflow says, and what this host sees of its agent and its workspace."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from clients.disk.workspace_view import WorkspaceView
+from clients.temporal.news import News, follow_workflow
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.names import Status
 from septet.contracts.replies import WatchReply
 from septet.contracts.task import Task
 
 _LOOK_SECONDS: Final = 0.5
+"""Between looks at this host's disk; what the server has to tell comes by itself."""
+_DESCRIBE_SECONDS: Final = 2.0
+"""Between looks at what holds the work order up: the server describes it for nothing."""
 _FIRST_ENTRIES: Final = 200
 """Of a work order that has gone on for long."""
 
@@ -24,6 +28,8 @@ class Watch:
     orders: WorkOrders
     view: WorkspaceView
     _last: WatchReply | None = None
+    _waiting: str | None = None
+    _described_at: float = -_DESCRIBE_SECONDS
 
     async def look(self) -> WatchReply:
         """Return the work order as of now; its log entries are those since the last look.
@@ -35,25 +41,45 @@ class Watch:
         order_id = self.view.order_id
         task = await self.orders.get(order_id)
         running = "" if task.is_closed else await self.orders.running_step(order_id)
-        waiting = None if task.is_closed else await self.orders.waiting_for(order_id)
-        self._last = await asyncio.to_thread(self._reply, task, running, waiting)
-        return self._last
+        return await self._see(task, running)
 
-    async def looks(self) -> AsyncIterator[WatchReply]:
+    async def looks(self) -> AsyncGenerator[WatchReply, None]:
         """Yield the work order now, whenever anything of it has changed, and last when it is closed.
+
+        A worker is asked only on news: a work order that goes on costs no Action for being watched.
 
         Raises:
             NotFoundError: There is no such work order.
             ServerNotReachedError: Nobody answers.
         """
-        last = await self.look()
-        yield last
-        while not last.task.is_closed:
-            await asyncio.sleep(_LOOK_SECONDS)
-            look = await self.look()
-            if look.log_entries or _lasting_part(look) != _lasting_part(last):
-                last = look
-                yield last
+        order_id = self.view.order_id
+        await self.orders.describe(order_id)
+        async with follow_workflow(self.orders.handle(order_id)) as news:
+            await news.come_within(_LOOK_SECONDS)
+            last = await self._see(await self._ask(news), news.running_step)
+            yield last
+            while not last.task.is_closed:
+                task = await self._ask(news) if await news.come_within(_LOOK_SECONDS) else last.task
+                look = await self._see(task, news.running_step)
+                if look.log_entries or _lasting_part(look) != _lasting_part(last):
+                    last = look
+                    yield last
+
+    async def _ask(self, news: News) -> Task:
+        task = await self.orders.get(self.view.order_id)
+        if news.has_results and not task.steps:
+            news.come_again()
+        return task
+
+    async def _see(self, task: Task, running: str) -> WatchReply:
+        running = "" if task.is_closed else running
+        now = asyncio.get_running_loop().time()
+        if task.is_closed:
+            self._waiting = None
+        elif now - self._described_at >= _DESCRIBE_SECONDS:
+            self._waiting, self._described_at = await self.orders.waiting_for(self.view.order_id), now
+        self._last = await asyncio.to_thread(self._reply, task, running, self._waiting)
+        return self._last
 
     def _reply(self, task: Task, running: str, waiting: str | None) -> WatchReply:
         entries = self.view.new_entries()

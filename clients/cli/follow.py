@@ -69,16 +69,19 @@ def logs(
             return CommandReply.from_reply(await _all_entries(settings, order_id, address), lambda: None)
         agent_logs = AgentLogs(StateDir(settings.state_dir), order_id)
         operations = await connect_operations(settings, address) if follow else None
+        end = asyncio.ensure_future(operations.orders.wait_for_end(order_id)) if operations is not None else None
         while True:
-            over = operations is None or (await operations.orders.get(order_id)).is_closed
+            over = end is None or end.done()  # before the look: what is written until the end is told
             if raw:
                 sys.stdout.buffer.writelines(agent_logs.new_bytes())
             else:
                 _print_entries(agent_logs.new_entries(), as_json=as_json)
             sys.stdout.flush()
-            if over:
+            if end is None or over:
                 break
-            await asyncio.sleep(_LOOK_SECONDS)
+            await asyncio.wait([end], timeout=_LOOK_SECONDS)
+        if end is not None:
+            await end
         agent_logs.must_exist()
         return CommandReply(is_printed=True)
 

@@ -98,7 +98,7 @@ async def _events(operations: Operations, order_id: str, after: str) -> AsyncIte
 async def _follow(operations: Operations, order_id: str, after: str) -> AsyncIterator[list[LogEntry]]:
     """Yield the entries behind `after` that are new at each look, also none, until the work order is closed."""
     logs = AgentLogs(operations.state, order_id)
-    end = asyncio.create_task(_wait_for_end(operations, order_id))
+    end = asyncio.create_task(operations.orders.wait_for_end(order_id))
     try:
         first, over = True, False
         while not over:
@@ -115,12 +115,6 @@ async def _follow(operations: Operations, order_id: str, after: str) -> AsyncIte
         end.cancel()
         with suppress(asyncio.CancelledError):
             await end
-
-
-async def _wait_for_end(operations: Operations, order_id: str) -> None:
-    """Wait for the end of a work order: the end of a run that was reset is none."""
-    while not (await operations.orders.wait(order_id)).is_closed:
-        pass
 
 
 def _event(kind: str, data: dict[str, Any], event_id: str = "") -> bytes:

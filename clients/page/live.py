@@ -11,7 +11,7 @@ from temporalio.service import RPCError
 
 from clients.operations import Operations
 from clients.page.rendering import text_of
-from clients.temporal.pipeline_rows import OVER
+from clients.temporal.pipelines import KnownViews
 from septet.contracts.pipeline_replies import PipelineReply
 from septet.contracts.replies import DetailReply, Reply, WatchReply
 from septet.errors import SeptetError
@@ -34,16 +34,13 @@ def board_events(operations: Operations, project: str | None) -> AsyncIterator[b
 
 def pipelines_events(operations: Operations) -> AsyncIterator[bytes]:
     """Yield the list of pipelines whenever it has changed."""
-    return _keep_alive(_changes("pipelines", operations.pipelines.list))
+    views: KnownViews = {}
+    return _keep_alive(_changes("pipelines", lambda: operations.pipelines.list(known_views=views)))
 
 
 def pipeline_events(operations: Operations, pipeline_id: str) -> AsyncIterator[bytes]:
     """Yield a pipeline whenever it has changed, and last that nothing changes any more."""
-
-    def is_over(answer: PipelineReply) -> bool:
-        return answer.pipeline.status in OVER
-
-    return _keep_alive(_changes("pipeline", lambda: operations.pipelines.show(pipeline_id), is_over))
+    return _keep_alive(_pipeline_changes(operations, pipeline_id))
 
 
 def work_order_events(operations: Operations, order_id: str, ui: object) -> AsyncIterator[bytes]:
@@ -51,9 +48,20 @@ def work_order_events(operations: Operations, order_id: str, ui: object) -> Asyn
     return _keep_alive(_piece_changes(operations, order_id, ui))
 
 
-async def _changes(
-    name: str, ask: Callable[[], Awaitable[Answer]], is_over: Callable[[Answer], bool] = lambda _answer: False
-) -> AsyncGenerator[bytes, None]:
+async def _pipeline_changes(operations: Operations, pipeline_id: str) -> AsyncGenerator[bytes, None]:
+    """Yield a pipeline whenever something has happened, and last that it is over."""
+    async with aclosing(operations.pipelines.views(pipeline_id)) as views:
+        last = None
+        async for view in views:
+            if view != last:
+                last = view
+                answer = PipelineReply(pipeline=view)
+                html = await asyncio.to_thread(text_of, "_pipeline.html", answer=answer)
+                yield _event("put", {"id": "pipeline", "html": html})
+    yield _event("over", {})
+
+
+async def _changes(name: str, ask: Callable[[], Awaitable[Answer]]) -> AsyncGenerator[bytes, None]:
     """Yield a piece of the page whenever the answer that it shows has changed."""
     loop, last = asyncio.get_running_loop(), None
     while True:
@@ -63,9 +71,6 @@ async def _changes(
             last = answer
             html = await asyncio.to_thread(text_of, f"_{name}.html", answer=answer)
             yield _event("put", {"id": name, "html": html})
-        if is_over(answer):
-            yield _event("over", {})
-            return
         await asyncio.sleep(max(_LOOK_SECONDS, _LOOK_SHARE * (loop.time() - began)))
 
 
@@ -73,15 +78,16 @@ async def _piece_changes(operations: Operations, order_id: str, ui: object) -> A
     pieces = Pieces(ui)
     detail: DetailReply | None = None
     kind = "put"
-    async for look in operations.watch(order_id).looks():
-        if detail is None or _facts(look) != _facts(detail):
-            detail = await operations.detail(order_id)
-        for name, html in (await asyncio.to_thread(pieces.changed_pieces, look, detail)).items():
-            yield _event("put", {"id": name, "html": html})
-        if look.log_entries or kind == "put":
-            html = await asyncio.to_thread(text_of, "_entries.html", entries=look.log_entries)
-            yield _event(kind, {"id": "transcript", "html": html})
-            kind = "add"
+    async with aclosing(operations.watch(order_id).looks()) as looks:
+        async for look in looks:
+            if detail is None or _facts(look) != _facts(detail):
+                detail = await operations.detail(order_id)
+            for name, html in (await asyncio.to_thread(pieces.changed_pieces, look, detail)).items():
+                yield _event("put", {"id": name, "html": html})
+            if look.log_entries or kind == "put":
+                html = await asyncio.to_thread(text_of, "_entries.html", entries=look.log_entries)
+                yield _event(kind, {"id": "transcript", "html": html})
+                kind = "add"
     yield _event("over", {})
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import re
 import secrets
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -12,7 +13,8 @@ from temporalio.client import WorkflowExecution
 
 from clients.temporal.executions import Executions
 from clients.temporal.index import page_of
-from clients.temporal.pipeline_rows import row_of_view, view_at_close, view_of_input, view_of_row
+from clients.temporal.news import follow_workflow
+from clients.temporal.pipeline_rows import OVER, row_of_view, view_at_close, view_of_input, view_of_row
 from clients.temporal.refusals import PIPELINE, Subject
 from clients.temporal.updates import send_update
 from septet.contracts.decisions import Who, Words
@@ -30,6 +32,10 @@ from septet.system.timestamps import timestamp
 
 PIPELINES_AT_ONCE: Final = 50
 _LIST: Final = 'WorkflowType="Pipeline" AND ExecutionStatus!="ContinuedAsNew"'
+_BEGUN_SECONDS: Final = 0.5
+_QUIET_SECONDS: Final = 600.0
+KnownViews = dict[tuple[str | None, int], PipelineView]
+"""Pipelines as they were seen, by run and length of the history."""
 PipelineDecision = Literal["pause", "resume", "stop", "skip", "replan", "cancel"]
 _OF_AN_ISSUE: Final = frozenset({"skip", "replan"})
 """Decisions that are about one issue."""
@@ -78,15 +84,40 @@ class PipelineClient(Executions[PipelineView]):
         """Return a pipeline with what is known of each issue."""
         return PipelineReply(pipeline=await self.get(pipeline_id))
 
-    async def list(self, *, after: str = "", limit: int = PIPELINES_AT_ONCE) -> PipelinesReply:
-        """Return a page of pipelines, the open ones before the closed ones; `after` is the `next` of a page.
+    async def views(self, pipeline_id: str) -> AsyncGenerator[PipelineView, None]:
+        """Yield a pipeline now and whenever something has happened, and last when it is over.
+
+        A worker is asked only on news: a pipeline that goes on costs no Action for being watched.
+        """
+        await self.describe(pipeline_id)
+        async with follow_workflow(self.handle(pipeline_id)) as news:
+            await news.come_within(_BEGUN_SECONDS)
+            while True:
+                view = await self.get(pipeline_id)
+                yield view
+                if view.status in OVER:
+                    return
+                if not view.issues:  # nobody has answered, or it has only just begun
+                    news.come_again()
+                while not await news.come_within(_QUIET_SECONDS):
+                    pass
+
+    async def list(
+        self, *, after: str = "", limit: int = PIPELINES_AT_ONCE, known_views: KnownViews | None = None
+    ) -> PipelinesReply:
+        """Return a page of pipelines, the open ones before the closed ones.
+
+        Args:
+            after: The `next` of a page.
+            limit: How many at the most.
+            known_views: What was seen before by one who lists again and again: nobody is asked for it.
 
         Raises:
             NotFoundError: No list goes on at `after`.
         """
-        rows, following = await page_of(self.client, _LIST, after=after, limit=limit)
-        views = await asyncio.gather(*map(self.get_of_row, rows))
-        return PipelinesReply(pipelines=tuple(map(row_of_view, views)), next=following)
+        rows, more = await page_of(self.client, _LIST, after=after, limit=limit)
+        views = await self._known_or_asked(rows, known_views if known_views is not None else {})
+        return PipelinesReply(pipelines=tuple(map(row_of_view, views)), next=more)
 
     async def results(self, pipeline_id: str) -> ResultsReply:
         """Return both documents of its results, as of now."""
@@ -143,6 +174,20 @@ class PipelineClient(Executions[PipelineView]):
         """Return how to go on where one was to be cancelled that is closed."""
         del view
         return "Only pipelines that are open can be cancelled."
+
+    async def _known_or_asked(
+        self, rows: Sequence[WorkflowExecution], known_views: KnownViews
+    ) -> Sequence[PipelineView]:
+        """Return the rows' pipelines, and remember them; only those are asked whose history has grown."""
+
+        async def look(row: WorkflowExecution) -> tuple[tuple[str | None, int], PipelineView]:
+            mark = (row.run_id, (await self.describe(row.id)).history_length)
+            return mark, known_views.get(mark) or await self.get_of_row(row)
+
+        seen = await asyncio.gather(*map(look, rows))
+        known_views.clear()
+        known_views.update(seen)
+        return [view for _, view in seen]
 
     async def _first_input(self, pipeline_id: str) -> PipelineInput | None:
         """Return what the first run of a pipeline was started with."""

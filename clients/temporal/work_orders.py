@@ -114,6 +114,12 @@ class WorkOrders(Executions[Task]):
         rows, following = await page_of(self.client, query, after=after, limit=limit)
         return TasksReply(tasks=tuple([await task_of_row(row) for row in rows]), next=following)
 
+    async def wait_for_end(self, order_id: str) -> Task:
+        """Wait until a work order is closed, and return it: the end of a run that was reset is none."""
+        while not (task := await self.wait(order_id)).is_closed:
+            pass
+        return task
+
     async def running_step(self, order_id: str) -> str:
         """Return the step that is under way, or an empty string."""
         return await self.answer_of(order_id, "running_step", str) or ""

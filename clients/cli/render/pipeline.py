@@ -1,9 +1,8 @@
 """Pipelines as people read them."""
 
-import asyncio
 import json
 import sys
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from rich.console import Group, RenderableType
@@ -13,7 +12,7 @@ from rich.text import Text
 
 from clients.cli.render.work_order import console
 from clients.operations import Operations
-from clients.temporal.pipeline_rows import OVER, counts_of
+from clients.temporal.pipeline_rows import counts_of
 from septet.contracts.pipeline_replies import PipelineRow, PipelinesReply, ResultsReply
 from septet.contracts.pipeline_view import IssueState, IssueStatus, PipelineView
 from septet.system.preview import preview, printable
@@ -26,7 +25,6 @@ _FIXED_WIDTH: Final = {"status": len("completed"), "plan": len("300.0 s"), "work
 """What is painted again and again does not jump as issues get on."""
 _LEAST_TITLE: Final = 12
 _GAP: Final = 2
-_LOOK_SECONDS: Final = 1.0
 _HEADING_LINES: Final = 4
 """Heading, columns' names, the line of what is left out, and one free."""
 _CLOSED: Final = (IssueStatus.COMPLETED, IssueStatus.FAILED, IssueStatus.SKIPPED, IssueStatus.CANCELLED)
@@ -53,7 +51,7 @@ async def follow_pipeline(operations: Operations, pipeline_id: str, *, as_json: 
     """Show a pipeline until its end, and return it: a terminal is painted, a pipe gets a line for each change."""
     if as_json:
         return await operations.pipelines.wait(pipeline_id)
-    out, views = console(), _views(operations, pipeline_id)
+    out, views = console(), operations.pipelines.views(pipeline_id)
     if not out.is_terminal:
         lines = PipelineLines()
         async for view in views:
@@ -127,16 +125,6 @@ def show_results(results: ResultsReply) -> None:
 def show_report(report: str) -> None:
     """Print a report as it was written."""
     sys.stdout.write(printable(report if report.endswith("\n") else f"{report}\n"))
-
-
-async def _views(operations: Operations, pipeline_id: str) -> AsyncIterator[PipelineView]:
-    """Yield a pipeline now and every second, and last when it is over."""
-    while True:
-        view = await operations.pipelines.get(pipeline_id)
-        yield view
-        if view.status in OVER:
-            return
-        await asyncio.sleep(_LOOK_SECONDS)
 
 
 def _heading(view: PipelineView) -> Text:

@@ -1,0 +1,121 @@
+"""What happens in a workflow, as it happens: the server holds the question until the history has grown.
+
+A history is read for nothing, where each query is a billable Action: who waits asks a worker only on news.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from temporalio.api.enums.v1 import EventType
+from temporalio.api.history.v1 import HistoryEvent
+from temporalio.client import WorkflowHandle
+from temporalio.service import RPCError
+
+from septet.contracts.names import Step
+
+_STEPS: Final = frozenset(step.value for step in Step)
+_FINALIZER: Final = "finalize_json"
+"""A step goes on with it."""
+_AGAIN_SECONDS: Final = 1.0
+"""After a server that refused, and between two runs of one workflow."""
+_UNANSWERED_SECONDS: Final = 2.0
+_LONGEST_SECONDS: Final = 30.0
+"""How soon and how late it is news again that nobody answered."""
+_NEWS: Final = frozenset(
+    {
+        EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED,
+        EventType.EVENT_TYPE_WORKFLOW_TASK_FAILED,
+        EventType.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED,
+        EventType.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED,
+        EventType.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED,
+        EventType.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED,
+        EventType.EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT,
+        EventType.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW,
+    }
+)
+"""With these a workflow answers something else than before, or another one answers."""
+_ENDS: Final = (
+    "activity_task_completed_event_attributes",
+    "activity_task_failed_event_attributes",
+    "activity_task_timed_out_event_attributes",
+    "activity_task_canceled_event_attributes",
+)
+
+
+@dataclass(slots=True)
+class News:
+    """The news of one workflow, over all its runs."""
+
+    handle: WorkflowHandle[Any, Any]
+    running_step: str = ""
+    """The step of a work order that is under way, as its history tells."""
+    has_results: bool = False
+    """Whether a step of the run has ended: who is asked must know of it."""
+    _grown: asyncio.Event = field(default_factory=asyncio.Event)
+    _steps: dict[int, str] = field(default_factory=dict)
+    """The steps under way by the event that scheduled them."""
+    _last_step: str = ""
+    _pause: float = _UNANSWERED_SECONDS
+
+    async def come_within(self, seconds: float) -> bool:
+        """Wait for news, but not for longer; return whether there are some since they were last waited for."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._grown.wait(), seconds)
+        is_news = self._grown.is_set()
+        self._grown.clear()
+        return is_news
+
+    def come_again(self) -> None:
+        """Be news once more after a pause that doubles: nobody has answered who was asked."""
+        asyncio.get_running_loop().call_later(self._pause, self._grown.set)
+        self._pause = min(2 * self._pause, _LONGEST_SECONDS)
+
+    async def follow(self) -> None:
+        """Read run after run of the workflow, until this is cancelled."""
+        while True:
+            with suppress(RPCError):  # who waits for the news asks the server too, and says what is wrong
+                await self._follow_run()
+            await asyncio.sleep(_AGAIN_SECONDS)
+
+    async def _follow_run(self) -> None:
+        pages = self.handle.fetch_history_events(wait_new_event=True)
+        self._steps.clear()
+        while True:
+            await pages.fetch_next_page()
+            self._take(pages.current_page or ())
+            if pages.next_page_token is None:
+                return
+
+    def _take(self, events: Sequence[HistoryEvent]) -> None:
+        for event in events:
+            self._note_step(event)
+        if any(event.event_type in _NEWS for event in events):
+            self.running_step = next(reversed(self._steps.values()), "")
+            self._grown.set()
+
+    def _note_step(self, event: HistoryEvent) -> None:
+        kind = event.WhichOneof("attributes")
+        if kind == "activity_task_scheduled_event_attributes":
+            name = event.activity_task_scheduled_event_attributes.activity_type.name
+            if name in _STEPS or name == _FINALIZER:
+                self._last_step = name if name in _STEPS else self._last_step
+                self._steps[event.event_id] = self._last_step
+        elif kind in _ENDS:
+            ended = self._steps.pop(getattr(event, kind).scheduled_event_id, "")
+            self.has_results = self.has_results or bool(ended)
+
+
+@asynccontextmanager
+async def follow_workflow(handle: WorkflowHandle[Any, Any]) -> AsyncIterator[News]:
+    """Give the news of a workflow for as long as the block lasts."""
+    news = News(handle)
+    task = asyncio.create_task(news.follow())
+    try:
+        yield news
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task

@@ -1,0 +1,121 @@
+"""Who watches waits: the server tells what happens, and no worker is asked in between."""
+
+import asyncio
+import os
+import uuid
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import aclosing, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fakes.activities import Doubles, done
+from temporalio.client import Client
+from temporalio.worker import HandleQueryInput, Interceptor, Worker, WorkflowInboundInterceptor
+
+from clients.disk.workspace_view import WorkspaceView
+from clients.temporal.work_orders import WorkOrders
+from clients.watch import Watch
+from septet.contracts.names import Step
+from septet.contracts.order import WorkOrderInput
+from septet.contracts.steps import StepCall, StepResult
+from septet.state import StateDir
+from workflows.pull_request import PullRequestWorkflow
+from workflows.work_order import WorkOrder
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+WITHIN_SECONDS = 60
+QUIET_SECONDS = 2.0
+"""Four looks at the disk; a watch that asks each time is found out by the first."""
+ASKED: Counter[str] = Counter()
+
+
+class Counting(WorkflowInboundInterceptor):
+    """Counts what workflows are asked, by their ids."""
+
+    async def handle_query(self, input: HandleQueryInput) -> Any:  # noqa: A002 -- the SDK's name
+        from temporalio import workflow
+
+        ASKED[workflow.info().workflow_id] += 1
+        return await super().handle_query(input)
+
+
+class Queries(Interceptor):
+    """Sees each query that a worker answers: the server counts an Action for each."""
+
+    def workflow_interceptor_class(self, input: Any) -> type[WorkflowInboundInterceptor]:  # noqa: A002
+        del input
+        return Counting
+
+
+@pytest.fixture
+def doubles() -> Doubles:
+    return Doubles(task_queue=f"queue-{uuid.uuid4().hex}")
+
+
+@asynccontextmanager
+async def held(client: Client, doubles: Doubles, go: asyncio.Event) -> AsyncIterator[WorkOrders]:
+    """Serve work orders whose `implement_plan` waits until `go` is set."""
+
+    async def implement(call: StepCall) -> StepResult:
+        await go.wait()
+        return done(call)
+
+    doubles.steps[Step.IMPLEMENT_PLAN] = [implement]
+    async with Worker(
+        client,
+        task_queue=doubles.task_queue,
+        workflows=[WorkOrder, PullRequestWorkflow],
+        activities=doubles.activities(),
+        interceptors=[Queries()],
+    ):
+        yield WorkOrders(client, doubles.task_queue)
+
+
+async def test_a_watch_asks_only_on_news(client: Client, doubles: Doubles, tmp_path: Path) -> None:
+    """While a step goes on nobody is asked; what happens is seen, and each step is told as it begins."""
+    go = asyncio.Event()
+    async with held(client, doubles, go) as orders:
+        order_id = (await orders.put(WorkOrderInput(repository="/app", title="Totals are wrong"))).id
+        view = WorkspaceView(StateDir(tmp_path), dict(os.environ), order_id)
+        async with aclosing(Watch(orders, view).looks()) as looks, asyncio.timeout(WITHIN_SECONDS):
+            look = await anext(looks)
+            while look.running_step != "implement_plan" or len(look.task.steps) < 4:
+                look = await anext(looks)
+            following = asyncio.ensure_future(anext(looks))
+            try:
+                await asyncio.wait(
+                    [following], timeout=QUIET_SECONDS
+                )  # the last answer may have come before its news
+                before = ASKED[order_id]
+                await asyncio.wait([following], timeout=QUIET_SECONDS)
+                assert (following.done(), ASKED[order_id]) == (False, before)
+                assert before <= len(look.task.steps) + 4
+            finally:
+                go.set()
+                look = await following
+            while not look.task.is_closed:
+                look = await anext(looks)
+        assert (look.task.status, len(look.task.steps), look.running_step) == ("completed", 7, "")
+        await client.get_workflow_handle(f"{order_id}/pr").terminate()
+
+
+async def test_a_watch_sees_a_work_order_that_nobody_served_begin(
+    client: Client, doubles: Doubles, tmp_path: Path
+) -> None:
+    """It begins to watch before there is a worker, and sees the end."""
+    orders = WorkOrders(client, doubles.task_queue)
+    order_id = (await orders.put(WorkOrderInput(repository="/app", title="Totals are wrong"))).id
+    view = WorkspaceView(StateDir(tmp_path), dict(os.environ), order_id)
+    go = asyncio.Event()
+    go.set()
+    async with aclosing(Watch(orders, view).looks()) as looks, asyncio.timeout(WITHIN_SECONDS):
+        look = await anext(looks)
+        assert (look.task.status, look.task.steps) == ("running", ())
+        async with held(client, doubles, go):
+            while not look.task.is_closed:
+                look = await anext(looks)
+            await client.get_workflow_handle(f"{order_id}/pr").terminate()
+    assert (look.task.status, len(look.task.steps)) == ("completed", 7)
