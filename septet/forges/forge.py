@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Final, Literal, Protocol
 
 from septet.errors import ForgeError, InvalidInputError
+from septet.system.text import without_controls
 
 ISSUE_LIMIT_BYTES: Final = 256 * 1024
 """The most that an issue's body and comments may hold together."""
@@ -81,12 +82,13 @@ class NewPullRequest:
     @property
     def bounded_title(self) -> str:
         """The title on one line, within the limit."""
-        return " ".join(self.title.split())[:TITLE_LIMIT]
+        return " ".join(without_controls(self.title).split())[:TITLE_LIMIT]
 
     @property
     def marked_body(self) -> str:
         """The body within the limit, and the marker."""
-        body = self.body if len(self.body) <= BODY_LIMIT else f"{self.body[:BODY_LIMIT]}\n\n[cut here]"
+        body = without_controls(self.body)
+        body = body if len(body) <= BODY_LIMIT else f"{body[:BODY_LIMIT]}\n\n[cut here]"
         return f"{body.rstrip()}\n\n{self._mark}\n"
 
     def added_to(self, body: str) -> str:

@@ -12,7 +12,9 @@ from septet.git.remote import Remote
 from septet.git.view import view_git
 
 _NO_COMMIT: Final = "0" * 40
-_LONGEST_BYTES: Final = 200
+_LONGEST: Final = 200
+_PLAIN: Final = re.compile(r"[A-Za-z0-9._/-]+")
+"""What no shell, script or web page takes for anything else, and nobody for another name."""
 _REFUSED: Final = re.compile(r"^/|/$|//|(?:^|/)\.|\.\.|\.$|\.lock(?:/|$)|@\{|[\x00-\x20\x7f~^:?*\[\\]")
 
 
@@ -86,12 +88,14 @@ def protected_branches(place: Place) -> frozenset[str]:
 
 
 def _name_refusal(place: Place, name: str) -> str | None:
-    if not name.isprintable() or name.startswith(("-", "refs/")) or name in {"HEAD", "@", ""}:
+    if not name or name.startswith(("-", "refs/")) or name in {"HEAD", "@"}:
         return f"{name!r} is no name for a branch"
-    if len(name.encode()) > _LONGEST_BYTES:
-        return f"{name[:40]}… is longer than {_LONGEST_BYTES} bytes"
+    if len(name) > _LONGEST:
+        return f"{name[:40]}… is longer than {_LONGEST} characters"
     if not is_branch_name(name):
         return f"{name!r} is no branch name that git takes"
+    if not _PLAIN.fullmatch(name):
+        return f"{name!r} has other characters than letters of English, digits, and . _ - /"
     if name in protected_branches(place):
         return f"{name} is where the work starts from: give the work a branch of its own"
     return None

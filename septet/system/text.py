@@ -1,8 +1,11 @@
-"""Texts cut to a limit, and on one line: where something is missing, an ellipsis says so."""
+"""Texts cut to a limit, on one line and without controls: where something is missing, an ellipsis says so."""
 
+import re
 from typing import Final
 
 _ELLIPSIS: Final = "…"
+_CONTROLS: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+"""Control characters but tabs and newlines, and those that turn the direction in which text is read."""
 
 
 def cut(text: str, limit: int) -> str:
@@ -31,6 +34,11 @@ def cut_line(text: str, limit_bytes: int) -> str:
 def one_line(text: str) -> str:
     """Return a text's printable characters on one line, with single spaces."""
     return " ".join("".join(each if each.isprintable() else " " for each in text).split())
+
+
+def without_controls(text: str) -> str:
+    """Return a text without what moves a cursor, or makes it read otherwise than it is; tabs and newlines stay."""
+    return _CONTROLS.sub("", text)
 
 
 def table_cell(text: str, limit: int = 80) -> str:

@@ -90,7 +90,10 @@ def test_a_new_pull_request_is_bounded_and_marked() -> None:
     assert "\n" not in new.bounded_title
     assert new.marked_body.endswith("[cut here]\n\n<!-- septet: wo-42 -->\n")
     assert len(new.marked_body) < BODY_LIMIT + 100
-    assert NewPullRequest("h", "b", "t", "body\n\n", "wo-42").marked_body == "body\n\n<!-- septet: wo-42 -->\n"
+    assert NewPullRequest("h", "b", "t\x1b\u202e", "", "wo-42").bounded_title == "t"
+    assert (
+        NewPullRequest("h", "b", "t", "bo\x07dy\r\n\n", "wo-42").marked_body == "body\n\n<!-- septet: wo-42 -->\n"
+    )
 
 
 def test_a_body_takes_in_another_work_order_once_and_no_more_than_fits() -> None:

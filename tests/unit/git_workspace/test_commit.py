@@ -148,7 +148,14 @@ def test_the_message_is_taken_as_text(branched: Place) -> None:
     assert git(branched.worktree, "log", "-1", "--format=%B") == "# not a comment\n\n--amend\nnullbyte"
 
 
-@pytest.mark.parametrize("message", ["", " \n\t\n", "\0"])
+def test_a_message_has_no_control_characters(branched: Place) -> None:
+    """What clears a terminal or turns the direction of reading is left out; letters of all languages stay."""
+    commit_all(branched, "\x1b[2Jfix größe 👩‍💻\u202e gnihton\r\n\n\ttold\x9b1m")
+
+    assert git(branched.worktree, "log", "-1", "--format=%B") == "[2Jfix größe 👩‍💻 gnihton\n\n\ttold1m"
+
+
+@pytest.mark.parametrize("message", ["", " \n\t\n", "\0", "\x1b\x07"])
 def test_a_blank_message_is_refused(branched: Place, message: str) -> None:
     """A commit has a message."""
     with pytest.raises(EvidenceError, match="blank"):
