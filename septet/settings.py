@@ -26,14 +26,8 @@ _FOR_NETWORK: Final = (
     "SSL_CERT_DIR",
     "NODE_EXTRA_CA_CERTS",
 )
-_FOR_GIT: Final = (
-    "SSH_AUTH_SOCK",
-    "GIT_SSH_COMMAND",
-    "GIT_SSL_CAINFO",
-    "GIT_CONFIG_GLOBAL",
-    "GIT_CONFIG_NOSYSTEM",
-    "XDG_CONFIG_HOME",
-)
+_FOR_GIT: Final = ("SSH_AUTH_SOCK", "GIT_SSH_COMMAND", "GIT_SSL_CAINFO")
+_FOR_USER_GIT: Final = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM", "XDG_CONFIG_HOME")
 MIB: Final = 1024 * 1024
 
 
@@ -148,8 +142,19 @@ class Settings(BaseSettings):
 
     @cached_property
     def git_env(self) -> dict[str, str]:
-        """The environment of engine git."""
-        return self._variables(*_FOR_EVERY_PROCESS, *_FOR_NETWORK, *_FOR_GIT)
+        """The environment of engine git, which reads a configuration of the engine's own alone."""
+        variables = self._variables(*_FOR_EVERY_PROCESS, *_FOR_NETWORK, *_FOR_GIT)
+        return {**variables, "GIT_CONFIG_GLOBAL": str(self.git_configuration), "GIT_CONFIG_NOSYSTEM": "1"}
+
+    @property
+    def git_configuration(self) -> Path:
+        """What engine git reads in place of the user's configuration; `write_configuration` makes it."""
+        return self.state_dir / "gitconfig"
+
+    @property
+    def user_git_env(self) -> dict[str, str]:
+        """The environment in which git reads the configuration of the user and of the machine."""
+        return self._variables(*_FOR_EVERY_PROCESS, *_FOR_USER_GIT)
 
     @cached_property
     def agent_programs(self) -> dict[str, str]:

@@ -36,6 +36,7 @@ from septet.contracts.workspace import DELIVERS_CANCELS, END_WORK
 from septet.errors import SeptetError
 from septet.git.address import parse_address
 from septet.git.checkpoint_remote import ORIGIN
+from septet.git.configuration import ELSEWHERE, write_configuration
 from septet.settings import Settings
 from septet.state import StateDir
 from septet.system.threads import ThreadPools
@@ -80,9 +81,12 @@ async def parts_of(
 
     Raises:
         SandboxError: The sandbox that the settings demand does not start here.
+        GitError: git cannot read the user's configuration.
     """
     state = StateDir(settings.state_dir)
     state.prepare()
+    for name in write_configuration(settings.git_configuration, settings.user_git_env):
+        _log.warning("git_setting_left_out", name=name, remedy=ELSEWHERE)
     sandbox = _sandbox(settings, state)
     supervisors = Supervisors(runner=state.runner if settings.runner else None)
     supervisors.prepare()
@@ -165,7 +169,12 @@ def _by_name(*activities: Activity) -> Mapping[str, Activity]:
 def _sandbox(settings: Settings, state: StateDir) -> Sandbox:
     """Return what confines agents here, and say it where nothing does."""
     state.api_token()  # made before any agent starts, for none is to read it
-    hidden_paths = (*state.hidden_folders, state.api_token_file, *_checkpoint_folders(settings, state))
+    hidden_paths = (
+        *state.hidden_folders,
+        state.api_token_file,
+        settings.git_configuration,
+        *_checkpoint_folders(settings, state),
+    )
     sandbox = find_sandbox(
         settings.sandbox, settings.git_env, read_only=(state.mirrors,), hidden_paths=hidden_paths
     )

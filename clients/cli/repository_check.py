@@ -11,6 +11,7 @@ from septet.commands.loader import FOLDER, load_all, overrides
 from septet.commands.needs import missing
 from septet.errors import SeptetError
 from septet.git.address import parse_address
+from septet.git.configuration import ELSEWHERE, write_configuration
 from septet.git.evidence import list_base_folder, read_base_files
 from septet.git.mirror import refresh_mirror
 from septet.git.record import place_for
@@ -36,8 +37,11 @@ def _findings(repo: str, settings: Settings, state: StateDir) -> Iterator[Findin
     secret = settings.github_token
     token = secret.get_secret_value() if secret is not None and address.kind == "remote" else None
     state.prepare()
-    base = refresh_mirror(state.mirrors / f"{address.key}.git", Remote(address.url, settings.git_env, token))
-    place = place_for(state, "doctor", address, base_branch=base.branch, base_sha=base.sha, env=settings.git_env)
+    env = {**settings.git_env, "GIT_CONFIG_GLOBAL": str(state.root / "gitconfig")}
+    for name in write_configuration(state.root / "gitconfig", settings.user_git_env):
+        yield "warning", f"The worker's git does not take over your setting {name}.", ELSEWHERE
+    base = refresh_mirror(state.mirrors / f"{address.key}.git", Remote(address.url, env, token))
+    place = place_for(state, "doctor", address, base_branch=base.branch, base_sha=base.sha, env=env)
 
     files = read_base_files(place, (*overrides(), SETTINGS_PATH))
     load_repository_settings(files.get)

@@ -1,0 +1,86 @@
+"""The engine's own git configuration: made when a worker starts, from what its user has said about keys and names.
+
+git reads a user's configuration anew with each command, and agents of the same user may write it: a proxy, an
+address rewritten or a trace to a file would then take the worker's keys. So the engine's git reads this file
+alone, and nothing gets into it that could lead it elsewhere.
+"""
+
+import re
+import subprocess
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+from septet.errors import GitError
+from septet.system import processes
+from septet.system.durable import write_atomically
+
+_TAKEN: Final = re.compile(
+    r"""
+      user\.(name|email|signingkey)
+    | gpg\..*
+    | credential\..*
+    | http\.(.*\.)?(sslcainfo|sslcapath|sslcert|sslkey|sslcertpasswordprotected|sslverify|sslbackend|extraheader)
+    | ssh\.variant | core\.sshcommand
+    | safe\.directory
+    """,
+    re.VERBOSE,
+)
+"""Who commits and signs, with which keys, and which certificates count; git gives names in small letters."""
+_LEFT_OUT: Final = re.compile(r"url\..*\.(insteadof|pushinsteadof)|http\.(.*\.)?proxy|remote\..*\.proxy")
+"""What leads a command elsewhere; who relies on it is told."""
+ELSEWHERE: Final = "Name the address itself; for a proxy, set HTTPS_PROXY in the worker's environment."
+"""The remedy for a setting that is left out."""
+_TIMEOUT_SECONDS: Final = 30.0
+
+
+def write_configuration(path: Path, env: Mapping[str, str]) -> tuple[str, ...]:
+    """Write what the engine's git reads from now on, and return the names of settings that lead elsewhere.
+
+    Args:
+        path: The file; it is replaced as a whole.
+        env: The environment in which the user's own git runs.
+
+    Raises:
+        GitError: git could not be started, or cannot read the user's configuration.
+    """
+    content, left_out = b"", []
+    for name, value in _user_settings(env):
+        section, _, variable = name.rpartition(".")
+        if _TAKEN.fullmatch(f"{section.lower()}.{variable}"):
+            content += _as_line(section, variable, value)
+        elif _LEFT_OUT.fullmatch(f"{section.lower()}.{variable}"):
+            left_out.append(name)
+    write_atomically(path, content)
+    return tuple(dict.fromkeys(left_out))
+
+
+def _user_settings(env: Mapping[str, str]) -> Iterator[tuple[str, str | None]]:
+    """Yield what the user and the machine have set, in git's order; no repository has a say."""
+    try:
+        listed = processes.run(
+            ["git", "config", "--null", "--list"],
+            env={**env, "GIT_DIR": "/dev/null", "LC_ALL": "C.UTF-8"},
+            cwd=Path("/"),
+            timeout_seconds=_TIMEOUT_SECONDS,
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        raise GitError(f"git could not be started: {error}.", remedy="Install git 2.38 or newer.") from error
+    if listed.exit_code != 0:
+        shown = listed.stderr.decode(errors="replace").strip()
+        raise GitError(f"git cannot read your configuration: {shown}", remedy="Correct ~/.gitconfig.")
+    for line in listed.stdout.decode(errors="surrogateescape").split("\0")[:-1]:
+        name, is_given, value = line.partition("\n")
+        yield name, value if is_given else None
+
+
+def _as_line(section: str, variable: str, value: str | None) -> bytes:
+    """Return a setting as git's files have it; one without a value is true."""
+    first, dot, rest = section.partition(".")
+    header = f'[{first} "{_escape(rest)}"]' if dot else f"[{first}]"
+    given = "" if value is None else f' = "{_escape(value).replace(chr(10), chr(92) + "n")}"'
+    return f"{header}\n\t{variable}{given}\n".encode(errors="surrogateescape")
+
+
+def _escape(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"')
