@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from activities._fence import Fence
+from septet.agents.turns.guest_run import GuestRunner
 from septet.contracts.solution import Outline
 from septet.contracts.steps import StepCall
 from septet.errors import EvidenceError
@@ -29,6 +30,8 @@ class Claim(Generic[A]):
     repository_settings: RepositorySettings
     fence: Fence
     """To be checked right before each effect."""
+    guests: GuestRunner
+    """Runs the repository's own programs."""
     scan: WorktreeScan | None = None
     """The walk over the worktree that the evidence is from."""
 

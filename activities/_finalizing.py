@@ -24,13 +24,14 @@ def settle_finalizer(
         SupersededError, HaltedError: A later attempt has begun, or this one was cancelled.
         WorkspaceBusyError: Somebody else holds the writer's lock.
     """
-    with prepared_step.fence.lease.hold():
+    with prepared_step.fence.lease.hold() as writer_lock:
         try:
             answer = read_answer(prepared_step.call, turn)
         except AnswerError as error:
             return _leave_unanswered(host, prepared_step, finalizing, turn, error.reasons)
         result = _without_edits(host, prepared_step, add_turn(begin_again(finalizing.result), turn))
-        settling = Settling(host, prepared_step, gather(prepared_step.place, prepared_step.began_at))
+        evidence = gather(prepared_step.place, prepared_step.began_at)
+        settling = Settling(host, prepared_step, evidence, host.guests(turn.run.folder, writer_lock))
         return settling.judge(result.model_copy(update={"recovered_by": "finalizer"}), answer)
 
 

@@ -12,6 +12,7 @@ from activities._rescues import rescues_of
 from activities._results import add_warnings, begin_result, with_answer, with_proof, with_reasons
 from activities.host import Host
 from activities.remote_checkpoints import KeptSession, keep
+from septet.agents.turns.guest_run import GuestRunner
 from septet.agents.turns.turn_runs import TurnResult
 from septet.answers.ladder import Answer, AnswerError
 from septet.answers.steps import read_step_answer
@@ -33,10 +34,11 @@ def settle(host: Host, prepared_step: PreparedStep, turn: TurnResult) -> StepRes
         SupersededError, HaltedError: A later attempt has begun, or this one was cancelled.
         WorkspaceBusyError: Somebody else holds the writer's lock.
     """
-    with prepared_step.fence.lease.hold():
+    with prepared_step.fence.lease.hold() as writer_lock:
         scan = None if _is_checked(prepared_step) else host.scan(prepared_step.place)
         evidence = gather(prepared_step.place, prepared_step.began_at, scan=scan)
-        settling = Settling(host, prepared_step, evidence, scan)
+        guests = host.guests(turn.run.folder, writer_lock)
+        settling = Settling(host, prepared_step, evidence, guests, scan)
         result = begin_result(prepared_step.call, turn, evidence.files_changed)
         try:
             answer = read_answer(prepared_step.call, turn)
@@ -77,6 +79,7 @@ class Settling:
     host: Host
     prepared_step: PreparedStep
     evidence: Evidence
+    guests: GuestRunner
     scan: WorktreeScan | None = None
     """The walk over the worktree that the evidence is from, for the snapshot after it."""
 
@@ -112,6 +115,7 @@ class Settling:
             evidence=self.evidence,
             repository_settings=step.repository_settings,
             fence=step.fence,
+            guests=self.guests,
             scan=self.scan,
         )
 

@@ -9,6 +9,7 @@ from activities.attempts import RunningAttempts
 from septet.agents.clis.adapter import Machine
 from septet.agents.clis.registry import adapter_for
 from septet.agents.runs.folders import Runs
+from septet.agents.turns.guest_run import GuestRunner
 from septet.agents.turns.launch import AgentRuntime
 from septet.agents.turns.runner_connection import RUNNER_LOCK
 from septet.agents.turns.sandbox import Sandbox
@@ -89,6 +90,16 @@ class Host:
             sandbox=self.sandbox,
             warm=self.settings.warm_agents,
         )
+
+    def guests(self, run_folder: Path, writer_lock: int) -> GuestRunner:
+        """Return what runs a repository's own programs, for an attempt that holds the writer's lock.
+
+        Args:
+            run_folder: The run of the agent whose work they look at; their records lie below it.
+            writer_lock: The descriptor of that lock.
+        """
+        runtime = self.runtime
+        return GuestRunner(runtime.runs, runtime.supervisors, self.sandbox, run_folder / "checks", writer_lock)
 
     @property
     def runner_lock(self) -> Path | None:

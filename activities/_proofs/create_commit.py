@@ -5,11 +5,11 @@ from typing import Final
 from activities._claims import AnyClaim, Claim, Proof
 from activities.host import Host
 from septet.agents.clis.adapter import FOR_EVERY_AGENT, select_variables
+from septet.agents.turns.guest_run import GuestCommand
 from septet.contracts.answers import CreateCommitAnswer
 from septet.errors import EvidenceError
 from septet.git.commit import commit_all
 from septet.git.worktree_status import WorktreeStatus
-from septet.system import processes
 
 _OUTPUT_SHOWN: Final = 1200
 """Characters of a failing check's output that go back to the agent: its end says most."""
@@ -31,7 +31,7 @@ def prove_create_commit(host: Host, claim: Claim[CreateCommitAnswer]) -> Proof:
 
 
 def _run_checks(host: Host, claim: AnyClaim) -> None:
-    """Run the checks in their order, in the agent's environment: argv, never a shell.
+    """Run the checks in their order, confined as agents are, in their environment: argv, never a shell.
 
     Raises:
         EvidenceError: One failed; the message holds what the first that did printed.
@@ -40,14 +40,16 @@ def _run_checks(host: Host, claim: AnyClaim) -> None:
     for argv in settings.checks:
         shown = " ".join(argv)
         try:
-            check = processes.run(argv, env=env, cwd=claim.place.worktree, timeout_seconds=settings.check_seconds)
-        except OSError as error:
+            end = claim.guests.run(GuestCommand(argv, env, claim.place.worktree, settings.check_seconds))
+        except FileNotFoundError as error:
             message = f"The repository's check `{shown}` could not be started: {error.strerror}."
             raise EvidenceError(message) from error
-        if check.timed_out:
+        if end.record.cause == "not_started":
+            raise EvidenceError(f"The repository's check `{shown}` could not be started: {end.record.why}.")
+        if end.record.cause == "wall_limit":
             raise EvidenceError(
                 f"The repository's check `{shown}` took longer than {settings.check_seconds:.0f} s."
             )
-        if check.exit_code != 0:
-            output = (check.stdout + check.stderr).decode(errors="replace").strip()[-_OUTPUT_SHOWN:]
-            raise EvidenceError(f"The repository's check `{shown}` ended with {check.exit_code}:\n{output}")
+        if end.code != 0 or end.record.cause != "exited":
+            output = end.output.strip()[-_OUTPUT_SHOWN:]
+            raise EvidenceError(f"The repository's check `{shown}` ended with {end.code}:\n{output}")

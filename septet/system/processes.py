@@ -90,6 +90,17 @@ def current_halt() -> Halt | None:
     return _HALT.get()
 
 
+def check_halt() -> None:
+    """See that the work that this thread is a part of may go on.
+
+    Raises:
+        HaltedError: It was halted.
+    """
+    halt = current_halt()
+    if halt is not None:
+        halt.check()
+
+
 def run(  # noqa: PLR0913 -- each is a fact of the process, all by name
     argv: Sequence[str],
     *,
@@ -116,9 +127,8 @@ def run(  # noqa: PLR0913 -- each is a fact of the process, all by name
         OSError: The program could not be started.
         HaltedError: The work that it is a part of was halted.
     """
+    check_halt()
     halt = current_halt()
-    if halt is not None:
-        halt.check()
     process = subprocess.Popen(  # noqa: S603 -- argv comes from the engine
         list(argv),
         env=dict(env),

@@ -119,8 +119,10 @@ class Lease:
         return end_stopped_writer(self.runs, self.order_id, earlier)
 
     @contextmanager
-    def hold(self, patience_seconds: float = 30.0) -> Iterator[None]:
-        """Hold the writer's lock for as long as the block lasts; wait for whoever is about to leave it.
+    def hold(self, patience_seconds: float = 30.0) -> Iterator[int]:
+        """Hold the writer's lock for as long as the block lasts, and give its descriptor.
+
+        Whoever is about to leave it is waited for.
 
         Raises:
             SupersededError: A later attempt has begun.
@@ -138,7 +140,7 @@ class Lease:
             time.sleep(_LOOK_SECONDS)
         with close_after(lock):
             self.check()
-            yield
+            yield lock
 
 
 def busy_error(runs: Runs, order_id: str) -> WorkspaceBusyError:

@@ -1,0 +1,131 @@
+"""What a repository's own checks can do on a real host: no more than the agents whose work they look at."""
+
+import asyncio
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+from fakes.step_lab import StepLab
+from fakes.waiting import until, wait_until
+from temporalio.activity import ActivityCancellationDetails
+from temporalio.testing import ActivityEnvironment
+
+from septet.contracts.names import Step, Verdict
+from septet.contracts.steps import StepResult
+
+_MESSAGE = "bug: sum the prices"
+_DAEMON = """\
+import os, sys, time
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        os.execve(sys.executable, [sys.executable, "-IS", "-c", "import time; time.sleep(300)", "MARK"], {})
+    os._exit(0)
+os.wait()
+"""
+"""Leaves a process in a session of its own, with another parent and no environment."""
+_LOOK = """\
+import pathlib, sys
+seen = []
+for file in pathlib.Path("/proc").glob("[0-9]*/environ"):
+    try:
+        seen.append(file.read_bytes())
+    except OSError:
+        pass
+sys.exit(3 if any(b"canary-of-another-process" in each for each in seen) else 0)
+"""
+
+
+@pytest.fixture
+def neighbour() -> Iterator[None]:
+    """A process of the same user with a key in its environment, as a worker is one."""
+    with subprocess.Popen(
+        ["sleep", "300"], env={"PATH": os.defpath, "KEY": "canary-of-another-process"}
+    ) as process:
+        yield
+        process.kill()
+
+
+async def _begun(lab: StepLab, check: str, program: str = "") -> StepResult:
+    """Run the step whose proof runs this check; `program` is a script of the repository."""
+    await _open(lab, check, program)
+    return await lab.run(Step.CREATE_COMMIT)
+
+
+async def _open(lab: StepLab, check: str, program: str = "") -> None:
+    files: dict[str, bytes | str] = {".septet/septet.toml": f'checks = ["{check}"]\n', "check.py": program}
+    lab.origin.push(files)
+    await lab.open_to(Step.CREATE_COMMIT)
+    lab.scenario(create_commit={"answer": {"commit_message": _MESSAGE}})
+
+
+def _alive(mark: str) -> list[psutil.Process]:
+    """Return the processes that have this word among their arguments."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if mark in process.cmdline() and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+        except psutil.Error:
+            continue
+    return found
+
+
+async def test_nothing_that_a_check_started_outlives_it(lab: StepLab) -> None:
+    """A daemon that a check leaves, in a session of its own and without environment, is dead when the step is."""
+    mark = f"daemon-of-{lab.root.name}"
+    done = await _begun(lab, f"{sys.executable} -IS check.py", _DAEMON.replace("MARK", mark))
+    assert (done.verdict, _alive(mark)) == (Verdict.DONE, [])
+
+
+async def test_a_check_sees_no_process_of_others(lab: StepLab, neighbour: None) -> None:
+    """Confined, a check does not find the environment of another process of this user, such as the worker's."""
+    done = await _begun(lab, f"{sys.executable} -IS check.py", _LOOK)
+    assert (done.verdict is Verdict.DONE) is lab.parts.host.sandbox.confines
+
+
+async def test_a_check_leaves_a_record_below_its_run(lab: StepLab) -> None:
+    """How each check ended and what it printed lies in the folder of the run whose work it looked at."""
+    await _begun(lab, "grep sum src/app.py")
+    folder = lab.runs[-1].folder / "checks" / "1"
+    assert (folder / "stdout.jsonl").read_text(encoding="utf-8").strip() == "return sum(prices)"
+    assert '"cause": "exited"' in (folder / "exit.json").read_text(encoding="utf-8")
+
+
+async def test_a_cancelled_step_ends_its_check(lab: StepLab) -> None:
+    """Nobody waits for a check that hangs: it is dead when the cancelled step has ended."""
+    await _open(lab, "sleep 299.5")
+    environment = ActivityEnvironment()
+    running = asyncio.ensure_future(lab.running(lab.call(Step.CREATE_COMMIT), environment))
+    await wait_until(lambda: _alive("299.5"))
+    environment.cancel(ActivityCancellationDetails(cancel_requested=True))
+    ended = await running
+    assert (ended.verdict, _alive("299.5")) == (Verdict.CANCELLED, [])
+
+
+@pytest.mark.law
+async def test_a_check_ends_with_the_worker_that_runs_it(lab: StepLab, tmp_path: Path) -> None:
+    """The next attempt writes only after the check of a killed worker is dead: until then the lock is held."""
+    runs = lab.parts.host.runtime.runs
+    runs.folder_of("wo-9").mkdir()
+    program = f"""
+from pathlib import Path
+from septet.agents.runs.folders import Runs
+from septet.agents.turns.guest_run import GuestCommand, GuestRunner
+from septet.agents.turns.sandbox import Sandbox
+from septet.agents.turns.supervisors import Supervisors
+runs = Runs(Path({str(runs.root)!r}))
+writer_lock = runs.lock_writer("wo-9")
+runner = GuestRunner(runs, Supervisors(), Sandbox(), runs.folder_of("wo-9") / "checks", writer_lock)
+runner.run(GuestCommand(("sleep", "299.25"), {{"PATH": {os.environ["PATH"]!r}}}, Path({str(tmp_path)!r}), 300.0))
+"""
+    worker = subprocess.Popen([sys.executable, "-c", program])
+    await wait_until(lambda: _alive("299.25"))
+    worker.kill()
+    worker.wait()
+    assert until(lambda: not runs.is_held("wo-9"))
+    assert _alive("299.25") == []
