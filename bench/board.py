@@ -6,6 +6,7 @@ from typing import Final
 
 from temporalio.common import SearchAttributeKey, SearchAttributePair, TypedSearchAttributes, WorkflowIDReusePolicy
 
+from bench import seats
 from bench.figure import Figure, median
 from bench.pace import Pace
 from bench.stage import Stage, stage
@@ -26,8 +27,8 @@ _CHANGES: Final = SearchAttributeKey.for_keyword_list("TemporalChangeVersion")
 
 
 def measure(pace: Pace) -> list[Figure]:
-    """Measure pages and the whole of a board on the embedded server, with its database on disk."""
-    return asyncio.run(_measured(pace))
+    """Measure pages and the whole of a board on the embedded server, with its database on disk, and its seats."""
+    return [*asyncio.run(_measured(pace)), *seats.measure(pace)]
 
 
 async def _measured(pace: Pace) -> list[Figure]:

@@ -22,7 +22,13 @@ _RETRIES: Final = RetryPolicy(maximum_interval=timedelta(minutes=1), maximum_att
 _AT_A_TIME: Final = 100
 """Work orders that are told at a time: more would fill one workflow task."""
 _SHOWN: Final = 10
-_TAKEN_IN_AT_ONCE: Final = 4000
+_STOCK_LASTS: Final = 300.0
+"""Seconds after which a board that does not remember all looks for better ones among the others."""
+_STOCK_AGAIN: Final = 10.0
+"""Seconds after which it does so where few are left."""
+_TAKEN_IN_BEFORE: Final = 4000
+_FEW_BEFORE: Final = 5000
+"""What boards took in and held for few, before they kept the best alone."""
 
 
 @workflow.defn(name="Board")
@@ -32,10 +38,12 @@ class Board:
     @workflow.init
     def __init__(self, state: BoardState | None = None) -> None:
         """Go on from what the run before knew, before anything new is told."""
-        self._seats = Seats.of(state or BoardState())
+        self._keeps_deadlines = workflow.patched("looks-by-a-deadline")
+        """And takes stock again: runs that began before do neither."""
+        self._seats = Seats.of(state or BoardState(), keeps_best=self._keeps_deadlines)
         self._has_news = True
         self._look_after = _FIRST_LOOK
-        self._keeps_deadlines = workflow.patched("looks-by-a-deadline")
+        self._stock_at = _now()
         self._look: asyncio.Task[list[str]] | None = None
         self._look_at = 0.0
         self._asked: set[str] = set()
@@ -51,6 +59,8 @@ class Board:
             await self._give_seats()
             self._show()
             await self._wait_for_news()
+        if self._keeps_deadlines:
+            self._seats.keep_best(_now())
         workflow.continue_as_new(self._seats.state)
 
     @workflow.signal(description="A work order waits for its turn.")
@@ -82,22 +92,36 @@ class Board:
 
     async def _give_seats(self) -> None:
         """Tell those whose turn it is, until there is no seat or nobody left."""
-        while due := self._seats.due(_now())[:_AT_A_TIME]:
+        while due := self._next_takers():
             for taker in due:
                 self._seats.seat(taker)
             are_there = await asyncio.gather(*(_begin_order(taker.id) for taker in due))
             for taker, is_there in zip(due, are_there, strict=True):
                 if not is_there:
                     self._seats.leave(taker.id)
-        if self._seats.passed_over and len(self._seats.waiting) < MOST_WAITING // 2:
+        if self._seats.passed_over and self._is_stock_due():
             await self._take_stock()
+            self._has_news = self._has_news or self._keeps_deadlines
+
+    def _next_takers(self) -> list[SeatRequest]:
+        """Return those whose turn it is now."""
+        if self._keeps_deadlines:
+            self._seats.keep_best(_now())
+        return self._seats.due(_now())[:_AT_A_TIME]
+
+    def _is_stock_due(self) -> bool:
+        """Say whether it is time to ask who was passed over: few are left, or it was long ago."""
+        if not self._keeps_deadlines:
+            return len(self._seats.waiting) < _FEW_BEFORE
+        age = _now() - self._stock_at
+        return age >= _STOCK_LASTS or (age >= _STOCK_AGAIN and self._seats.is_low)
 
     async def _wait_for_news(self) -> None:
         """Wait for news; where somebody waits for a seat, look now and then whether one is free."""
         if not self._keeps_deadlines:
             await self._wait_for_news_or_look()
             return
-        if self._look is None and self._seats.waiting and self._seats.holders:
+        if self._look is None and (self._seats.passed_over or (self._seats.waiting and self._seats.holders)):
             self._look = asyncio.create_task(self._find_closed_later())
         await workflow.wait_condition(self._must_go_on)
         if self._look is not None and self._look.done():
@@ -142,24 +166,25 @@ class Board:
     async def _take_stock(self) -> None:
         """Take in those that wait as the server tells: a board that is new has heard of none."""
         known = (*self._seats.waiting, *self._seats.holders)
+        limit = MOST_WAITING if self._keeps_deadlines else _TAKEN_IN_BEFORE
         orders = await FIND_WAITING.start(
-            KnownOrders(ids=known, limit=_TAKEN_IN_AT_ONCE),
+            KnownOrders(ids=known, limit=limit, project_limit=self._seats.project_limit),
             start_to_close_timeout=_ANSWER_WITHIN,
             retry_policy=_RETRIES,
             summary="who waits?",
         )
-        for each in orders.waiting:
-            if each.id not in self._seats.holders and each.id not in self._seats.waiting:
-                self._seats.wait(each)
-        self._seats.passed_over = not orders.all
+        self._stock_at = _now()
+        self._seats.take_stock(orders, self._stock_at)
 
     def _show(self) -> None:
         """Show in the web UI how many wait, who runs, and who serves."""
         seats = self._seats
         hosts = ", ".join(f"`{host}` ({limit})" for host, (limit, _) in list(seats.hosts.items())[:_SHOWN])
         running = ", ".join(f"`{order_id}`" for order_id in list(seats.holders)[:_SHOWN])
+        more = " and more" if seats.passed_over else ""
         workflow.set_current_details(
-            f"**{len(seats.waiting)}** wait, **{len(seats.holders)}** of {seats.places(_now())} seats are taken, "
+            f"**{len(seats.waiting)}**{more} wait, "
+            f"**{len(seats.holders)}** of {seats.places(_now())} seats are taken, "
             f"{seats.project_limit} at most for a project.\n\n"
             f"Running: {running or 'none'}\n\nHosts: {hosts or 'none'}"
         )

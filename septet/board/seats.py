@@ -2,13 +2,21 @@
 
 import hashlib
 import json
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import takewhile
+from operator import itemgetter
 from typing import Final
 
-from septet.contracts.board import BoardState, HostCapacity, SeatRequest
+from septet.contracts.board import BoardState, HostCapacity, SeatRequest, WaitingOrders
 
-MOST_WAITING: Final = 10_000
-"""So many are remembered; with the longest ids that is 1.3 MB, and a Temporal payload holds 2 MB."""
+MOST_WAITING: Final = 1_600
+"""So many are remembered; with the longest ids that is 215 KB, and the server warns of payloads above 512 KB."""
+_LISTED_WITHIN_SECONDS: Final = 60.0
+"""The server's lists lag."""
+_MOST_WAITING_BEFORE: Final = 10_000
+"""What boards remembered before they kept the best and took stock again."""
 _KEY_BYTES: Final = 40
 """Of a project's name, as JSON writes it."""
 
@@ -24,10 +32,19 @@ class Seats:
     """By id: the limit, and until when it counts, in seconds since the epoch."""
     project_limit: int = 0
     passed_over: bool = False
-    """More waited than could be remembered."""
+    """More wait than are remembered."""
+    most_waiting: int = MOST_WAITING
+    """How many are remembered."""
+    keeps_best: bool = True
+    """Whether `keep_best` is called in every turn; boards that began before pass over the last one as it comes."""
+    _late: set[str] = field(default_factory=set)
+    """Those that came while more wait than are remembered, and are behind all others: some that were passed over
+    may be better, so they have their turn after the next stock-taking."""
+    _cut_at: float = 0.0
+    """When somebody was passed over last, in seconds since the epoch."""
 
     @classmethod
-    def of(cls, state: BoardState) -> "Seats":
+    def of(cls, state: BoardState, *, keeps_best: bool = True) -> "Seats":
         """Return the seats as they were."""
         return cls(
             {row[0]: SeatRequest(id=row[0], project=row[1], score=row[2], since=row[3]) for row in state.waiting},
@@ -35,6 +52,7 @@ class Seats:
             {host: (limit, until) for host, limit, until in state.hosts},
             state.project_limit,
             state.passed_over,
+            keeps_best=keeps_best,
         )
 
     @property
@@ -49,17 +67,50 @@ class Seats:
         )
 
     def wait(self, request: SeatRequest) -> None:
-        """Take in who waits; one that asks again has no seat any more. Of too many the last is passed over."""
+        """Take in who waits; one that asks again has no seat any more."""
         self.holders.pop(request.id, None)
-        self.waiting[request.id] = request.model_copy(update={"project": _key(request.project)})
-        if len(self.waiting) > MOST_WAITING:
+        self._take_in(request)
+        if self.passed_over and self.keeps_best:
+            self._late.add(request.id)
+
+    def _take_in(self, request: SeatRequest) -> None:
+        self.waiting[request.id] = request.model_copy(update={"project": project_key(request.project)})
+        if not self.keeps_best and len(self.waiting) > _MOST_WAITING_BEFORE:
             self.passed_over = True
             del self.waiting[max(self.waiting.values(), key=_rank).id]
+
+    def take_stock(self, others: WaitingOrders, now: float) -> None:
+        """Take in the best of those that wait and were not known.
+
+        Who was passed over a moment ago may not be listed yet: that nobody else waits is believed later.
+        """
+        for each in others.waiting:
+            if each.id not in self.holders and each.id not in self.waiting:
+                self._take_in(each)
+        self.passed_over = not others.all or now < self._cut_at + _LISTED_WITHIN_SECONDS
+        if not self.passed_over:
+            self._late.clear()
+
+    def keep_best(self, now: float) -> None:
+        """Remember only those whose turn comes first."""
+        if not self._late and len(self.waiting) <= self.most_waiting:
+            return
+        in_turn = first_in_turn(self.waiting.values(), self.project_limit, self.holders.values())
+        if len(in_turn) > self.most_waiting:
+            self.passed_over, self._cut_at = True, now
+        self.waiting = {each.id: each for each in in_turn[: self.most_waiting]}
+        self._late = set(takewhile(self._late.__contains__, reversed(self.waiting)))
+
+    @property
+    def is_low(self) -> bool:
+        """Whether few are left whose turn may come before those that were passed over."""
+        return self.passed_over and len(self.waiting) - len(self._late) < self.most_waiting // 2
 
     def leave(self, order_id: str) -> None:
         """Forget a work order: it waits no more, or its seat is free."""
         self.waiting.pop(order_id, None)
         self.holders.pop(order_id, None)
+        self._late.discard(order_id)
 
     def hear(self, capacity: HostCapacity, now: float) -> None:
         """Take in that a host serves; forget those that were silent for too long."""
@@ -81,7 +132,7 @@ class Seats:
             running[project] = running.get(project, 0) + 1
         requests: list[SeatRequest] = []
         for each in sorted(self.waiting.values(), key=_rank):
-            if running.get(each.project, 0) < self.project_limit:
+            if each.id not in self._late and running.get(each.project, 0) < self.project_limit:
                 running[each.project] = running.get(each.project, 0) + 1
                 requests.append(each)
                 if len(requests) == free:
@@ -94,11 +145,31 @@ class Seats:
             self.holders[taker.id] = taker.project
 
 
+def first_in_turn(
+    requests: Iterable[SeatRequest], project_limit: int, running: Iterable[str] = ()
+) -> list[SeatRequest]:
+    """Return those that wait by when their turn may come: of each project as many at a time as may run.
+
+    Among those of one time the best score is first. A project of many thus does not hide those of others.
+
+    Args:
+        requests: Those that wait.
+        project_limit: How many of a project may run at a time.
+        running: The projects of those that run.
+    """
+    ahead = Counter(running)
+    turns: list[tuple[int, SeatRequest]] = []
+    for each in sorted(requests, key=_rank):
+        turns.append((ahead[each.project] // max(project_limit, 1), each))
+        ahead[each.project] += 1
+    return [each for _, each in sorted(turns, key=itemgetter(0))]
+
+
 def _rank(each: SeatRequest) -> tuple[int, float, str]:
     return (-each.score, each.since, each.id)
 
 
-def _key(project: str) -> str:
+def project_key(project: str) -> str:
     """Return a project by a short name, which is its own where that is short on the wire."""
     if len(json.dumps(project, ensure_ascii=False).encode()) <= _KEY_BYTES + len('""'):
         return project

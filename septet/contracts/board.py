@@ -41,7 +41,7 @@ class BoardState(Wire):
     """Of each: id, limit, until when it counts."""
     project_limit: int = 0
     passed_over: bool = False
-    """More waited than could be remembered."""
+    """More wait than are remembered."""
 
 
 class KnownOrders(Wire):
@@ -50,6 +50,8 @@ class KnownOrders(Wire):
     ids: tuple[str, ...] = ()
     limit: int = 0
     """The most that it can take in."""
+    project_limit: int = 1
+    """How many of a project may run at a time: who may have a turn first depends on it."""
 
 
 class WaitingOrders(Wire):

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import dataclasses
 import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 from fakes.activities import Doubles, done
+from fakes.parent import Parent
 from fakes.waiting import wait_until
 from temporalio import activity
 from temporalio.client import Client, WorkflowHandle
@@ -19,7 +21,8 @@ from temporalio.testing import ActivityEnvironment, WorkflowEnvironment
 from temporalio.worker import Replayer, Worker
 
 from activities.board import BoardActivities
-from septet.contracts.board import BoardState, HostCapacity, KnownOrders, WaitingOrders, board_id
+from septet.board.seats import MOST_WAITING
+from septet.contracts.board import BoardState, HostCapacity, KnownOrders, SeatRequest, WaitingOrders, board_id
 from septet.contracts.names import Step
 from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import Task
@@ -114,7 +117,7 @@ async def floor_of(client: Client) -> AsyncIterator[Floor]:
     async with Worker(
         client,
         task_queue=doubles.task_queue,
-        workflows=[WorkOrder, PullRequestWorkflow, Board],
+        workflows=[WorkOrder, PullRequestWorkflow, Board, Parent],
         activities=[*doubles.activities(), board.find_closed, board.find_waiting],
     ):
         yield floor
@@ -249,18 +252,18 @@ async def test_a_cancelled_work_order_waits_no_more(client: Client) -> None:
         assert (await waiting.query(WorkOrder.work_order)).status == "cancelled"
 
 
-async def test_the_board_hands_over_to_its_next_run(client: Client) -> None:
-    """A run that begins with what another one knew gives the next seats, and forgets nobody."""
+async def test_a_board_goes_on_from_what_another_run_knew(client: Client) -> None:
+    """It remembers the best of those that wait, and asks the server for the others when few are left."""
     queue, told = f"queue-{uuid.uuid4().hex}", []
 
     @activity.defn(name="find_closed")
     async def find_closed(known: KnownOrders) -> list[str]:
-        told.append(known)
-        return list(known.ids)
+        return []
 
     @activity.defn(name="find_waiting")
     async def find_waiting(known: KnownOrders) -> WaitingOrders:
-        raise AssertionError("a board that goes on takes no stock")
+        told.append(known)
+        return WaitingOrders(waiting=(SeatRequest(id="wo-passed-over", project="app", score=3, since=1e4),))
 
     state = BoardState(
         waiting=tuple((f"wo-{number}", "app", 3, float(number)) for number in range(10_000)),
@@ -271,12 +274,44 @@ async def test_the_board_hands_over_to_its_next_run(client: Client) -> None:
     async with Worker(client, task_queue=queue, workflows=[Board], activities=[find_closed, find_waiting]):
         handle = await client.start_workflow(Board.run, state, id=board_id(queue), task_queue=queue)
         details = await handle.query("__temporal_workflow_metadata")
-        assert "**10000** wait, **1** of 1 seats are taken" in str(details)
-        await handle.signal(Board.leaves, "wo-9999")
+        assert f"**{MOST_WAITING}** and more wait, **1** of 1 seats are taken" in str(details)
+        await handle.signal(Board.leaves, "wo-0")
         await handle.signal(Board.serves, HostCapacity(host="two", host_limit=0, project_limit=4, seconds=60))
         details = await handle.query("__temporal_workflow_metadata")
-        assert "**9999** wait" in str(details)
+        assert f"**{MOST_WAITING - 1}** and more wait" in str(details)
+        for number in range(1, MOST_WAITING // 2 + 2):
+            await handle.signal(Board.leaves, f"wo-{number}")
+        await wait_until(lambda: told)
+        assert len(told[0].ids) < MOST_WAITING // 2 + 1
         await handle.terminate()
+
+
+async def test_only_those_that_ask_the_board_are_found_to_wait(client: Client) -> None:
+    """One in a pipeline waits for a lane, one that comes after others for these; the best of the rest are found."""
+    async with floor_of(client) as floor:
+        await floor.create("later", after=["wo-before"], stage=None)
+        await wait_until(lambda: _is(bool(floor.doubles.looks)))
+        names = [f"wo{score}" for score in (5, 4, 3, 2)]
+        for name in reversed(names):
+            await floor.create(name, priority=int(name[-1]))
+        parent = await client.start_workflow(
+            Parent.run, {**ORDER, "stage": "triaged"}, id=f"p-{uuid.uuid4()}", task_queue=floor.doubles.task_queue
+        )
+
+        async def are_listed() -> bool:
+            query = f'TaskQueue="{floor.doubles.task_queue}" AND SeptetStage="triaged"'
+            return (await client.count_workflows(query)).count == len(names) + 2
+
+        await wait_until(are_listed)
+        asking = ActivityEnvironment(client=client)
+        asking.info = dataclasses.replace(asking.info, task_queue=floor.doubles.task_queue)
+        known = (f"wo4-{floor.doubles.task_queue[-8:]}",)
+        found = await asking.run(BoardActivities().find_waiting, KnownOrders(ids=known, limit=2, project_limit=4))
+        assert [each.id.rpartition("-")[0] for each in found.waiting] == ["wo5", "wo3"]
+        assert not found.all
+        everything = KnownOrders(ids=known, limit=3, project_limit=4)
+        assert (await asking.run(BoardActivities().find_waiting, everything)).all
+        await parent.terminate()
 
 
 async def test_a_board_that_hands_over_gives_each_seat_once() -> None:

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from septet.board.seats import MOST_WAITING, Seats
-from septet.contracts.board import BoardState, HostCapacity, SeatRequest
+from septet.board.seats import MOST_WAITING, Seats, first_in_turn
+from septet.contracts.board import BoardState, HostCapacity, SeatRequest, WaitingOrders
 
-PAYLOAD_LIMIT_BYTES = 2 * 1024 * 1024
+HANDED_ON_BYTES = 250_000
 
 
 def waits(name: str, project: str = "app", score: int = 3, since: float = 0.0) -> SeatRequest:
@@ -82,15 +82,109 @@ def test_one_that_asks_again_has_no_seat_any_more() -> None:
     ["0" * 195, "\u4ed5" * 35, "\u4ed5" * 195, '"' * 35, "\\" * 195],
     ids=["long", "han", "long han", "quotes", "strokes"],
 )
-def test_ten_thousand_with_the_longest_names_fit_into_a_payload(filler: str) -> None:
-    """The state of a full board stays well under Temporal's limit; of more than that the last are passed over."""
-    seats = seats_with()
-    for number in range(MOST_WAITING + 5):
+def test_a_full_board_with_the_longest_names_is_handed_on_in_little(filler: str) -> None:
+    """With ten thousand that wait and two hundred that run it is less than 250 KB; the last are passed over."""
+    seats = seats_with(host_limit=200)
+    for number in range(10_200):
         seats.wait(waits(f"{number:064d}", project=f"{filler}{number:05d}", score=-3, since=1.8e9 + number / 7))
+    for each in seats.due(1.0):
+        seats.seat(each)
+    seats.keep_best(1.0)
     assert len(seats.waiting) == MOST_WAITING
     assert seats.passed_over
-    assert f"{MOST_WAITING:064d}" not in seats.waiting
-    assert len(seats.state.model_dump_json().encode()) < 0.8 * PAYLOAD_LIMIT_BYTES
+    assert f"{10_199:064d}" not in seats.waiting
+    assert len(seats.state.model_dump_json().encode()) < HANDED_ON_BYTES
+
+
+def test_the_best_are_remembered_and_better_ones_still_come_in() -> None:
+    """Of one project these are the best scores; one that comes later takes its place by its score."""
+    seats = seats_with(host_limit=0)
+    for number in range(3 * MOST_WAITING):
+        seats.wait(waits(f"{number}", score=number % 9))
+    seats.keep_best(1.0)
+    assert {each.score for each in seats.waiting.values()} == {5, 6, 7, 8}
+    seats.wait(waits("best", score=9))
+    seats.wait(waits("worst", score=0))
+    seats.keep_best(2.0)
+    seats.hear(serves(host_limit=1), 2.0)
+    assert due(seats, 3.0) == ["best"]
+    assert "worst" not in seats.waiting
+
+
+def test_a_project_of_many_does_not_hide_those_of_others() -> None:
+    """Those whose turn may come first are remembered, however many of another project have a better score."""
+    seats = seats_with(host_limit=8)
+    for number in range(3 * MOST_WAITING):
+        seats.wait(waits(f"{number}", "many", score=9))
+    for name in "abc":
+        seats.wait(waits(name, "few", score=-3))
+    seats.keep_best(1.0)
+    assert due(seats) == ["0", "1", "10", "100", "a", "b", "c"]
+
+
+def test_one_behind_all_others_waits_until_it_is_known_who_was_passed_over() -> None:
+    """It came after better ones were passed over; the stock that brings these gives it its place among them."""
+    seats = few_places("a", "b", "c", scores=(9, 8, 7))
+    seats.leave("a")
+    seats.wait(waits("late", score=0))
+    seats.leave("b")
+    seats.keep_best(100.0)
+    assert due(seats) == []
+    assert seats.is_low
+    seats.take_stock(WaitingOrders(waiting=(waits("c", score=7),)), 100.0)
+    assert due(seats) == ["c"]
+    assert not seats.passed_over
+
+
+def test_who_was_passed_over_a_moment_ago_is_asked_for_again() -> None:
+    """The server's lists lag: that nobody else waits is believed a minute later."""
+    seats = few_places("a", "b", "c", scores=(9, 8, 7))
+    seats.take_stock(WaitingOrders(), 2.0)
+    assert seats.passed_over
+    seats.take_stock(WaitingOrders(), 90.0)
+    assert not seats.passed_over
+
+
+def few_places(*names: str, scores: tuple[int, ...]) -> Seats:
+    """Return a board that remembers two, with one seat."""
+    seats = Seats(most_waiting=2)
+    seats.hear(serves(host_limit=1), 0.0)
+    for name, score in zip(names, scores, strict=True):
+        seats.wait(waits(name, score=score))
+    seats.keep_best(1.0)
+    return seats
+
+
+@given(
+    st.lists(st.tuples(st.integers(-3, 9), st.sampled_from(["one", "two", "three"])), min_size=1, max_size=40),
+    st.integers(4, 8),
+    st.integers(1, 2),
+    st.lists(st.booleans(), max_size=40),
+)
+def test_nobody_is_forgotten_by_a_board_that_remembers_few(
+    given_scores: list[tuple[int, str]], most: int, project_limit: int, ends: list[bool]
+) -> None:
+    """Orders come while others end: each has its seat once, and the last has it."""
+    seats, everyone, seated = Seats(most_waiting=most), {}, []
+    seats.hear(serves(host_limit=2, project_limit=project_limit, seconds=1e9), 0.0)
+    coming = [waits(f"w{at}", project, score, at) for at, (score, project) in enumerate(given_scores)]
+    ends = [*ends, *[True] * 200]
+    for now in range(100, 100 + 100 * len(ends), 100):
+        if coming:
+            everyone[coming[0].id] = coming[0]
+            seats.wait(coming.pop(0))
+        if ends.pop(0) and seats.holders:
+            seats.leave(next(iter(seats.holders)))
+        seats.keep_best(now)
+        for each in seats.due(now):
+            seats.seat(each)
+            seated.append(everyone.pop(each.id).id)
+        if seats.is_low or (seats.passed_over and not seats.holders):
+            unknown = [each for each in everyone.values() if each.id not in seats.waiting]
+            best = first_in_turn(unknown, project_limit)[:most]
+            seats.take_stock(WaitingOrders(waiting=tuple(best), all=len(best) == len(unknown)), now)
+    assert everyone == {}
+    assert len(seated) == len(set(seated)) == len(given_scores)
 
 
 orders = st.builds(

@@ -1,0 +1,15 @@
+"""A workflow that has a work order as its child, as a pipeline has."""
+
+from typing import Any
+
+from temporalio import workflow
+
+
+@workflow.defn(name="Parent")
+class Parent:
+    """It waits for its child."""
+
+    @workflow.run
+    async def run(self, order: dict[str, Any]) -> None:
+        """Start a work order, and wait for it."""
+        await workflow.execute_child_workflow("WorkOrder", order, id=f"{workflow.info().workflow_id}-child")
