@@ -26,6 +26,7 @@ def view_of_input(pipeline_id: str, order: PipelineInput, created_at: str) -> Pi
         id=pipeline_id,
         repository=order.repository,
         status=PipelineStatus.PAUSED if previous and previous.paused else PipelineStatus.RUNNING,
+        reason=previous.reason if previous else "",
         created_at=previous.created_at if previous else created_at,
         planner=planner,
         executors=tuple(lanes.values()),

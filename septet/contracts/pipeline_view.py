@@ -98,6 +98,8 @@ class PipelineView(Wire):
     id: str
     repository: str
     status: PipelineStatus
+    reason: str = ""
+    """What a person did last with all of it, and why: `ann paused it: a release`."""
     created_at: str
     closed_at: str | None = None
     planner: Lane | None = None
@@ -138,6 +140,7 @@ class ContinuedState(Wire):
     issues: tuple[IssueState, ...]
     lanes: tuple[Lane, ...]
     paused: bool = False
+    reason: str = ""
     visits: int = 0
     noted: NotedIssues | None = None
 

@@ -46,7 +46,7 @@ def as_markdown(report: PipelineReport) -> str:
         f"# Pipeline {view.id}",
         "",
         f"- Repository: {_cell(view.repository)}",
-        f"- Status: {view.status.value}",
+        f"- Status: {view.status.value}{f' ({_cell(view.reason, _REASON_LIMIT)})' if view.reason else ''}",
         f"- From {view.created_at} to {view.closed_at or 'now'}",
         f"- Issues: {len(view.issues)} ({counts})",
         f"- Planning: {_seconds(report.planning_seconds)}; execution: {_seconds(report.execution_seconds)}",

@@ -208,12 +208,14 @@ async def test_what_was_really_changed_counts_more_than_what_was_predicted(clien
 
 
 async def test_a_paused_pipeline_begins_nothing_new(client: Client) -> None:
-    """What is under way goes on; the rest waits for `resume`. A second `pause` is refused."""
+    """What is under way goes on; the rest waits for `resume`, and it says why. A second `pause` is refused."""
     async with line_of(client) as line:
         planning = line.hold("a", Step.BUILD_PLAN)
         handle = await line.start("a", "b")
         await line.until("a:build_plan")
-        assert (await handle.execute_update(Pipeline.pause, NOBODY)).status is PipelineStatus.PAUSED
+        paused = await handle.execute_update(Pipeline.pause, PipelineCall(who="ann", why="a release"))
+        assert (paused.status, paused.reason) == (PipelineStatus.PAUSED, "ann paused it: a release")
+        assert "**paused** (ann paused it: a release)" in str(await handle.query("__temporal_workflow_metadata"))
         with pytest.raises(WorkflowUpdateFailedError):
             await handle.execute_update(Pipeline.pause, NOBODY)
         planning.set()
@@ -221,7 +223,8 @@ async def test_a_paused_pipeline_begins_nothing_new(client: Client) -> None:
         assert "a:generate_branch" not in line.events
         assert "b:classify_issue" not in line.events
         await handle.execute_update(Pipeline.resume, NOBODY)
-        assert statuses(await handle.result()) == ["completed", "completed"]
+        view = await handle.result()
+        assert (statuses(view), view.reason) == (["completed", "completed"], "ann resumed it")
 
 
 async def test_a_person_can_skip_an_issue_and_want_another_plan(client: Client) -> None:

@@ -40,7 +40,7 @@ class PipelineHandlers:
     @workflow.update(description="Begin nothing new until it is resumed; what is under way goes on.")
     def pause(self, call: PipelineCall = _ANYBODY) -> PipelineView:
         """Pause; this and the other updates answer the pipeline with the issue that was meant alone, or none."""
-        del call
+        self._state.take_word("paused", call)
         self._state.is_paused = self._has_news = True
         return self._state.view_of()
 
@@ -54,7 +54,7 @@ class PipelineHandlers:
     @workflow.update(description="Go on after a pause.")
     def resume(self, call: PipelineCall = _ANYBODY) -> PipelineView:
         """Go on."""
-        del call
+        self._state.take_word("resumed", call)
         self._state.is_paused, self._has_news = False, True
         return self._state.view_of()
 
@@ -68,7 +68,7 @@ class PipelineHandlers:
     @workflow.update(description="Carry what is under way to its end, and begin nothing else.")
     def stop(self, call: PipelineCall = _ANYBODY) -> PipelineView:
         """Stop after the current one."""
-        del call
+        self._state.take_word("stopped", call)
         self._state.is_stopping, self._state.is_paused, self._has_news = True, False, True
         return self._state.view_of()
 

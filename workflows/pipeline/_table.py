@@ -4,25 +4,25 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
-from septet.contracts.pipeline_view import IssueState, IssueStatus, PipelineStatus
+from septet.contracts.pipeline_view import IssueState, IssueStatus, PipelineView
 from septet.system.text import table_cell
 
 _SHOWN: Final = 40
 _CELL_LIMIT: Final = 60
+_REASON_LIMIT: Final = 200
 
 
-def format_table(
-    pipeline_id: str, status: PipelineStatus, issues: Sequence[IssueState], open_issues: Sequence[IssueState]
-) -> str:
+def format_table(view: PipelineView, issues: Sequence[IssueState], open_issues: Sequence[IssueState]) -> str:
     """Return the issues that are open still, or the last ones where none is, as Markdown below the counts."""
     counts = Counter(each.status for each in issues)
     summary = ", ".join(f"{counts[name]} {name.value}" for name in IssueStatus if counts[name])
-    lines = [f"**{pipeline_id}** · **{status.value}** · {summary or 'no issues yet'}", ""]
+    reason = f" ({table_cell(view.reason, _REASON_LIMIT)})" if view.reason else ""
+    lines = [f"**{view.id}** · **{view.status.value}**{reason} · {summary or 'no issues yet'}", ""]
     lines += ["| issue | status | solution | commit | pull request |", "| --- | --- | --- | --- | --- |"]
     rows = open_issues[:_SHOWN] or issues[-_SHOWN:]
     lines += [_format_row(issue) for issue in rows]
     if len(issues) > len(rows):
-        lines += ["", f"and {len(issues) - len(rows)} more: `septet pipeline show {pipeline_id}`"]
+        lines += ["", f"and {len(issues) - len(rows)} more: `septet pipeline show {view.id}`"]
     return "\n".join(lines)
 
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from septet.contracts.lanes import FilesChanged, Lane, LaneLeft, Role
 from septet.contracts.names import Step
-from septet.contracts.pipeline import PipelineIssue
+from septet.contracts.pipeline import PipelineCall, PipelineIssue
 from septet.contracts.pipeline_view import (
     ContinuedState,
     IssueSession,
@@ -40,6 +40,8 @@ class PipelineState:
         self.visits = 0
         """How often a lane was given so far."""
         self.is_paused = False
+        self.reason = ""
+        """What a person did last with all of it, and why."""
         self.is_stopping = False
         self.closed_at: str | None = None
         self.status: PipelineStatus | None = None
@@ -56,7 +58,7 @@ class PipelineState:
             self.created_at, self.first_run_id = before.created_at, before.first_run_id
             self.issues = {issue.issue_id: issue for issue in before.issues}
             self.lanes = {lane.id: lane for lane in before.lanes}
-            self.is_paused, self.visits = before.paused, before.visits
+            self.is_paused, self.reason, self.visits = before.paused, before.reason, before.visits
         else:
             self.created_at, self.first_run_id = timestamp(now), first_run_id
             self.lanes = self._make_lanes()
@@ -184,6 +186,7 @@ class PipelineState:
             id=self.id,
             repository=self.request.repository,
             status=self._status(),
+            reason=self.reason,
             created_at=self.created_at,
             closed_at=self.closed_at,
             planner=_lane_view(self.planner),
@@ -209,13 +212,19 @@ class PipelineState:
             issues=tuple(self.issues.values()),
             lanes=tuple(self.lanes.values()),
             paused=self.is_paused,
+            reason=self.reason,
             visits=self.visits,
             noted=noted_issues,
         )
 
     def details(self) -> str:
         """Return the pipeline as Markdown: what the web UI shows without opening a payload."""
-        return format_table(self.id, self._status(), list(self.issues.values()), self.open_issues)
+        return format_table(self.view_of(), list(self.issues.values()), self.open_issues)
+
+    def take_word(self, done: str, call: PipelineCall) -> None:
+        """Take in what a person did with all of it, and why."""
+        words = f"{call.who or 'a person'} {done} it{f': {call.why}' if call.why else ''}"
+        self.reason = cut_line(words, _REASON_BYTES)
 
     def _status(self) -> PipelineStatus:
         if self.status is not None:
@@ -247,6 +256,7 @@ class PipelineState:
         return {lane.id: lane for lane in (planner, *executors)}
 
 
+_REASON_BYTES: Final = 500
 _EXECUTING: Final = frozenset(
     step.value
     for step in (Step.GENERATE_BRANCH, Step.IMPLEMENT_PLAN, Step.CREATE_COMMIT, Step.CREATE_PULL_REQUEST)

@@ -38,6 +38,8 @@ def show_pipeline(view: PipelineView) -> None:
     """Print a pipeline with its issues, and why those failed that did."""
     out = console()
     out.print(_heading(view), soft_wrap=True)
+    if view.reason:
+        out.print(Text(printable(view.reason), style="dim"), soft_wrap=True)
     if view.issues:
         out.print(_table(view.issues, out.width if out.is_terminal else None))
     for issue in view.issues:

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from clients.cli.pipeline_input import PipelineOptions
 from clients.cli.pipelines import failure_of
-from clients.cli.render.pipeline import PipelineLines, picture
+from clients.cli.render.pipeline import PipelineLines, picture, show_pipeline
 from clients.temporal.pipeline_rows import counts_of, view_of_input
 from septet.contracts.facts import FileChange
 from septet.contracts.lanes import Lane
@@ -59,6 +59,12 @@ def view(*issues: IssueState, status: PipelineStatus = PipelineStatus.RUNNING) -
 
 def options(**given: Any) -> PipelineOptions:
     return PipelineOptions(**{"repo": "/srv/app.git", **given})
+
+
+def test_a_pipeline_is_shown_with_what_a_person_did_and_why(capsys: pytest.CaptureFixture[str]) -> None:
+    """Under the heading stands who paused it, and why."""
+    show_pipeline(view(WAITING).model_copy(update={"reason": "ann paused it: a release"}))
+    assert "ann paused it: a release" in capsys.readouterr().out
 
 
 def test_both_documents_have_whole_solutions_where_this_host_has_them(tmp_path: Path) -> None:
