@@ -39,21 +39,25 @@ _SERVER: Final = ApiError("server_error", retryable=True, retry_after_seconds=15
 _NETWORK: Final = ApiError("network", retryable=True, retry_after_seconds=10.0)
 _UNKNOWN: Final = ApiError("unknown", retryable=True, retry_after_seconds=30.0)
 
-_BY_WORDS: Final = (
-    (re.compile(r"prompt is too long|context (length|window)|maximum context", re.IGNORECASE), _CONTEXT),
-    (re.compile(r"credit balance|billing|payment required", re.IGNORECASE), _BILLING),
-    (
-        re.compile(r"not logged in|please run /login|invalid api key|invalid bearer", re.IGNORECASE),
-        _AUTHENTICATION,
-    ),
-    (re.compile(r"usage limit|rate limit|quota|limit will reset", re.IGNORECASE), _RATE_LIMIT),
-    (re.compile(r"overloaded", re.IGNORECASE), _OVERLOADED),
-    (
-        re.compile(r"ECONN|ENOTFOUND|ETIMEDOUT|timed? ?out|unable to connect|connection|network", re.IGNORECASE),
-        _NETWORK,
-    ),
+_BY_WORDS: Final = tuple(
+    (re.compile(words, re.IGNORECASE), error)
+    for words, error in (
+        (
+            r"(prompt|input) (is|as) too long|context (length|window|size)|maximum (context|prompt length)",
+            _CONTEXT,
+        ),
+        (r"prompt token count|model token limit", _CONTEXT),
+        (r"credit balance|billing|payment required|not included with the plan|plan, upgrade", _BILLING),
+        (r"not logged in|please run /login|(invalid|incorrect) api key|invalid bearer", _AUTHENTICATION),
+        (r"missing environment variable|token (has expired|could not be refreshed)", _AUTHENTICATION),
+        (r"organization has been disabled", _PERMISSION),
+        (r"issue with the selected model", _MODEL),
+        (r"usage limit|rate limit|quota|limit (will reset|reached)|hit your (\w+ )?limit", _RATE_LIMIT),
+        (r"overloaded|high demand", _OVERLOADED),
+        (r"ECONN|ENOTFOUND|ETIMEDOUT|timed? ?out|unable to connect|connection|disconnected|network", _NETWORK),
+    )
 )
-_FIRST_WORDS: Final = _BY_WORDS[:2]
+_FIRST_WORDS: Final = _BY_WORDS[:3]
 """Words that say more than a status does: 400 is sent for a long context and for an empty account too."""
 _BY_STATUS: Final = {
     400: _REQUEST,

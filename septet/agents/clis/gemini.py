@@ -47,6 +47,17 @@ _CHOOSE_LOGIN: Final = (
 """With an address in GOOGLE_GEMINI_BASE_URL it takes `gateway` by itself, which it then refuses."""
 _LOOP: Final = "Loop detected"
 _EMPTY: Final = "empty response"
+_TURNS_REMEDY: Final = "Allow more turns (`model.maxSessionTurns` in its settings), then `septet retry`."
+_OWN_ERRORS: Final[Mapping[str, Ending]] = {
+    "FatalTurnLimitedError": Ending("limit", "turns", remedy=_TURNS_REMEDY),
+    "FatalAuthenticationError": api_error(401, ""),
+    "FatalCancellationError": Ending("crashed", "interrupted"),
+    **dict.fromkeys(
+        ("FatalConfigError", "FatalInputError", "FatalSandboxError"),
+        Ending("crashed", "refused", remedy="Correct what it says, then `septet retry`."),
+    ),
+}
+"""By the type of an error: what the CLI itself refuses, whatever the API has answered."""
 _NO_KEY: Final = 41
 _TURN_LIMIT: Final = 53
 _INTERRUPTED: Final = 130
@@ -245,8 +256,8 @@ class GeminiStream(LineStream[_Event]):
             ending = api_error(401, words)
             self.facts.failure = replace(ending, remedy=_CHOOSE_LOGIN) if _LOGIN_NOT_CHOSEN in words else ending
         elif code == _TURN_LIMIT:
-            remedy = "Allow more turns (`model.maxSessionTurns` in its settings), then `septet retry`."
-            self.facts.failure = Ending("limit", "turns", words or "The agent reached its limit of turns.", remedy)
+            message = words or "The agent reached its limit of turns."
+            self.facts.failure = Ending("limit", "turns", message, _TURNS_REMEDY)
         elif code == _INTERRUPTED:
             self.facts.interrupted = f"exit code {code}"
         elif code in _LOST_HIGH_BITS:
@@ -260,6 +271,8 @@ _whole_stats: Final = msgspec.json.Decoder(_WholeStats)
 
 def _failure(error: _Error) -> Ending:
     words = str(error.message)
+    if error.type in _OWN_ERRORS:
+        return replace(_OWN_ERRORS[error.type], message=words)
     match = _CODE_IN_WORDS.search(words)
     code = int(match[1]) if match is not None else error.code
     status = next((status for pattern, status in _STATUS_OF_WORDS if pattern.search(words)), code)

@@ -8,11 +8,12 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
+from septet.agents.clis import endings
 from septet.agents.clis.adapter import Adapter, Machine, Turn, option
 from septet.agents.clis.capabilities import Capabilities
 from septet.agents.clis.endings import Ending
 from septet.agents.clis.line_stream import LineEvent, LineStream, api_error, call_of, count, text_of
-from septet.agents.clis.outcome import NO_USAGE
+from septet.agents.clis.outcome import NO_USAGE, ExitRecord
 from septet.agents.clis.stream import read_field
 from septet.agents.clis.transcript_opencode import OpenCodeTranscript
 from septet.contracts.facts import Usage
@@ -45,6 +46,9 @@ _PERMISSION: Final[Mapping[Tools, Mapping[str, str]]] = {
 }
 _DENIED: Final = re.compile(r"rejected permission|rule which prevents")
 _STATUS_BY_NAME: Final = {"ProviderAuthError": 401, "ContextOverflowError": 413, "ProviderModelNotFoundError": 404}
+_STOPS: Final = frozenset({"wall_limit", "idle_limit", "exited"})
+"""Ends that an agent does not come to by itself; `exited` where a signal did it."""
+_STOPS_ON_REQUEST: Final = frozenset({("ended", endings.TURN_LIMIT), ("ended", endings.AFTER_RESULT)})
 _Number: TypeAlias = int | float
 _CUT: Final = Ending(
     "limit",
@@ -159,6 +163,8 @@ class OpenCodeStream(LineStream[_Event]):
         super().begin()
         self._used = NO_USAGE
         self._last_step = 0
+        self._has_overflowed = False
+        self._overflow: Ending | None = None
 
     @property
     def usage(self) -> Usage:
@@ -181,12 +187,14 @@ class OpenCodeStream(LineStream[_Event]):
             return
         elif kind == "step_start":
             facts.turns += 1
+            facts.results = 0  # it goes on
             facts.finished, facts.failure = False, None
             facts.hush()
         elif kind == "text":
             facts.say(event.part.text, anew=True)
         elif kind == "tool_use":
             facts.tool_calls += 1
+            self._overflow = None
             error = event.part.state.error
             if error is not None and _DENIED.search(str(error)):
                 arguments = read_field(event.part.state.input, _arguments)
@@ -214,6 +222,24 @@ class OpenCodeStream(LineStream[_Event]):
             code = error.data.status
             status = code if isinstance(code, int) else _STATUS_BY_NAME.get(str(error.name))
             self.facts.failure = _not_before(api_error(status, words), error.data.headers.get("retry-after"))
+            if self.facts.failure.kind == "context_length":
+                self._has_overflowed, self._overflow = True, self.facts.failure
+
+    def _ending(self, end: ExitRecord, stderr: str) -> Ending:
+        """Return how the run ended: by its last step alone nobody sees whether there was to be another.
+
+        A session that is too long is summarised, in a step that asks for no tool, and gone on with: after that the
+        CLI ends with 1 (issue 39573 of opencode), or summarises again for as long as it may.
+        """
+        facts = self.facts
+        if end.cause == "exited" and end.signal is None:
+            if self._has_overflowed and facts.finished and facts.failure is None:
+                return endings.with_result(facts.text, facts.denials)
+        elif end.cause in _STOPS or (end.cause, end.why) in _STOPS_ON_REQUEST:
+            if self._overflow is not None:
+                return self._overflow
+            facts.finished = facts.finished and end.cause not in _STOPS
+        return super()._ending(end, stderr)
 
 
 def _not_before(failure: Ending, retry_after: object) -> Ending:

@@ -176,6 +176,20 @@ def test_codex_answer_is_of_the_last_turn_that_is_completed() -> None:
         ("Codex ran out of room in the model's context window. Start a new thread.", "context_length", False),
         ("You've hit your usage limit. Try again later.", "rate_limit", True),
         ("You exceeded your current quota, please check your plan and billing details.", "billing", False),
+        ("Missing environment variable: `OPENAI_API_KEY`.", "authentication", False),
+        (
+            "Your access token could not be refreshed because your refresh token was revoked.",
+            "authentication",
+            False,
+        ),
+        ("Usage not included with the plan", "billing", False),
+        (
+            "To use Codex with your ChatGPT plan, upgrade to Plus: https://openai.com/chatgpt/pricing.",
+            "billing",
+            False,
+        ),
+        ("We're currently experiencing high demand, which may cause temporary errors.", "overloaded", True),
+        ("stream disconnected before completion: idle timeout waiting for SSE", "network", True),
     ],
 )
 def test_codex_errors_are_understood_by_their_words(words: str, kind: str, *, retryable: bool) -> None:
@@ -222,6 +236,42 @@ def test_gemini_errors_are_understood_by_their_words(words: str, kind: str) -> N
     error = {"type": "unknown", "message": f"[API Error: {words}]"}
     outcome = read("gemini", {"type": "result", "status": "error", "error": error}, end=BAD)
     assert (outcome.ended, outcome.kind) == ("api_error", kind)
+
+
+@pytest.mark.parametrize(
+    ("kind_of_error", "ended", "kind", "retryable"),
+    [
+        ("FatalTurnLimitedError", "limit", "turns", False),
+        ("FatalAuthenticationError", "api_error", "authentication", False),
+        ("FatalConfigError", "crashed", "refused", False),
+        ("FatalInputError", "crashed", "refused", False),
+        ("FatalSandboxError", "crashed", "refused", False),
+        ("FatalCancellationError", "crashed", "interrupted", False),
+        ("FatalToolExecutionError", "api_error", "unknown", True),
+    ],
+)
+@pytest.mark.parametrize("whole", [False, True])
+def test_gemini_errors_of_its_own_are_understood_by_their_type(
+    kind_of_error: str, ended: str, kind: str, *, retryable: bool, whole: bool
+) -> None:
+    """What the CLI itself refuses is no error of the API: in its stream, and in its one object on stderr."""
+    error = {"type": kind_of_error, "message": "It says why.", "code": 53}
+    end = ExitRecord("exited", exit_code=53)
+    if whole:
+        outcome = read(
+            "gemini", end=end, stderr="noise\n" + json.dumps({"session_id": "s", "error": error}, indent=1)
+        )
+    else:
+        outcome = read("gemini", {"type": "result", "status": "error", "error": error}, end=end)
+    assert (outcome.ended, outcome.kind, outcome.retryable) == (ended, kind, retryable)
+    assert "It says why." in outcome.message
+
+
+def test_gemini_that_reached_its_turns_says_what_to_change() -> None:
+    """The limit is one of its own settings."""
+    error = {"type": "FatalTurnLimitedError", "message": "Reached max session turns for this session."}
+    outcome = read("gemini", {"type": "result", "status": "error", "error": error}, end=BAD)
+    assert "model.maxSessionTurns" in outcome.remedy
 
 
 @pytest.mark.parametrize(
@@ -312,6 +362,72 @@ def test_copilot_still_trying_at_the_limit_is_an_api_error() -> None:
     failed = copilot("model.call_failure", failureKind="transport", errorMessage="ECONNREFUSED", model="gpt-5.4")
     outcome = read("copilot", failed, {"type": "model.call_start"}, end=ExitRecord("wall_limit", signal=9))
     assert (outcome.ended, outcome.kind, outcome.model) == ("api_error", "network", "gpt-5.4")
+
+
+@pytest.mark.parametrize(
+    ("words", "status"),
+    [
+        ("The model rejected the prompt as too long.", None),
+        ("CAPIError: 400 prompt token count of 93854 exceeds the limit of 90000", 400),
+        ("This model's maximum prompt length is 131072 but the request contains 136973 tokens.", 400),
+    ],
+)
+def test_copilot_that_has_no_room_is_at_its_context_length(words: str, status: int | None) -> None:
+    """It is no request that is wrong, and none to be sent again: a new session may do it."""
+    outcome = read(
+        "copilot", copilot("session.error", errorType="query", message=words, statusCode=status), end=BAD
+    )
+    assert (outcome.ended, outcome.kind, outcome.retryable) == ("api_error", "context_length", False)
+
+
+_OVERFLOW: Final = {
+    "type": "error",
+    "error": {"name": "ContextOverflowError", "data": {"message": "too many tokens"}},
+}
+_SUMMARY: Final = (part("step_start"), part("text", text="A summary."), part("step_finish", reason="stop"))
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        ExitRecord("wall_limit", signal=9),
+        ExitRecord("idle_limit", signal=9),
+        ExitRecord("ended", why="turn_limit", signal=15),
+        ExitRecord("ended", why="after_result", signal=15),
+        ExitRecord("exited", signal=9),
+    ],
+    ids=["wall", "idle", "turns", "after a result", "killed"],
+)
+def test_opencode_that_compacts_in_a_loop_is_at_its_context_length(end: ExitRecord) -> None:
+    """It summarises and overflows until a limit ends it: the summary is no answer, whatever step was the last."""
+    for events in ((*_SUMMARY, _OVERFLOW), (_OVERFLOW, *_SUMMARY), (_OVERFLOW, *_SUMMARY, part("step_start"))):
+        outcome = read("opencode", *events, end=end)
+        assert (outcome.ended, outcome.kind, outcome.text) == ("api_error", "context_length", None)
+
+
+def test_opencode_that_recovers_from_an_overflow_has_answered() -> None:
+    """It ends with 1 although it has summarised its session and gone on to an answer (opencode issue 39573)."""
+    answered = (part("step_start"), part("text", text="Done."), part("step_finish", reason="stop"))
+    outcome = read("opencode", _OVERFLOW, *_SUMMARY, part("step_start"), part("tool_use"), *answered, end=BAD)
+    assert (outcome.ended, outcome.text) == ("ok", "Done.")
+
+
+@pytest.mark.parametrize("end", [ExitRecord("wall_limit", signal=9), ExitRecord("exited", signal=9)])
+def test_opencode_that_was_killed_has_not_answered(end: ExitRecord) -> None:
+    """Its stream has no last event: a step that asked for no tool need not have been the last."""
+    outcome = read("opencode", *_SUMMARY, end=end)
+    assert (outcome.ended, outcome.text) != ("ok", "A summary.")
+    assert outcome.text is None
+
+
+def test_opencode_that_works_on_after_a_summary_is_not_at_its_end() -> None:
+    """A step that begins takes back that there was a result: nobody ends the agent for lingering."""
+    dialect = adapter_for("opencode").dialect()
+    results = []
+    for event in (*_SUMMARY, part("step_start"), part("tool_use"), part("step_finish", reason="tool-calls")):
+        dialect.feed(json.dumps(event).encode() + b"\n")
+        results.append(dialect.progress.results)
+    assert results == [0, 0, 1, 0, 0, 0]
 
 
 @pytest.mark.parametrize(
