@@ -1,6 +1,8 @@
 """The state directory: where everything of a host lies, and which host it is."""
 
 import secrets
+import stat
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -8,7 +10,8 @@ from typing import Final
 from septet.system.durable import write_first
 
 _TOKEN_BYTES: Final = 32
-_OWNER_ONLY: Final = 0o600
+_OTHERS: Final = 0o077
+"""What a group and all others may."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +96,7 @@ class StateDir:
         return self.root / "temporal.db"
 
     def prepare(self) -> None:
-        """Make the folders, for this user only."""
+        """Make the folders, for this user only; what an earlier release left open to others is closed to them."""
         for folder in (
             self.root,
             self.mirrors,
@@ -106,6 +109,9 @@ class StateDir:
             self.pipelines,
         ):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with suppress(PermissionError):  # a mounted volume may be another's
+            for path in (self.root, *self.root.iterdir()):
+                _close_to_others(path)
 
     def host_id(self) -> str:
         """Return this host's id, made on first use."""
@@ -114,6 +120,13 @@ class StateDir:
     def api_token(self) -> str:
         """Return the HTTP API's token, made on first use: a file that only this user reads."""
         return _once(self.api_token_file, secrets.token_urlsafe(_TOKEN_BYTES))
+
+
+def _close_to_others(path: Path) -> None:
+    with suppress(FileNotFoundError):
+        mode = path.lstat().st_mode
+        if not stat.S_ISLNK(mode) and mode & _OTHERS:
+            path.chmod(stat.S_IMODE(mode) & ~_OTHERS)
 
 
 def _once(path: Path, word: str) -> str:

@@ -18,14 +18,15 @@ from typing import Any, Final
 
 import psutil
 import structlog
+from pydantic import JsonValue
 from temporalio.client import Client
 from temporalio.service import RPCError
 
 from septet.errors import AlreadyRunningError, NotFoundError, SeptetError, ServerNotReachedError, UsageError
 from septet.state import StateDir
 from septet.system import processes
-from septet.system.durable import write_atomically
-from septet.system.locks import try_lock
+from septet.system.durable import close_after, write_atomically
+from septet.system.locks import take_lock
 from workers.runtime import quiet_runtime
 from workflows.search_attributes import ALL
 
@@ -39,7 +40,7 @@ RETENTION: Final = "30d"
 
 PUSH_OF_CANCELS: Final = ("frontend.WorkerCommandsEnabled", "system.enableCancelActivityWorkerCommand")
 """With both the server tells workers of a cancel at once; without, the answer to a heartbeat does."""
-DYNAMIC_CONFIG: Final[Mapping[str, int | bool]] = {
+DYNAMIC_CONFIG: Final[Mapping[str, JsonValue]] = {
     # The one history shard of the development server hands out 20 tasks a second unless told otherwise: seven
     # steps would then take 400 ms of waiting.
     "history.transferProcessorMaxPollRPS": 2000,
@@ -48,6 +49,8 @@ DYNAMIC_CONFIG: Final[Mapping[str, int | bool]] = {
     "matching.numTaskqueueReadPartitions": 1,
     "matching.numTaskqueueWritePartitions": 1,
     **dict.fromkeys(PUSH_OF_CANCELS, True),
+    # A page in a browser of this machine could post to it; our programs speak gRPC.
+    "frontend.httpAllowedHosts": [],
 }
 """What the server is told; any other one should be told the same: `docker/temporal/dynamic.yaml`."""
 
@@ -204,14 +207,15 @@ def free_port() -> int:
 @contextmanager
 def _sole_holder(state: StateDir) -> Iterator[None]:
     """Hold the state directory's lock: the kernel lets go of it when this process ends, however it ends."""
-    with (state.root / "up.lock").open("wb") as lock:
-        if not try_lock(lock.fileno()):
-            holder = read_server_file(state)
-            first = f"process {holder.pid} at {holder.address}" if holder else "another process"
-            raise AlreadyRunningError(
-                f"A server of {state.root} is already running: {first}.",
-                remedy="Use that one, or name another folder in SEPTET_STATE_DIR.",
-            )
+    lock = take_lock(state.root / "up.lock")
+    if lock is None:
+        holder = read_server_file(state)
+        first = f"process {holder.pid} at {holder.address}" if holder else "another process"
+        raise AlreadyRunningError(
+            f"A server of {state.root} is already running: {first}.",
+            remedy="Use that one, or name another folder in SEPTET_STATE_DIR.",
+        )
+    with close_after(lock):
         yield
 
 
@@ -233,7 +237,7 @@ def _argv(state: StateDir, ports: Ports, *, is_tuned: bool) -> list[str]:
     ]
 
 
-def _dynamic(key: str, value: float) -> tuple[str, str]:
+def _dynamic(key: str, value: JsonValue) -> tuple[str, str]:
     return "--dynamic-config-value", f"{key}={json.dumps(value)}"
 
 
@@ -275,7 +279,7 @@ def _write_server_file(state: StateDir, ports: Ports, server_pid: int) -> Server
         api=f"http://127.0.0.1:{ports.api}" if ports.api is not None else None,
     )
     content = json.dumps({name: getattr(server_file, name) for name in ServerFile.__slots__})
-    write_atomically(state.server_file, content.encode(), mode=0o644)
+    write_atomically(state.server_file, content.encode())
     return server_file
 
 

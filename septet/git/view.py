@@ -103,7 +103,7 @@ def give_index(place: Place, git_dir: Path) -> None:
     copy.unlink(missing_ok=True)
     shutil.copy2(own, copy)  # with its time stamp: git tells by it which files it has to read again
     copy.replace(git_dir / "index")
-    write_atomically(view_folder(place) / "given", own.read_bytes()[-_CHECKSUM_BYTES:], mode=0o644)
+    write_atomically(view_folder(place) / "given", own.read_bytes()[-_CHECKSUM_BYTES:])
 
 
 def touched_index(place: Place) -> bytes | None:
@@ -116,4 +116,4 @@ def touched_index(place: Place) -> bytes | None:
 
 def _note_held(place: Place, sha: str) -> None:
     """Note which commit the view's index holds, as the view's HEAD."""
-    write_atomically(view_folder(place) / "HEAD", sha.encode() + b"\n", mode=0o644)
+    write_atomically(view_folder(place) / "HEAD", sha.encode() + b"\n")

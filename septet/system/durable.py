@@ -36,17 +36,17 @@ def fsync_folder(folder: Path) -> None:
         fsync(descriptor)
 
 
-def write_atomically(path: Path, content: bytes, mode: int = 0o600) -> None:
+def write_atomically(path: Path, content: bytes) -> None:
     """Put a file with `content` at `path`, whole or not at all; a machine that loses power may lose it.
 
     Until then the bytes lie beside it under a name that git passes over among its refs.
     """
-    _replace(path, content, mode, on_disk=False)
+    _replace(path, content, on_disk=False)
 
 
 def write_durably(path: Path, content: bytes) -> None:
     """Put a file with `content` at `path`, whole or not at all, and on disk when this returns."""
-    _replace(path, content, 0o644, on_disk=True)
+    _replace(path, content, on_disk=True)
     fsync_folder(path.parent)
 
 
@@ -73,12 +73,12 @@ def create_file(path: Path, content: bytes) -> None:
         file.write(content)
 
 
-def _replace(path: Path, content: bytes, mode: int, *, on_disk: bool) -> None:
+def _replace(path: Path, content: bytes, *, on_disk: bool) -> None:
+    """Replace a file by one that this user alone reads."""
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".lock")
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
-            os.fchmod(descriptor, mode)
             if on_disk:
                 file.flush()
                 fsync(descriptor)

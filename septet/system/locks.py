@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from septet.system.durable import close_after
 from septet.system.processes import current_halt
 
 _LOOK_SECONDS: Final = 0.02
@@ -21,8 +22,8 @@ def hold_lock(path: Path) -> Iterator[None]:
         HaltedError: The work that waits was halted.
     """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with path.open("ab") as file:
-        _await_lock(file.fileno())
+    with close_after(open_lock(path)) as descriptor:
+        _await_lock(descriptor)
         yield
 
 

@@ -201,12 +201,13 @@ def start_detached(
 ) -> subprocess.Popen[bytes]:
     """Start `argv` in a session of its own and return it; what it prints goes to the end of `log`.
 
-    A signal to this process's group does not reach it; it is the caller's to end.
+    A signal to this process's group does not reach it; it is the caller's to end. What it writes is for this user
+    alone, and so is the log.
 
     Raises:
         OSError: The program could not be started, or the log not be opened.
     """
-    with log.open("ab") as out:
+    with os.fdopen(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab") as out:
         return subprocess.Popen(  # noqa: S603 -- argv comes from the engine
             list(argv),
             env=dict(env),
@@ -215,6 +216,7 @@ def start_detached(
             stdout=out,
             stderr=subprocess.STDOUT,
             start_new_session=True,
+            umask=0o077,
         )
 
 

@@ -48,4 +48,4 @@ def read_archive(folder: Path) -> ArchivedRuns:
 
 def write_archive(folder: Path, past: ArchivedRuns) -> None:
     """Put this in the place of what was remembered; the caller holds the writer's lock."""
-    write_atomically(folder / _FILE, past.model_dump_json().encode(), mode=0o644)
+    write_atomically(folder / _FILE, past.model_dump_json().encode())

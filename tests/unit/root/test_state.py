@@ -15,6 +15,25 @@ def test_the_folders_are_the_users_alone(tmp_path: Path) -> None:
     assert {path.parent for path in (state.server_file, state.server_log, state.database)} == {state.root}
 
 
+def test_what_was_open_to_others_is_closed_to_them(tmp_path: Path) -> None:
+    """An earlier release left files and folders readable; links are left alone, and their targets too."""
+    root, elsewhere = tmp_path / "state", tmp_path / "elsewhere"
+    root.mkdir(mode=0o755)
+    elsewhere.write_text("")
+    elsewhere.chmod(0o644)
+    (root / "server.json").write_text("{}")
+    (root / "server.json").chmod(0o644)
+    (root / "runs").mkdir(mode=0o755)
+    (root / "link").symlink_to(elsewhere)
+    (root / "broken").symlink_to(root / "nowhere")
+
+    StateDir(root).prepare()
+
+    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in (root, root / "server.json", root / "runs")}
+    assert modes == {"state": 0o700, "server.json": 0o600, "runs": 0o700}
+    assert stat.S_IMODE(elsewhere.stat().st_mode) == 0o644
+
+
 def test_a_host_is_its_directory(tmp_path: Path) -> None:
     """A state directory keeps its id, and another one has another."""
     one, other = StateDir(tmp_path / "one"), StateDir(tmp_path / "other")

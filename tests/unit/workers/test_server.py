@@ -5,8 +5,12 @@ import json
 import os
 import signal
 import socket
+import stat
 import sys
 from collections.abc import Iterator
+from contextlib import closing, suppress
+from http import HTTPStatus
+from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 
 import psutil
@@ -22,7 +26,7 @@ from septet.settings import Settings
 from septet.state import StateDir
 from workers.connection import connect
 from workers.preflight import PreflightError, register_search_attributes
-from workers.server import Ports, embedded_server, read_server_file, temporal_program
+from workers.server import Ports, ServerFile, embedded_server, read_server_file, temporal_program
 from workflows.search_attributes import ALL
 
 ENV = {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}
@@ -43,6 +47,22 @@ def taken() -> Iterator[int]:
         listening.bind(("127.0.0.1", 0))
         listening.listen()
         yield listening.getsockname()[1]
+
+
+def _ask_every_port(server: ServerFile) -> set[int]:
+    """Ask whatever the server listens on, but for gRPC and its web UI, and return the statuses of the answers."""
+    known = {int(address.rpartition(":")[2]) for address in (server.address, server.ui)}
+    listening = {each.laddr.port for each in psutil.Process(server.server_pid).net_connections() if not each.raddr}
+    statuses = set()
+    for port in listening - known:
+        for host in ("127.0.0.1", "localhost", "attacker.example"):
+            with (
+                suppress(OSError, HTTPException),
+                closing(HTTPConnection("127.0.0.1", port, timeout=10)) as asking,
+            ):
+                asking.request("GET", "/api/v1/namespaces", headers={"Host": host})
+                statuses.add(asking.getresponse().status)
+    return statuses
 
 
 def _write_server_file(state: StateDir, **facts: object) -> None:
@@ -71,6 +91,22 @@ async def test_a_server_serves_its_state_directory(state: StateDir) -> None:
     assert not _lives(server.server_pid)
     assert read_server_file(state) is None
     assert state.database.exists()
+
+
+async def test_a_servers_files_are_its_users_alone(state: StateDir) -> None:
+    """Database, log and address lie in files that no other user of the machine reads or writes."""
+    async with embedded_server(state, Ports(*free_ports(2)), ENV):
+        modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in state.root.iterdir() if path.is_file()}
+    assert {state.database.name, state.server_log.name, state.server_file.name} <= modes.keys()
+    assert set(modes.values()) == {0o600}
+
+
+async def test_the_servers_own_http_api_answers_nobody(state: StateDir) -> None:
+    """A page in a browser of this machine can have it start nothing, whatever host it says that it asks."""
+    async with embedded_server(state, Ports(*free_ports(2)), ENV) as server:
+        asked = await asyncio.to_thread(_ask_every_port, server)
+    assert HTTPStatus.FORBIDDEN in asked
+    assert HTTPStatus.OK not in asked
 
 
 async def test_a_state_directory_has_one_server(state: StateDir) -> None:
