@@ -4,9 +4,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from temporalio.contrib.pydantic import PydanticPayloadConverter
-from temporalio.converter import DataConverter
+from temporalio.converter import DataConverter, DefaultFailureConverter
 from temporalio.plugin import SimplePlugin
 from temporalio.worker import WorkerConfig
+
+from workers.failure_converter import FailureConverter
 
 
 class SeptetPlugin(SimplePlugin):
@@ -32,8 +34,14 @@ class SeptetPlugin(SimplePlugin):
 
 
 def _values_as_pydantic(converter: DataConverter | None) -> DataConverter:
-    """Let a converter read and write pydantic models; its codec and all else stay."""
-    return replace(converter or DataConverter.default, payload_converter_class=PydanticPayloadConverter)
+    """Let a converter read and write pydantic models, and write failures in short; all else stays."""
+    converter = converter or DataConverter.default
+    failures = converter.failure_converter_class
+    return replace(
+        converter,
+        payload_converter_class=PydanticPayloadConverter,
+        failure_converter_class=FailureConverter if failures is DefaultFailureConverter else failures,
+    )
 
 
 def _default_workflows(workflows: Sequence[type] | None) -> Sequence[type]:

@@ -1,0 +1,53 @@
+"""A failure's cause reaches people: on every face, and in Temporal's own history."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from fakes.repositories import Origin
+from fakes.septet_command import Septet
+from fakes.waiting import until
+
+pytestmark = pytest.mark.faces
+
+
+@pytest.fixture
+def away(septet: Septet) -> Iterator[Septet]:
+    """A machine whose forge is out of reach."""
+    with septet.up(SEPTET_GITHUB_HOSTS="git.example", SEPTET_GITHUB_API_URL="http://127.0.0.1:1"):
+        yield septet
+
+
+def failures_of(machine: Septet, order: str) -> list[dict[str, Any]]:
+    """Return every failure in a work order's history, the last one last."""
+    shown = machine.temporal("workflow", "show", "--workflow-id", order, "--output", "json").out
+    found: list[dict[str, Any]] = []
+
+    def note(value: dict[str, Any]) -> dict[str, Any]:
+        found.extend(value[name] for name in ("failure", "lastFailure") if isinstance(value.get(name), dict))
+        return value
+
+    json.loads(shown, object_hook=note)
+    return found
+
+
+def test_a_failure_says_its_cause_and_shows_no_foreign_stack(away: Septet, origin: Origin) -> None:
+    """What Temporal keeps of a failed work order, and of one that waits for its forge, are the cause's own words."""
+    repository = "https://git.example/o/r"
+    assert away("run", "--repo", repository, "--issue", "7", "--id", "wo-away", "--json").code == 0
+    ended = away(
+        "run", "--repo", origin.bare, "--title", "T", "--base", "nowhere", "--id", "wo-lost", "--wait", "--json"
+    )
+    assert ended.code == 1
+    kept = failures_of(away, "wo-lost")
+    assert kept
+    for failure in kept:
+        assert "has no branch 'nowhere'" in failure["message"]
+        assert "site-packages" not in json.dumps(failure)
+        assert "stackTrace" not in failure
+        assert len(json.dumps(failure)) < 4096
+    waiting = until(lambda: away("show", "wo-away", "--json").json["waiting_for"])
+    assert "open_workspace" in waiting
+    assert "http://127.0.0.1:1 was not reached (issue 7 of o/r)" in waiting
+    assert away("cancel", "wo-away", "--json").code == 0

@@ -1,0 +1,47 @@
+"""Failures in Temporal's histories: the cause in words, and no stack of what is not ours."""
+
+import re
+from typing import Final
+
+from temporalio.api.failure.v1 import Failure
+from temporalio.converter import DefaultFailureConverter, PayloadConverter
+from temporalio.exceptions import ApplicationError
+
+from septet.system.text import cut_bytes
+
+_MESSAGE_BYTES: Final = 2500
+"""The server keeps four kilobytes of a failure that is tried again, and of a longer one not even its words."""
+_STACK_BYTES: Final = 1000
+_FRAME: Final = re.compile(r'^  File "(?P<file>[^"\n]*)".*\n(?:(?!  File ).*\n?)*', re.MULTILINE)
+_INSTALLED: Final = ("/site-packages/", "/dist-packages/", "/lib/python")
+
+
+class FailureConverter(DefaultFailureConverter):
+    """Writes failures of bounded size.
+
+    What is raised on purpose, an `ApplicationError`, says itself what happened: it goes without stack and causes.
+    Of a defect the frames that are ours stay, and the words of what it came from. A worker's log has it all.
+    """
+
+    def to_failure(self, exception: BaseException, payload_converter: PayloadConverter, failure: Failure) -> None:
+        """Write an exception into `failure`."""
+        super().to_failure(exception, payload_converter, failure)
+        if isinstance(exception, ApplicationError):
+            failure.ClearField("cause")
+            failure.ClearField("stack_trace")
+        _shorten(failure)
+
+
+def _shorten(failure: Failure) -> None:
+    """Bound a failure's words, and leave the frames that are ours; causes are told by their words alone."""
+    failure.message = cut_bytes(failure.message, _MESSAGE_BYTES)
+    frames = [match[0] for match in _FRAME.finditer(failure.stack_trace) if not _is_installed(match["file"])]
+    while sum(map(len, frames)) > _STACK_BYTES:
+        frames.pop(0)
+    failure.stack_trace = "".join(frames)
+    if failure.HasField("cause"):
+        _shorten(failure.cause)
+
+
+def _is_installed(file: str) -> bool:
+    return any(folder in file for folder in _INSTALLED)
