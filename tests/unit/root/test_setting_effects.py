@@ -1,6 +1,7 @@
 """No setting is silent: each changes what the code does that reads it."""
 
 import ast
+import asyncio
 import os
 import subprocess
 import sys
@@ -10,16 +11,18 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
-from activities._polling import not_yet
 from activities.host import Host
+from activities.pull_requests import PullRequestActivities
 from activities.sweep_host import terms_of
 from clients.api_token import api_token
 from septet.agents.clis.adapter import Turn
 from septet.agents.clis.registry import adapter_for
 from septet.agents.turns.sandbox import find_sandbox
 from septet.agents.turns.supervisors import Supervisors
+from septet.contracts.pull_request import PullRequestLook
 from septet.errors import SeptetError
 from septet.forges.choose import forge_for
 from septet.git.address import parse_address
@@ -50,11 +53,15 @@ def host(settings: Settings) -> Host:
     return Host("h", settings, StateDir(settings.state_dir), Supervisors())
 
 
-def pause(settings: Settings, *, rarely: bool) -> object:
-    """Return the pause until the next look at what is not there yet."""
+def pause(settings: Settings, url: str) -> object:
+    """Return the pause until the next look at a pull request: its forge is out of reach, or it has no such address."""
     environment = ActivityEnvironment()
     environment.info = replace(ActivityEnvironment.default_info(), attempt=1)
-    return environment.run(lambda: not_yet("why", settings, rarely=rarely).next_retry_delay)
+    away = settings.model_copy(update={"github_api_url": "http://127.0.0.1:1"})
+    look = PullRequestLook(repository=GITHUB.url, url=url)
+    with pytest.raises(ApplicationError) as refused:
+        asyncio.run(environment.run(PullRequestActivities(host(away)).look_at_pull_request, look))
+    return refused.value.next_retry_delay
 
 
 def started_as_root(settings: Settings) -> object:
@@ -97,8 +104,8 @@ EFFECTS: Final[Mapping[str, tuple[object, Callable[[Settings], object]]]] = {
     "max_agents": (7, agents_at_once),
     "project_limit": (7, lambda settings: capacity_of(settings, "h")),
     "host_limit": (7, lambda settings: capacity_of(settings, "h")),
-    "look_seconds": (9.0, lambda settings: pause(settings, rarely=False)),
-    "longest_look_seconds": (9.0, lambda settings: pause(settings, rarely=True)),
+    "look_seconds": (9.0, lambda settings: pause(settings, f"{GITHUB.url}/pull/1")),
+    "longest_look_seconds": (9.0, lambda settings: pause(settings, "no address")),
     "keep_workspaces_days": (1.0, terms_of),
     "keep_runs_days": (1.0, terms_of),
     "keep_snapshots_days": (1.0, terms_of),
