@@ -74,11 +74,11 @@ def leaves_result_standing(end: ExitRecord) -> bool:
 def with_result(text: str, denials: Collection[str]) -> Ending:
     """Return how a run ended whose result counts."""
     if denials:
-        return denied(denials)
+        return denial_ending(denials)
     return Ending("ok") if text.strip() else Ending("no_result", "empty", "The agent gave an empty answer.")
 
 
-def denied(denials: Collection[str]) -> Ending:
+def denial_ending(denials: Collection[str]) -> Ending:
     """Return how a run ended that needed tools which it was denied."""
     return Ending("denied", "tools", f"Tools were denied: {'; '.join(denials)}.")
 

@@ -221,7 +221,7 @@ def _ending_of(facts: Facts, end: ExitRecord) -> Ending | None:
     if facts.finished and endings.leaves_result_standing(end):
         return endings.with_result(facts.text, facts.denials)
     if facts.denials and end.exit_code == 0:
-        return endings.denied(facts.denials)
+        return endings.denial_ending(facts.denials)
     if facts.interrupted and end.cause == "exited":
         return Ending("crashed", "interrupted", f"The agent was interrupted: {facts.interrupted}.")
     return facts.trying_again if end.cause in _AT_LIMIT else None

@@ -56,6 +56,15 @@ SEEN: Final[Mapping[str, Mapping[str, str]]] = {
     "--raw": {
         "logs": "acceptance/test_work_orders.py::test_logs_tell_what_the_agents_said_and_raw_gives_their_bytes"
     },
+    "--ramp": {
+        "promote": "acceptance/test_upgrade.py::test_a_build_of_a_shared_server_gets_work_orders_by_a_command_alone"
+    },
+    "--force": {
+        "promote": "acceptance/test_upgrade.py::test_a_build_of_a_shared_server_gets_work_orders_by_a_command_alone"
+    },
+    "--within": {
+        "promote": "acceptance/test_upgrade.py::test_a_build_of_a_shared_server_gets_work_orders_by_a_command_alone"
+    },
     "--register": {
         "worker": "acceptance/test_worker.py::test_register_creates_the_search_attributes_that_a_namespace_lacks"
     },
