@@ -52,12 +52,12 @@ class Operations:
 
     async def detail(self, order_id: str) -> DetailReply:
         """Return a work order with its agent runs on this host, its history, and what holds it up."""
-        return DetailReply(
-            task=await self.orders.get(order_id),
-            runs=await asyncio.to_thread(runs_of, self.state, order_id),
-            history=await self.orders.history(order_id),
-            waiting_for=await self.orders.waiting_for(order_id),
-        )
+        task = await self.orders.get(order_id)
+        runs = await asyncio.to_thread(runs_of, self.state, order_id)
+        if task.stuck:
+            return DetailReply(task=task, runs=runs)
+        history, waiting_for = await self.orders.history(order_id), await self.orders.waiting_for(order_id)
+        return DetailReply(task=task, runs=runs, history=history, waiting_for=waiting_for)
 
     async def steps(self, order_id: str) -> StepsReply:
         """Return the steps so far."""

@@ -29,6 +29,7 @@ class Watch:
     view: WorkspaceView
     _last: WatchReply | None = None
     _waiting: str | None = None
+    _stuck: str | None = None
     _described_at: float = -_DESCRIBE_SECONDS
 
     async def look(self) -> WatchReply:
@@ -40,7 +41,7 @@ class Watch:
         """
         order_id = self.view.order_id
         task = await self.orders.get(order_id)
-        running = "" if task.is_closed else await self.orders.running_step(order_id)
+        running = "" if task.is_closed or task.stuck else await self.orders.running_step(order_id)
         return await self._see(task, running)
 
     async def looks(self) -> AsyncGenerator[WatchReply, None]:
@@ -72,12 +73,14 @@ class Watch:
         return task
 
     async def _see(self, task: Task, running: str) -> WatchReply:
-        running = "" if task.is_closed else running
-        now = asyncio.get_running_loop().time()
+        now, order_id = asyncio.get_running_loop().time(), self.view.order_id
         if task.is_closed:
-            self._waiting = None
+            self._waiting = self._stuck = None
         elif now - self._described_at >= _DESCRIBE_SECONDS:
-            self._waiting, self._described_at = await self.orders.waiting_for(self.view.order_id), now
+            self._stuck, self._described_at = await self.orders.stuck(order_id), now
+            self._waiting = await self.orders.waiting_for(order_id) if self._stuck is None else None
+        task = task.model_copy(update={"stuck": self._stuck})
+        running = "" if task.is_closed or task.stuck else running
         self._last = await asyncio.to_thread(self._reply, task, running, self._waiting)
         return self._last
 

@@ -44,7 +44,9 @@ def host_gone(
 
 @app.command()
 def worker(
-    register: Annotated[bool, typer.Option("--register", help="Only create the search attributes.")] = False,
+    register: Annotated[
+        bool, typer.Option("--register", help="Only create the namespace and the search attributes.")
+    ] = False,
     sandbox: given.Sandbox = None,
     address: given.Address = None,
     as_json: given.Json = False,
@@ -59,19 +61,21 @@ def worker(
         from septet.state import StateDir
         from workers.connection import connect
         from workers.logs import set_up_logs
-        from workers.preflight import register_search_attributes
+        from workers.preflight import register_namespace, register_search_attributes
 
         settings = load_settings(sandbox)
         set_up_logs(settings)
         state = StateDir(settings.state_dir)
         state.prepare()
         client = await connect(settings, address=address, identity=f"septet@{state.host_id()}")
+        is_made = register and await register_namespace(client)
         names = await register_search_attributes(client)
         payload = {"namespace": client.namespace, "registered": list(names)}
         if not register:
             return await _serve_queue(client, settings, payload, as_json=as_json)
+        made = f"Created: namespace {client.namespace}. " if is_made else ""
         text = f"Registered: {', '.join(names)}." if names else "All search attributes are registered."
-        return CommandReply(payload, lambda: typer.echo(text))
+        return CommandReply({**payload, "namespace_created": is_made}, lambda: typer.echo(f"{made}{text}"))
 
     reply(work, as_json=as_json)
 

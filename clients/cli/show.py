@@ -24,7 +24,7 @@ async def show(operations: "Operations", order_id: given.Id, as_json: given.Json
     from septet.contracts.names import Status
 
     detail = await operations.detail(order_id)
-    runs = detail.task.status is Status.RUNNING and not as_json
+    runs = detail.task.status is Status.RUNNING and not detail.task.stuck and not as_json
     running = await operations.orders.running_step(order_id) if runs else ""
     return CommandReply.from_reply(detail, lambda: show_task(detail.task, running, detail.waiting_for))
 

@@ -92,8 +92,9 @@ class RunTask(_Start):
 class TaskDetail(_OfTask):
     """Look at one task: its state, its steps so far, its agent runs, its history, and what it waits for.
 
-    `task.status` is pending, running, waiting, completed, failed or cancelled. `waiting_for` says what holds it up
-    right now, and is null where nothing does. Steps take minutes: look again after a while, not at once.
+    `task.status` is pending, running, waiting, completed, failed or cancelled. `task.stuck` says why no
+    worker can go on with it, and is null else: tell a person. `waiting_for` says what holds it up right now, and
+    is null where nothing does. Steps take minutes: look again after a while, not at once.
     """
 
     tool: ClassVar[str] = "task_detail"

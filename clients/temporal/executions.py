@@ -23,6 +23,7 @@ from temporalio.service import RPCError
 
 from clients.temporal.payloads import read_json
 from clients.temporal.refusals import Subject
+from clients.temporal.stuck import stuck_cause
 from septet.contracts.pipeline_view import PipelineView
 from septet.contracts.task import Task, TaskError
 from septet.contracts.wire import Wire
@@ -131,6 +132,17 @@ class Executions(Generic[View]):
         except (RPCError, WorkflowQueryFailedError):
             return None
         return answer
+
+    async def stuck_cause(self, row: WorkflowExecution) -> str | None:
+        """Return why an open workflow stands still; nobody can be asked about it then. Else `None`.
+
+        Raises:
+            ServerNotReachedError: The server refused.
+        """
+        try:
+            return await stuck_cause(self.client, row)
+        except RPCError as error:
+            raise self.subject.refusal(error, row.id) from error
 
     async def get_of_row(self, row: WorkflowExecution) -> View:
         """Return the object of a workflow that the server has told of.

@@ -160,11 +160,13 @@ class PipelineClient(Executions[PipelineView]):
     async def without_result(self, row: WorkflowExecution, *, has_failed: bool) -> PipelineView:
         """Return what a worker says of a pipeline; where nobody does, the pipeline as it was asked for."""
         del has_failed
-        view = await self.answer_of(row.id, self.query, PipelineView)
+        cause = await self.stuck_cause(row)
+        view = await self.answer_of(row.id, self.query, PipelineView) if cause is None else None
         if view is not None:
             return view
         order = await self.input_of(PipelineRun, row.id, row.run_id)
-        return view_of_input(row.id, order, timestamp(row.start_time)) if order else view_of_row(row)
+        view = view_of_input(row.id, order, timestamp(row.start_time)) if order else view_of_row(row)
+        return view.model_copy(update={"stuck": cause})
 
     def at_close(self, view: PipelineView, row: WorkflowExecution, error: TaskError | None) -> PipelineView:
         """Return a pipeline with the truth about its end."""

@@ -8,6 +8,7 @@ from temporalio.client import WorkflowExecution
 
 from clients.temporal.executions import CLOSED_AS
 from clients.temporal.payloads import read_json
+from clients.temporal.stuck import stuck_cause_of_row
 from septet.contracts.names import Stage, Status
 from septet.contracts.pull_request import watched_order
 from septet.contracts.row import MEMO
@@ -27,7 +28,7 @@ async def task_of_row(row: WorkflowExecution) -> Task:
     """Return what the row of a work order, or of the watch over its pull request, tells."""
     task = await _task_of_memo(row)
     if task is not None:
-        task = _with_columns(task, row)
+        task = _with_columns(task, row).model_copy(update={"stuck": stuck_cause_of_row(row)})
         return task_at_close(task, row) if row.workflow_type == "WorkOrder" else task
     columns = row.typed_search_attributes
     status = _status_at_close(row)
@@ -42,6 +43,7 @@ async def task_of_row(row: WorkflowExecution) -> Task:
         issue_number=columns.get(by.ISSUE, ""),
         external_id=columns.get(by.ISSUE, ""),
         pr_url=columns.get(by.PULL_REQUEST) or None,
+        stuck=stuck_cause_of_row(row),
         created_at=timestamp(row.start_time),
         updated_at=timestamp(row.close_time or row.start_time),
     )

@@ -143,12 +143,22 @@ class WorkOrders(Executions[Task]):
             return await waiting_for(watch) if watch is not None else None
         return await waiting_for(description)
 
+    async def stuck(self, order_id: str) -> str | None:
+        """Return why a work order stands still although it is open, and what helps; else `None`.
+
+        Raises:
+            NotFoundError: There is no such work order.
+        """
+        return await self.stuck_cause(await self.describe(order_id))
+
     async def at_end(self, view: Task) -> Task:
         """Return a completed work order in the stage that its pull request has come to since."""
         return await with_watch(self.client, view) if view.stage is Stage.REVIEW else view
 
     async def without_result(self, row: WorkflowExecution, *, has_failed: bool) -> Task:
         """Return what a worker says of an open work order, else what its row tells."""
+        if (cause := await self.stuck_cause(row)) is not None:
+            return (await task_of_row(row)).model_copy(update={"stuck": cause})
         task = None if has_failed else await self.answer_of(row.id, self.query, Task)
         return task if task is not None else await task_of_row(row)
 

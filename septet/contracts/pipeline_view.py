@@ -108,6 +108,8 @@ class PipelineView(Wire):
     fresh: bool = False
     issues: tuple[IssueState, ...] = ()
     error: TaskError | None = None
+    stuck: str | None = None
+    """As a task's: why no worker can take its next decision, and what helps."""
 
 
 class PipelineReport(Wire):

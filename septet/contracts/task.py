@@ -92,6 +92,8 @@ class Task(Wire):
     after: tuple[str, ...] = ()
     """Work orders that must be over before this one begins."""
     error: TaskError | None = None
+    stuck: str | None = None
+    """Why no worker can take its next decision, and what helps; what clients find out, and no workflow says."""
     created_at: str = ""
     updated_at: str = ""
     steps: tuple[TaskStep, ...] = ()

@@ -17,7 +17,11 @@ async def server() -> AsyncIterator[WorkflowEnvironment]:
     environment = await WorkflowEnvironment.start_local(
         plugins=[SeptetPlugin()],
         dev_server_existing_path=str(temporal_program()),
-        dev_server_extra_args=[*attributes, "--dynamic-config-value", "history.transferProcessorMaxPollRPS=2000"],
+        dev_server_extra_args=[
+            *attributes,
+            *("--dynamic-config-value", "history.transferProcessorMaxPollRPS=2000"),
+            *("--dynamic-config-value", "system.numConsecutiveWorkflowTaskProblemsToTriggerSearchAttribute=2"),
+        ],
     )
     async with environment:
         yield environment

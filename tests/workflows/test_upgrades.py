@@ -20,7 +20,8 @@ from temporalio.client import Client, WorkflowHandle
 from temporalio.common import SearchAttributeKey
 from temporalio.worker import Worker
 
-from septet.contracts.names import Step
+from clients.temporal.work_orders import WorkOrders
+from septet.contracts.names import Status, Step
 from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import Task
 from septet.errors import NotFoundError, RefusedTransitionError, UsageError
@@ -185,7 +186,7 @@ async def test_a_promotion_that_would_leave_work_orders_waiting_is_refused(
     doubles = Doubles(f"{settings.task_queue}-host")
     old, later = named(settings, "0.1.1-00000000"), named(settings, "later")
     back, forth = PromotionCall(build=old.build_id), PromotionCall(build=later.build_id)
-    async with asyncio.timeout(100):
+    async with asyncio.timeout(110):
         async with (
             serving(client, old, WorkOrder, doubles),
             serving(client, later, PatchedWorkOrder, doubles),
@@ -206,7 +207,15 @@ async def test_a_promotion_that_would_leave_work_orders_waiting_is_refused(
             assert (await routing(client, settings)).current == "later"
             forced = await promote(client, settings, replace(back, force=True))
             assert (forced.build, forced.before, forced.waiting) == (old.build_id, "later", (order.id,))
+            orders = WorkOrders(client, settings.task_queue)
+            stuck = await wait_until(lambda: nudged(orders, order), lambda task: task.stuck)
+            assert stuck.status is Status.RUNNING
+            assert "later began: [TMPRL1100]" in stuck.stuck
+            assert "`septet promote later`" in stuck.stuck
+            listed = await wait_until(lambda: row_of(orders, order.id), lambda task: task.stuck)
+            assert listed.stuck == "Its workflow task fails; `septet show` says why."
             await promote(client, settings, forth)
+            await wait_until(lambda: orders.get(order.id), lambda task: not task.stuck)
             async with Worker(client, task_queue=doubles.task_queue, activities=doubles.activities()):
                 assert (await order.result()).status == "completed"
             assert (await promote(client, settings, back)).waiting == ()
@@ -277,6 +286,18 @@ async def test_without_versions_there_is_nothing_to_promote(client: Client, sett
 
 async def routing(client: Client, settings: Settings) -> Routing:
     return await Deployment(client, settings.task_queue).routing()
+
+
+async def nudged(orders: WorkOrders, order: WorkflowHandle[Any, Task]) -> Task:
+    """Give a work order something to decide, and return it: the first one may still be the build's before."""
+    await order.signal(WorkOrder.nudge)
+    return await orders.get(order.id)
+
+
+async def row_of(orders: WorkOrders, order_id: str) -> Task:
+    """Return a work order as a list has it."""
+    (row,) = [task for task in (await orders.list()).tasks if task.id == order_id]
+    return row
 
 
 async def patches_under_way(client: Client, order: WorkflowHandle[Any, Task]) -> list[str]:

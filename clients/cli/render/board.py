@@ -18,6 +18,7 @@ from clients.cli.render.work_order import (
     console,
     cut_to_line,
     issue_of,
+    status_of,
 )
 from clients.cli.reply import CommandReply, print_json
 from clients.operations import Operations
@@ -90,13 +91,13 @@ def _stage_table(tasks: Sequence[Task]) -> Table:
         table.add_column(no_wrap=True, overflow="ellipsis", width=width)
     for task, row in zip(tasks, rows, strict=True):
         cells = [Text(cell) for cell in row]
-        cells[_STATUS].stylize(STYLE_OF.get(task.status.value, ""))
+        cells[_STATUS].stylize(STYLE_OF.get(status_of(task), ""))
         table.add_row(*cells, Text(_pull_request(task), style=f"link {task.pr_url}" if task.pr_url else ""))
     return table
 
 
 def _row(task: Task) -> tuple[str, ...]:
-    return (task.id, issue_of(task), task.title, task.status.value, task.assigned_agent or "")
+    return (task.id, issue_of(task), task.title, status_of(task), task.assigned_agent or "")
 
 
 def _pull_request(task: Task) -> str:

@@ -45,6 +45,8 @@ def show_pipeline(view: PipelineView) -> None:
     for issue in view.issues:
         for line in _reasons(issue):
             out.print(line, soft_wrap=True)
+    if view.stuck:
+        out.print(Text(printable(f"stuck: {view.stuck}"), style="red"), soft_wrap=True)
     if view.error is not None:
         out.print(Text(printable(f"{view.error.type}: {view.error.message}"), style="red"), soft_wrap=True)
 

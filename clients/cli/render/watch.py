@@ -53,6 +53,8 @@ class WatchPicture:
         yield Group(*parts)
 
     def _under_way(self, look: WatchReply) -> RenderableType:
+        if look.task.stuck:
+            return Text(f"stuck: {printable(look.task.stuck)}", style="red")
         if look.waiting_for:
             return Text(f"waits for {printable(look.waiting_for)}", style="yellow")
         if not look.running_step:
@@ -76,6 +78,8 @@ class WatchLines:
         if before is None or before.task.status is not look.task.status:
             name = " ".join(part for part in (look.task.id, look.task.title) if part)
             yield f"{preview(name)}: {look.task.status.value}"
+        if look.task.stuck and (before is None or before.task.stuck != look.task.stuck):
+            yield f"stuck: {preview(look.task.stuck)}"
         if look.waiting_for and (before is None or before.waiting_for != look.waiting_for):
             yield f"waits for {preview(look.waiting_for)}"
         entries = look.log_entries

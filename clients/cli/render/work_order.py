@@ -18,7 +18,7 @@ _LEAST_RESULT = 12
 LONGEST_CELL = 200
 GAP = 2
 _NUMBERS = ("time", "tokens", "tries")
-STYLE_OF = {"completed": "green", "failed": "red", "cancelled": "yellow", "running": "cyan"}
+STYLE_OF = {"completed": "green", "failed": "red", "cancelled": "yellow", "running": "cyan", "stuck": "red"}
 
 
 def console() -> Console:
@@ -48,12 +48,17 @@ def show_steps(rows: Sequence[TaskStep]) -> None:
 
 def task_view(task: Task, running: str = "") -> RenderableType:
     """Return a work order with its steps, as something that rich can draw again and again."""
-    name, status = Text(task.id, style="bold"), Text(task.status.value, style=STYLE_OF.get(task.status.value, ""))
+    name, status = Text(task.id, style="bold"), Text(status_of(task), style=STYLE_OF.get(status_of(task), ""))
     title = Text(cut_to_line(task.title, LONGEST_CELL))
     room = console().width - len(task.id) - len(issue_of(task)) - len(status) - 3 * GAP
     title.truncate(max(LEAST_TITLE, room), overflow="ellipsis")
     heading = Text(" " * GAP).join(part for part in (name, Text(issue_of(task)), title, status) if part)
     return Group(heading, *([steps_table(task.steps, running)] if task.steps or running else []))
+
+
+def status_of(task: Task) -> str:
+    """Return the status, or that it is stuck: what people have to do something about goes before."""
+    return "stuck" if task.stuck else task.status.value
 
 
 def issue_of(task: Task) -> str:
@@ -81,6 +86,8 @@ def _task_lines(task: Task, *, with_error: bool) -> list[Text]:
         )
         for rescue in task.rescues
     ]
+    if task.stuck:
+        lines.append(Text(printable(f"stuck         {task.stuck}"), style="red"))
     if task.error and with_error:
         lines.append(Text(printable(f"{task.error.type}: {task.error.message}"), style="red"))
         lines.append(Text(printable(task.error.remedy)))

@@ -1,0 +1,68 @@
+"""Workflows that stand still: their workflow task fails each time that a worker tries it."""
+
+from typing import Final
+
+from temporalio.api.common.v1 import WorkflowExecution as ExecutionName
+from temporalio.api.enums.v1 import EventType, WorkflowTaskFailedCause
+from temporalio.api.history.v1 import WorkflowTaskFailedEventAttributes
+from temporalio.api.workflowservice.v1 import GetWorkflowExecutionHistoryReverseRequest
+from temporalio.client import Client, WorkflowExecution, WorkflowExecutionDescription, WorkflowExecutionStatus
+from temporalio.common import SearchAttributeKey
+
+from septet.system.text import cut_bytes
+
+_PROBLEMS: Final = SearchAttributeKey.for_keyword_list("TemporalReportedProblems")
+_TASK_FAILED: Final = "category=WorkflowTaskFailed"
+_EVENTS: Final = 100
+"""So many of the latest are looked through; further failures of the same task leave none."""
+_CAUSE_BYTES: Final = 500
+_FIRST: Final = 1
+"""The attempt at a task that none has failed before."""
+
+
+async def stuck_cause(client: Client, row: WorkflowExecution) -> str | None:
+    """Return why an open workflow that was described stands still, and what helps; `None` where it does not.
+
+    A task that timed out, for its worker died, is tried again by another one, and counts for nothing.
+
+    Raises:
+        RPCError: The server refused.
+    """
+    if not isinstance(row, WorkflowExecutionDescription):
+        return stuck_cause_of_row(row)
+    noted = stuck_cause_of_row(row)
+    if noted is None and row.raw_description.pending_workflow_task.attempt <= _FIRST:
+        return None
+    request = GetWorkflowExecutionHistoryReverseRequest(
+        namespace=client.namespace,
+        execution=ExecutionName(workflow_id=row.id, run_id=row.run_id),
+        maximum_page_size=_EVENTS,
+    )
+    answer = await client.workflow_service.get_workflow_execution_history_reverse(request)
+    for event in answer.history.events:
+        if event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED:
+            return None
+        if event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_FAILED:
+            build = row.raw_description.workflow_execution_info.versioning_info.deployment_version.build_id
+            return _cause(event.workflow_task_failed_event_attributes, build)
+    return noted
+
+
+def stuck_cause_of_row(row: WorkflowExecution) -> str | None:
+    """Return what a row of a list tells of a workflow that stands still: the server notes it within a minute."""
+    if row.status is not WorkflowExecutionStatus.RUNNING:
+        return None
+    if _TASK_FAILED not in (row.typed_search_attributes.get(_PROBLEMS) or ()):
+        return None
+    return "Its workflow task fails; `septet show` says why."
+
+
+def _cause(attributes: WorkflowTaskFailedEventAttributes, build: str) -> str:
+    """Return the failure in the worker's words, and the build that can go on: the one that decided last."""
+    words = cut_bytes(" ".join(attributes.failure.message.split()), _CAUSE_BYTES)
+    if attributes.cause == WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_NON_DETERMINISTIC_ERROR:
+        return (
+            f"The current build cannot go on with what {build or 'another one'} began: {words}. "
+            f"It goes on under a build that has its patches: `septet promote{f' {build}' if build else ''}`."
+        )
+    return f"Its workflow task fails: {words}. It goes on under a build that mends this: `septet promote`."

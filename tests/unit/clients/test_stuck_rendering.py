@@ -1,0 +1,53 @@
+"""A work order that stands still is shown first, with its cause, on every face."""
+
+import pytest
+from rich.console import Console
+
+from clients.cli.render import board as board_tables
+from clients.cli.render import work_order
+from clients.cli.render.watch import WatchLines, WatchPicture
+from clients.page.rendering import text_of
+from septet.contracts.names import Stage, Status
+from septet.contracts.replies import BoardReply, BoardSummary, WatchReply
+from septet.contracts.task import Task
+
+CAUSE = "The current build cannot go on: [TMPRL1100]. It goes on under another: `septet promote one`."
+TASK = Task(id="wo-1", status=Status.RUNNING, stage=Stage.EXECUTING, stuck=CAUSE)
+LOOK = WatchReply(task=TASK)
+BOARD = BoardReply(
+    stages={Stage.EXECUTING: (TASK,)},
+    counts={Stage.EXECUTING: 1},
+    summary=BoardSummary(total=1, in_progress=1, blocked=0, completed=0),
+)
+
+
+def test_a_stuck_work_order_is_shown_with_its_cause(capsys: pytest.CaptureFixture[str]) -> None:
+    """`show` has `stuck` in the status's place, and the cause on a line that can be copied."""
+    work_order.show_task(TASK)
+    heading, line = capsys.readouterr().out.strip().splitlines()
+    assert heading.split() == ["wo-1", "stuck"]
+    assert line == f"stuck         {CAUSE}"
+
+
+def test_the_board_says_stuck(capsys: pytest.CaptureFixture[str]) -> None:
+    """A list has `stuck` where others have their status."""
+    board_tables.show_board(BOARD)
+    assert "wo-1  stuck" in capsys.readouterr().out
+
+
+def test_a_watch_says_stuck_once() -> None:
+    """Painted it stands where the agent's work would, and as lines it is told when it is new."""
+    out = Console(width=140, height=40, force_terminal=True, color_system=None)
+    picture, lines = WatchPicture(), WatchLines()
+    picture.take(LOOK)
+    with out.capture() as shown:
+        out.print(picture)
+    assert f"stuck: {CAUSE}" in shown.get()
+    assert f"stuck: {CAUSE}" in list(lines.new_lines(LOOK))
+    assert list(lines.new_lines(LOOK)) == []
+
+
+def test_the_page_says_stuck() -> None:
+    """The page of a work order has the whole cause, and so has its card on the board."""
+    assert "septet promote one" in text_of("_overview.html", look=LOOK)
+    assert "septet promote one" in text_of("_board.html", answer=BOARD)
