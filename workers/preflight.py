@@ -1,9 +1,14 @@
-"""What a Temporal server must know before the first work order: our search attributes."""
+"""What a Temporal server must know before the first work order: the namespace, and in it our search attributes."""
 
+import asyncio
 from collections.abc import Iterable
+from datetime import timedelta
+from typing import Any, Final
 
+from google.protobuf.duration_pb2 import Duration
 from temporalio.api.enums.v1 import IndexedValueType
 from temporalio.api.operatorservice.v1 import AddSearchAttributesRequest, ListSearchAttributesRequest
+from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest, RegisterNamespaceRequest
 from temporalio.client import Client
 from temporalio.common import SearchAttributeKey
 from temporalio.service import RPCError, RPCStatusCode
@@ -11,37 +16,149 @@ from temporalio.service import RPCError, RPCStatusCode
 from septet.errors import SeptetError
 from workflows.search_attributes import ALL
 
+RETENTION: Final = timedelta(days=30)
+"""How long a namespace that is made here keeps closed work orders."""
+_CLOUD_HOSTS: Final = (".tmprl.cloud", ".api.temporal.io")
+_KNOWN_WITHIN_SECONDS: Final = 60.0
+"""A server's parts learn of a new namespace one after the other, within some ten seconds."""
+_LOOK_SECONDS: Final = 0.5
+
+Key = SearchAttributeKey[Any]
+
 
 class PreflightError(SeptetError):
     """The server lacks what work orders need."""
+
+
+async def register_namespace(client: Client) -> bool:
+    """Make the client's namespace where it is missing, wait until it can be used, and say whether it was made.
+
+    Raises:
+        PreflightError: It is missing and this client may not make it; the remedy is the command that does.
+    """
+    try:
+        if await _has_namespace(client):
+            return False
+        await client.workflow_service.register_namespace(
+            RegisterNamespaceRequest(
+                namespace=client.namespace,
+                workflow_execution_retention_period=Duration(seconds=int(RETENTION.total_seconds())),
+            )
+        )
+    except RPCError as error:
+        if error.status is not RPCStatusCode.ALREADY_EXISTS:
+            raise namespace_refusal(error, client.namespace, _host_of(client)) from error
+    await _until_known(client)
+    return True
 
 
 async def register_search_attributes(client: Client) -> tuple[str, ...]:
     """Register those of our search attributes that the namespace lacks, and return their names.
 
     Raises:
-        PreflightError: They are missing and this client may not register them, or one has another type.
+        PreflightError: They are missing and this client may not register them, one has another type, or there is
+            no such namespace.
     """
     known = await _registered(client)
-    wrong = [key.name for key in ALL if key.name in known and known[key.name] != key.indexed_value_type]
+    wrong = [key for key in ALL if key.name in known and known[key.name] != key.indexed_value_type]
     if wrong:
         raise PreflightError(
-            f"Namespace {client.namespace!r} has search attributes of another type: {', '.join(wrong)}.",
-            remedy=f"Remove them there, then run: {_by_hand(client, (k for k in ALL if k.name in wrong))}",
+            f"Namespace {client.namespace!r} has search attributes of another type: {_names_of(wrong)}.",
+            remedy=f"Remove them there, then run: {attributes_command(wrong, client.namespace, _host_of(client))}",
         )
-    missing = tuple(key for key in ALL if key.name not in known)
+    missing = [key for key in ALL if key.name not in known]
     if missing:
         await _add(client, missing)
     return tuple(key.name for key in missing)
 
 
+def namespace_refusal(error: RPCError, namespace: str, host: str) -> PreflightError:
+    """Return the error where the namespace is missing and may not be made from here."""
+    command = f"temporal operator namespace create --namespace {namespace} --retention {RETENTION.days}d"
+    if _is_cloud(host):
+        command = (
+            f"tcld namespace create --namespace {namespace.rpartition('.')[0] or namespace} --region REGION "
+            f"--retention-days {RETENTION.days}, with --ca-certificate-file FILE or --auth-method api_key"
+        )
+    return PreflightError(
+        f"The server at {host} has no namespace {namespace!r} for this client, and did not let it make one: "
+        f"{error.message}.",
+        remedy=f"Have someone who may run: {command}. Another one is named by TEMPORAL_NAMESPACE.",
+    )
+
+
+def attributes_refusal(error: RPCError, keys: Iterable[Key], namespace: str, host: str) -> PreflightError:
+    """Return the error where search attributes are missing and may not be registered from here."""
+    keys = tuple(keys)
+    return PreflightError(
+        f"Namespace {namespace!r} lacks the search attributes {_names_of(keys)}, "
+        f"and this worker may not register them: {error.message}.",
+        remedy=f"Have someone who may run: {attributes_command(keys, namespace, host)}",
+    )
+
+
+def attributes_command(keys: Iterable[Key], namespace: str, host: str) -> str:
+    """Return the command that registers search attributes: Temporal Cloud has a program of its own for it."""
+    kinds = [(key.name, key.indexed_value_type.name.capitalize()) for key in keys]
+    if _is_cloud(host):
+        pairs = " ".join(f"--search-attribute {name}={kind}" for name, kind in kinds)
+        return f"tcld namespace search-attributes add --namespace {namespace} {pairs}"
+    pairs = " ".join(f"--name {name} --type {kind}" for name, kind in kinds)
+    return f"temporal operator search-attribute create --namespace {namespace} {pairs}"
+
+
+async def _has_namespace(client: Client) -> bool:
+    try:
+        await client.workflow_service.describe_namespace(DescribeNamespaceRequest(namespace=client.namespace))
+    except RPCError as error:
+        if error.status is RPCStatusCode.NOT_FOUND:
+            return False
+        raise
+    return True
+
+
+async def _until_known(client: Client) -> None:
+    """Wait until a namespace that was made can be worked in."""
+    try:
+        async with asyncio.timeout(_KNOWN_WITHIN_SECONDS):
+            while not await _is_usable(client):  # noqa: ASYNC110 -- it is the server's event
+                await asyncio.sleep(_LOOK_SECONDS)
+    except TimeoutError:
+        message = (
+            f"Namespace {client.namespace!r} was made, and could not be used for {_KNOWN_WITHIN_SECONDS:.0f} s."
+        )
+        raise PreflightError(message, remedy="Run `septet worker --register` again.") from None
+
+
+async def _is_usable(client: Client) -> bool:
+    try:
+        await client.operator_service.list_search_attributes(
+            ListSearchAttributesRequest(namespace=client.namespace)
+        )
+        await client.count_workflows()
+    except RPCError as error:
+        if error.status is RPCStatusCode.NOT_FOUND:
+            return False
+        raise
+    return True
+
+
 async def _registered(client: Client) -> dict[str, int]:
     request = ListSearchAttributesRequest(namespace=client.namespace)
-    answer = await client.operator_service.list_search_attributes(request)
+    try:
+        answer = await client.operator_service.list_search_attributes(request)
+    except RPCError as error:
+        if error.status is RPCStatusCode.NOT_FOUND:
+            remedy = "Make it with `septet worker --register`, or name another one in TEMPORAL_NAMESPACE."
+            raise PreflightError(f"The server has no namespace {client.namespace!r}.", remedy=remedy) from error
+        if error.status in {RPCStatusCode.PERMISSION_DENIED, RPCStatusCode.UNAUTHENTICATED}:
+            raise attributes_refusal(error, ALL, client.namespace, _host_of(client)) from error
+        raise
     return dict(answer.custom_attributes)
 
 
-async def _add(client: Client, keys: tuple[SearchAttributeKey, ...]) -> None:  # type: ignore[type-arg]
+async def _add(client: Client, keys: Iterable[Key]) -> None:
+    keys = tuple(keys)
     request = AddSearchAttributesRequest(
         namespace=client.namespace,
         search_attributes={key.name: IndexedValueType.ValueType(int(key.indexed_value_type)) for key in keys},
@@ -49,15 +166,17 @@ async def _add(client: Client, keys: tuple[SearchAttributeKey, ...]) -> None:  #
     try:
         await client.operator_service.add_search_attributes(request)
     except RPCError as error:
-        if error.status is RPCStatusCode.ALREADY_EXISTS:
-            return
-        raise PreflightError(
-            f"Namespace {client.namespace!r} lacks the search attributes {', '.join(key.name for key in keys)}, "
-            f"and this worker may not register them: {error.message}.",
-            remedy=f"Have someone who may run: {_by_hand(client, keys)}",
-        ) from error
+        if error.status is not RPCStatusCode.ALREADY_EXISTS:
+            raise attributes_refusal(error, keys, client.namespace, _host_of(client)) from error
 
 
-def _by_hand(client: Client, keys: Iterable[SearchAttributeKey]) -> str:  # type: ignore[type-arg]
-    pairs = " ".join(f"--name {key.name} --type {key.indexed_value_type.name.capitalize()}" for key in keys)
-    return f"temporal operator search-attribute create --namespace {client.namespace} {pairs}"
+def _names_of(keys: Iterable[Key]) -> str:
+    return ", ".join(key.name for key in keys)
+
+
+def _host_of(client: Client) -> str:
+    return client.service_client.config.target_host
+
+
+def _is_cloud(host: str) -> bool:
+    return host.partition(":")[0].endswith(_CLOUD_HOSTS)

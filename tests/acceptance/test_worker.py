@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from fakes.failing_bubblewrap import failing_bubblewrap
+from fakes.repositories import Origin
 from fakes.septet_command import PROGRAMS, Septet
 from fakes.waiting import until
 
@@ -43,6 +44,21 @@ def test_register_creates_the_search_attributes_that_a_namespace_lacks(served: S
     assert shared("worker", "--register", "--address", address, "--json").json["registered"] == []
     listed = served.temporal("operator", "search-attribute", "list", "--namespace", "shared").out
     assert all(key.name in listed for key in ALL)
+
+
+def test_register_makes_the_namespace_that_a_server_lacks(served: Septet, septet: Septet, origin: Origin) -> None:
+    """As on a server of `temporalio/server`, which has none: one command makes it, and work orders run in it."""
+    address = json.loads((served.state / "server.json").read_text(encoding="utf-8"))["address"]
+    agents = Septet(septet.root, {"TEMPORAL_NAMESPACE": "agents", "TEMPORAL_ADDRESS": address})
+    without = agents("worker", "--json")
+    assert (without.code, without.json["error"]["type"]) == (1, "Preflight")
+    assert "septet worker --register" in without.json["error"]["remedy"]
+    registered = agents("worker", "--register", "--json").json
+    assert (registered["namespace"], registered["namespace_created"]) == ("agents", True)
+    assert agents("worker", "--register").out == "All search attributes are registered.\n"
+    with agents.serving("worker"):
+        done = agents("run", "--repo", origin.bare, "--title", "T", "--wait", "--json")
+        assert done.json["task"]["status"] == "completed"
 
 
 def test_the_health_check_of_a_container_sees_the_worker_whenever_it_asks(served: Septet, septet: Septet) -> None:
