@@ -41,23 +41,50 @@ def patches_below(root: Path) -> frozenset[str]:
     """
     trees = {name: ast.parse(path.read_bytes()) for name, path in import_closure(root).items()}
     constants = {name: dict(_constants(tree)) for name, tree in trees.items()}
+    asks = _CALLS.union(*map(_wrappers_in, trees.values()))
     ids = set()
     for name, tree in trees.items():
         known = dict(constants[name])
         for module, original, alias in _imported_names(tree):
             if original in constants.get(module, {}):
                 known[alias] = constants[module][original]
-        for argument in _patch_arguments(tree):
+        for argument in _patch_arguments(tree, asks):
             ids.add(_id_of(argument, known, f"{name}, line {argument.lineno}"))
     return frozenset(ids)
 
 
-def _patch_arguments(tree: ast.Module) -> Iterator[ast.expr]:
-    """Yield the first argument of each `workflow.patched(…)` and `workflow.deprecate_patch(…)`."""
-    for node in ast.walk(tree):
-        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or not node.args:
+def _wrappers_in(tree: ast.Module) -> Iterator[str]:
+    """Yield the names of functions that ask for a patch whose id they are given."""
+    for function in ast.walk(tree):
+        if isinstance(function, ast.FunctionDef):
+            parameters = {each.arg for each in function.args.args}
+            ids = (each for each in _asked_ids(function, _CALLS) if isinstance(each, ast.Name))
+            if any(each.id in parameters for each in ids):
+                yield function.name
+
+
+def _patch_arguments(tree: ast.Module, asks: frozenset[str]) -> Iterator[ast.expr]:
+    """Yield the id in each call that asks for a patch, but for the parameters of what wraps such a call."""
+    wrapped = {
+        argument
+        for function in ast.walk(tree)
+        if isinstance(function, ast.FunctionDef) and function.name in asks
+        for argument in _asked_ids(function, asks)
+        if isinstance(argument, ast.Name) and argument.id in {each.arg for each in function.args.args}
+    }
+    yield from (argument for argument in _asked_ids(tree, asks) if argument not in wrapped)
+
+
+def _asked_ids(part: ast.AST, asks: frozenset[str]) -> Iterator[ast.expr]:
+    """Yield the first argument of each call of these functions, of the SDK's as `workflow.patched(…)` alone."""
+    for node in ast.walk(part):
+        if not isinstance(node, ast.Call) or not node.args:
             continue
-        if node.func.attr in _CALLS and isinstance(node.func.value, ast.Name) and node.func.value.id == "workflow":
+        name = node.func
+        if isinstance(name, ast.Attribute) and isinstance(name.value, ast.Name) and name.value.id == "workflow":
+            if name.attr in _CALLS:
+                yield node.args[0]
+        elif isinstance(name, ast.Name) and name.id in asks - _CALLS:
             yield node.args[0]
 
 

@@ -105,7 +105,7 @@ async def _tell_patches(deployment: Deployment, own: str) -> None:
     try:
         await _until_seen(deployment, own)
         await deployment.tell_patches(own, own_patches())
-    except (RPCError, PreflightError) as error:
+    except (RPCError, PreflightError, ValueError) as error:
         _log.warning("patches_not_told", build=own, error=str(error))
 
 

@@ -49,7 +49,7 @@ def test_of_a_build_with_a_name_of_its_own_nothing_is_known() -> None:
 
 
 def test_ids_are_found_as_texts_as_constants_and_as_constants_of_another_module(tmp_path: Path) -> None:
-    """Wherever the id stands, the patch is found; one that is put together while it runs is refused."""
+    """Wherever the id stands, the patch is found, behind a function of ours too; one put together is refused."""
     (tmp_path / "workflows").mkdir()
     (tmp_path / "workflows" / "__init__.py").write_text("")
     (tmp_path / "workflows" / "names.py").write_text('THIRD = "third"\n')
@@ -58,10 +58,16 @@ def test_ids_are_found_as_texts_as_constants_and_as_constants_of_another_module(
         "from workflows.names import THIRD as T\nfrom typing import Final\n_TWO: Final = 'second'\n"
         "def run():\n    workflow.patched('first')\n    workflow.deprecate_patch(_TWO)\n    return workflow.patched(T)\n"
     )
-    assert patches_below(tmp_path) == {"first", "second", "third"}
+    (tmp_path / "workflows" / "ways.py").write_text(
+        "def has(name):\n    return workflow.patched('all') or workflow.patched(name)\n"
+    )
+    (tmp_path / "workflows" / "other.py").write_text(
+        "from workflows.ways import has\ndef run():\n    return has('fourth')\n"
+    )
+    assert patches_below(tmp_path) == {"all", "first", "second", "third", "fourth"}
     other = tmp_path / "other"
     (other / "workflows").mkdir(parents=True)
-    (other / "workflows" / "order.py").write_text("def run(name):\n    workflow.patched(name)\n")
+    (other / "workflows" / "order.py").write_text("def run(name):\n    workflow.patched(f'{name}-1')\n")
     with pytest.raises(ValueError, match="no constant: workflows.order, line 2"):
         patches_below(other)
 
@@ -69,5 +75,5 @@ def test_ids_are_found_as_texts_as_constants_and_as_constants_of_another_module(
 def test_the_page_of_patches_lists_each_patch_with_its_release() -> None:
     """Whoever collapses patches finds on one page which are due; one that the code no longer has is not there."""
     page = (ROOT / "docs" / "patches.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| `([\w-]+)` \| (\d+\.\d+\.\d+) \| \w", page, re.MULTILINE)
+    rows = re.findall(r"^\| `([\w-]+)` \| (\d+\.\d+\.\d+) \| \S", page, re.MULTILINE)
     assert sorted(patch for patch, _ in rows) == sorted(own_patches())
