@@ -2,9 +2,8 @@
 
 import asyncio
 import time
-from typing import Final
 
-from temporalio.common import SearchAttributeKey, SearchAttributePair, TypedSearchAttributes, WorkflowIDReusePolicy
+from temporalio.common import SearchAttributePair, TypedSearchAttributes, WorkflowIDReusePolicy
 
 from bench import seats
 from bench.figure import Figure, median
@@ -23,7 +22,6 @@ _SEEN_WITHIN_SECONDS = 120.0
 _PROJECTS = 20
 _AGAIN_SHARE = 20
 """One in so many has been taken up again."""
-_CHANGES: Final = SearchAttributeKey.for_keyword_list("TemporalChangeVersion")
 
 
 def measure(pace: Pace) -> list[Figure]:
@@ -74,7 +72,7 @@ async def _fill(on: Stage, count: int) -> None:
 async def _take_up_again(on: Stage, count: int) -> int:
     """End some of them, and start them as those are found that a reset has taken up again; return how many."""
     again = TypedSearchAttributes(
-        [SearchAttributePair(STAGE, "triaged"), SearchAttributePair(_CHANGES, [TAKEN_UP_AGAIN])]
+        [SearchAttributePair(STAGE, "triaged"), SearchAttributePair(TAKEN_UP_AGAIN, True)]  # noqa: FBT003
     )
     names = [f"wo-{number:05d}" for number in range(0, count, _AGAIN_SHARE)]
     for name in names:
@@ -87,7 +85,7 @@ async def _take_up_again(on: Stage, count: int) -> int:
             search_attributes=again,
         )
     closed = 'WorkflowType="WorkOrder" AND ExecutionStatus="Terminated"'
-    opened = f'WorkflowType="WorkOrder" AND TemporalChangeVersion="{TAKEN_UP_AGAIN}"'
+    opened = f'WorkflowType="WorkOrder" AND {TAKEN_UP_AGAIN.name}=true'
     async with asyncio.timeout(_SEEN_WITHIN_SECONDS):
         for query in (closed, opened):
             while (await on.client.count_workflows(query)).count < len(names):  # noqa: ASYNC110 -- it can only be asked

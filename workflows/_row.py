@@ -9,7 +9,7 @@ from temporalio.common import SearchAttributeUpdate
 from septet.contracts.row import MEMO, differ, differ_in_memo, row_of
 from septet.contracts.task import Task
 from workflows._patches import has_patch
-from workflows.search_attributes import ALL, PULL_REQUEST, attribute_updates, updates_of
+from workflows.search_attributes import PULL_REQUEST, ROW, attribute_updates, updates_of
 
 _PATCH: Final = "row-in-memo"
 _ONCE: Final = "row-once-a-stage"
@@ -33,7 +33,7 @@ class Row:
 
     def erase(self) -> None:
         """Be found no more: another workflow has the task's row."""
-        workflow.upsert_search_attributes([key.value_unset() for key in ALL])
+        workflow.upsert_search_attributes([key.value_unset() for key in ROW])
 
     def _write_once(self, task: Task) -> None:
         """Write what the task is found by; the memo only where it tells more. A branch and an address can wait."""

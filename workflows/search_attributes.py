@@ -21,11 +21,13 @@ PRIORITY: Final = SearchAttributeKey.for_int("SeptetPriority")
 AGENT: Final = SearchAttributeKey.for_keyword("SeptetAgent")
 PULL_REQUEST: Final = SearchAttributeKey.for_keyword("SeptetPullRequest")
 
-KEYWORDS: Final = (STATUS, STAGE, PROJECT, REPOSITORY, ISSUE, AGENT, PULL_REQUEST)
-ALL: Final = (*KEYWORDS, PRIORITY)
+TAKEN_UP_AGAIN: Final = SearchAttributeKey.for_bool("SeptetTakenUpAgain")
+"""Of every run that a reset took up again: the runs before it stay in the server's index."""
 
-TAKEN_UP_AGAIN: Final = "told-at-a-reset"
-"""The patch that every run has which a reset took up again: the server finds it by `TemporalChangeVersion`."""
+KEYWORDS: Final = (STATUS, STAGE, PROJECT, REPOSITORY, ISSUE, AGENT, PULL_REQUEST)
+ROW: Final = (*KEYWORDS, PRIORITY)
+"""What a task's row consists of."""
+ALL: Final = (*ROW, TAKEN_UP_AGAIN)
 
 _MOST_BYTES: Final = 2000
 """Of a value; the server's limit is 2 KiB, its own signs included."""

@@ -22,6 +22,8 @@ from workflows.work_order.state import WorkOrderState
 
 _REASON_WITHIN: Final = timedelta(seconds=5)
 _CANCEL_WITHIN: Final = timedelta(minutes=1)
+_RESET_REASON: Final = "told-at-a-reset"
+_RESET_ATTRIBUTE: Final = "reset-has-an-attribute"
 
 
 class Decisions:
@@ -129,9 +131,11 @@ class Decisions:
     async def _wait_for_reset_reason(self) -> None:
         """After a reset, wait for the signal that says what for: a reset by Temporal's own means sends none."""
         seed, self._seed = self._seed, workflow.random_seed()
-        if seed == self._seed or not workflow.patched(TAKEN_UP_AGAIN):
+        if seed == self._seed or not workflow.patched(_RESET_REASON):
             return
         self.was_reset = True
+        if workflow.patched(_RESET_ATTRIBUTE):
+            workflow.upsert_search_attributes([TAKEN_UP_AGAIN.value_set(value=True)])
         with suppress(TimeoutError):
             await workflow.wait_condition(
                 lambda: self._previous_run is not None,
