@@ -51,6 +51,8 @@ DYNAMIC_CONFIG: Final[Mapping[str, JsonValue]] = {
     **dict.fromkeys(PUSH_OF_CANCELS, True),
     # A page in a browser of this machine could post to it; our programs speak gRPC.
     "frontend.httpAllowedHosts": [],
+    # After so many failures in a row lists show a work order as stuck; after five, the default, it takes a minute.
+    "system.numConsecutiveWorkflowTaskProblemsToTriggerSearchAttribute": 2,
 }
 """What the server is told; any other one should be told the same: `docker/temporal/dynamic.yaml`."""
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 app = typer.Typer()
 _ALL: Final = 100
 
-Build = Annotated[str | None, typer.Argument(metavar="[BUILD]", help="The build; this installation's if absent.")]
+Build = Annotated[str | None, typer.Argument(metavar="BUILD", help="The build; this installation's if absent.")]
 Ramp = Annotated[
     float | None,
     typer.Option(metavar="PERCENT", help="Only so much of the work orders; 0 ends a ramp.", min=0, max=100),
