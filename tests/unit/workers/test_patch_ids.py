@@ -3,6 +3,7 @@
 import base64
 import json
 import re
+import tomllib
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -70,6 +71,20 @@ def test_ids_are_found_as_texts_as_constants_and_as_constants_of_another_module(
     (other / "workflows" / "order.py").write_text("def run(name):\n    workflow.patched(f'{name}-1')\n")
     with pytest.raises(ValueError, match="no constant: workflows.order, line 2"):
         patches_below(other)
+
+
+def test_recorded_histories_retire_with_the_releases_that_replay_no_longer_holds() -> None:
+    """A history stays as long as its release is one of the two before this one, and goes then: docs/patches.md."""
+    today = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    oldest = release_of(today)[1] - 2
+    recorded = {path.parent.name for path in (ROOT / "tests" / "replay").rglob("*.json")}
+    assert [name for name in sorted(recorded) if release_of(name) < (release_of(today)[0], oldest)] == []
+
+
+def release_of(version: str) -> tuple[int, int]:
+    """Return major and minor."""
+    major, minor, *_ = version.split(".")
+    return int(major), int(minor)
 
 
 def test_the_page_of_patches_lists_each_patch_with_its_release() -> None:
