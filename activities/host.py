@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from activities._rescues import note_rescue
 from activities.attempts import RunningAttempts
@@ -32,6 +32,9 @@ from septet.settings import Settings
 from septet.state import StateDir
 from septet.system.threads import ThreadPools
 
+CONTROL: Final = "-control"
+"""What the name of a host's control queue ends with."""
+
 
 @dataclass(frozen=True, slots=True)
 class Host:
@@ -51,14 +54,19 @@ class Host:
     """Those that this process carries out."""
 
     @property
+    def queue_prefix(self) -> str:
+        """What the queues of all hosts begin with that work for the same queue of work orders."""
+        return f"{self.settings.task_queue}-host-"
+
+    @property
     def task_queue(self) -> str:
         """The queue that only this host's workers serve."""
-        return f"{self.settings.task_queue}-host-{self.id}"
+        return f"{self.queue_prefix}{self.id}"
 
     @property
     def control_queue(self) -> str:
         """The queue on which this host answers however busy it is."""
-        return f"{self.task_queue}-control"
+        return f"{self.task_queue}{CONTROL}"
 
     @property
     def hears_pushes(self) -> bool:

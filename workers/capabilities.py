@@ -1,11 +1,17 @@
 """What a Temporal server can, and what a host therefore serves."""
 
+from typing import Final
+
 import structlog
 from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
 from temporalio.client import Client
 from temporalio.service import RPCError
 
-from septet.contracts.workspace import DELIVERS_CANCELS, END_WORK
+from septet.contracts.workspace import DELIVERS_CANCELS, END_WORK, LIVENESS
+from workers.preflight import lacks_attribute
+from workflows.search_attributes import HOST
+
+_PROBES: Final = "Work orders ask their hosts themselves whether they are there, with timers in their histories."
 
 _log = structlog.get_logger()
 
@@ -13,14 +19,24 @@ _log = structlog.get_logger()
 async def host_services(client: Client) -> tuple[str, ...]:
     """Return what the workspaces of a host say that it does, on this server.
 
-    A server that pushes cancels needs nobody else to deliver them. One that does not tell what it can is taken for
-    one that can do nothing of it.
+    A server that pushes cancels needs nobody else to deliver them; one that tells of workers, and knows the search
+    attribute of hosts, needs no work order that asks. What cannot be found out is taken for missing.
     """
     try:
         request = DescribeNamespaceRequest(namespace=client.namespace)
-        described = await client.workflow_service.describe_namespace(request)
+        capabilities = (await client.workflow_service.describe_namespace(request)).namespace_info.capabilities
+        lacks_host = await lacks_attribute(client, HOST)
     except RPCError as error:
-        _log.warning("server_not_described", error=error.message)
+        _log.warning("server_not_described", error=error.message, consequence=_PROBES)
         return END_WORK, DELIVERS_CANCELS
-    pushes = described.namespace_info.capabilities.worker_commands
-    return (END_WORK,) if pushes else (END_WORK, DELIVERS_CANCELS)
+    services = [END_WORK]
+    if not capabilities.worker_commands:
+        services.append(DELIVERS_CANCELS)
+    if not capabilities.worker_heartbeats:
+        _log.warning("hosts_are_probed", reason="the server does not tell of workers", consequence=_PROBES)
+    elif lacks_host:
+        remedy = "Run `septet worker --register`, then start the workers again."
+        _log.warning("hosts_are_probed", reason=f"{HOST.name} is missing", consequence=_PROBES, remedy=remedy)
+    else:
+        services.append(LIVENESS)
+    return tuple(services)

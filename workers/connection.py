@@ -11,7 +11,7 @@ from septet.errors import ServerNotReachedError
 from septet.settings import Settings
 from septet.state import StateDir
 from workers.plugin import SeptetPlugin
-from workers.runtime import quiet_runtime
+from workers.runtime import heartbeat_seconds, quiet_runtime
 from workers.server import read_server_file
 
 DEFAULT_ADDRESS: Final = "127.0.0.1:7233"
@@ -29,7 +29,8 @@ async def connect(settings: Settings, *, address: str | None = None, identity: s
     if identity is not None:
         config["identity"] = identity
     try:
-        return await Client.connect(**config, plugins=[SeptetPlugin(settings.task_queue)], runtime=quiet_runtime())
+        runtime = quiet_runtime(heartbeat_seconds(settings.probe_seconds))
+        return await Client.connect(**config, plugins=[SeptetPlugin(settings.task_queue)], runtime=runtime)
     except (RuntimeError, RPCError) as error:
         message = f"No Temporal server answers at {config['target_host']} ({why}): {_first_line(error)}"
         raise ServerNotReachedError(message) from error

@@ -143,6 +143,15 @@ async def _is_usable(client: Client) -> bool:
     return True
 
 
+async def lacks_attribute(client: Client, key: SearchAttributeKey) -> bool:  # type: ignore[type-arg]
+    """Say whether the namespace lacks a search attribute.
+
+    Raises:
+        RPCError: The server does not tell.
+    """
+    return key.name not in await _registered(client)
+
+
 async def _registered(client: Client) -> dict[str, int]:
     request = ListSearchAttributesRequest(namespace=client.namespace)
     try:

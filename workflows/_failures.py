@@ -33,6 +33,10 @@ class AgentEnded(asyncio.CancelledError):
     """A cancelled step has ended its agent itself, and its result says what was kept."""
 
 
+class AgentLeft(asyncio.CancelledError):
+    """Cancelled work is not waited for, for its host is silent: the next worker there ends what it finds."""
+
+
 def explain_failure(error: BaseException) -> tuple[TaskError, StepResult | None]:
     """Return what an activity's failure says, and what it tells of the step."""
     if not isinstance(error, ActivityError):

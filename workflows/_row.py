@@ -1,5 +1,6 @@
 """The row of a task as its workflow keeps it: search attributes and the memo `task`, written as they change."""
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from pydantic import ValidationError
@@ -24,32 +25,32 @@ class Row:
         self._memo = _read_memo()
         self._attributes: list[SearchAttributeUpdate[Any]] = []
 
-    def write(self, task: Task) -> None:
-        """Write what has changed: once for a stage, for each write is an event and an Action."""
+    def write(self, task: Task, more: Sequence[SearchAttributeUpdate[Any]] = ()) -> None:
+        """Write what has changed of the task and of `more`: once for a stage, for each write costs."""
+        attributes = [*attribute_updates(task), *more]
         if has_patch(_ONCE):
-            self._write_once(task)
+            self._write_once(task, attributes)
         else:
-            self._write_each(task)
+            self._write_each(task, attributes)
 
     def erase(self) -> None:
         """Be found no more: another workflow has the task's row."""
         workflow.upsert_search_attributes([key.value_unset() for key in ROW])
 
-    def _write_once(self, task: Task) -> None:
+    def _write_once(self, task: Task, attributes: list[SearchAttributeUpdate[Any]]) -> None:
         """Write what the task is found by; the memo only where it tells more. A branch and an address can wait."""
         known = self._attributes or updates_of(workflow.info().typed_search_attributes)
-        news = [each for each in attribute_updates(task) if each not in known]
+        news = [each for each in attributes if each not in known]
         row = row_of(task)
         is_due = any(each.key != PULL_REQUEST for each in news)
         if is_due:
             workflow.upsert_search_attributes(news)
-            self._attributes = attribute_updates(task)
+            self._attributes = attributes
         if self._memo is None or differ_in_memo(row, self._memo, with_branch=is_due):
             workflow.upsert_memo({MEMO: row})
             self._memo = row
 
-    def _write_each(self, task: Task) -> None:
-        attributes = attribute_updates(task)
+    def _write_each(self, task: Task, attributes: list[SearchAttributeUpdate[Any]]) -> None:
         if news := [each for each in attributes if each not in self._attributes]:
             workflow.upsert_search_attributes(news)
             self._attributes = attributes

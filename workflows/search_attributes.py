@@ -20,14 +20,17 @@ ISSUE: Final = SearchAttributeKey.for_keyword("SeptetIssue")
 PRIORITY: Final = SearchAttributeKey.for_int("SeptetPriority")
 AGENT: Final = SearchAttributeKey.for_keyword("SeptetAgent")
 PULL_REQUEST: Final = SearchAttributeKey.for_keyword("SeptetPullRequest")
+HOST: Final = SearchAttributeKey.for_keyword("SeptetHost")
+"""Where the workspace of a work order is; by it others tell it that its host is silent."""
 
 TAKEN_UP_AGAIN: Final = SearchAttributeKey.for_bool("SeptetTakenUpAgain")
 """Of every run that a reset took up again: the runs before it stay in the server's index."""
 
+
 KEYWORDS: Final = (STATUS, STAGE, PROJECT, REPOSITORY, ISSUE, AGENT, PULL_REQUEST)
 ROW: Final = (*KEYWORDS, PRIORITY)
 """What a task's row consists of."""
-ALL: Final = (*ROW, TAKEN_UP_AGAIN)
+ALL: Final = (*ROW, HOST, TAKEN_UP_AGAIN)
 
 _MOST_BYTES: Final = 2000
 """Of a value; the server's limit is 2 KiB, its own signs included."""

@@ -1,5 +1,6 @@
 """A workspace as workflows know it: how one is asked for, what it is, and its move to another host."""
 
+from datetime import datetime
 from typing import Final
 
 from septet.contracts.wire import Wire
@@ -8,6 +9,8 @@ END_WORK: Final = "end_work"
 """The host ends the agent of a cancelled work order from its control queue, where no agent takes a slot."""
 DELIVERS_CANCELS: Final = "deliver_cancel"
 """The host has an attempt ask whether it was cancelled: its server does not push cancels to workers."""
+LIVENESS: Final = "liveness"
+"""Its work orders are told when the host falls silent, and when it is back: nobody has to ask it."""
 
 
 class OpenWorkspace(Wire):
@@ -86,6 +89,13 @@ class Workspace(Wire):
     def end_queue(self) -> str:
         """The queue on which the host ends the work: its agents' on a host that knows no better."""
         return self.control_queue if END_WORK in self.serves else self.task_queue
+
+
+class HostSilence(Wire):
+    """Tell a work order that no worker of a host has been heard of for a while."""
+
+    host: str
+    since: datetime
 
 
 class CancelledWork(Wire):

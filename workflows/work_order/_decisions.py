@@ -14,6 +14,7 @@ from septet.contracts.task import Task, TaskError
 from septet.contracts.transitions import Target, check_move
 from septet.errors import RefusedTransitionError
 from workflows._failures import GO_ON
+from workflows._patches import has_patch
 from workflows._refusals import refusal
 from workflows.activity_stubs import CANCEL_WORK_ORDER
 from workflows.search_attributes import TAKEN_UP_AGAIN
@@ -131,10 +132,10 @@ class Decisions:
     async def _wait_for_reset_reason(self) -> None:
         """After a reset, wait for the signal that says what for: a reset by Temporal's own means sends none."""
         seed, self._seed = self._seed, workflow.random_seed()
-        if seed == self._seed or not workflow.patched(_RESET_REASON):
+        if seed == self._seed or not has_patch(_RESET_REASON):
             return
         self.was_reset = True
-        if workflow.patched(_RESET_ATTRIBUTE):
+        if has_patch(_RESET_ATTRIBUTE):
             workflow.upsert_search_attributes([TAKEN_UP_AGAIN.value_set(value=True)])
         with suppress(TimeoutError):
             await workflow.wait_condition(

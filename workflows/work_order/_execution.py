@@ -163,7 +163,7 @@ class WorkOrderBase(WorkOrderHandlers):
         )
 
     def _take_in_workspace(self, workspace: Workspace) -> None:
-        self._hosts.workspace = workspace
+        self._hosts.take_in(workspace)
         self._checkpoint = workspace.checkpoint
         self._state.take_in_workspace(workspace, workflow.now())
         self._show()

@@ -6,6 +6,7 @@ from septet.contracts.decisions import MoveCall, PlanDecision, PreviousRun, Retr
 from septet.contracts.lanes import LaneGrant, Role
 from septet.contracts.pipeline import IssueCall
 from septet.contracts.task import Move, Task, TaskStep
+from septet.contracts.workspace import HostSilence
 from workflows._refusals import refusal
 from workflows._row import Row
 from workflows.work_order._decisions import Decisions
@@ -122,6 +123,16 @@ class WorkOrderHandlers:
         self._hosts.nudge()
         self._seat.look_again()
 
+    @workflow.signal(description="No worker of a host has been heard of for a while; the other hosts say so.")
+    def host_silent(self, silence: HostSilence) -> None:
+        """Ask the host, where the workspace is there; after a while without an answer go on elsewhere."""
+        self._hosts.note_silence(silence)
+
+    @workflow.signal(description="A worker of a host that was silent is heard of again.")
+    def host_back(self, host: str) -> None:
+        """Go on there, where it was waited for."""
+        self._hosts.note_return(host)
+
     @workflow.signal(description="A reset has taken it up again; sent right after the reset.")
     def resumed(self, previous: PreviousRun) -> None:
         """Learn who wanted that, and what the agent is to be told."""
@@ -135,4 +146,4 @@ class WorkOrderHandlers:
     def _show(self) -> None:
         """Show the work order as it is now where people look: in the web UI, and in its row on the board."""
         workflow.set_current_details(self._state.details())
-        self._row.write(self._state.task)
+        self._row.write(self._state.task, self._hosts.attributes)

@@ -1,51 +1,40 @@
 """Where a work order's activities run: on the host of its workspace, or on another one when that host is gone.
 
-Gone is not busy: each host answers probes on a queue of its own. It is gone when it has not answered for as long
-as its agents may live unseen, or when a person says so.
+Gone is not busy: a host is gone when nobody has heard of it for as long as its agents may live unseen, or when a
+person says so.
 """
 
 import asyncio
-from collections.abc import Callable
-from contextlib import suppress
-from datetime import datetime, timedelta
+from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeVar
 
 from temporalio import workflow
+from temporalio.common import SearchAttributeUpdate
 from temporalio.exceptions import ActivityError, is_cancelled_exception
 
 from septet.contracts.lanes import EnterLane
-from septet.contracts.limits import Timeouts
 from septet.contracts.steps import FinalizeCall, StepCall, StepResult
-from septet.contracts.task import TaskError
-from septet.contracts.workspace import DELIVERS_CANCELS, CancelledWork, MoveWorkspace, Workspace
-from septet.system.timestamps import timestamp
-from workflows._cancellation import cancel_and_wait, forget, is_to_end
-from workflows._failures import explain_failure
-from workflows.activity_stubs import DELIVER_CANCEL, MOVE_WORKSPACE, PROBE_HOST
-from workflows.policies import WORKSPACE_OPTIONS, deliver_options, probe_options
+from septet.contracts.workspace import DELIVERS_CANCELS, LIVENESS, CancelledWork, HostSilence, Workspace
+from workflows._cancellation import forget, is_to_end
+from workflows._patches import has_patch
+from workflows.activity_stubs import DELIVER_CANCEL
+from workflows.policies import deliver_options
+from workflows.search_attributes import HOST
+from workflows.work_order._host_wait import HostWait, KnownHosts, Running
+from workflows.work_order._probed_hosts import ProbedHostWait
+from workflows.work_order._watched_hosts import WatchedHostWait
 from workflows.work_order.state import WorkOrderState
-
-_RAREST: Final = 10
-"""A host that answers is asked ever more rarely, up to so many times the first pause: a history is no log."""
 
 _LATE_CANCEL: Final = "late-cancel"
 """Before it, a cancel that met the end of an activity was forgotten with it."""
-
 _DELIVERY: Final = "delivers-cancels"
 """Before it, a cancel came with the answer to a heartbeat, which came every two seconds."""
-_RARE_HEARTBEATS: Final = "patience-of-rare-heartbeats"
-_FREQUENT_HEARTBEAT_SECONDS: Final = 30.0
-"""Before it, the time-out of heartbeats where nobody chose another."""
-
-_ANY: Final = "that opens it"
-_WAIT: Final = (
-    "Start a worker on its state directory: the work order goes on by itself as soon as the host answers."
-)
+_TOLD: Final = "told-of-silent-hosts"
+"""Before it, each work order asked its host itself."""
 
 AnyCall = TypeVar("AnyCall", StepCall, FinalizeCall, EnterLane)
 AnyStepCall = TypeVar("AnyStepCall", StepCall, FinalizeCall)
 Result = TypeVar("Result")
-Running = workflow.ActivityHandle[StepResult]
 
 
 class HostWatch:
@@ -53,20 +42,34 @@ class HostWatch:
 
     def __init__(self, state: WorkOrderState, show: Callable[[], None]) -> None:
         """Begin without a workspace; `show` shows the work order where people look."""
-        self.workspace: Workspace | None = None
-        self._state = state
+        self._known = KnownHosts()
         self._show = show
-        self._dead_host = ""
-        """The host that a person says is dead."""
-        self._is_nudged = False
+        self._probed = ProbedHostWait(self._known, state, show)
+        self._watched = WatchedHostWait(self._known, state, show)
+
+    @property
+    def workspace(self) -> Workspace | None:
+        """The workspace, once it is open."""
+        return self._known.workspace
 
     @property
     def here(self) -> Workspace:
         """The workspace where it is now."""
-        if self.workspace is None:
-            message = "the workspace is not open yet"
-            raise RuntimeError(message)
-        return self.workspace
+        return self._known.here
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether the host of the workspace is silent, as far as the work order was told."""
+        return self.workspace is not None and self._known.is_silent
+
+    @property
+    def attributes(self) -> Sequence[SearchAttributeUpdate[Any]]:
+        """What those who watch hosts find the work order by."""
+        return (HOST.value_set(self.here.host),) if self._is_watched else ()
+
+    def take_in(self, workspace: Workspace) -> None:
+        """Work in a workspace from now on."""
+        self._known.workspace = workspace
 
     def holds(self, host: str) -> bool:
         """Say whether a host has the workspace."""
@@ -74,11 +77,20 @@ class HostWatch:
 
     def give_up(self, host: str) -> None:
         """Take a person's word that a host is dead."""
-        self._dead_host = host
+        self._known.dead = host
 
     def nudge(self) -> None:
         """Ask the host again now, however rarely it is asked."""
-        self._is_nudged = True
+        self._known.is_nudged = True
+
+    def note_silence(self, silence: HostSilence) -> None:
+        """Take it that a host is silent; of two times the later one counts, and none that is yet to come."""
+        since = min(silence.since, workflow.now())
+        self._known.silent_since[silence.host] = max(since, self._known.silent_since.get(silence.host, since))
+
+    def note_return(self, host: str) -> None:
+        """Take it that a host is heard of again."""
+        self._known.silent_since.pop(host, None)
 
     async def carry_out(self, call: AnyStepCall, start: Callable[[AnyStepCall], Running]) -> StepResult:
         """Carry an activity out where the workspace is; when that host is gone, once more on another one.
@@ -100,35 +112,55 @@ class HostWatch:
         if call.lane.workspace is None:
             return await start(call)
         order_id = call.opening.work_order_id
-        self.workspace = call.lane.workspace.model_copy(update={"work_order_id": order_id, "visit": call.visit})
+        self.take_in(call.lane.workspace.model_copy(update={"work_order_id": order_id, "visit": call.visit}))
+        if self._is_watched:
+            self._show()
         return await self._follow(call, start, [])
+
+    async def end_of(self, running: workflow.ActivityHandle[Result]) -> Result:
+        """Wait for the end of an activity of cancelled work, and return what it came to.
+
+        Raises:
+            AgentLeft: The host is silent, and nobody waits for it.
+        """
+        result: Result = await self._wait.end_of(running)
+        return result
 
     async def _follow(
         self, call: AnyCall, start: Callable[[AnyCall], workflow.ActivityHandle[Result]], warnings: list[str]
     ) -> Result:
         """Wait for an activity's end, on one host after the other; what that costs is put into `warnings`."""
-        if is_to_end() and workflow.patched(_LATE_CANCEL):
+        if is_to_end() and has_patch(_LATE_CANCEL):
             raise asyncio.CancelledError
         while True:
             call = place_call(call, self.here)
-            running = start(call)
+            running, wait, host = start(call), self._wait, self.here.host
             try:
-                if not self.here.control_queue or not await self._is_left(running, call):
+                if not self.here.control_queue or not await wait.is_left(running, call):
                     return await running
             except (asyncio.CancelledError, ActivityError) as error:
                 if running.done() or not is_cancelled_exception(error):
                     raise
                 running.cancel()
                 self._deliver_cancel()
-                return await running
+                return await self.end_of(running)
             warnings.append(
                 f"taken again on host {self.here.host}: what an agent did on the gone host is paid twice"
             )
-            await cancel_and_wait(running)
+            await wait.leave(running, host)
+
+    @property
+    def _is_watched(self) -> bool:
+        """Whether somebody tells the work order of its host."""
+        return self.workspace is not None and LIVENESS in self.workspace.serves and has_patch(_TOLD)
+
+    @property
+    def _wait(self) -> HostWait:
+        return self._watched if self._is_watched else self._probed
 
     def _deliver_cancel(self) -> None:
         """Have the host's attempt ask whether it is cancelled, where the server does not push cancels."""
-        if DELIVERS_CANCELS in self.here.serves and workflow.patched(_DELIVERY):
+        if DELIVERS_CANCELS in self.here.serves and has_patch(_DELIVERY):
             delivery = DELIVER_CANCEL.start(
                 CancelledWork(work_order_id=workflow.info().workflow_id),
                 task_queue=self.here.control_queue,
@@ -136,105 +168,6 @@ class HostWatch:
                 **deliver_options(),
             )
             forget(delivery)
-
-    async def _is_left(
-        self, running: workflow.ActivityHandle[Any], call: StepCall | FinalizeCall | EnterLane
-    ) -> bool:
-        """Wait until the activity has ended, or its workspace has moved: then a late result does not count."""
-        first = pause = timedelta(seconds=self.here.probe_seconds)
-        silent_since: datetime | None = None
-        while not await self._ends_within(running, pause):
-            is_dead, self._dead_host, self._is_nudged = self._dead_host == self.here.host, "", False
-            if not is_dead and await self._answers():
-                self._show_if(self._state.end_wait_for_host(workflow.now()))
-                pause = min(2 * pause, _RAREST * first) if silent_since is None else first
-                silent_since = None
-                continue
-            silent_since = silent_since or workflow.now()
-            if not is_dead and workflow.now() - silent_since < self._patience(call):
-                pause = first
-            elif await self._move(call, silent_since):
-                return True
-            else:
-                pause = min(2 * pause, _RAREST * first)
-        self._show_if(self._state.end_wait_for_host(workflow.now()))
-        return False
-
-    async def _ends_within(self, running: Running, pause: timedelta) -> bool:
-        """Wait for the activity's end, a person's word, or the time to ask."""
-        with suppress(TimeoutError):
-            await workflow.wait_condition(
-                lambda: running.done() or self._is_nudged or self._dead_host == self.here.host,
-                timeout=pause,
-                timeout_summary="is the host there?",
-            )
-        return running.done()
-
-    async def _answers(self) -> bool:
-        """Ask the host whether it is there."""
-        try:
-            await PROBE_HOST.start(
-                None,
-                task_queue=self.here.control_queue,
-                summary=f"is host {self.here.host} there?",
-                **probe_options(self.here.probe_seconds),
-            )
-        except ActivityError as error:
-            if is_cancelled_exception(error):
-                raise
-            return False
-        return True
-
-    def _patience(self, call: StepCall | FinalizeCall | EnterLane) -> timedelta:
-        """Return how long a silent host may still have a living agent."""
-        limits = call.call.limits if isinstance(call, FinalizeCall) else Timeouts()
-        limits = call.limits if isinstance(call, StepCall) else limits
-        seconds = limits.heartbeat_seconds
-        if "heartbeat_seconds" not in limits.model_fields_set and not workflow.patched(_RARE_HEARTBEATS):
-            seconds = _FREQUENT_HEARTBEAT_SECONDS
-        return timedelta(seconds=self.here.orphan_limit_seconds + seconds)
-
-    async def _move(self, call: StepCall | FinalizeCall | EnterLane, silent_since: datetime) -> bool:
-        """Have the workspace opened elsewhere; where that cannot be, tell why and return `False`."""
-        left = self.here
-        silence = f"Host {left.host}, which has the workspace, has not answered since {timestamp(silent_since)}"
-        if not left.kept:
-            error = TaskError(
-                type="HostGone", message=f"{silence}; it keeps no checkpoints elsewhere.", remedy=_WAIT
-            )
-            self._show_if(self._state.wait_for_host(error, workflow.now()))
-            return False
-        try:
-            self.workspace = await self._open_elsewhere(call)
-        except ActivityError as failed:
-            if is_cancelled_exception(failed):
-                raise
-            why, _ = explain_failure(failed)
-            remedy = f"{why.remedy} {_WAIT}".strip()
-            error = TaskError(
-                type="HostGone", message=f"{silence}, and no other could go on: {why.message}", remedy=remedy
-            )
-            self._show_if(self._state.wait_for_host(error, workflow.now()))
-            return False
-        if self.here.host == left.host:
-            return False
-        self._show_if(self._state.move_to_host(left.host, self.here.host, workflow.now()))
-        return True
-
-    async def _open_elsewhere(self, call: StepCall | FinalizeCall | EnterLane) -> Workspace:
-        """Return the workspace as another host has it; a lane that is open nowhere yet may be opened by anyone."""
-        left = self.here
-        if isinstance(call, EnterLane) and left.lane != call.lane.id:
-            return left.model_copy(update={"host": _ANY, "task_queue": "", "control_queue": ""})
-        return await MOVE_WORKSPACE.start(
-            MoveWorkspace(workspace=left, checkpoint=checkpoint_of(call)),
-            summary=f"host {left.host} is gone: its workspace opens elsewhere",
-            **WORKSPACE_OPTIONS,
-        )
-
-    def _show_if(self, is_news: bool) -> None:
-        if is_news:
-            self._show()
 
 
 def place_call(call: AnyCall, workspace: Workspace) -> AnyCall:
@@ -244,13 +177,6 @@ def place_call(call: AnyCall, workspace: Workspace) -> AnyCall:
     if isinstance(call, EnterLane):
         return call.model_copy(update={"lane": call.lane.at(workspace)})
     return call.model_copy(update={"workspace": workspace})
-
-
-def checkpoint_of(call: StepCall | FinalizeCall | EnterLane) -> str:
-    """Return the snapshot that an activity goes on from; empty for a lane, which is made as new all the same."""
-    if isinstance(call, FinalizeCall):
-        return call.result.checkpoint or call.call.starts_from
-    return call.starts_from if isinstance(call, StepCall) else ""
 
 
 def _add_warnings(result: StepResult, warnings: list[str]) -> StepResult:

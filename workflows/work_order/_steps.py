@@ -9,7 +9,8 @@ from septet.contracts.steps import FinalizeCall, StepCall, StepResult
 from workflows.activity_stubs import END_WORK, FINALIZE_JSON, STEPS
 from workflows.policies import end_options, step_options
 from workflows.work_order._activity_ids import ActivityIds
-from workflows.work_order._hosts import HostWatch, Running
+from workflows.work_order._host_wait import Running
+from workflows.work_order._hosts import HostWatch
 
 
 async def take_step(call: StepCall, hosts: HostWatch, ids: ActivityIds, priority: Priority) -> StepResult:
@@ -49,14 +50,18 @@ def _start_finalizer(ids: ActivityIds, priority: Priority, call: FinalizeCall) -
     )
 
 
-async def end_work(call: StepCall) -> StepResult:
+async def end_work(call: StepCall, hosts: HostWatch) -> StepResult:
     """End the agent of a cancelled step that could not do so itself, and keep what it did.
 
     It waits for no slot of an agent where the host serves it on its control queue.
+
+    Raises:
+        AgentLeft: The host is silent.
     """
-    return await END_WORK.start(
+    running = END_WORK.start(
         call,
         task_queue=call.workspace.end_queue,
         summary=f"{AGENT_NAMES[call.step]}: the agent's end and a rescue",
         **end_options(call.limits),
     )
+    return await hosts.end_of(running)

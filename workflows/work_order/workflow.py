@@ -16,7 +16,7 @@ with workflow.unsafe.imports_passed_through():
     from septet.contracts.task import Task, TaskError
     from septet.git.project import with_project
     from workflows._cancellation import wait_despite_cancel
-    from workflows._failures import AgentEnded, StepFailed, explain_failure
+    from workflows._failures import AgentEnded, AgentLeft, StepFailed, explain_failure
     from workflows._patches import has_patch
     from workflows.run_input import invalid_input, parse_input, takes_raw_input
     from workflows.work_order._execution import WorkOrderBase
@@ -148,13 +148,15 @@ class WorkOrder(WorkOrderBase):
     async def _end_agent(self, cause: BaseException) -> TaskError | None:
         """See that no agent works any more, and return what went wrong; its step may have seen to it already.
 
-        A host that is gone is not waited for: its next worker ends what it finds there.
+        A host that is gone or silent is not waited for: its next worker ends what it finds there.
         """
-        call = self._call_under_way
-        if call is None or isinstance(cause, AgentEnded) or self._state.waits_for_host:
+        call, is_left = self._call_under_way, self._state.waits_for_host or self._hosts.is_silent
+        if call is None or is_left or isinstance(cause, AgentEnded):
             return None
         try:
-            result = await end_work(place_call(call, self._hosts.here))
+            result = await end_work(place_call(call, self._hosts.here), self._hosts)
+        except AgentLeft:
+            return None
         except ActivityError as failed:
             return explain_failure(failed)[0]
         self._state.end_work(result, self._attempt, workflow.now())

@@ -1,0 +1,84 @@
+"""Which hosts count as living, by the heartbeats that a server lists."""
+
+from workers.heard_hosts import HeardHosts, WorkerHeartbeat
+
+INTERVAL = 10.0
+LIMIT = 3 * INTERVAL
+
+
+def beat(host: str, sent_at: int, interval: float = INTERVAL) -> WorkerHeartbeat:
+    return WorkerHeartbeat(f"{host}-worker", host, sent_at, interval)
+
+
+def heard(own: str, *hosts: str, until: float = LIMIT) -> HeardHosts:
+    """Return what a host knows that has heard of all, every ten seconds until then."""
+    hosts_heard = HeardHosts(own, INTERVAL)
+    for second in range(0, int(until) + 1, 10):
+        hosts_heard.note([beat(host, second) for host in (own, *hosts)], second)
+    return hosts_heard
+
+
+def test_a_host_whose_heartbeat_stands_still_is_silent() -> None:
+    """A dead worker stays listed for minutes: what counts is that its heartbeat changes."""
+    hosts = heard("a", "b")
+    hosts.note([beat("a", 40), beat("b", 30)], 40)
+    assert hosts.living(59) == {"a", "b"}
+    hosts.note([beat("a", 60), beat("b", 30)], 60)
+    assert hosts.living(60) == {"a"}
+    assert hosts.silent_seconds("b", 60) == 30
+
+
+def test_a_host_is_silent_no_more_when_its_heartbeat_changes() -> None:
+    """A worker that was stopped goes on, or a later one of the host begins."""
+    hosts = heard("a", "b")
+    hosts.note([beat("a", 70), beat("b", 30)], 70)
+    hosts.note([beat("a", 80), beat("b", 80)], 80)
+    assert hosts.living(80) == {"a", "b"}
+    assert hosts.silent_seconds("b", 80) == 0
+
+
+def test_the_clocks_of_others_do_not_matter() -> None:
+    """A heartbeat from long ago or from the future, by the clock of its worker, is as good as any that is new."""
+    hosts = heard("a")
+    hosts.note([beat("a", 40), beat("b", -(10**9)), beat("c", 10**9)], 40)
+    assert hosts.living(40) == {"a", "b", "c"}
+
+
+def test_one_with_rare_heartbeats_is_given_more_time() -> None:
+    """Each worker is measured by how often it sends them."""
+    hosts = heard("a")
+    hosts.note([beat("a", 40), beat("b", 1, interval=60)], 40)
+    hosts.note([beat("a", 140), beat("b", 1, interval=60)], 140)
+    assert hosts.living(140) == {"a", "b"}
+    assert hosts.living(220) == set()
+
+
+def test_only_the_first_living_host_speaks() -> None:
+    """All listen, one speaks; where it falls silent the next one does."""
+    first, second = heard("a", "b"), heard("b", "a")
+    assert (first.speaks(30), second.speaks(30)) == (True, False)
+    second.note([beat("b", 70), beat("a", 30)], 70)
+    assert second.speaks(70)
+
+
+def test_nobody_speaks_who_has_not_listened_for_long_enough() -> None:
+    """Who has just begun does not know yet who is there."""
+    assert not heard("a", until=LIMIT - INTERVAL).speaks(LIMIT - INTERVAL)
+
+
+def test_an_empty_list_is_no_death() -> None:
+    """A server that was restarted has forgotten all workers: nobody speaks until each had time to be heard again."""
+    hosts = heard("a", "b", until=60)
+    hosts.note([], 70)
+    assert not hosts.speaks(70)
+    hosts.note([beat("a", 80)], 80)
+    assert not hosts.speaks(80)
+    hosts.note([beat("a", 90), beat("b", 90)], 90)
+    hosts.note([beat("a", 110), beat("b", 110)], 110)
+    assert hosts.speaks(110)
+    assert hosts.living(110) == {"a", "b"}
+
+
+def test_of_a_host_that_it_never_heard_of_it_knows_how_long_it_has_listened() -> None:
+    """A host that was gone before is silent for as long at least."""
+    assert heard("a", until=60).silent_seconds("gone", 60) == 60

@@ -1,0 +1,189 @@
+"""Hosts that watch each other, with real workers: a silent one's work orders are told, and hear of its return."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from fakes.step_lab import settings_of
+from fakes.waiting import wait_until
+from temporalio import activity, workflow
+from temporalio.client import Client, WorkflowHandle
+from temporalio.common import SearchAttributePair, TypedSearchAttributes
+from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.worker import Worker
+
+from activities.host import Host
+from septet.agents.turns.supervisors import Supervisors
+from septet.contracts.workspace import END_WORK, LIVENESS, HostSilence
+from septet.state import StateDir
+from workers.capabilities import host_services
+from workers.liveness import HostsWatch
+from workers.runtime import quiet_runtime
+from workflows.search_attributes import HOST, STAGE, STATUS
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+INTERVAL = 1.0
+
+
+@workflow.defn(name="WorkOrder", sandboxed=False)
+class ToldOrder:
+    """A work order as far as hosts are concerned: it keeps what it is told."""
+
+    def __init__(self) -> None:
+        self._words: list[str] = []
+
+    @workflow.run
+    async def run(self) -> None:
+        """Wait to be ended."""
+        await workflow.wait_condition(lambda: False)
+
+    @workflow.signal
+    def host_silent(self, silence: HostSilence) -> None:
+        """Keep it."""
+        self._words.append(f"{silence.host} is silent")
+
+    @workflow.signal
+    def host_back(self, host: str) -> None:
+        """Keep it."""
+        self._words.append(f"{host} is back")
+
+    @workflow.query
+    def words(self) -> list[str]:
+        """Return what it was told."""
+        return self._words
+
+
+@activity.defn(name="nothing")
+async def nothing() -> None:
+    """Be an activity that a worker can serve."""
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def heard(client: Client) -> Client:
+    """A client whose workers send a heartbeat each second."""
+    return await Client.connect(
+        client.service_client.config.target_host,
+        data_converter=pydantic_data_converter,
+        runtime=quiet_runtime(INTERVAL),
+    )
+
+
+def host_at(root: Path, queue: str) -> Host:
+    """Return a host of a queue; its id is made by its state directory."""
+    root.mkdir()
+    settings = settings_of(root).model_copy(update={"task_queue": queue, "probe_seconds": 6 * INTERVAL})
+    state = StateDir(settings.state_dir)
+    state.prepare()
+    return Host(state.host_id(), settings, state, Supervisors(), serves=(END_WORK, LIVENESS))
+
+
+@asynccontextmanager
+async def alive(client: Client, host: Host) -> AsyncIterator[None]:
+    """Let a host's worker live for as long as the block lasts."""
+    async with Worker(client, task_queue=host.task_queue, activities=[nothing]):
+        yield
+
+
+async def order_on(client: Client, host: str, queue: str, *, waits: bool = False) -> WorkflowHandle[Any, Any]:
+    """Start a work order whose workspace a host has; one that waits is shown to wait for it."""
+    shown = ("waiting", "blocked") if waits else ("running", "executing")
+    pairs = zip((STATUS, STAGE, HOST), (*shown, host), strict=True)
+    return await client.start_workflow(
+        "WorkOrder",
+        id=f"wo-{uuid.uuid4().hex[:8]}",
+        task_queue=queue,
+        search_attributes=TypedSearchAttributes([SearchAttributePair(key, value) for key, value in pairs]),
+    )
+
+
+async def test_the_work_orders_of_a_silent_host_are_told_once_and_again_when_it_is_back(
+    heard: Client, tmp_path: Path
+) -> None:
+    """Those of a living host hear nothing, and of two living hosts one speaks."""
+    queue = f"liveness-{uuid.uuid4().hex[:8]}"
+    hosts = sorted((host_at(tmp_path / name, queue) for name in "abc"), key=lambda host: host.id)
+    watches = [HostsWatch(heard, host) for host in hosts[:2]]
+    lost = hosts[2]
+    orders = Worker(heard, task_queue=queue, workflows=[ToldOrder])
+    async with orders, alive(heard, hosts[0]), alive(heard, hosts[1]):
+        async with alive(heard, lost):
+            mine, other = [await order_on(heard, host.id, queue) for host in (lost, hosts[0])]
+            async with looking(watches):
+                await wait_until(lambda: speaks(watches[0]))
+                assert await mine.query(ToldOrder.words) == []
+        async with looking(watches):
+            await wait_until(lambda: mine.query(ToldOrder.words), lambda words: words == [f"{lost.id} is silent"])
+            async with alive(heard, lost):
+                told = [f"{lost.id} is silent", f"{lost.id} is back"]
+                await wait_until(lambda: mine.query(ToldOrder.words), lambda words: words == told)
+        assert await other.query(ToldOrder.words) == []
+        await end(mine, other)
+
+
+async def test_one_that_is_shown_to_wait_hears_that_its_host_lives(heard: Client, tmp_path: Path) -> None:
+    """Whoever told it of the silence may be gone: that it waits is told by its row."""
+    queue = f"liveness-{uuid.uuid4().hex[:8]}"
+    host = host_at(tmp_path / "a", queue)
+    async with Worker(heard, task_queue=queue, workflows=[ToldOrder]), alive(heard, host):
+        waiting = await order_on(heard, host.id, queue, waits=True)
+        async with looking([HostsWatch(heard, host)]):
+            words = await wait_until(lambda: waiting.query(ToldOrder.words))
+        assert set(words) == {f"{host.id} is back"}
+        await end(waiting)
+
+
+async def test_work_orders_of_another_queue_are_not_its_own(heard: Client, tmp_path: Path) -> None:
+    """Two installations may share a namespace: of the other's hosts it hears nothing, and says nothing."""
+    queue, another = (f"liveness-{uuid.uuid4().hex[:8]}" for _ in range(2))
+    host = host_at(tmp_path / "a", queue)
+    async with (
+        Worker(heard, task_queue=queue, workflows=[ToldOrder]),
+        Worker(heard, task_queue=another, workflows=[ToldOrder]),
+        alive(heard, host),
+    ):
+        mine, foreign = await order_on(heard, "gone", queue), await order_on(heard, "there", another)
+        async with looking([HostsWatch(heard, host)]):
+            words = await wait_until(lambda: mine.query(ToldOrder.words))
+        assert words == ["gone is silent"]
+        assert await foreign.query(ToldOrder.words) == []
+        await end(mine, foreign)
+
+
+async def test_a_server_that_tells_of_workers_needs_no_probes(client: Client) -> None:
+    """A host says that it is watched where the server lists workers and knows the attribute of hosts."""
+    assert LIVENESS in await host_services(client)
+
+
+@asynccontextmanager
+async def looking(watches: list[HostsWatch]) -> AsyncIterator[None]:
+    """Let hosts look, one after the other, for as long as the block lasts."""
+
+    async def go_on() -> None:
+        while True:
+            for watch in watches:
+                await watch.look()
+            await asyncio.sleep(INTERVAL / 4)
+
+    task = asyncio.create_task(go_on())
+    try:
+        yield
+        assert not task.done(), task
+    finally:
+        task.cancel()
+
+
+def speaks(watch: HostsWatch) -> bool:
+    return watch.heard.speaks(asyncio.get_running_loop().time())
+
+
+async def end(*handles: WorkflowHandle[Any, Any]) -> None:
+    for handle in handles:
+        await handle.terminate()

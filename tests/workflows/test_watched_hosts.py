@@ -1,0 +1,164 @@
+"""A work order on a host that others watch: it asks nobody and waits without a timer, until it is told."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections import Counter
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from fakes.activities import Doubles
+from fakes.histories import QUEUE, on_a_dead_host, to_a_living_host
+from fakes.waiting import wait_until
+from temporalio import activity
+from temporalio.api.enums.v1 import EventType
+from temporalio.client import Client, WorkflowHandle
+from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.worker import Replayer, Worker
+
+from septet.contracts.names import Step
+from septet.contracts.task import Task
+from septet.contracts.workspace import END_WORK, LIVENESS, HostSilence, OpenWorkspace, Workspace
+from workflows.pull_request import PullRequestWorkflow
+from workflows.search_attributes import HOST
+from workflows.work_order import WorkOrder
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+ORDER = {"repository": "/app", "title": "Totals are wrong", "timeouts": {"heartbeat_seconds": 1}}
+
+
+@activity.defn(name="probe_host")
+async def probe_host() -> None:
+    """Be there."""
+
+
+def watched(**where: Any) -> Doubles:
+    """Return doubles with a workspace on a host that nobody serves, and that others watch."""
+    where = {"serves": (END_WORK, LIVENESS), "orphan_limit_seconds": 0.0, **where}
+
+    def opened(asked: OpenWorkspace) -> Workspace:
+        return on_a_dead_host(asked).model_copy(update=where)
+
+    return Doubles(QUEUE, open_workspace=opened, move_workspace=to_a_living_host)
+
+
+def worker_of(client: Client, doubles: Doubles) -> Worker:
+    return Worker(
+        client, task_queue=QUEUE, workflows=[WorkOrder, PullRequestWorkflow], activities=doubles.activities()
+    )
+
+
+async def running(client: Client) -> WorkflowHandle[Any, Task]:
+    """Start a work order and wait until its first step is under way."""
+    handle = await client.start_workflow(
+        "WorkOrder", ORDER, id=f"wo-{uuid.uuid4().hex[:8]}", task_queue=QUEUE, result_type=Task
+    )
+    await wait_until(lambda: handle.query(WorkOrder.running_step), lambda step: step == Step.CLASSIFY_ISSUE)
+    return handle
+
+
+async def tell_silence(handle: WorkflowHandle[Any, Any], host: str = "dead") -> None:
+    await handle.signal("host_silent", HostSilence(host=host, since=datetime.now(UTC)))
+
+
+async def events(handle: WorkflowHandle[Any, Any]) -> Counter[str]:
+    """Return how many events of each kind the history has, and see that it replays."""
+    history = await handle.fetch_history()
+    await Replayer(workflows=[WorkOrder], data_converter=pydantic_data_converter).replay_workflow(history)
+    return Counter(EventType.Name(event.event_type) for event in history.events)
+
+
+async def scheduled(handle: WorkflowHandle[Any, Any]) -> list[str]:
+    """Return the activities that the work order has had scheduled."""
+    history = await handle.fetch_history()
+    attributes = (each.activity_task_scheduled_event_attributes for each in history.events)
+    return [each.activity_type.name for each in attributes if each.activity_type.name]
+
+
+async def test_a_step_waits_without_a_timer_and_can_be_found_by_its_host(client: Client) -> None:
+    """However long it waits, nothing happens by itself: neither timers nor probes are in its history."""
+    async with worker_of(client, watched()):
+        handle = await running(client)
+        described = await handle.describe()
+        history = await events(handle)
+        assert history["EVENT_TYPE_TIMER_STARTED"] == 0
+        assert await scheduled(handle) == ["open_workspace", "classify_issue"]
+        assert described.typed_search_attributes.get(HOST) == "dead"
+        await handle.terminate()
+
+
+async def test_one_whose_host_is_silent_goes_on_elsewhere(client: Client) -> None:
+    """It asks once more, waits for as long as agents may live there, and nobody waits for the gone host's activity."""
+    async with worker_of(client, watched()):
+        handle = await running(client)
+        await tell_silence(handle)
+        task = await asyncio.wait_for(handle.result(), 60)
+        kinds = await events(handle)
+    assert (task.status, task.steps[0].recovered_by) == ("completed", "rerun")
+    assert kinds["EVENT_TYPE_TIMER_STARTED"] <= 1
+    described = await handle.describe()
+    assert described.typed_search_attributes.get(HOST) == "host"
+
+
+async def test_one_whose_host_answers_all_the_same_goes_on_there(client: Client) -> None:
+    """Who watches may be wrong: a host that answers is waited for as before, without a timer."""
+    control = f"control-{uuid.uuid4().hex}"
+    async with (
+        worker_of(client, watched(control_queue=control)),
+        Worker(client, task_queue=control, activities=[probe_host]),
+    ):
+        handle = await running(client)
+        await tell_silence(handle)
+        await wait_until(lambda: scheduled(handle), lambda names: "probe_host" in names)
+        await wait_until(lambda: pending(handle), lambda names: names == {"classify_issue"})
+        kinds = await events(handle)
+        assert kinds["EVENT_TYPE_TIMER_STARTED"] == 0
+        await handle.terminate()
+
+
+async def test_news_of_another_host_do_not_matter(client: Client) -> None:
+    """It takes note, and waits on."""
+    async with worker_of(client, watched()):
+        handle = await running(client)
+        await tell_silence(handle, "another")
+        await wait_until(lambda: events(handle), lambda kinds: kinds["EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED"])
+        assert await scheduled(handle) == ["open_workspace", "classify_issue"]
+        await handle.terminate()
+
+
+async def test_one_that_waits_for_its_host_hears_when_it_is_back(client: Client) -> None:
+    """Without checkpoints elsewhere it is blocked until the host is heard of again, and answers."""
+    control = f"control-{uuid.uuid4().hex}"
+    waiting = watched(kept=False, probe_seconds=3600.0, control_queue=control)
+    async with worker_of(client, waiting):
+        handle = await running(client)
+        await handle.execute_update(WorkOrder.host_gone, "dead")
+        await wait_until(lambda: handle.query(WorkOrder.work_order), lambda task: task.stage == "blocked")
+        async with Worker(client, task_queue=control, activities=[probe_host]):
+            await handle.signal("host_silent", HostSilence(host="dead", since=datetime.now(UTC)))
+            await handle.signal("host_back", "dead")
+            await wait_until(lambda: handle.query(WorkOrder.work_order), lambda task: task.status == "running")
+        await events(handle)
+        await handle.terminate()
+
+
+async def test_a_cancel_does_not_wait_for_a_silent_host(client: Client) -> None:
+    """Its next worker ends what it finds there; the work order closes as soon as both are known."""
+    async with worker_of(client, watched(orphan_limit_seconds=3600.0, control_queue="nobody-at-all")):
+        handle = await running(client)
+        await handle.cancel()
+        await wait_until(lambda: scheduled(handle), lambda names: names[-1] == "end_work")
+        await tell_silence(handle)
+        await wait_until(handle.describe, lambda told: told.close_time)
+        task = await handle.query(WorkOrder.work_order)
+        await events(handle)
+    assert task.status == "cancelled"
+
+
+async def pending(handle: WorkflowHandle[Any, Any]) -> set[str]:
+    """Return the activities that the server has not heard the end of."""
+    described = await handle.describe()
+    return {each.activity_type.name for each in described.raw_description.pending_activities}

@@ -1,0 +1,75 @@
+"""Which hosts live: those whose workers' heartbeats were seen to change lately, by this process's own clock."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+SILENT_AFTER: Final = 3
+"""So many heartbeats missed."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerHeartbeat:
+    """One worker as the server lists it: a dead one stays listed for minutes."""
+
+    instance: str
+    """Tells one worker from all others."""
+    host: str
+    sent_at: int
+    """By the worker's clock, which may be another one than ours: it only tells whether there is a new one."""
+    interval_seconds: float
+    """How often it sends one."""
+
+
+@dataclass(frozen=True, slots=True)
+class _HeardWorker:
+    heartbeat: WorkerHeartbeat
+    heard_at: float
+
+
+@dataclass(slots=True)
+class HeardHosts:
+    """What one host has heard of all, itself among them. Times are monotonic seconds."""
+
+    own: str
+    interval_seconds: float
+    """How often this host's own workers send heartbeats."""
+    _workers: dict[str, _HeardWorker] = field(default_factory=dict)
+    _listening_since: float | None = None
+    """Since when the list has named this host without a gap; after a server's restart it is empty for a while."""
+
+    def note(self, heartbeats: Iterable[WorkerHeartbeat], now: float) -> None:
+        """Take in what the server lists now."""
+        before, self._workers = self._workers, {}
+        for heartbeat in heartbeats:
+            known = before.get(heartbeat.instance)
+            is_new = known is None or known.heartbeat.sent_at != heartbeat.sent_at
+            heard_at = now if known is None or is_new else known.heard_at
+            self._workers[heartbeat.instance] = _HeardWorker(heartbeat, heard_at)
+        if self.own not in self.living(now):
+            self._listening_since = None
+        elif self._listening_since is None:
+            self._listening_since = now
+
+    def living(self, now: float) -> set[str]:
+        """Return the hosts with a worker that has been heard of."""
+        return {
+            worker.heartbeat.host
+            for worker in self._workers.values()
+            if now - worker.heard_at < self._limit(worker.heartbeat.interval_seconds)
+        }
+
+    def silent_seconds(self, host: str, now: float) -> float:
+        """Return for how long a host has been silent, as far as is known here."""
+        heard = [each.heard_at for each in self._workers.values() if each.heartbeat.host == host]
+        since = max(heard, default=self._listening_since)
+        return now - since if since is not None else 0.0
+
+    def speaks(self, now: float) -> bool:
+        """Say whether this host is the one that tells: the first living one that has listened for long enough."""
+        if self._listening_since is None or now - self._listening_since < self._limit(self.interval_seconds):
+            return False
+        return min(self.living(now)) == self.own
+
+    def _limit(self, interval_seconds: float) -> float:
+        return SILENT_AFTER * max(interval_seconds, self.interval_seconds)

@@ -1,0 +1,149 @@
+"""Hosts that fall silent: one living host tells the work orders there, and tells them again when they are back.
+
+All hosts listen, for a listing costs no Action; the first living one by name speaks.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+import structlog
+from temporalio.api.worker.v1 import WorkerInfo
+from temporalio.api.workflowservice.v1 import ListWorkersRequest
+from temporalio.client import Client
+from temporalio.service import RPCError, RPCStatusCode
+
+from activities.host import CONTROL, Host
+from septet.contracts.names import Stage, Status
+from septet.contracts.wire import Wire
+from septet.contracts.workspace import LIVENESS, HostSilence
+from workers.beside import beside
+from workers.heard_hosts import HeardHosts, WorkerHeartbeat
+from workers.runtime import heartbeat_seconds
+from workflows.search_attributes import HOST, STAGE, STATUS
+
+_PAGE: Final = 1000
+_MOST_PAGES: Final = 100
+
+_log = structlog.get_logger()
+
+
+@asynccontextmanager
+async def watching_hosts(client: Client, host: Host) -> AsyncIterator[None]:
+    """Listen for as long as the block lasts, and speak where it is this host's turn.
+
+    On a server that does not tell of workers nobody can.
+    """
+    if LIVENESS not in host.serves:
+        yield
+        return
+    watch = HostsWatch(client, host)
+
+    async def listen() -> None:
+        while True:
+            try:
+                await watch.look()
+            except RPCError as error:
+                _log.warning("hosts_not_heard", error=error.message)
+            await asyncio.sleep(watch.heard.interval_seconds)
+
+    async with beside(listen()):
+        yield
+
+
+@dataclass(slots=True)
+class HostsWatch:
+    """What one worker process has heard of the hosts of its queue, and whom it has told."""
+
+    client: Client
+    host: Host
+    heard: HeardHosts = field(init=False)
+    _told: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """By the run of a work order that knows that its host is silent: its id, and that host."""
+
+    def __post_init__(self) -> None:
+        """Have heard of nobody yet."""
+        self.heard = HeardHosts(self.host.id, heartbeat_seconds(self.host.settings.probe_seconds))
+
+    async def look(self) -> None:
+        """Listen, and where this host speaks tell the work orders of others.
+
+        Raises:
+            RPCError: The server refused.
+        """
+        heartbeats = [each async for each in self._heartbeats()]
+        now = time.monotonic()
+        self.heard.note(heartbeats, now)
+        if not self.heard.speaks(now):
+            return
+        living = self.heard.living(now)
+        await self._tell_silence(living, now)
+        await self._tell_return(living)
+
+    async def _heartbeats(self) -> AsyncIterator[WorkerHeartbeat]:
+        """Yield the workers of all hosts that take their work orders from this one's queue."""
+        prefix, token = self.host.queue_prefix, b""
+        for _ in range(_MOST_PAGES):
+            request = ListWorkersRequest(
+                namespace=self.client.namespace,
+                page_size=_PAGE,
+                next_page_token=token,
+                query=f'TaskQueue STARTS_WITH "{prefix}"',
+            )
+            page = await self.client.workflow_service.list_workers(request)
+            for info in page.workers_info:
+                yield _heartbeat(info, prefix)
+            if not (token := page.next_page_token):
+                return
+
+    async def _tell_silence(self, living: set[str], now: float) -> None:
+        async for run_id, order_id, host in self._orders(f"{HOST.name} NOT IN ({_quoted(living)})"):
+            if run_id in self._told:
+                continue
+            since = datetime.now(UTC) - timedelta(seconds=self.heard.silent_seconds(host, now))
+            await self._signal(run_id, order_id, "host_silent", HostSilence(host=host, since=since))
+            self._told[run_id] = order_id, host
+            _log.warning("host_silent", host=host, work_order_id=order_id)
+
+    async def _tell_return(self, living: set[str]) -> None:
+        """Tell those that were told of silence, and those that are shown to wait: another may have told them."""
+        waiting = f'{STATUS.name}="{Status.WAITING}" AND {STAGE.name}="{Stage.BLOCKED}"'
+        orders = self._orders(f"{waiting} AND {HOST.name} IN ({_quoted(living)})")
+        waiting_by_run = {run_id: (order_id, host) async for run_id, order_id, host in orders}
+        told = {run_id: order for run_id, order in self._told.items() if order[1] in living}
+        for run_id, (order_id, host) in (told | waiting_by_run).items():
+            await self._signal(run_id, order_id, "host_back", host)
+            self._told.pop(run_id, None)
+
+    async def _orders(self, condition: str) -> AsyncIterator[tuple[str, str, str]]:
+        """Yield the run, the id and the host of the running work orders of this queue that meet a condition."""
+        queue = self.host.settings.task_queue
+        running = f'WorkflowType="WorkOrder" AND ExecutionStatus="Running" AND TaskQueue="{queue}"'
+        async for order in self.client.list_workflows(f"{running} AND {HOST.name} IS NOT NULL AND {condition}"):
+            yield order.run_id, order.id, order.typed_search_attributes.get(HOST) or ""
+
+    async def _signal(self, run_id: str, order_id: str, signal: str, content: Wire | str) -> None:
+        """Signal a work order; one that has closed meanwhile has no need to know."""
+        try:
+            await self.client.get_workflow_handle(order_id, run_id=run_id).signal(signal, content)
+        except RPCError as error:
+            if error.status is not RPCStatusCode.NOT_FOUND:
+                raise
+
+
+def _quoted(names: Iterable[str]) -> str:
+    return ", ".join(f'"{name}"' for name in sorted(names))
+
+
+def _heartbeat(info: WorkerInfo, prefix: str) -> WorkerHeartbeat:
+    heartbeat = info.worker_heartbeat
+    return WorkerHeartbeat(
+        instance=heartbeat.worker_instance_key,
+        host=heartbeat.task_queue.removeprefix(prefix).removesuffix(CONTROL),
+        sent_at=heartbeat.heartbeat_time.ToNanoseconds(),
+        interval_seconds=heartbeat.elapsed_since_last_heartbeat.ToTimedelta().total_seconds(),
+    )

@@ -1,0 +1,175 @@
+"""The wait for an activity on a host: what is known of the host, and the move of the workspace when it is gone."""
+
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from temporalio import workflow
+from temporalio.exceptions import ActivityError, is_cancelled_exception
+
+from septet.contracts.lanes import EnterLane
+from septet.contracts.limits import Timeouts
+from septet.contracts.steps import FinalizeCall, StepCall
+from septet.contracts.task import TaskError
+from septet.contracts.workspace import MoveWorkspace, Workspace
+from septet.system.timestamps import timestamp
+from workflows._failures import explain_failure
+from workflows._patches import has_patch
+from workflows.activity_stubs import MOVE_WORKSPACE, PROBE_HOST
+from workflows.policies import WORKSPACE_OPTIONS, probe_options
+from workflows.work_order.state import WorkOrderState
+
+RAREST: Final = 10
+"""A host is asked ever more rarely, up to so many times the first pause: a history is no log."""
+
+_RARE_HEARTBEATS: Final = "patience-of-rare-heartbeats"
+_FREQUENT_HEARTBEAT_SECONDS: Final = 30.0
+"""Before it, the time-out of heartbeats where nobody chose another."""
+
+_ANY: Final = "that opens it"
+_WAIT: Final = (
+    "Start a worker on its state directory: the work order goes on by itself as soon as the host answers."
+)
+
+HostCall = StepCall | FinalizeCall | EnterLane
+Running = workflow.ActivityHandle[Any]
+
+
+@dataclass
+class KnownHosts:
+    """Where the workspace is, and what a work order has been told of hosts."""
+
+    workspace: Workspace | None = None
+    dead: str = ""
+    """The host that a person says is dead."""
+    is_nudged: bool = False
+    """Whether a person wants the host asked now."""
+    silent_since: dict[str, datetime] = field(default_factory=dict)
+    """By host, of those that are silent: since when."""
+
+    @property
+    def here(self) -> Workspace:
+        """The workspace where it is now."""
+        if self.workspace is None:
+            message = "the workspace is not open yet"
+            raise RuntimeError(message)
+        return self.workspace
+
+    @property
+    def is_dead(self) -> bool:
+        """Whether a person says that the host of the workspace is dead."""
+        return self.dead == self.here.host
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether the host of the workspace is silent."""
+        return self.here.host in self.silent_since
+
+    def take_words(self) -> bool:
+        """Take what people have said, and return whether the host is dead by that."""
+        is_dead, self.dead, self.is_nudged = self.is_dead, "", False
+        return is_dead
+
+
+class HostWait:
+    """Waits for one activity after the other; how it learns that a host is gone, its kinds say."""
+
+    def __init__(self, known: KnownHosts, state: WorkOrderState, show: Callable[[], None]) -> None:
+        """Know what the work order knows; `show` shows it where people look."""
+        self.known = known
+        self._state = state
+        self._show = show
+
+    @abstractmethod
+    async def is_left(self, running: Running, call: HostCall) -> bool:
+        """Wait until the activity has ended, or its workspace has moved: then a late result does not count."""
+
+    @abstractmethod
+    async def end_of(self, running: Running) -> Any:  # noqa: ANN401 -- what the activity returns
+        """Wait for the end of an activity of cancelled work, and return what it came to.
+
+        Raises:
+            AgentLeft: The host is silent, and nobody waits for it.
+        """
+
+    @abstractmethod
+    async def leave(self, running: Running, host: str) -> None:
+        """Cancel an activity whose workspace has moved away from a host."""
+
+    async def _answers(self) -> bool:
+        """Ask the host whether it is there; where it is, what waited for it goes on."""
+        here = self.known.here
+        try:
+            await PROBE_HOST.start(
+                None,
+                task_queue=here.control_queue,
+                summary=f"is host {here.host} there?",
+                **probe_options(here.probe_seconds),
+            )
+        except ActivityError as error:
+            if is_cancelled_exception(error):
+                raise
+            return False
+        self._end_wait()
+        return True
+
+    def _end_wait(self) -> None:
+        self._show_if(self._state.end_wait_for_host(workflow.now()))
+
+    def _patience(self, call: HostCall) -> timedelta:
+        """Return how long a silent host may still have a living agent."""
+        limits = call.call.limits if isinstance(call, FinalizeCall) else Timeouts()
+        limits = call.limits if isinstance(call, StepCall) else limits
+        seconds = limits.heartbeat_seconds
+        if "heartbeat_seconds" not in limits.model_fields_set and not has_patch(_RARE_HEARTBEATS):
+            seconds = _FREQUENT_HEARTBEAT_SECONDS
+        return timedelta(seconds=self.known.here.orphan_limit_seconds + seconds)
+
+    async def _move(self, call: HostCall, silent_since: datetime) -> bool:
+        """Have the workspace opened elsewhere; where that cannot be, tell why and return `False`."""
+        left = self.known.here
+        silence = f"Host {left.host}, which has the workspace, has not answered since {timestamp(silent_since)}"
+        if not left.kept:
+            self._block(f"{silence}; it keeps no checkpoints elsewhere.", _WAIT)
+            return False
+        try:
+            self.known.workspace = await self._open_elsewhere(call)
+        except ActivityError as failed:
+            if is_cancelled_exception(failed):
+                raise
+            why, _ = explain_failure(failed)
+            self._block(f"{silence}, and no other could go on: {why.message}", f"{why.remedy} {_WAIT}".strip())
+            return False
+        host = self.known.here.host
+        if host == left.host:
+            return False
+        self._show_if(self._state.move_to_host(left.host, host, workflow.now()))
+        return True
+
+    async def _open_elsewhere(self, call: HostCall) -> Workspace:
+        """Return the workspace as another host has it; a lane that is open nowhere yet may be opened by anyone."""
+        left = self.known.here
+        if isinstance(call, EnterLane) and left.lane != call.lane.id:
+            return left.model_copy(update={"host": _ANY, "task_queue": "", "control_queue": "", "serves": ()})
+        return await MOVE_WORKSPACE.start(
+            MoveWorkspace(workspace=left, checkpoint=checkpoint_of(call)),
+            summary=f"host {left.host} is gone: its workspace opens elsewhere",
+            **WORKSPACE_OPTIONS,
+        )
+
+    def _block(self, message: str, remedy: str) -> None:
+        error = TaskError(type="HostGone", message=message, remedy=remedy)
+        self._show_if(self._state.wait_for_host(error, workflow.now()))
+
+    def _show_if(self, is_news: bool) -> None:
+        if is_news:
+            self._show()
+
+
+def checkpoint_of(call: HostCall) -> str:
+    """Return the snapshot that an activity goes on from; empty for a lane, which is made as new all the same."""
+    if isinstance(call, FinalizeCall):
+        return call.result.checkpoint or call.call.starts_from
+    return call.starts_from if isinstance(call, StepCall) else ""

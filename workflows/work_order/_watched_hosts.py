@@ -1,0 +1,80 @@
+"""A host that others watch: a work order waits without a timer until it is told of silence, or of a return."""
+
+from contextlib import suppress
+from datetime import timedelta
+from typing import Any
+
+from temporalio import workflow
+
+from workflows._cancellation import forget, wait_despite_cancel
+from workflows._failures import AgentLeft
+from workflows.work_order._host_wait import RAREST, HostCall, HostWait, Running
+
+
+class WatchedHostWait(HostWait):
+    """Silent is what others have not heard of; gone is what then stays so for as long as its agents may live."""
+
+    async def is_left(self, running: Running, call: HostCall) -> bool:
+        """Wait until the activity has ended, or its workspace has moved: then a late result does not count."""
+        pause: timedelta | None = None
+        tries = 1
+        while not await self._ends_within(running, pause):
+            host, is_dead = self.known.here.host, self.known.take_words()
+            if not is_dead and await self._answers():
+                pause, tries = None, 1
+                continue
+            since = self.known.silent_since.get(host, workflow.now())
+            left = since + self._patience(call) - workflow.now()
+            if not is_dead and left > timedelta(0):
+                self.known.silent_since[host] = since
+                pause = left
+            elif await self._move(call, since):
+                return True
+            else:
+                pause = tries * timedelta(seconds=self.known.here.probe_seconds)
+                tries = min(2 * tries, RAREST)
+        self._end_wait()
+        return False
+
+    async def end_of(self, running: Running) -> Any:  # noqa: ANN401 -- what the activity returns
+        """Wait for the end of an activity of cancelled work, and return what it came to.
+
+        Raises:
+            AgentLeft: The host is silent, and nobody waits for it.
+        """
+        await wait_despite_cancel(lambda: running.done() or self.known.is_silent)
+        if running.done():
+            return await running
+        running.cancel()
+        forget(running)
+        raise AgentLeft
+
+    async def leave(self, running: Running, host: str) -> None:
+        """Cancel an activity whose workspace has moved, and wait for its end where the host is not silent."""
+        running.cancel()
+        forget(running)
+        await workflow.wait_condition(lambda: running.done() or host in self.known.silent_since)
+
+    async def _ends_within(self, running: Running, pause: timedelta | None) -> bool:
+        """Wait for the activity's end, a person's word, or news of the host; of a silent one only for so long."""
+        was_silent = self.known.is_silent and pause is not None
+        with suppress(TimeoutError):
+            await workflow.wait_condition(
+                lambda: (
+                    running.done()
+                    or self.known.is_nudged
+                    or self.known.is_dead
+                    or self.known.is_silent is not was_silent
+                ),
+                timeout=pause,
+                timeout_summary="is the host still silent?",
+            )
+        return running.done()
+
+    async def _answers(self) -> bool:
+        """Ask the host whether it is there; one that is has not been silent."""
+        host = self.known.here.host
+        if not await super()._answers():
+            return False
+        self.known.silent_since.pop(host, None)
+        return True
