@@ -46,14 +46,14 @@ class HostActivities:
             return self.host.id
 
     @activity.defn(name="deliver_cancel")
-    async def deliver_cancel(self, cancelled: CancelledWork) -> None:
+    async def deliver_cancel(self, work: CancelledWork) -> None:
         """Have what runs of a work order in this process learn now that it is cancelled. Idempotent.
 
         Raises:
             ApplicationError: It does not run here: another worker of this host may have it.
         """
-        if not self.host.attempts.ask(cancelled.work_order_id):
-            message = f"nothing of {cancelled.work_order_id} runs in this process"
+        if not self.host.attempts.ask(work.work_order_id):
+            message = f"nothing of {work.work_order_id} runs in this process"
             raise ApplicationError(message, type="NotHere", category=ApplicationErrorCategory.BENIGN)
 
     @activity.defn(name="move_workspace")

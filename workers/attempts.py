@@ -109,5 +109,5 @@ class AttemptsLook:
             raise
 
 
-def _pending(described: DescribeWorkflowExecutionResponse, activity_id: str) -> PendingActivityInfo | None:
-    return next((each for each in described.pending_activities if each.activity_id == activity_id), None)
+def _pending(description: DescribeWorkflowExecutionResponse, activity_id: str) -> PendingActivityInfo | None:
+    return next((each for each in description.pending_activities if each.activity_id == activity_id), None)

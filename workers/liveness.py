@@ -101,7 +101,7 @@ class HostsWatch:
                 return
 
     async def _tell_silence(self, living: set[str], now: float) -> None:
-        async for run_id, order_id, host in self._orders(f"{HOST.name} NOT IN ({_quoted(living)})"):
+        async for run_id, order_id, host in self._orders(f"{HOST.name} NOT IN ({_quote(living)})"):
             if run_id in self._told:
                 continue
             since = datetime.now(UTC) - timedelta(seconds=self.heard.silent_seconds(host, now))
@@ -112,7 +112,7 @@ class HostsWatch:
     async def _tell_return(self, living: set[str]) -> None:
         """Tell those that were told of silence, and those that are shown to wait: another may have told them."""
         waiting = f'{STATUS.name}="{Status.WAITING}" AND {STAGE.name}="{Stage.BLOCKED}"'
-        orders = self._orders(f"{waiting} AND {HOST.name} IN ({_quoted(living)})")
+        orders = self._orders(f"{waiting} AND {HOST.name} IN ({_quote(living)})")
         waiting_by_run = {run_id: (order_id, host) async for run_id, order_id, host in orders}
         told = {run_id: order for run_id, order in self._told.items() if order[1] in living}
         for run_id, (order_id, host) in (told | waiting_by_run).items():
@@ -135,7 +135,7 @@ class HostsWatch:
                 raise
 
 
-def _quoted(names: Iterable[str]) -> str:
+def _quote(names: Iterable[str]) -> str:
     return ", ".join(f'"{name}"' for name in sorted(names))
 
 

@@ -76,9 +76,9 @@ class KnownHosts:
 class HostWait:
     """Waits for one activity after the other; how it learns that a host is gone, its kinds say."""
 
-    def __init__(self, known: KnownHosts, state: WorkOrderState, show: Callable[[], None]) -> None:
+    def __init__(self, hosts: KnownHosts, state: WorkOrderState, show: Callable[[], None]) -> None:
         """Know what the work order knows; `show` shows it where people look."""
-        self.known = known
+        self.hosts = hosts
         self._state = state
         self._show = show
 
@@ -100,7 +100,7 @@ class HostWait:
 
     async def _answers(self) -> bool:
         """Ask the host whether it is there; where it is, what waited for it goes on."""
-        here = self.known.here
+        here = self.hosts.here
         try:
             await PROBE_HOST.start(
                 None,
@@ -125,24 +125,24 @@ class HostWait:
         seconds = limits.heartbeat_seconds
         if "heartbeat_seconds" not in limits.model_fields_set and not has_patch(_RARE_HEARTBEATS):
             seconds = _FREQUENT_HEARTBEAT_SECONDS
-        return timedelta(seconds=self.known.here.orphan_limit_seconds + seconds)
+        return timedelta(seconds=self.hosts.here.orphan_limit_seconds + seconds)
 
     async def _move(self, call: HostCall, silent_since: datetime) -> bool:
         """Have the workspace opened elsewhere; where that cannot be, tell why and return `False`."""
-        left = self.known.here
+        left = self.hosts.here
         silence = f"Host {left.host}, which has the workspace, has not answered since {timestamp(silent_since)}"
         if not left.kept:
             self._block(f"{silence}; it keeps no checkpoints elsewhere.", _WAIT)
             return False
         try:
-            self.known.workspace = await self._open_elsewhere(call)
+            self.hosts.workspace = await self._open_elsewhere(call)
         except ActivityError as failed:
             if is_cancelled_exception(failed):
                 raise
             why, _ = explain_failure(failed)
             self._block(f"{silence}, and no other could go on: {why.message}", f"{why.remedy} {_WAIT}".strip())
             return False
-        host = self.known.here.host
+        host = self.hosts.here.host
         if host == left.host:
             return False
         self._show_if(self._state.move_to_host(left.host, host, workflow.now()))
@@ -150,7 +150,7 @@ class HostWait:
 
     async def _open_elsewhere(self, call: HostCall) -> Workspace:
         """Return the workspace as another host has it; a lane that is open nowhere yet may be opened by anyone."""
-        left = self.known.here
+        left = self.hosts.here
         if isinstance(call, EnterLane) and left.lane != call.lane.id:
             return left.model_copy(update={"host": _ANY, "task_queue": "", "control_queue": "", "serves": ()})
         return await MOVE_WORKSPACE.start(

@@ -18,10 +18,10 @@ class ProbedHostWait(HostWait):
 
     async def is_left(self, running: Running, call: HostCall) -> bool:
         """Wait until the activity has ended, or its workspace has moved: then a late result does not count."""
-        first = pause = timedelta(seconds=self.known.here.probe_seconds)
+        first = pause = timedelta(seconds=self.hosts.here.probe_seconds)
         silent_since: datetime | None = None
         while not await self._ends_within(running, pause):
-            is_dead = self.known.take_words()
+            is_dead = self.hosts.take_words()
             if not is_dead and await self._answers():
                 pause = min(2 * pause, RAREST * first) if silent_since is None else first
                 silent_since = None
@@ -48,7 +48,7 @@ class ProbedHostWait(HostWait):
         """Wait for the activity's end, a person's word, or the time to ask."""
         with suppress(TimeoutError):
             await workflow.wait_condition(
-                lambda: running.done() or self.known.is_nudged or self.known.is_dead,
+                lambda: running.done() or self.hosts.is_nudged or self.hosts.is_dead,
                 timeout=pause,
                 timeout_summary="is the host there?",
             )

@@ -19,19 +19,19 @@ class WatchedHostWait(HostWait):
         pause: timedelta | None = None
         tries = 1
         while not await self._ends_within(running, pause):
-            host, is_dead = self.known.here.host, self.known.take_words()
+            host, is_dead = self.hosts.here.host, self.hosts.take_words()
             if not is_dead and await self._answers():
                 pause, tries = None, 1
                 continue
-            since = self.known.silent_since.get(host, workflow.now())
+            since = self.hosts.silent_since.get(host, workflow.now())
             left = since + self._patience(call) - workflow.now()
             if not is_dead and left > timedelta(0):
-                self.known.silent_since[host] = since
+                self.hosts.silent_since[host] = since
                 pause = left
             elif await self._move(call, since):
                 return True
             else:
-                pause = tries * timedelta(seconds=self.known.here.probe_seconds)
+                pause = tries * timedelta(seconds=self.hosts.here.probe_seconds)
                 tries = min(2 * tries, RAREST)
         self._end_wait()
         return False
@@ -42,7 +42,7 @@ class WatchedHostWait(HostWait):
         Raises:
             AgentLeft: The host is silent, and nobody waits for it.
         """
-        await wait_despite_cancel(lambda: running.done() or self.known.is_silent)
+        await wait_despite_cancel(lambda: running.done() or self.hosts.is_silent)
         if running.done():
             return await running
         running.cancel()
@@ -53,18 +53,18 @@ class WatchedHostWait(HostWait):
         """Cancel an activity whose workspace has moved, and wait for its end where the host is not silent."""
         running.cancel()
         forget(running)
-        await workflow.wait_condition(lambda: running.done() or host in self.known.silent_since)
+        await workflow.wait_condition(lambda: running.done() or host in self.hosts.silent_since)
 
     async def _ends_within(self, running: Running, pause: timedelta | None) -> bool:
         """Wait for the activity's end, a person's word, or news of the host; of a silent one only for so long."""
-        was_silent = self.known.is_silent and pause is not None
+        was_silent = self.hosts.is_silent and pause is not None
         with suppress(TimeoutError):
             await workflow.wait_condition(
                 lambda: (
                     running.done()
-                    or self.known.is_nudged
-                    or self.known.is_dead
-                    or self.known.is_silent is not was_silent
+                    or self.hosts.is_nudged
+                    or self.hosts.is_dead
+                    or self.hosts.is_silent is not was_silent
                 ),
                 timeout=pause,
                 timeout_summary="is the host still silent?",
@@ -73,8 +73,8 @@ class WatchedHostWait(HostWait):
 
     async def _answers(self) -> bool:
         """Ask the host whether it is there; one that is has not been silent."""
-        host = self.known.here.host
+        host = self.hosts.here.host
         if not await super()._answers():
             return False
-        self.known.silent_since.pop(host, None)
+        self.hosts.silent_since.pop(host, None)
         return True
