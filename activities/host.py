@@ -15,7 +15,7 @@ from septet.agents.turns.runner_connection import RUNNER_LOCK
 from septet.agents.turns.sandbox import Sandbox
 from septet.agents.turns.supervisors import Supervisors
 from septet.contracts.facts import Rescue
-from septet.contracts.workspace import DELIVERS_CANCELS, END_WORK
+from septet.contracts.workspace import DELIVERS_CANCELS, END_WORK, PULL_REQUESTS
 from septet.forges.choose import forge_for
 from septet.forges.forge import Forge
 from septet.git.address import Address, parse_address
@@ -48,7 +48,7 @@ class Host:
     """What confines its agents."""
     threads: ThreadPools = field(default_factory=lambda: ThreadPools.sized(1, 1))
     """Where its blocking work runs."""
-    serves: tuple[str, ...] = (END_WORK, DELIVERS_CANCELS)
+    serves: tuple[str, ...] = (END_WORK, PULL_REQUESTS, DELIVERS_CANCELS)
     """What its workspaces say that it does; some of it takes a server that can."""
     attempts: RunningAttempts = field(default_factory=RunningAttempts)
     """Those that this process carries out."""

@@ -9,7 +9,7 @@ from activities.cancellation import cancellable_thread
 from activities.host import Host
 from septet.contracts.pull_request import PullRequestEnd, PullRequestLook
 from septet.errors import SeptetError
-from septet.forges.forge import pull_request_number
+from septet.forges.forge import PullRequestState, pull_request_number
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,17 +27,24 @@ class PullRequestActivities:
         """
         settings = self.host.settings
         try:
-            state = await cancellable_thread(self.host.threads.network, self._state, look)
+            state = await cancellable_thread(self.host.threads.network, state_of, self.host, look)
         except SeptetError as error:
-            raise not_yet(str(error), settings, kind=_kind(error), rarely=not error.retryable) from error
+            raise not_yet(str(error), settings, kind=error_kind(error), rarely=not error.retryable) from error
         if state == "open":
             raise not_yet(f"{look.url} is open.", settings, kind="PullRequestOpen")
         return PullRequestEnd(state="merged" if state == "merged" else "closed")
 
-    def _state(self, look: PullRequestLook) -> str:
-        _, forge = self.host.forge(look.repository)
-        return forge.pull_request(pull_request_number(look.url), look.commit).state
+
+def state_of(host: Host, look: PullRequestLook) -> PullRequestState:
+    """Return whether a pull request is open, merged or closed, with this host's key or from its disk.
+
+    Raises:
+        SeptetError: The forge did not tell.
+    """
+    _, forge = host.forge(look.repository)
+    return forge.pull_request(pull_request_number(look.url), look.commit).state
 
 
-def _kind(error: SeptetError) -> str:
+def error_kind(error: SeptetError) -> str:
+    """Return an error's type as people read it."""
     return type(error).__name__.removesuffix("Error")

@@ -7,7 +7,7 @@ from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
 from temporalio.client import Client
 from temporalio.service import RPCError
 
-from septet.contracts.workspace import DELIVERS_CANCELS, END_WORK, LIVENESS
+from septet.contracts.workspace import DELIVERS_CANCELS, END_WORK, LIVENESS, PULL_REQUESTS
 from workers.preflight import lacks_attribute
 from workflows.search_attributes import HOST
 
@@ -28,8 +28,8 @@ async def host_services(client: Client) -> tuple[str, ...]:
         lacks_host = await lacks_attribute(client, HOST)
     except RPCError as error:
         _log.warning("server_not_described", error=error.message, consequence=_PROBES)
-        return END_WORK, DELIVERS_CANCELS
-    services = [END_WORK]
+        return END_WORK, PULL_REQUESTS, DELIVERS_CANCELS
+    services = [END_WORK, PULL_REQUESTS]
     if not capabilities.worker_commands:
         services.append(DELIVERS_CANCELS)
     if not capabilities.worker_heartbeats:

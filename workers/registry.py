@@ -32,7 +32,7 @@ from activities.workspaces import WorkspaceActivities
 from septet.agents.runs.folders import Runs
 from septet.agents.turns.sandbox import Sandbox, find_sandbox
 from septet.agents.turns.supervisors import Supervisors
-from septet.contracts.workspace import DELIVERS_CANCELS, END_WORK
+from septet.contracts.workspace import DELIVERS_CANCELS, END_WORK, PULL_REQUESTS
 from septet.errors import SeptetError
 from septet.git.address import parse_address
 from septet.git.checkpoint_remote import ORIGIN
@@ -71,7 +71,7 @@ class Parts:
 
 @asynccontextmanager
 async def parts_of(
-    settings: Settings, serves: tuple[str, ...] = (END_WORK, DELIVERS_CANCELS)
+    settings: Settings, serves: tuple[str, ...] = (END_WORK, PULL_REQUESTS, DELIVERS_CANCELS)
 ) -> AsyncIterator[Parts]:
     """Put a worker's parts together; a supervisor waits for the first agent for as long as the block lasts.
 

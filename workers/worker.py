@@ -15,6 +15,7 @@ from workers.board import serving_on_board
 from workers.capabilities import host_services
 from workers.janitor import scheduling_janitor
 from workers.liveness import watching_hosts
+from workers.pull_requests import looking_at_pull_requests
 from workers.registry import Parts, openings_at_once, parts_of
 from workers.slots import agent_slots
 from workers.strays import looking_after_strays
@@ -92,4 +93,5 @@ async def running_worker(client: Client, settings: Settings, *, sole: bool = Fal
         await stack.enter_async_context(announcing_build(client, settings, sole=sole))
         await stack.enter_async_context(scheduling_janitor(client, settings, parts.host.id, parts.host.task_queue))
         await stack.enter_async_context(serving_on_board(client, settings, parts.host.id))
+        await stack.enter_async_context(looking_at_pull_requests(client, parts.host))
         yield parts

@@ -8,12 +8,14 @@ from temporalio.client import WorkflowExecutionDescription
 from temporalio.converter import DataConverter
 
 from septet.contracts.names import Stage, Status
+from septet.contracts.pull_request import TROUBLE, PullRequestNews
 from workflows.search_attributes import STAGE, STATUS
 
 _PAUSED: Final = "it is paused; `temporal activity unpause` lets it go on"
 _NOT_TAKEN: Final = "no worker of its host has had a slot for it yet"
 _ASKS_A_HOST: Final = "probe_host"
 """Not what the work waits for."""
+_LOOKS: Final = "look_at_pull_request"
 _PLAN: Final = "approve_plan: a person is to say `septet approve` or `septet reject`"
 _NO_FAILURE: Final = "PullRequestOpen"
 """Nothing holds up a task in review but its people."""
@@ -30,7 +32,13 @@ async def waiting_for(description: WorkflowExecutionDescription) -> str | None:
         reason = await _reason(pending, description.data_converter)
         if reason is not None:
             return f"{pending.activity_id}: {reason}"
-    return None
+    return await _trouble_of(description) if columns.get(STAGE) == Stage.REVIEW else None
+
+
+async def _trouble_of(watch: WorkflowExecutionDescription) -> str | None:
+    """Return why the host that looks at a pull request cannot tell what became of it."""
+    news = await watch.memo_value(TROUBLE, None, type_hint=PullRequestNews)
+    return f"{_LOOKS}: {news.why}" if isinstance(news, PullRequestNews) else None
 
 
 async def _reason(pending: PendingActivityInfo, converter: DataConverter) -> str | None:

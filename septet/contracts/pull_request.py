@@ -1,9 +1,16 @@
 """What the watch over an opened pull request is given, and what it asks its forge."""
 
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
+
+from pydantic import Field
 
 from septet.contracts.task import Task
 from septet.contracts.wire import Wire
+
+WATCHER: Final = "watcher"
+"""The key of a watch's memo under which the host lies that looks at its pull request."""
+TROUBLE: Final = "trouble"
+"""The key of a watch's memo under which lies why nobody can tell what became of its pull request."""
 
 _WATCH: Final = "/pr"
 """No work order's id can end so."""
@@ -19,6 +26,14 @@ def watched_order(workflow_id: str) -> str:
     return workflow_id.removesuffix(_WATCH)
 
 
+class WatchingHost(Wire):
+    """A host whose worker looks at a pull request, and tells the workflow what is new."""
+
+    host: str
+    control_queue: str
+    """A queue that is served as long as the host is there."""
+
+
 class PullRequestWatch(Wire):
     """A completed work order, whose pull request is watched until it is merged or closed."""
 
@@ -28,6 +43,8 @@ class PullRequestWatch(Wire):
     """`github` or `local`."""
     task_queue: str = ""
     """Where a local forge can be looked at: a queue of the host on whose disk it lies."""
+    watcher: WatchingHost | None = None
+    """Who looks; `None` where the host of its workspace does not: the workflow has it looked at by an activity."""
 
 
 class PullRequestLook(Wire):
@@ -43,3 +60,14 @@ class PullRequestEnd(Wire):
     """What became of a pull request."""
 
     state: Literal["merged", "closed"]
+
+
+class PullRequestNews(Wire):
+    """What a host has seen of a pull request that it did not see before."""
+
+    url: str
+    state: Literal["open", "merged", "closed", "unknown"]
+    kind: str = ""
+    """Of what keeps the host from seeing it: the error's type."""
+    why: Annotated[str, Field(max_length=1000)] = ""
+    """What that says."""

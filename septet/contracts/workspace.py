@@ -11,6 +11,8 @@ DELIVERS_CANCELS: Final = "deliver_cancel"
 """The host has an attempt ask whether it was cancelled: its server does not push cancels to workers."""
 LIVENESS: Final = "liveness"
 """Its work orders are told when the host falls silent, and when it is back: nobody has to ask it."""
+PULL_REQUESTS: Final = "pull_requests"
+"""The host looks at pull requests by itself, and tells their workflows what is new."""
 
 
 class OpenWorkspace(Wire):

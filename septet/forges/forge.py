@@ -19,6 +19,7 @@ BODY_LIMIT: Final = 60_000
 """Characters of a pull request's body; GitHub takes 65,536."""
 _BODIES_LIMIT: Final = 65_000
 """Characters of the body of one that brings the work of several work orders."""
+PullRequestState = Literal["open", "closed", "merged"]
 _NUMBERED: Final = re.compile(r"/pull/(\d{1,18})/?$")
 
 
@@ -61,7 +62,7 @@ class PullRequest:
     base: str
     """The branch that it goes to."""
     head_sha: str
-    state: Literal["open", "closed", "merged"] = "open"
+    state: PullRequestState = "open"
     warnings: tuple[str, ...] = ()
     """What did not work on the side, such as a label."""
 

@@ -5,10 +5,10 @@ from temporalio.exceptions import FailureError, WorkflowAlreadyStartedError
 from temporalio.workflow import ParentClosePolicy
 
 from septet.contracts.names import Stage, Status
-from septet.contracts.pull_request import PullRequestWatch, watch_id
+from septet.contracts.pull_request import WATCHER, PullRequestWatch, WatchingHost, watch_id
 from septet.contracts.row import MEMO, row_of
 from septet.contracts.task import Task
-from septet.contracts.workspace import Workspace
+from septet.contracts.workspace import PULL_REQUESTS, Workspace
 from workflows.pull_request import PullRequestWorkflow
 from workflows.search_attributes import start_attributes
 
@@ -20,10 +20,16 @@ async def watch_pull_request(task: Task, workspace: Workspace) -> None:
     row = row_of(task.model_copy(update={"status": Status.COMPLETED, "stage": Stage.REVIEW, "error": None}))
     local = workspace.forge == "local"
     queue = (workspace.control_queue or workspace.task_queue) if local else ""
-    watch = PullRequestWatch(task=row, forge=workspace.forge, task_queue=queue)
+    watch = PullRequestWatch(task=row, forge=workspace.forge, task_queue=queue, watcher=_watcher_on(workspace))
     for _ in range(_TRIES):
         if await _start_watch(watch) or await _renew_watch(watch):
             return
+
+
+def _watcher_on(workspace: Workspace) -> WatchingHost | None:
+    if PULL_REQUESTS not in workspace.serves:
+        return None
+    return WatchingHost(host=workspace.host, control_queue=workspace.control_queue)
 
 
 async def _start_watch(watch: PullRequestWatch) -> bool:
@@ -33,7 +39,7 @@ async def _start_watch(watch: PullRequestWatch) -> bool:
             watch,
             id=watch_id(watch.task.id),
             parent_close_policy=ParentClosePolicy.ABANDON,
-            memo={MEMO: watch.task},
+            memo={MEMO: watch.task} | ({WATCHER: watch.watcher} if watch.watcher else {}),
             search_attributes=start_attributes(watch.task),
             static_summary=f"{watch.task.pr_url}: {watch.task.title}"[:200],
         )

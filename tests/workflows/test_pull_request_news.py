@@ -1,0 +1,208 @@
+"""Pull requests that a host looks at by itself: their workflows are told only news, and cost nothing meanwhile."""
+
+import asyncio
+import uuid
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from fakes.activities import Doubles
+from fakes.waiting import wait_until
+from temporalio.client import Client, WorkflowExecutionStatus, WorkflowHandle
+from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.service import RPCError
+from temporalio.worker import Replayer, Worker
+
+from clients.temporal.work_orders import WorkOrders
+from septet.contracts.names import Stage
+from septet.contracts.order import WorkOrderInput
+from septet.contracts.pull_request import WATCHER, PullRequestLook, WatchingHost, watch_id, watched_order
+from septet.contracts.task import Task
+from septet.contracts.workspace import PULL_REQUESTS, OpenWorkspace, Workspace
+from septet.errors import ForgeUnavailableError
+from septet.forges.forge import PullRequestState
+from workers.beside import beside
+from workers.pull_requests import LookPace, PullRequestWatcher
+from workflows.pull_request import PullRequestWorkflow
+from workflows.work_order import WorkOrder
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+URL = "file:///origin.git/pull/1"
+WITHIN_SECONDS = 60
+PACE = LookPace(0.1, 0.3)
+
+
+class FakeForge:
+    """A forge with one pull request."""
+
+    def __init__(self) -> None:
+        self.state: PullRequestState = "open"
+        self.is_away = False
+        self.looks = 0
+
+    def look(self, look: PullRequestLook) -> PullRequestState:
+        """Tell its state, or that it is away."""
+        assert look.url == URL
+        self.looks += 1
+        if self.is_away:
+            raise ForgeUnavailableError("The forge is away.")
+        return self.state
+
+
+@pytest.fixture
+def doubles() -> Doubles:
+    made = Doubles(task_queue=f"queue-{uuid.uuid4().hex}")
+
+    def opened(asked: OpenWorkspace) -> Workspace:
+        where = {"serves": (PULL_REQUESTS,), "control_queue": f"{made.task_queue}-host"}
+        return made.workspace(asked).model_copy(update=where)
+
+    return replace(made, open_workspace=opened)
+
+
+@asynccontextmanager
+async def in_review(client: Client, doubles: Doubles) -> AsyncIterator[WorkflowHandle[Any, Task]]:
+    """Let a work order complete, and give its watch; at the end its history is replayed."""
+    workflows = [WorkOrder, PullRequestWorkflow]
+    async with Worker(client, task_queue=doubles.task_queue, workflows=workflows, activities=doubles.activities()):
+        orders = WorkOrders(client, doubles.task_queue)
+        order_id = (await orders.put(WorkOrderInput(repository="/app", title="Totals are wrong"))).id
+        await asyncio.wait_for(orders.handle(order_id).result(), WITHIN_SECONDS)
+        watch = client.get_workflow_handle(watch_id(order_id), result_type=Task)
+        try:
+            yield watch
+        finally:
+            with suppress(RPCError):
+                await watch.terminate()
+        history = await watch.fetch_history()
+    replayer = Replayer(workflows=[PullRequestWorkflow], data_converter=pydantic_data_converter)
+    await replayer.replay_workflow(history)
+
+
+@asynccontextmanager
+async def looking(
+    client: Client, doubles: Doubles, forge: FakeForge, host: str = "host"
+) -> AsyncIterator[PullRequestWatcher]:
+    """Have a host look again and again for as long as the block lasts."""
+    here = WatchingHost(host=host, control_queue=f"{doubles.task_queue}-{host}")
+    watcher = PullRequestWatcher(client, doubles.task_queue, here, forge.look, PACE)
+
+    async def look() -> None:
+        while True:
+            await watcher.look_around()
+            await asyncio.sleep(PACE.first_seconds)
+
+    async with beside(look()):
+        yield watcher
+    watcher.close()
+
+
+async def test_a_merge_is_told_by_the_host(client: Client, doubles: Doubles) -> None:
+    """Looks at an open pull request leave nothing in the history, neither activity nor timer; the merge ends the watch."""
+    forge = FakeForge()
+    async with in_review(client, doubles) as watch, looking(client, doubles, forge):
+        await wait_until(lambda: forge.looks >= 1)
+        before = [event async for event in watch.fetch_history_events()]
+        await wait_until(lambda: forge.looks >= 4)
+        assert len([event async for event in watch.fetch_history_events()]) == len(before)
+        forge.state = "merged"
+        assert (await asyncio.wait_for(watch.result(), WITHIN_SECONDS)).stage == "done"
+        kinds = Counter([event.WhichOneof("attributes") async for event in watch.fetch_history_events()])
+        order = await WorkOrders(client, doubles.task_queue).get(watched_order(watch.id))
+    assert not doubles.looks
+    assert kinds["activity_task_scheduled_event_attributes"] == kinds["timer_started_event_attributes"] == 0
+    assert kinds["workflow_execution_signaled_event_attributes"] == 1
+    assert order.stage == "done"
+
+
+async def test_a_close_is_told_and_one_that_was_opened_again_is_looked_at(
+    client: Client, doubles: Doubles
+) -> None:
+    """A close without a merge blocks the task; a nudge has it in review again, and the host sees its merge."""
+    forge = FakeForge()
+    forge.state = "closed"
+    async with in_review(client, doubles) as watch, looking(client, doubles, forge):
+        ask = lambda: watch.query(PullRequestWorkflow.work_order)  # noqa: E731
+        await wait_until(ask, lambda task: task.stage is Stage.BLOCKED)
+        forge.state = "merged"
+        await watch.signal(PullRequestWorkflow.nudge)
+        assert (await asyncio.wait_for(watch.result(), WITHIN_SECONDS)).stage == "done"
+
+
+async def test_a_nudge_has_it_looked_at_now(client: Client, doubles: Doubles) -> None:
+    """A person who has merged waits for no pause: the workflow has it looked at, once for each nudge."""
+    queue = f"{doubles.task_queue}-host"
+    async with (
+        Worker(client, task_queue=queue, activities=doubles.activities()),
+        in_review(client, doubles) as watch,
+    ):
+        await watch.signal(PullRequestWorkflow.nudge)
+        await wait_until(lambda: len(doubles.looks) == 1)
+        doubles.pull_requests[URL] = "merged"
+        await wait_until(lambda: _nudge_until_done(watch))
+        assert (await asyncio.wait_for(watch.result(), WITHIN_SECONDS)).stage == "done"
+
+
+async def test_a_forge_that_is_away_is_told_once(client: Client, doubles: Doubles) -> None:
+    """Why nobody can tell is shown as what the task waits for, and no more when the forge is back."""
+    forge = FakeForge()
+    forge.is_away = True
+    async with in_review(client, doubles) as watch:
+        orders, order_id = WorkOrders(client, doubles.task_queue), watched_order(watch.id)
+        assert await orders.waiting_for(order_id) is None
+        async with looking(client, doubles, forge):
+            told = await wait_until(lambda: orders.waiting_for(order_id))
+            assert "The forge is away." in told
+            forge.is_away = False
+            await wait_until(lambda: orders.waiting_for(order_id), lambda waits: waits is None)
+            forge.state = "merged"
+            assert (await asyncio.wait_for(watch.result(), WITHIN_SECONDS)).stage == "done"
+
+
+async def test_another_host_takes_over_from_one_that_is_gone(client: Client, doubles: Doubles) -> None:
+    """Nobody serves the first host any more: the second one looks, says that it does, and sees the merge."""
+    forge = FakeForge()
+    async with in_review(client, doubles) as watch, looking(client, doubles, forge, "second"):
+
+        async def watcher() -> str:
+            return str((await (await watch.describe()).memo_value(WATCHER))["host"])
+
+        await wait_until(watcher, lambda host: host == "second")
+        forge.state = "merged"
+        assert (await asyncio.wait_for(watch.result(), WITHIN_SECONDS)).stage == "done"
+
+
+async def test_a_host_that_is_there_keeps_its_pull_requests(client: Client, doubles: Doubles) -> None:
+    """While its worker asks for work, no other host looks at what it looks at."""
+    own, other = FakeForge(), FakeForge()
+    queue = f"{doubles.task_queue}-host"
+    async with (
+        Worker(client, task_queue=queue, activities=doubles.activities()),
+        in_review(client, doubles) as watch,
+        looking(client, doubles, own),
+        looking(client, doubles, other, "second"),
+    ):
+        await wait_until(lambda: own.looks >= 3)
+        own.state = "merged"
+        await asyncio.wait_for(watch.result(), WITHIN_SECONDS)
+    assert other.looks == 0
+
+
+async def test_what_no_host_can_see_is_told(client: Client, doubles: Doubles) -> None:
+    """A repository on the disk of a host that is gone: that is what the task waits for."""
+    forge = FakeForge()
+    forge.is_away = True
+    async with in_review(client, doubles) as watch, looking(client, doubles, forge, "second"):
+        orders = WorkOrders(client, doubles.task_queue)
+        told = await wait_until(lambda: orders.waiting_for(watched_order(watch.id)))
+    assert "host host, which looked at it, is gone" in told
+
+
+async def _nudge_until_done(watch: WorkflowHandle[Any, Task]) -> bool:
+    with suppress(RPCError):  # it has ended meanwhile
+        await watch.signal(PullRequestWorkflow.nudge)
+    return (await watch.describe()).status is WorkflowExecutionStatus.COMPLETED

@@ -1,0 +1,182 @@
+"""Pull requests are looked at in a worker's process: a look costs no Action, and a workflow is told only news.
+
+Each host looks at those whose watch names it. Where that host is gone, another one that can see them takes over.
+"""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Final
+
+import structlog
+from temporalio.api.enums.v1 import TaskQueueType
+from temporalio.api.taskqueue.v1 import TaskQueue
+from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest
+from temporalio.client import Client
+from temporalio.service import RPCError
+
+from activities.host import Host
+from activities.pull_requests import error_kind, state_of
+from septet.contracts.pull_request import PullRequestLook, PullRequestNews, WatchingHost
+from septet.errors import SeptetError
+from septet.forges.forge import PullRequestState
+from septet.system.locks import try_lock
+from septet.system.text import cut
+from workers.beside import beside
+from workers.pull_request_list import WatchedPullRequest, list_watched
+from workflows.pull_request import PullRequestWorkflow
+
+HOST_GONE: Final = "HostGone"
+_WHY_LIMIT: Final = 1000
+_LOOKS_AT_A_TIME: Final = 4
+"""Threads of their own, so that a forge that hangs holds nobody else up."""
+_OWNER_ONLY: Final = 0o600
+
+_log = structlog.get_logger()
+
+Look = Callable[[PullRequestLook], PullRequestState]
+
+
+@asynccontextmanager
+async def looking_at_pull_requests(client: Client, host: Host) -> AsyncIterator[None]:
+    """Look at pull requests for as long as the block lasts, where no other worker of this host does."""
+    settings = host.settings
+    pace = LookPace(settings.look_seconds, settings.longest_look_seconds)
+    here = WatchingHost(host=host.id, control_queue=host.control_queue)
+    watcher = PullRequestWatcher(client, settings.task_queue, here, partial(state_of, host), pace)
+    lock = os.open(host.state.root / "looks.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _OWNER_ONLY)
+
+    async def look() -> None:
+        while True:
+            if try_lock(lock):
+                await watcher.look_around()
+            await asyncio.sleep(pace.first_seconds)
+
+    try:
+        async with beside(look()):
+            yield
+    finally:
+        watcher.close()
+        os.close(lock)
+
+
+@dataclass(frozen=True, slots=True)
+class LookPace:
+    """The pauses between looks at one pull request: as long as it is old, between these two."""
+
+    first_seconds: float
+    longest_seconds: float
+
+    def pause(self, age_seconds: float) -> float:
+        """Return the pause for a pull request of an age."""
+        return min(max(age_seconds, self.first_seconds), self.longest_seconds)
+
+
+@dataclass(slots=True)
+class PullRequestWatcher:
+    """Looks for one host, and tells the workflows what is new."""
+
+    client: Client
+    task_queue: str
+    """The queue of the work orders."""
+    here: WatchingHost
+    look: Look
+    """Asks the forge; it may take long, and raises a `SeptetError`."""
+    pace: LookPace
+    _watched: dict[str, WatchedPullRequest] = field(default_factory=dict)
+    _looked_at: dict[str, float] = field(default_factory=dict)
+    """When each was looked at, by the monotonic clock."""
+    _listed_at: float | None = None
+    _threads: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(_LOOKS_AT_A_TIME, "looks"))
+
+    async def look_around(self) -> int:
+        """Look at those whose pause is over, and return how many there were; what fails is tried again later."""
+        try:
+            await self._list()
+        except RPCError as error:
+            _log.warning("pull_requests_not_listed", error=error.message)
+            return 0
+        due = [each for each in self._watched.values() if self._is_due(each)]
+        gone = await self._gone_hosts(due)
+        await asyncio.gather(*(self._look_at(each, is_left=each.watcher.host in gone) for each in due))
+        return len(due)
+
+    def close(self) -> None:
+        """Begin no more looks."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    async def _list(self) -> None:
+        """List the young ones each time, and all of them as rarely as an old one is looked at."""
+        now = asyncio.get_running_loop().time()
+        is_full = self._listed_at is None or now - self._listed_at >= self.pace.longest_seconds
+        since = None if is_full else datetime.now(UTC) - timedelta(seconds=2 * self.pace.longest_seconds)
+        rows = {each.run_id: each async for each in list_watched(self.client, self.task_queue, since)}
+        if is_full:
+            self._listed_at, self._watched = now, rows
+            self._looked_at = {run: at for run, at in self._looked_at.items() if run in rows}
+        else:
+            self._watched |= rows
+
+    def _is_due(self, watch: WatchedPullRequest) -> bool:
+        """Say whether the pause after the last look is over; old ones are spread where none is known."""
+        now = asyncio.get_running_loop().time()
+        pause = self.pace.pause(watch.age_seconds)
+        if watch.run_id not in self._looked_at:
+            spread = hash(watch.run_id) % 1000 / 1000 if watch.age_seconds > self.pace.longest_seconds else 1.0
+            self._looked_at[watch.run_id] = now - pause * spread
+        return now - self._looked_at[watch.run_id] >= pause
+
+    async def _gone_hosts(self, due: list[WatchedPullRequest]) -> set[str]:
+        """Return which of the other hosts that are to look are gone."""
+        queues = {
+            each.watcher.host: each.watcher.control_queue for each in due if each.watcher.host != self.here.host
+        }
+        return {host for host, queue in queues.items() if not await self._is_served(queue)}
+
+    async def _is_served(self, queue: str) -> bool:
+        """Say whether a worker has asked for work of a queue lately; the server forgets it after some minutes."""
+        request = DescribeTaskQueueRequest(
+            namespace=self.client.namespace,
+            task_queue=TaskQueue(name=queue),
+            task_queue_type=TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY,
+        )
+        try:
+            return bool((await self.client.workflow_service.describe_task_queue(request)).pollers)
+        except RPCError:
+            return True
+
+    async def _look_at(self, watch: WatchedPullRequest, *, is_left: bool) -> None:
+        self._looked_at[watch.run_id] = asyncio.get_running_loop().time()
+        is_own = watch.watcher.host == self.here.host
+        if not is_own and not is_left:
+            return
+        news = await self._ask(watch)
+        if is_left and news.state == "unknown":
+            gone, here = watch.watcher.host, self.here.host
+            why = f"host {gone}, which looked at it, is gone, and host {here} cannot: {news.why}"
+            news = news.model_copy(update={"kind": HOST_GONE, "why": cut(why, _WHY_LIMIT)})
+        handle = self.client.get_workflow_handle(watch.workflow_id, run_id=watch.run_id)
+        try:
+            if is_left and news.state != "unknown":
+                await handle.signal(PullRequestWorkflow.watch_from, self.here)
+            if watch.is_news(news):
+                await handle.signal(PullRequestWorkflow.looked, news)
+                self._watched.pop(watch.run_id, None)  # it is listed again if it is still watched
+        except RPCError as error:
+            _log.info("pull_request_not_told", watch=watch.workflow_id, error=error.message)
+
+    async def _ask(self, watch: WatchedPullRequest) -> PullRequestNews:
+        """Return what the forge says, or why it does not."""
+        url = watch.look.url
+        try:
+            state = await asyncio.get_running_loop().run_in_executor(self._threads, self.look, watch.look)
+        except SeptetError as error:
+            return PullRequestNews(
+                url=url, state="unknown", kind=error_kind(error), why=cut(str(error), _WHY_LIMIT)
+            )
+        return PullRequestNews(url=url, state=state)
