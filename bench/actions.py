@@ -36,6 +36,7 @@ _LOOK_SECONDS: Final = 1.0
 """Between looks at the pull request while they are counted."""
 _COUNTED_SECONDS: Final = 12
 _WATCHED_SECONDS: Final = 5
+_AGENT_WATCHED_SECONDS: Final = 40
 _HEARTBEAT: Final = "RecordActivityTaskHeartbeat"
 BESIDE: Final = "a bare workflow of 7 activities"
 
@@ -57,6 +58,7 @@ async def _measured() -> list[Figure]:
             work = await _count(on, lambda: _work_order(on, origin, "wo-counted"))
             looks = await _count(on, lambda: asyncio.sleep(_COUNTED_SECONDS))
             end = await _count(on, lambda: _merge(on, origin, "wo-counted"))
+        async with worker(on, {**on.environ, "SEPTET_SCRIPTED_SECONDS": str(_AGENT_WATCHED_SECONDS)}):
             watched = await _watched(on, origin)
         events, size = await _history(on, "wo-counted")
         bare_events, bare_size = await _history(on, "bare-counted")
