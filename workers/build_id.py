@@ -2,10 +2,11 @@
 
 import ast
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 from septet.settings import Settings
@@ -23,7 +24,8 @@ def build_id(settings: Settings) -> str:
     return f"{version('septet')}-{_hash_of(Path(__file__).resolve().parent.parent)}"
 
 
-def import_closure(root: Path) -> dict[str, Path]:
+@cache
+def import_closure(root: Path) -> Mapping[str, Path]:
     """Return the modules that workflows import, they and their packages included, by name.
 
     Imports are read, not carried out, wherever they stand in a module: what a workflow imports as it runs counts.
@@ -39,7 +41,7 @@ def import_closure(root: Path) -> dict[str, Path]:
             continue
         closure[name] = path
         names += [name.rpartition(".")[0], *imports_of(path)]
-    return dict(sorted(closure.items()))
+    return MappingProxyType(dict(sorted(closure.items())))
 
 
 @cache

@@ -6,13 +6,14 @@ from dataclasses import replace
 from temporalio.contrib.pydantic import PydanticPayloadConverter
 from temporalio.converter import DataConverter, DefaultFailureConverter
 from temporalio.plugin import SimplePlugin
-from temporalio.worker import WorkerConfig
+from temporalio.worker import WorkerConfig, WorkflowRunner
+from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
 
 from workers.failure_converter import FailureConverter
 
 
 class SeptetPlugin(SimplePlugin):
-    """The converter of values for clients, workers and replays, and the workflows for workers and replays.
+    """The converter of values for clients, workers and replays; for the latter workflows and their guard too.
 
     A client hands it on to its workers, which are not given it again; a replayer and a test's environment are.
     Workflows that are named beside it, such as a test's, stand for all. Activities, and the interceptor that keeps
@@ -21,7 +22,12 @@ class SeptetPlugin(SimplePlugin):
 
     def __init__(self, task_queue: str = "") -> None:
         """Take the queue of work orders: among a client's workers its own alone serves all workflows."""
-        super().__init__("septet", data_converter=_values_as_pydantic, workflows=_default_workflows)
+        super().__init__(
+            "septet",
+            data_converter=_values_as_pydantic,
+            workflows=_default_workflows,
+            workflow_runner=_guarding_runner,
+        )
         self._task_queue = task_queue
 
     def configure_worker(self, config: WorkerConfig) -> WorkerConfig:
@@ -53,3 +59,10 @@ def _default_workflows(workflows: Sequence[type] | None) -> Sequence[type]:
     from workflows.work_order import WorkOrder
 
     return workflows or [WorkOrder, PullRequestWorkflow, Board, Janitor, Pipeline]
+
+
+def _guarding_runner(runner: WorkflowRunner | None) -> WorkflowRunner:
+    """Let the guard stand in for the SDK's sandbox; a runner that somebody has chosen stays."""
+    from workers.workflow_guard import GuardedWorkflowRunner
+
+    return GuardedWorkflowRunner() if runner is None or isinstance(runner, SandboxedWorkflowRunner) else runner
