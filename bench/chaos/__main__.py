@@ -15,6 +15,7 @@ from bench.chaos.laws import broken
 from bench.chaos.plan import KINDS, ROLLING_STEP_SECONDS, USUAL, Kind, Plan
 from bench.chaos.report import as_json, evidence, table, write
 from bench.chaos.side import sides
+from bench.chaos.slow_disk import can_slow_disk
 from bench.chaos.trial import tried
 from bench.machine import machine, version
 from septet.settings import Settings
@@ -31,7 +32,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Carry the trials out; the exit code is 1 where a law is broken."""
     asked = _arguments(argv)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(_TERMINATED))  # so that what was started is ended
-    plan = _plan(asked)
+    plan = _possible(_plan(asked))
     on, of = machine(), version()
     console = Console()
     if not console.is_terminal:
@@ -53,6 +54,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     console.print(f"Broken: {', '.join(laws)}" if laws else "Every law holds.")
     print(write(as_json(accounts, own.seen.plan, on, of, laws)))
     return 1 if laws else 0
+
+
+def _possible(plan: Plan) -> Plan:
+    """Return the plan without what this machine cannot do, and say so."""
+    if "slow-disk" not in plan.kinds or can_slow_disk():
+        return plan
+    print("slow-disk is left out: it needs strace, and the right to trace (`apt-get install strace`).")
+    return replace(plan, kinds=tuple(kind for kind in plan.kinds if kind != "slow-disk"))
 
 
 def _summary(side: str, account: Account) -> str:

@@ -7,7 +7,10 @@ import shutil
 import signal
 import time
 from collections import Counter
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
+
+from temporalio.service import RPCError
 
 from bench.chaos.adoptions import Followed, attached_at
 from bench.chaos.ground import Ground, Worker
@@ -16,6 +19,8 @@ from bench.chaos.kills import Adoption, Kill
 from bench.chaos.plan import DEADLY, DEATHS_BORNE, Kind, Plan
 from bench.chaos.processes import NOBODY, Pid, of_folder, supervisor_of
 from bench.chaos.side import Side
+from bench.chaos.slow_disk import slow_disk_of
+from septet.errors import SeptetError
 
 _SERVER_AWAY_SECONDS = (0.3, 4.0)
 _SERVED_SECONDS = 1.0
@@ -38,6 +43,8 @@ class Blows:
     """For what takes long."""
     kills: list[Kill] = field(default_factory=list)
     adoptions: list[Adoption] = field(default_factory=list)
+    hanging: list[str] = field(default_factory=list)
+    """Work orders that hang on a remote."""
     _deaths: Counter[tuple[str, str]] = field(default_factory=Counter)
     """Of agents, by work order and step."""
     _partitions: int = 0
@@ -117,6 +124,37 @@ class Blows:
         await asyncio.to_thread(shutil.rmtree, lost)
         worker.env = self.ground.env
         self.beside.create_task(worker.start())
+
+    async def hang(self) -> None:
+        """Let work orders begin on a remote that accepts and never answers; they hang to the end of the trial."""
+        living = self.ground.journal.living()
+        if not self.ground.server.up.is_set() or not self._worth(living) or self._has_struck_often("hang"):
+            return
+        self._note("hang", living)
+        for _ in range(self.plan.hanging):
+            order = f"hangs-{len(self.hanging):03}"
+            with suppress(RPCError, SeptetError):  # the server was killed meanwhile
+                await self.side.hang(self.ground, order)
+                self.hanging.append(order)
+
+    async def end_hanging(self) -> None:
+        """Terminate the work orders that hang."""
+        for order in self.hanging:
+            with suppress(RPCError):  # it has failed, as it should after so many tries
+                await self.ground.client.get_workflow_handle(order).terminate()
+
+    async def slow_disk(self) -> None:
+        """Let the worker's disk be slow for a while."""
+        worker = self.ground.workers[-1]
+        hits = self._carried_by(worker)
+        if not worker.ready or not self._worth(hits) or self._has_struck_often("slow-disk"):
+            return
+        self._note("slow-disk", hits)
+        self.beside.create_task(slow_disk_of(worker.pid, self.plan.slow_seconds))
+
+    def _has_struck_often(self, kind: Kind) -> bool:
+        """Say whether a kind that lasts has struck as often as it may in one trial."""
+        return sum(kill.kind == kind for kill in self.kills) >= self.plan.partitions
 
     async def _wake(self, worker: Worker) -> None:
         await asyncio.sleep(self.plan.partition_seconds)

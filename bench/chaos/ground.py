@@ -18,6 +18,7 @@ from temporalio.runtime import Runtime, TelemetryConfig
 from bench.chaos.journal import Journal
 from bench.chaos.plan import Plan
 from bench.chaos.processes import NOBODY, Pid
+from bench.chaos.silent_remote import SilentRemote, silent_remote
 from bench.machine import ROOT
 from bench.repository import make_repository
 from bench.stage import scratch
@@ -157,6 +158,8 @@ class Ground:
     """The environment of all that is started here: `HOME` is in the folder, so that leftovers can be told."""
     journal: Journal
     origins: list[Path]
+    silent: SilentRemote
+    """Another origin, which never answers."""
     workers: list[Worker] = field(default_factory=list)
 
     _host: int = 1
@@ -175,8 +178,10 @@ class Ground:
 @asynccontextmanager
 async def ground(plan: Plan) -> AsyncIterator[Ground]:
     """Lay the ground, with the server running, for as long as the block lasts."""
-    with _kept() if plan.keep else scratch() as folder:
-        env = _environ(folder, plan)
+    async with AsyncExitStack() as stack:
+        folder = stack.enter_context(_kept() if plan.keep else scratch())
+        silent = await stack.enter_async_context(silent_remote())
+        env = {**_environ(folder, plan), "SEPTET_GITHUB_HOSTS": silent.address}
         origins = [_origin(folder / f"origin-{number}.git", number, env) for number in range(_ORIGINS)]
         server = Server(StateDir(folder / "server"), {name: env[name] for name in ("PATH", "HOME", "LANG")})
         await server.start()
@@ -189,6 +194,7 @@ async def ground(plan: Plan) -> AsyncIterator[Ground]:
             {**env, "TEMPORAL_ADDRESS": server.address},
             Journal(folder / "journal"),
             origins,
+            silent,
         )
         try:
             yield laid

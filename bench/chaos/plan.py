@@ -4,15 +4,20 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 Kind = Literal[
-    "worker", "restart", "supervisor", "agent", "tool", "server", "partition", "host", "worker-rolling"
+    "worker", "restart", "supervisor", "agent", "tool", "server", "partition", "hang", "slow-disk", "host",
+    "worker-rolling",
 ]  # fmt: skip
 """SIGKILL of a worker, and SIGTERM; SIGKILL of a supervisor, of an agent, of a process that is an agent's tool, of
-the server; a worker that stands still for longer than its heartbeats may be missing; the loss of a state
-directory with all its processes; and a worker that ends every five seconds, by SIGKILL and SIGTERM in turn."""
+the server; a worker that stands still for longer than its heartbeats may be missing; work orders on a remote that
+accepts and never answers; a disk that takes long to write; the loss of a state directory with all its processes;
+and a worker that ends every five seconds, by SIGKILL and SIGTERM in turn."""
 KINDS: tuple[Kind, ...] = get_args(Kind)
-USUAL: tuple[Kind, ...] = ("worker", "restart", "supervisor", "agent", "tool", "server", "partition")
+USUAL: tuple[Kind, ...] = (
+    "worker", "restart", "supervisor", "agent", "tool", "server", "partition", "hang", "slow-disk",
+)  # fmt: skip
 WEIGHTS: dict[Kind, int] = {
-    "worker": 4, "restart": 3, "supervisor": 4, "agent": 4, "tool": 3, "server": 1, "partition": 1, "host": 1,
+    "worker": 4, "restart": 3, "supervisor": 4, "agent": 4, "tool": 3, "server": 1, "partition": 1, "hang": 1,
+    "slow-disk": 1, "host": 1,
 }  # fmt: skip
 DEADLY: frozenset[Kind] = frozenset({"agent", "supervisor"})
 """Kinds that end an agent that they aim at."""
@@ -42,6 +47,10 @@ class Plan:
     """Longer than the heartbeat time-out of 30 s."""
     partitions: int = 2
     """The most in one trial: each takes so long."""
+    hanging: int = 8
+    """Work orders that begin to hang on a remote at a time."""
+    slow_seconds: float = 10.0
+    """How long a disk is slow."""
     kills_at_most: int | None = None
     """The baseline gets as many as Septet did: under more of them it would never come to an end."""
     minutes: float | None = None

@@ -32,6 +32,9 @@ class Side(Protocol):
     async def start(self, ground: Ground, order: str, origin: Path) -> None:
         """Start a work order."""
 
+    async def hang(self, ground: Ground, order: str) -> None:
+        """Start a work order on the remote that never answers."""
+
     async def rungs(self, ground: Ground, order: str) -> list[str]:
         """Return how its steps were recovered, by its own word."""
 
@@ -57,9 +60,11 @@ class Septet:
 
     async def start(self, ground: Ground, order: str, origin: Path) -> None:
         """Start a work order."""
-        given = WorkOrderInput(repository=str(origin), title=f"Work of {order}", agent="scripted")
-        with suppress(AlreadyRunningError):  # the answer to an earlier try was lost
-            await WorkOrders(ground.client).start(given, order)
+        await _start(ground, order, str(origin))
+
+    async def hang(self, ground: Ground, order: str) -> None:
+        """Start a work order on the remote that never answers."""
+        await _start(ground, order, ground.silent.url(order))
 
     async def rungs(self, ground: Ground, order: str) -> list[str]:
         """Return how its steps were recovered, by its own word."""
@@ -80,6 +85,12 @@ class Septet:
         return tuple(kinds)
 
 
+async def _start(ground: Ground, order: str, repository: str) -> None:
+    given = WorkOrderInput(repository=repository, title=f"Work of {order}", agent="scripted")
+    with suppress(AlreadyRunningError):  # the answer to an earlier try was lost
+        await WorkOrders(ground.client).start(given, order)
+
+
 class Naive:
     """A plain activity: one asyncio subprocess with a pipe, heartbeat, retry."""
 
@@ -95,6 +106,9 @@ class Naive:
         with suppress(WorkflowAlreadyStartedError):
             await ground.client.start_workflow("NaiveOrder", args=given, id=order, task_queue="naive")
 
+    async def hang(self, ground: Ground, order: str) -> None:
+        """Do nothing: its remotes are folders."""
+
     async def rungs(self, ground: Ground, order: str) -> list[str]:
         """Return nothing: a retry is all there is."""
         del ground, order
@@ -109,8 +123,8 @@ class Naive:
         return life.pid.parent == worker
 
     def aims(self, kinds: Sequence[Kind]) -> tuple[Kind, ...]:
-        """Return all but supervisor and host: it has neither a supervisor nor another host to go to."""
-        return tuple(kind for kind in kinds if kind not in {"supervisor", "host"})
+        """Return all but those that it has nothing for: supervisors, another host to go to, remotes, snapshots."""
+        return tuple(kind for kind in kinds if kind not in {"supervisor", "host", "hang", "slow-disk"})
 
 
 def sides(kinds: Sequence[Kind], *, naive: bool) -> list[Side]:

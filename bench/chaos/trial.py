@@ -68,6 +68,7 @@ class Trial:
             beside.create_task(self._see_to_workers(closed))
             await self._all_orders()
             closed.set()
+        await blows.end_hanging()
         wall_seconds = time.monotonic() - begin
         rungs = [rung for order in self.orders for rung in await self._rungs(order)]
         for worker in self.ground.workers:
@@ -111,6 +112,10 @@ class Trial:
                 await blows.partition()
             elif kind == "host":
                 await blows.host()
+            elif kind == "hang":
+                await blows.hang()
+            elif kind == "slow-disk":
+                await blows.slow_disk()
             else:
                 await blows.one(kind)
 

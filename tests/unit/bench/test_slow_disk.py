@@ -1,0 +1,69 @@
+"""The slow disk of the chaos program."""
+
+import asyncio
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from bench.chaos import slow_disk
+from bench.chaos.__main__ import _possible
+from bench.chaos.plan import Plan
+from bench.chaos.processes import Pid
+
+SYNCS = """\
+import os, sys
+with open(sys.argv[1], "wb") as file:
+    print("ready", flush=True)
+    for line in sys.stdin:
+        os.fsync(file.fileno())
+        print("synced", flush=True)
+"""
+DELAY_SECONDS = 0.3
+
+needs_strace = pytest.mark.skipif(not slow_disk.can_slow_disk(), reason="strace is not here, or may not trace")
+
+
+@needs_strace
+async def test_each_sync_of_a_process_takes_longer_for_a_while(tmp_path: Path) -> None:
+    """While its disk is slow an `fsync` takes a third of a second longer, and afterwards the process goes on."""
+    argv = [sys.executable, "-c", SYNCS, str(tmp_path / "file")]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdout.readline()
+
+        def sync() -> float:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            begun = time.monotonic()
+            process.stdin.write(b"\n")
+            process.stdin.flush()
+            assert process.stdout.readline() == b"synced\n"
+            return time.monotonic() - begun
+
+        slow = asyncio.create_task(slow_disk.slow_disk_of(Pid.of(process.pid), 5))
+        while await asyncio.to_thread(sync) < DELAY_SECONDS:
+            assert not slow.done()
+        await slow
+        sync()
+        process.stdin.close()
+        assert process.wait(30) == 0
+
+
+@needs_strace
+async def test_a_slow_disk_ends_with_its_process() -> None:
+    """A process that is killed meanwhile holds nobody up."""
+    with subprocess.Popen(["sleep", "60"]) as process:
+        slow = asyncio.create_task(slow_disk.slow_disk_of(Pid.of(process.pid), 60))
+        await asyncio.sleep(0.2)
+        process.kill()
+        await asyncio.wait_for(slow, 30)
+
+
+def test_without_strace_the_other_kinds_are_struck() -> None:
+    """The trial goes on without what the machine cannot do, or with all where it can."""
+    left = _possible(Plan(kinds=("worker", "slow-disk"))).kinds
+    assert left == (("worker", "slow-disk") if slow_disk.can_slow_disk() else ("worker",))
