@@ -31,7 +31,8 @@ def settle_finalizer(
             return _leave_unanswered(host, prepared_step, finalizing, turn, error.reasons)
         result = _without_edits(host, prepared_step, add_turn(begin_again(finalizing.result), turn))
         evidence = gather(prepared_step.place, prepared_step.began_at)
-        settling = Settling(host, prepared_step, evidence, host.guests(turn.run.folder, writer_lock))
+        guests = host.guests(prepared_step.place, turn.run.folder, writer_lock)
+        settling = Settling(host, prepared_step, evidence, guests)
         return settling.judge(result.model_copy(update={"recovered_by": "finalizer"}), answer)
 
 

@@ -144,6 +144,7 @@ def _prepare(host: Host, call: StepCall, place: Place, settings: RepositorySetti
         turn=turn,
         limits=settings.limits_for(call.step, call.limits, call.settings),
         runtime=runtime,
+        objects=place.objects,
     )
     began_at = workspace.began_at or place.base_sha
     return PreparedStep(workspace, place, request, fence, call, settings, call.starts_from, began_at)

@@ -99,15 +99,17 @@ class Host:
             warm=self.settings.warm_agents,
         )
 
-    def guests(self, run_folder: Path, writer_lock: int) -> GuestRunner:
+    def guests(self, place: Place, run_folder: Path, writer_lock: int) -> GuestRunner:
         """Return what runs a repository's own programs, for an attempt that holds the writer's lock.
 
         Args:
+            place: Where they run.
             run_folder: The run of the agent whose work they look at; their records lie below it.
             writer_lock: The descriptor of that lock.
         """
         runtime = self.runtime
-        return GuestRunner(runtime.runs, runtime.supervisors, self.sandbox, run_folder / "checks", writer_lock)
+        folder, objects = run_folder / "checks", place.objects
+        return GuestRunner(runtime.runs, runtime.supervisors, self.sandbox, folder, objects, writer_lock)
 
     @property
     def runner_lock(self) -> Path | None:
@@ -119,7 +121,7 @@ class Host:
         """What adapters are told of this machine."""
         settings = self.settings
         environ = {"SEPTET_SCRIPTED_HOME": str(self.state.agent_homes), **settings.environ}
-        return Machine(environ, settings.agent_programs, sandboxed=settings.sandboxed)
+        return Machine(environ, settings.agent_programs, sandboxed=settings.sandboxed or self.sandbox.confines)
 
     def keeps_process(self, agent: str) -> bool:
         """Say whether an agent's process can serve one turn after the other here."""

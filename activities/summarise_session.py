@@ -96,6 +96,7 @@ class SummariseSession:
             turn=turn,
             limits=call.limits.model_copy(update={"wall_seconds": wall_seconds}),
             runtime=runtime,
+            objects=place.objects,
         )
         return PreparedTurn(workspace, place, request, fence)
 

@@ -104,6 +104,9 @@ class Settings(BaseSettings):
     """Leave the process of a pipeline's agent running between its turns, stopped, where its CLI can."""
     sandbox: SandboxChoice = "auto"
     """What confines agents: bubblewrap, nothing, or by itself bubblewrap where it can start."""
+    guest_paths: Annotated[tuple[str, ...], NoDecode] = ()
+    """Files and folders that confined agents and checks see beside their own world, separated by commas; they may
+    write where `:rw` follows one."""
     runner: bool = False
     """Agents are started by the `septet runner` of this state directory, and outlive this worker's container."""
     sandboxed: bool = False
@@ -119,6 +122,11 @@ class Settings(BaseSettings):
 
     environ: Mapping[str, str] = Field(default_factory=lambda: dict(os.environ), repr=False, exclude=True)
     """The whole environment, of which processes get what their kind is allowed."""
+
+    @field_validator("guest_paths", mode="before")
+    @classmethod
+    def _split_paths(cls, paths: object) -> object:
+        return tuple(path.strip() for path in paths.split(",")) if isinstance(paths, str) else paths
 
     @field_validator("github_hosts", mode="before")
     @classmethod
@@ -139,6 +147,11 @@ class Settings(BaseSettings):
     def ignored_limit_bytes(self) -> int:
         """What ignored files may take in a snapshot, in all."""
         return self.ignored_limit_mib * MIB
+
+    @property
+    def home(self) -> Path:
+        """The home of the user that runs this."""
+        return Path(self.environ.get("HOME") or Path.home())
 
     @cached_property
     def git_env(self) -> dict[str, str]:

@@ -29,6 +29,8 @@ from activities.step_runner import StepRunner
 from activities.summarise_session import SummariseSession
 from activities.sweep_host import SweepHost
 from activities.workspaces import WorkspaceActivities
+from septet.agents.guest.description import World
+from septet.agents.guest.named_paths import parse_named_paths
 from septet.agents.runs.folders import Runs
 from septet.agents.turns.sandbox import Sandbox, find_sandbox
 from septet.agents.turns.supervisors import Supervisors
@@ -169,15 +171,12 @@ def _by_name(*activities: Activity) -> Mapping[str, Activity]:
 def _sandbox(settings: Settings, state: StateDir) -> Sandbox:
     """Return what confines agents here, and say it where nothing does."""
     state.api_token()  # made before any agent starts, for none is to read it
-    hidden_paths = (
-        *state.hidden_folders,
-        state.api_token_file,
-        settings.git_configuration,
-        *_checkpoint_folders(settings, state),
-    )
-    sandbox = find_sandbox(
-        settings.sandbox, settings.git_env, read_only=(state.mirrors,), hidden_paths=hidden_paths
-    )
+    home = settings.home
+    named_paths = parse_named_paths(settings.guest_paths, home)
+    covered = (state.root, *_checkpoint_folders(settings, state))
+    sandbox = find_sandbox(settings.sandbox, settings.git_env, World(home, named_paths, covered))
+    for each in named_paths if sandbox.confines else ():
+        _log.warning("guest_path", opens=each.opening(home))
     if not sandbox.confines:
         _log.warning("unconfined", reason=sandbox.reason, remedy=sandbox.remedy)
     return sandbox

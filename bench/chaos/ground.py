@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import psutil
+from fakes.guest_paths import guest_paths_variable
 from temporalio.client import Client
 from temporalio.runtime import Runtime, TelemetryConfig
 
@@ -230,6 +231,7 @@ def _environ(folder: Path, plan: Plan) -> dict[str, str]:
         "SEPTET_LOG_FORMAT": "json",
         "SEPTET_SCRIPTED_PATH": str(agent),
         "SEPTET_SCRIPTED_CHAOS": str(folder / "journal"),
+        **guest_paths_variable(folder),
         "SEPTET_SCRIPTED_STEP_SECONDS": str(plan.step_seconds),
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_CONFIG_COUNT": "0",

@@ -3,6 +3,7 @@
 import asyncio
 import platform
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final, Literal
 
@@ -13,12 +14,21 @@ from clients.cli.reply import CommandReply
 from clients.cli.repository_check import repository_findings
 from septet.agents.clis.adapter import Adapter, Machine
 from septet.agents.clis.registry import ADAPTERS
+from septet.agents.guest.description import World
+from septet.agents.guest.named_paths import parse_named_paths
 from septet.agents.runs.folders import Runs
 from septet.agents.turns import runner_connection
 from septet.agents.turns.probe import Probe, probe
-from septet.agents.turns.sandbox import find_sandbox
+from septet.agents.turns.sandbox import Sandbox, find_sandbox
 from septet.agents.turns.warm import warm_orders
-from septet.errors import AgentCrashedError, NotFoundError, SandboxError, SeptetError, ServerNotReachedError
+from septet.errors import (
+    AgentCrashedError,
+    InvalidInputError,
+    NotFoundError,
+    SandboxError,
+    SeptetError,
+    ServerNotReachedError,
+)
 from septet.settings import Settings, load_settings
 from septet.state import StateDir
 from septet.system import processes
@@ -50,15 +60,17 @@ class UnfitError(SeptetError):
 async def check_machine(repo: str | None, address: str | None) -> CommandReply:
     """Look at the machine and the server; with a repository, at its commands and settings too."""
     settings = load_settings()
+    sandbox = _find_sandbox(settings)
     checks = [
         _system(),
         _git(settings),
         await _server(settings, address),
-        _sandbox(settings),
+        _sandbox(sandbox),
+        *_guest_paths(settings, sandbox),
         _capacity(settings),
         *([_runner(settings)] if settings.runner else []),
         *_warm(settings),
-        *await _agents(settings),
+        *await _agents(settings, sandbox),
     ]
     if repo is not None:
         checks += [Check("repository", *finding) for finding in repository_findings(repo, settings)]
@@ -105,17 +117,34 @@ async def _server(settings: Settings, address: str | None) -> Check:
     return Check("server", "ok", f"A server answers at {where}, namespace {client.namespace!r}.")
 
 
-def _sandbox(settings: Settings) -> Check:
-    """Try what confines agents; without it they work all the same."""
+def _find_sandbox(settings: Settings) -> Sandbox | SeptetError:
+    """Return what confines agents, or why no worker starts here."""
     try:
-        sandbox = find_sandbox(settings.sandbox, settings.git_env)
-    except SandboxError as error:
-        return Check("sandbox", "warning", f"No worker starts here: {error.message}", error.remedy)
+        named_paths = parse_named_paths(settings.guest_paths, settings.home)
+        return find_sandbox(settings.sandbox, settings.git_env, World(settings.home, named_paths))
+    except (SandboxError, InvalidInputError) as error:
+        return error
+
+
+def _guest_paths(settings: Settings, sandbox: Sandbox | SeptetError) -> list[Check]:
+    """Say of each path that the settings name what it opens."""
+    if isinstance(sandbox, SeptetError) or not sandbox.confines:
+        return []
+    remedy = "Take out of SEPTET_GUEST_PATHS what agents and checks can do without."
+    openings = (each.opening(settings.home) for each in sandbox.world.named_paths)
+    return [Check("guest path", "warning", opening[:1].upper() + opening[1:], remedy) for opening in openings]
+
+
+def _sandbox(sandbox: Sandbox | SeptetError) -> Check:
+    """Say what confines agents; without it they work all the same."""
+    if isinstance(sandbox, SeptetError):
+        return Check("sandbox", "warning", f"No worker starts here: {sandbox.message}", sandbox.remedy)
     if not sandbox.confines:
         message = f"Agents run unconfined, and what they start may outlive them. {sandbox.reason}"
         return Check("sandbox", "warning", message, sandbox.remedy)
     message = (
-        f"{sandbox.version} starts: each agent has a pid namespace of its own; its network is this machine's."
+        f"{sandbox.version} starts: agents and checks see their own workspace and no other; "
+        "their network is this machine's."
     )
     return Check("sandbox", "ok", message)
 
@@ -150,10 +179,13 @@ def _warm(settings: Settings) -> list[Check]:
     return [Check("warm agents", "ok", message)] if orders else []
 
 
-async def _agents(settings: Settings) -> list[Check]:
+async def _agents(settings: Settings, sandbox: Sandbox | SeptetError) -> list[Check]:
     """Look at every agent at once: some take seconds to tell their version."""
-    machine = Machine(settings.environ, settings.agent_programs, sandboxed=settings.sandboxed)
-    looks = [asyncio.to_thread(_agent, adapter, machine, settings.state_dir) for adapter in ADAPTERS.values()]
+    around = Sandbox() if isinstance(sandbox, SeptetError) else sandbox
+    sandboxed = settings.sandboxed or around.confines
+    machine = Machine(settings.environ, settings.agent_programs, sandboxed=sandboxed)
+    look = partial(_agent, machine=machine, worktree=settings.state_dir, sandbox=around)
+    looks = [asyncio.to_thread(look, adapter) for adapter in ADAPTERS.values()]
     results = await asyncio.gather(*looks)
     checks = [check for check, _ in results]
     if not any(is_there for _, is_there in results):
@@ -161,11 +193,11 @@ async def _agents(settings: Settings) -> list[Check]:
     return checks
 
 
-def _agent(adapter: Adapter, machine: Machine, worktree: Path) -> tuple[Check, bool]:
+def _agent(adapter: Adapter, machine: Machine, worktree: Path, sandbox: Sandbox) -> tuple[Check, bool]:
     """Return what there is to say of an agent, and whether it is there."""
     name = f"agent {adapter.name}"
     try:
-        agent = probe(adapter, machine, worktree)
+        agent = probe(adapter, machine, worktree, sandbox)
     except SeptetError as error:
         return Check(name, "warning", error.message, error.remedy), False
     facts = [agent.program, *_version(agent)]

@@ -27,6 +27,11 @@ class Place:
     """The environment of engine git."""
 
     @property
+    def objects(self) -> Path:
+        """The folder of the mirror's objects, which the worktree borrows."""
+        return self.mirror / "objects"
+
+    @property
     def records(self) -> Path:
         """The engine's own files of this work order, beside the vault's objects: index, records."""
         return self.vault / "septet" / self.order_id

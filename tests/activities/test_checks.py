@@ -120,7 +120,7 @@ from septet.agents.turns.sandbox import Sandbox
 from septet.agents.turns.supervisors import Supervisors
 runs = Runs(Path({str(runs.root)!r}))
 writer_lock = runs.lock_writer("wo-9")
-runner = GuestRunner(runs, Supervisors(), Sandbox(), runs.folder_of("wo-9") / "checks", writer_lock)
+runner = GuestRunner(runs, Supervisors(), Sandbox(), runs.folder_of("wo-9") / "checks", None, writer_lock)
 runner.run(GuestCommand(("sleep", "299.25"), {{"PATH": {os.environ["PATH"]!r}}}, Path({str(tmp_path)!r}), 300.0))
 """
     worker = subprocess.Popen([sys.executable, "-c", program])

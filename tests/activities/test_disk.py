@@ -43,6 +43,11 @@ async def on_small_disk(root: Path, origin: Origin) -> AsyncIterator[tuple[StepL
                 await end_agent(run, "cancelled")
 
 
+def _ballast(lab: StepLab) -> Path:
+    """Return what an agent fills the disk with, where it may write and no snapshot looks."""
+    return lab.worktree / ".git" / "ballast"
+
+
 async def refused(lab: StepLab, attempt: int = 1) -> ApplicationError:
     """Run the step and return how it failed."""
     with pytest.raises(ApplicationError) as failed:
@@ -61,7 +66,7 @@ async def test_an_agent_that_meets_a_full_disk_goes_on_when_there_is_room(tmp_pa
     """The error names disk and remedy, what the agent wrote stays, and its session goes on by itself."""
     async with on_small_disk(tmp_path, origin) as (lab, disk):
         lab.agent(
-            FILL.format(ballast=str(disk.path / "ballast"))
+            FILL.format(ballast=str(_ballast(lab)))
             + f"""
 if not os.path.exists("src/half.py"):
     init()
@@ -79,7 +84,7 @@ if not os.path.exists("src/half.py"):
         assert "Make room" in error.details[0].remedy
         assert (lab.worktree / "src/half.py").read_text() == "half"
         assert len(lab.runs) == 1, "a try on a full disk leaves nothing"
-        disk.free()
+        _ballast(lab).unlink()
         result = await lab.run(Step.IMPLEMENT_PLAN)
         assert_done(lab, result)
         assert (result.recovered_by, result.agent_starts) == ("resume", 2)
@@ -89,11 +94,10 @@ if not os.path.exists("src/half.py"):
 async def test_work_that_is_done_on_a_full_disk_is_paid_once(tmp_path: Path, origin: Origin) -> None:
     """An agent that ended well as the disk became full is not started again: its checkpoint is taken later."""
     async with on_small_disk(tmp_path, origin) as (lab, disk):
-        ballast = str(disk.path / "ballast")
-        lab.agent(FILL.format(ballast=ballast) + f"write('src/app.py', 'fixed')\n{DONE}\nfill()")
+        lab.agent(FILL.format(ballast=str(_ballast(lab))) + f"write('src/app.py', 'fixed')\n{DONE}\nfill()")
         error = await refused(lab)
         assert (error.type, error.non_retryable) == ("DiskFull", False)
-        disk.free()
+        _ballast(lab).unlink()
         result = await lab.run(Step.IMPLEMENT_PLAN)
         assert_done(lab, result)
         assert (result.recovered_by, result.agent_starts) == ("read", 1)

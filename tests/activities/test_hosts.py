@@ -19,6 +19,7 @@ from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
 from activities.remote_checkpoints import checkpoint_ref
+from septet.agents.guest.description import GuestFiles
 from septet.agents.runs.folders import RunKey
 from septet.agents.runs.lease import Lease
 from septet.agents.turns.attachment import end_agent
@@ -177,7 +178,9 @@ async def test_no_confined_agent_sees_what_is_kept_elsewhere(host_of: HostOf, tm
     remote = tmp_path / "checkpoints"
     remote.mkdir(exist_ok=True)
     (remote / "app.git").mkdir()
-    listed = run(sandbox.around([shutil.which("ls") or "ls", str(remote)]), env={}, timeout_seconds=30)
+    listed = run(
+        sandbox.inline([shutil.which("ls") or "ls", str(remote)], GuestFiles(tmp_path)), env={}, timeout_seconds=30
+    )
     assert (listed.stdout == b"app.git\n") is not sandbox.confines
 
 

@@ -108,7 +108,7 @@ async def test_a_cancel_ends_a_finalizer(lab: StepLab) -> None:
 init()
 if resumed:
     turn('m1')
-    write('../finalizing', '')
+    write('.git/finalizing', '')
     time.sleep(60)
 write('src/app.py', 'half')
 result('no JSON')
@@ -119,7 +119,7 @@ result('no JSON')
     assert unparsed.verdict is Verdict.UNPARSED
     environment = ActivityEnvironment()
     running = asyncio.ensure_future(lab.finalize(call, unparsed, within=environment))
-    await wait_until((lab.worktree / "../finalizing").exists)
+    await wait_until((lab.worktree / ".git/finalizing").exists)
     environment.cancel(ActivityCancellationDetails(cancel_requested=True))
     cancelled = await asyncio.wait_for(running, 30)
     assert cancelled.verdict is Verdict.CANCELLED

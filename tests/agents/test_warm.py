@@ -16,6 +16,8 @@ from fakes.model_stub import Model, Part, serving
 
 from septet.agents.clis.adapter import Machine, Turn
 from septet.agents.clis.registry import adapter_for
+from septet.agents.guest.description import World
+from septet.agents.guest.named_paths import NamedPath
 from septet.agents.runs.folders import RunKey, Runs
 from septet.agents.runs.lease import Lease
 from septet.agents.turns.carry_out import carry_out
@@ -81,7 +83,8 @@ def desk(request: pytest.FixtureRequest, programs: dict[str, str], homes: Path, 
         environ = day_of("claude", programs, home, tmp_path).environment(address)
         found = Settings(state_dir=tmp_path, environ=environ).agent_programs
         host = Machine(environ, found, sandboxed=True)
-        sandbox = find_sandbox(request.param, environ)
+        named = (NamedPath(worktree, writable=True),)
+        sandbox = find_sandbox(request.param, environ, World(home, named))
         runtime = AgentRuntime(Runs(tmp_path / "runs"), supervisors, host, sandbox=sandbox)
         yield Desk(runtime, worktree)
         end_warm(runtime.runs, "wo-1")

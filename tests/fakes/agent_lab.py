@@ -31,6 +31,8 @@ class Lab:
     program: Path = Path()
     progress: list[TurnProgress] = field(default_factory=list)
     returned: list[str] = field(default_factory=list)
+    objects: Path | None = None
+    """The mirror's objects that its worktree borrows."""
 
     def agent(self, body: str) -> None:
         """Write the agent's program."""
@@ -67,6 +69,7 @@ class Lab:
             turn=turn or Turn(prompt="Work.\n", worktree=self.worktree),
             limits=limits or Timeouts(),
             runtime=self.runtime,
+            objects=self.objects,
         )
 
     async def carry_out(self, request: TurnRequest | None = None) -> TurnResult:

@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 
 import httpx
 import psutil
+from fakes.guest_paths import guest_paths_variable
 from fakes.waiting import until
 from fakes.warm_command import run_septet
 
@@ -132,6 +133,7 @@ class Septet:
             "COLUMNS": "120",
             "SEPTET_STATE_DIR": str(self.state),
             "SEPTET_AGENT": "scripted",
+            **guest_paths_variable(self.root),
             "SEPTET_SCRIPTED_PATH": str(self._agent(home)),
             **self.extra,
         }

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from fakes.agent_programs import agent_program
+from fakes.guest_paths import guest_paths
 from fakes.repositories import Origin, git
 from temporalio.testing import ActivityEnvironment
 
@@ -47,7 +48,7 @@ def settings_of(root: Path) -> Settings:
     (root / "home").mkdir()
     (root / "scenario.json").write_text("{}", encoding="utf-8")
     (root / "agent").symlink_to(Path(sys.executable).parent / "septet-scripted-agent")
-    return Settings(state_dir=root / "state", agent="scripted", environ=environ)
+    return Settings(state_dir=root / "state", agent="scripted", environ=environ, guest_paths=guest_paths(root))
 
 
 @dataclass

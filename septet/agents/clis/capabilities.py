@@ -36,5 +36,9 @@ class Capabilities:
     """Variables of which any one is a login."""
     home: tuple[str, str] = ("", "")
     """The variable that moves its folder, and where that is without it."""
+    packages: tuple[str, ...] = ()
+    """What it unpacks of itself in the user's home on its first start, which takes long; `~` as above."""
+    names_files: bool = False
+    """Its command line is the worker's own, and may name files that it reads."""
     session_files: str = ""
     """Where in that folder a session lies, as a pattern with `{id}`; empty where files do not bring one back."""

@@ -28,7 +28,12 @@ TEXT_LIMIT_BYTES: Final = 4 * 1024 * 1024
 """Of a longer text the end is kept."""
 
 _CAPABILITIES: Final = Capabilities(
-    tested_version="", memory_mib=400, resumes=False, resumes_after_kill=False, needs_login=False
+    tested_version="",
+    memory_mib=400,
+    resumes=False,
+    resumes_after_kill=False,
+    needs_login=False,
+    names_files=True,
 )
 _TOKENS: Final = re.compile(r"\b(input|output) tokens:\s*([\d,]+)", re.IGNORECASE)
 _MESSAGE_LIMIT: Final = 600

@@ -23,6 +23,7 @@ _CAPABILITIES: Final = Capabilities(
     login_files=("~/.copilot/config.json",),
     login_variables=("COPILOT_GITHUB_TOKEN", "COPILOT_PROVIDER_API_KEY"),
     home=("COPILOT_HOME", "~/.copilot"),
+    packages=("~/.cache/copilot/pkg",),
 )
 _CHANGING_TOOLS: Final = ("write", "shell")
 _EMPTY: Final = "No response was returned"

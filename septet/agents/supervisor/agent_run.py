@@ -15,7 +15,7 @@ import signal
 import socket
 import time
 
-from septet.agents.supervisor.confined import REPORT, add_report, exit_code_inside, start_failure
+from septet.agents.supervisor.confined import REPORT, Wrapping, exit_code_inside, start_failure
 from septet.agents.supervisor.exec_agent import exec_agent
 from septet.agents.supervisor.exit_file import utc_text, write_record
 from septet.agents.supervisor.order import Order
@@ -104,15 +104,17 @@ class Supervisor:
             OSError: The program cannot be started, or its files cannot be made.
         """
         self.open_outputs()
-        if self.order.confined:
-            self.open_report()
+        wrapping = Wrapping(self.order) if self.order.confined else None
+        argv = wrapping.argv if wrapping is not None else self.order.argv
         files = self.open_files()
         refusals, report = os.pipe()
         supervisor = os.getpid()
         agent = os.fork()
         if agent == 0:
-            exec_agent(self.order, files, report, supervisor)
+            exec_agent(self.order, argv, files, report, supervisor)
         os.close(report)
+        if wrapping is not None:
+            wrapping.close()
         self.close_files(files)
         refusal = os.read(refusals, 16)
         os.close(refusals)
@@ -134,12 +136,6 @@ class Supervisor:
     def close_files(self, files: tuple[int, ...]) -> None:
         """Close what only the agent needs."""
         os.close(files[0])
-
-    def open_report(self) -> None:
-        """Have the sandbox report on a file; the descriptor is the one that an agent's program inherits."""
-        report = os.open(REPORT, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
-        os.set_inheritable(report, True)
-        self.order.argv = add_report(self.order.argv, report)
 
     def wait(self) -> None:
         """Sleep until something happens or is due, and see to it."""

@@ -8,15 +8,56 @@ anything starts in it, and an exit code only when the program had started.
 import errno
 import os
 
+from septet.agents.supervisor.order import Order
+
 REPORT = "sandbox.json"
 SIGNAL_BASE = 128
 LAST_SIGNAL = 64
 FAILURE_BYTES = 600
 
 
-def add_report(argv: tuple[str, ...], descriptor: int) -> tuple[str, ...]:
-    """Return the arguments of a bubblewrap that reports on a descriptor."""
-    return (argv[0], "--json-status-fd", str(descriptor), *argv[1:])
+class Wrapping:
+    """The start of a bubblewrap: its arguments, and the descriptors that it is told things over.
+
+    Arguments that name the machine's folders go over one of them: those of the command line can be read inside.
+    """
+
+    def __init__(self, order: Order) -> None:
+        """Open what bubblewrap reads, and the file that it reports to.
+
+        Raises:
+            OSError: The disk or the machine refused.
+        """
+        report = os.open(REPORT, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
+        self.descriptors = [report]
+        os.set_inheritable(report, True)
+        around = order.confinement
+        if around is None:  # it is among the arguments of an order from a release of before
+            self.argv = (order.argv[0], "--json-status-fd", str(report), *order.argv[1:])
+            return
+        told = [part for path, text in around.texts.items() for part in self.make_file(path, text)]
+        if around.system_calls:
+            told += ["--seccomp", self.open_memory("system-calls", bytes.fromhex(around.system_calls))]
+        told += ["--json-status-fd", str(report), *around.arguments]
+        arguments = self.open_memory("arguments", b"".join(os.fsencode(part) + b"\0" for part in told))
+        self.argv = (around.program, "--args", arguments, "--", *order.argv)
+
+    def make_file(self, path: str, text: str) -> tuple[str, ...]:
+        """Return the arguments that make a file of the guest's."""
+        return ("--ro-bind-data", self.open_memory("text", text.encode("utf-8", "surrogateescape")), path)
+
+    def open_memory(self, name: str, content: bytes) -> str:
+        """Return the number of a descriptor from which this is read."""
+        memory = os.memfd_create(name, 0)
+        self.descriptors.append(memory)
+        os.write(memory, content)
+        os.lseek(memory, 0, os.SEEK_SET)
+        return str(memory)
+
+    def close(self) -> None:
+        """Close what only the sandbox needs."""
+        for descriptor in self.descriptors:
+            os.close(descriptor)
 
 
 def exit_code_inside(code: int, report: bytes) -> int | None:

@@ -7,7 +7,7 @@ from septet.agents.supervisor.order import Order
 from septet.agents.supervisor.process_tree import die_with_parent
 
 
-def exec_agent(order: Order, files: tuple[int, ...], report: int, supervisor: int) -> None:
+def exec_agent(order: Order, argv: tuple[str, ...], files: tuple[int, ...], report: int, supervisor: int) -> None:
     """Turn this process, just forked, into the agent; never return.
 
     It dies with its supervisor: so a lock that is free says that the agent is dead.
@@ -22,7 +22,7 @@ def exec_agent(order: Order, files: tuple[int, ...], report: int, supervisor: in
             os.dup2(source, target)
         os.chdir(order.directory)
         if os.getppid() == supervisor:
-            os.execve(order.argv[0], order.argv, order.env)  # noqa: S606 -- no shell is the point
+            os.execve(argv[0], argv, order.env)  # noqa: S606 -- no shell is the point
     except OSError as error:
         os.write(report, str(error.errno).encode())
     finally:

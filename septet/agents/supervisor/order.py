@@ -3,7 +3,8 @@ r"""Orders to supervisors: messages on a socket between workers and runners, who
 An order is `<length>\n` and a JSON object of that length; a path or argument that is no UTF-8 stands there as its
 bytes. A receiver ignores fields that it does not know. `version` rises only where one of before would
 misunderstand the order, and a runner's lock says which version it reads. One that says none reads version 1, of
-release 0.1: instead of JSON, fields with a NUL between them. Both are read here.
+release 0.1: instead of JSON, fields with a NUL between them. Version 2 has the sandbox among the arguments. All
+are read here.
 
 With an order come two descriptors: the lock of the workspace's one writer, and the lock that says that this run
 lives. With the first order of a process that is kept for further turns comes that process's own lock.
@@ -15,10 +16,13 @@ import os
 import socket
 from collections.abc import Mapping, Sequence
 
-ORDER_VERSION = 2
+ORDER_VERSION = 3
+INLINE_ORDER_VERSION = 2
+"""Its sandbox is a part of the arguments: a receiver of that version makes no files and no filter for a guest."""
 FIRST_ORDER_VERSION = 1
 RUN, WARM = "run", "warm"
 MOST_LOCKS = 3
+CONFINEMENT_NAMES = ("program", "arguments", "texts", "system_calls")
 LIMIT_NAMES = ("wall_seconds", "idle_seconds", "grace_seconds", "orphan_seconds")
 FIRST_CHUNK_BYTES, CHUNK_BYTES = 1 << 16, 1 << 20
 
@@ -36,6 +40,30 @@ class Limits:
         self.orphan_seconds = orphan_seconds
 
 
+class Confinement:
+    """The sandbox around a program: a bubblewrap, and what it is told over descriptors."""
+
+    def __init__(
+        self, program: str, arguments: Sequence[str], texts: Mapping[str, str], system_calls: str = ""
+    ) -> None:
+        """Describe it.
+
+        Args:
+            program: Bubblewrap by its absolute path.
+            arguments: What it is told, the guest's own program left out.
+            texts: Files that are made for the guest, by their paths inside.
+            system_calls: The filter of system calls, in hexadecimal; empty for none.
+        """
+        self.program = program
+        self.arguments = tuple(arguments)
+        self.texts = dict(texts)
+        self.system_calls = system_calls
+
+    def inline(self, argv: Sequence[str]) -> tuple[str, ...]:
+        """Return the arguments of a bubblewrap that is told all by them, without texts and filter."""
+        return (self.program, *self.arguments, "--", *argv)
+
+
 class Order:
     """What to run, where, and within which limits."""
 
@@ -49,6 +77,7 @@ class Order:
         limits: Limits,
         kind: str = RUN,
         confined: bool = False,
+        confinement: Confinement | None = None,
     ) -> None:
         """Describe one turn of an agent.
 
@@ -59,7 +88,8 @@ class Order:
             env: The agent's whole environment.
             limits: What ends it.
             kind: `run` for a process that ends with this turn, `warm` for one that serves many.
-            confined: The program is bubblewrap, and the agent is inside.
+            confined: The agent is inside a bubblewrap: that of `confinement`, or the program itself.
+            confinement: What is around the program.
         """
         self.folder = folder
         self.directory = directory
@@ -67,11 +97,20 @@ class Order:
         self.env = dict(env)
         self.limits = limits
         self.kind = kind
-        self.confined = confined
+        self.confined = confined or confinement is not None
+        self.confinement = confinement
 
-    def to_json(self) -> bytes:
-        """Return the order as a receiver of today reads it."""
-        fields = {**vars(self), "version": ORDER_VERSION, "limits": vars(self.limits)}
+    def inline(self) -> "Order":
+        """Return the order for a receiver that knows a sandbox as a part of the arguments alone."""
+        if self.confinement is None:
+            return self
+        return Order(**{**vars(self), "argv": self.confinement.inline(self.argv), "confinement": None})
+
+    def to_json(self, version: int = ORDER_VERSION) -> bytes:
+        """Return the order as a receiver of this version reads it."""
+        order = self if version > INLINE_ORDER_VERSION else self.inline()
+        confinement = vars(order.confinement) if order.confinement is not None else None
+        fields = {**vars(order), "version": version, "limits": vars(order.limits), "confinement": confinement}
         return os.fsencode(json.dumps(fields, ensure_ascii=False))
 
     @classmethod
@@ -83,18 +122,21 @@ class Order:
             KeyError: A field is missing.
         """
         fields = json.loads(payload.decode("utf-8", "surrogateescape"))
-        if fields["version"] != ORDER_VERSION:
+        if fields["version"] not in {INLINE_ORDER_VERSION, ORDER_VERSION}:
             raise ValueError
         names = ("folder", "directory", "argv", "env", "kind", "confined")
         limits = Limits(**{name: fields["limits"][name] for name in LIMIT_NAMES})
-        return cls(**{name: fields[name] for name in names}, limits=limits)
+        around = fields.get("confinement")
+        confinement = Confinement(**{name: around[name] for name in CONFINEMENT_NAMES}) if around else None
+        return cls(**{name: fields[name] for name in names}, limits=limits, confinement=confinement)
 
     def to_fields(self) -> bytes:
         """Return the order for a receiver of release 0.1, which takes its kind from the number of locks."""
         seconds = [vars(self.limits)[name] for name in LIMIT_NAMES]
-        numbers = (*seconds, int(self.confined), len(self.argv))
+        argv = self.inline().argv
+        numbers = (*seconds, int(self.confined), len(argv))
         env = (f"{name}={value}" for name, value in self.env.items())
-        return b"\0".join(map(os.fsencode, (self.folder, self.directory, *map(str, numbers), *self.argv, *env)))
+        return b"\0".join(map(os.fsencode, (self.folder, self.directory, *map(str, numbers), *argv, *env)))
 
     @classmethod
     def from_fields(cls, payload: bytes, kind: str) -> "Order":
@@ -125,7 +167,7 @@ def send_order(connection: socket.socket, order: Order, locks: Sequence[int], ve
     Raises:
         OSError: The machine refused.
     """
-    payload = order.to_fields() if version == FIRST_ORDER_VERSION else order.to_json()
+    payload = order.to_fields() if version == FIRST_ORDER_VERSION else order.to_json(version)
     message = b"%d\n%s" % (len(payload), payload)
     try:
         sent = socket.send_fds(connection, [message], locks)

@@ -18,6 +18,7 @@ from typing import Final
 import msgspec
 
 from septet.agents.clis.outcome import ExitRecord
+from septet.agents.guest.description import GuestFiles, guest_environment
 from septet.agents.runs.folders import RUN_VARIABLE, Runs
 from septet.agents.supervisor.order import Limits, Order
 from septet.agents.turns.runner_connection import await_sweep
@@ -72,6 +73,8 @@ class GuestRunner:
     sandbox: Sandbox
     folder: Path
     """Where the records lie: below the run of the agent whose work is looked at."""
+    objects: Path | None
+    """The folder of the mirror's objects that the workspace borrows."""
     writer_lock: int
     """The attempt's descriptor: nobody else writes before the program and all that it started are dead."""
 
@@ -101,13 +104,15 @@ class GuestRunner:
 
     def _start(self, command: GuestCommand, folder: Path, mark: str, run_lock: int) -> socket.socket:
         """Send the order; a supervisor whose attempt has gone ends the program at once."""
+        files = GuestFiles(command.directory, self.objects, env=command.env)
+        confinement = self.sandbox.confinement(files)
         order = Order(
             folder=str(folder),
             directory=str(command.directory),
-            argv=self.sandbox.around(self._locate(command)),
-            env={**command.env, RUN_VARIABLE: mark},
+            argv=self._locate(command),
+            env={**(guest_environment(command.env) if confinement else command.env), RUN_VARIABLE: mark},
             limits=Limits(command.seconds, idle_seconds=command.seconds, orphan_seconds=0.0),
-            confined=self.sandbox.confines,
+            confinement=confinement,
         )
         connection = self.supervisors.connect()
         try:

@@ -7,11 +7,14 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Final
 
 from septet.agents.clis.adapter import Adapter, Invocation, Machine, Turn
+from septet.agents.clis.own_files import own_folders, own_packages
+from septet.agents.guest.description import GuestFiles, guest_environment
 from septet.agents.runs.folders import RUN_VARIABLE, Run, RunKey, RunRecord, Runs, StartReason
-from septet.agents.supervisor.order import RUN, WARM, Limits, Order
+from septet.agents.supervisor.order import RUN, WARM, Confinement, Limits, Order
 from septet.agents.supervisor.process_tree import LINUX
 from septet.agents.turns.follow import Pace
 from septet.agents.turns.recovery import Start
@@ -74,6 +77,8 @@ class TurnRequest:
     """What is asked; its `resume_id` names the session of a turn that goes on from another."""
     limits: Timeouts
     runtime: AgentRuntime
+    objects: Path | None = None
+    """The folder of the mirror's objects that the worktree borrows."""
 
 
 def launch(request: TurnRequest, start: Start, writer_lock: int) -> tuple[Run, socket.socket]:
@@ -103,16 +108,17 @@ def launch(request: TurnRequest, start: Start, writer_lock: int) -> tuple[Run, s
         try:
             record = _record(request, start, turn, invocation, process)
             run, run_lock = runtime.runs.create(request.order_id, request.number, record, invocation.stdin)
+            confinement = _confinement(request, invocation)
             order = Order(
                 kind=WARM if turn.warm else RUN,
                 folder=str(run.folder),
                 directory=str(turn.worktree),
-                argv=runtime.sandbox.around(invocation.argv),
-                env={**invocation.env, RUN_VARIABLE: record.mark},
+                argv=invocation.argv,
+                env={**_environment(confinement, invocation), RUN_VARIABLE: record.mark},
                 limits=Limits(
                     limits.wall_seconds, limits.idle_seconds, orphan_seconds=runtime.orphan_limit_seconds
                 ),
-                confined=runtime.sandbox.confines,
+                confinement=confinement,
             )
             attached = process.send_order(runtime.supervisors, order, (writer_lock, run_lock), record.session_id)
             sent = True
@@ -145,9 +151,32 @@ def _warm_start(request: TurnRequest, turn: Turn) -> WarmStart | None:
     """Return how the process of a turn is started that is to be left running after it."""
     if not turn.warm:
         return None
+    host = request.runtime.host
+    plain = request.adapter.invocation(replace(turn, prompt="", session_id=None, resume_id=None), host)
+    confinement = _confinement(request, plain)
+    argv = plain.argv if confinement is None else confinement.inline(plain.argv)
+    return WarmStart(argv, _environment(confinement, plain), turn.worktree)
+
+
+def _confinement(request: TurnRequest, invocation: Invocation) -> Confinement | None:
+    """Return what is around the agent of a turn."""
     runtime = request.runtime
-    plain = request.adapter.invocation(replace(turn, prompt="", session_id=None, resume_id=None), runtime.host)
-    return WarmStart(runtime.sandbox.around(plain.argv), plain.env, turn.worktree)
+    if not runtime.sandbox.confines:
+        return None
+    return runtime.sandbox.confinement(
+        GuestFiles(
+            request.turn.worktree,
+            request.objects,
+            invocation.argv if request.adapter.capabilities.names_files else invocation.argv[:1],
+            invocation.env,
+            own_folders(request.adapter, runtime.host),
+            own_packages(request.adapter, runtime.host),
+        )
+    )
+
+
+def _environment(confinement: Confinement | None, invocation: Invocation) -> Mapping[str, str]:
+    return invocation.env if confinement is None else guest_environment(invocation.env)
 
 
 def _record(

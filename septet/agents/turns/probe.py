@@ -1,17 +1,21 @@
 """What can be told of an agent's program without a call to its model: where it is, its version, its login."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from septet.agents.clis.adapter import Adapter, Machine, Turn
 from septet.agents.clis.capabilities import Capabilities
-from septet.errors import SeptetError
+from septet.agents.guest.description import GuestFiles, guest_environment
+from septet.agents.turns.sandbox import Sandbox
+from septet.errors import SandboxError, SeptetError
 from septet.system import processes
 from septet.system.preview import preview
 
 _VERSION: Final = re.compile(r"\d+\.\d+\.\d+")
+_UNCONFINED: Final = Sandbox()
 _VERSION_SECONDS: Final = 30.0
 """Some take ten on their first start."""
 
@@ -35,7 +39,7 @@ class Probe:
     """What a program that tells no version says instead: one of which a part was not installed, for example."""
 
 
-def probe(adapter: Adapter, host: Machine, worktree: Path) -> Probe:
+def probe(adapter: Adapter, host: Machine, worktree: Path, sandbox: Sandbox = _UNCONFINED) -> Probe:
     """Look at an agent's program, and ask it for its version.
 
     Raises:
@@ -44,24 +48,37 @@ def probe(adapter: Adapter, host: Machine, worktree: Path) -> Probe:
     """
     facts = adapter.capabilities
     invocation = adapter.invocation(Turn(prompt="", worktree=worktree, tools="none"), host)
-    version, complaint = _version(invocation.argv[0], dict(invocation.env)) if facts.tested_version else (None, "")
+    program, env = invocation.argv[0], dict(invocation.env)
+    version, complaint = _version((program, "--version"), env) if facts.tested_version else (None, "")
+    obstacle = _check_fitness(adapter, host, worktree)
+    if obstacle is None and version is not None and sandbox.confines:
+        argv = sandbox.inline((program, "--version"), GuestFiles(worktree, env=env))
+        obstacle = _missing_inside(program, *_version(argv, guest_environment(env)))
     oldest = facts.tested_since or facts.tested_version or "0"
     return Probe(
-        program=invocation.argv[0],
+        program=program,
         version=version,
         tested=" to ".join(dict.fromkeys(filter(None, (facts.tested_since, facts.tested_version)))),
         in_range=version is not None
         and _version_parts(oldest) <= _version_parts(version) <= _version_parts(facts.tested_version),
         login=_login(facts, host),
-        obstacle=_check_fitness(adapter, host, worktree),
+        obstacle=obstacle,
         complaint=complaint,
     )
 
 
-def _version(program: str, env: dict[str, str]) -> tuple[str | None, str]:
+def _missing_inside(program: str, version: str | None, complaint: str) -> SeptetError | None:
+    """Return why a program does not start in the sandbox that starts outside."""
+    if version is not None:
+        return None
+    remedy = "Name the folders that it needs in SEPTET_GUEST_PATHS."
+    return SandboxError(f"{program} does not start in the sandbox: {complaint}", remedy=remedy)
+
+
+def _version(argv: Sequence[str], env: dict[str, str]) -> tuple[str | None, str]:
     """Return the version that a program tells, or `None` and the first line that it says instead."""
     try:
-        answer = processes.run([program, "--version"], env=env, timeout_seconds=_VERSION_SECONDS)
+        answer = processes.run(argv, env=env, timeout_seconds=_VERSION_SECONDS)
     except OSError as error:
         return None, error.strerror or str(error)
     match = _VERSION.search(answer.stdout.decode("utf-8", errors="replace"))

@@ -10,8 +10,11 @@ from pathlib import Path
 import psutil
 import pytest
 from fakes.agent_lab import Lab, agent_of, carriers, mark_of, supervisor_of
+from fakes.guest_paths import guest_paths
 from fakes.waiting import wait_until
 
+from septet.agents.guest.description import GuestFiles, World
+from septet.agents.guest.named_paths import NamedPath
 from septet.agents.runs.folders import Run
 from septet.agents.turns.attachment import end_agent
 from septet.agents.turns.sandbox import find_sandbox
@@ -40,14 +43,15 @@ ESCAPES = """
 @pytest.fixture
 def confined(lab: Lab) -> Iterator[Lab]:
     """A host whose agents are confined as well as this machine can; what escapes is ended."""
-    mirror, vault = lab.root / "mirror", lab.root / "vault"
-    for folder in (mirror, vault):
-        folder.mkdir()
+    state = lab.root / "state"
+    for folder in (state / "mirror", state / "vault"):
+        folder.mkdir(parents=True)
         (folder / "kept").write_text("kept", encoding="utf-8")
-    token = lab.root / "token"
-    token.write_text("secret", encoding="utf-8")
-    sandbox = find_sandbox("auto", os.environ, read_only=(mirror,), hidden_paths=(vault, token))
+    (state / "token").write_text("secret", encoding="utf-8")
+    named = tuple(NamedPath.parse(each, lab.root) for each in guest_paths(lab.root))
+    sandbox = find_sandbox("auto", os.environ, World(Path.home(), named, covered=(state,)))
     lab.runtime = replace(lab.runtime, sandbox=sandbox)
+    lab.objects = state / "mirror"
     yield lab
     for process in escaped(lab):
         process.kill()
@@ -124,7 +128,7 @@ async def test_mirrors_are_read_only_and_vaults_empty(confined: Lab) -> None:
                 return "refused"
             return "written"
 
-        seen = [os.getcwd(), outcome("own"), outcome("../mirror/kept"), str(os.path.exists("../vault/kept"))]
+        seen = [os.getcwd(), outcome("own"), outcome("../state/mirror/kept"), str(os.path.exists("../state/vault/kept"))]
         init()
         result(" ".join(seen))
     """)
@@ -132,7 +136,7 @@ async def test_mirrors_are_read_only_and_vaults_empty(confined: Lab) -> None:
     confines = confined.runtime.sandbox.confines
     assert seen[:2] == [str(confined.worktree), "written"]
     assert seen[2:] == (["refused", "False"] if confines else ["written", "True"])
-    assert (confined.root / "vault" / "kept").read_text(encoding="utf-8") == "kept"
+    assert (confined.root / "state" / "vault" / "kept").read_text(encoding="utf-8") == "kept"
 
 
 async def test_an_agent_is_asked_to_end_before_it_is_killed(confined: Lab) -> None:
@@ -166,11 +170,11 @@ async def test_a_hidden_file_cannot_be_read(confined: Lab) -> None:
                 return "refused"
 
         init()
-        result(read("../token"))
+        result(read("../state/token"))
     """)
     seen = (await confined.carry_out()).outcome.text
     assert seen in ({"empty", "refused"} if confined.runtime.sandbox.confines else {"secret"})
-    assert (confined.root / "token").read_text(encoding="utf-8") == "secret"
+    assert (confined.root / "state" / "token").read_text(encoding="utf-8") == "secret"
 
 
 @pytest.mark.parametrize(
@@ -242,7 +246,7 @@ def test_where_bubblewrap_cannot_start_agents_run_unconfined(tmp_path: Path) -> 
     assert (sandbox.confines, sandbox.kind) == (False, "none")
     assert sandbox.reason.startswith(f"{program} cannot make a sandbox here: bwrap: No permissions")
     assert "user namespaces" in sandbox.remedy
-    assert sandbox.around(["agent", "-p"]) == ("agent", "-p")
+    assert sandbox.confinement(GuestFiles(tmp_path)) is None
 
 
 @pytest.mark.parametrize("spoilt", ["missing", "no program", "fails"])

@@ -11,10 +11,13 @@ from pathlib import Path
 import psutil
 import pytest
 from fakes.agent_lab import Lab, agent_of, carriers, mark_of, supervisor_of
+from fakes.guest_paths import guest_paths
 from fakes.small_disk import small_disk
 from fakes.waiting import wait_until
 
 from septet.agents.clis.adapter import Turn
+from septet.agents.guest.description import World
+from septet.agents.guest.named_paths import NamedPath
 from septet.agents.runs.folders import Run, Runs
 from septet.agents.turns.attachment import end_agent
 from septet.agents.turns.finalize_run import end_all
@@ -367,7 +370,9 @@ async def test_a_full_disk_holds_the_agent_up(lab: Lab, tmp_path: Path) -> None:
 
 async def test_warm_turns_work_in_a_sandbox(lab: Lab) -> None:
     """Bubblewrap stays between turns: nothing in it runs, its report lies beside each turn, and it ends with both."""
-    lab.runtime = replace(lab.runtime, sandbox=find_sandbox("auto", os.environ))
+    named = tuple(NamedPath.parse(each, lab.root) for each in guest_paths(lab.root))
+    world = World(Path.home(), named)
+    lab.runtime = replace(lab.runtime, sandbox=find_sandbox("auto", os.environ, world))
     first = await begun(lab, WAITS)
     attempt = asyncio.ensure_future(lab.carry_out(lab.warm_turn(2, session_of(first))))
     run = await wait_until(

@@ -1,0 +1,132 @@
+"""A guest's description: the list of its protections, as one value for agents, checks and whatever comes later."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from septet.agents.guest.named_paths import NamedPath
+from septet.agents.guest.programs import Needs
+from septet.agents.guest.protections import (
+    Binding,
+    Cover,
+    EndsWithSupervisor,
+    HostNetwork,
+    NoCapabilities,
+    OwnAccounts,
+    OwnDevices,
+    OwnHome,
+    OwnNamespace,
+    OwnProcesses,
+    OwnTemporaryFiles,
+    OwnUser,
+    Protection,
+    RefusedSystemCalls,
+    Sealed,
+    StartsIn,
+    SystemFiles,
+)
+from septet.agents.guest.system_calls import refused_system_calls
+
+_TEMPORARY: Final = "/tmp"  # noqa: S108 -- the guest's own
+_MEANINGLESS: Final = ("XDG_RUNTIME_DIR",)
+"""Variables that name what no guest has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """What a guest may see, reach and use."""
+
+    protections: tuple[Protection, ...]
+
+    def arguments(self) -> tuple[str, ...]:
+        """Return what bubblewrap is told, but for the texts and the filter of system calls."""
+        return tuple(part for protection in self.protections for part in protection.arguments())
+
+    @property
+    def texts(self) -> Mapping[str, str]:
+        """Files that are made for the guest, by their paths inside."""
+        parts = (each for each in self.protections if isinstance(each, (OwnAccounts, HostNetwork)))
+        return {path: text for each in parts for path, text in each.texts().items()}
+
+    @property
+    def system_calls(self) -> bytes:
+        """The filter of system calls; empty where the machine has none."""
+        return b"".join(each.program for each in self.protections if isinstance(each, RefusedSystemCalls))
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """What all guests of a host have in common."""
+
+    home: Path
+    """The user's home: empty for guests, but for what is named."""
+    named_paths: tuple[NamedPath, ...] = ()
+    covered: tuple[Path, ...] = ()
+    """Folders of which a guest sees its own part alone, whatever is named around them: the state directory."""
+
+
+@dataclass(frozen=True, slots=True)
+class GuestFiles:
+    """What one guest sees of the machine beside its system."""
+
+    workspace: Path
+    """Where it works, to be read and written."""
+    objects: Path | None = None
+    """The folder of the mirror's objects that the workspace borrows."""
+    program: Sequence[str] = ()
+    """The program by its path, and files that the worker's own settings name; nothing that a repository says, for
+    what is named here is seen."""
+    env: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Its environment, which may name files too."""
+    own_folders: tuple[Path, ...] = ()
+    """What its CLI keeps in the user's home: its login and its sessions."""
+    own_packages: tuple[Path, ...] = ()
+    """What its CLI has unpacked of itself there, to be read."""
+
+
+def describe(world: World, files: GuestFiles) -> Description:
+    """Return the description of a guest; the order is that of mounts: what is bound later lies on top.
+
+    Everything is bound where it really lies, and links that lead there are made anew.
+    """
+    needs = Needs(files.env.get("PATH", ""))
+    home, workspace = needs.trace(world.home), needs.trace(files.workspace)
+    named = tuple(Binding(needs.trace(each.path), each.writable) for each in world.named_paths)
+    own_folders = tuple(Binding(needs.trace(path), writable=True) for path in files.own_folders if path.exists())
+    objects = () if files.objects is None else (Binding(needs.trace(files.objects)),)
+    needs.add_all(files.program, files.env)
+    for package in files.own_packages:
+        needs.add(package)
+    covered = tuple(needs.trace(path) for path in world.covered if path.is_dir())
+    own_parts = (*own_folders, Binding(workspace, writable=True), *objects)
+    visible = [each.path for each in (*named, *own_parts)]
+    return Description(
+        (
+            *(OwnNamespace(kind) for kind in ("user", "pid", "ipc", "uts", "cgroup")),
+            OwnUser(),
+            NoCapabilities(),
+            EndsWithSupervisor(),
+            OwnAccounts(home),
+            SystemFiles(),
+            HostNetwork(),
+            OwnProcesses(),
+            OwnDevices(),
+            OwnTemporaryFiles(),
+            *((OwnHome(home),) if home != Path("/") else ()),
+            *needs.made_links(visible),
+            *named,
+            *needs.bindings((*visible, *covered)),
+            *map(Cover, covered),
+            *own_parts,
+            Sealed((*covered, Path("/"))),
+            StartsIn(workspace),
+            RefusedSystemCalls(refused_system_calls()),
+        )
+    )
+
+
+def guest_environment(env: Mapping[str, str]) -> dict[str, str]:
+    """Return a program's environment as it means something inside."""
+    inside = {name: value for name, value in env.items() if name not in _MEANINGLESS}
+    return inside | ({"TMPDIR": _TEMPORARY} if "TMPDIR" in env else {})

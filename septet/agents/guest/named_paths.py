@@ -1,0 +1,69 @@
+"""What a worker's settings let guests see beside their own world: `SEPTET_GUEST_PATHS`, and what that opens."""
+
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Self
+
+from septet.agents.guest.protections import Binding
+from septet.errors import InvalidInputError
+
+_WRITABLE: Final = ":rw"
+_REMEDY: Final = (
+    "Separate paths by commas; each is absolute or begins with `~/`, and guests may write where `:rw` follows."
+)
+_KEYS: Final = (".ssh", ".gnupg", ".aws", ".netrc", ".config", ".docker", ".kube", ".git-credentials")
+"""Where a user's own keys usually lie, below the home."""
+
+
+@dataclass(frozen=True, slots=True)
+class NamedPath:
+    """A file or folder of the machine that guests see at its own path."""
+
+    path: Path
+    writable: bool = False
+
+    @classmethod
+    def parse(cls, text: str, home: Path) -> Self:
+        """Read one entry of the setting.
+
+        Raises:
+            InvalidInputError: It is no absolute path.
+        """
+        name = text.strip().removesuffix(_WRITABLE)
+        path = home / name[2:] if name.startswith("~/") else home if name == "~" else Path(name)
+        if not path.is_absolute() or ".." in path.parts:
+            raise InvalidInputError(f"SEPTET_GUEST_PATHS: {text!r} is no absolute path.", remedy=_REMEDY)
+        return cls(path, text.strip().endswith(_WRITABLE))
+
+    @property
+    def binding(self) -> Binding:
+        """How it becomes a part of a guest's world."""
+        return Binding(self.path, self.writable)
+
+    def opening(self, home: Path) -> str:
+        """Say what it opens to guests, for the person who has named it."""
+        if not self.path.exists():
+            return f"{self.path} is not there: it opens nothing."
+        if stat.S_ISSOCK(self.path.stat().st_mode):
+            return (
+                f"{self.path} is a socket: guests may do all that its server does for this user; "
+                "docker's and podman's give them the whole machine."
+            )
+        keys = [name for name in _KEYS if (home / name).is_relative_to(self.path) and (home / name).exists()]
+        keys += [name for name in _KEYS if self.path.is_relative_to(home / name)]
+        holds = f", and ~/{keys[0]} with it, where keys usually lie" if keys else ""
+        if self.writable:
+            return (
+                f"guests can change {self.path}{holds}: whatever runs from there later runs what they have left."
+            )
+        return f"guests can read {self.path}{holds}."
+
+
+def parse_named_paths(texts: tuple[str, ...], home: Path) -> tuple[NamedPath, ...]:
+    """Read the setting.
+
+    Raises:
+        InvalidInputError: An entry is no absolute path.
+    """
+    return tuple(NamedPath.parse(text, home) for text in texts if text.strip())

@@ -1,0 +1,133 @@
+"""What a program needs of the disk to start: its own files, its interpreter, and the links that lead to both."""
+
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from septet.agents.guest.protections import SYSTEM_FOLDERS, Binding, Link
+
+_VISIBLE: Final = (*map(Path, SYSTEM_FOLDERS), Path("/proc"), Path("/dev"))
+"""What every guest sees, or has as its own."""
+_MOST_LINKS: Final = 40
+_MOST_INTERPRETERS: Final = 4
+_SHEBANG_BYTES: Final = 256
+_LONGEST_PATH_BYTES: Final = 4096
+_FILES_IN_VARIABLES: Final = (
+    "SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "GOOGLE_APPLICATION_CREDENTIALS",
+    "SEPTET_SCRIPTED_SCENARIO",
+)  # fmt: skip
+"""Variables whose values are files that a program reads."""
+
+
+@dataclass(slots=True)
+class Needs:
+    """What was found so far: real paths to be bound, and links that lead to them."""
+
+    search_path: str
+    """Where programs are looked for that a script's first line names."""
+    paths: list[Path] = field(default_factory=list)
+    links: dict[Path, str] = field(default_factory=dict)
+
+    def add_all(self, argv: Sequence[str], env: Mapping[str, str]) -> None:
+        """Note what a guest has to see so that a program starts.
+
+        What a program starts itself from a folder outside the system is not known here: a worker's settings name
+        it.
+
+        Args:
+            argv: The program by its absolute path, and words of the worker's settings that may name files.
+            env: Its environment, of which a few variables name files.
+        """
+        if argv and Path(argv[0]).is_absolute():
+            self.add_program(Path(argv[0]))
+        for word in (*argv[1:], *(env.get(name, "") for name in _FILES_IN_VARIABLES)):
+            if word.startswith(os.sep) and len(os.fsencode(word)) < _LONGEST_PATH_BYTES and Path(word).exists():
+                self.add(Path(word))
+
+    def add(self, path: Path) -> None:
+        """Note a path, with every link that leads to it."""
+        real = self.trace(path)
+        if real not in self.paths:
+            self.paths.append(real)
+
+    def trace(self, path: Path) -> Path:
+        """Note the links that lead to a path, and return where they lead."""
+        current, rest, links = Path("/"), list(path.parts[1:]), 0
+        while rest:
+            part = rest.pop(0)
+            current = current.parent if part == ".." else current / part
+            if links < _MOST_LINKS and current.is_symlink():
+                target, links = current.readlink(), links + 1
+                self.links[current] = str(target)
+                current = Path("/") if target.is_absolute() else current.parent
+                rest = [*(part for part in target.parts if part != "/"), *rest]
+        return current
+
+    def add_program(self, path: Path, depth: int = 0) -> None:
+        """Note a program with what it is a part of, and the interpreter that its first line names."""
+        real = self.trace(path)
+        for part in _packages_of(path, real):
+            self.add(part)
+        self.add(path)
+        interpreter = _interpreter(real, self.search_path)
+        if interpreter is not None and depth < _MOST_INTERPRETERS:
+            self.add_program(interpreter, depth + 1)
+
+    def bindings(self, visible: Sequence[Path]) -> tuple[Binding, ...]:
+        """Return what is not seen anyway, the outermost folders alone."""
+        return tuple(map(Binding, self._roots(visible)))
+
+    def made_links(self, visible: Sequence[Path]) -> tuple[Link, ...]:
+        """Return the links that stand in no folder that is bound, and so have to be made."""
+        bound = (*_VISIBLE, *visible, *self._roots(visible))
+        return tuple(Link(*each) for each in self.links.items() if not _is_within(each[0], bound))
+
+    def _roots(self, visible: Sequence[Path]) -> list[Path]:
+        roots: list[Path] = []
+        for path in sorted(self.paths, key=lambda path: len(path.parts)):
+            if not _is_within(path, (*_VISIBLE, *visible, *roots)):
+                roots.append(path)
+        return roots
+
+
+def _is_within(path: Path, folders: Sequence[Path]) -> bool:
+    return any(path.is_relative_to(folder) for folder in folders)
+
+
+def _packages_of(path: Path, real: Path) -> Iterator[Path]:
+    """Give the folders that a program is a part of: node's modules, a Python or a virtual environment."""
+    modules = [parent for parent in real.parents if parent.name == "node_modules"]
+    yield from modules[-1:]
+    for place in {path.parent.parent, real.parent.parent}:
+        settings = place / "pyvenv.cfg"
+        if settings.is_file():
+            yield place
+            yield from _editable_packages(place)
+        elif real.name.startswith("python") and any(place.glob("lib/python3*")):
+            yield place
+
+
+def _editable_packages(environment: Path) -> Iterator[Path]:
+    """Give the folders outside that a virtual environment takes packages from."""
+    for listing in sorted(environment.glob("lib/python3*/site-packages/*.pth")):
+        for line in listing.read_text(encoding="utf-8", errors="replace").splitlines():
+            if line.startswith(os.sep) and Path(line).is_dir():
+                yield Path(line)
+
+
+def _interpreter(program: Path, search_path: str) -> Path | None:
+    """Return what a script's first line names; `None` for a program that the kernel starts itself."""
+    try:
+        with program.open("rb") as file:
+            line = file.read(_SHEBANG_BYTES).partition(b"\n")[0]
+    except OSError:
+        return None
+    words = os.fsdecode(line[2:]).split() if line.startswith(b"#!") else []
+    if words and Path(words[0]).name == "env":
+        name = next((word for word in words[1:] if not word.startswith("-") and "=" not in word), "")
+        found = shutil.which(name, path=search_path) if name else None
+        return Path(found) if found is not None else None
+    return Path(words[0]) if words and Path(words[0]).is_absolute() else None

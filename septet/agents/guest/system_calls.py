@@ -1,0 +1,96 @@
+"""The system calls that the kernel refuses to guests: a filter of classic BPF, put together here.
+
+Refused with EPERM is what reads or steers other processes, the kernel's keys, what reaches into the kernel itself,
+and what makes mounts. Sockets are those of the internet, of this machine and of netlink, and no others: so none to
+the hypervisor. A program of another architecture than the machine's may do nothing.
+"""
+
+import platform
+import struct
+from dataclasses import dataclass
+from typing import Final
+
+_LOAD, _EQUAL, _AT_LEAST, _AND, _RETURN = 0x20, 0x15, 0x35, 0x54, 0x06
+_NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT, _SECOND_ARGUMENT = 0, 4, 16, 24
+_ALLOW: Final = 0x7FFF0000
+_REFUSE: Final = 0x00050000 | 1
+"""An error of the call: EPERM."""
+_X32: Final = 0x40000000
+_TERMINAL_REQUESTS: Final = (0x5412, 0x541C)
+"""TIOCSTI and TIOCLINUX: they type into a terminal."""
+_SOCKETS: Final = (1, 2, 10, 16)
+"""AF_UNIX, AF_INET, AF_INET6, AF_NETLINK."""
+_NEW_REFUSED: Final = {
+    "io_uring_setup": 425, "io_uring_enter": 426, "io_uring_register": 427, "open_tree": 428, "move_mount": 429,
+    "fsopen": 430, "fsconfig": 431, "fsmount": 432, "fspick": 433, "pidfd_getfd": 438, "process_madvise": 440,
+    "mount_setattr": 442, "quotactl_fd": 443,
+}  # fmt: skip
+"""Calls of the kernel since 5.1 have one number on all machines."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Machine:
+    architecture: int
+    """As the kernel's audit names it."""
+    socket: int
+    ioctl: int
+    refused: tuple[int, ...]
+    has_x32: bool = False
+
+
+_MACHINES: Final = {
+    "x86_64": _Machine(
+        0xC000003E, 41, 16,
+        # ptrace, process_vm_readv and _writev, kcmp; add_key, request_key, keyctl; bpf, perf events, userfaultfd
+        (101, 310, 311, 312, 248, 249, 250, 321, 298, 323,
+         # mount, umount2, pivot_root, chroot, setns, name_to_handle_at, open_by_handle_at, swapon, swapoff
+         165, 166, 155, 161, 308, 303, 304, 167, 168,
+         # init_module, finit_module, delete_module, kexec_load, kexec_file_load, reboot, syslog, acct, quotactl
+         175, 313, 176, 246, 320, 169, 103, 163, 179,
+         # settimeofday, clock_settime; iopl, ioperm
+         164, 227, 172, 173),
+        has_x32=True,
+    ),
+    "aarch64": _Machine(
+        0xC00000B7, 198, 29,
+        (117, 270, 271, 272, 217, 218, 219, 280, 241, 282,
+         40, 39, 41, 51, 268, 264, 265, 224, 225,
+         105, 273, 106, 104, 294, 142, 116, 89, 60,
+         170, 112),
+    ),
+}  # fmt: skip
+
+
+def refused_system_calls(machine: str = "") -> bytes:
+    """Return the filter as bubblewrap takes it; nothing for a machine that is not known here."""
+    known = _MACHINES.get(machine or platform.machine())
+    return b"" if known is None else _assemble(known)
+
+
+def _assemble(machine: _Machine) -> bytes:
+    """Put the filter together: each block falls through to the next where it decides nothing."""
+    program = [
+        _step(_LOAD, _ARCHITECTURE),
+        _step(_EQUAL, machine.architecture, if_true=1),
+        _step(_RETURN, _REFUSE),
+        _step(_LOAD, _NUMBER),
+    ]
+    if machine.has_x32:
+        program += [_step(_AT_LEAST, _X32, if_false=1), _step(_RETURN, _REFUSE)]
+    for number in (*machine.refused, *sorted(_NEW_REFUSED.values())):
+        program += [_step(_EQUAL, number, if_false=1), _step(_RETURN, _REFUSE)]
+    program += _by_argument(machine.socket, _FIRST_ARGUMENT, _SOCKETS, in_list=_ALLOW, others=_REFUSE)
+    program += _by_argument(machine.ioctl, _SECOND_ARGUMENT, _TERMINAL_REQUESTS, in_list=_REFUSE, others=_ALLOW)
+    program.append(_step(_RETURN, _ALLOW))
+    return b"".join(program)
+
+
+def _by_argument(call: int, argument: int, values: tuple[int, ...], *, in_list: int, others: int) -> list[bytes]:
+    """Decide a call by the lower half of an argument."""
+    tests = [part for value in values for part in (_step(_EQUAL, value, if_false=1), _step(_RETURN, in_list))]
+    body = [_step(_LOAD, argument), *tests, _step(_RETURN, others)]
+    return [_step(_EQUAL, call, if_false=len(body)), *body]
+
+
+def _step(code: int, value: int, *, if_true: int = 0, if_false: int = 0) -> bytes:
+    return struct.pack("=HBBI", code, if_true, if_false, value)
