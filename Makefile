@@ -14,7 +14,7 @@ CHAOS := $(if $(RUNS),--runs $(RUNS)) $(if $(SEED),--seed $(SEED)) $(if $(MINUTE
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup ready demo test test-faces test-recovery test-long test-api test-agents flaky histories pictures lint types contracts dist bench chaos chaos-rolling chaos-pipeline upgrade-trial lock container-trial clean
+.PHONY: help setup ready demo test test-faces test-recovery escape test-long test-api test-agents flaky histories pictures lint types contracts dist bench chaos chaos-rolling chaos-pipeline upgrade-trial lock container-trial clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
@@ -37,6 +37,10 @@ test-faces: ready ## Commands, HTTP API, tools of agents and page, as people, sc
 
 test-recovery: ready ## Whole programs, killed, stopped and started again: workers, servers, hosts, runners, disks
 	@$(SUITE) --maxschedchunk=1 -m recovery $(ARGS)
+
+escape: ready ## Ways out of the sandbox, tried in a guest's place; writes the table in docs/security.md
+	@$(BIN)/python scripts/write_escape_table.py
+	@$(BIN)/python -m pytest tests/escape $(ARGS)
 
 test-long: ready ## The property tests with many more examples
 	@HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest -m hypothesis --timeout=1800 $(ARGS)

@@ -93,7 +93,7 @@ if not os.path.exists("src/half.py"):
 
 async def test_work_that_is_done_on_a_full_disk_is_paid_once(tmp_path: Path, origin: Origin) -> None:
     """An agent that ended well as the disk became full is not started again: its checkpoint is taken later."""
-    async with on_small_disk(tmp_path, origin) as (lab, disk):
+    async with on_small_disk(tmp_path, origin) as (lab, _):
         lab.agent(FILL.format(ballast=str(_ballast(lab))) + f"write('src/app.py', 'fixed')\n{DONE}\nfill()")
         error = await refused(lab)
         assert (error.type, error.non_retryable) == ("DiskFull", False)

@@ -1,0 +1,229 @@
+"""The ways out that a program tries in a guest's place; each with the one protection without which it succeeds."""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from septet.agents.guest.description import Description
+from septet.agents.guest.protections import (
+    Binding,
+    Cover,
+    NoCapabilities,
+    OwnDevices,
+    OwnHome,
+    OwnNamespace,
+    OwnProcesses,
+    OwnTemporaryFiles,
+    OwnUser,
+    Protection,
+    RefusedSystemCalls,
+    Sealed,
+)
+
+Change = Callable[[Description, Path], Description]
+
+
+@dataclass(frozen=True)
+class Route:
+    """One way out."""
+
+    name: str
+    attack: str
+    """What is tried, for people."""
+    program: str
+    """Python; it prints the canary where it succeeds."""
+    protection: str
+    """What closes it, for people."""
+    without: Change
+    """Takes that away, in a description of the test's own."""
+    as_root: bool = False
+    """Only a worker that is root has anything to lose here."""
+
+
+def removed(*kinds: type[Protection] | str) -> Change:
+    """Take protections away: by their class, or a namespace by its kind."""
+
+    def change(description: Description, root: Path) -> Description:
+        return replace(
+            description, protections=tuple(each for each in description.protections if not _is(each, kinds))
+        )
+
+    return change
+
+
+def bound(path: str, *, instead_of: type[Protection] | None = None) -> Change:
+    """Show the guest a folder of the machine, before its root is sealed."""
+
+    def change(description: Description, root: Path) -> Description:
+        binding = Binding(root / path if not path.startswith("/") else Path(path), writable=True)
+        parts: list[Protection] = []
+        for each in description.protections:
+            if isinstance(each, Sealed):
+                parts.append(binding)
+            if instead_of is None or not isinstance(each, instead_of):
+                parts.append(each)
+        return replace(description, protections=tuple(parts))
+
+    return change
+
+
+def _is(protection: Protection, kinds: tuple[type[Protection] | str, ...]) -> bool:
+    return any(
+        protection.kind == kind if isinstance(kind, str) and isinstance(protection, OwnNamespace)
+        else not isinstance(kind, str) and isinstance(protection, kind)
+        for kind in kinds
+    )  # fmt: skip
+
+
+def _uncovered(description: Description, root: Path) -> Description:
+    """Leave what the careless settings name as it is."""
+    parts = [Sealed() if isinstance(each, Sealed) else each for each in description.protections]
+    return replace(description, protections=tuple(each for each in parts if not isinstance(each, Cover)))
+
+
+def _writable_mirror(description: Description, root: Path) -> Description:
+    objects = root / "state" / "mirrors" / "app.git" / "objects"
+    parts = [
+        Binding(each.path, writable=True) if isinstance(each, Binding) and each.path == objects else each
+        for each in description.protections
+    ]
+    return replace(description, protections=tuple(parts))
+
+
+def _state(name: str, attack: str, path: str, *, changes: bool = False) -> Route:
+    program = f"change({path!r})" if changes else f"read({path!r})"
+    return Route(name, attack, program, "the state directory is covered, whatever is named around it", _uncovered)
+
+
+def _home(name: str, attack: str, path: str, *, changes: bool = False) -> Route:
+    program = f"change({path!r})" if changes else f"read({path!r})"
+    return Route(name, attack, program, "an empty home", bound("home", instead_of=OwnHome))
+
+
+def _call(name: str, attack: str, program: str) -> Route:
+    return Route(name, attack, program, "refused system calls", removed(RefusedSystemCalls))
+
+
+_CMDLINES = """
+for name in os.listdir("/proc"):
+    if name.isdecimal() and int(name) != os.getpid():
+        read("/proc/" + name + "/cmdline")
+"""
+_MEMORY = """
+libc.shmat.restype = ctypes.c_void_p
+number = libc.shmget(memory_key, 4096, 0)
+print(ctypes.string_at(libc.shmat(number, None, 0), 16).decode() if number >= 0 else "refused")
+"""
+_SIGNAL = """
+try:
+    os.kill(neighbour, 0)
+    print(CANARY)
+except OSError as error:
+    print("refused:", error.strerror)
+"""
+_NESTED = "done(libc.unshare(0x10000000))"
+_MOUNT = 'done(libc.mount(b"none", b"/tmp", b"tmpfs", 0, None))'
+
+ROUTES = (
+    _state("other-workspace", "read another work order's workspace", "state/workspaces/wo-2/secret"),
+    _state("change-workspace", "change another work order's workspace", "state/workspaces/wo-2/secret", changes=True),
+    _state("vault", "read the snapshots", "state/vaults/app.git/secret"),
+    _state("change-vault", "change the snapshots", "state/vaults/app.git/secret", changes=True),
+    _state("runs", "read the prompts and streams of agent runs", "state/runs/wo-1/secret"),
+    _state("tokens", "read the task tokens of activities", "state/tokens/secret"),
+    _state("api-token", "read the HTTP API's token", "state/api-token"),
+    _state("database", "read the embedded server's database", "state/temporal.db"),
+    _state("server-file", "lead clients to another server", "state/server.json", changes=True),
+    _state("other-mirror", "read the code of another repository", "state/mirrors/other.git/objects/secret"),
+    _state("mirror-settings", "change the settings of the mirror's git", "state/mirrors/app.git/config", changes=True),
+    _state("pipelines", "read the results of a pipeline", "state/pipelines/p-1/secret"),
+    Route(
+        "mirror-objects", "change the objects that all work orders of a repository share",
+        "change('state/mirrors/app.git/objects/own')", "the mirror's objects can be read alone", _writable_mirror,
+    ),
+    _home("ssh-key", "read the user's ssh key", "home/.ssh/id_ed25519"),
+    _home("netrc", "read `.netrc`", "home/.netrc"),
+    _home("aws", "read the keys of a cloud", "home/.aws/credentials"),
+    _home("gh", "read the login of `gh`", "home/.config/gh/hosts.yml"),
+    _home("other-login", "read another CLI's login", "home/.codex/auth.json"),
+    _home("history", "read the shell's history", "home/.bash_history"),
+    _home("git-settings", "change the user's git settings", "home/.gitconfig", changes=True),
+    _home("bashrc", "change `.bashrc`", "home/.bashrc", changes=True),
+    _home("authorized-keys", "let a key in by ssh", "home/.ssh/authorized_keys", changes=True),
+    Route(
+        "origin-hook", "leave a hook in an origin on disk", "change('origins/app.git/hooks/pre-receive')",
+        "origins are not seen", bound("origins"),
+    ),
+    Route(
+        "origin-settings", "change the settings of an origin on disk", "change('origins/app.git/config')",
+        "origins are not seen", bound("origins"),
+    ),
+    Route(
+        "temporary-files", "read the temporary files of others", "read('neighbour/secret')",
+        "a `/tmp` of its own", bound("neighbour", instead_of=OwnTemporaryFiles),
+    ),
+    Route(
+        "docker-socket", "reach docker by its socket", "connect(os.path.join(root, 'docker.sock'))",
+        "no sockets of others", bound("docker.sock"),
+    ),
+    Route("processes", "see the arguments of other processes", _CMDLINES, "own processes", removed("pid")),
+    Route("signal", "signal a process of the same user", _SIGNAL, "own processes", removed("pid")),
+    Route("shared-memory", "read memory that programs share", _MEMORY, "own shared memory", removed("ipc")),
+    Route(
+        "host-name", "learn the machine's name", f"print(CANARY if os.uname().nodename == {os.uname().nodename!r} else '')",
+        "a name of its own", removed("uts"),
+    ),
+    Route("nested-users", "become root of a namespace of its own", _NESTED, "no further namespaces of users", removed(OwnUser)),
+    Route(
+        "mount", "mount something over what it sees", _MOUNT, "no capabilities, and refused system calls",
+        removed(NoCapabilities, RefusedSystemCalls, OwnUser),
+    ),
+    Route(
+        "devices", "open a device of the machine",
+        "print(CANARY if set(os.listdir('/dev')) - {'core', 'fd', 'full', 'null', 'ptmx', 'pts', 'random', 'shm', 'stderr', "
+        "'stdin', 'stdout', 'tty', 'urandom', 'zero', 'console'} else '')",
+        "the harmless devices alone", bound("/dev", instead_of=OwnDevices),
+    ),
+    Route(
+        "core-pattern", "have the kernel start a program of its own on the machine", "change('/proc/sys/kernel/core_pattern')",
+        "the kernel's switches can be read alone",
+        lambda description, _root: replace(
+            description,
+            protections=tuple(
+                _PlainProcesses() if isinstance(each, OwnProcesses) else each for each in description.protections
+            ),
+        ),
+        as_root=True,
+    ),
+    Route(
+        "system", "change a program of the system", "print(CANARY if os.access('/usr/bin', os.W_OK) else '')",
+        "the system can be read alone", bound("/usr"), as_root=True,
+    ),
+    Route("shadow", "read the passwords of the machine", "print(CANARY if os.path.exists('/etc/shadow') else '')",
+          "settings of the system by an allow-list", bound("/etc")),
+    _call("ptrace", "take over the sandbox's own first process", "done(libc.ptrace(0x4206, 1, None, None))"),
+    _call("keyring", "use the kernel's keys", "done(libc.syscall(250, 0, -3, 1))"),
+    _call("io-uring", "go around the filter by io_uring", "done(libc.syscall(425, 1, ctypes.create_string_buffer(120)))"),
+    _call("vsock", "reach the hypervisor by a socket", "make_socket(40, socket.SOCK_STREAM)"),
+    _call("other-memory", "read the memory of another process", "done(libc.syscall(312, os.getpid(), os.getpid(), 0, 0, 0))"),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _PlainProcesses:
+    """A `/proc` whose switches are as the kernel has them."""
+
+    def arguments(self) -> tuple[str, ...]:
+        """Mount it."""
+        return ("--proc", "/proc")
+
+
+def escape_table() -> str:
+    """Return the table of routes as the documents have it."""
+    lines = ["| what is tried | what closes it |", "| --- | --- |"]
+    lines += [
+        f"| {each.attack}{' (a worker that is root)' if each.as_root else ''} | {each.protection} |"
+        for each in ROUTES
+    ]
+    return "\n".join(lines) + "\n"

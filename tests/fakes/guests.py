@@ -1,0 +1,200 @@
+"""A machine with canaries on it, and guests who look for them: run by real supervisors, in a world that a test describes."""
+
+import ctypes
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from septet.agents.clis.outcome import ExitRecord
+from septet.agents.guest.description import Description, GuestFiles, World, describe
+from septet.agents.guest.named_paths import NamedPath
+from septet.agents.supervisor.order import Limits, Order
+from septet.agents.turns.sandbox import Sandbox, find_sandbox
+from septet.agents.turns.supervisors import Supervisors
+from septet.system.locks import lock, open_lock
+
+CANARY = "canary-5d1f"
+"""What stands in everything that no guest may read."""
+SECONDS = 20.0
+_IPC_CREATE, _IPC_REMOVE = 0o1000, 0
+_LIBC = ctypes.CDLL(None, use_errno=True)
+_SECRETS = (
+    "state/workspaces/wo-2/secret", "state/vaults/app.git/secret", "state/runs/wo-1/secret", "state/tokens/secret",
+    "state/api-token", "state/temporal.db", "state/mirrors/other.git/objects/secret", "state/mirrors/app.git/config",
+    "state/pipelines/p-1/secret", "state/agents/secret", "state/server.json",
+    "home/.ssh/id_ed25519", "home/.netrc", "home/.aws/credentials", "home/.config/gh/hosts.yml", "home/.gitconfig",
+    "home/.bashrc", "home/.ssh/authorized_keys", "home/.codex/auth.json", "home/.bash_history",
+    "origins/app.git/hooks/pre-receive", "origins/app.git/config", "neighbour/secret",
+)  # fmt: skip
+_OWN = ("state/workspaces/wo-1/own", "state/mirrors/app.git/objects/own", "home/.claude/.credentials.json")
+
+
+@dataclass
+class Machine:
+    """A state directory, a home, an origin and neighbours, with a canary in each, and one guest's own part of them."""
+
+    root: Path
+    sandbox: Sandbox
+    supervisors: Supervisors
+    neighbour: int = 0
+    """A process of the same user, with the canary in its arguments and its environment."""
+    shared_memory_key: int = 0
+    _runs: int = field(default=0)
+
+    @property
+    def files(self) -> GuestFiles:
+        """What the guest `wo-1` is given."""
+        state = self.root / "state"
+        return GuestFiles(
+            state / "workspaces" / "wo-1",
+            state / "mirrors" / "app.git" / "objects",
+            (sys.executable,),
+            {"PATH": os.defpath},
+            (self.root / "home" / ".claude",),
+        )
+
+    @property
+    def description(self) -> Description:
+        """The product's own description of that guest."""
+        return describe(self.sandbox.world, self.files)
+
+    def run(self, program: str, change: Callable[[Description], Description] = lambda each: each) -> str:
+        """Run a Python program in the guest's place, and return what it printed, and how it ended if not well."""
+        self._runs += 1
+        folder = self.root / "records" / str(self._runs)
+        folder.mkdir(parents=True)
+        (folder / "prompt.md").touch()
+        order = Order(
+            folder=str(folder),
+            directory=str(self.files.workspace),
+            argv=(sys.executable, "-IS", "-c", _PRELUDE.format(root=str(self.root), machine=self) + program),
+            env={"PATH": os.defpath, "HOME": str(self.root / "home")},
+            limits=Limits(SECONDS, SECONDS, orphan_seconds=0.0),
+            confinement=self.sandbox.around(change(self.description)),
+        )
+        locks = [open_lock(folder / name) for name in ("writer", "lock")]
+        for descriptor in locks:
+            lock(descriptor)
+        connection = self.supervisors.connect()
+        connection.send(order, locks)
+        for descriptor in locks:
+            os.close(descriptor)
+        with connection.socket as attached:
+            attached.settimeout(SECONDS * 2)
+            line = attached.makefile("rb").readline()
+        record = msgspec.json.decode(line.removeprefix(b"ended "), type=ExitRecord)
+        printed = (folder / "stdout.jsonl").read_text(encoding="utf-8", errors="replace")
+        if (record.cause, record.exit_code) == ("exited", 0):
+            return printed
+        errors = (folder / "stderr.log").read_text(encoding="utf-8", errors="replace")
+        return f"{printed}\nit ended otherwise: {record.cause} {record.why} {record.exit_code}\n{errors}"
+
+
+_PRELUDE = """\
+import ctypes, os, socket, sys
+root, neighbour, memory_key = {root!r}, {machine.neighbour}, {machine.shared_memory_key}
+CANARY = "canary-" + "5d1f"
+libc = ctypes.CDLL(None, use_errno=True)
+
+def read(path):
+    try:
+        with open(os.path.join(root, path), "rb") as file:
+            print(file.read(65536).decode("utf-8", "replace"))
+    except OSError as error:
+        print("refused:", error.strerror)
+
+def change(path):
+    try:
+        os.close(os.open(os.path.join(root, path), os.O_WRONLY))
+        print(CANARY)
+    except OSError as error:
+        print("refused:", error.strerror)
+
+def done(result):
+    print(CANARY if result >= 0 else "refused: " + os.strerror(ctypes.get_errno()))
+
+def make_socket(*arguments):
+    try:
+        socket.socket(*arguments).close()
+        print(CANARY)
+    except OSError as error:
+        print("refused:", error.strerror)
+
+def connect(address):
+    try:
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(address)
+            print(client.recv(100).decode())
+    except OSError as error:
+        print("refused:", error.strerror)
+
+"""
+
+
+@contextmanager
+def machine_with_canaries(root: Path, supervisors: Supervisors) -> Iterator[Machine]:
+    """Make such a machine; the folder around its state directory is named in its settings, as carelessly as can be."""
+    for name in (*_SECRETS, *_OWN):
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{CANARY}\n" if name in _SECRETS else "own\n", encoding="utf-8")
+    world = World(root / "home", (NamedPath(root / "state", writable=True),), (root / "state",))
+    with ExitStack() as stack:
+        sandbox = find_sandbox("auto", os.environ, world)
+        process = subprocess.Popen(
+            ["sleep", "600", CANARY], env={"PATH": os.defpath, "KEY": CANARY}, executable=_sleeper(root)
+        )
+        stack.callback(process.wait)
+        stack.callback(process.kill)
+        machine = Machine(root, sandbox, supervisors, process.pid, stack.enter_context(_shared_memory()))
+        stack.enter_context(_listening(root / "docker.sock"))
+        yield machine
+
+
+def _sleeper(root: Path) -> str:
+    """Return a program that sleeps whatever else is among its arguments."""
+    path = root / "sleeper"
+    path.write_text("#!/bin/sh\nwhile :; do sleep 1; done\n", encoding="utf-8")
+    path.chmod(0o755)
+    return str(path)
+
+
+@contextmanager
+def _shared_memory() -> Iterator[int]:
+    """Share memory with whoever knows its key, as programs of this machine do."""
+    key = 0x5D1F0000 | (os.getpid() & 0xFFFF)
+    number = _LIBC.shmget(key, 4096, _IPC_CREATE | 0o600)
+    _LIBC.shmat.restype = ctypes.c_void_p
+    address = _LIBC.shmat(number, None, 0)
+    ctypes.memmove(address, CANARY.encode(), len(CANARY))
+    try:
+        yield key
+    finally:
+        _LIBC.shmdt(ctypes.c_void_p(address))
+        _LIBC.shmctl(number, _IPC_REMOVE, None)
+
+
+@contextmanager
+def _listening(path: Path) -> Iterator[None]:
+    """Serve the canary on a socket, as docker serves this machine."""
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(path))
+        server.listen()
+        pid = os.fork()
+        if pid == 0:
+            while True:
+                client, _ = server.accept()
+                client.sendall(CANARY.encode())
+                client.close()
+        try:
+            yield
+        finally:
+            os.kill(pid, 9)
+            os.waitpid(pid, 0)
