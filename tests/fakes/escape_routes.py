@@ -82,6 +82,20 @@ def _uncovered(description: Description, root: Path) -> Description:
     return replace(description, protections=tuple(each for each in parts if not isinstance(each, Cover)))
 
 
+@dataclass(frozen=True)
+class _AllCapabilities:
+    """All that root may do in a namespace of its own."""
+
+    def arguments(self) -> tuple[str, ...]:
+        """Keep them."""
+        return ("--cap-add", "ALL")
+
+
+def _all_capabilities(description: Description, root: Path) -> Description:
+    rest = removed(NoCapabilities, RefusedSystemCalls, OwnUser)(description, root).protections
+    return replace(description, protections=(*rest, _AllCapabilities()))
+
+
 def _writable_mirror(description: Description, root: Path) -> Description:
     objects = root / "state" / "mirrors" / "app.git" / "objects"
     parts = [
@@ -177,7 +191,8 @@ ROUTES = (
     Route("nested-users", "become root of a namespace of its own", _NESTED, "no further namespaces of users", removed(OwnUser)),
     Route(
         "mount", "mount something over what it sees", _MOUNT, "no capabilities, and refused system calls",
-        removed(NoCapabilities, RefusedSystemCalls, OwnUser),
+        _all_capabilities,
+        as_root=True,
     ),
     Route(
         "devices", "open a device of the machine",
