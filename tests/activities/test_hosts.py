@@ -27,7 +27,6 @@ from septet.contracts.names import Step, Verdict
 from septet.contracts.workspace import MoveWorkspace
 from septet.errors import SupersededError
 from septet.git.snapshots.vault import find, vault_at
-from septet.system.processes import run
 from workers.registry import parts_of
 
 HostOf = Callable[..., Any]
@@ -178,9 +177,7 @@ async def test_no_confined_agent_sees_what_is_kept_elsewhere(host_of: HostOf, tm
     remote = tmp_path / "checkpoints"
     remote.mkdir(exist_ok=True)
     (remote / "app.git").mkdir()
-    listed = run(
-        sandbox.inline([shutil.which("ls") or "ls", str(remote)], GuestFiles(tmp_path)), env={}, timeout_seconds=30
-    )
+    listed = sandbox.run((shutil.which("ls") or "ls", str(remote)), GuestFiles(tmp_path), {}, 30.0)
     assert (listed.stdout == b"app.git\n") is not sandbox.confines
 
 

@@ -40,9 +40,9 @@ async def test_issue_becomes_a_pull_request(day: Day, begun: Begun) -> None:
 
 
 @pytest.mark.parametrize("cli", ["codex"], indirect=True)
-async def test_clis_own_sandbox_works_inside(day: Day, begun: Begun) -> None:
+async def test_clis_own_sandbox_confines_where_ours_does_not(day: Day, begun: Begun) -> None:
     """In it the worktree can be written and its `.git` cannot: the engine commits."""
-    day.sandboxed = False
+    day.sandbox, day.sandboxed = "none", False
     locked = f"touch .git/mine 2>/dev/null || echo locked >> {PLAN}"
     day.does("build_plan", *day.model.parts["build_plan"].commands, locked)
     async with begun(day) as orders:

@@ -8,6 +8,7 @@ from typing import Final
 from septet.agents.guest.named_paths import NamedPath
 from septet.agents.guest.programs import Needs
 from septet.agents.guest.protections import (
+    TEMPORARY_FOLDER,
     Binding,
     Cover,
     EndsWithSupervisor,
@@ -28,7 +29,6 @@ from septet.agents.guest.protections import (
 )
 from septet.agents.guest.system_calls import refused_system_calls
 
-_TEMPORARY: Final = "/tmp"  # noqa: S108 -- the guest's own
 _MEANINGLESS: Final = ("XDG_RUNTIME_DIR",)
 """Variables that name what no guest has."""
 
@@ -129,4 +129,4 @@ def describe(world: World, files: GuestFiles) -> Description:
 def guest_environment(env: Mapping[str, str]) -> dict[str, str]:
     """Return a program's environment as it means something inside."""
     inside = {name: value for name, value in env.items() if name not in _MEANINGLESS}
-    return inside | ({"TMPDIR": _TEMPORARY} if "TMPDIR" in env else {})
+    return inside | ({"TMPDIR": TEMPORARY_FOLDER} if "TMPDIR" in env else {})

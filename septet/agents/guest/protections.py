@@ -22,6 +22,9 @@ _SETTINGS: Final = (
 """Files that programs read of any machine; none of them holds a key."""
 _NETWORK_SETTINGS: Final = ("/etc/resolv.conf", "/etc/host.conf", "/etc/nsswitch.conf", "/etc/gai.conf")
 HOST_NAME: Final = "guest"
+_TMP: Final = "/tmp"  # noqa: S108 -- a file system of the guest's own
+TEMPORARY_FOLDER: Final = f"{_TMP}/guest"
+"""Not `/tmp` itself: codex runs nothing where its folder lies below that for temporary files."""
 USER_ID: Final = 1000
 """The user that a guest is in its own eyes: it owns what the worker's user owns."""
 
@@ -119,9 +122,9 @@ class OwnTemporaryFiles:
 
     def arguments(self) -> tuple[str, ...]:
         """Make them, in memory."""
-        size = str(self.size_bytes)
-        temporary = ("--size", size, "--perms", "1777", "--tmpfs", "/tmp", "--dir", "/var")  # noqa: S108
-        return (*temporary, "--symlink", "/tmp", "/var/tmp", "--size", str(16 * _MIB), "--tmpfs", "/run")  # noqa: S108
+        temporary = ("--size", str(self.size_bytes), "--perms", "1777", "--tmpfs", _TMP, "--dir", TEMPORARY_FOLDER)
+        variable = ("--dir", "/var", "--symlink", _TMP, "/var/tmp")  # noqa: S108
+        return (*temporary, *variable, "--size", str(16 * _MIB), "--tmpfs", "/run")
 
 
 @dataclass(frozen=True, slots=True)

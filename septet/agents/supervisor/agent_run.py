@@ -15,7 +15,14 @@ import signal
 import socket
 import time
 
-from septet.agents.supervisor.confined import REPORT, Wrapping, exit_code_inside, start_failure
+from septet.agents.supervisor.confined import (
+    REPORT,
+    SandboxStart,
+    exit_code_inside,
+    open_report,
+    report_to,
+    start_failure,
+)
 from septet.agents.supervisor.exec_agent import exec_agent
 from septet.agents.supervisor.exit_file import utc_text, write_record
 from septet.agents.supervisor.order import Order
@@ -104,8 +111,7 @@ class Supervisor:
             OSError: The program cannot be started, or its files cannot be made.
         """
         self.open_outputs()
-        wrapping = Wrapping(self.order) if self.order.confined else None
-        argv = wrapping.argv if wrapping is not None else self.order.argv
+        argv, closing = self.confine()
         files = self.open_files()
         refusals, report = os.pipe()
         supervisor = os.getpid()
@@ -113,8 +119,8 @@ class Supervisor:
         if agent == 0:
             exec_agent(self.order, argv, files, report, supervisor)
         os.close(report)
-        if wrapping is not None:
-            wrapping.close()
+        for descriptor in closing:
+            os.close(descriptor)
         self.close_files(files)
         refusal = os.read(refusals, 16)
         os.close(refusals)
@@ -122,6 +128,17 @@ class Supervisor:
             os.waitpid(agent, 0)
             raise OSError(int(refusal), os.strerror(int(refusal)))
         return agent
+
+    def confine(self) -> tuple[tuple[str, ...], list[int]]:
+        """Return the arguments that start the program, confined or not, and descriptors that it alone needs."""
+        order = self.order
+        if not order.confined:
+            return order.argv, []
+        report = open_report()
+        if order.confinement is None:  # it is among the arguments of an order from a release of before
+            return (order.argv[0], *report_to(report), *order.argv[1:]), [report]
+        start = SandboxStart(order.confinement, order.argv, report)
+        return start.argv, [*start.descriptors, report]
 
     def open_outputs(self) -> None:
         """Make the files of what is printed; what this process itself says there goes to the second."""

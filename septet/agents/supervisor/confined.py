@@ -7,8 +7,9 @@ anything starts in it, and an exit code only when the program had started.
 
 import errno
 import os
+from collections.abc import Sequence
 
-from septet.agents.supervisor.order import Order
+from septet.agents.supervisor.order import Confinement
 
 REPORT = "sandbox.json"
 SIGNAL_BASE = 128
@@ -16,31 +17,27 @@ LAST_SIGNAL = 64
 FAILURE_BYTES = 600
 
 
-class Wrapping:
+class SandboxStart:
     """The start of a bubblewrap: its arguments, and the descriptors that it is told things over.
 
     Arguments that name the machine's folders go over one of them: those of the command line can be read inside.
     """
 
-    def __init__(self, order: Order) -> None:
-        """Open what bubblewrap reads, and the file that it reports to.
+    def __init__(self, confinement: Confinement, argv: Sequence[str], report: int | None = None) -> None:
+        """Open what bubblewrap reads; it reports on the descriptor `report`.
 
         Raises:
-            OSError: The disk or the machine refused.
+            OSError: The machine refused.
         """
-        report = os.open(REPORT, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
-        self.descriptors = [report]
-        os.set_inheritable(report, True)
-        around = order.confinement
-        if around is None:  # it is among the arguments of an order from a release of before
-            self.argv = (order.argv[0], "--json-status-fd", str(report), *order.argv[1:])
-            return
-        told = [part for path, text in around.texts.items() for part in self.make_file(path, text)]
-        if around.system_calls:
-            told += ["--seccomp", self.open_memory("system-calls", bytes.fromhex(around.system_calls))]
-        told += ["--json-status-fd", str(report), *around.arguments]
-        arguments = self.open_memory("arguments", b"".join(os.fsencode(part) + b"\0" for part in told))
-        self.argv = (around.program, "--args", arguments, "--", *order.argv)
+        self.descriptors: list[int] = []
+        options = [part for path, text in confinement.texts.items() for part in self.make_file(path, text)]
+        if confinement.system_calls:
+            options += ["--seccomp", self.open_memory("system-calls", bytes.fromhex(confinement.system_calls))]
+        if report is not None:
+            options += report_to(report)
+        options += confinement.arguments
+        arguments = self.open_memory("arguments", b"".join(os.fsencode(part) + b"\0" for part in options))
+        self.argv = (confinement.program, "--args", arguments, "--", *argv)
 
     def make_file(self, path: str, text: str) -> tuple[str, ...]:
         """Return the arguments that make a file of the guest's."""
@@ -55,9 +52,25 @@ class Wrapping:
         return str(memory)
 
     def close(self) -> None:
-        """Close what only the sandbox needs."""
+        """Close what only the sandbox reads."""
         for descriptor in self.descriptors:
             os.close(descriptor)
+
+
+def open_report() -> int:
+    """Make the file of the report, and return the descriptor that the sandbox inherits.
+
+    Raises:
+        OSError: The disk or the machine refused.
+    """
+    report = os.open(REPORT, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
+    os.set_inheritable(report, True)
+    return report
+
+
+def report_to(report: int) -> tuple[str, str]:
+    """Return the arguments by which bubblewrap reports."""
+    return ("--json-status-fd", str(report))
 
 
 def exit_code_inside(code: int, report: bytes) -> int | None:

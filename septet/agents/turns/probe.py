@@ -1,7 +1,6 @@
 """What can be told of an agent's program without a call to its model: where it is, its version, its login."""
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -11,7 +10,6 @@ from septet.agents.clis.capabilities import Capabilities
 from septet.agents.guest.description import GuestFiles, guest_environment
 from septet.agents.turns.sandbox import Sandbox
 from septet.errors import SandboxError, SeptetError
-from septet.system import processes
 from septet.system.preview import preview
 
 _VERSION: Final = re.compile(r"\d+\.\d+\.\d+")
@@ -49,11 +47,10 @@ def probe(adapter: Adapter, host: Machine, worktree: Path, sandbox: Sandbox = _U
     facts = adapter.capabilities
     invocation = adapter.invocation(Turn(prompt="", worktree=worktree, tools="none"), host)
     program, env = invocation.argv[0], dict(invocation.env)
-    version, complaint = _version((program, "--version"), env) if facts.tested_version else (None, "")
+    version, complaint = _version(Sandbox(), program, worktree, env) if facts.tested_version else (None, "")
     obstacle = _check_fitness(adapter, host, worktree)
     if obstacle is None and version is not None and sandbox.confines:
-        argv = sandbox.inline((program, "--version"), GuestFiles(worktree, env=env))
-        obstacle = _missing_inside(program, *_version(argv, guest_environment(env)))
+        obstacle = _missing_inside(program, *_version(sandbox, program, worktree, guest_environment(env)))
     oldest = facts.tested_since or facts.tested_version or "0"
     return Probe(
         program=program,
@@ -75,10 +72,10 @@ def _missing_inside(program: str, version: str | None, complaint: str) -> Septet
     return SandboxError(f"{program} does not start in the sandbox: {complaint}", remedy=remedy)
 
 
-def _version(argv: Sequence[str], env: dict[str, str]) -> tuple[str | None, str]:
+def _version(sandbox: Sandbox, program: str, worktree: Path, env: dict[str, str]) -> tuple[str | None, str]:
     """Return the version that a program tells, or `None` and the first line that it says instead."""
     try:
-        answer = processes.run(argv, env=env, timeout_seconds=_VERSION_SECONDS)
+        answer = sandbox.run((program, "--version"), GuestFiles(worktree, env=env), env, _VERSION_SECONDS)
     except OSError as error:
         return None, error.strerror or str(error)
     match = _VERSION.search(answer.stdout.decode("utf-8", errors="replace"))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from septet.agents.guest.description import Description, GuestFiles, World, describe
+from septet.agents.supervisor.confined import SandboxStart
 from septet.agents.supervisor.order import Confinement
 from septet.errors import SandboxError
 from septet.system import processes
@@ -57,10 +58,22 @@ class Sandbox:
         arguments, texts = description.arguments(), description.texts
         return Confinement(self.program, arguments, texts, description.system_calls.hex())
 
-    def inline(self, argv: Sequence[str], files: GuestFiles) -> tuple[str, ...]:
-        """Return the arguments that start a program inside without a supervisor, for a trial."""
+    def run(
+        self, argv: Sequence[str], files: GuestFiles, env: Mapping[str, str], seconds: float
+    ) -> processes.Completed:
+        """Run a program of the worker's own inside, without a supervisor: a trial. Its files are seen too.
+
+        Raises:
+            OSError: It could not be started.
+        """
         around = self.confinement(replace(files, program=argv))
-        return tuple(argv) if around is None else around.inline(argv)
+        if around is None:
+            return processes.run(argv, env=env, timeout_seconds=seconds)
+        start = SandboxStart(around, argv)
+        try:
+            return processes.run(start.argv, env=env, timeout_seconds=seconds, pass_fds=start.descriptors)
+        finally:
+            start.close()
 
 
 def find_sandbox(setting: str, env: Mapping[str, str], world: World | None = None) -> Sandbox:
@@ -89,8 +102,9 @@ def _try_sandbox(env: Mapping[str, str], world: World) -> Sandbox:
         return Sandbox(reason="`bwrap` was not found on PATH.", remedy=_INSTALL)
     sandbox = Sandbox(str(Path(path).absolute()), world=world)
     try:
-        argv = sandbox.inline((str(Path(path).absolute()), "--version"), GuestFiles(Path("/usr")))
-        trial = processes.run(argv, env=env, timeout_seconds=_START_SECONDS)
+        trial = sandbox.run(
+            (str(Path(path).absolute()), "--version"), GuestFiles(Path("/usr")), env, _START_SECONDS
+        )
     except OSError as error:
         return Sandbox(reason=f"{path} does not start: {error.strerror}.", remedy=_INSTALL)
     if trial.exit_code != 0:
