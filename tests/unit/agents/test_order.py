@@ -9,22 +9,25 @@ import pytest
 
 from septet.agents.supervisor.order import (
     FIRST_ORDER_VERSION,
+    INLINE_ORDER_VERSION,
     ORDER_VERSION,
     RUN,
     WARM,
+    Confinement,
     Limits,
     Order,
     receive_order,
     send_order,
 )
 
+LIMITS = Limits(3600.5, 600.0, 1.5, 60.0)
 ORDER = Order(
     kind=WARM,
     folder="/runs/wo-1/1-plan-1",
     directory="/work",
     argv=("/bin/agent", "--say", 'a "word"\n', os.fsdecode(b"\xff.txt")),
     env={"PATH": "/bin", "PAIR": "a=b", "EMPTY": ""},
-    limits=Limits(3600.5, 600.0, 1.5, 60.0),
+    limits=LIMITS,
     confined=True,
 )
 
@@ -44,7 +47,7 @@ def received(payload: bytes) -> Order | None:
     return answer[0] if answer is not None else None
 
 
-@pytest.mark.parametrize("version", [FIRST_ORDER_VERSION, ORDER_VERSION])
+@pytest.mark.parametrize("version", [FIRST_ORDER_VERSION, INLINE_ORDER_VERSION, ORDER_VERSION])
 def test_an_order_arrives_as_it_was_sent(version: int) -> None:
     """In both forms all fields arrive, bytes that are no UTF-8 too, and the locks, which no agent inherits."""
     ours, theirs = socket.socketpair()
@@ -58,6 +61,23 @@ def test_an_order_arrives_as_it_was_sent(version: int) -> None:
     assert [os.get_inheritable(lock) for lock in arrived] == [False] * 3
     for lock in (*locks, *arrived):
         os.close(lock)
+
+
+def test_a_sandbox_reaches_a_receiver_of_any_version() -> None:
+    """One of today has it beside the program, one of before as the program: without the texts and the filter."""
+    confinement = Confinement("/bin/bwrap", ("--unshare-pid",), {"/etc/passwd": "agent"}, "00")
+    order = Order(
+        folder="/r", directory="/w", argv=("/bin/agent",), env={}, limits=LIMITS, confinement=confinement
+    )
+    today = received(order.to_json())
+    assert today is not None
+    assert today.confinement is not None
+    assert (today.argv, vars(today.confinement)) == (order.argv, vars(confinement))
+    for payload in (order.to_json(INLINE_ORDER_VERSION), order.to_fields()):
+        before = received(payload)
+        assert before is not None
+        assert before.argv == ("/bin/bwrap", "--unshare-pid", "--", "/bin/agent")
+        assert (before.confined, before.confinement) == (True, None)
 
 
 def test_an_order_of_the_first_version_tells_its_kind_by_its_locks() -> None:

@@ -1,0 +1,85 @@
+"""What a program needs of the disk is found by looking at it, and nothing more than that."""
+
+import os
+import sys
+from pathlib import Path
+
+from septet.agents.guest.programs import Needs
+from septet.agents.guest.protections import Binding, Link
+
+
+def needs_of(program: Path, *words: str, env: dict[str, str] | None = None) -> Needs:
+    """Return what is found to be needed."""
+    needs = Needs(os.defpath)
+    needs.add_all((str(program), *words), env or {})
+    return needs
+
+
+def executable(path: Path, first_line: str = "") -> Path:
+    """Write a program."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"{first_line}\n", encoding="utf-8")
+    path.chmod(0o755)
+    return path
+
+
+def test_links_to_a_program_are_made_anew_and_its_file_is_bound(tmp_path: Path) -> None:
+    """As claude's installer leaves it: a link among the user's programs to one file of one version."""
+    real = executable(tmp_path / "share" / "claude" / "2.1")
+    link = tmp_path / "bin" / "claude"
+    link.parent.mkdir()
+    link.symlink_to("../share/claude/2.1")
+    needs = needs_of(link)
+    assert needs.bindings(()) == (Binding(real),)
+    assert needs.made_links(()) == (Link(link, "../share/claude/2.1"),)
+
+
+def test_a_package_of_node_brings_the_modules_that_it_was_installed_with(tmp_path: Path) -> None:
+    """What lies in the outermost `node_modules` is seen, and no link is made in a folder that is bound."""
+    modules = tmp_path / "lib" / "node_modules"
+    program = executable(modules / "cli" / "node_modules" / "inner" / "run.js", "#!/bin/sh")
+    link = modules / ".bin" / "cli"
+    link.parent.mkdir()
+    link.symlink_to(program)
+    needs = needs_of(link)
+    assert (needs.bindings(()), needs.made_links(())) == ((Binding(modules),), ())
+
+
+def test_a_virtual_environment_brings_its_python(tmp_path: Path) -> None:
+    """Whatever program of this test's own Python is started: its packages and its base are seen."""
+    program = executable(tmp_path / "agent", f"#!{sys.executable} -IS")
+    paths = [each.path for each in needs_of(program).bindings(())]
+    assert program in paths
+    for folder in (Path(sys.prefix), Path(sys.base_prefix)):
+        real = folder.resolve()
+        assert real.is_relative_to("/usr") or any(real.is_relative_to(path) for path in paths)
+
+
+def test_a_script_brings_the_interpreter_that_its_first_line_names(tmp_path: Path) -> None:
+    """By its path, or by `env` and the worker's PATH."""
+    interpreter = executable(tmp_path / "tools" / "interpreter")
+    needs = Needs(str(interpreter.parent))
+    needs.add_all((str(executable(tmp_path / "agent", "#!/usr/bin/env -S interpreter --fast")),), {})
+    assert {each.path for each in needs.bindings(())} == {tmp_path / "agent", interpreter}
+
+
+def test_files_that_the_worker_names_are_seen(tmp_path: Path) -> None:
+    """In the words of a configured command line, and in the variables that are known to name files."""
+    script, certificates = tmp_path / "script.py", tmp_path / "ca.pem"
+    for path in (script, certificates):
+        path.touch()
+    env = {"NODE_EXTRA_CA_CERTS": str(certificates), "SECRET": str(tmp_path)}
+    needs = needs_of(Path("/bin/sh"), str(script), "--flag", "/not/there", env=env)
+    assert {each.path for each in needs.bindings(())} == {script, certificates}
+
+
+def test_what_is_seen_anyway_is_not_bound_twice(tmp_path: Path) -> None:
+    """The system, and what lies in a folder that is named."""
+    assert needs_of(executable(tmp_path / "agent", "#!/bin/sh")).bindings((tmp_path,)) == ()
+
+
+def test_links_in_a_circle_end(tmp_path: Path) -> None:
+    """A program that is a link to itself is no program, and nothing hangs."""
+    (tmp_path / "a").symlink_to("b")
+    (tmp_path / "b").symlink_to("a")
+    assert needs_of(tmp_path / "a").trace(tmp_path / "a") in {tmp_path / "a", tmp_path / "b"}
