@@ -23,6 +23,8 @@ from bench.stage import scratch
 from bench.stream import TARGETS, recording
 from septet.agents.clis.adapter import Machine, Turn
 from septet.agents.clis.registry import adapter_for
+from septet.agents.guest.description import World
+from septet.agents.guest.named_paths import NamedPath
 from septet.agents.runs.folders import RunKey, Runs
 from septet.agents.runs.lease import Lease
 from septet.agents.turns.carry_out import carry_out
@@ -134,7 +136,9 @@ def bench_for_turns() -> Iterator[Bench]:
         supervisors = Supervisors()
         supervisors.prepare()
         try:
-            yield Bench(folder, supervisors, worktree, find_sandbox("auto", git_env))
+            named = (NamedPath(ROOT), NamedPath(folder, writable=True))
+            sandbox = find_sandbox("auto", git_env, World(Path(git_env["HOME"]), named))
+            yield Bench(folder, supervisors, worktree, sandbox)
         finally:
             supervisors.close()
 

@@ -99,6 +99,8 @@ def describe(world: World, files: GuestFiles) -> Description:
     for package in files.own_packages:
         needs.add(package)
     covered = tuple(needs.trace(path) for path in world.covered if path.is_dir())
+    own_home = (OwnHome(home),) if home != Path("/") else ()
+    home_is_covered = any(home.is_relative_to(folder) for folder in covered)
     own_parts = (*own_folders, Binding(workspace, writable=True), *objects)
     visible = [each.path for each in (*named, *own_parts)]
     return Description(
@@ -113,11 +115,12 @@ def describe(world: World, files: GuestFiles) -> Description:
             OwnProcesses(),
             OwnDevices(),
             OwnTemporaryFiles(),
-            *((OwnHome(home),) if home != Path("/") else ()),
+            *(() if home_is_covered else own_home),
             *needs.made_links(visible),
             *named,
             *needs.bindings((*visible, *covered)),
             *map(Cover, covered),
+            *(own_home if home_is_covered else ()),
             *own_parts,
             Sealed((*covered, Path("/"))),
             StartsIn(workspace),

@@ -32,6 +32,17 @@ def test_a_guests_own_part_comes_after_what_covers_the_state_directory(tmp_path:
     ]
 
 
+def test_a_home_within_the_state_directory_is_a_home_all_the_same(tmp_path: Path) -> None:
+    """In a container both may lie on one volume: what covers the state directory does not cover the home."""
+    state = tmp_path / "state"
+    (state / "home").mkdir(parents=True)
+    world = World(state / "home", covered=(state,))
+    parts = [
+        each for each in describe(world, GuestFiles(tmp_path)).protections if isinstance(each, (Cover, OwnHome))
+    ]
+    assert parts == [Cover(state), OwnHome(state / "home")]
+
+
 def test_a_workspace_behind_a_link_is_found_by_both_of_its_paths(tmp_path: Path) -> None:
     """It is bound where it lies, for sessions know it by that, and the link is made anew."""
     (tmp_path / "disk" / "workspace").mkdir(parents=True)

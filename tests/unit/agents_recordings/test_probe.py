@@ -7,7 +7,10 @@ import pytest
 
 from septet.agents.clis.adapter import Machine
 from septet.agents.clis.registry import ADAPTERS, adapter_for
+from septet.agents.guest.description import World
+from septet.agents.guest.named_paths import NamedPath
 from septet.agents.turns.probe import Probe, probe
+from septet.agents.turns.sandbox import find_sandbox
 from septet.errors import AgentError, AgentMissingError
 
 NEEDING_LOGIN = sorted(name for name, adapter in ADAPTERS.items() if adapter.capabilities.needs_login)
@@ -91,3 +94,21 @@ def test_program_that_is_nowhere_or_not_configured_is_an_error(tmp_path: Path) -
         probe(adapter_for("command"), Machine({}), tmp_path)
     seen = probe(adapter_for("command"), Machine({"SEPTET_COMMAND": "cat", "PATH": os.environ["PATH"]}), tmp_path)
     assert (seen.tested, seen.version, seen.in_range) == ("", None, False)
+
+
+def test_a_program_that_the_sandbox_lacks_a_part_of_is_told_with_the_remedy(tmp_path: Path) -> None:
+    """What a wrapper starts from a folder of its own is not seen inside, until the worker's settings name it."""
+    part = tmp_path / "elsewhere" / "claude"
+    part.parent.mkdir()
+    shell_program(part, "echo 2.1.329")
+    program = shell_program(tmp_path / "claude", f"exec {part}")
+    env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
+    worktree = tmp_path / "worktree"
+    worktree.mkdir()
+    for named, has_obstacle in (((), True), ((NamedPath(part.parent),), False)):
+        sandbox = find_sandbox("auto", env, World(tmp_path, named))
+        if not sandbox.confines:
+            pytest.skip(f"nothing confines here: {sandbox.reason}")
+        seen = probe(adapter_for("claude"), Machine(env, {"claude": program}, uid=1000), worktree, sandbox)
+        assert (seen.version, seen.obstacle is not None) == ("2.1.329", has_obstacle)
+        assert seen.obstacle is None or "SEPTET_GUEST_PATHS" in seen.obstacle.remedy

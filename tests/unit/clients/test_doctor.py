@@ -96,3 +96,17 @@ def test_what_an_agent_says_in_place_of_a_version_is_told(tmp_path: Path) -> Non
     check = _named(_doctor(tmp_path, PATH=str(tmp_path), SEPTET_CODEX_PATH=str(broken))[1])["agent codex"]
     assert check["status"] == "warning"
     assert "it tells no version, but 'Error: a part is not installed.'" in check["message"]
+
+
+@pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
+def test_each_path_that_guests_see_is_told_with_what_it_opens(tmp_path: Path) -> None:
+    """Where a sandbox confines, a path of the settings is a warning; one that cannot be read as a path is named."""
+    (tmp_path / "cache").mkdir()
+    checks = _doctor(tmp_path, PATH=os.environ["PATH"], SEPTET_GUEST_PATHS="~/cache:rw")[1]["checks"]
+    sandbox, *opened = (check for check in checks if check["name"] in {"sandbox", "guest path"})
+    if sandbox["status"] == "ok":
+        assert [(check["status"], str(tmp_path / "cache") in check["message"]) for check in opened] == [
+            ("warning", True)
+        ]
+    wrong = _named(_doctor(tmp_path, PATH=os.environ["PATH"], SEPTET_GUEST_PATHS="cache")[1])["sandbox"]
+    assert (wrong["status"], "SEPTET_GUEST_PATHS" in wrong["message"]) == ("warning", True)
