@@ -16,6 +16,11 @@ _TASK_FAILED: Final = "category=WorkflowTaskFailed"
 _EVENTS: Final = 100
 """So many of the latest are looked through; further failures of the same task leave none."""
 _CAUSE_BYTES: Final = 500
+_BENIGN: Final = (
+    WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_UNHANDLED_COMMAND,
+    WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_RESET_WORKFLOW,
+)
+"""News came while a decision was taken, which is taken again; or a person reset the workflow."""
 _FIRST: Final = 1
 """The attempt at a task that none has failed before."""
 
@@ -43,6 +48,8 @@ async def stuck_cause(client: Client, row: WorkflowExecution) -> str | None:
         if event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED:
             return None
         if event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_FAILED:
+            if event.workflow_task_failed_event_attributes.cause in _BENIGN:
+                return None
             build = row.raw_description.workflow_execution_info.versioning_info.deployment_version.build_id
             return _cause(event.workflow_task_failed_event_attributes, build)
     return noted
