@@ -77,8 +77,8 @@ class Settings(BaseSettings):
     checkpoint_key: SecretStr | None = None
     """A passphrase, the same on all hosts, under which agents' session files go to the checkpoint remote too."""
     probe_seconds: Annotated[float, Field(gt=0)] = 60.0
-    """A host that nobody has heard of for half of this is silent. Where the server does not tell of workers: how long
-    a step runs or waits before its host is asked whether it is there; then ever more rarely."""
+    """A host is silent that nobody has heard of for half of this. Where the server does not tell of workers: how
+    long a step runs or waits before its host is asked whether it is there; then ever more rarely."""
     max_agents: Annotated[int, Field(ge=1)] | Literal["auto"] = 20
     """Agents that one worker runs at a time; `auto`: as many of the default agent as the memory holds."""
     project_limit: Annotated[int, Field(ge=1)] = 4

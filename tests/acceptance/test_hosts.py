@@ -92,6 +92,9 @@ def test_a_host_that_is_gone_costs_one_step_and_nothing_that_was_finished(
             task = until(lambda: closed(second, order_id), GONE_WITHIN_SECONDS)
             assert task["status"] == "completed", task
             assert steps_of(second, order_id) == AFTER
+            history = served.temporal("workflow", "show", "--workflow-id", order_id, "--output", "json").out
+            assert '"host_silent"' in history
+            assert history.count("EVENT_TYPE_TIMER_STARTED") <= 2  # it waits for nothing but the end of agents
             row = next(row for row in task["steps"] if row["step"] == "implement_plan")
             assert row["recovered_by"] == "rerun"
             assert f"host {other.ready['host']}" in row["warnings"][-1]
