@@ -17,6 +17,7 @@ from clients.temporal.work_orders import WorkOrders
 from septet.contracts.names import Status
 from septet.contracts.order import WorkOrderInput
 from septet.settings import Settings
+from workers.connection import connect
 from workers.worker import running_worker
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -66,6 +67,7 @@ def busy_settings(root: Path, remote: SilentRemote) -> Settings:
     return settings_of(root).model_copy(update=own)
 
 
+@pytest.mark.timeout(300)
 async def test_work_orders_that_hang_on_a_remote_hold_nobody_up(client: Client, tmp_path: Path) -> None:
     """Beside forty work orders whose remote never answers one on a remote that does is carried out.
 
@@ -75,8 +77,9 @@ async def test_work_orders_that_hang_on_a_remote_hold_nobody_up(client: Client, 
     async with AsyncExitStack() as stack:
         remote = await stack.enter_async_context(silent_remote())
         settings = busy_settings(tmp_path, remote)
-        parts = await stack.enter_async_context(running_worker(client, settings, sole=True))
-        orders = WorkOrders(client, settings.task_queue)
+        own = await connect(settings, address=client.service_client.config.target_host)
+        parts = await stack.enter_async_context(running_worker(own, settings, sole=True))
+        orders = WorkOrders(own, settings.task_queue)
 
         async def start(order_id: str, repository: str) -> str:
             given = WorkOrderInput(repository=repository, title="Tell that it is done", agent="scripted")
@@ -97,8 +100,9 @@ async def test_work_orders_that_hang_on_a_remote_hold_nobody_up(client: Client, 
 
             probe = parts.control["probe_host"]
             assert await asyncio.wait_for(probe(), 30) == parts.host.id
-            for order_id in (waiting, hanging[0]):
-                await asyncio.wait_for(orders.cancel_and_wait(order_id), 30)
+            cancelled = (waiting, hanging[0])
+            await asyncio.wait_for(asyncio.gather(*map(orders.cancel_and_wait, cancelled)), 60)
+            for order_id in cancelled:
                 assert (await asyncio.wait_for(orders.wait(order_id), 30)).status is Status.CANCELLED
         finally:
             for order_id in hanging[1:]:
