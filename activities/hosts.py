@@ -39,11 +39,14 @@ class HostActivities:
             ApplicationError: The state directory is gone.
         """
         with translating_failures(self.host.state.root):
-            path = self.host.state.root / "host-id"
-            if not path.exists() or path.read_text(encoding="ascii").strip() != self.host.id:
-                message = f"{path.parent} is not the state directory of host {self.host.id} any more."
-                raise WorkspaceError(message, remedy="Start the worker again.")
-            return self.host.id
+            return await shielded_thread(LOOKS, self._expect_state_directory)
+
+    def _expect_state_directory(self) -> str:
+        path = self.host.state.root / "host-id"
+        if not path.exists() or path.read_text(encoding="ascii").strip() != self.host.id:
+            message = f"{path.parent} is not the state directory of host {self.host.id} any more."
+            raise WorkspaceError(message, remedy="Start the worker again.")
+        return self.host.id
 
     @activity.defn(name="deliver_cancel")
     async def deliver_cancel(self, work: CancelledWork) -> None:

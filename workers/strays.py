@@ -18,6 +18,7 @@ from septet.agents.turns.finalize_run import end_all, sweep_order
 from septet.agents.turns.warm import end_warm, warm_orders
 from septet.errors import SeptetError
 from septet.janitor.terms import pipeline_of
+from septet.system.threads import shielded_thread
 from workers.beside import beside
 
 LOOK_SECONDS: Final = 30.0
@@ -33,7 +34,7 @@ async def looking_after_strays(client: Client, host: Host) -> AsyncIterator[None
 
     async def look() -> None:
         with _going_on():
-            await asyncio.to_thread(keep_what_was_left_alone, host)
+            await shielded_thread(host.threads.disk, keep_what_was_left_alone, host)
         while True:
             with _going_on():
                 await end_strays(client, host)
@@ -123,7 +124,7 @@ async def _end(host: Host, run: Run, why: str, reason: str) -> bool:
     except SeptetError as error:
         _log.warning("stray_not_ended", run=run.name, error=error.message)
         return False
-    await asyncio.to_thread(_keep, host, run, reason)
+    await shielded_thread(host.threads.disk, _keep, host, run, reason)
     return True
 
 

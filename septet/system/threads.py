@@ -20,8 +20,8 @@ LOOKS: Final = None
 """The event loop's own threads, for what takes moments."""
 
 _LOOKS_PER_AGENT: Final = 2
-_SPARE: Final = 16
-"""For what no agent asks for: strays, probes, the HTTP API."""
+_SPARE: Final = 64
+"""For what no agent asks for: probes and ends of cancelled work orders, strays, the HTTP API."""
 
 
 @dataclass(frozen=True, slots=True)
