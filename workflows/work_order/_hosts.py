@@ -141,9 +141,7 @@ class HostWatch:
             except (asyncio.CancelledError, ActivityError) as error:
                 if running.done() or not is_cancelled_exception(error):
                     raise
-                running.cancel()
-                self._deliver_cancel()
-                return await self.end_of(running)
+                return await self._cancel(running)
             warnings.append(
                 f"taken again on host {self.here.host}: what an agent did on the gone host is paid twice"
             )
@@ -158,16 +156,28 @@ class HostWatch:
     def _wait(self) -> HostWait:
         return self._watched if self._is_watched else self._probed
 
-    def _deliver_cancel(self) -> None:
-        """Have the host's attempt ask whether it is cancelled, where the server does not push cancels."""
-        if DELIVERS_CANCELS in self.here.serves and has_patch(_DELIVERY):
-            delivery = DELIVER_CANCEL.start(
-                CancelledWork(work_order_id=workflow.info().workflow_id),
-                task_queue=self.here.control_queue,
-                summary="the cancel, delivered",
-                **deliver_options(),
-            )
-            forget(delivery)
+    async def _cancel(self, running: workflow.ActivityHandle[Result]) -> Result:
+        """Cancel an activity, and return what it came to.
+
+        Where the server does not push cancels, the host has the attempt ask whether it is cancelled.
+
+        Raises:
+            AgentLeft: The host is silent, and nobody waits for it.
+        """
+        running.cancel()
+        if DELIVERS_CANCELS not in self.here.serves or not has_patch(_DELIVERY):
+            return await self.end_of(running)
+        delivery = DELIVER_CANCEL.start(
+            CancelledWork(work_order_id=workflow.info().workflow_id),
+            task_queue=self.here.control_queue,
+            summary="the cancel, delivered",
+            **deliver_options(),
+        )
+        forget(delivery)
+        try:
+            return await self.end_of(running)
+        finally:
+            delivery.cancel()
 
 
 def place_call(call: AnyCall, workspace: Workspace) -> AnyCall:
