@@ -1,7 +1,7 @@
 """The baseline, what one writes first: an activity for each step, with an asyncio subprocess, a pipe, a heartbeat.
 
-`python -m bench.chaos.naive ADDRESS FOLDER` is its worker. Time-outs are those of Septet, the retry policy is
-Temporal's own; clones lie in the folder.
+`python -m bench.chaos.naive ADDRESS FOLDER` is its worker. Time-outs are those of Septet's side, the retry policy
+is Temporal's own; clones lie in the folder.
 """
 
 import asyncio
@@ -22,11 +22,11 @@ from septet.system.exit import end_process
 from workers.plugin import SeptetPlugin
 
 with workflow.unsafe.imports_passed_through():
+    from bench.chaos.plan import HEARTBEAT_SECONDS
     from septet.contracts.names import Step
     from septet.forges.forge import NewPullRequest
     from septet.forges.local import LocalForge
     from septet.system import processes
-    from workflows.policies import HEARTBEAT_TIMEOUT
 
 _IDENTITY = ("-c", "user.name=Naive", "-c", "user.email=naive@septet.invalid")
 
@@ -45,7 +45,7 @@ class NaiveOrder:
                 "step",
                 args=[order, origin, step.value],
                 start_to_close_timeout=limit,
-                heartbeat_timeout=HEARTBEAT_TIMEOUT,
+                heartbeat_timeout=timedelta(seconds=HEARTBEAT_SECONDS),
             )
 
 

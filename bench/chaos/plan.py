@@ -24,6 +24,8 @@ DEADLY: frozenset[Kind] = frozenset({"agent", "supervisor"})
 DEATHS_BORNE = 2
 """Deaths of one step's agents that a work order bears: after the first it is resumed, after the second run anew;
 after a third the step would fail with a rescue, as it should."""
+HEARTBEAT_SECONDS = 30.0
+"""The time-out of heartbeats on both sides, a quarter of Septet's own: a partition is longer."""
 ROLLING_SECONDS = 5.0
 """Between two ends of the worker."""
 ROLLING_STEP_SECONDS = 10.0
@@ -44,7 +46,7 @@ class Plan:
     step_seconds: float = 5.0
     """What an agent works in a step."""
     partition_seconds: float = 35.0
-    """Longer than the heartbeat time-out of 30 s."""
+    """Longer than the time-out of heartbeats."""
     partitions: int = 2
     """The most in one trial: each takes so long."""
     hanging: int = 8

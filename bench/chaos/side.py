@@ -13,10 +13,11 @@ from temporalio.service import RPCError
 from bench.chaos.evidence import blobs_in_tree, blobs_in_vaults
 from bench.chaos.ground import Ground
 from bench.chaos.journal import Life
-from bench.chaos.plan import Kind
+from bench.chaos.plan import HEARTBEAT_SECONDS, Kind
 from bench.chaos.processes import Pid
 from bench.stage import SEPTET
 from clients.temporal.work_orders import WorkOrders
+from septet.contracts.limits import Timeouts
 from septet.contracts.order import WorkOrderInput
 from septet.errors import AlreadyRunningError
 
@@ -86,7 +87,8 @@ class Septet:
 
 
 async def _start(ground: Ground, order: str, repository: str) -> None:
-    given = WorkOrderInput(repository=repository, title=f"Work of {order}", agent="scripted")
+    limits = Timeouts(heartbeat_seconds=HEARTBEAT_SECONDS)
+    given = WorkOrderInput(repository=repository, title=f"Work of {order}", agent="scripted", timeouts=limits)
     with suppress(AlreadyRunningError):  # the answer to an earlier try was lost
         await WorkOrders(ground.client).start(given, order)
 
