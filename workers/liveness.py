@@ -65,6 +65,9 @@ class HostsWatch:
     _told: dict[str, tuple[str, str]] = field(default_factory=dict)
     """By the run of a work order that knows that its host is silent: its id, and that host."""
 
+    _welcomed: set[str] = field(default_factory=set)
+    """The runs that were shown to wait for a living host at the last look: they know, and ask it themselves."""
+
     def __post_init__(self) -> None:
         """Have heard of nobody yet."""
         self.heard = HeardHosts(self.host.id, heartbeat_seconds(self.host.settings.probe_seconds))
@@ -116,8 +119,10 @@ class HostsWatch:
         waiting_by_run = {run_id: (order_id, host) async for run_id, order_id, host in orders}
         told = {run_id: order for run_id, order in self._told.items() if order[1] in living}
         for run_id, (order_id, host) in (told | waiting_by_run).items():
-            await self._signal(run_id, order_id, "host_back", host)
+            if run_id in told or run_id not in self._welcomed:
+                await self._signal(run_id, order_id, "host_back", host)
             self._told.pop(run_id, None)
+        self._welcomed = set(waiting_by_run)
 
     async def _orders(self, condition: str) -> AsyncIterator[tuple[str, str, str]]:
         """Yield the run, the id and the host of the running work orders of this queue that meet a condition."""

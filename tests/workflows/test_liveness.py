@@ -135,8 +135,11 @@ async def test_one_that_is_shown_to_wait_hears_that_its_host_lives(heard: Client
     async with Worker(heard, task_queue=queue, workflows=[ToldOrder]), alive(heard, host):
         waiting = await order_on(heard, host.id, queue, waits=True)
         async with looking([HostsWatch(heard, host)]):
-            words = await wait_until(lambda: waiting.query(ToldOrder.words))
-        assert set(words) == {f"{host.id} is back"}
+            await wait_until(lambda: waiting.query(ToldOrder.words))
+            later = await order_on(heard, host.id, queue, waits=True)
+            await wait_until(lambda: later.query(ToldOrder.words))
+        assert await waiting.query(ToldOrder.words) == [f"{host.id} is back"]
+        await end(later)
         await end(waiting)
 
 
