@@ -28,12 +28,13 @@ from septet.forges.forge import PullRequestState
 from septet.system.locks import try_lock
 from septet.system.text import cut
 from workers.beside import beside
+from workers.look_pace import LookPace
 from workers.pull_request_list import WatchedPullRequest, list_watched
 from workflows.pull_request import PullRequestWorkflow
 
 HOST_GONE: Final = "HostGone"
 _WHY_LIMIT: Final = 1000
-_LOOKS_AT_A_TIME: Final = 4
+_LOOKS_AT_A_TIME: Final = 16
 """Threads of their own, so that a forge that hangs holds nobody else up."""
 _OWNER_ONLY: Final = 0o600
 
@@ -61,20 +62,8 @@ async def looking_at_pull_requests(client: Client, host: Host) -> AsyncIterator[
         async with beside(look()):
             yield
     finally:
-        watcher.close()
+        await watcher.close()
         os.close(lock)
-
-
-@dataclass(frozen=True, slots=True)
-class LookPace:
-    """The pauses between looks at one pull request: as long as it is old, between these two."""
-
-    first_seconds: float
-    longest_seconds: float
-
-    def pause(self, age_seconds: float) -> float:
-        """Return the pause for a pull request of an age."""
-        return min(max(age_seconds, self.first_seconds), self.longest_seconds)
 
 
 @dataclass(slots=True)
@@ -91,11 +80,13 @@ class PullRequestWatcher:
     _watched: dict[str, WatchedPullRequest] = field(default_factory=dict)
     _looked_at: dict[str, float] = field(default_factory=dict)
     """When each was looked at, by the monotonic clock."""
+    _looks: dict[str, asyncio.Task[None]] = field(default_factory=dict)
+    """Those under way."""
     _listed_at: float | None = None
     _threads: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(_LOOKS_AT_A_TIME, "looks"))
 
     async def look_around(self) -> int:
-        """Look at those whose pause is over, and return how many there were; what fails is tried again later."""
+        """Begin to look at those whose pause is over, and return how many; what fails is tried again later."""
         try:
             await self._list()
         except RPCError as error:
@@ -103,12 +94,28 @@ class PullRequestWatcher:
             return 0
         due = [each for each in self._watched.values() if self._is_due(each)]
         gone = await self._gone_hosts(due)
-        await asyncio.gather(*(self._look_at(each, is_left=each.watcher.host in gone) for each in due))
+        for each in due:
+            self._begin_look(each, is_left=each.watcher.host in gone)
         return len(due)
 
-    def close(self) -> None:
-        """Begin no more looks."""
+    async def close(self) -> None:
+        """End with the looks that are under way; nobody hears of what they see."""
+        for look in self._looks.values():
+            look.cancel()
+        await asyncio.gather(*self._looks.values(), return_exceptions=True)
         self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def _begin_look(self, watch: WatchedPullRequest, *, is_left: bool) -> None:
+        """Look without keeping others waiting: a forge may hang."""
+
+        def end(look: asyncio.Task[None]) -> None:
+            self._looks.pop(watch.run_id, None)
+            if not look.cancelled() and (error := look.exception()) is not None:
+                _log.warning("pull_request_not_looked_at", watch=watch.workflow_id, error=str(error))
+
+        self._looked_at[watch.run_id] = asyncio.get_running_loop().time()
+        self._looks[watch.run_id] = look = asyncio.create_task(self._look_at(watch, is_left=is_left))
+        look.add_done_callback(end)
 
     async def _list(self) -> None:
         """List the young ones each time, and all of them as rarely as an old one is looked at."""
@@ -124,12 +131,14 @@ class PullRequestWatcher:
 
     def _is_due(self, watch: WatchedPullRequest) -> bool:
         """Say whether the pause after the last look is over; old ones are spread where none is known."""
+        if watch.run_id in self._looks:
+            return False
         now = asyncio.get_running_loop().time()
-        pause = self.pace.pause(watch.age_seconds)
         if watch.run_id not in self._looked_at:
-            spread = hash(watch.run_id) % 1000 / 1000 if watch.age_seconds > self.pace.longest_seconds else 1.0
-            self._looked_at[watch.run_id] = now - pause * spread
-        return now - self._looked_at[watch.run_id] >= pause
+            share = hash(watch.run_id) % 1000 / 1000 if watch.age_seconds > self.pace.longest_seconds else 1.0
+            self._looked_at[watch.run_id] = now - self.pace.longest_seconds * share
+        since = now - self._looked_at[watch.run_id]
+        return self.pace.is_over(since, watch.age_seconds)
 
     async def _gone_hosts(self, due: list[WatchedPullRequest]) -> set[str]:
         """Return which of the other hosts that are to look are gone."""
@@ -151,7 +160,6 @@ class PullRequestWatcher:
             return True
 
     async def _look_at(self, watch: WatchedPullRequest, *, is_left: bool) -> None:
-        self._looked_at[watch.run_id] = asyncio.get_running_loop().time()
         is_own = watch.watcher.host == self.here.host
         if not is_own and not is_left:
             return

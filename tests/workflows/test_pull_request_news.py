@@ -1,6 +1,7 @@
 """Pull requests that a host looks at by itself: their workflows are told only news, and cost nothing meanwhile."""
 
 import asyncio
+import threading
 import uuid
 from collections import Counter
 from collections.abc import AsyncIterator
@@ -25,7 +26,8 @@ from septet.contracts.workspace import PULL_REQUESTS, OpenWorkspace, Workspace
 from septet.errors import ForgeUnavailableError
 from septet.forges.forge import PullRequestState
 from workers.beside import beside
-from workers.pull_requests import LookPace, PullRequestWatcher
+from workers.look_pace import LookPace
+from workers.pull_requests import PullRequestWatcher
 from workflows.pull_request import PullRequestWorkflow
 from workflows.work_order import WorkOrder
 
@@ -65,22 +67,28 @@ def doubles() -> Doubles:
 
 
 @asynccontextmanager
-async def in_review(client: Client, doubles: Doubles) -> AsyncIterator[WorkflowHandle[Any, Task]]:
-    """Let a work order complete, and give its watch; at the end its history is replayed."""
+async def in_review(client: Client, doubles: Doubles, *others: str) -> AsyncIterator[WorkflowHandle[Any, Task]]:
+    """Let a work order complete, and give its watch, beside those of others; at the end its history is replayed."""
     workflows = [WorkOrder, PullRequestWorkflow]
     async with Worker(client, task_queue=doubles.task_queue, workflows=workflows, activities=doubles.activities()):
-        orders = WorkOrders(client, doubles.task_queue)
-        order_id = (await orders.put(WorkOrderInput(repository="/app", title="Totals are wrong"))).id
-        await asyncio.wait_for(orders.handle(order_id).result(), WITHIN_SECONDS)
-        watch = client.get_workflow_handle(watch_id(order_id), result_type=Task)
+        watches = [await completed(client, doubles, repository) for repository in ("/app", *others)]
         try:
-            yield watch
+            yield watches[0]
         finally:
-            with suppress(RPCError):
-                await watch.terminate()
-        history = await watch.fetch_history()
+            for watch in watches:
+                with suppress(RPCError):
+                    await watch.terminate()
+        history = await watches[0].fetch_history()
     replayer = Replayer(workflows=[PullRequestWorkflow], data_converter=pydantic_data_converter)
     await replayer.replay_workflow(history)
+
+
+async def completed(client: Client, doubles: Doubles, repository: str) -> WorkflowHandle[Any, Task]:
+    """Let a work order complete, and return its watch."""
+    orders = WorkOrders(client, doubles.task_queue)
+    order_id = (await orders.put(WorkOrderInput(repository=repository, title="Totals are wrong"))).id
+    await asyncio.wait_for(orders.handle(order_id).result(), WITHIN_SECONDS)
+    return client.get_workflow_handle(watch_id(order_id), result_type=Task)
 
 
 @asynccontextmanager
@@ -98,7 +106,7 @@ async def looking(
 
     async with beside(look()):
         yield watcher
-    watcher.close()
+    await watcher.close()
 
 
 async def test_a_merge_is_told_by_the_host(client: Client, doubles: Doubles) -> None:
@@ -190,6 +198,36 @@ async def test_a_host_that_is_there_keeps_its_pull_requests(client: Client, doub
         own.state = "merged"
         await asyncio.wait_for(watch.result(), WITHIN_SECONDS)
     assert other.looks == 0
+
+
+async def test_a_forge_that_hangs_holds_no_other_up(client: Client, doubles: Doubles) -> None:
+    """While one look does not come back, another pull request's merge is seen; the one that hangs is looked at once."""
+    hangs, goes_on = threading.Event(), FakeForge()
+    goes_on.state = "merged"
+    names: list[str] = []
+
+    def look(asked: PullRequestLook) -> PullRequestState:
+        names.append(asked.repository)
+        if asked.repository == "/hangs":
+            hangs.wait(WITHIN_SECONDS)
+            return "open"
+        return goes_on.look(asked)
+
+    async with in_review(client, doubles, "/hangs") as watch:
+        here = WatchingHost(host="host", control_queue=f"{doubles.task_queue}-host")
+        watcher = PullRequestWatcher(client, doubles.task_queue, here, look, PACE)
+        try:
+            await wait_until(lambda: _look_around(watcher), lambda _: "/hangs" in names)
+            await wait_until(lambda: _look_around(watcher), lambda _: goes_on.looks > 0)
+            assert (await asyncio.wait_for(watch.result(), WITHIN_SECONDS)).stage == "done"
+        finally:
+            hangs.set()
+            await watcher.close()
+    assert names.count("/hangs") == 1
+
+
+async def _look_around(watcher: PullRequestWatcher) -> int:
+    return await watcher.look_around()
 
 
 async def test_what_no_host_can_see_is_told(client: Client, doubles: Doubles) -> None:

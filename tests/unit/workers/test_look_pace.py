@@ -1,0 +1,24 @@
+"""How often a pull request is looked at."""
+
+from workers.look_pace import LookPace
+
+PACE = LookPace(first_seconds=5.0, longest_seconds=300.0)
+
+
+def ages_of_looks(first_age: float, until: float) -> list[float]:
+    """Return how old a pull request is at each look, where somebody asks each second whether it is time."""
+    looks, age = [first_age], first_age
+    while (age := age + 1) < until:
+        if PACE.is_over(age - looks[-1], age):
+            looks.append(age)
+    return looks
+
+
+def test_pauses_double_up_to_the_longest() -> None:
+    """A young pull request is looked at often, an old one every five minutes."""
+    assert ages_of_looks(2, 1500) == [2, 7, 14, 28, 56, 112, 224, 448, 748, 1048, 1348]
+
+
+def test_one_that_was_never_looked_at_is_looked_at_now() -> None:
+    """Where no look is known, the longest pause is over."""
+    assert PACE.is_over(300.0, 1.0)
