@@ -20,7 +20,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from activities.cancellation import activity_handle, was_reset
 from septet.agents.runs.folders import Runs
-from septet.agents.runs.lock_holder import stopped_holder
+from septet.agents.runs.lock_holder import LockHolders, read_lock_holders, stopped_holder
 from workers.beside import beside
 from workers.tokens import HeldToken, holding_left_token, read_token, tokens_in
 
@@ -81,10 +81,10 @@ class Successor:
         A token that the server does not know any more, or that is another server's, is thrown away; one that it
         cannot take now is kept for the next look.
         """
-        taken = 0
+        taken, holders = 0, read_lock_holders()
         for path in tokens_in(self.folder):
             with holding_left_token(path) as left:
-                held = left or (read_token(path) if self._is_stopped(path) else None)
+                held = left or (read_token(path) if self._is_stopped(path, holders) else None)
                 if held is None:
                     continue
                 try:
@@ -132,9 +132,9 @@ class Successor:
             reset=reset,
         )
 
-    def _is_stopped(self, path: Path) -> bool:
+    def _is_stopped(self, path: Path, holders: LockHolders) -> bool:
         """Say whether the process that holds a token has been stopped for long."""
-        if stopped_holder(path) is None:
+        if stopped_holder(path, holders) is None:
             self._stopped.pop(path, None)
             return False
         since = self._stopped.setdefault(path, time.monotonic())

@@ -1,6 +1,7 @@
 """Who holds a lock, as the kernel tells it: for messages that a person acts on, and for a worker's successor."""
 
 import os
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -12,34 +13,47 @@ _PID_FIELD: Final = 4
 _FILE_FIELD: Final = 5
 
 
+LockHolders = Mapping[int, Sequence[int]]
+"""By inode of a locked file: the processes that have taken its lock; files of several disks may have the same."""
+
+
+def read_lock_holders() -> LockHolders:
+    """Return who holds locks on files, as the kernel tells it; nothing where the system does not tell."""
+    holders: dict[int, list[int]] = {}
+    with suppress(OSError):
+        for line in _LOCKS.read_text(encoding="ascii").splitlines():
+            fields = line.split()
+            if fields[1] == "FLOCK":
+                inode = int(fields[_FILE_FIELD].rpartition(":")[2])
+                holders.setdefault(inode, []).append(int(fields[_PID_FIELD]))
+    return holders
+
+
 def holder_of(path: Path) -> str:
     """Return the process that holds the lock on a file, with its state; nothing where the system does not tell."""
     with suppress(OSError, psutil.Error):
-        process = _process_with(path)
-        if process is not None:
+        for pid in read_lock_holders().get(path.stat().st_ino, ()):
+            process = psutil.Process(pid)
             return f"process {process.pid} ({process.name()}, {process.status()})"
     return ""
 
 
-def stopped_holder(path: Path) -> psutil.Process | None:
+def stopped_holder(path: Path, holders: LockHolders) -> psutil.Process | None:
     """Return the process that holds the lock on a file and is stopped; `None` where it runs, or nobody tells.
 
     The kernel names who took a lock, also when another has inherited it since: so the file must be open there.
+    Who asks is not stopped.
     """
-    with suppress(OSError, psutil.Error):
-        process = _process_with(path)
-        if process is not None and process.status() == psutil.STATUS_STOPPED and _has_open(process, path):
-            return process
+    with suppress(OSError):
+        for pid in holders.get(path.stat().st_ino, ()):
+            with suppress(psutil.Error):
+                if pid != os.getpid() and _is_stopped_with(process := psutil.Process(pid), path):
+                    return process
     return None
 
 
-def _process_with(path: Path) -> psutil.Process | None:
-    inode = str(path.stat().st_ino)
-    for line in _LOCKS.read_text(encoding="ascii").splitlines():
-        fields = line.split()
-        if fields[1] == "FLOCK" and fields[_FILE_FIELD].rpartition(":")[2] == inode:
-            return psutil.Process(int(fields[_PID_FIELD]))
-    return None
+def _is_stopped_with(process: psutil.Process, path: Path) -> bool:
+    return process.status() == psutil.STATUS_STOPPED and _has_open(process, path)
 
 
 def _has_open(process: psutil.Process, path: Path) -> bool:

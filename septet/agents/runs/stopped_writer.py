@@ -7,7 +7,7 @@ from pathlib import Path
 import psutil
 
 from septet.agents.runs.folders import Runs
-from septet.agents.runs.lock_holder import stopped_holder
+from septet.agents.runs.lock_holder import read_lock_holders, stopped_holder
 from septet.agents.supervisor.process_tree import identity
 
 WorkerId = tuple[int, int]
@@ -31,7 +31,7 @@ def end_stopped_writer(runs: Runs, order_id: str, older_writers: Collection[Work
         order_id: The work order.
         older_writers: The workers whose attempts at it are superseded.
     """
-    holder = stopped_holder(runs.lock_of(order_id))
+    holder = stopped_holder(runs.lock_of(order_id), read_lock_holders())
     if holder is None or worker_id(holder.pid) not in older_writers:
         return False
     worktrees = {Path(run.record.worktree) for run in runs.of(order_id) if run.record is not None}

@@ -1,0 +1,54 @@
+"""Who holds a lock, as the kernel tells it: read once for as many files as are asked about."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from fakes.waiting import until
+
+from septet.agents.runs.lock_holder import holder_of, read_lock_holders, stopped_holder
+from septet.system.locks import lock
+
+pytestmark = pytest.mark.skipif(
+    not Path("/proc/locks").exists(), reason="the system tells nobody who holds a lock"
+)
+HOLDS = """
+import fcntl, sys, time
+file = open(sys.argv[1], "w")
+fcntl.flock(file, fcntl.LOCK_EX)
+print("held", flush=True)
+time.sleep(600)
+"""
+
+
+def test_one_reading_tells_the_holders_of_all_locks(tmp_path: Path) -> None:
+    """Each of two files that this process holds is there with its process, which is not stopped."""
+    paths = [tmp_path / "one", tmp_path / "two"]
+    files = [path.open("w") for path in paths]
+    for file in files:
+        lock(file.fileno())
+    holders = read_lock_holders()
+    for path in paths:
+        assert os.getpid() in holders[path.stat().st_ino]
+        assert stopped_holder(path, holders) is None
+        assert f"process {os.getpid()}" in holder_of(path)
+    for file in files:
+        file.close()
+
+
+def test_a_stopped_process_is_told_as_the_holder(tmp_path: Path) -> None:
+    """While it runs it is none; stopped, it is; and a lock that nobody holds has none."""
+    path = tmp_path / "held"
+    with subprocess.Popen([sys.executable, "-c", HOLDS, str(path)], stdout=subprocess.PIPE) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == b"held\n"
+        assert stopped_holder(path, read_lock_holders()) is None
+        other.send_signal(signal.SIGSTOP)
+        found = until(lambda: stopped_holder(path, read_lock_holders()))
+        assert found.pid == other.pid
+        other.kill()
+    assert stopped_holder(path, read_lock_holders()) is None
+    assert holder_of(path) == ""
