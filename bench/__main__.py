@@ -20,7 +20,7 @@ GROUPS = (
     "outage", "hops", "actions",
 )  # fmt: skip
 """One module each, with a function `measure`."""
-LONG = ("thousand", "crowd", "busy")
+LONG = ("thousand", "many", "crowd", "busy")
 """Those that are measured only where they are named."""
 _TERMINATED = 143
 """128 + SIGTERM, as a shell says it."""

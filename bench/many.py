@@ -1,0 +1,109 @@
+"""What it takes to follow two hundred agents at a time, each of which says something every second."""
+
+import asyncio
+from pathlib import Path
+from typing import Final
+
+import psutil
+
+from bench.figure import Figure
+from bench.pace import Pace
+from bench.repository import make_repository
+from bench.stage import Stage, stage, worker
+from clients.temporal.work_orders import WorkOrders
+from septet.contracts.order import WorkOrderInput
+
+AGENT: Final = Path(__file__).with_name("ticking_agent.sh")
+ENGINE_TARGET_PERCENT: Final = 15.0
+SERVER_TARGET_PERCENT: Final = 10.0
+MEMORY_TARGET_MB: Final = 170.0
+_AGENT_SECONDS: Final = 900
+"""Longer than all of it takes: they are ended when all is measured."""
+_AT_ONCE: Final = 20
+_WITHIN_SECONDS: Final = 600.0
+_SETTLE_SECONDS: Final = 10.0
+_LOOK_SECONDS: Final = 0.5
+_MB: Final = 1_000_000
+
+
+def measure(pace: Pace) -> list[Figure]:
+    """Measure worker and server while all agents work, and nothing else happens."""
+    return asyncio.run(_measured(pace.times(200, 50), pace.times(30, 15)))
+
+
+async def _measured(count: int, seconds: int) -> list[Figure]:
+    async with stage() as on:
+        environ = {
+            **on.environ,
+            "SEPTET_SCRIPTED_PATH": str(AGENT),
+            "SEPTET_SCRIPTED_SECONDS": str(_AGENT_SECONDS),
+            "SEPTET_MAX_AGENTS": str(count),
+        }
+        origin = on.settings.state_dir / "origin.git"
+        await asyncio.to_thread(make_repository, origin, 100, 0, on.settings.git_env)
+        async with worker(on, environ) as engine:
+            names = [f"wo-{number}" for number in range(count)]
+            await _start(on, str(origin), names)
+            await _until_speaking(on, count)
+            await asyncio.sleep(_SETTLE_SECONDS)
+            before = _own_seconds(engine), _own_seconds(on.server)
+            await asyncio.sleep(seconds)
+            after = _own_seconds(engine), _own_seconds(on.server)
+            memory = engine.memory_info().rss / _MB
+            await _end(on, names)
+    percents = [100 * (end - begin) / seconds for begin, end in zip(before, after, strict=True)]
+    named = f"{count} agents, an event a second"
+    note = f"over {seconds} s"
+    return [
+        Figure(f"{named}: the worker", percents[0], "% of a core", ENGINE_TARGET_PERCENT, note=note),
+        Figure(f"{named}: the server", percents[1], "% of a core", SERVER_TARGET_PERCENT, note=note),
+        Figure(f"{named}: the worker's memory (RSS)", memory, "MB", MEMORY_TARGET_MB),
+    ]
+
+
+async def _start(on: Stage, origin: str, names: list[str]) -> None:
+    orders, places = WorkOrders(on.client), asyncio.Semaphore(_AT_ONCE)
+
+    async def start(name: str) -> None:
+        async with places:
+            await orders.start(
+                WorkOrderInput(repository=origin, title="Tell that it is done", agent="scripted"), name
+            )
+
+    await asyncio.gather(*map(start, names))
+
+
+async def _until_speaking(on: Stage, count: int) -> None:
+    """Wait until all agents have said something.
+
+    Raises:
+        RuntimeError: A work order has ended before.
+    """
+    runs = on.settings.state_dir / "runs"
+    async with asyncio.timeout(_WITHIN_SECONDS):
+        while await asyncio.to_thread(_count_streams, runs) < count:
+            if (await on.client.count_workflows('WorkflowType="WorkOrder" AND ExecutionStatus!="Running"')).count:
+                raise RuntimeError("A work order ended before all agents worked.")
+            await asyncio.sleep(_LOOK_SECONDS)
+
+
+def _count_streams(runs: Path) -> int:
+    return sum(path.stat().st_size > 0 for path in runs.glob("*/1-*/stdout.jsonl"))
+
+
+def _own_seconds(process: psutil.Process) -> float:
+    times = process.cpu_times()
+    return times.user + times.system
+
+
+async def _end(on: Stage, names: list[str]) -> None:
+    """Cancel all work orders, which ends their agents."""
+    orders, places = WorkOrders(on.client), asyncio.Semaphore(_AT_ONCE)
+
+    async def end(name: str) -> None:
+        async with places:
+            await orders.cancel_and_wait(name)
+            await orders.wait(name)
+
+    async with asyncio.timeout(_WITHIN_SECONDS):
+        await asyncio.gather(*map(end, names))
