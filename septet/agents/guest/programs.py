@@ -4,6 +4,7 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -110,12 +111,12 @@ def _packages_of(path: Path, real: Path) -> Iterator[Path]:
             yield place
 
 
-def _editable_packages(environment: Path) -> Iterator[Path]:
-    """Give the folders outside that a virtual environment takes packages from."""
-    for listing in sorted(environment.glob("lib/python3*/site-packages/*.pth")):
-        for line in listing.read_text(encoding="utf-8", errors="replace").splitlines():
-            if line.startswith(os.sep) and Path(line).is_dir():
-                yield Path(line)
+@lru_cache(maxsize=32)
+def _editable_packages(environment: Path) -> tuple[Path, ...]:
+    """Return the folders outside that a virtual environment takes packages from; they are looked for once."""
+    listings = sorted(environment.glob("lib/python3*/site-packages/*.pth"))
+    lines = (line for path in listings for line in path.read_text("utf-8", errors="replace").splitlines())
+    return tuple(Path(line) for line in lines if line.startswith(os.sep) and Path(line).is_dir())
 
 
 def _interpreter(program: Path, search_path: str) -> Path | None:

@@ -14,12 +14,11 @@ _MIB: Final = 1024 * _KIB
 SYSTEM_FOLDERS: Final = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 """All but the first are links into it on most systems, and folders of their own on some."""
 _SETTINGS: Final = (
-    "/etc/ssl", "/etc/pki", "/etc/ca-certificates", "/etc/ca-certificates.conf", "/etc/alternatives",
-    "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime", "/etc/timezone",
-    "/etc/mime.types", "/etc/protocols", "/etc/services", "/etc/login.defs", "/etc/os-release",
-    "/etc/debian_version", "/etc/java-11-openjdk", "/etc/java-17-openjdk", "/etc/java-21-openjdk", "/etc/fonts",
+    "/etc/ssl", "/etc/pki", "/etc/alternatives", "/etc/ld.so.cache", "/etc/localtime", "/etc/os-release",
+    "/etc/mime.types", "/etc/protocols", "/etc/services", "/etc/fonts",
+    "/etc/java-11-openjdk", "/etc/java-17-openjdk", "/etc/java-21-openjdk",
 )  # fmt: skip
-"""Files that programs read of any machine; none of them holds a key."""
+"""What programs read of any machine; none of it holds a key. Few, for each one that is bound costs each start."""
 _NETWORK_SETTINGS: Final = ("/etc/resolv.conf", "/etc/host.conf", "/etc/nsswitch.conf", "/etc/gai.conf")
 HOST_NAME: Final = "guest"
 _TMP: Final = "/tmp"  # noqa: S108 -- a file system of the guest's own
@@ -83,13 +82,11 @@ class SystemFiles:
     def arguments(self) -> tuple[str, ...]:
         """Bind what is there; links stay links."""
         arguments: list[str] = []
-        for path in map(Path, SYSTEM_FOLDERS):
+        for path in map(Path, (*SYSTEM_FOLDERS, *_SETTINGS)):
             if path.is_symlink():
                 arguments += ["--symlink", str(path.readlink()), str(path)]
-            elif path.is_dir():
+            elif path.exists():
                 arguments += ["--ro-bind", str(path), str(path)]
-        for setting in _SETTINGS:
-            arguments += ["--ro-bind-try", setting, setting]
         return tuple(arguments)
 
 
@@ -163,16 +160,13 @@ class HostNetwork:
     """The machine's own network, with what resolves its names: nothing is kept from the guest here."""
 
     def arguments(self) -> tuple[str, ...]:
-        """Bind what names are resolved by."""
-        return tuple(part for path in _NETWORK_SETTINGS for part in ("--ro-bind-try", path, path))
+        """Nothing: it has no namespace of its own."""
+        return ()
 
     def texts(self) -> Mapping[str, str]:
-        """Return the machine's list of names, with the guest's own."""
-        try:
-            names = Path("/etc/hosts").read_text(encoding="utf-8", errors="replace")
-        except OSError:
-            names = "127.0.0.1 localhost\n"
-        return {"/etc/hosts": f"{names}\n127.0.1.1 {HOST_NAME}\n"}
+        """Return what names are resolved by, with the guest's own name."""
+        texts = {path: _text_of(path) for path in _NETWORK_SETTINGS if Path(path).exists()}
+        return {**texts, "/etc/hosts": f"{_text_of('/etc/hosts')}\n127.0.1.1 {HOST_NAME}\n"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,3 +235,10 @@ class RefusedSystemCalls:
     def arguments(self) -> tuple[str, ...]:
         """Nothing: the filter goes over a descriptor."""
         return ()
+
+
+def _text_of(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8", errors="surrogateescape")
+    except OSError:
+        return ""

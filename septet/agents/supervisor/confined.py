@@ -41,7 +41,7 @@ class SandboxStart:
 
     def make_file(self, path: str, text: str) -> tuple[str, ...]:
         """Return the arguments that make a file of the guest's."""
-        return ("--ro-bind-data", self.open_memory("text", text.encode("utf-8", "surrogateescape")), path)
+        return ("--perms", "0444", "--file", self.open_memory("text", os.fsencode(text)), path)
 
     def open_memory(self, name: str, content: bytes) -> str:
         """Return the number of a descriptor from which this is read."""
