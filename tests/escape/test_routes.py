@@ -9,6 +9,8 @@ import pytest
 from fakes.escape_routes import ROUTES, Route, escape_table
 from fakes.guests import CANARY, Machine, machine_with_canaries
 
+from septet.agents.runs.folders import Runs
+from septet.agents.turns.guest_run import GuestCommand, GuestRunner
 from septet.agents.turns.supervisors import Supervisors
 
 
@@ -68,3 +70,19 @@ def test_a_guest_learns_nothing_of_the_machine_from_its_sandbox(machine: Machine
     """The arguments of the sandbox name folders of the machine: what can be read of them inside holds none."""
     printed = machine.run("read('/proc/1/cmdline'); read('/proc/1/environ')")
     assert str(Path("state") / "mirrors") not in printed
+
+
+def test_a_check_sees_no_login_and_nothing_that_its_own_words_name(machine: Machine, tmp_path: Path) -> None:
+    """A repository says which program runs with which words: none of them shows it a file of the machine."""
+    (tmp_path / "lock").touch()
+    with (tmp_path / "lock").open() as lock:
+        files = machine.files
+        runs = Runs(tmp_path / "runs")
+        folder, objects = tmp_path / "checks", files.objects
+        runner = GuestRunner(runs, machine.supervisors, machine.sandbox, folder, objects, lock.fileno())
+        for path in ("home/.ssh/id_ed25519", "home/.claude/login", "state/api-token"):
+            argv = ("cat", str(machine.root / path))
+            end = runner.run(GuestCommand(argv, {"PATH": os.defpath}, files.workspace, 20.0))
+            assert (end.code, CANARY in end.output) == (1, False)
+        end = runner.run(GuestCommand((str(machine.root / "sleeper"),), {}, files.workspace, 20.0))
+        assert end.record.cause == "not_started"

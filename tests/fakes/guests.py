@@ -30,7 +30,7 @@ _SECRETS = (
     "state/api-token", "state/temporal.db", "state/mirrors/other.git/objects/secret", "state/mirrors/app.git/config",
     "state/pipelines/p-1/secret", "state/agents/secret", "state/server.json",
     "home/.ssh/id_ed25519", "home/.netrc", "home/.aws/credentials", "home/.config/gh/hosts.yml", "home/.gitconfig",
-    "home/.bashrc", "home/.ssh/authorized_keys", "home/.codex/auth.json", "home/.bash_history",
+    "home/.bashrc", "home/.claude/login", "home/.ssh/authorized_keys", "home/.codex/auth.json", "home/.bash_history",
     "origins/app.git/hooks/pre-receive", "origins/app.git/config", "neighbour/secret",
 )  # fmt: skip
 _OWN = ("state/workspaces/wo-1/own", "state/mirrors/app.git/objects/own", "home/.claude/.credentials.json")
