@@ -18,7 +18,7 @@ from septet.agents.guest.protections import (
     OwnUser,
     Protection,
     RefusedSystemCalls,
-    Sealed,
+    SealedFolders,
 )
 
 Change = Callable[[Description, Path], Description]
@@ -59,7 +59,7 @@ def bound(path: str, *, instead_of: type[Protection] | None = None) -> Change:
         binding = Binding(root / path if not path.startswith("/") else Path(path), writable=True)
         parts: list[Protection] = []
         for each in description.protections:
-            if isinstance(each, Sealed):
+            if isinstance(each, SealedFolders):
                 parts.append(binding)
             if instead_of is None or not isinstance(each, instead_of):
                 parts.append(each)
@@ -78,7 +78,7 @@ def _is(protection: Protection, kinds: tuple[type[Protection] | str, ...]) -> bo
 
 def _uncovered(description: Description, root: Path) -> Description:
     """Leave what the careless settings name as it is."""
-    parts = [Sealed() if isinstance(each, Sealed) else each for each in description.protections]
+    parts = [SealedFolders() if isinstance(each, SealedFolders) else each for each in description.protections]
     return replace(description, protections=tuple(each for each in parts if not isinstance(each, Cover)))
 
 

@@ -23,7 +23,7 @@ from septet.agents.guest.protections import (
     OwnUser,
     Protection,
     RefusedSystemCalls,
-    Sealed,
+    SealedFolders,
     StartsIn,
     SystemFiles,
 )
@@ -122,7 +122,7 @@ def describe(world: World, files: GuestFiles) -> Description:
             *map(Cover, covered),
             *(own_home if home_is_covered else ()),
             *own_parts,
-            Sealed((*covered, Path("/"))),
+            SealedFolders((*covered, Path("/"))),
             StartsIn(workspace),
             RefusedSystemCalls(refused_system_calls()),
         )

@@ -205,7 +205,7 @@ class Cover:
 
 
 @dataclass(frozen=True, slots=True)
-class Sealed:
+class SealedFolders:
     """What the folders hold that only lead to others cannot be changed; it comes last."""
 
     folders: tuple[Path, ...] = (Path("/"),)

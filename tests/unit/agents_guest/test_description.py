@@ -7,7 +7,7 @@ import pytest
 
 from septet.agents.guest.description import GuestFiles, World, describe, guest_environment
 from septet.agents.guest.named_paths import NamedPath
-from septet.agents.guest.protections import Binding, Cover, OwnHome, Sealed
+from septet.agents.guest.protections import Binding, Cover, OwnHome, SealedFolders
 from septet.agents.guest.system_calls import refused_system_calls
 
 
@@ -20,7 +20,9 @@ def test_a_guests_own_part_comes_after_what_covers_the_state_directory(tmp_path:
     world = World(tmp_path / "home", (NamedPath(tmp_path, writable=True),), (state,))
     files = GuestFiles(workspace, objects, (str(state / "agent"),))
     order = [
-        each for each in describe(world, files).protections if isinstance(each, (Binding, Cover, OwnHome, Sealed))
+        each
+        for each in describe(world, files).protections
+        if isinstance(each, (Binding, Cover, OwnHome, SealedFolders))
     ]
     assert order == [
         OwnHome(tmp_path / "home"),
@@ -28,7 +30,7 @@ def test_a_guests_own_part_comes_after_what_covers_the_state_directory(tmp_path:
         Cover(state),
         Binding(workspace, writable=True),
         Binding(objects),
-        Sealed((state, Path("/"))),
+        SealedFolders((state, Path("/"))),
     ]
 
 
