@@ -1,5 +1,6 @@
 """What a CLI has of its own in the user's home: its login, its sessions, and what it unpacks of itself."""
 
+from contextlib import suppress
 from pathlib import Path
 
 from septet.agents.clis.adapter import Adapter, Machine
@@ -9,9 +10,6 @@ def own_folders(adapter: Adapter, host: Machine) -> tuple[Path, ...]:
     """Return the folders of a CLI's login and sessions; the first one is made where it is not there.
 
     A session has to outlive its run, also with a key in a variable and no login on disk.
-
-    Raises:
-        OSError: The first one cannot be made.
     """
     facts, user_home = adapter.capabilities, _user_home(host)
     variable, usual = facts.home
@@ -22,7 +20,8 @@ def own_folders(adapter: Adapter, host: Machine) -> tuple[Path, ...]:
         parents = [_expand(moved or usual, user_home)]
     folders = tuple(dict.fromkeys(parent for parent in parents if parent != user_home))
     for folder in folders[:1]:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with suppress(OSError):  # what cannot be made the CLI cannot write to either
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     return folders
 
 
