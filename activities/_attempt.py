@@ -7,10 +7,10 @@ from functools import partial
 from typing import Final, TypeVar
 
 from activities._guard import AttemptFailedError, WorkEndedError, guarding
-from activities._heartbeats import Heartbeats, heartbeating
 from activities._prepared_steps import PreparedStep
 from activities._rescues import rescues_of
 from activities._results import begin_result, with_reasons
+from activities.attempts import Heartbeats, heartbeating
 from activities.failures import failure, translating_failures
 from activities.host import Host
 from septet.agents.turns.carry_out import carry_out, last_result

@@ -1,8 +1,13 @@
-"""The attempts at activities that a process carries out: each can be had ask the server what has become of it."""
+"""The attempts at activities that a process carries out, and their heartbeats.
+
+Heartbeats are rare, and do not depend on an agent's output; an attempt can be had ask the server at any time what
+has become of it.
+"""
 
 import asyncio
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections import deque
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Final
@@ -10,6 +15,7 @@ from typing import Final
 from temporalio import activity
 
 from septet.agents.runs.folders import RunKey
+from septet.agents.turns.follow import TurnProgress
 
 _OUTAGE: Final = timedelta(seconds=30)
 """How long a server may be away without costing an attempt: three times an outage of ten seconds."""
@@ -68,6 +74,41 @@ class RunningAttempts:
         for attempt in attempts:
             attempt.ask()
         return bool(attempts)
+
+
+@dataclass(frozen=True, slots=True)
+class Heartbeats:
+    """What the next heartbeat says."""
+
+    progress: deque[TurnProgress] = field(default_factory=lambda: deque(maxlen=1))
+    """How far the agent is; whoever follows it puts the latest in."""
+
+    @property
+    def details(self) -> tuple[object, ...]:
+        """The agent's run, session, last event, tokens and turns; nothing while there is no agent."""
+        return tuple(
+            detail
+            for latest in self.progress
+            for detail in (latest.run.name, latest.session_id, latest.last_event, latest.tokens, latest.turns)
+        )
+
+
+@asynccontextmanager
+async def heartbeating(attempts: RunningAttempts) -> AsyncIterator[Heartbeats]:
+    """Send heartbeats for as long as the block lasts, as rarely as the time-out allows; a short one sends none."""
+    heartbeats = Heartbeats()
+    with attempts.holding() as attempt:
+
+        async def beat() -> None:
+            while True:
+                await attempt.wait()
+                activity.heartbeat(*heartbeats.details)
+
+        task = asyncio.create_task(beat())
+        try:
+            yield heartbeats
+        finally:
+            task.cancel()
 
 
 def pause_between_heartbeats(timeout: timedelta | None) -> timedelta:

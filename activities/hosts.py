@@ -7,7 +7,7 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
 from activities._fence import take_fence
-from activities._heartbeats import heartbeating
+from activities.attempts import heartbeating
 from activities.failures import OPENING_TRIES, translating_failures
 from activities.host import Host
 from activities.remote_checkpoints import bring_session, checkpoint_ref

@@ -6,7 +6,7 @@ from functools import partial
 from temporalio import activity
 
 from activities._fence import Fence, take_fence
-from activities._heartbeats import heartbeating
+from activities.attempts import heartbeating
 from activities.failures import OPENING_TRIES, translating_failures
 from activities.host import Host
 from activities.remote_checkpoints import KeptSession, checkpoint_ref, keep

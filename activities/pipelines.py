@@ -6,7 +6,7 @@ from typing import Final
 
 from temporalio import activity
 
-from activities._heartbeats import heartbeating
+from activities.attempts import heartbeating
 from activities.cancellation import cancellable_thread
 from activities.failures import OPENING_TRIES, translating_failures
 from activities.host import Host

@@ -6,9 +6,9 @@ from functools import partial
 from activities._attempt import StepAttempt, attempting
 from activities._finalizing import settle_failed_finalizer, settle_finalizer
 from activities._guard import end_agents_of
-from activities._heartbeats import heartbeating
 from activities._prepared_steps import prepare_end, prepare_finalizer, prepare_step
 from activities._settling import settle
+from activities.attempts import heartbeating
 from activities.cancellation import CANCELLED
 from activities.failures import translating_failures
 from activities.host import Host

@@ -10,8 +10,8 @@ from temporalio import activity
 from activities._fence import take_fence
 from activities._frozen_inputs import read_frozen_inputs
 from activities._guard import AttemptFailedError, WorkEndedError, guarding
-from activities._heartbeats import heartbeating
 from activities._prepared_steps import PreparedTurn
+from activities.attempts import heartbeating
 from activities.failures import translating_failures
 from activities.host import Host
 from septet.agents.clis.adapter import Turn

@@ -12,7 +12,7 @@ from temporalio import activity
 from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
 
-from activities._heartbeats import heartbeating
+from activities.attempts import heartbeating
 from activities.failures import translating_failures
 from activities.host import Host
 from septet.contracts.steps import SweepCall

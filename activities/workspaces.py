@@ -7,7 +7,7 @@ from pydantic import JsonValue
 from temporalio import activity
 
 from activities._frozen_inputs import FrozenInputs, write_frozen_inputs
-from activities._heartbeats import heartbeating
+from activities.attempts import heartbeating
 from activities.cancellation import cancellable_thread
 from activities.failures import OPENING_TRIES, translating_failures
 from activities.host import Host

@@ -32,7 +32,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Carry the trials out; the exit code is 1 where a law is broken."""
     asked = _arguments(argv)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(_TERMINATED))  # so that what was started is ended
-    plan = _possible(_plan(asked))
+    plan = without_impossible(_plan(asked))
     on, of = machine(), version()
     console = Console()
     if not console.is_terminal:
@@ -56,7 +56,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 1 if laws else 0
 
 
-def _possible(plan: Plan) -> Plan:
+def without_impossible(plan: Plan) -> Plan:
     """Return the plan without what this machine cannot do, and say so."""
     if "slow-disk" not in plan.kinds or can_slow_disk():
         return plan

@@ -221,9 +221,9 @@ class PipelineState:
         """Return the pipeline as Markdown: what the web UI shows without opening a payload."""
         return format_table(self.view_of(), list(self.issues.values()), self.open_issues)
 
-    def take_word(self, done: str, call: PipelineCall) -> None:
+    def take_word(self, verb: str, call: PipelineCall) -> None:
         """Take in what a person did with all of it, and why."""
-        words = f"{call.who or 'a person'} {done} it{f': {call.why}' if call.why else ''}"
+        words = f"{call.who or 'a person'} {verb} it{f': {call.why}' if call.why else ''}"
         self.reason = cut_line(words, _REASON_BYTES)
 
     def _status(self) -> PipelineStatus:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bench.chaos import slow_disk
-from bench.chaos.__main__ import _possible
+from bench.chaos.__main__ import without_impossible
 from bench.chaos.plan import Plan
 from bench.chaos.processes import Pid
 
@@ -65,5 +65,5 @@ async def test_a_slow_disk_ends_with_its_process() -> None:
 
 def test_without_strace_the_other_kinds_are_struck() -> None:
     """The trial goes on without what the machine cannot do, or with all where it can."""
-    left = _possible(Plan(kinds=("worker", "slow-disk"))).kinds
+    left = without_impossible(Plan(kinds=("worker", "slow-disk"))).kinds
     assert left == (("worker", "slow-disk") if slow_disk.can_slow_disk() else ("worker",))

@@ -118,9 +118,10 @@ def settings(tmp_path: Path, **values: object) -> Settings:
 
 def test_a_path_has_the_local_forge(tmp_path: Path) -> None:
     """A repository on disk keeps its own issues."""
-    forge = forge_for(parse_address("/srv/r.git"), settings(tmp_path))
+    own = settings(tmp_path)
+    forge = forge_for(parse_address("/srv/r.git"), own)
 
-    assert LocalForge(Path("/srv/r.git"), {"PATH": "/usr/bin"}) == forge
+    assert LocalForge(Path("/srv/r.git"), own.git_env) == forge
     assert forge.name == "local"
 
 

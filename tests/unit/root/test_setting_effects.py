@@ -20,6 +20,7 @@ from activities.sweep_host import terms_of
 from clients.api_token import api_token
 from septet.agents.clis.adapter import Turn
 from septet.agents.clis.registry import adapter_for
+from septet.agents.guest.named_paths import parse_named_paths
 from septet.agents.turns.sandbox import find_sandbox
 from septet.agents.turns.supervisors import Supervisors
 from septet.contracts.pull_request import PullRequestLook
@@ -113,6 +114,7 @@ EFFECTS: Final[Mapping[str, tuple[object, Callable[[Settings], object]]]] = {
     "drop_ignored_files": (True, terms_of),
     "warm_agents": (False, lambda settings: host(settings).keeps_process("claude")),
     "sandbox": ("none", lambda settings: find_sandbox(settings.sandbox, {"PATH": "/nowhere"}).reason),
+    "guest_paths": (("/opt/tools",), lambda settings: parse_named_paths(settings.guest_paths, settings.home)),
     "runner": (True, lambda settings: host(settings).runner_lock),
     "sandboxed": (True, started_as_root),
     "api_token": ("none", api_token),
