@@ -229,14 +229,15 @@ async def test_a_build_that_does_not_tell_its_patches_is_refused_where_any_are_i
     mute = named(settings, "mute")
     async with asyncio.timeout(60), serving(client, settings, WorkOrder, doubles):
         order = await begun(client, settings)
-        await wait_until(lambda: patches_under_way(client, order), lambda ids: "readable-activity-ids" in ids)
+        await wait_until(lambda: patches_under_way(client, order), lambda ids: ids)
         async with (
             worker_of(client, mute, WorkOrder, doubles),
             worker_of(client, named(settings, "0.1.0-x"), WorkOrder, doubles),
         ):
             with pytest.raises(RefusedTransitionError, match="mute does not tell which patches it has"):
                 await promote(client, settings, PromotionCall(build="mute"))
-            assert (await promote(client, settings, PromotionCall(build="0.1.0-x"))).waiting == ()
+            with pytest.raises(RefusedTransitionError, match="0.1.0-x lacks the patches one-patch-for-all"):
+                await promote(client, settings, PromotionCall(build="0.1.0-x"))
     await order.terminate()
 
 
