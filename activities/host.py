@@ -9,6 +9,7 @@ from activities.attempts import RunningAttempts
 from septet.agents.clis.adapter import Machine
 from septet.agents.clis.registry import adapter_for
 from septet.agents.runs.folders import Runs
+from septet.agents.turns.follow import Pace
 from septet.agents.turns.guest_run import GuestRunner
 from septet.agents.turns.launch import AgentRuntime
 from septet.agents.turns.runner_connection import RUNNER_LOCK
@@ -52,6 +53,8 @@ class Host:
     """What its workspaces say that it does; some of it takes a server that can."""
     attempts: RunningAttempts = field(default_factory=RunningAttempts)
     """Those that this process carries out."""
+    pace: Pace = field(default_factory=Pace)
+    """How its agents are followed."""
 
     @property
     def queue_prefix(self) -> str:
@@ -95,6 +98,7 @@ class Host:
             self.supervisors,
             self.agents,
             orphan_limit,
+            pace=self.pace,
             sandbox=self.sandbox,
             warm=self.settings.warm_agents,
         )

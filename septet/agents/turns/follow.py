@@ -1,11 +1,10 @@
 """Following an agent by its files: each byte is read once, while it grows and to its end."""
 
-import asyncio
 import os
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from septet.agents.clis import endings
@@ -13,6 +12,7 @@ from septet.agents.clis.adapter import Dialect
 from septet.agents.clis.outcome import ExitRecord, Outcome
 from septet.agents.runs.folders import Run
 from septet.agents.turns.attachment import Attachment
+from septet.agents.turns.looks import Looks
 
 _CHUNK_BYTES: Final = 1024 * 1024
 _STDERR_READ_BYTES: Final = 8 * 1024
@@ -42,12 +42,27 @@ class StreamReading:
     _position: int = 0
 
     def catch_up(self) -> None:
-        """Read what is new; a supervisor that has not begun yet, or could not, has left nothing to read."""
-        with suppress(FileNotFoundError), self.run.stdout.open("rb", buffering=0) as stream:
-            stream.seek(self._position)
-            while chunk := stream.read(_CHUNK_BYTES):
-                self._position += len(chunk)
-                self.dialect.feed(chunk)
+        """Read all that is new."""
+        while not self.read_some():
+            pass
+
+    def read_some(self) -> bool:
+        """Read what is new, a chunk at the most, and return whether that was all.
+
+        A supervisor that has not begun yet, or could not, has left nothing to read.
+        """
+        try:
+            file = os.open(self.run.stdout, os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return True
+        try:
+            chunk = os.pread(file, _CHUNK_BYTES, self._position)
+        finally:
+            os.close(file)
+        self._position += len(chunk)
+        if chunk:
+            self.dialect.feed(chunk)
+        return len(chunk) < _CHUNK_BYTES
 
     def outcome(self, end: ExitRecord) -> Outcome:
         """Read the rest and return what the run came to."""
@@ -87,6 +102,8 @@ class Pace:
     """Between two looks at the stream; the end is told at once."""
     result_grace_seconds: float = 15.0
     """For a CLI that goes on after its result."""
+    looks: Looks = field(default_factory=Looks)
+    """Where all agents of a host are looked at."""
 
 
 async def follow(
@@ -105,7 +122,7 @@ async def follow(
     on_progress(reading.progress())
     results, result_at = 0, 0.0
     while not await attachment.wait_for_end(pace.look_seconds):
-        await asyncio.to_thread(reading.catch_up)
+        await pace.looks.catch_up(reading, pace.look_seconds)
         on_progress(reading.progress())
         progress = reading.dialect.progress
         if progress.turns > turn_limit:

@@ -1,0 +1,70 @@
+"""Looks at streams: gathered, in one thread, and none waits for another's trouble."""
+
+import asyncio
+import threading
+
+import pytest
+
+from septet.agents.turns.looks import Looks
+
+SECONDS = 0.05
+
+
+class ToldStream:
+    """What an agent writes; it tells in which thread it was read."""
+
+    def __init__(self, trouble: Exception | None = None, *, is_long: bool = False) -> None:
+        self.trouble, self.is_long = trouble, is_long
+        self.threads: list[int] = []
+        self.caught_up = 0
+
+    def read_some(self) -> bool:
+        """Read a bit."""
+        self.threads.append(threading.get_ident())
+        if self.trouble is not None:
+            raise self.trouble
+        return not self.is_long
+
+    def catch_up(self) -> None:
+        """Read the rest."""
+        self.caught_up += 1
+
+
+async def test_looks_of_the_same_moment_take_one_thread() -> None:
+    """Each stream is read once, all of them in the same thread, which is not the event loop's."""
+    looks, streams = Looks(), [ToldStream() for _ in range(50)]
+    await asyncio.gather(*(looks.catch_up(stream, SECONDS) for stream in streams))
+    assert [len(stream.threads) for stream in streams] == [1] * 50
+    (thread,) = {thread for stream in streams for thread in stream.threads}
+    assert thread != threading.get_ident()
+
+
+async def test_a_stream_that_is_long_is_read_to_its_end_beside_the_others() -> None:
+    """The others were read without it."""
+    looks, long, short = Looks(), ToldStream(is_long=True), ToldStream()
+    await asyncio.gather(looks.catch_up(long, SECONDS), looks.catch_up(short, SECONDS))
+    assert (long.caught_up, short.caught_up) == (1, 0)
+
+
+async def test_trouble_with_one_stream_is_no_others() -> None:
+    """Who follows it is told; the others go on, and are looked at again."""
+    looks, good = Looks(), ToldStream()
+    bad = looks.catch_up(ToldStream(OSError("gone")), SECONDS)
+    results = await asyncio.gather(bad, looks.catch_up(good, SECONDS), return_exceptions=True)
+    assert isinstance(results[0], OSError)
+    assert results[1] is None
+    await looks.catch_up(good, SECONDS)
+    assert len(good.threads) == 2
+
+
+async def test_who_is_cancelled_is_not_waited_for() -> None:
+    """A cancel comes at once, and the look of the others is taken."""
+    looks, good = Looks(), ToldStream()
+    cancelled = asyncio.create_task(looks.catch_up(ToldStream(), SECONDS))
+    other = asyncio.create_task(looks.catch_up(good, SECONDS))
+    await asyncio.sleep(0)
+    cancelled.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await cancelled
+    await other
+    assert len(good.threads) == 1
