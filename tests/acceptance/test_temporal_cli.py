@@ -7,6 +7,7 @@ from fakes.septet_command import Ended, Septet
 from fakes.waiting import until
 
 from septet.contracts.names import Step
+from septet.state import StateDir
 
 
 def start(served: Septet, order: str, *inputs: str) -> Ended:
@@ -47,6 +48,7 @@ def test_temporals_own_command_line_starts_the_same_work_order(served: Septet, o
         "SeptetPriority": 3,
         "SeptetAgent": "scripted",
         "SeptetPullRequest": task["pr_url"],
+        "SeptetHost": StateDir(served.state).host_id(),
     }
     query = f'SeptetStage="review" AND SeptetRepository="{origin.bare}"'
     until(lambda: "wo-42" in served.temporal("workflow", "list", "--query", query).out)
