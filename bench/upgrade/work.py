@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
@@ -39,8 +40,8 @@ class Work:
     async def begin(self, act: str, count: int) -> None:
         """Start work orders, held in each of the steps in turn, and a pipeline; wait until all stand."""
         names = [f"wo-{act}-{number}" for number in range(count)]
-        for number, name in enumerate(names):
-            step = STEPS[number % len(STEPS)]
+        steps = dict(zip(names, islice(cycle(STEPS), len(self.orders), None), strict=False))
+        for number, (name, step) in enumerate(steps.items()):
             self.machine.scenario(name, {"steps": {step.value: {"wait_for": str(self._gate(name))}}})
             waits = {"stage": "triaged"} if number % 5 == 0 else {}
             await self._start("WorkOrder", name, {"title": f"Work of {name}", **waits})
@@ -50,8 +51,7 @@ class Work:
         self.machine.scenario(f"{pipeline}-planner", gate)
         await self._start("Pipeline", pipeline, {"issues": _ISSUES})
         self.pipelines.append(pipeline)
-        for number, name in enumerate(names):
-            step = STEPS[number % len(STEPS)]
+        for name, step in steps.items():
             await self.until(lambda n=name, s=step: self._is_held(n, s), f"{name} in {step.value}")  # type: ignore[misc]
 
     def open(self, names: Sequence[str]) -> None:
