@@ -5,9 +5,11 @@ import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
+from activities.attempts import pause_between_heartbeats
 from bench.bare import QUEUE, Bare
 from bench.figure import Figure
 from bench.meter import read_actions
@@ -24,7 +26,6 @@ from septet.forges.forge import pull_request_number
 from septet.forges.local import LocalForge
 from septet.git.address import parse_address
 from septet.settings import Settings
-from workers.worker import HEARTBEAT_THROTTLE
 
 ACTIONS_TARGET: Final = 80.0
 EVENTS_TARGET: Final = 65.0
@@ -80,7 +81,7 @@ def _total(work: Counter[str], looks: Counter[str], end: Counter[str], bare: Cou
     )
     note = (
         f"{AGENT_SECONDS:,} agent-seconds, a pull request open for a day; measured at 1/{_CLOCK} of the time, "
-        f"heartbeats by their throttle, looks by their pause: {told}"
+        f"heartbeats and looks by their pauses: {told}"
     )
     return Figure(
         "Actions of a work order", sum(parts.values()), "", ACTIONS_TARGET, baseline=sum(bare.values()),
@@ -89,10 +90,10 @@ def _total(work: Counter[str], looks: Counter[str], end: Counter[str], bare: Cou
 
 
 def _heartbeats(work: Counter[str]) -> int:
-    """Return how many heartbeats arrive: the first of each activity, and one for each pause of the throttle."""
+    """Return how many heartbeats arrive: the first of each activity, and one after each pause."""
     first = min(work[_HEARTBEAT], work["ScheduleActivityTask"])
-    throttle = min(0.8 * Timeouts().heartbeat_seconds, HEARTBEAT_THROTTLE.total_seconds())
-    return first + int(AGENT_SECONDS / throttle)
+    pause = pause_between_heartbeats(timedelta(seconds=Timeouts().heartbeat_seconds))
+    return first + int(AGENT_SECONDS / pause.total_seconds())
 
 
 def _environ(on: Stage) -> dict[str, str]:
