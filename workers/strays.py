@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import Executor
 from contextlib import asynccontextmanager, contextmanager
 from typing import Final
 
@@ -18,7 +19,7 @@ from septet.agents.turns.finalize_run import end_all, sweep_order
 from septet.agents.turns.warm import end_warm, warm_orders
 from septet.errors import SeptetError
 from septet.janitor.terms import pipeline_of
-from septet.system.threads import shielded_thread
+from septet.system.threads import LOOKS, shielded_thread
 from workers.beside import beside
 
 LOOK_SECONDS: Final = 30.0
@@ -69,7 +70,7 @@ async def end_strays(client: Client, host: Host) -> list[str]:
             if await is_paused(client, run.record.key) and await _end_agent(run, PAUSED):
                 ended.append(run.name)
             continue
-        if await _end(host, run, _WHY, CLOSED):
+        if await _end(host, run, _WHY, CLOSED, host.threads.disk):
             _log.warning("stray_ended", run=run.name, why=CLOSED)
             ended.append(run.name)
     return ended
@@ -89,11 +90,12 @@ async def _end_agent(run: Run, why: str) -> bool:
 async def end_living(host: Host, why: str) -> list[str]:
     """End all agents of this host, keep what they did, and return their runs' names; those that wait end too.
 
-    The next worker of the host resumes their sessions, which costs their steps no try.
+    The next worker of the host resumes their sessions, which costs their steps no try. The worker's pools may be
+    closed by now.
     """
     runs = host.runtime.runs
     living = await asyncio.to_thread(_living, runs)
-    ended = [run.name for run in living if await _end(host, run, RESTARTED, why)]
+    ended = [run.name for run in living if await _end(host, run, RESTARTED, why, LOOKS)]
     for order_id in await asyncio.to_thread(warm_orders, runs):
         await _end_warm(runs, order_id, RESTARTED)
     return ended
@@ -117,14 +119,14 @@ async def _end_warm(runs: Runs, place_id: str, why: str) -> None:
         _log.warning("warm_process_not_ended", place=place_id, error=error.message)
 
 
-async def _end(host: Host, run: Run, why: str, reason: str) -> bool:
+async def _end(host: Host, run: Run, why: str, reason: str, pool: Executor | None) -> bool:
     """End a run's agent and keep what it did; say whether it has ended."""
     try:
         await end_all(host.runtime.runs, run.folder.parent.name, why)
     except SeptetError as error:
         _log.warning("stray_not_ended", run=run.name, error=error.message)
         return False
-    await shielded_thread(host.threads.disk, _keep, host, run, reason)
+    await shielded_thread(pool, _keep, host, run, reason)
     return True
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from fakes.guest_paths import guest_paths
 from fakes.model_day import CLIS, Day, day_of
 from fakes.model_stub import Model, serving
 from fakes.septet_command import free_ports
@@ -78,6 +79,7 @@ async def _begun(day: Day) -> AsyncIterator[WorkOrders]:
             agent=day.cli,
             sandbox=day.sandbox,
             sandboxed=day.sandboxed,
+            guest_paths=guest_paths(day.root),
             environ=day.environment(address),
             log_level="error",
         )
