@@ -27,6 +27,7 @@ from septet.state import StateDir
 from septet.system import processes
 from septet.system.durable import close_after, write_atomically
 from septet.system.locks import take_lock
+from workers.preflight import register_search_attributes
 from workers.runtime import quiet_runtime
 from workflows.search_attributes import ALL
 
@@ -114,6 +115,7 @@ async def embedded_server(
         server = _Server(state, ports, env, is_tuned=is_tuned)
         try:
             server_file = await server.start()
+            await _register_missing_attributes(server_file)
             if is_tuned:
                 await _keep_closed_work_orders(server_file, env)
             async with _beside(server.keep_alive()):
@@ -256,6 +258,12 @@ async def _wait_until_ready(server_file: ServerFile, process: subprocess.Popen[b
         f"The embedded server did not answer at {server_file.address}: {tail or 'it printed nothing'}",
         remedy=f"Its whole log is {state.server_log}.",
     )
+
+
+async def _register_missing_attributes(server_file: ServerFile) -> None:
+    """Register what the database of an earlier release lacks: the server's own option is for a new database."""
+    client = await Client.connect(server_file.address, runtime=quiet_runtime())
+    await register_search_attributes(client)
 
 
 async def _keep_closed_work_orders(server_file: ServerFile, env: Mapping[str, str]) -> None:
