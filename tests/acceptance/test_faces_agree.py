@@ -255,7 +255,7 @@ def common(value: Any, name: str) -> Any:
     if not isinstance(value, str):
         return value
     return re.sub(
-        "^.* skipped it", "somebody skipped it", value.replace(name, "wo-it")
+        r"^.* (skipped|paused|resumed|stopped) it", r"somebody \1 it", value.replace(name, "wo-it")
     )  # each face has its own user
 
 

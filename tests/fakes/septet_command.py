@@ -133,7 +133,7 @@ class Septet:
             "COLUMNS": "120",
             "SEPTET_STATE_DIR": str(self.state),
             "SEPTET_AGENT": "scripted",
-            **guest_paths_variable(self.root),
+            **guest_paths_variable(self.root.parent),
             "SEPTET_SCRIPTED_PATH": str(self._agent(home)),
             **self.extra,
         }
