@@ -268,7 +268,8 @@ def begun(faces: Faces, operation: Operation, names: dict[str, str]) -> None:
         faces.cli.scenario(f"{names['id']}-planner", held)
     assert faces.cli(*filled(operation.begins, names)).code == 0
     if operation.begins is PIPELINE:
-        until((faces.cli.state / "runs" / f"{names['id']}-planner" / "1-classify_issue-1" / "run.json").exists)
+        stream = faces.cli.state / "runs" / f"{names['id']}-planner" / "1-classify_issue-1" / "stdout.jsonl"
+        until(lambda: stream.exists() and b'"usage"' in stream.read_bytes())  # what is spent counts
     if operation is OPERATIONS["board"]:  # it is listed a moment after it has begun
         until(lambda: faces.cli(*operation.cli).json["summary"]["total"])
     if operation.until == "blocked":
