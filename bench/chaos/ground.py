@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
@@ -12,7 +13,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import psutil
-from fakes.guest_paths import guest_paths_variable
 from temporalio.client import Client
 from temporalio.runtime import Runtime, TelemetryConfig
 
@@ -231,7 +231,7 @@ def _environ(folder: Path, plan: Plan) -> dict[str, str]:
         "SEPTET_LOG_FORMAT": "json",
         "SEPTET_SCRIPTED_PATH": str(agent),
         "SEPTET_SCRIPTED_CHAOS": str(folder / "journal"),
-        **guest_paths_variable(folder),
+        "SEPTET_GUEST_PATHS": ",".join([str(ROOT), sys.prefix, sys.base_prefix, f"{folder}:rw"]),
         "SEPTET_SCRIPTED_STEP_SECONDS": str(plan.step_seconds),
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_CONFIG_COUNT": "0",
