@@ -5,6 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from fakes.guest_kinds import kinds_table
+
 from septet.agents.guest.description import Description
 from septet.agents.guest.protections import (
     Binding,
@@ -241,4 +243,4 @@ def escape_table() -> str:
         f"| {each.attack}{' (a worker that is root)' if each.as_root else ''} | {each.protection} |"
         for each in ROUTES
     ]
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines) + "\n" + kinds_table()

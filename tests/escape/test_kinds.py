@@ -1,0 +1,64 @@
+"""Each kind of guest lives in the same world: none reads a key, and each would where nothing confined it."""
+
+import asyncio
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fakes.agent_lab import Lab
+from fakes.guest_kinds import KINDS, SECRETS, GuestKind, confine, plant_canaries
+from fakes.guests import CANARY
+from fakes.runners import Runner
+
+from septet.agents.clis.adapter import Machine
+from septet.agents.runs.folders import Runs
+from septet.agents.turns.attachment import end_agent
+from septet.agents.turns.follow import Pace
+from septet.agents.turns.launch import AgentRuntime
+from septet.agents.turns.supervisors import Supervisors
+from septet.agents.turns.warm import end_warm
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Iterator[Lab]:
+    """A host with canaries; the keys of its worker stand in the environment of what starts its supervisors."""
+    (tmp_path / "worktree").mkdir()
+    host = Machine(env={"PATH": os.environ["PATH"], "HOME": str(tmp_path)})
+    supervisors = Supervisors(env={"WORKER_KEY": CANARY})
+    made = Lab(tmp_path, AgentRuntime(Runs(tmp_path / "runs"), supervisors, host, pace=Pace(look_seconds=0.02)))
+    plant_canaries(made)
+    yield made
+
+    async def end_all() -> None:
+        for run in made.runtime.runs.of("wo-1"):
+            await end_agent(run, "cancelled")
+        end_warm(made.runtime.runs, "wo-1")
+
+    asyncio.run(end_all())
+    supervisors.close()
+
+
+@pytest.fixture
+def runner(lab: Lab) -> Iterator[Runner]:
+    """A runner of the lab's state directory, for the kinds that want one."""
+    made = Runner(lab.root / "state")
+    yield made
+    made.end()
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+async def test_a_guest_of_each_kind_finds_no_key(lab: Lab, runner: Runner, kind: GuestKind) -> None:
+    """Neither on the disk nor in any process that it sees."""
+    sandbox = confine(lab)
+    if not sandbox.confines:
+        pytest.skip(f"nothing confines here: {sandbox.reason}")
+    found = await kind.trial(lab, runner)
+    assert CANARY not in found
+    assert found.count("No such file or directory") >= len(SECRETS)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+async def test_an_unconfined_guest_of_each_kind_finds_keys(lab: Lab, runner: Runner, kind: GuestKind) -> None:
+    """So what it tries is a real way: the world alone closes it."""
+    assert (await kind.trial(lab, runner)).count(CANARY) >= len(SECRETS)

@@ -1,0 +1,153 @@
+"""Every way in which Septet starts a guest: each is tried for the same world, with canaries around it."""
+
+import os
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+
+from fakes.agent_lab import Lab
+from fakes.guests import CANARY
+from fakes.runners import Runner
+
+from septet.agents.guest.description import World
+from septet.agents.guest.named_paths import NamedPath
+from septet.agents.runs.folders import Runs
+from septet.agents.turns.guest_run import GuestCommand, GuestRunner
+from septet.agents.turns.runner_connection import RUNNER_LOCK
+from septet.agents.turns.sandbox import Sandbox, find_sandbox
+from septet.agents.turns.supervisors import Supervisors
+
+SECRETS = ("state/api-token", "state/workspaces/wo-2/secret", ".ssh/id_ed25519", ".netrc")
+"""What no guest of any kind may read, below a lab's folder, which is the user's home too."""
+_PROBE = """
+found = []
+for name in {names!r}:
+    try:
+        found.append(open(os.path.join({root!r}, name)).read().strip())
+    except OSError as error:
+        found.append(error.strerror)
+for pid in (name for name in os.listdir("/proc") if name.isdecimal()):
+    try:
+        found += [word for word in open("/proc/" + pid + "/environ").read().split(chr(0)) if "canary" in word]
+    except OSError as error:
+        found.append(error.strerror)
+found = " ".join(found).replace(chr(34), "")
+"""
+"""It looks for the secrets, and for keys in the environment of every process that it sees."""
+
+Trial = Callable[[Lab, Runner], Awaitable[str]]
+
+
+@dataclass(frozen=True)
+class GuestKind:
+    """One way in which a guest is started."""
+
+    name: str
+    attack: str
+    """What is tried, for people."""
+    trial: Trial
+    """Runs the probe in the guest's place, and returns what it found."""
+
+
+def plant_canaries(lab: Lab) -> None:
+    """Put the canary where guests may not look."""
+    for name in SECRETS:
+        path = lab.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(CANARY, encoding="utf-8")
+
+
+def confine(lab: Lab) -> Sandbox:
+    """Confine a lab's guests as the product does, and return the sandbox; its programs and journal are named."""
+    names = (lab.root / "agent", lab.root / "journal", lab.root)
+    for path in names[:2]:
+        path.touch()
+    state = lab.root / "state"
+    named = (NamedPath(names[0]), NamedPath(names[1], writable=True))
+    sandbox = find_sandbox("auto", os.environ, World(lab.root, named, (state,)))
+    lab.runtime = replace(lab.runtime, sandbox=sandbox)
+    return sandbox
+
+
+def _probe(lab: Lab) -> str:
+    return _PROBE.format(names=SECRETS, root=str(lab.root))
+
+
+async def _in_agent(lab: Lab, _: Runner) -> str:
+    lab.agent(f"init()\n{_probe(lab)}\nturn('m1'); result(found)")
+    return (await lab.carry_out()).outcome.text
+
+
+async def _in_resumed_agent(lab: Lab, _: Runner) -> str:
+    lab.agent(f"init(); turn('m1')\nif not resumed: os._exit(9)\n{_probe(lab)}\nresult(found)")
+    return (await lab.carry_out()).outcome.text
+
+
+async def _in_warm_process(lab: Lab, _: Runner) -> str:
+    lab.warm_agent(f"{_probe(lab)}\nturn('m%d' % number); result(found)")
+    return (await lab.carry_out(lab.warm_turn(1))).outcome.text
+
+
+async def _in_second_turn(lab: Lab, _: Runner) -> str:
+    lab.warm_agent(f"{_probe(lab)}\nturn('m%d' % number); result(found if number == 2 else 'first')")
+    first = await lab.carry_out(lab.warm_turn(1))
+    return (await lab.carry_out(lab.warm_turn(2, first.outcome.session_id))).outcome.text
+
+
+async def _in_agent_of_runner(lab: Lab, runner: Runner) -> str:
+    _serve(lab, runner)
+    return await _in_agent(lab, runner)
+
+
+async def _in_warm_process_of_runner(lab: Lab, runner: Runner) -> str:
+    _serve(lab, runner)
+    return await _in_warm_process(lab, runner)
+
+
+async def _in_check(lab: Lab, _: Runner) -> str:
+    return _check(lab)
+
+
+async def _in_check_of_runner(lab: Lab, runner: Runner) -> str:
+    _serve(lab, runner)
+    return _check(lab)
+
+
+def _serve(lab: Lab, runner: Runner) -> None:
+    """Have a runner start the lab's guests."""
+    runner.start()
+    runs = Runs(lab.runtime.runs.root, runner.folder / RUNNER_LOCK)
+    lab.runtime = replace(lab.runtime, runs=runs, supervisors=Supervisors(runner=runner.folder))
+
+
+def _check(lab: Lab) -> str:
+    """Run a check that a repository names: it lies in the workspace, and the system's Python runs it."""
+    script = lab.worktree / "check.sh"
+    reads = "; ".join(f"cat {lab.root / name} 2>&1" for name in SECRETS)
+    script.write_text(f"grep -aho {CANARY} /proc/[0-9]*/environ; {reads}\nexit 0\n", encoding="utf-8")
+    runtime = lab.runtime
+    folder = runtime.runs.folder_of("wo-1")
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = runtime.runs.lock_writer("wo-1")
+    try:
+        runner = GuestRunner(runtime.runs, runtime.supervisors, runtime.sandbox, folder / "checks", None, lock)
+        command = GuestCommand(("sh", str(script)), {"PATH": os.defpath}, lab.worktree, 20.0)
+        return runner.run(command).output
+    finally:
+        os.close(lock)
+
+
+KINDS = (
+    GuestKind("agent", "an agent: read keys on the disk and in the worker's environment", _in_agent),
+    GuestKind("resumed-agent", "an agent that is started again after a crash: the same", _in_resumed_agent),
+    GuestKind("warm-process", "a process that is kept for further turns: the same", _in_warm_process),
+    GuestKind("second-turn", "such a process in a later turn: the same", _in_second_turn),
+    GuestKind("agent-of-runner", "an agent that a runner starts: the same", _in_agent_of_runner),
+    GuestKind("warm-of-runner", "a kept process that a runner starts: the same", _in_warm_process_of_runner),
+    GuestKind("check", "a repository's check: the same", _in_check),
+    GuestKind("check-of-runner", "a check that a runner starts: the same", _in_check_of_runner),
+)
+
+
+def kinds_table() -> str:
+    """Return the table's rows of these."""
+    return "".join(f"| {each.attack} | a guest's world is around each of them |\n" for each in KINDS)
