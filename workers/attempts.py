@@ -4,13 +4,11 @@ The answer to a heartbeat tells it, and each heartbeat is paid for. A descriptio
 transitions of a work order. Where it counts one that no heartbeat explains, the attempt asks.
 """
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
-import structlog
 from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.enums.v1 import PendingActivityState
 from temporalio.api.workflow.v1 import PendingActivityInfo
@@ -19,12 +17,10 @@ from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
 from activities.attempts import RunningAttempt, RunningAttempts
-from workers.beside import beside
+from workers.beside import beside, repeat
 
 LOOK_SECONDS: Final = 15.0
 """A pause and a reset have to reach an agent within 30 s."""
-
-_log = structlog.get_logger()
 
 
 @asynccontextmanager
@@ -32,15 +28,7 @@ async def looking_after_attempts(client: Client, attempts: RunningAttempts) -> A
     """Look at what is said of the attempts of this process, every few seconds for as long as the block lasts."""
     look = AttemptsLook(client, attempts)
 
-    async def go_on() -> None:
-        while True:
-            await asyncio.sleep(LOOK_SECONDS)
-            try:
-                await look.take()
-            except RPCError as error:
-                _log.warning("attempts_not_looked_at", error=error.message)
-
-    async with beside(go_on()):
+    async with beside(repeat(look.take, lambda: LOOK_SECONDS, "attempts_not_looked_at")):
         yield
 
 

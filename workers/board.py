@@ -1,17 +1,15 @@
 """The board of a queue: workers see that there is one, and tell it that they serve."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Final
 
-import structlog
 from temporalio.client import Client
-from temporalio.service import RPCError
 
 from septet.contracts.board import HostCapacity, board_id
 from septet.settings import Settings
-from workers.beside import beside
+from workers.beside import beside, repeat
 from workflows.board import Board
 
 TELL_SECONDS: Final = 120.0
@@ -19,22 +17,12 @@ TELL_SECONDS: Final = 120.0
 _SILENT: Final = 3
 """So many times later a host counts no more."""
 
-_log = structlog.get_logger()
-
 
 @asynccontextmanager
 async def serving_on_board(client: Client, settings: Settings, host_id: str) -> AsyncIterator[None]:
     """Tell the board that this host serves, now and every few minutes for as long as the block lasts."""
-
-    async def tell() -> None:
-        while True:
-            try:
-                await tell_board(client, settings, host_id)
-            except RPCError as error:
-                _log.warning("board_not_told", error=error.message)
-            await asyncio.sleep(TELL_SECONDS)
-
-    async with beside(tell()):
+    tell = partial(tell_board, client, settings, host_id)
+    async with beside(repeat(tell, lambda: TELL_SECONDS, "board_not_told")):
         yield
 
 

@@ -3,9 +3,8 @@
 All hosts listen, for a listing costs no Action; the first living one by name speaks.
 """
 
-import asyncio
 import time
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -21,7 +20,7 @@ from activities.host import CONTROL, Host
 from septet.contracts.names import Stage, Status
 from septet.contracts.wire import Wire
 from septet.contracts.workspace import LIVENESS, HostSilence
-from workers.beside import beside
+from workers.beside import beside, repeat
 from workers.heard_hosts import HeardHosts, WorkerHeartbeat
 from workers.runtime import heartbeat_seconds
 from workflows.search_attributes import HOST, STAGE, STATUS
@@ -43,15 +42,7 @@ async def watching_hosts(client: Client, host: Host) -> AsyncIterator[None]:
         return
     watch = HostsWatch(client, host)
 
-    async def listen() -> None:
-        while True:
-            try:
-                await watch.look()
-            except RPCError as error:
-                _log.warning("hosts_not_heard", error=error.message)
-            await asyncio.sleep(watch.heard.interval_seconds)
-
-    async with beside(listen()):
+    async with beside(repeat(watch.look, lambda: watch.heard.interval_seconds, "hosts_not_heard")):
         yield
 
 
@@ -71,6 +62,11 @@ class HostsWatch:
     def __post_init__(self) -> None:
         """Have heard of nobody yet."""
         self.heard = HeardHosts(self.host.id, heartbeat_seconds(self.host.settings.probe_seconds))
+
+    @property
+    def remembers(self) -> int:
+        """How many work orders it remembers to have told."""
+        return len(self._told)
 
     async def look(self) -> None:
         """Listen, and where this host speaks tell the work orders of others.
@@ -104,13 +100,22 @@ class HostsWatch:
                 return
 
     async def _tell_silence(self, living: set[str], now: float) -> None:
-        async for run_id, order_id, host in self._orders(f"{HOST.name} NOT IN ({_quote(living)})"):
-            if run_id in self._told:
+        orders = self._orders(f"{HOST.name} NOT IN ({_quote(living)})")
+        silent = {run_id: (order_id, host) async for run_id, order_id, host in orders}
+        self._forget_closed(silent, living)
+        for run_id, (order_id, host) in silent.items():
+            if self._told.get(run_id) == (order_id, host):
                 continue
             since = datetime.now(UTC) - timedelta(seconds=self.heard.silent_seconds(host, now))
             await self._signal(run_id, order_id, "host_silent", HostSilence(host=host, since=since))
             self._told[run_id] = order_id, host
             _log.warning("host_silent", host=host, work_order_id=order_id)
+
+    def _forget_closed(self, silent: Mapping[str, tuple[str, str]], living: set[str]) -> None:
+        """Forget the runs that are silent no more although their hosts are: they have closed, or moved."""
+        self._told = {
+            run_id: order for run_id, order in self._told.items() if run_id in silent or order[1] in living
+        }
 
     async def _tell_return(self, living: set[str]) -> None:
         """Tell those that were told of silence, and those that are shown to wait: another may have told them."""

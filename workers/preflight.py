@@ -143,19 +143,23 @@ async def _is_usable(client: Client) -> bool:
     return True
 
 
-async def lacks_attribute(client: Client, key: SearchAttributeKey) -> bool:  # type: ignore[type-arg]
+async def lacks_attribute(client: Client, key: Key) -> bool:
     """Say whether the namespace lacks a search attribute.
 
     Raises:
         RPCError: The server does not tell.
     """
-    return key.name not in await _registered(client)
+    return key.name not in await _list_attributes(client)
+
+
+async def _list_attributes(client: Client) -> dict[str, int]:
+    request = ListSearchAttributesRequest(namespace=client.namespace)
+    return dict((await client.operator_service.list_search_attributes(request)).custom_attributes)
 
 
 async def _registered(client: Client) -> dict[str, int]:
-    request = ListSearchAttributesRequest(namespace=client.namespace)
     try:
-        answer = await client.operator_service.list_search_attributes(request)
+        return await _list_attributes(client)
     except RPCError as error:
         if error.status is RPCStatusCode.NOT_FOUND:
             remedy = "Make it with `septet worker --register`, or name another one in TEMPORAL_NAMESPACE."
@@ -163,7 +167,6 @@ async def _registered(client: Client) -> dict[str, int]:
         if error.status in {RPCStatusCode.PERMISSION_DENIED, RPCStatusCode.UNAUTHENTICATED}:
             raise attributes_refusal(error, ALL, client.namespace, _host_of(client)) from error
         raise
-    return dict(answer.custom_attributes)
 
 
 async def _add(client: Client, keys: Iterable[Key]) -> None:

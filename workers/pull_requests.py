@@ -25,9 +25,9 @@ from activities.pull_requests import error_kind, state_of
 from septet.contracts.pull_request import PullRequestLook, PullRequestNews, WatchingHost
 from septet.errors import SeptetError
 from septet.forges.forge import PullRequestState
-from septet.system.locks import try_lock
+from septet.system.locks import open_lock, try_lock
 from septet.system.text import cut
-from workers.beside import beside
+from workers.beside import beside, repeat
 from workers.look_pace import LookPace
 from workers.pull_request_list import WatchedPullRequest, list_watched
 from workflows.pull_request import PullRequestWorkflow
@@ -36,7 +36,6 @@ HOST_GONE: Final = "HostGone"
 _WHY_LIMIT: Final = 1000
 _LOOKS_AT_A_TIME: Final = 16
 """Threads of their own, so that a forge that hangs holds nobody else up."""
-_OWNER_ONLY: Final = 0o600
 
 _log = structlog.get_logger()
 
@@ -50,16 +49,14 @@ async def looking_at_pull_requests(client: Client, host: Host) -> AsyncIterator[
     pace = LookPace(settings.look_seconds, settings.longest_look_seconds)
     here = WatchingHost(host=host.id, control_queue=host.control_queue)
     watcher = PullRequestWatcher(client, settings.task_queue, here, partial(state_of, host), pace)
-    lock = os.open(host.state.root / "looks.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _OWNER_ONLY)
+    lock = open_lock(host.state.root / "looks.lock")
 
     async def look() -> None:
-        while True:
-            if try_lock(lock):
-                await watcher.look_around()
-            await asyncio.sleep(pace.first_seconds)
+        if try_lock(lock):
+            await watcher.look_around()
 
     try:
-        async with beside(look()):
+        async with beside(repeat(look, lambda: pace.first_seconds, "pull_requests_not_listed")):
             yield
     finally:
         await watcher.close()
@@ -86,12 +83,12 @@ class PullRequestWatcher:
     _threads: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(_LOOKS_AT_A_TIME, "looks"))
 
     async def look_around(self) -> int:
-        """Begin to look at those whose pause is over, and return how many; what fails is tried again later."""
-        try:
-            await self._list()
-        except RPCError as error:
-            _log.warning("pull_requests_not_listed", error=error.message)
-            return 0
+        """Begin to look at those whose pause is over, and return how many.
+
+        Raises:
+            RPCError: The server refused to list them.
+        """
+        await self._list()
         due = [each for each in self._watched.values() if self._is_due(each)]
         gone = await self._gone_hosts(due)
         for each in due:

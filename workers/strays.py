@@ -1,14 +1,14 @@
 """Agents that nobody asks for: their work order was closed or paused unseen, or no worker followed them."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from concurrent.futures import Executor
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager
+from functools import partial
 from typing import Final
 
 import structlog
 from temporalio.client import Client
-from temporalio.service import RPCError
 
 from activities.cancellation import CLOSED, is_closed, is_paused
 from activities.host import Host
@@ -20,10 +20,11 @@ from septet.agents.turns.warm import end_warm, warm_orders
 from septet.errors import SeptetError
 from septet.janitor.terms import pipeline_of
 from septet.system.threads import LOOKS, shielded_thread
-from workers.beside import beside
+from workers.beside import beside, repeat
 
 LOOK_SECONDS: Final = 30.0
 _WHY: Final = "closed"
+_NOT_LOOKED_AFTER: Final = "strays_not_looked_after"
 _LEFT_ALONE: Final = "orphan_limit"
 
 _log = structlog.get_logger()
@@ -34,24 +35,14 @@ async def looking_after_strays(client: Client, host: Host) -> AsyncIterator[None
     """Look for strays now, and every half minute for as long as the block lasts."""
 
     async def look() -> None:
-        with _going_on():
+        try:
             await shielded_thread(host.threads.disk, keep_what_was_left_alone, host)
-        while True:
-            with _going_on():
-                await end_strays(client, host)
-            await asyncio.sleep(LOOK_SECONDS)
+        except (OSError, SeptetError) as error:
+            _log.warning(_NOT_LOOKED_AFTER, error=str(error))
+        await repeat(partial(end_strays, client, host), lambda: LOOK_SECONDS, _NOT_LOOKED_AFTER)
 
     async with beside(look()):
         yield
-
-
-@contextmanager
-def _going_on() -> Iterator[None]:
-    """Let a disk or a server that fails now be asked again the next time."""
-    try:
-        yield
-    except (OSError, SeptetError, RPCError) as error:
-        _log.warning("strays_not_looked_after", error=str(error))
 
 
 async def end_strays(client: Client, host: Host) -> list[str]:

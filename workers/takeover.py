@@ -5,7 +5,6 @@ Temporal starts the next ones, which adopt the agents. So are those of a worker 
 seconds. When that one goes on it finds itself superseded. One that is only slow keeps what it has.
 """
 
-import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -21,7 +20,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from activities.cancellation import activity_handle, was_reset
 from septet.agents.runs.folders import Runs
 from septet.agents.runs.lock_holder import LockHolders, read_lock_holders, stopped_holder
-from workers.beside import beside
+from workers.beside import beside, repeat
 from workers.tokens import HeldToken, holding_left_token, read_token, tokens_in
 
 LOOK_SECONDS: Final = 1.0
@@ -49,16 +48,7 @@ async def taking_over(client: Client, folder: Path, runs: Runs) -> AsyncIterator
     """Take over what was left here, first of all, and whatever other workers leave while the block lasts."""
     successor = Successor(client, folder, runs)
     await successor.look()
-
-    async def look() -> None:
-        while True:
-            await asyncio.sleep(LOOK_SECONDS)
-            try:
-                await successor.look()
-            except OSError as error:
-                _log.warning("tokens_not_looked_at", folder=str(folder), error=str(error))
-
-    async with beside(look()):
+    async with beside(repeat(successor.look, lambda: LOOK_SECONDS, "tokens_not_looked_at")):
         yield
 
 

@@ -104,7 +104,7 @@ async def _tell_patches(deployment: Deployment, own: str) -> None:
         return
     try:
         await _until_seen(deployment, own)
-        await deployment.tell_patches(own, own_patches())
+        await deployment.tell_patches(own, await asyncio.to_thread(own_patches))
     except (RPCError, PreflightError, ValueError) as error:
         _log.warning("patches_not_told", build=own, error=str(error))
 

@@ -72,4 +72,6 @@ def _cause(attributes: WorkflowTaskFailedEventAttributes, build: str) -> str:
             f"The current build cannot go on with what {build or 'another one'} began: {words}. "
             f"It goes on under a build that has its patches: `septet promote{f' {build}' if build else ''}`."
         )
+    if attributes.cause == WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_BAD_SEARCH_ATTRIBUTES:
+        return f"The namespace lacks search attributes: {words}. Add them with `septet worker --register`."
     return f"Its workflow task fails: {words}. It goes on under a build that mends this: `septet promote`."

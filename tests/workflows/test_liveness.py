@@ -55,6 +55,11 @@ class ToldOrder:
         """Keep it."""
         self._words.append(f"{host} is back")
 
+    @workflow.signal
+    def move(self, host: str) -> None:
+        """Be on another host from now on."""
+        workflow.upsert_search_attributes([HOST.value_set(host)])
+
     @workflow.query
     def words(self) -> list[str]:
         """Return what it was told."""
@@ -126,6 +131,22 @@ async def test_the_work_orders_of_a_silent_host_are_told_once_and_again_when_it_
                 await wait_until(lambda: mine.query(ToldOrder.words), lambda words: words == told)
         assert await other.query(ToldOrder.words) == []
         await end(mine, other)
+
+
+async def test_a_work_order_that_has_moved_is_told_of_its_second_host_too(heard: Client, tmp_path: Path) -> None:
+    """And those that have closed are forgotten."""
+    queue = f"liveness-{uuid.uuid4().hex[:8]}"
+    host = host_at(tmp_path / "a", queue)
+    watch = HostsWatch(heard, host)
+    async with Worker(heard, task_queue=queue, workflows=[ToldOrder]), alive(heard, host):
+        moving = await order_on(heard, "first", queue)
+        async with looking([watch]):
+            await wait_until(lambda: moving.query(ToldOrder.words), lambda words: words == ["first is silent"])
+            await moving.signal(ToldOrder.move, "second")
+            told = ["first is silent", "second is silent"]
+            await wait_until(lambda: moving.query(ToldOrder.words), lambda words: words == told)
+            await end(moving)
+            await wait_until(lambda: [watch.remembers], lambda remembers: remembers == [0])
 
 
 async def test_one_that_is_shown_to_wait_hears_that_its_host_lives(heard: Client, tmp_path: Path) -> None:
