@@ -61,11 +61,6 @@ class StateDir:
         return self.root / "pipelines"
 
     @property
-    def hidden_folders(self) -> tuple[Path, ...]:
-        """The folders that no confined agent sees."""
-        return (self.vaults, self.runs, self.tokens, self.runner, self.pipelines)
-
-    @property
     def trash(self) -> Path:
         """What the janitor is about to remove: nothing of it is needed any more."""
         return self.root / "removed"

@@ -165,7 +165,7 @@ async def test_process_that_a_tool_leaves_ends_with_its_step(
     """
     day.sandbox, log = sandbox, tmp_path / "log"
     leave = f"touch {log}; setsid nohup tail -f {log} >/dev/null 2>&1 & sleep 0.2"
-    leave += f"; grep -qsx tail /proc/[0-9]*/comm && echo lives >> {log}"
+    leave += f"; grep -qsxzF -e{log} /proc/[0-9]*/cmdline && echo lives >> {log}"
     day.does("build_plan", leave, *day.model.parts["build_plan"].commands)
     async with begun(day) as orders:
         await day.start(orders)

@@ -16,6 +16,7 @@ from fakes.activities import Doubles, done
 from fakes.patched_work_order import PatchedWorkOrder
 from fakes.waiting import wait_until
 from structlog.testing import capture_logs
+from temporalio import workflow
 from temporalio.client import Client, WorkflowHandle
 from temporalio.common import SearchAttributeKey
 from temporalio.worker import Worker
@@ -293,6 +294,31 @@ async def nudged(orders: WorkOrders, order: WorkflowHandle[Any, Task]) -> Task:
     """Give a work order something to decide, and return it: the first one may still be the build's before."""
     await order.signal(WorkOrder.nudge)
     return await orders.get(order.id)
+
+
+@workflow.defn(name="WorkOrder")
+class UnknownAttributeWorkOrder:
+    """A work order that writes a search attribute which the namespace lacks."""
+
+    @workflow.run
+    async def run(self, _order: dict[str, str]) -> None:
+        """Write it."""
+        workflow.upsert_search_attributes(
+            [SearchAttributeKey.for_bool("SeptetOfAnotherYear").value_set(value=True)]
+        )
+
+
+async def test_a_work_order_that_lacks_a_search_attribute_says_what_registers_it(
+    client: Client, settings: Settings
+) -> None:
+    """No other build would mend that: the remedy is the registration."""
+    async with Worker(client, task_queue=settings.task_queue, workflows=[UnknownAttributeWorkOrder]):
+        order = await begun(client, settings)
+        orders = WorkOrders(client, settings.task_queue)
+        cause = await wait_until(lambda: orders.stuck(order.id))
+        assert "SeptetOfAnotherYear" in cause
+        assert cause.endswith("Add them with `septet worker --register`.")
+        await order.terminate()
 
 
 async def row_of(orders: WorkOrders, order_id: str) -> Task:
