@@ -14,7 +14,7 @@ from temporalio.worker import Worker
 from septet.contracts.board import BoardState, HostCapacity, KnownOrders, SeatRequest, WaitingOrders
 from septet.contracts.decisions import MoveCall
 from septet.contracts.names import Stage, Status
-from septet.contracts.pull_request import PullRequestWatch
+from septet.contracts.pull_request import PullRequestNews, PullRequestWatch, WatchingHost
 from septet.contracts.task import Task
 from septet.contracts.transitions import Target
 from workflows.board import Board
@@ -69,6 +69,29 @@ async def _cancelled(handle: Handle, doubles: Doubles) -> None:
     await handle.cancel()
 
 
+async def _seen_by_host(handle: Handle, _doubles: Doubles) -> None:
+    """The host that looks cannot see it for a while, then sees that it was closed; a person nudges, and it is merged."""
+    await handle.query(PullRequestWorkflow.work_order)
+    away = PullRequestNews(url=_URL, state="unknown", kind="ForgeUnavailable", why="The forge is away.")
+    for news in (away, PullRequestNews(url=_URL, state="open"), PullRequestNews(url=_URL, state="closed")):
+        await handle.signal(PullRequestWorkflow.looked, news)
+    await wait_until(
+        lambda: handle.query(PullRequestWorkflow.work_order), lambda task: task.stage is Stage.BLOCKED
+    )
+    await handle.signal(PullRequestWorkflow.nudge)
+    await wait_until(lambda: handle.query(PullRequestWorkflow.work_order), lambda task: task.stage is Stage.REVIEW)
+    await handle.signal(PullRequestWorkflow.looked, PullRequestNews(url=_URL, state="merged"))
+
+
+async def _taken_over(handle: Handle, _doubles: Doubles) -> None:
+    """Another host looks from now on, and sees the merge."""
+    await handle.query(PullRequestWorkflow.work_order)
+    await handle.signal(
+        PullRequestWorkflow.watch_from, WatchingHost(host="second", control_queue="second-control")
+    )
+    await handle.signal(PullRequestWorkflow.looked, PullRequestNews(url=_URL, state="merged"))
+
+
 _STATE: Final = BoardState(
     waiting=(("wo-waits", "app", 3, 1.0),),
     holders=(("wo-gone", "app"),),
@@ -84,8 +107,12 @@ WATCHES: Final[dict[str, Event]] = {
     "merged": _merged,
     "blocked-and-done": _blocked_and_done,
     "cancelled": _cancelled,
+    "seen-by-host": _seen_by_host,
+    "taken-over": _taken_over,
 }
 """By name: what happens to a watch."""
+_BY_HOST: Final = frozenset({"seen-by-host", "taken-over"})
+"""Those that a host looks at by itself."""
 
 
 async def history_of_board(client: Client, name: str) -> WorkflowHistory:
@@ -111,6 +138,7 @@ async def history_of_board(client: Client, name: str) -> WorkflowHistory:
 async def history_of_watch(client: Client, name: str) -> WorkflowHistory:
     """Let a watch run to its end on a real server, and return its history."""
     doubles = Doubles(QUEUE)
+    watcher = WatchingHost(host="first", control_queue="first-control") if name in _BY_HOST else None
     task = Task(id=f"wo-{name}", repository_url="/app", pr_url=_URL, status=Status.COMPLETED, stage=Stage.REVIEW)
     async with Worker(
         client,
@@ -121,7 +149,7 @@ async def history_of_watch(client: Client, name: str) -> WorkflowHistory:
     ):
         handle = await client.start_workflow(
             PullRequestWorkflow.run,
-            PullRequestWatch(task=task, forge="local"),
+            PullRequestWatch(task=task, forge="local", watcher=watcher),
             id=f"{task.id}/pr",
             task_queue=QUEUE,
         )

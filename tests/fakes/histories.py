@@ -1,15 +1,16 @@
 """Work orders whose histories are recorded, each with the doubles that make it go its way."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from datetime import timedelta
-from typing import Any, Final
+from typing import Final
 
-from fakes.activities import PLAN_SHA256, Behaviour, Doubles, done, ended
+from fakes.activities import PLAN_SHA256, Doubles, done, ended
+from fakes.told import ORDER, QUEUE, Handle, Told, on_a_dead_host, to_a_living_host
 from fakes.waiting import wait_until
+from fakes.watched_histories import ON_WATCHED_HOSTS
 from temporalio import activity
-from temporalio.client import Client, WorkflowFailureError, WorkflowHandle, WorkflowHistory
+from temporalio.client import Client, WorkflowFailureError, WorkflowHistory
 from temporalio.exceptions import ApplicationError
 from temporalio.worker import Worker
 
@@ -19,41 +20,19 @@ from clients.temporal.work_orders import WorkOrders
 from septet.contracts.decisions import MoveCall, PlanDecision
 from septet.contracts.facts import Rescue
 from septet.contracts.names import Stage, Step, Verdict
-from septet.contracts.steps import FinalizeCall, StepCall, StepResult
+from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import Task
 from septet.contracts.transitions import Target
-from septet.contracts.workspace import MoveWorkspace, OpenWorkspace, Workspace
 from septet.errors import AgentMissingError
 from workflows.pull_request import PullRequestWorkflow
 from workflows.work_order import WorkOrder
 
-QUEUE: Final = "histories"
 _WITHIN_SECONDS: Final = 60.0
-_ORDER: Final = {"repository": "/app", "issue": 1}
 _RESCUE: Final = Rescue(
     snapshot="wo/0005-rescue", reason="no answer", step="implement_plan", patch="/rescue.patch"
 )
 
 _OTHER_PLAN: Final = "specs/other.md"
-
-Handle = WorkflowHandle[Any, Any]
-Event = Callable[[Client, Handle], Awaitable[None]]
-
-
-async def _nothing(client: Client, handle: Handle) -> None:
-    """Let it run to its end."""
-
-
-@dataclass(frozen=True)
-class Told:
-    """One work order: what it is given, how its steps end, and what happens to it meanwhile."""
-
-    steps: dict[Step, Sequence[Behaviour]] = field(default_factory=dict)
-    finalizer: Sequence[Callable[[FinalizeCall], StepResult]] = ()
-    order: Any = field(default_factory=lambda: _ORDER)
-    event: Event = _nothing
-    open_workspace: Callable[[OpenWorkspace], Workspace] | None = None
-    move_workspace: Callable[[MoveWorkspace], Workspace] = lambda asked: asked.workspace
 
 
 def _unparsed(call: StepCall) -> StepResult:
@@ -94,18 +73,6 @@ async def _cancel(_client: Client, handle: Handle) -> None:
 
 async def _until_implementing(handle: Handle) -> None:
     await wait_until(lambda: handle.query(WorkOrder.running_step), lambda step: step == Step.IMPLEMENT_PLAN)
-
-
-def on_a_dead_host(asked: OpenWorkspace, *, kept: bool = True) -> Workspace:
-    """Return a workspace on a host that never answers."""
-    nowhere = {"host": "dead", "task_queue": "nobody", "control_queue": "nobody-control", "opened_by": "run"}
-    return Doubles(QUEUE).workspace(asked).model_copy(update={**nowhere, "probe_seconds": 0.5, "kept": kept})
-
-
-def to_a_living_host(asked: MoveWorkspace) -> Workspace:
-    """Return the workspace on the host that all doubles are on."""
-    here = {"host": "host", "task_queue": QUEUE, "control_queue": ""}
-    return asked.workspace.model_copy(update=here)
 
 
 async def _give_up(_client: Client, handle: Handle) -> None:
@@ -192,7 +159,7 @@ async def _begin(_client: Client, handle: Handle) -> None:
 
 TOLD: Final = {
     "watched": Told(),
-    "had-its-turn": Told(order={**_ORDER, "stage": "triaged"}, event=_begin),
+    "had-its-turn": Told(order={**ORDER, "stage": "triaged"}, event=_begin),
     "completed": Told(),
     "text": Told(
         order={"repository": "/app", "title": "Totals are wrong", "description": "Ten items.", "priority": 5}
@@ -218,18 +185,19 @@ TOLD: Final = {
     ),
     "retried": Told({Step.IMPLEMENT_PLAN: [_refused, _refused, done]}, event=_retry),
     "retried-and-told": Told({Step.IMPLEMENT_PLAN: [_refused, _refused, done]}, event=_retry),
-    "collected": Told(order={**_ORDER, "stage": "collected"}, event=_hold_up_and_cancel),
-    "triaged": Told(order={**_ORDER, "stage": "triaged"}, event=_give_it_its_turn),
-    "triaged-with-project": Told(order={**_ORDER, "stage": "triaged"}, event=_give_it_its_turn),
-    "before-its-turn": Told(order={**_ORDER, "stage": "collected"}, event=_start_before_its_turn),
+    "collected": Told(order={**ORDER, "stage": "collected"}, event=_hold_up_and_cancel),
+    "triaged": Told(order={**ORDER, "stage": "triaged"}, event=_give_it_its_turn),
+    "triaged-with-project": Told(order={**ORDER, "stage": "triaged"}, event=_give_it_its_turn),
+    "before-its-turn": Told(order={**ORDER, "stage": "collected"}, event=_start_before_its_turn),
     "plan-approved": Told(
         {Step.FIND_PLAN_FILE: [done, lambda call: done(call, _OTHER_PLAN)]},
-        order={**_ORDER, "approve_plan": True},
+        order={**ORDER, "approve_plan": True},
         event=_reject_and_approve,
     ),
     "blocked": Told({Step.IMPLEMENT_PLAN: [_until_cancelled]}, event=_block),
     "given-up": Told({Step.IMPLEMENT_PLAN: [_refused]}, event=_give_up_what_failed),
     "reworked": Told(event=_rework),
+    **ON_WATCHED_HOSTS,
 }
 """By name: the work order's id is `wo-<name>`."""
 

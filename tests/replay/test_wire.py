@@ -20,18 +20,19 @@ from septet.contracts.order import WorkOrderInput
 from septet.contracts.pipeline import PipelineInput
 from septet.contracts.steps import FailureFacts, FinalizeCall, StepCall, StepResult
 from septet.contracts.task import Task
-from septet.contracts.workspace import MoveWorkspace, OpenWorkspace, Workspace
+from septet.contracts.workspace import CancelledWork, MoveWorkspace, OpenWorkspace, Workspace
 from workflows.run_input import parse_input
 
 _TODAY: Final[dict[str, tuple[type[BaseModel], type[BaseModel]]]] = {
     "open_workspace": (OpenWorkspace, Workspace),
     "move_workspace": (MoveWorkspace, Workspace),
     "cancel_work_order": (MoveReason, MoveReason),
+    "deliver_cancel": (CancelledWork, CancelledWork),
     "end_work": (StepCall, StepResult),
     "finalize_json": (FinalizeCall, StepResult),
     **{step.value: (StepCall, StepResult) for step in Step},
 }
-"""By activity: what it takes and what it answers. `probe_host` does neither, `cancel_work_order` answers nothing."""
+"""By activity: what it takes and what it answers. `probe_host` does neither, and what answers nothing stands with its input."""
 
 
 def read(payload: dict[str, Any], model: type[BaseModel]) -> BaseModel:

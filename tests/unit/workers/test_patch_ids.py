@@ -92,3 +92,25 @@ def test_the_page_of_patches_lists_each_patch_with_its_release() -> None:
     page = (ROOT / "docs" / "patches.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `([\w-]+)` \| (\d+\.\d+\.\d+) \| \S", page, re.MULTILINE)
     assert sorted(patch for patch, _ in rows) == sorted(own_patches())
+
+
+COVERED = {
+    "one-patch-for-all": {
+        "board", "delivers-cancels", "host-looks-at-pull-request", "late-cancel", "patience-of-rare-heartbeats",
+        "plan-gate", "project-while-it-waits", "readable-activity-ids", "refuses-follow-pr", "reset-has-an-attribute",
+        "row-in-memo", "row-once-a-stage", "told-at-a-reset", "told-of-silent-hosts", "watches-pull-request",
+    },
+}  # fmt: skip
+"""By an id that covers many patches: those that its release asked for behind it."""
+
+
+def test_an_id_that_covers_many_patches_covers_those_of_its_own_release_alone() -> None:
+    """A patch that is added later begins a new covering id: a run that has the one before must not take its way."""
+    covering, behind = set(), set()
+    for path in (ROOT / "workflows").rglob("*.py"):
+        code = path.read_text(encoding="utf-8")
+        constants = dict(re.findall(r'^(\w+): Final = "([\w-]+)"$', code, re.MULTILINE))
+        behind |= {constants[name] for name in re.findall(r"has_patch\((_\w+)\)", code)}
+        covering |= {constants[name] for name in re.findall(r"workflow\.patched\((_\w+)\) or", code)}
+    assert covering == {"one-patch-for-all"}
+    assert behind == set().union(*(COVERED[each] for each in covering)), "see docs/patches.md: One marker for many"
