@@ -49,8 +49,26 @@ class Blows:
     """Of agents, by work order and step."""
     _partitions: int = 0
     _hosts_lost: int = 0
+    _builds: int = 0
+    _swapping: bool = False
+    """Whether a build has yet to become current."""
     _parted: list[Followed] = field(default_factory=list)
     """What a worker followed when it was made to stand still."""
+
+    async def strike(self, kind: Kind) -> None:
+        """Strike a blow of a kind, where it would hit something."""
+        if kind in {"worker", "restart"}:
+            await self.worker(kind)
+            return
+        lasting = {
+            "server": self.server,
+            "partition": self.partition,
+            "host": self.host,
+            "hang": self.hang,
+            "slow-disk": self.slow_disk,
+            "upgrade": self.upgrade,
+        }
+        await (lasting[kind]() if kind in lasting else self.one(kind))
 
     async def one(self, kind: Kind) -> None:
         """Kill an agent, its supervisor, or its tool; a tool works for moments only, and is waited for."""
@@ -76,6 +94,26 @@ class Blows:
         started = self.beside.create_task(worker.start())
         for run in runs:
             self.beside.create_task(self._see_adopted(kind, run, worker, started))
+
+    async def upgrade(self) -> None:
+        """End the worker politely, start one of another build, and have that one become current."""
+        worker = self.ground.workers[-1]
+        hits = self._carried_by(worker)
+        if not worker.ready or not self._worth(hits) or self._parted or self._swapping:
+            return
+        self._note("upgrade", hits)
+        self._builds, self._swapping = self._builds + 1, True
+        build = f"chaos-{self._builds}"
+        self.ground.name_build(build)
+        await worker.end(signal.SIGTERM)
+        worker.env = self.ground.env
+
+        async def swap() -> None:
+            await worker.start()
+            await self.side.promote(self.ground, build)
+            self._swapping = False
+
+        self.beside.create_task(swap())
 
     async def server(self) -> None:
         """Kill the server and start it again after a while, on the same database."""

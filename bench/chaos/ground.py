@@ -170,6 +170,10 @@ class Ground:
         """The state directory of the host."""
         return self.folder / f"host-{self._host}"
 
+    def name_build(self, build: str) -> None:
+        """Let workers that start from now on be of this build."""
+        self.env = {**self.env, "SEPTET_BUILD_ID": build}
+
     def move(self) -> None:
         """Let another host, of which there is nothing yet, be the one."""
         self._host += 1

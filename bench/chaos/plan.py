@@ -4,20 +4,22 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 Kind = Literal[
-    "worker", "restart", "supervisor", "agent", "tool", "server", "partition", "hang", "slow-disk", "host",
-    "worker-rolling",
+    "worker", "restart", "supervisor", "agent", "tool", "server", "partition", "hang", "slow-disk", "upgrade",
+    "host", "worker-rolling",
 ]  # fmt: skip
 """SIGKILL of a worker, and SIGTERM; SIGKILL of a supervisor, of an agent, of a process that is an agent's tool, of
 the server; a worker that stands still for longer than its heartbeats may be missing; work orders on a remote that
-accepts and never answers; a disk that takes long to write; the loss of a state directory with all its processes;
+accepts and never answers; a disk that takes long to write; a worker of another
+build, which becomes current; the loss of a state directory with all its processes;
 and a worker that ends every five seconds, by SIGKILL and SIGTERM in turn."""
 KINDS: tuple[Kind, ...] = get_args(Kind)
 USUAL: tuple[Kind, ...] = (
     "worker", "restart", "supervisor", "agent", "tool", "server", "partition", "hang", "slow-disk",
+    "upgrade",
 )  # fmt: skip
 WEIGHTS: dict[Kind, int] = {
     "worker": 4, "restart": 3, "supervisor": 4, "agent": 4, "tool": 3, "server": 1, "partition": 1, "hang": 1,
-    "slow-disk": 1, "host": 1,
+    "slow-disk": 1, "upgrade": 1, "host": 1,
 }  # fmt: skip
 DEADLY: frozenset[Kind] = frozenset({"agent", "supervisor"})
 """Kinds that end an agent that they aim at."""

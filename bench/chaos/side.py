@@ -1,5 +1,6 @@
 """The two sides of a trial: Septet, and what a plain Temporal activity does with the same agent."""
 
+import asyncio
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -20,6 +21,11 @@ from clients.temporal.work_orders import WorkOrders
 from septet.contracts.limits import Timeouts
 from septet.contracts.order import WorkOrderInput
 from septet.errors import AlreadyRunningError
+from septet.system import processes
+
+_PROMOTIONS = 20
+_PROMOTE_SECONDS = 60.0
+_PAUSE_SECONDS = 1.0
 
 
 class Side(Protocol):
@@ -35,6 +41,9 @@ class Side(Protocol):
 
     async def hang(self, ground: Ground, order: str) -> None:
         """Start a work order on the remote that never answers."""
+
+    async def promote(self, ground: Ground, build: str) -> None:
+        """Make a build current, whose worker serves."""
 
     async def rungs(self, ground: Ground, order: str) -> list[str]:
         """Return how its steps were recovered, by its own word."""
@@ -66,6 +75,21 @@ class Septet:
     async def hang(self, ground: Ground, order: str) -> None:
         """Start a work order on the remote that never answers."""
         await _start(ground, order, ground.silent.url(order))
+
+    async def promote(self, ground: Ground, build: str) -> None:
+        """Make a build current by the command of a release; the server or the worker may be away meanwhile.
+
+        Raises:
+            RuntimeError: It was refused again and again.
+        """
+        for _ in range(_PROMOTIONS):
+            await ground.server.up.wait()
+            argv = (str(SEPTET), "promote", build, "--json")
+            done = await asyncio.to_thread(processes.run, argv, env=ground.env, timeout_seconds=_PROMOTE_SECONDS)
+            if done.exit_code == 0:
+                return
+            await asyncio.sleep(_PAUSE_SECONDS)
+        raise RuntimeError(f"{build} did not become current: {done.stdout.decode(errors='replace')}")
 
     async def rungs(self, ground: Ground, order: str) -> list[str]:
         """Return how its steps were recovered, by its own word."""
@@ -111,6 +135,9 @@ class Naive:
     async def hang(self, ground: Ground, order: str) -> None:
         """Do nothing: its remotes are folders."""
 
+    async def promote(self, ground: Ground, build: str) -> None:
+        """Do nothing: it has no builds."""
+
     async def rungs(self, ground: Ground, order: str) -> list[str]:
         """Return nothing: a retry is all there is."""
         del ground, order
@@ -125,8 +152,8 @@ class Naive:
         return life.pid.parent == worker
 
     def aims(self, kinds: Sequence[Kind]) -> tuple[Kind, ...]:
-        """Return all but those that it has nothing for: supervisors, another host to go to, remotes, snapshots."""
-        return tuple(kind for kind in kinds if kind not in {"supervisor", "host", "hang", "slow-disk"})
+        """Return all but those that it has nothing for: supervisors, other hosts, remotes, snapshots, builds."""
+        return tuple(kind for kind in kinds if kind not in {"supervisor", "host", "hang", "slow-disk", "upgrade"})
 
 
 def sides(kinds: Sequence[Kind], *, naive: bool) -> list[Side]:

@@ -104,20 +104,7 @@ class Trial:
             struck = {kill.kind for kill in blows.kills}
             unstruck = [kind for kind in kinds if kind not in struck]
             kind = blows.chance.choice(unstruck) if unstruck else blows.chance.choices(kinds, weights)[0]
-            if kind in {"worker", "restart"}:
-                await blows.worker(kind)
-            elif kind == "server":
-                await blows.server()
-            elif kind == "partition":
-                await blows.partition()
-            elif kind == "host":
-                await blows.host()
-            elif kind == "hang":
-                await blows.hang()
-            elif kind == "slow-disk":
-                await blows.slow_disk()
-            else:
-                await blows.one(kind)
+            await blows.strike(kind)
 
     async def _see_to_workers(self, closed: asyncio.Event) -> None:
         """Start a worker again that has ended by itself, as a machine would, and note what it said."""
