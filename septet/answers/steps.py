@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -89,11 +90,13 @@ def schema_of(step: Step, *, in_pipeline: bool = False) -> JsonSchema:
     return forms[0] if len(forms) == 1 else {"anyOf": list(forms)}
 
 
+@cache
 def request_schema_of(step: Step, *, in_pipeline: bool = False) -> JsonSchema:
     """Return the schema to give to a CLI that asks its model for structured output.
 
     Model APIs want one object at the root with all of its keys required, and know few constraints on values: it
     is the first form of the answer, without them. What comes back is checked against the contract all the same.
+    It is made once, and nobody changes it.
     """
     return _without_bounds(forms_of(step, in_pipeline=in_pipeline)[0])
 

@@ -104,7 +104,10 @@ def find_record(state: StateDir, order_id: str) -> WorkspaceRecord | None:
         WorkspaceError: The record cannot be read.
     """
     check_order_id(order_id)
-    path = next(state.vaults.glob(f"*/septet/{order_id}/{_FILE}"), None)
+    if not state.vaults.is_dir():
+        return None
+    paths = (vault / "septet" / order_id / _FILE for vault in state.vaults.iterdir())
+    path = next((path for path in paths if path.exists()), None)
     return None if path is None else _read(path)
 
 

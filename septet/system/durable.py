@@ -3,7 +3,6 @@
 import fcntl
 import os
 import secrets
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -75,13 +74,15 @@ def create_file(path: Path, content: bytes) -> None:
 
 def _replace(path: Path, content: bytes, *, on_disk: bool) -> None:
     """Replace a file by one that this user alone reads."""
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".lock")
+    draft = path.with_name(f".{secrets.token_hex(8)}.lock")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
             if on_disk:
                 file.flush()
                 fsync(descriptor)
-        Path(name).replace(path)
-    finally:
-        Path(name).unlink(missing_ok=True)
+        draft.replace(path)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise

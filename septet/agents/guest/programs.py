@@ -95,7 +95,8 @@ class Needs:
 
 
 def _is_within(path: Path, folders: Sequence[Path]) -> bool:
-    return any(path.is_relative_to(folder) for folder in folders)
+    text = f"{path}/"
+    return any(text.startswith(str(folder).rstrip("/") + "/") for folder in folders)
 
 
 def _packages_of(path: Path, real: Path) -> Iterator[Path]:

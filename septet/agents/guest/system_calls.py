@@ -8,6 +8,7 @@ the hypervisor. A program of another architecture than the machine's may do noth
 import platform
 import struct
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 
 _LOAD, _EQUAL, _AT_LEAST, _AND, _RETURN = 0x20, 0x15, 0x35, 0x54, 0x06
@@ -61,6 +62,7 @@ _MACHINES: Final = {
 }  # fmt: skip
 
 
+@cache
 def refused_system_calls(machine: str = "") -> bytes:
     """Return the filter as bubblewrap takes it; nothing for a machine that is not known here."""
     known = _MACHINES.get(machine or platform.machine())

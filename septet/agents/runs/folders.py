@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -178,9 +178,9 @@ class Runs:
         """Say whether anybody holds a work order's writer's lock: a living agent, or an attempt that writes."""
         return lock_is_held(self.lock_of(order_id))
 
-    def next_serial(self, order_id: str) -> int:
-        """Return the number for a work order's next run; the caller holds the writer's lock."""
-        serials = (run.record.serial for run in self.lately(order_id) if run.record is not None)
+    def next_serial(self, order_id: str, runs: Sequence[Run]) -> int:
+        """Return the number for a work order's next run after those of `lately`, with the writer's lock held."""
+        serials = (run.record.serial for run in runs if run.record is not None)
         return 1 + max((read_archive(self.folder_of(order_id)).serial, *serials))
 
     def living(self, order_id: str) -> Run | None:

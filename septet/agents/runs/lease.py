@@ -104,7 +104,7 @@ class Lease:
         Raises:
             SupersededError: It is not.
         """
-        if _attempts_file(self.runs, self.order_id).stat().st_size != self._end:
+        if (self.runs.folder_of(self.order_id) / _FILE).stat().st_size != self._end:
             raise SupersededError(f"A later attempt at {self.order_id} has begun: this one writes nothing more.")
 
     def make_way(self) -> bool:

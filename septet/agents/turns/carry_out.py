@@ -91,10 +91,22 @@ class _Attempt:
     async def carry_out(self) -> TurnResult:
         """Go from rung to rung until one gives an outcome that counts."""
         while True:
-            lock = await undoable_thread(LOOKS, _release, self._runs.lock_writer, self._request.order_id)
-            result = await (self._join_living() if lock is None else self._start_next(lock))
+            begun = await undoable_thread(LOOKS, _release, self._lock_and_decide)
+            result = await (self._join_living() if begun is None else self._start_next(*begun))
             if result is not None:
                 return result
+
+    def _lock_and_decide(self) -> tuple[int, NextStep] | None:
+        """Take the writer's lock, and say what follows from what is on disk; `None` where another holds it."""
+        lock = self._runs.lock_writer(self._request.order_id)
+        if lock is None:
+            return None
+        try:
+            self._lease.check()
+            return lock, self._turn_runs.decide()
+        except BaseException:
+            os.close(lock)
+            raise
 
     async def _join_living(self) -> TurnResult | None:
         """Adopt the run that lives, or end it if it is not ours; `None`: look again."""
@@ -115,12 +127,10 @@ class _Attempt:
         await asyncio.sleep(_LOOK_SECONDS)
         return None
 
-    async def _start_next(self, lock: int) -> TurnResult | None:
+    async def _start_next(self, lock: int, step: NextStep) -> TurnResult | None:
         """Do what follows from what is on disk; nobody lives, and the lock is ours."""
         passed_on = False
         try:
-            self._lease.check()
-            step = await asyncio.to_thread(self._turn_runs.decide)
             move = step.move
             if not isinstance(move, Start):
                 return _settle(step)
@@ -176,9 +186,9 @@ def _settle(step: NextStep) -> TurnResult:
     return last
 
 
-def _release(lock: int | None) -> None:
-    if lock is not None:
-        os.close(lock)
+def _release(begun: tuple[int, NextStep] | None) -> None:
+    if begun is not None:
+        os.close(begun[0])
 
 
 def _detach(launch: tuple[Run, socket.socket]) -> None:

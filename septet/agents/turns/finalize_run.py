@@ -18,6 +18,8 @@ _RECORD_SECONDS: Final = 10.0
 
 def finalize_run(run: Run) -> None:
     """See to it that a run has its record: one that is only being written is waited for, leftovers are swept."""
+    if run.exit() is not None:
+        return
     bound = time.monotonic() + _RECORD_SECONDS
     while run.exit() is None and run.lives() and time.monotonic() < bound:
         time.sleep(_LOOK_SECONDS)

@@ -185,7 +185,7 @@ def _record(
     limits = request.limits
     return RunRecord(
         key=request.key,
-        serial=request.runtime.runs.next_serial(request.order_id),
+        serial=start.serial,
         step=request.step,
         agent=request.adapter.name,
         because=start.because,

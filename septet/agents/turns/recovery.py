@@ -37,6 +37,8 @@ class Start:
     because: StartReason
     session_id: str | None = None
     """The session to resume; a new one when absent."""
+    serial: int = 1
+    """Counts the runs of one work order."""
 
     @property
     def rung(self) -> Rung | None:

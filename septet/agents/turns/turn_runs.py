@@ -10,7 +10,7 @@ from septet.agents.runs.usage import count_unknown_errors, note_spent, spent_bef
 from septet.agents.turns.finalize_run import finalize_run
 from septet.agents.turns.follow import StreamReading
 from septet.agents.turns.launch import TurnRequest
-from septet.agents.turns.recovery import Move, Rung, next_move
+from septet.agents.turns.recovery import Move, Rung, Start, next_move
 from septet.agents.turns.unknown_errors import count_try, is_unknown_error
 from septet.contracts.facts import Usage
 
@@ -76,7 +76,8 @@ class TurnRuns:
 
     def decide(self) -> NextStep:
         """Finalize what died unseen, and decide by the runs on disk; the caller has the writer's lock."""
-        runs = self._started_runs()
+        all_runs = self._runs.lately(self._request.order_id)
+        runs = [run for run in all_runs if run.has_started]
         for run in runs:
             finalize_run(run)
         own_runs = [run for run in runs if self.owns(run)]
@@ -84,8 +85,11 @@ class TurnRuns:
         starts = start_reasons(own_runs)
         keys = {run.record.key for run in runs if run.record is not None}
         was_reset = self._request.key in keys and not own_runs
+        move = self.next_move(starts, last)
+        if isinstance(move, Start):
+            move = replace(move, serial=self._runs.next_serial(self._request.order_id, all_runs))
         return NextStep(
-            move=self.next_move(starts, last),
+            move=move,
             starts=starts,
             last=last,
             after_reset=was_reset or (bool(runs) and self._request.key.run_id not in {key.run_id for key in keys}),
