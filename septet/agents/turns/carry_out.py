@@ -13,7 +13,7 @@ from septet.agents.runs.folders import Run
 from septet.agents.runs.lease import WAY_SECONDS, Lease, busy_error
 from septet.agents.turns.attachment import Attachment, end_agent
 from septet.agents.turns.failures import failure_of
-from septet.agents.turns.follow import TurnProgress, follow
+from septet.agents.turns.follow import StreamReading, TurnProgress, follow
 from septet.agents.turns.launch import TurnRequest, launch
 from septet.agents.turns.recovery import Accept, GiveUp, Rung, Start
 from septet.agents.turns.turn_runs import NextStep, TurnResult, TurnRuns
@@ -52,7 +52,7 @@ async def carry_out(
         AgentCrashedError: The machine is short of something, or its supervisors end before they start an agent.
         AgentMissingError, AgentRefusedError, AgentError: It could not be started, or not be ended.
         WorkspaceBusyError: The writer's lock is held, and no agent lives that would hold it.
-        SupersededError: A later attempt has begun.
+        SupersededError: A later attempt has decision.
         OSError: The disk or the machine refused.
     """
     return await _Attempt(request, lease, on_progress, before_rerun).carry_out()
@@ -91,8 +91,8 @@ class _Attempt:
     async def carry_out(self) -> TurnResult:
         """Go from rung to rung until one gives an outcome that counts."""
         while True:
-            begun = await undoable_thread(LOOKS, _release, self._lock_and_decide)
-            result = await (self._join_living() if begun is None else self._start_next(*begun))
+            decision = await undoable_thread(LOOKS, _release, self._lock_and_decide)
+            result = await (self._join_living() if decision is None else self._start_next(*decision))
             if result is not None:
                 return result
 
@@ -147,7 +147,7 @@ class _Attempt:
     async def _follow(self, run: Run, attachment: Attachment, rung: Rung | None) -> TurnResult | None:
         """Follow a run to its end; `None` when it takes another move."""
         try:
-            reading, own_runs = await asyncio.to_thread(self._turn_runs.open, run)
+            reading, own_runs = await asyncio.to_thread(self._open, run)
             end = await follow(
                 reading,
                 attachment,
@@ -162,6 +162,11 @@ class _Attempt:
             return None
         result, move = await asyncio.to_thread(self._turn_runs.note_end, reading, end, rung, own_runs)
         return result if isinstance(move, Accept) else None
+
+    def _open(self, run: Run) -> tuple[StreamReading, list[Run]]:
+        """Begin to read a run, and have a supervisor wait for the agent after it."""
+        self._request.runtime.supervisors.prepare()
+        return self._turn_runs.open(run)
 
     def _count_unstarted(self, run: Run) -> None:
         """Give up where supervisors end one after the other before they have started an agent."""
@@ -186,9 +191,9 @@ def _settle(step: NextStep) -> TurnResult:
     return last
 
 
-def _release(begun: tuple[int, NextStep] | None) -> None:
-    if begun is not None:
-        os.close(begun[0])
+def _release(decision: tuple[int, NextStep] | None) -> None:
+    if decision is not None:
+        os.close(decision[0])
 
 
 def _detach(launch: tuple[Run, socket.socket]) -> None:

@@ -45,8 +45,9 @@ class SupervisorConnection:
 class Supervisors:
     """Starts supervisors, all of them forked by one small process: a Python of its own for each would cost 20 ms.
 
-    Supervisors live on when this process ends; the one that forks them ends with it. A runner forks them in its
-    place where there is one; its end is theirs.
+    One waits for the next agent, so that its fork is no part of what lies between two agents. Those with an order
+    live on when this process ends; the one that forks them ends with it. A runner forks them in its place where
+    there is one; its end is theirs.
     """
 
     def __init__(
@@ -58,13 +59,14 @@ class Supervisors:
         self._env = dict(env or {})
         self._guard = threading.Lock()
         self._fork_server: socket.socket | None = None
+        self._spare: socket.socket | None = None
+        """The connection to a supervisor that nobody has given an order yet."""
 
     def prepare(self) -> None:
-        """Start the fork server. A machine that refuses is asked again in need."""
-        if self._runner is not None:
-            return
-        with self._guard, suppress(OSError):
-            self._fork_server = self._fork_server or self._start_fork_server()
+        """Have a supervisor wait for the next agent. A machine that refuses is asked again in need."""
+        if self._runner is None and self._spare is None:
+            with suppress(OSError):
+                self._let_wait(self._fork_connected())
 
     def check(self) -> None:
         """See that agents can be started, before anything is written for one.
@@ -76,7 +78,7 @@ class Supervisors:
             connect_to_runner(self._runner).close()
 
     def connect(self) -> SupervisorConnection:
-        """Return a connection to a new supervisor, which waits for an order.
+        """Return a connection to a supervisor that waits for an order: a new one, where none is prepared.
 
         Raises:
             OSError: No supervisor could be started.
@@ -85,6 +87,42 @@ class Supervisors:
         if self._runner is not None:
             connected = connect_to_runner(self._runner)
             return SupervisorConnection(connected, read_order_version(self._runner))
+        return SupervisorConnection(self._take_spare() or self._fork_connected())
+
+    def close(self) -> None:
+        """Let the fork server go, and the supervisor that waits; those with an order stay."""
+        spare = self._take_spare()
+        if spare is not None:
+            spare.close()
+        with self._guard:
+            if self._fork_server is not None:
+                self._fork_server.close()
+                self._fork_server = None
+
+    def _let_wait(self, connection: socket.socket) -> None:
+        """Keep the connection to a supervisor for the next agent; of two the later one."""
+        with self._guard:
+            superfluous, self._spare = self._spare, connection
+        if superfluous is not None:
+            superfluous.close()
+
+    def _take_spare(self) -> socket.socket | None:
+        """Return the connection to the supervisor that waits; `None` where none does, or it was killed."""
+        with self._guard:
+            spare, self._spare = self._spare, None
+        if spare is None:
+            return None
+        try:
+            spare.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return spare
+        except ConnectionError:
+            pass
+        spare.close()  # it says nothing by itself: this was its end
+        return None
+
+    def _fork_connected(self) -> socket.socket:
+        """Have a supervisor forked, and return the connection to it."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             with theirs:
@@ -92,14 +130,7 @@ class Supervisors:
         except OSError:
             ours.close()
             raise
-        return SupervisorConnection(ours)
-
-    def close(self) -> None:
-        """Let the fork server go; the supervisors stay."""
-        with self._guard:
-            if self._fork_server is not None:
-                self._fork_server.close()
-                self._fork_server = None
+        return ours
 
     def _fork_supervisor(self, theirs: socket.socket) -> None:
         """Have a supervisor forked that listens on this socket; a fork server that was killed is replaced."""

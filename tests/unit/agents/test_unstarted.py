@@ -6,6 +6,7 @@ from dataclasses import replace
 import psutil
 import pytest
 from fakes.agent_lab import Lab
+from fakes.waiting import until, wait_until
 
 from septet.agents.supervisor import PROGRAM
 from septet.agents.turns.supervisors import Supervisors
@@ -30,6 +31,45 @@ async def test_supervisors_that_end_at_once_are_not_started_for_ever(lab: Lab) -
     assert (caught.value.retryable, caught.value.retry_after_seconds) == (True, 30.0)
     assert len(lab.runtime.runs.of("wo-1")) == 3
     assert lab.journal == []
+
+
+async def test_an_agent_gets_the_supervisor_that_waits(lab: Lab) -> None:
+    """The next one waits as soon as an agent has started, so that nothing is forked between two agents."""
+    lab.agent("init(); result('done')")
+    fork_server, _ = _prepared(lab)
+    fork_server.suspend()
+    try:
+        async with asyncio.timeout(60):
+            assert (await lab.carry_out()).outcome.text == "done"
+    finally:
+        fork_server.resume()
+    await wait_until(fork_server.children)
+
+
+async def test_a_supervisor_that_was_killed_while_it_waited_costs_no_start(lab: Lab) -> None:
+    """Its end is seen before it gets an order, and another one is forked."""
+    lab.agent("init(); result('done')")
+    _, waiting = _prepared(lab)
+    waiting.kill()
+    await wait_until(lambda: not waiting.is_running())
+    assert (await lab.carry_out()).outcome.text == "done"
+    assert len(lab.runtime.runs.of("wo-1")) == 1
+
+
+async def test_the_supervisor_that_waits_goes_with_its_worker(lab: Lab) -> None:
+    """One without an order belongs to nobody else."""
+    _, waiting = _prepared(lab)
+    lab.runtime.supervisors.close()
+    await wait_until(lambda: not waiting.is_running())
+
+
+def _prepared(lab: Lab) -> tuple[psutil.Process, psutil.Process]:
+    """Have a supervisor wait; return the process that forks, and the one that waits."""
+    before = psutil.Process().children()
+    lab.runtime.supervisors.prepare()
+    begun = [child for child in psutil.Process().children() if child not in before]
+    (fork_server,) = [child for child in begun if PROGRAM in " ".join(child.cmdline())]
+    return fork_server, until(fork_server.children)[0]
 
 
 async def test_the_process_that_forks_supervisors_is_replaced_when_it_was_killed(lab: Lab) -> None:
