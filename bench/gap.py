@@ -21,8 +21,9 @@ from septet.contracts.names import Status
 from septet.contracts.order import WorkOrderInput
 from septet.state import StateDir
 
-SIZES = ((100, 60.0, 60.0), (10_000, 100.0, 100.0))
-"""Files of the repository, and the targets for the gap's median and for the CPU of a step, in milliseconds."""
+SIZES = ((100, 3.8, 60.0), (10_000, 6.0, 100.0))
+"""Files of the repository; how many times that of the bare workflow, in the same run, the gap's median may be; and
+the CPU that a step may take, in milliseconds."""
 BATCHES = 3
 _LOOK_SECONDS = 0.01
 
@@ -47,23 +48,23 @@ async def _measured(pace: Pace) -> list[Figure]:
     figures: list[Figure] = []
     async with stage() as on:
         bare = await bare_batches(on, pace)
-        for files, gap_target, cpu_target in SIZES:
+        for files, most_times, cpu_target in SIZES:
             origin = on.settings.state_dir / f"origin-{files}.git"
             await asyncio.to_thread(make_repository, origin, files, pace.seed, on.settings.git_env)
             batches = await _work_order_batches(on, origin, pace)
-            figures += _figures(f"{files:,} files", batches, bare, gap_target, cpu_target)
+            figures += _figures(f"{files:,} files", batches, bare, most_times, cpu_target)
     return figures
 
 
 def _figures(
-    of: str, batches: Sequence[Batch], bare: Sequence[Batch], gap_target: float, cpu_target: float
+    of: str, batches: Sequence[Batch], bare: Sequence[Batch], most_times: float, cpu_target: float
 ) -> list[Figure]:
     best, other = best_of(batches), best_of(bare)
-    note = f"best of {len(batches)} batches, {len(best.gaps_ms)} gaps each"
+    note = f"best of {len(batches)} batches, {len(best.gaps_ms)} gaps each; at most {most_times} times it"
     beside = "seven activities that start /bin/true"
-    p50, p95 = median(best.gaps_ms), percentile(best.gaps_ms, 95)
+    p50, p95, bare_p50 = median(best.gaps_ms), percentile(best.gaps_ms, 95), median(other.gaps_ms)
     return [
-        Figure(f"gap p50, {of}", p50, "ms", gap_target, baseline=median(other.gaps_ms), beside=beside, note=note),
+        Figure(f"gap p50, {of}", p50, "ms", most_times * bare_p50, baseline=bare_p50, beside=beside, note=note),
         Figure(f"gap p95, {of}", p95, "ms", baseline=percentile(other.gaps_ms, 95), beside=beside),
         Figure(
             f"CPU of a step, {of}",
