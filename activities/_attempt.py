@@ -14,6 +14,7 @@ from activities.attempts import Heartbeats, heartbeating
 from activities.failures import failure, translating_failures
 from activities.host import Host
 from septet.agents.turns.carry_out import carry_out, last_result
+from septet.agents.turns.guest_home import return_login
 from septet.agents.turns.turn_runs import TurnResult
 from septet.contracts.facts import FileChange
 from septet.contracts.names import Verdict
@@ -85,6 +86,7 @@ async def attempting(
 def _rescued_result(host: Host, prepared_step: PreparedStep, verdict: Verdict, reason: str) -> StepResult:
     """Keep what was done, and tell what is known; neither hides the other, nor the reason."""
     prepared_step.fence.lease.check()
+    return_login(prepared_step.request)
     reasons = [reason]
     try:
         host.rescue(prepared_step.place, reason[:200], prepared_step.call.step)

@@ -6,9 +6,12 @@ from typing import Any, Final, Literal
 
 from activities._rescues import note_rescue
 from activities.attempts import RunningAttempts
-from septet.agents.clis.adapter import Machine
+from septet.agents.clis.adapter import Adapter, Machine
 from septet.agents.clis.registry import adapter_for
+from septet.agents.homes.home import Homes
+from septet.agents.homes.logins import Logins
 from septet.agents.runs.folders import Runs
+from septet.agents.runs.session_folder import SessionFolder
 from septet.agents.turns.follow import Pace
 from septet.agents.turns.guest_run import GuestRunner
 from septet.agents.turns.launch import AgentRuntime
@@ -101,7 +104,19 @@ class Host:
             pace=self.pace,
             sandbox=self.sandbox,
             warm=self.settings.warm_agents,
+            homes=self.homes,
         )
+
+    @property
+    def homes(self) -> Homes:
+        """The homes of its work orders."""
+        return Homes(self.state.homes, Logins(self.state.logins))
+
+    def sessions(self, place: Place, adapter: Adapter) -> SessionFolder | None:
+        """Return where an agent's sessions of a work order lie: in its home; the user's own without a sandbox."""
+        if not self.sandbox.confines:
+            return None
+        return self.homes.of(place.order_id, adapter, self.agents).sessions
 
     def guests(self, place: Place, run_folder: Path, writer_lock: int) -> GuestRunner:
         """Return what runs a repository's own programs, for an attempt that holds the writer's lock.

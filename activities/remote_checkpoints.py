@@ -52,7 +52,7 @@ def keep(host: Host, place: Place, session: KeptSession | None = None, *, claims
         ref = checkpoint_ref(host, place)
         if claims:
             chain.claim(place, ref, host.id)
-        chain.keep(place, ref, host.id, _sealed_session(host, ref, session) if session else {})
+        chain.keep(place, ref, host.id, _sealed_session(host, place, ref, session) if session else {})
     except (SeptetError, OSError) as error:
         _log.warning("checkpoint_not_kept", error=str(error))
         return (f"the checkpoint was not kept elsewhere: {str(error)[:_SHOWN]}",)
@@ -67,17 +67,19 @@ def bring_session(host: Host, move: WorkspaceMove, checkpoint: ChainState, agent
         return
     try:
         packed = unseal(key.get_secret_value(), sealed, f"{move.checkpoint_ref.ref} {agent}")
-        unpack_session(adapter_for(agent), packed, host.agents)
+        adapter = adapter_for(agent)
+        unpack_session(adapter, packed, host.agents, host.sessions(move.place, adapter))
     except (SeptetError, OSError) as error:
         _log.warning("session_not_brought", error=str(error))
 
 
-def _sealed_session(host: Host, ref: CheckpointRef, session: KeptSession) -> dict[str, bytes]:
+def _sealed_session(host: Host, place: Place, ref: CheckpointRef, session: KeptSession) -> dict[str, bytes]:
     """Return a session's files, sealed; none without a key, and none for the origin, which is everybody's."""
     key = host.settings.checkpoint_key
     if key is None or host.settings.checkpoint_remote == ORIGIN:
         return {}
-    packed = pack_session(adapter_for(session.agent), session.id, host.agents)
+    adapter = adapter_for(session.agent)
+    packed = pack_session(adapter, session.id, host.agents, host.sessions(place, adapter))
     about = f"{ref.ref} {session.agent}"
     return {_SESSION: seal(key.get_secret_value(), packed, about)} if packed is not None else {}
 

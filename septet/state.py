@@ -46,6 +46,16 @@ class StateDir:
         return self.root / "agents"
 
     @property
+    def homes(self) -> Path:
+        """What agents' CLIs keep of each work order: their sessions."""
+        return self.root / "homes"
+
+    @property
+    def logins(self) -> Path:
+        """Which logins of the user's are lent to which agents; none of them lies here."""
+        return self.root / "logins"
+
+    @property
     def tokens(self) -> Path:
         """The task tokens of the activities that run here."""
         return self.root / "tokens"
@@ -99,6 +109,8 @@ class StateDir:
             self.vaults,
             self.runs,
             self.agent_homes,
+            self.homes,
+            self.logins,
             self.tokens,
             self.runner,
             self.pipelines,

@@ -94,6 +94,8 @@ async def parts_of(
     supervisors.prepare()
     threads = ThreadPools.sized(agents_at_once(settings), openings_at_once(settings))
     host = Host(state.host_id(), settings, state, supervisors, sandbox, threads, serves)
+    with suppress(OSError):  # a disk that refuses now is asked again by the next start of an agent
+        host.homes.logins.take_all_back()
     try:
         with threads.open():
             yield Parts(host, _shared(host), _own(host), _control(host))

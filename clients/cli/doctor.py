@@ -143,8 +143,8 @@ def _sandbox(sandbox: Sandbox | SeptetError) -> Check:
         message = f"Agents run unconfined, and what they start may outlive them. {sandbox.reason}"
         return Check("sandbox", "warning", message, sandbox.remedy)
     message = (
-        f"{sandbox.version} starts: agents and checks see their own workspace and no other; "
-        "their network is this machine's."
+        f"{sandbox.version} starts: agents and checks see their own workspace and no other, and each work order's "
+        "agents have a home of their own with a copy of their CLI's login; their network is this machine's."
     )
     return Check("sandbox", "ok", message)
 

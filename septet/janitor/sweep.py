@@ -12,6 +12,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
+from septet.agents.homes.home import Homes
+from septet.agents.homes.logins import Logins
 from septet.agents.runs.folders import Runs
 from septet.agents.turns.warm import end_warm
 from septet.errors import SeptetError
@@ -124,6 +126,7 @@ class Sweep:
             return
         with self._refusing("workspace", place.order_id), self._written_by_nobody(place.order_id):
             remove_workspace(place, why, accept_loss=self.terms.drop_ignored)
+            self._home(place.order_id)
             last = list_snapshots(vault_at(place), place.order_id)[-1]
             self._removals.append(
                 Thing(kind="workspace", name=place.order_id, snapshot=last.name, size_bytes=last.size_bytes)
@@ -137,8 +140,15 @@ class Sweep:
             self._kept_count += 1
             return
         with self._refusing("runs", order_id), self._written_by_nobody(order_id):
+            self._home(order_id)
             remove_closed(folder, self.state.trash)
             self._removals.append(Thing(kind="runs", name=order_id))
+
+    def _home(self, order_id: str) -> None:
+        """Remove what agents' CLIs have kept of a work order: it goes with its workspace."""
+        home = Homes(self.state.homes, Logins(self.state.logins)).close(order_id)
+        if home is not None:
+            remove_closed(home, self.state.trash)
 
     def _runs_alone(self) -> None:
         """Remove what is due of the runs of work orders of which nothing else is kept any more."""

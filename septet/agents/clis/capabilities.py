@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 
+from septet.agents.clis.login_files import LoginFile
+from septet.agents.clis.plain_settings import SettingsFile
+
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
@@ -30,14 +33,22 @@ class Capabilities:
     needs_login: bool = True
     """It works only with a login or a key."""
     login_files: tuple[str, ...] = ()
-    """What it logs in with, beside variables, the login itself first; `~` is the user's home. Bound or linked,
-    never copied: what refreshes a copy breaks the user's own login."""
+    """What it logs in with, beside variables, the login itself first; `~` is the user's home."""
     login_variables: tuple[str, ...] = ()
     """Variables of which any one is a login."""
     home: tuple[str, str] = ("", "")
     """The variable that moves its folder, and where that is without it."""
     packages: tuple[str, ...] = ()
-    """What it unpacks of itself in the user's home on its first start, which takes long; `~` as above."""
+    """What it, or the engine for it, unpacks in the user's home, to be read by all guests; `~` as above."""
+    logins: tuple[LoginFile, ...] = ()
+    """Of its login files those of which a guest gets a copy."""
+    settings: tuple[SettingsFile, ...] = ()
+    """Its settings: what of them a guest gets; what is not kept, a guest has not."""
+    session_copies: tuple[str, ...] = ()
+    """Where in the first of its folders else a session lies that is copied to another home of the same host;
+    `{start}` is the id's first eight characters."""
+    session_database: str = ""
+    """A database there that holds all sessions."""
     names_files: bool = False
     """Its command line is the worker's own, and may name files that it reads."""
     session_files: str = ""

@@ -8,6 +8,8 @@ from typing import Final
 from septet.agents.clis.adapter import Adapter, Machine, Turn, option
 from septet.agents.clis.capabilities import Capabilities
 from septet.agents.clis.claude_stream import ClaudeStream
+from septet.agents.clis.login_files import LoginFile, TokenFields
+from septet.agents.clis.plain_settings import SettingsFile
 from septet.agents.clis.transcript_claude import ClaudeTranscript
 from septet.contracts.limits import Tools
 from septet.errors import AgentError
@@ -46,6 +48,15 @@ _CAPABILITIES: Final = Capabilities(
     login_variables=("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"),
     home=("CLAUDE_CONFIG_DIR", "~/.claude"),
     session_files="projects/*/{id}.jsonl",
+    packages=("~/.claude/local",),
+    logins=(
+        LoginFile(
+            "~/.claude/.credentials.json",
+            kept=("claudeAiOauth", "organizationUuid"),
+            tokens=TokenFields("claudeAiOauth", "accessToken", "refreshToken", "expiresAt"),
+        ),
+    ),
+    settings=(SettingsFile("~/.claude/settings.json"), SettingsFile("~/.claude/settings.local.json")),
 )
 
 
@@ -103,6 +114,9 @@ SCRIPTED: Final = Claude(
         login_variables=(),
         home=("SEPTET_SCRIPTED_HOME", "~/.septet-scripted"),
         session_files="sessions/{id}.json",
+        packages=(),
+        logins=(),
+        settings=(),
     ),
     ClaudeStream,
     ClaudeTranscript,

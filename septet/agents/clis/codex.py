@@ -13,7 +13,9 @@ from septet.agents.clis.adapter import Adapter, Dialect, Machine, Turn
 from septet.agents.clis.capabilities import Capabilities
 from septet.agents.clis.endings import Ending
 from septet.agents.clis.line_stream import LineEvent, LineStream, api_error, count, lines_of, text_of
+from septet.agents.clis.login_files import LoginFile, TokenFields
 from septet.agents.clis.outcome import NO_USAGE, ExitRecord
+from septet.agents.clis.plain_settings import SettingsFile
 from septet.agents.clis.stream import read_field
 from septet.agents.clis.transcript_codex import CodexTranscript
 from septet.contracts.facts import Usage
@@ -27,6 +29,13 @@ _QUIET: Final = (
 )
 """Its tools see none of its keys. Its retries are settings of a provider that only the user names: they are few,
 but at a refused connection it waits for ever. A limit ends that, and the outcome is an error of the API."""
+_KEPT_SETTINGS: Final = (
+    "model", "model_provider", "model_providers", "model_reasoning_effort", "model_reasoning_summary",
+    "model_verbosity", "model_context_window", "model_auto_compact_token_limit", "service_tier",
+    "preferred_auth_method", "forced_login_method", "forced_chatgpt_workspace_id", "cli_auth_credentials_store",
+    "chatgpt_base_url", "openai_base_url", "check_for_update_on_startup", "analytics",
+)  # fmt: skip
+"""Which model it asks, where, and how it logs in there."""
 _CAPABILITIES: Final = Capabilities(
     tested_version="0.169.0",
     memory_mib=200,
@@ -34,6 +43,22 @@ _CAPABILITIES: Final = Capabilities(
     login_files=("~/.codex/auth.json", "~/.codex/config.toml"),
     login_variables=("CODEX_API_KEY", "OPENAI_API_KEY"),
     home=("CODEX_HOME", "~/.codex"),
+    packages=("~/.codex/septet-schemas",),
+    logins=(
+        LoginFile(
+            "~/.codex/auth.json",
+            tokens=TokenFields(
+                "tokens",
+                "access_token",
+                "refresh_token",
+                owner=("account_id",),
+                replaced=("id_token",),
+                noted=("last_refresh",),
+            ),
+        ),
+    ),
+    settings=(SettingsFile("~/.codex/config.toml", kept=_KEPT_SETTINGS), SettingsFile("~/.codex/hooks.json")),
+    session_copies=("sessions/*/*/*/rollout-*-{id}.jsonl",),
 )
 _STATUS: Final = re.compile(r"(?:unexpected status|last status:) (\d{3})")
 _STATUS_OF_WORDS: Final = (

@@ -10,6 +10,8 @@ from septet.agents.clis.adapter import Adapter, Machine, Turn, option
 from septet.agents.clis.capabilities import Capabilities
 from septet.agents.clis.endings import Ending
 from septet.agents.clis.line_stream import NOBODY_ANSWERED, LineEvent, LineStream, api_error, text_of
+from septet.agents.clis.login_files import LoginFile
+from septet.agents.clis.plain_settings import SettingsFile
 from septet.agents.clis.transcript_copilot import CopilotTranscript
 
 _LOGIN: Final = ("COPILOT_*",)
@@ -24,6 +26,26 @@ _CAPABILITIES: Final = Capabilities(
     login_variables=("COPILOT_GITHUB_TOKEN", "COPILOT_PROVIDER_API_KEY"),
     home=("COPILOT_HOME", "~/.copilot"),
     packages=("~/.cache/copilot/pkg",),
+    logins=(
+        LoginFile(
+            "~/.copilot/config.json",
+            kept=(
+                "copilot_tokens",
+                "copilotTokens",
+                "logged_in_users",
+                "loggedInUsers",
+                "last_logged_in_user",
+                "lastLoggedInUser",
+                "store_token_plaintext",
+                "storeTokenPlaintext",
+            ),
+        ),
+    ),
+    settings=(
+        SettingsFile("~/.copilot/settings.json", kept=("model",)),
+        SettingsFile("~/.copilot/mcp-config.json"),
+    ),
+    session_copies=("session-state/{id}/*", "session-state/{id}/*/*"),
 )
 _CHANGING_TOOLS: Final = ("write", "shell")
 _EMPTY: Final = "No response was returned"

@@ -12,7 +12,9 @@ from septet.agents.clis.adapter import Adapter, Machine, Turn, option
 from septet.agents.clis.capabilities import Capabilities
 from septet.agents.clis.endings import Ending
 from septet.agents.clis.line_stream import NOBODY_ANSWERED, LineEvent, LineStream, api_error, count, text_of
+from septet.agents.clis.login_files import LoginFile
 from septet.agents.clis.outcome import NO_USAGE, ExitRecord
+from septet.agents.clis.plain_settings import SettingsFile
 from septet.agents.clis.stream import read_field
 from septet.agents.clis.transcript_gemini import GeminiTranscript
 from septet.contracts.facts import Usage
@@ -29,6 +31,13 @@ _CAPABILITIES: Final = Capabilities(
     own_session_id=True,
     login_files=("~/.gemini/oauth_creds.json", "~/.gemini/google_accounts.json", "~/.gemini/settings.json"),
     login_variables=("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_APPLICATION_CREDENTIALS"),
+    logins=(LoginFile("~/.gemini/oauth_creds.json"), LoginFile("~/.gemini/google_accounts.json")),
+    settings=(
+        SettingsFile(
+            "~/.gemini/settings.json", kept=("security.auth", "selectedAuthType", "model.maxSessionTurns")
+        ),
+    ),
+    session_copies=("tmp/*/chats/session-*-{start}.jsonl", "tmp/*/chats/session-*-{start}.json"),
 )
 _ATTEMPT: Final = re.compile(r"^Attempt \d+ failed(?: with status (\d{3}))?.*$", re.MULTILINE)
 _CODE_IN_WORDS: Final = re.compile(r'"code":\s*(\d{3})')

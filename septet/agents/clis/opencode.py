@@ -13,7 +13,9 @@ from septet.agents.clis.adapter import Adapter, Machine, Turn, option
 from septet.agents.clis.capabilities import Capabilities
 from septet.agents.clis.endings import Ending
 from septet.agents.clis.line_stream import LineEvent, LineStream, api_error, call_of, count, text_of
+from septet.agents.clis.login_files import LoginFile, TokenFields
 from septet.agents.clis.outcome import NO_USAGE, ExitRecord
+from septet.agents.clis.plain_settings import SettingsFile
 from septet.agents.clis.stream import read_field
 from septet.agents.clis.transcript_opencode import OpenCodeTranscript
 from septet.contracts.facts import Usage
@@ -31,6 +33,10 @@ _QUIET: Final[Mapping[str, str]] = {
 }
 """No setting bounds its retries, of which its stream says nothing: the idle limit ends them."""
 _CONFIG: Final = "OPENCODE_CONFIG_CONTENT"
+_KEPT_SETTINGS: Final = (
+    "$schema", "model", "small_model", "provider", "enabled_providers", "disabled_providers",
+)  # fmt: skip
+"""Which model it asks, and where."""
 _CAPABILITIES: Final = Capabilities(
     tested_version="1.18.33",
     memory_mib=600,
@@ -38,6 +44,14 @@ _CAPABILITIES: Final = Capabilities(
     login_files=("~/.local/share/opencode/auth.json", "~/.config/opencode/opencode.json"),
     login_variables=("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY", _CONFIG),
     home=("XDG_DATA_HOME", "~/.local/share"),
+    logins=(
+        LoginFile(
+            "~/.local/share/opencode/auth.json",
+            tokens=TokenFields("*", "access", "refresh", "expires", owner=("type", "accountId")),
+        ),
+    ),
+    settings=(SettingsFile("~/.config/opencode/opencode.json", kept=_KEPT_SETTINGS),),
+    session_database="opencode.db",
 )
 _PERMISSION: Final[Mapping[Tools, Mapping[str, str]]] = {
     "all": {},

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from septet.agents.guest.named_paths import NamedPath
+from septet.agents.guest.placements import OwnFolder, PlacedInOwnFolder
 from septet.agents.guest.programs import Needs
 from septet.agents.guest.protections import (
     TEMPORARY_FOLDER,
@@ -81,6 +82,8 @@ class GuestFiles:
     """Its environment, which may name files too."""
     own_folders: tuple[Path, ...] = ()
     """What its CLI keeps in the user's home: its login and its sessions."""
+    home_folders: tuple[OwnFolder, ...] = ()
+    """What it keeps in a home of the work order's own instead."""
     own_packages: tuple[Path, ...] = ()
     """What its CLI has unpacked of itself there, to be read."""
 
@@ -92,7 +95,13 @@ def describe(world: World, files: GuestFiles) -> Description:
     """
     needs = Needs(files.env.get("PATH", ""))
     home, workspace = needs.trace(world.home), needs.trace(files.workspace)
-    named = tuple(Binding(needs.trace(each.path), each.writable) for each in world.named_paths)
+    home_folders = tuple(OwnFolder(each.source, needs.trace(each.path)) for each in files.home_folders)
+    inside = tuple(_placed(each, files.home_folders, home_folders) for each in world.named_paths)
+    named = tuple(
+        Binding(needs.trace(each.path), each.writable)
+        for each, place in zip(world.named_paths, inside, strict=True)
+        if place is None
+    )
     own_folders = tuple(Binding(needs.trace(path), writable=True) for path in files.own_folders if path.exists())
     objects = () if files.objects is None else (Binding(needs.trace(files.objects)),)
     needs.add_all(files.program, files.env)
@@ -103,6 +112,7 @@ def describe(world: World, files: GuestFiles) -> Description:
     home_is_covered = any(home.is_relative_to(folder) for folder in covered)
     own_parts = (*own_folders, Binding(workspace, writable=True), *objects)
     visible = [each.path for each in (*named, *own_parts)]
+    placed = (*needs.placed_in(home_folders), *filter(None, inside))
     return Description(
         (
             *(OwnNamespace(kind) for kind in ("user", "pid", "ipc", "uts", "cgroup")),
@@ -121,12 +131,26 @@ def describe(world: World, files: GuestFiles) -> Description:
             *needs.bindings((*visible, *covered)),
             *map(Cover, covered),
             *(own_home if home_is_covered else ()),
+            *home_folders,
+            *placed,
             *own_parts,
             SealedFolders((*covered, Path("/"))),
             StartsIn(workspace),
             RefusedSystemCalls(refused_system_calls()),
         )
     )
+
+
+def _placed(
+    named: NamedPath, usual: tuple[OwnFolder, ...], home_folders: tuple[OwnFolder, ...]
+) -> PlacedInOwnFolder | None:
+    """Return how a path is seen that the worker's settings name in a folder of which a guest has its own."""
+    for folder, real in zip(usual, home_folders, strict=True):
+        if folder.path in named.path.parents:
+            return PlacedInOwnFolder(
+                named.path.resolve(), real, named.path.relative_to(folder.path), named.writable
+            )
+    return None
 
 
 def guest_environment(env: Mapping[str, str]) -> dict[str, str]:

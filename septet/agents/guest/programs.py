@@ -8,6 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
+from septet.agents.guest.placements import OwnFolder, PlacedInOwnFolder
 from septet.agents.guest.protections import SYSTEM_FOLDERS, Binding, Link
 
 _VISIBLE: Final = (*map(Path, SYSTEM_FOLDERS), Path("/proc"), Path("/dev"))
@@ -81,14 +82,25 @@ class Needs:
         """Return what is not seen anyway, the outermost folders alone."""
         return tuple(map(Binding, self._roots(visible)))
 
+    def placed_in(self, home_folders: Sequence[OwnFolder]) -> Iterator[PlacedInOwnFolder]:
+        """Give what the program has in a folder of the user's in whose place the guest sees one of its own."""
+        for folder in home_folders:
+            for path in self._roots((), within=folder.path):
+                yield PlacedInOwnFolder(path, folder, path.relative_to(folder.path))
+            for link in self.links:
+                if folder.path in link.parents:
+                    yield PlacedInOwnFolder(link.resolve(), folder, link.relative_to(folder.path))
+
     def made_links(self, visible: Sequence[Path]) -> tuple[Link, ...]:
         """Return the links that stand in no folder that is bound, and so have to be made."""
         bound = (*_VISIBLE, *visible, *self._roots(visible))
         return tuple(Link(*each) for each in self.links.items() if not _is_within(each[0], bound))
 
-    def _roots(self, visible: Sequence[Path]) -> list[Path]:
+    def _roots(self, visible: Sequence[Path], within: Path = Path("/")) -> list[Path]:
         roots: list[Path] = []
         for path in sorted(self.paths, key=lambda path: len(path.parts)):
+            if path == within or not path.is_relative_to(within):
+                continue
             if not _is_within(path, (*_VISIBLE, *visible, *roots)):
                 roots.append(path)
         return roots

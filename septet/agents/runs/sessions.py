@@ -1,61 +1,106 @@
-"""An agent's session as files: taken from the CLI's own folder on one host, put into it on another."""
+"""An agent's session as files: taken from the CLI's folder on one host or in one home, put into another."""
 
 import io
 import re
 import tarfile
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import Final
 
 from septet.agents.clis.adapter import Adapter, Machine
+from septet.agents.clis.own_files import own_folders_by_name
+from septet.agents.runs.session_database import reduced_database
+from septet.agents.runs.session_folder import SessionFolder
 from septet.errors import AgentError
-from septet.system.durable import write_atomically
 
 _ID: Final = re.compile(r"[A-Za-z0-9_-]{1,100}")
 _LIMIT_BYTES: Final = 64 << 20
 """A longer session stays where it is: the next host begins anew."""
+_MOVED_LIMIT_BYTES: Final = 512 << 20
+"""The same on one host, where it is only copied."""
+_START_CHARACTERS: Final = 8
+"""So much of an id stands in some file names."""
 
 
-def pack_session(adapter: Adapter, session_id: str, host: Machine) -> bytes | None:
+def pack_session(
+    adapter: Adapter, session_id: str, host: Machine, folder: SessionFolder | None = None
+) -> bytes | None:
     """Return a session's files as a compressed archive; `None` where there are none, or they are too large.
+
+    Args:
+        adapter: Whose session it is.
+        session_id: The session.
+        host: The machine, whose user has the folder where no other is given.
+        folder: The folder in which it lies.
 
     Raises:
         OSError: They cannot be read.
     """
-    pattern, home = adapter.capabilities.session_files, _home(adapter, host)
-    if not pattern or not _ID.fullmatch(session_id):
+    pattern, folder = adapter.capabilities.session_files, folder or user_sessions(adapter, host)
+    if not pattern or folder is None or not _ID.fullmatch(session_id):
         return None
-    files = [path for path in home.glob(pattern.format(id=session_id)) if path.is_file() and not path.is_symlink()]
-    if not files or sum(path.stat().st_size for path in files) > _LIMIT_BYTES:
+    names = folder.find(pattern.format(id=session_id))
+    contents = [(name, folder.read(name, _LIMIT_BYTES)) for name in names]
+    whole = [(name, content) for name, content in contents if content is not None]
+    if not whole or len(whole) < len(names) or sum(len(content) for _, content in whole) > _LIMIT_BYTES:
         return None
     archive_bytes = io.BytesIO()
     with tarfile.open(fileobj=archive_bytes, mode="w:gz") as archive:
-        for path in files:
-            archive.add(path, str(path.relative_to(home)), recursive=False)
+        for name, content in whole:
+            member = tarfile.TarInfo(name)
+            member.size, member.mode = len(content), 0o600
+            archive.addfile(member, io.BytesIO(content))
     return archive_bytes.getvalue()
 
 
-def unpack_session(adapter: Adapter, archive_bytes: bytes, host: Machine) -> None:
+def unpack_session(
+    adapter: Adapter, archive_bytes: bytes, host: Machine, folder: SessionFolder | None = None
+) -> None:
     """Put a session's files where the CLI looks for them; one that is there stays.
 
     Raises:
         AgentError: The archive holds something that is no session of this CLI.
         OSError: The disk refused.
     """
-    home, pattern = _home(adapter, host), adapter.capabilities.session_files.format(id="*")
+    folder, pattern = folder or user_sessions(adapter, host), adapter.capabilities.session_files.format(id="*")
     with tarfile.open(fileobj=io.BytesIO(archive_bytes), mode="r:gz") as archive:
         for member in archive:
             name = PurePosixPath(member.name)
             file = archive.extractfile(member) if member.isreg() else None
-            if file is None or name.is_absolute() or ".." in name.parts or not name.match(pattern):
+            leads_out = name.is_absolute() or ".." in name.parts
+            if file is None or folder is None or leads_out or not name.match(pattern):
                 raise AgentError(f"{member.name} is no session of {adapter.name}.")
-            path = home / name
-            if not path.exists():
-                path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-                write_atomically(path, file.read())
+            if folder.changed_at(str(name)) is None:
+                folder.write(str(name), file.read())
 
 
-def _home(adapter: Adapter, host: Machine) -> Path:
-    """Return the CLI's own folder."""
-    variable, usual = adapter.capabilities.home
-    configured = host.env.get(variable, "")
-    return Path(configured) if configured else Path(usual.replace("~", host.env.get("HOME", "~"), 1)).expanduser()
+def copy_session(adapter: Adapter, session_id: str, source: SessionFolder, target: SessionFolder) -> None:
+    """Copy a session from one folder of its CLI to another, where it is not there or older; nothing where none is.
+
+    Raises:
+        OSError: The disk refused.
+    """
+    facts = adapter.capabilities
+    if not _ID.fullmatch(session_id) or not source.root.is_dir():
+        return
+    patterns = [
+        each.format(id=session_id, start=session_id[:_START_CHARACTERS])
+        for each in (*filter(None, (facts.session_files,)), *facts.session_copies)
+    ]
+    for name in (name for pattern in patterns for name in source.find(pattern)):
+        written, there = source.changed_at(name), target.changed_at(name)
+        if written is not None and (there is None or there < written):
+            content = source.read(name, _MOVED_LIMIT_BYTES)
+            if content is not None:
+                target.write(name, content)
+    database = facts.session_database
+    # What a guest has written is not opened as a database: its session begins anew outside.
+    if database and target.guarded and target.changed_at(database) is None:
+        content = reduced_database(source.root / database, session_id)
+        if content is not None:
+            target.write(database, content)
+
+
+def user_sessions(adapter: Adapter, host: Machine) -> SessionFolder | None:
+    """Return the folder in the user's home in which a CLI keeps its sessions; `None` for one that keeps none."""
+    folders = own_folders_by_name(adapter, host)
+    return SessionFolder(next(iter(folders.values()))) if folders else None

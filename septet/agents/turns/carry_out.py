@@ -9,11 +9,13 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from septet.agents.clis.endings import SUPERSEDED
+from septet.agents.homes.logins import LoginBusyError
 from septet.agents.runs.folders import Run
 from septet.agents.runs.lease import WAY_SECONDS, Lease, busy_error
 from septet.agents.turns.attachment import Attachment, end_agent
 from septet.agents.turns.failures import failure_of
 from septet.agents.turns.follow import StreamReading, TurnProgress, follow
+from septet.agents.turns.guest_home import return_login
 from septet.agents.turns.launch import TurnRequest, launch
 from septet.agents.turns.recovery import Accept, GiveUp, Rung, Start
 from septet.agents.turns.turn_runs import NextStep, TurnResult, TurnRuns
@@ -21,6 +23,9 @@ from septet.errors import AgentCrashedError, AgentError
 from septet.system.threads import LOOKS, undoable_thread
 
 _LOOK_SECONDS: Final = 0.02
+
+_LOGIN_SECONDS: Final = 0.25
+"""Between two looks whether another agent has refreshed the login."""
 
 _UNSTARTED_BORNE: Final = 3
 _UNSTARTED_WAIT_SECONDS: Final = 30.0
@@ -133,12 +138,16 @@ class _Attempt:
         try:
             move = step.move
             if not isinstance(move, Start):
+                await asyncio.to_thread(return_login, self._request)
                 return _settle(step)
             if self._ended_another or move.leaves_a_session or (move.because == "first" and step.after_reset):
                 await self._before_rerun()
                 self._ended_another = False
             passed_on = True
             run, attached = await undoable_thread(LOOKS, _detach, launch, self._request, move, lock)
+        except LoginBusyError:
+            await asyncio.sleep(_LOGIN_SECONDS)
+            return None
         finally:
             if not passed_on:
                 os.close(lock)
@@ -157,6 +166,7 @@ class _Attempt:
             )
         finally:
             attachment.close()
+        await asyncio.to_thread(return_login, self._request)
         if end is None:
             self._count_unstarted(run)
             return None

@@ -13,10 +13,13 @@ from typing import Final
 from septet.agents.clis.adapter import Adapter, Invocation, Machine, Turn
 from septet.agents.clis.own_files import own_folders, own_packages
 from septet.agents.guest.description import GuestFiles, guest_environment
+from septet.agents.guest.placements import OwnFolder
+from septet.agents.homes.home import Homes
 from septet.agents.runs.folders import RUN_VARIABLE, Run, RunKey, RunRecord, Runs, StartReason
 from septet.agents.supervisor.order import RUN, WARM, Confinement, Limits, Order
 from septet.agents.supervisor.process_tree import LINUX
 from septet.agents.turns.follow import Pace
+from septet.agents.turns.guest_home import prepare_home
 from septet.agents.turns.recovery import Start
 from septet.agents.turns.sandbox import Sandbox
 from septet.agents.turns.supervisors import Supervisors
@@ -60,6 +63,8 @@ class AgentRuntime:
     sandbox: Sandbox = field(default_factory=Sandbox)
     warm: bool = True
     """Processes may be left running between turns."""
+    homes: Homes | None = None
+    """The homes of work orders; confined agents have the user's own folders of their CLI when absent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +99,7 @@ def launch(request: TurnRequest, start: Start, writer_lock: int) -> tuple[Run, s
         AgentError: It cannot work on this host, or the process of the turn before it does not end.
         AgentCrashedError: The runner that would start it is not there.
         GitBusyError: A git that is no agent's works in the worktree.
+        LoginBusyError: Another agent is about to refresh the login; nothing was started.
         OSError: The disk or the machine refused.
     """
     runtime, limits = request.runtime, request.limits
@@ -102,13 +108,15 @@ def launch(request: TurnRequest, start: Start, writer_lock: int) -> tuple[Run, s
         with suppress(WorkspaceError):  # a `.git` that leads elsewhere: the step's evidence will say so
             clear_locks(request.turn.worktree / ".git")
         turn = _turn(request, start)
+        own_home = prepare_home(request, turn.resume_id)
         invocation = request.adapter.invocation(turn, runtime.host)
-        process = TurnProcess.for_turn(runtime.runs, request.order_id, _warm_start(request, turn), turn.resume_id)
+        warm_start = _warm_start(request, turn, own_home)
+        process = TurnProcess.for_turn(runtime.runs, request.order_id, warm_start, turn.resume_id)
         run, run_lock, sent = None, None, False
         try:
             record = _record(request, start, turn, invocation, process)
             run, run_lock = runtime.runs.create(request.order_id, request.number, record, invocation.stdin)
-            confinement = _confinement(request, invocation)
+            confinement = _confinement(request, invocation, own_home)
             order = Order(
                 kind=WARM if turn.warm else RUN,
                 folder=str(run.folder),
@@ -147,18 +155,20 @@ def _turn(request: TurnRequest, start: Start) -> Turn:
     )
 
 
-def _warm_start(request: TurnRequest, turn: Turn) -> WarmStart | None:
+def _warm_start(request: TurnRequest, turn: Turn, own_home: tuple[OwnFolder, ...]) -> WarmStart | None:
     """Return how the process of a turn is started that is to be left running after it."""
     if not turn.warm:
         return None
     host = request.runtime.host
     plain = request.adapter.invocation(replace(turn, prompt="", session_id=None, resume_id=None), host)
-    confinement = _confinement(request, plain)
+    confinement = _confinement(request, plain, own_home)
     argv = plain.argv if confinement is None else confinement.inline(plain.argv)
     return WarmStart(argv, _environment(confinement, plain), turn.worktree)
 
 
-def _confinement(request: TurnRequest, invocation: Invocation) -> Confinement | None:
+def _confinement(
+    request: TurnRequest, invocation: Invocation, own_home: tuple[OwnFolder, ...]
+) -> Confinement | None:
     """Return what is around the agent of a turn."""
     runtime = request.runtime
     if not runtime.sandbox.confines:
@@ -169,7 +179,8 @@ def _confinement(request: TurnRequest, invocation: Invocation) -> Confinement | 
             request.objects,
             invocation.argv if request.adapter.capabilities.names_files else invocation.argv[:1],
             invocation.env,
-            own_folders(request.adapter, runtime.host),
+            () if own_home else own_folders(request.adapter, runtime.host),
+            own_home,
             own_packages(request.adapter, runtime.host),
         )
     )

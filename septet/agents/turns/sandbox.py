@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from septet.agents.guest.description import Description, GuestFiles, World, describe
+from septet.agents.guest.placements import make_mount_points
 from septet.agents.supervisor.confined import SandboxStart
 from septet.agents.supervisor.order import Confinement
 from septet.errors import SandboxError
@@ -55,6 +56,7 @@ class Sandbox:
         """Return what is around a guest of this description; `None` where nothing confines it."""
         if self.program is None:
             return None
+        make_mount_points(description.protections)
         arguments, texts = description.arguments(), description.texts
         return Confinement(self.program, arguments, texts, description.system_calls.hex())
 

@@ -14,6 +14,7 @@ WALL_CLOCKS = {
     "septet/agents/supervisor/agent_run.py": "when an agent began and ended, for people",
     "septet/agents/supervisor/warm_process.py": "when a turn of an agent began, for people",
     "septet/agents/clis/api_errors.py": "a model's API names the hour of its limit's reset",
+    "septet/agents/homes/logins.py": "when a login expires: a jump has one agent refresh it early, or several at once",
     "septet/git/keep.py": "when a commit was made, for people",
     "septet/git/snapshots/take.py": "when a snapshot was taken, for people and for the janitor",
     "septet/pipelines/store.py": "whether a file is so young that the next one may bear the same time; a jump only has it read again",

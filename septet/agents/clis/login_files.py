@@ -1,0 +1,190 @@
+"""The files that CLIs log in with: what of them a run gets, and what of a run's copy is believed.
+
+Claude, codex and opencode have refresh tokens that work once: whoever uses one gets the next, and the file has to
+hold it. A run's copy was in the hands of an agent: only fields that a refresh replaces are taken from it, and only
+where they are a later login of the same account. Opaque tokens cannot be told apart without their server.
+"""
+
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any, Final
+
+from septet.agents.clis.plain_settings import read_object
+
+_TOKEN: Final = re.compile(r"[\x21-\x7e]{8,16384}")
+_LONGEST_SECONDS: Final = 400 * 86400.0
+"""No access token is valid for so long."""
+_OPENAI: Final = "https://api.openai.com/auth"
+_EXPIRED: Final = 1
+"""A moment long ago: zero means to some that there is none."""
+_EACH: Final = "*"
+
+Login = dict[str, Any]
+"""A login file's document, with nothing in it but what its CLI logs in with."""
+
+
+@dataclass(frozen=True, slots=True)
+class TokenFields:
+    """Where the tokens stand that a CLI refreshes, and what it calls them."""
+
+    within: str
+    """The key of the object that holds them; `*`: each object that has a refresh token is such a login."""
+    access: str
+    refresh: str
+    expires: str = ""
+    """When the access token expires, in milliseconds; empty where it is a JWT, which says so itself."""
+    owner: tuple[str, ...] = ()
+    """Fields that say whose login it is."""
+    replaced: tuple[str, ...] = ()
+    """Further fields that a refresh replaces."""
+    noted: tuple[str, ...] = ()
+    """Fields of the document itself that a refresh replaces."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoginFile:
+    """One file that a CLI logs in with."""
+
+    name: str
+    """`~` is the user's home."""
+    kept: tuple[str, ...] = ()
+    """The keys of its document that are this CLI's own login; all of them when empty."""
+    tokens: TokenFields | None = None
+    """Tokens that work once; `None` where a run's copy needs never be written back."""
+
+    def read(self, content: bytes | None) -> Login | None:
+        """Return the login that a file holds; `None` where it holds none."""
+        document = read_object(content) if content is not None else None
+        if document is None:
+            return None
+        return {key: value for key, value in document.items() if not self.kept or key in self.kept} or None
+
+    def expires_at(self, login: Login) -> float | None:
+        """Return when the first of its access tokens expires, in seconds; `None` where nothing says so."""
+        moments = [self._expiry(entry) for entry in self._entries(login).values()]
+        return min((each for each in moments if each is not None), default=None)
+
+    def as_expired(self, login: Login) -> Login:
+        """Return the login as one whose access tokens have expired: its CLI refreshes it as it starts."""
+        due = deepcopy(login)
+        for entry in self._entries(due).values():
+            if self.tokens is not None and self.tokens.expires:
+                entry[self.tokens.expires] = _EXPIRED
+            elif self.tokens is not None:
+                entry[self.tokens.access] = _expired_jwt(entry[self.tokens.access])
+        return due
+
+    def refusal(self, before: Login, after: Login, now: float) -> str:
+        """Return why a run's copy is not the later login of what it was made of; nothing where it is.
+
+        Args:
+            before: What the user's file holds.
+            after: What the copy holds.
+            now: In seconds.
+        """
+        old, new = self._entries(before), self._entries(after)
+        refreshed = [name for name in old if new.get(name) != old[name]]
+        if old.keys() - new.keys():
+            return "it has lost its tokens"
+        reasons = (self._entry_refusal(old[name], new[name], now) for name in refreshed)
+        return next(filter(None, reasons), "" if refreshed else "its tokens are the same")
+
+    def merged(self, content: bytes, after: Login) -> bytes:
+        """Return the user's file with the tokens of a run's copy, and all else as it is."""
+        fields = self.tokens
+        document = read_object(content)
+        if fields is None or document is None:
+            return content
+        new = self._entries(after)
+        for name, entry in self._entries(document).items():
+            replaced = (fields.access, fields.refresh, fields.expires, *fields.replaced)
+            entry |= {key: new[name][key] for key in replaced if key in entry and key in new[name]}
+        document |= {key: after[key] for key in fields.noted if key in document and _is_plain(after.get(key))}
+        return json.dumps(document, indent=2).encode()
+
+    def _entry_refusal(self, was: Login, now_is: Login, now: float) -> str:
+        fields = self.tokens
+        if fields is None:
+            return "it has no tokens that change"
+        tokens = (now_is.get(fields.access), now_is.get(fields.refresh))
+        if not all(isinstance(token, str) and _TOKEN.fullmatch(token) for token in tokens):
+            return "it has no tokens"
+        if not all(_is_plain(now_is.get(key)) for key in fields.replaced if key in was):
+            return "it has lost a field"
+        if self._owner(was) != self._owner(now_is):
+            return "it is another account's"
+        before, after = self._expiry(was), self._expiry(now_is)
+        if after is None or (before is not None and after <= before) or after > now + _LONGEST_SECONDS:
+            return "it is no later one"
+        return ""
+
+    def _entries(self, login: Login) -> dict[str, Login]:
+        fields = self.tokens
+        if fields is None:
+            return {}
+        names = tuple(login) if fields.within == _EACH else (fields.within,)
+        entries = {name: login.get(name) for name in names}
+        return {
+            name: entry
+            for name, entry in entries.items()
+            if isinstance(entry, dict) and isinstance(entry.get(fields.refresh), str) and entry[fields.refresh]
+        }
+
+    def _expiry(self, entry: Login) -> float | None:
+        fields = self.tokens
+        if fields is None:
+            return None
+        if fields.expires:
+            moment = entry.get(fields.expires)
+            return moment / 1000 if isinstance(moment, (int, float)) and not isinstance(moment, bool) else None
+        moment = _claims(entry.get(fields.access)).get("exp")
+        return float(moment) if isinstance(moment, (int, float)) and not isinstance(moment, bool) else None
+
+    def _owner(self, entry: Login) -> tuple[object, ...]:
+        fields = self.tokens
+        if fields is None:
+            return ()
+        named = tuple(entry.get(key) for key in fields.owner)
+        if fields.expires:
+            return named
+        return (*named, *(_subject(entry.get(key)) for key in (fields.access, *fields.replaced)))
+
+
+def digest_of(login: Login | None) -> str:
+    """Return a digest of a login, which tells whether it has changed and nothing else."""
+    return hashlib.sha256(json.dumps(login, sort_keys=True).encode()).hexdigest()
+
+
+def _is_plain(value: object) -> bool:
+    """Say whether a value is one that such a field has: a short text, or a number."""
+    is_text = isinstance(value, str) and bool(_TOKEN.fullmatch(value))
+    return is_text or (isinstance(value, (int, float)) and not isinstance(value, bool))
+
+
+def _subject(token: object) -> tuple[object, object]:
+    """Return whose token a JWT is, by its own account."""
+    claims = _claims(token)
+    account = claims.get(_OPENAI)
+    return claims.get("sub"), account.get("chatgpt_account_id") if isinstance(account, dict) else None
+
+
+def _claims(token: object) -> Mapping[str, Any]:
+    """Return what a JWT says; nothing where it is none."""
+    parts = token.split(".") if isinstance(token, str) else []
+    try:
+        claims = json.loads(base64.urlsafe_b64decode(parts[1] + "==")) if len(parts) == 3 else {}  # noqa: PLR2004
+    except (ValueError, RecursionError):
+        return {}
+    return claims if isinstance(claims, dict) else {}
+
+
+def _expired_jwt(token: str) -> str:
+    claims = {**_claims(token), "exp": _EXPIRED}
+    header, _, signature = (*token.split("."), "", "")[:3]
+    payload = base64.urlsafe_b64encode(json.dumps(claims).encode()).decode().rstrip("=")
+    return f"{header}.{payload}.{signature}"

@@ -1,0 +1,96 @@
+"""What of a user's settings of a CLI a guest gets: how it logs in and which model it asks, and nothing that runs.
+
+Servers of others, their keys, hooks, plug-ins and commands stay out; `SEPTET_GUEST_PATHS` may name a file.
+"""
+
+import json
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+_COMMENTS: Final = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
+_LAST_COMMA: Final = re.compile(r'("(?:\\.|[^"\\])*")|,(?=\s*[}\]])')
+_BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsFile:
+    """A file of settings in a CLI's folder."""
+
+    name: str
+    """`~` is the user's home."""
+    kept: tuple[str, ...] = ()
+    """The keys that a guest gets, with dots between those of objects; with none of them the file is left out."""
+
+    def reduce(self, content: bytes | None) -> bytes | None:
+        """Return what a guest gets of it; `None` for nothing, also where it cannot be read."""
+        is_toml = self.name.endswith(".toml")
+        document = (_read_toml(content) if is_toml else read_object(content)) if content is not None else None
+        kept: dict[str, Any] = {}
+        for key in self.kept:
+            _copy(document or {}, kept, key.split("."))
+        if not kept:
+            return None
+        return "".join(f"{line}\n" for line in _toml(kept)).encode() if is_toml else json.dumps(kept).encode()
+
+
+def read_object(content: bytes) -> dict[str, Any] | None:
+    """Return a JSON object, which may have comments as CLIs' own files do; `None` where it is none."""
+    try:
+        text = content.decode()
+        try:
+            document = json.loads(text)
+        except ValueError:
+            plain = _COMMENTS.sub(lambda match: match[1] or "", text)
+            document = json.loads(_LAST_COMMA.sub(lambda match: match[1] or "", plain))
+    except (ValueError, RecursionError):
+        return None
+    return document if isinstance(document, dict) else None
+
+
+def _read_toml(content: bytes) -> dict[str, Any] | None:
+    try:
+        return tomllib.loads(content.decode())
+    except (ValueError, RecursionError):
+        return None
+
+
+def _copy(source: Mapping[str, Any], target: dict[str, Any], keys: list[str]) -> None:
+    """Copy what stands under a path of keys, where something does."""
+    value = source.get(keys[0])
+    if len(keys) == 1 and keys[0] in source:
+        target[keys[0]] = value
+    elif len(keys) > 1 and isinstance(value, dict):
+        below: dict[str, Any] = {}
+        _copy(value, below, keys[1:])
+        if below:
+            target.setdefault(keys[0], {}).update(below)
+
+
+def _toml(table: Mapping[str, Any], at: tuple[str, ...] = ()) -> Iterator[str]:
+    """Yield the lines of a table, and of those below it."""
+    below = {key: value for key, value in table.items() if isinstance(value, dict)}
+    if at:
+        yield f"[{'.'.join(map(_key, at))}]"
+    for key, value in table.items():
+        if key not in below:
+            yield f"{_key(key)} = {_value(value)}"
+    for key, value in below.items():
+        yield from _toml(value, (*at, key))
+
+
+def _key(key: str) -> str:
+    return key if _BARE_KEY.fullmatch(key) else _value(key)
+
+
+def _value(value: object) -> str:
+    """Return a value as TOML writes it: a JSON text is a TOML one too, but for one character."""
+    if isinstance(value, list):
+        return f"[{', '.join(map(_value, value))}]"
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{_key(key)} = {_value(each)}' for key, each in value.items())}}}"
+    if isinstance(value, (bool, str)):
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return str(value)

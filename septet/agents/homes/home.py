@@ -1,0 +1,128 @@
+"""The home of a work order, or of a lane: folders that a CLI finds where the user's own would be.
+
+They hold its sessions, what it needs to log in while it runs, and settings without what is the user's alone. They
+outlive its runs and go with the workspace.
+"""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from septet.agents.clis.adapter import Adapter, Machine
+from septet.agents.clis.own_files import locate, own_folders_by_name
+from septet.agents.guest.placements import OwnFolder
+from septet.agents.homes.logins import LoginCopy, Logins
+from septet.agents.runs.session_folder import SessionFolder
+from septet.agents.runs.sessions import copy_session, user_sessions
+from septet.system.guarded_folder import GuardedFolder
+
+
+@dataclass(frozen=True, slots=True)
+class AgentHome:
+    """What one CLI has in the home of one work order or lane."""
+
+    root: Path
+    """`STATE/homes/<work order or lane>/<agent>`."""
+    adapter: Adapter
+    machine: Machine
+    logins: Logins
+
+    @property
+    def folders(self) -> tuple[OwnFolder, ...]:
+        """Its folders, and where the CLI looks for them."""
+        folders = own_folders_by_name(self.adapter, self.machine).items()
+        return tuple(OwnFolder(self.root / name, path) for name, path in folders)
+
+    @property
+    def sessions(self) -> SessionFolder | None:
+        """Where its sessions lie; `None` for a CLI that keeps none."""
+        return next((SessionFolder(folder.source, guarded=True) for folder in self.folders), None)
+
+    def prepare(self, session_id: str | None, run_seconds: float) -> tuple[OwnFolder, ...]:
+        """Make it ready for a run and return its folders; the caller holds the writer's lock.
+
+        Args:
+            session_id: The session that the run goes on with: one that lies in the user's home is copied, as those
+                of earlier releases do, and of runs without a sandbox.
+            run_seconds: How long the run may last.
+
+        Raises:
+            LoginBusyError: Another agent is about to refresh the login.
+            OSError: The disk refused.
+        """
+        folders = self.folders
+        for folder in folders:
+            folder.source.mkdir(mode=0o700, parents=True, exist_ok=True)
+            folder.source.chmod(0o700)
+        for copy in self._login_copies():
+            self.logins.lend(copy, run_seconds)
+        for file in self.adapter.capabilities.settings:
+            self._write_settings(file.name, file.reduce(_read(locate(self.adapter, self.machine, file.name))))
+        users, own = user_sessions(self.adapter, self.machine), self.sessions
+        if session_id is not None and users is not None and own is not None:
+            copy_session(self.adapter, session_id, users, own)
+        return folders
+
+    def give_session_to_user(self, session_id: str) -> None:
+        """Copy a session to the user's own home, for a run that no sandbox confines.
+
+        Raises:
+            OSError: The disk refused.
+        """
+        users, own = user_sessions(self.adapter, self.machine), self.sessions
+        if users is not None and own is not None:
+            copy_session(self.adapter, session_id, own, users)
+
+    def take_logins_back(self, *, is_over: bool) -> None:
+        """Write back what its CLI has refreshed; where nobody works in it any more, leave no copy of a login.
+
+        Raises:
+            OSError: The disk refused.
+        """
+        for copy in self._login_copies():
+            self.logins.take_back(copy, is_over=is_over)
+
+    def _login_copies(self) -> Iterator[LoginCopy]:
+        borrower = f"{self.root.parent.name}.{self.adapter.name}"
+        for file in self.adapter.capabilities.logins:
+            login = locate(self.adapter, self.machine, file.name)
+            folder = self.root / Path(file.name).parent.relative_to("~")
+            yield LoginCopy(self.adapter.name, file, login, folder, f"{borrower}.{login.name}")
+
+    def _write_settings(self, name: str, content: bytes | None) -> None:
+        path = Path(name).relative_to("~")
+        folder = GuardedFolder(self.root / path.parent)
+        if content is None:
+            folder.remove(path.name)
+        else:
+            folder.write(path.name, content)
+
+
+@dataclass(frozen=True, slots=True)
+class Homes:
+    """The homes of all work orders of this host."""
+
+    root: Path
+    """`STATE/homes`."""
+    logins: Logins
+
+    def of(self, order_id: str, adapter: Adapter, machine: Machine) -> AgentHome:
+        """Return the home of a work order or lane, which need not be there yet."""
+        return AgentHome(self.root / order_id / adapter.name, adapter, machine, self.logins)
+
+    def close(self, order_id: str) -> Path | None:
+        """Take back what agents have of the user's logins; return the folder that may go, if there is one.
+
+        Raises:
+            OSError: The disk refused.
+        """
+        folder = self.root / order_id
+        self.logins.close(folder)
+        return folder if folder.exists() or folder.is_symlink() else None
+
+
+def _read(path: Path) -> bytes | None:
+    with suppress(OSError):
+        return path.read_bytes()
+    return None

@@ -1,0 +1,51 @@
+"""The folder of a CLI in which its sessions lie: the user's own, or that of a work order, which guests write."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from septet.system.durable import write_atomically
+from septet.system.guarded_folder import GuardedFolder
+
+
+@dataclass(frozen=True, slots=True)
+class SessionFolder:
+    """Names in it are relative to the CLI's first folder of its own."""
+
+    root: Path
+    guarded: bool = False
+    """Guests write in it: no link there is followed. The user's own folder may have links of the user's."""
+
+    def find(self, pattern: str) -> list[str]:
+        """Return the names of the files that a pattern fits; a file that is a link itself is none."""
+        if self.guarded:
+            return GuardedFolder(self.root).find(pattern)
+        paths = (path for path in self.root.glob(pattern) if path.is_file() and not path.is_symlink())
+        return sorted(str(path.relative_to(self.root)) for path in paths)
+
+    def read(self, name: str, limit_bytes: int) -> bytes | None:
+        """Return what a file holds; `None` where it is not there, or larger."""
+        if self.guarded:
+            return GuardedFolder(self.root).read(name, limit_bytes)
+        path = self.root / name
+        return path.read_bytes() if path.is_file() and path.stat().st_size <= limit_bytes else None
+
+    def changed_at(self, name: str) -> float | None:
+        """Return when a file was written last; `None` where it is not there."""
+        if self.guarded:
+            return GuardedFolder(self.root).changed_at(name)
+        path = self.root / name
+        return path.stat().st_mtime if path.exists() else None
+
+    def write(self, name: str, content: bytes) -> None:
+        """Put a file there, with the folders that lead to it.
+
+        Raises:
+            OSError: The disk refused.
+        """
+        self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if self.guarded:
+            GuardedFolder(self.root).write(name, content)
+            return
+        path = self.root / name
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_atomically(path, content)

@@ -1,0 +1,64 @@
+"""A turn's home: made ready before its agent starts, and the user's login taken back when the agent has ended."""
+
+import logging
+from typing import TYPE_CHECKING, Final
+
+from septet.agents.guest.placements import OwnFolder
+from septet.agents.homes.home import AgentHome
+from septet.agents.turns.warm import WarmProcess
+from septet.system.durable import close_after
+
+if TYPE_CHECKING:
+    from septet.agents.turns.launch import TurnRequest
+
+_log: Final = logging.getLogger(__name__)
+
+
+def prepare_home(request: "TurnRequest", session_id: str | None) -> tuple[OwnFolder, ...]:
+    """Make the work order's own home ready and return its folders; none where agents use the user's own.
+
+    The caller holds the writer's lock. Without a sandbox the session comes back into the user's home, where one
+    has been confined before.
+
+    Args:
+        request: What is asked.
+        session_id: The session that the turn goes on with.
+
+    Raises:
+        LoginBusyError: Another agent is about to refresh the login.
+        OSError: The disk refused.
+    """
+    home = _home_of(request)
+    if home is None:
+        return ()
+    if request.runtime.sandbox.confines:
+        return home.prepare(session_id, request.limits.wall_seconds)
+    if session_id is not None:
+        home.give_session_to_user(session_id)
+    return ()
+
+
+def return_login(request: "TurnRequest") -> None:
+    """Write back what the CLI has refreshed, and leave no login in a home in which nobody works.
+
+    What the disk refuses is done by the next start with that login, by the next worker, or by the janitor.
+    """
+    home, runs = _home_of(request), request.runtime.runs
+    if home is None or not request.adapter.capabilities.logins:
+        return
+    try:
+        home.take_logins_back(is_over=False)
+        lock = runs.lock_writer(request.order_id)
+        if lock is not None:
+            with close_after(lock):
+                if WarmProcess.living(runs, request.order_id) is None:
+                    home.take_logins_back(is_over=True)
+    except OSError as error:
+        _log.warning("login_not_taken_back: %s", error)
+
+
+def _home_of(request: "TurnRequest") -> AgentHome | None:
+    runtime = request.runtime
+    if runtime.homes is None:
+        return None
+    return runtime.homes.of(request.order_id, request.adapter, runtime.host)

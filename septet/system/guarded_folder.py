@@ -1,0 +1,167 @@
+"""A folder in which somebody writes who is not trusted: whatever lies in it, nothing leads out of it."""
+
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+@dataclass(frozen=True, slots=True)
+class GuardedFolder:
+    """Names in it are relative, without `..`; links are never followed, and only plain files are read."""
+
+    root: Path
+    """The folder, by a path that its writers cannot change."""
+
+    def read(self, name: str, limit_bytes: int) -> bytes | None:
+        """Return what a plain file of one name holds; `None` where there is none of at most so many bytes."""
+        path = _checked(name)
+        with (
+            suppress(OSError),
+            self._open_folder(path.parts[:-1]) as folder,
+            os.fdopen(os.open(path.name, _FILE, dir_fd=folder), "rb") as file,
+        ):
+            status = os.fstat(file.fileno())
+            if stat.S_ISREG(status.st_mode) and status.st_nlink == 1 and status.st_size <= limit_bytes:
+                content = file.read(limit_bytes + 1)
+                return content if len(content) <= limit_bytes else None
+        return None
+
+    def changed_at(self, name: str) -> float | None:
+        """Return when a plain file was written last, by its own account; `None` where there is none."""
+        path = _checked(name)
+        with suppress(OSError), self._open_folder(path.parts[:-1]) as folder:
+            status = os.stat(path.name, dir_fd=folder, follow_symlinks=False)
+            return status.st_mtime if stat.S_ISREG(status.st_mode) else None
+        return None
+
+    def find(self, pattern: str) -> list[str]:
+        """Return the names of plain files that a pattern fits, part by part."""
+        return sorted(self._find((), _checked(pattern).parts))
+
+    def write(self, name: str, content: bytes) -> None:
+        """Put a file there, whole or not at all; what stands in its way, such as a link, is taken or put aside.
+
+        Raises:
+            OSError: The disk refused.
+        """
+        path = _checked(name)
+        with self._make_folder(path.parts[:-1]) as folder:
+            draft = f".{secrets.token_hex(8)}.draft"
+            descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=folder)
+            try:
+                with os.fdopen(descriptor, "wb") as file:
+                    file.write(content)
+                if _is_folder(folder, path.name):
+                    _put_aside(folder, path.name)
+                os.rename(draft, path.name, src_dir_fd=folder, dst_dir_fd=folder)
+            except BaseException:
+                os.unlink(draft, dir_fd=folder)
+                raise
+
+    def remove(self, name: str) -> None:
+        """Take a file away; a folder of that name is put aside.
+
+        Raises:
+            OSError: The disk refused.
+        """
+        path = _checked(name)
+        with suppress(FileNotFoundError, NotADirectoryError), self._open_folder(path.parts[:-1]) as folder:
+            if _is_folder(folder, path.name):
+                _put_aside(folder, path.name)
+            else:
+                os.unlink(path.name, dir_fd=folder)
+
+    def make_place(self, name: str, *, is_folder: bool) -> None:
+        """See that there is a folder, or a file, over which something can be mounted: it is no link.
+
+        Raises:
+            OSError: The disk refused.
+        """
+        path = _checked(name)
+        if is_folder:
+            with self._make_folder(path.parts):
+                return
+        with self._make_folder(path.parts[:-1]) as folder:
+            with suppress(FileNotFoundError):
+                if stat.S_ISREG(os.stat(path.name, dir_fd=folder, follow_symlinks=False).st_mode):
+                    return
+                _put_aside(folder, path.name)
+            os.close(os.open(path.name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=folder))
+
+    def _find(self, at: tuple[str, ...], patterns: tuple[str, ...]) -> Iterator[str]:
+        with suppress(OSError), self._open_folder(at) as folder:
+            with os.scandir(folder) as entries:
+                fitting = [entry for entry in entries if fnmatchcase(entry.name, patterns[0])]
+            for entry in fitting:
+                if len(patterns) > 1 and entry.is_dir(follow_symlinks=False):
+                    yield from self._find((*at, entry.name), patterns[1:])
+                elif len(patterns) == 1 and entry.is_file(follow_symlinks=False):
+                    yield "/".join((*at, entry.name))
+
+    @contextmanager
+    def _open_folder(self, parts: tuple[str, ...]) -> Iterator[int]:
+        """Give a descriptor of a folder below this one, to which no link leads.
+
+        Raises:
+            OSError: There is none.
+        """
+        folder = os.open(self.root, _FOLDER)
+        try:
+            for part in parts:
+                below = os.open(part, _FOLDER, dir_fd=folder)
+                os.close(folder)
+                folder = below
+            yield folder
+        finally:
+            os.close(folder)
+
+    @contextmanager
+    def _make_folder(self, parts: tuple[str, ...]) -> Iterator[int]:
+        """Give a descriptor of a folder below this one, which is made where it is not there."""
+        folder = os.open(self.root, _FOLDER)
+        try:
+            for part in parts:
+                below = _own_folder(folder, part)
+                os.close(folder)
+                folder = below
+            yield folder
+        finally:
+            os.close(folder)
+
+
+def _own_folder(folder: int, name: str) -> int:
+    """Return a descriptor of a folder in another; whatever else has its name is put aside."""
+    try:
+        return os.open(name, _FOLDER, dir_fd=folder)
+    except FileNotFoundError:
+        pass
+    except OSError:  # a link, a file, or a folder that may not be entered
+        _put_aside(folder, name)
+    os.mkdir(name, 0o700, dir_fd=folder)
+    return os.open(name, _FOLDER, dir_fd=folder)
+
+
+def _put_aside(folder: int, name: str) -> None:
+    os.rename(name, f".aside-{secrets.token_hex(8)}", src_dir_fd=folder, dst_dir_fd=folder)
+
+
+def _is_folder(folder: int, name: str) -> bool:
+    with suppress(FileNotFoundError):
+        return stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
+    return False
+
+
+def _checked(name: str) -> PurePosixPath:
+    path = PurePosixPath(name)
+    if path.is_absolute() or not path.parts or ".." in path.parts:
+        raise ValueError(name)
+    return path
