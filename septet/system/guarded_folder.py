@@ -23,7 +23,7 @@ class GuardedFolder:
 
     def read(self, name: str, limit_bytes: int) -> bytes | None:
         """Return what a plain file of one name holds; `None` where there is none of at most so many bytes."""
-        path = _checked(name)
+        path = _check_name(name)
         with (
             suppress(OSError),
             self._open_folder(path.parts[:-1]) as folder,
@@ -37,7 +37,7 @@ class GuardedFolder:
 
     def changed_at(self, name: str) -> float | None:
         """Return when a plain file was written last, by its own account; `None` where there is none."""
-        path = _checked(name)
+        path = _check_name(name)
         with suppress(OSError), self._open_folder(path.parts[:-1]) as folder:
             status = os.stat(path.name, dir_fd=folder, follow_symlinks=False)
             return status.st_mtime if stat.S_ISREG(status.st_mode) else None
@@ -45,7 +45,7 @@ class GuardedFolder:
 
     def find(self, pattern: str) -> list[str]:
         """Return the names of plain files that a pattern fits, part by part."""
-        return sorted(self._find((), _checked(pattern).parts))
+        return sorted(self._find((), _check_name(pattern).parts))
 
     def write(self, name: str, content: bytes) -> None:
         """Put a file there, whole or not at all; what stands in its way, such as a link, is taken or put aside.
@@ -53,7 +53,7 @@ class GuardedFolder:
         Raises:
             OSError: The disk refused.
         """
-        path = _checked(name)
+        path = _check_name(name)
         with self._make_folder(path.parts[:-1]) as folder:
             draft = f".{secrets.token_hex(8)}.draft"
             descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=folder)
@@ -73,7 +73,7 @@ class GuardedFolder:
         Raises:
             OSError: The disk refused.
         """
-        path = _checked(name)
+        path = _check_name(name)
         with suppress(FileNotFoundError, NotADirectoryError), self._open_folder(path.parts[:-1]) as folder:
             if _is_folder(folder, path.name):
                 _put_aside(folder, path.name)
@@ -86,7 +86,7 @@ class GuardedFolder:
         Raises:
             OSError: The disk refused.
         """
-        path = _checked(name)
+        path = _check_name(name)
         if is_folder:
             with self._make_folder(path.parts):
                 return
@@ -160,8 +160,8 @@ def _is_folder(folder: int, name: str) -> bool:
     return False
 
 
-def _checked(name: str) -> PurePosixPath:
+def _check_name(name: str) -> PurePosixPath:
     path = PurePosixPath(name)
     if path.is_absolute() or not path.parts or ".." in path.parts:
-        raise ValueError(name)
+        raise ValueError(f"{name!r} is no name in the folder")
     return path

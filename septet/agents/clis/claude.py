@@ -53,7 +53,13 @@ _CAPABILITIES: Final = Capabilities(
         LoginFile(
             "~/.claude/.credentials.json",
             kept=("claudeAiOauth", "organizationUuid"),
-            tokens=TokenFields("claudeAiOauth", "accessToken", "refreshToken", "expiresAt"),
+            tokens=TokenFields(
+                "claudeAiOauth",
+                "accessToken",
+                "refreshToken",
+                "expiresAt",
+                document_owner=("organizationUuid",),
+            ),
         ),
     ),
     settings=(SettingsFile("~/.claude/settings.json"), SettingsFile("~/.claude/settings.local.json")),

@@ -44,6 +44,8 @@ class TokenFields:
     """Further fields that a refresh replaces."""
     noted: tuple[str, ...] = ()
     """Fields of the document itself that a refresh replaces."""
+    document_owner: tuple[str, ...] = ()
+    """Fields of the document itself that say whose login it is; a CLI may leave them out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +91,15 @@ class LoginFile:
         """
         old, new = self._entries(before), self._entries(after)
         refreshed = [name for name in old if new.get(name) != old[name]]
+        fields = self.tokens.document_owner if self.tokens is not None else ()
+        if any(after.get(key, before.get(key)) != before.get(key) for key in fields):
+            return "it is another account's"
         if old.keys() - new.keys():
             return "it has lost its tokens"
         reasons = (self._entry_refusal(old[name], new[name], now) for name in refreshed)
         return next(filter(None, reasons), "" if refreshed else "its tokens are the same")
 
-    def merged(self, content: bytes, after: Login) -> bytes:
+    def merge(self, content: bytes, after: Login) -> bytes:
         """Return the user's file with the tokens of a run's copy, and all else as it is."""
         fields = self.tokens
         document = read_object(content)

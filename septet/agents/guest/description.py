@@ -96,7 +96,7 @@ def describe(world: World, files: GuestFiles) -> Description:
     needs = Needs(files.env.get("PATH", ""))
     home, workspace = needs.trace(world.home), needs.trace(files.workspace)
     home_folders = tuple(OwnFolder(each.source, needs.trace(each.path)) for each in files.home_folders)
-    inside = tuple(_placed(each, files.home_folders, home_folders) for each in world.named_paths)
+    inside = tuple(_place(each, files.home_folders, home_folders) for each in world.named_paths)
     named = tuple(
         Binding(needs.trace(each.path), each.writable)
         for each, place in zip(world.named_paths, inside, strict=True)
@@ -141,14 +141,14 @@ def describe(world: World, files: GuestFiles) -> Description:
     )
 
 
-def _placed(
-    named: NamedPath, usual: tuple[OwnFolder, ...], home_folders: tuple[OwnFolder, ...]
+def _place(
+    opening: NamedPath, usual: tuple[OwnFolder, ...], home_folders: tuple[OwnFolder, ...]
 ) -> PlacedInOwnFolder | None:
     """Return how a path is seen that the worker's settings name in a folder of which a guest has its own."""
     for folder, real in zip(usual, home_folders, strict=True):
-        if folder.path in named.path.parents:
+        if folder.path in opening.path.parents:
             return PlacedInOwnFolder(
-                named.path.resolve(), real, named.path.relative_to(folder.path), named.writable
+                opening.path.resolve(), real, opening.path.relative_to(folder.path), opening.writable
             )
     return None
 

@@ -103,7 +103,7 @@ class Logins:
         """
         if not copy.login.exists() and not self.is_out(copy):
             return
-        with self._locked(copy.login) as loans:
+        with self._hold_lock(copy.login) as loans:
             _take_all_back(loans)
             login, now = copy.file.read(_read(copy.login)), time.time()
             if login is None:
@@ -129,7 +129,7 @@ class Logins:
         """
         if not self.is_out(copy):
             return
-        with self._locked(copy.login) as loans:
+        with self._hold_lock(copy.login) as loans:
             path = loans / f"{copy.borrower}.json"
             _take_back(path)
             if is_over:
@@ -172,7 +172,7 @@ class Logins:
         return self.root / hashlib.sha256(str(login.resolve()).encode()).hexdigest()[:16]
 
     @contextmanager
-    def _locked(self, login: Path) -> Iterator[Path]:
+    def _hold_lock(self, login: Path) -> Iterator[Path]:
         """Hold the lock of a login, and give the folder of its loans."""
         loans = self._folder(login)
         with hold_lock(loans / _LOCK):
@@ -203,7 +203,7 @@ def _take_back(path: Path) -> None:
     if refusal:
         _log.warning("login_not_written_back: that of %s, for %s", loan.folder, refusal)
         return
-    merged = file.merged(content, copy)
+    merged = file.merge(content, copy)
     write_durably(own.resolve(), merged)
     noted = msgspec.structs.replace(loan, lent=digest_of(file.read(merged)), given=digest_of(copy), is_due=False)
     write_durably(path, msgspec.json.encode(noted))

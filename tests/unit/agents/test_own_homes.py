@@ -1,0 +1,207 @@
+"""Confined agents with a home of their work order's own: its login, its sessions, and what they leave there."""
+
+import asyncio
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from fakes.agent_lab import Lab
+from fakes.guest_paths import guest_paths
+from fakes.logins import HOUR, log_in, login
+from fakes.waiting import wait_until
+
+from septet.agents.clis.adapter import Machine, Turn
+from septet.agents.clis.registry import adapter_for
+from septet.agents.guest.description import World
+from septet.agents.guest.named_paths import NamedPath
+from septet.agents.homes.home import Homes
+from septet.agents.homes.logins import Logins
+from septet.agents.runs.folders import RunKey
+from septet.agents.runs.lease import Lease
+from septet.agents.turns.carry_out import carry_out
+from septet.agents.turns.launch import TurnRequest
+from septet.agents.turns.sandbox import Sandbox, find_sandbox
+from septet.agents.turns.turn_runs import TurnResult
+
+ID = "0f0e8a3c-2f4b-4a6e-9d5d-1c2b3a495867"
+SESSION = f".claude/projects/-work/{ID}.jsonl"
+REFRESHES = """
+    import json
+    init()
+    turn("m1")
+    path = os.path.join(os.environ["HOME"], ".claude/.credentials.json")
+    if os.path.exists("../refreshed.json"):
+        wait_for("../go")
+        with open(path + ".new", "wb") as new:
+            new.write(open("../refreshed.json", "rb").read())
+        os.remove("../refreshed.json")
+        os.replace(path + ".new", path)
+    note("has " + json.load(open(path))["claudeAiOauth"]["refreshToken"])
+    result("done")
+"""
+"""As claude does: it refreshes its login where it has expired. The test says what it gets."""
+
+
+@pytest.fixture
+def own(lab: Lab) -> Iterator[Lab]:
+    """A host on which claude is confined; its user's home and state directory are beside the worktree."""
+    host = Machine({"PATH": os.environ["PATH"], "HOME": str(lab.root / "user")}, sandboxed=True)
+    named = [NamedPath.parse(each, lab.root) for each in guest_paths(lab.root)]
+    (lab.root / "user/.claude/commands").mkdir(parents=True)
+    named.append(NamedPath(lab.root / "user/.claude/commands"))
+    (lab.root / "state").mkdir()
+    world = World(lab.root / "user", tuple(named), (lab.root / "state",))
+    homes = Homes(lab.root / "state" / "homes", Logins(lab.root / "state" / "logins"))
+    sandbox = find_sandbox("auto", os.environ, world)
+    if not sandbox.confines:
+        pytest.skip(f"nothing confines here: {sandbox.reason}")
+    lab.runtime = replace(lab.runtime, host=host, sandbox=sandbox, homes=homes)
+    yield lab
+
+
+def turn_of(lab: Lab, order_id: str = "wo-1", resume_id: str | None = None, activity_id: str = "5") -> TurnRequest:
+    """Ask for a turn of claude, whose program is the lab's."""
+    host = replace(lab.runtime.host, programs={"claude": str(lab.program)})
+    turn = Turn("Work.\n", lab.worktree, resume_id=resume_id)
+    request = replace(lab.request(activity_id=activity_id, turn=turn), adapter=adapter_for("claude"))
+    key = RunKey(order_id, "run-1", activity_id)
+    return replace(request, key=key, order_id=order_id, runtime=replace(lab.runtime, host=host))
+
+
+async def carried(lab: Lab, request: TurnRequest) -> TurnResult:
+    """Make one attempt."""
+
+    async def leave() -> None:
+        """Leave the worktree as it is."""
+
+    lease = Lease.take(lab.runtime.runs, request.key)
+    return await carry_out(request, lease=lease, on_progress=lab.progress.append, before_rerun=leave)
+
+
+async def test_a_refreshed_login_is_the_users_when_the_turn_is_over(own: Lab) -> None:
+    """Replaced in its folder as CLIs do it; and nothing of it is left in the work order's home."""
+    users = log_in(own.root / "user", "claude", login("claude", 1))
+    (own.root / "refreshed.json").write_text(json.dumps(login("claude", 2, 9 * HOUR)))
+    own.let_go()
+    own.agent(REFRESHES)
+    assert (await carried(own, turn_of(own))).outcome.text == "done"
+    assert own.journal == ["start new", "has refresh-ann-2"]
+    assert json.loads(users.read_bytes())["claudeAiOauth"]["refreshToken"] == "refresh-ann-2"
+    assert json.loads(users.read_bytes())["mcpOAuth"] == {"a-server": "key-of-a-server"}
+    homes = own.root / "state" / "homes" / "wo-1" / "claude"
+    assert not (homes / ".claude/.credentials.json").exists()
+
+
+async def test_a_login_that_an_agent_refreshed_without_a_worker_is_not_lost(own: Lab) -> None:
+    """The attempt that finds the run on disk writes it back."""
+    users = log_in(own.root / "user", "claude", login("claude", 1))
+    (own.root / "refreshed.json").write_text(json.dumps(login("claude", 2, 9 * HOUR)))
+    own.agent(REFRESHES)
+    request = turn_of(own)
+    attempt = asyncio.ensure_future(carried(own, request))
+    run = await own.said("assistant")
+    attempt.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await attempt
+    own.let_go()
+    await wait_until(lambda: run.exit() is not None)
+    assert "refresh-ann-1" in users.read_text()
+    turn_result = await carried(own, request)
+    assert (turn_result.outcome.text, turn_result.recovered_by) == ("done", "read")
+    assert "refresh-ann-2" in users.read_text()
+
+
+async def test_two_agents_do_not_refresh_a_login_at_once(own: Lab) -> None:
+    """The second one starts when the first has refreshed it, and has what the first was given."""
+    log_in(own.root / "user", "claude", login("claude", 1, HOUR / 4))
+    (own.root / "refreshed.json").write_text(json.dumps(login("claude", 2, 9 * HOUR)))
+    own.agent(REFRESHES)
+    first = asyncio.ensure_future(carried(own, turn_of(own)))
+    await own.said("assistant")
+    second = asyncio.ensure_future(carried(own, turn_of(own, "wo-2")))
+    await asyncio.sleep(0.5)
+    assert own.journal == ["start new"]
+    own.let_go()
+    assert [(await each).outcome.text for each in (first, second)] == ["done", "done"]
+    assert sorted(own.journal) == ["has refresh-ann-2"] * 2 + ["start new"] * 2
+
+
+async def test_a_session_goes_on_over_the_upgrade_and_without_a_sandbox(own: Lab) -> None:
+    """It lay in the user's home; then in the work order's; and then no sandbox confines its agent any more."""
+    path = own.root / "user" / SESSION
+    path.parent.mkdir(parents=True)
+    path.write_text("begun\n")
+    own.agent(f"""
+        init()
+        with open(os.path.join(os.environ["HOME"], {SESSION!r}), "r+") as session_file:
+            words = session_file.read().split()
+            session_file.write("turn-%d\\n" % len(words))
+        result(" ".join(words))
+    """)
+    first = await carried(own, turn_of(own, resume_id=ID, activity_id="5"))
+    second = await carried(own, turn_of(own, resume_id=ID, activity_id="6"))
+    assert path.read_text() == "begun\n"
+    own.runtime = replace(own.runtime, sandbox=Sandbox())
+    third = await carried(own, turn_of(own, resume_id=ID, activity_id="7"))
+    assert [each.outcome.text for each in (first, second, third)] == ["begun", "begun turn-1", "begun turn-1 turn-2"]
+
+
+async def test_what_an_agent_leaves_in_its_home_reaches_no_other(own: Lab) -> None:
+    """Neither the user's settings nor the sessions of another work order; and its next run finds no hooks."""
+    own.agent("""
+        home = os.path.join(os.environ["HOME"], ".claude")
+        seen = sorted(os.listdir(home))
+        open(os.path.join(home, "settings.json"), "w").write("{}")
+        os.makedirs(os.path.join(home, "projects/own"), exist_ok=True)
+        open(os.path.join(home, "projects/own/mine.jsonl"), "w").write("mine")
+        init()
+        result(" ".join(seen))
+    """)
+    (own.root / "user/.claude/settings.json").write_text('{"env": {"KEY": "secret"}}')
+    texts = [
+        (await carried(own, turn_of(own, order_id, activity_id=number))).outcome.text
+        for order_id, number in (("wo-1", "5"), ("wo-2", "5"), ("wo-1", "6"))
+    ]
+    assert texts == ["commands", "commands", "commands projects"]
+    assert (own.root / "user/.claude/settings.json").read_text() == '{"env": {"KEY": "secret"}}'
+    assert not (own.root / "user/.claude/projects").exists()
+
+
+async def test_what_the_settings_name_is_seen_in_the_home_and_mounted_over_no_link(own: Lab) -> None:
+    """An agent that has put a link in its place has changed nothing elsewhere when its next run starts."""
+    (own.root / "user/.claude/commands/own.md").write_text("a command")
+    (own.root / "elsewhere").mkdir()
+    own.agent("""
+        home = os.path.join(os.environ["HOME"], ".claude")
+        seen = sorted(os.listdir(os.path.join(home, "commands")))
+        try:
+            open(os.path.join(home, "commands/more.md"), "w")
+        except OSError as error:
+            seen.append("refused")
+        init()
+        result(" ".join(seen))
+    """)
+    first = await carried(own, turn_of(own))
+    place = own.root / "state/homes/wo-1/claude/.claude/commands"
+    place.rmdir()
+    place.symlink_to(own.root / "elsewhere")
+    second = await carried(own, turn_of(own, activity_id="6"))
+    assert [first.outcome.text, second.outcome.text] == ["own.md refused"] * 2
+    assert list((own.root / "elsewhere").iterdir()) == []
+
+
+async def test_a_process_that_waits_for_its_next_turn_keeps_its_login(own: Lab) -> None:
+    """It goes when the process is gone, and comes anew with each turn."""
+    log_in(own.root / "user", "claude", login("claude", 1))
+    own.warm_agent("result('done')")
+    copy = own.root / "state/homes/wo-1/claude/.claude/.credentials.json"
+    warm = turn_of(own)
+    warm = replace(warm, turn=replace(warm.turn, warm=True))
+    await carried(own, warm)
+    assert copy.exists()
+    own.agent("init(); result('done')")
+    await carried(own, turn_of(own, activity_id="6"))
+    assert not copy.exists()

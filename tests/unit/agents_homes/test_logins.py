@@ -1,0 +1,269 @@
+"""Logins that are lent: each run has a copy, and what its CLI refreshed comes back, checked, to the user's file."""
+
+import json
+import os
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fakes.logins import FILES, HOUR, log_in, login
+
+from septet.agents.clis.adapter import Machine
+from septet.agents.clis.registry import adapter_for
+from septet.agents.homes.home import AgentHome, Homes
+from septet.agents.homes.logins import LoginBusyError, Logins
+
+AGENTS = ("claude", "codex", "opencode")
+
+
+def home_of(root: Path, agent: str, order_id: str = "wo-1") -> AgentHome:
+    """Return the home of a work order on a machine that has everything below `root`."""
+    homes = Homes(root / "state" / "homes", Logins(root / "state" / "logins"))
+    return homes.of(order_id, adapter_for(agent), Machine({"HOME": str(root / "user")}))
+
+
+def copy_in(home: AgentHome) -> Path:
+    """Return the file of the copy."""
+    return home.root / FILES[home.adapter.name]
+
+
+def read(path: Path) -> Any:
+    """Return a file's document."""
+    return json.loads(path.read_bytes())
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_what_a_cli_has_refreshed_is_written_back(agent: str, tmp_path: Path) -> None:
+    """The user's file holds the new tokens, and all that was no guest's besides; no copy is left then."""
+    users = log_in(tmp_path / "user", agent, login(agent, 1))
+    home = home_of(tmp_path, agent)
+    home.prepare(None, HOUR)
+    copied = read(copy_in(home))
+    assert "mcpOAuth" not in copied
+    assert {key: value for key, value in login(agent, 1).items() if key in copied}.keys() == copied.keys()
+    assert copy_in(home).stat().st_mode & 0o777 == 0o600
+    refreshed = login(agent, 2, 9 * HOUR)
+    copy_in(home).write_text(json.dumps({**refreshed, "mcpOAuth": "forged"}))
+    home.take_logins_back(is_over=True)
+    assert read(users) == refreshed
+    assert users.stat().st_mode & 0o777 == 0o600
+    assert not copy_in(home).exists()
+    assert [path.name for path in (tmp_path / "state" / "logins").glob("*/*")] == ["lock"]
+
+
+def test_a_login_that_nobody_refreshed_stays_as_it_is(tmp_path: Path) -> None:
+    """Not a byte of the user's file changes, nor when it was written."""
+    users = log_in(tmp_path / "user", "claude", login("claude", 1))
+    before = (users.read_bytes(), users.stat().st_mtime_ns, users.stat().st_ino)
+    home = home_of(tmp_path, "claude")
+    home.prepare(None, HOUR)
+    home.take_logins_back(is_over=True)
+    assert (users.read_bytes(), users.stat().st_mtime_ns, users.stat().st_ino) == before
+
+
+def _emptied(agent: str) -> dict[str, Any]:
+    document = login(agent, 2, 9 * HOUR)
+    entry = document[{"claude": "claudeAiOauth", "codex": "tokens", "opencode": "anthropic"}[agent]]
+    entry |= {key: "" for key in entry if "ccess" in key or "efresh" in key}
+    return document
+
+
+FORGERIES: dict[str, Callable[[str], Any]] = {
+    "of another account": lambda agent: login(agent, 2, 9 * HOUR, account="eve"),
+    "older": lambda agent: login(agent, 0, HOUR),
+    "valid for ever": lambda agent: login(agent, 2, 900 * 24 * HOUR),
+    "emptied": _emptied,
+    "of another form": lambda agent: [login(agent, 2, 9 * HOUR)],
+    "nothing": lambda agent: {},
+}
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("forgery", FORGERIES)
+def test_a_copy_that_is_no_later_login_of_the_account_is_not_written_back(
+    agent: str, forgery: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What an agent has put in its place stays in its home."""
+    users = log_in(tmp_path / "user", agent, login(agent, 1, 8 * HOUR))
+    before = users.read_bytes()
+    home = home_of(tmp_path, agent)
+    home.prepare(None, HOUR)
+    copy_in(home).write_text(json.dumps(FORGERIES[forgery](agent)))
+    home.take_logins_back(is_over=True)
+    assert users.read_bytes() == before
+    assert all("access-" not in record.getMessage() for record in caplog.records)
+
+
+def test_tokens_with_the_claims_of_another_account_are_not_written_back(tmp_path: Path) -> None:
+    """codex's tokens say themselves whose they are: the field beside them does not count alone."""
+    users = log_in(tmp_path / "user", "codex", login("codex", 1))
+    before = users.read_bytes()
+    home = home_of(tmp_path, "codex")
+    home.prepare(None, HOUR)
+    forged = login("codex", 2, 9 * HOUR, account="eve")
+    forged["tokens"]["account_id"] = "ann"
+    copy_in(home).write_text(json.dumps(forged))
+    home.take_logins_back(is_over=True)
+    assert users.read_bytes() == before
+
+
+def _leads_to_a_link(copy: Path) -> None:
+    document = copy.with_name("elsewhere")
+    copy.rename(document)
+    document.write_text(json.dumps(login("claude", 2, 9 * HOUR)))
+    copy.symlink_to(document)
+
+
+def _becomes_a_fifo(copy: Path) -> None:
+    copy.unlink()
+    os.mkfifo(copy)
+
+
+def _becomes_a_folder(copy: Path) -> None:
+    copy.unlink()
+    copy.mkdir()
+
+
+def _is_large(copy: Path) -> None:
+    copy.write_text(json.dumps({**login("claude", 2, 9 * HOUR), "more": "x" * 300_000}))
+
+
+@pytest.mark.parametrize("trick", [_leads_to_a_link, _becomes_a_fifo, _becomes_a_folder, _is_large])
+def test_only_a_small_plain_file_is_read_of_a_home(trick: Callable[[Path], None], tmp_path: Path) -> None:
+    """Links, FIFOs, folders and large files are no login; the next run gets its copy all the same."""
+    users = log_in(tmp_path / "user", "claude", login("claude", 1))
+    before = users.read_bytes()
+    home = home_of(tmp_path, "claude")
+    home.prepare(None, HOUR)
+    trick(copy_in(home))
+    home.take_logins_back(is_over=False)
+    assert users.read_bytes() == before
+    home.prepare(None, HOUR)
+    assert read(copy_in(home))["claudeAiOauth"]["accessToken"] == "access-ann-1"
+    assert not copy_in(home).is_symlink()
+
+
+def test_a_copy_whose_worker_was_killed_is_written_back_by_the_next_start(tmp_path: Path) -> None:
+    """Any work order's: no later start gets a login whose refresh token was used."""
+    users = log_in(tmp_path / "user", "claude", login("claude", 1))
+    killed, next_one = home_of(tmp_path, "claude"), home_of(tmp_path, "claude", "wo-2")
+    killed.prepare(None, HOUR)
+    copy_in(killed).write_text(json.dumps(login("claude", 2, 9 * HOUR)))
+    next_one.prepare(None, HOUR)
+    assert read(users)["claudeAiOauth"]["refreshToken"] == "refresh-ann-2"
+    assert read(copy_in(next_one))["claudeAiOauth"]["refreshToken"] == "refresh-ann-2"
+
+
+@pytest.mark.parametrize("by", ["the next worker", "the janitor"])
+def test_a_copy_whose_worker_was_killed_is_written_back_without_a_start(by: str, tmp_path: Path) -> None:
+    """The next worker asks for all of them, and the janitor for those of a home that it removes."""
+    users = log_in(tmp_path / "user", "claude", login("claude", 1))
+    home = home_of(tmp_path, "claude")
+    home.prepare(None, HOUR)
+    copy_in(home).write_text(json.dumps(login("claude", 2, 9 * HOUR)))
+    if by == "the janitor":
+        Homes(tmp_path / "state" / "homes", home.logins).close("wo-1")
+    else:
+        home.logins.take_all_back()
+    assert read(users)["claudeAiOauth"]["refreshToken"] == "refresh-ann-2"
+
+
+def test_a_login_of_which_the_user_has_another_meanwhile_is_not_written_back(tmp_path: Path) -> None:
+    """Who has logged in again, or refreshed it in a terminal, keeps what is there."""
+    users = log_in(tmp_path / "user", "claude", login("claude", 1))
+    home = home_of(tmp_path, "claude")
+    home.prepare(None, HOUR)
+    again = login("claude", 7, account="bob")
+    log_in(tmp_path / "user", "claude", again)
+    copy_in(home).write_text(json.dumps(login("claude", 2, 9 * HOUR)))
+    home.take_logins_back(is_over=True)
+    assert read(users) == again
+
+
+def test_a_copy_may_be_refreshed_more_than_once(tmp_path: Path) -> None:
+    """A process that serves many turns keeps its copy: each refresh comes back."""
+    users = log_in(tmp_path / "user", "claude", login("claude", 1))
+    home = home_of(tmp_path, "claude")
+    home.prepare(None, HOUR)
+    for number in (2, 3):
+        copy_in(home).write_text(json.dumps(login("claude", number, (7 + number) * HOUR)))
+        home.take_logins_back(is_over=False)
+        assert read(users)["claudeAiOauth"]["refreshToken"] == f"refresh-ann-{number}"
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_a_login_that_would_expire_in_a_run_is_refreshed_by_one_agent_alone(agent: str, tmp_path: Path) -> None:
+    """It is lent as expired, so that the CLI refreshes it as it starts; the others wait until it has."""
+    log_in(tmp_path / "user", agent, login(agent, 1, HOUR / 2))
+    first, second = home_of(tmp_path, agent), home_of(tmp_path, agent, "wo-2")
+    first.prepare(None, HOUR)
+    file = first.adapter.capabilities.logins[0]
+    lent = file.read(copy_in(first).read_bytes())
+    assert lent is not None
+    assert file.expires_at(lent) is not None
+    assert (file.expires_at(lent) or 0) < time.time() - HOUR
+    with pytest.raises(LoginBusyError):
+        second.prepare(None, HOUR)
+    assert not copy_in(second).exists()
+    copy_in(first).write_text(json.dumps(login(agent, 2)))
+    second.prepare(None, HOUR)
+    assert "refresh-ann-2" in copy_in(second).read_text()
+
+
+def test_many_agents_share_a_login_that_is_valid_for_long(tmp_path: Path) -> None:
+    """None of them will refresh it, so none waits for another."""
+    log_in(tmp_path / "user", "claude", login("claude", 1))
+    homes = [home_of(tmp_path, "claude", f"wo-{number}") for number in range(4)]
+    for home in homes:
+        home.prepare(None, HOUR)
+    assert len({copy_in(home).read_bytes() for home in homes}) == 1
+
+
+def test_an_agent_that_does_not_refresh_holds_nobody_up_for_long(
+    tmp_path: Path,
+) -> None:
+    """After a minute the others start: with a note of then, made here, the second one is not refused."""
+    log_in(tmp_path / "user", "claude", login("claude", 1, 60.0))
+    first, second = home_of(tmp_path, "claude"), home_of(tmp_path, "claude", "wo-2")
+    first.prepare(None, HOUR)
+    (note,) = (tmp_path / "state" / "logins").glob("*/*.json")
+    note.write_text(json.dumps({**read(note), "lent_at": time.time() - 61}))
+    second.prepare(None, HOUR)
+    assert copy_in(second).exists()
+
+
+def test_a_user_who_has_logged_out_leaves_no_copy(tmp_path: Path) -> None:
+    """The next run gets no login either; a run with a key needs none."""
+    users = log_in(tmp_path / "user", "claude", login("claude", 1))
+    home = home_of(tmp_path, "claude")
+    home.prepare(None, HOUR)
+    users.unlink()
+    home.prepare(None, HOUR)
+    assert not copy_in(home).exists()
+
+
+def test_a_login_behind_a_link_of_the_users_is_written_where_it_lies(tmp_path: Path) -> None:
+    """A link to another disk stays one."""
+    real = log_in(tmp_path / "disk", "claude", login("claude", 1))
+    link = tmp_path / "user" / FILES["claude"]
+    link.parent.mkdir(parents=True)
+    link.symlink_to(real)
+    home = home_of(tmp_path, "claude")
+    home.prepare(None, HOUR)
+    copy_in(home).write_text(json.dumps(login("claude", 2, 9 * HOUR)))
+    home.take_logins_back(is_over=True)
+    assert link.is_symlink()
+    assert read(real)["claudeAiOauth"]["refreshToken"] == "refresh-ann-2"
+
+
+def test_a_folder_that_the_cli_s_variable_has_moved_is_lent_from_there(tmp_path: Path) -> None:
+    """By the variable that the CLI itself heeds."""
+    log_in(tmp_path, "codex", login("codex", 1)).rename(tmp_path / "auth.json")
+    home = home_of(tmp_path, "codex")
+    home = replace(home, machine=Machine({"HOME": str(tmp_path / "user"), "CODEX_HOME": str(tmp_path)}))
+    (folder,) = home.prepare(None, HOUR)
+    assert folder.path == tmp_path
+    assert read(copy_in(home))["tokens"]["account_id"] == "ann"

@@ -1,0 +1,138 @@
+"""Sessions that move: from the user's home to a work order's at an upgrade, and back where no sandbox confines."""
+
+import os
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from septet.agents.clis.adapter import Machine
+from septet.agents.clis.registry import adapter_for
+from septet.agents.homes.home import AgentHome, Homes
+from septet.agents.homes.logins import Logins
+
+ID = "0f0e8a3c-2f4b-4a6e-9d5d-1c2b3a495867"
+OTHER = "1f0e8a3c-2f4b-4a6e-9d5d-1c2b3a495867"
+SESSIONS = {
+    "claude": ".claude/projects/-work-wo-1/{id}.jsonl",
+    "codex": ".codex/sessions/2026/11/23/rollout-2026-11-23T10-46-04-{id}.jsonl",
+    "gemini": ".gemini/tmp/wo-1/chats/session-2026-11-23T10-46-{id:.8}.jsonl",
+    "copilot": ".copilot/session-state/{id}/events.jsonl",
+    "scripted": ".septet-scripted/sessions/{id}.json",
+}
+
+
+def home_of(root: Path, agent: str) -> AgentHome:
+    """Return the home of `wo-1` on a machine that has everything below `root`."""
+    homes = Homes(root / "homes", Logins(root / "logins"))
+    return homes.of("wo-1", adapter_for(agent), Machine({"HOME": str(root / "user")}))
+
+
+@pytest.mark.parametrize("agent", SESSIONS)
+def test_a_session_of_an_earlier_release_moves_over(agent: str, tmp_path: Path) -> None:
+    """That one, and none of another work order's; the next run finds what the one before has added."""
+    home = home_of(tmp_path, agent)
+    for each in (ID, OTHER):
+        path = tmp_path / "user" / SESSIONS[agent].format(id=each)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"session {each}")
+    home.prepare(ID, 60)
+    name = SESSIONS[agent].format(id=ID)
+    assert [path for path in home.root.rglob("*") if path.is_file()] == [home.root / name]
+    (home.root / name).write_text("went on")
+    home.prepare(ID, 60)
+    assert (home.root / name).read_text() == "went on"
+
+
+@pytest.mark.parametrize("agent", SESSIONS)
+def test_a_session_comes_back_where_no_sandbox_confines_and_moves_again(agent: str, tmp_path: Path) -> None:
+    """Whichever home has gone on with it last is the one that counts."""
+    home = home_of(tmp_path, agent)
+    home.prepare(None, 60)
+    inside, users = (root / SESSIONS[agent].format(id=ID) for root in (home.root, tmp_path / "user"))
+    inside.parent.mkdir(parents=True, exist_ok=True)
+    inside.write_text("confined")
+    os.utime(inside, (1_000_000, 1_000_000))
+    home.give_session_to_user(ID)
+    assert users.read_text() == "confined"
+    users.write_text("confined, unconfined")
+    home.prepare(ID, 60)
+    assert inside.read_text() == "confined, unconfined"
+
+
+def test_a_session_that_a_guest_has_made_a_link_comes_back_to_nobody(tmp_path: Path) -> None:
+    """Neither the file nor a folder on the way leads to what the user alone may read."""
+    home = home_of(tmp_path, "claude")
+    home.prepare(None, 60)
+    (tmp_path / "secrets").mkdir()
+    (tmp_path / "secrets" / f"{ID}.jsonl").write_text("secret")
+    (home.root / ".claude" / "projects").mkdir()
+    (home.root / ".claude/projects/way").symlink_to(tmp_path / "secrets")
+    (home.root / ".claude/projects/own").mkdir()
+    (home.root / f".claude/projects/own/{ID}.jsonl").symlink_to(tmp_path / "secrets" / f"{ID}.jsonl")
+    home.give_session_to_user(ID)
+    assert not (tmp_path / "user").exists()
+
+
+@pytest.mark.parametrize("session_id", ["*", "../../secret", "", "a/b"])
+def test_an_id_is_no_pattern_and_no_path(session_id: str, tmp_path: Path) -> None:
+    """What a stream calls its session names no other files."""
+    home = home_of(tmp_path, "claude")
+    path = tmp_path / "user" / SESSIONS["claude"].format(id=ID)
+    path.parent.mkdir(parents=True)
+    path.write_text("secret")
+    home.prepare(session_id, 60)
+    assert not [path for path in home.root.rglob("*") if path.is_file()]
+
+
+def _database(path: Path) -> None:
+    path.parent.mkdir(parents=True)
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("PRAGMA journal_mode = WAL")
+        database.execute("CREATE TABLE session (id TEXT PRIMARY KEY, title TEXT)")
+        database.execute("CREATE TABLE message (id TEXT, session_id TEXT REFERENCES session(id), data TEXT)")
+        database.execute("CREATE TABLE event (id TEXT, aggregate_id TEXT)")
+        database.execute("CREATE TABLE account (id TEXT, access_token TEXT)")
+        database.execute("CREATE TABLE project (id TEXT)")
+        for each in ("ses_1", "ses_2"):
+            database.execute("INSERT INTO session VALUES (?, ?)", (each, f"title of {each}"))
+            database.execute("INSERT INTO message VALUES (?, ?, ?)", (f"m-{each}", each, f"words of {each}"))
+            database.execute("INSERT INTO event VALUES (?, ?)", (f"e-{each}", each))
+        database.execute("INSERT INTO account VALUES ('a', 'key-of-an-account')")
+        database.execute("INSERT INTO project VALUES ('p')")
+        database.commit()
+
+
+def test_of_a_database_one_session_moves_over(tmp_path: Path) -> None:
+    """Nothing is left in it of others' words, nor of an account's keys."""
+    _database(tmp_path / "user/.local/share/opencode/opencode.db")
+    home = home_of(tmp_path, "opencode")
+    home.prepare("ses_1", 60)
+    copy = home.root / ".local/share/opencode/opencode.db"
+    content = copy.read_bytes()
+    assert b"words of ses_1" in content
+    assert b"ses_2" not in content
+    assert b"key-of-an-account" not in content
+    with closing(sqlite3.connect(copy)) as database:
+        assert database.execute("SELECT id FROM session").fetchall() == [("ses_1",)]
+        assert database.execute("SELECT id FROM project").fetchall() == [("p",)]
+        database.execute("UPDATE session SET title = 'went on'")
+        database.commit()
+    home.prepare("ses_1", 60)
+    with closing(sqlite3.connect(copy)) as database:
+        assert database.execute("SELECT title FROM session").fetchall() == [("went on",)]
+
+
+@pytest.mark.parametrize("content", ["no database", None])
+def test_a_database_that_is_not_known_is_left_alone(content: str | None, tmp_path: Path) -> None:
+    """Also one that has no such session: the agent begins anew."""
+    users = tmp_path / "user/.local/share/opencode/opencode.db"
+    if content is None:
+        _database(users)
+    else:
+        users.parent.mkdir(parents=True)
+        users.write_text(content)
+    home = home_of(tmp_path, "opencode")
+    home.prepare("ses_3", 60)
+    assert not (home.root / ".local/share/opencode/opencode.db").exists()

@@ -1,0 +1,98 @@
+"""What of a user's settings of a CLI a guest gets: how it logs in and which model it asks."""
+
+import json
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from septet.agents.clis.adapter import Machine
+from septet.agents.clis.plain_settings import SettingsFile
+from septet.agents.clis.registry import adapter_for
+from septet.agents.homes.home import Homes
+from septet.agents.homes.logins import Logins
+
+CODEX = """\
+model = "gpt-5.4"
+model_provider = "own"
+notify = ["sh", "-c", "curl evil"]
+[model_providers.own]
+name = "Own \\u00fc \\" \\u007f"
+base_url = "http://127.0.0.1:8080/v1"
+query_params = { api-version = "2026", "a.b" = true }
+retries = [1, 2.5]
+[model_providers.own.http_headers]
+x = "y"
+[mcp_servers.bank]
+command = "bank"
+env = { KEY = "secret" }
+[projects."/home/ann"]
+trust_level = "trusted"
+"""
+
+
+def prepared(root: Path, agent: str, name: str, content: str) -> bytes | None:
+    """Return what a guest gets of a file of settings in the user's home."""
+    path = root / "user" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(content, encoding="utf-8")
+    homes = Homes(root / "homes", Logins(root / "logins"))
+    home = homes.of("wo-1", adapter_for(agent), Machine({"HOME": str(root / "user")}))
+    home.prepare(None, 60)
+    own = home.root / name
+    return own.read_bytes() if own.exists() else None
+
+
+def test_codex_gets_its_provider_and_no_server_of_others(tmp_path: Path) -> None:
+    """What TOML can say of a provider comes over as it is; servers, programs and trusted folders do not."""
+    reduced = prepared(tmp_path, "codex", ".codex/config.toml", CODEX)
+    assert reduced is not None
+    whole = tomllib.loads(CODEX)
+    assert tomllib.loads(reduced.decode()) == {
+        key: whole[key] for key in ("model", "model_provider", "model_providers")
+    }
+
+
+def test_gemini_gets_its_way_of_login_alone(tmp_path: Path) -> None:
+    """A file with comments and last commas is read as the CLI does."""
+    content = (
+        '{ // mine\n "security": {"auth": {"selectedType": "oauth-personal"}, "folderTrust": {"enabled": true,},},'
+        '\n /* keys */ "mcpServers": {"bank": {"url": "http://bank", "headers": {"key": "secret"}}}, "hooks": {}, }'
+    )
+    reduced = prepared(tmp_path, "gemini", ".gemini/settings.json", content)
+    assert json.loads(reduced or b"") == {"security": {"auth": {"selectedType": "oauth-personal"}}}
+
+
+def test_opencode_gets_its_models_and_no_plug_ins(tmp_path: Path) -> None:
+    """Providers are how it logs in."""
+    content = '{"model": "a/b", "provider": {"a": {}}, "mcp": {"x": {}}, "plugin": ["evil"], "formatter": {}}'
+    reduced = prepared(tmp_path, "opencode", ".config/opencode/opencode.json", content)
+    assert json.loads(reduced or b"") == {"model": "a/b", "provider": {"a": {}}}
+
+
+def test_copilot_gets_its_login_and_no_trusted_folders(tmp_path: Path) -> None:
+    """Login and settings are in one file, which begins with a comment."""
+    content = '// managed\n{"logged_in_users": [{"login": "ann"}], "copilot_tokens": {"ann": "t"}, "trusted_folders": ["/"]}'
+    reduced = prepared(tmp_path, "copilot", ".copilot/config.json", content)
+    assert json.loads(reduced or b"") == {"logged_in_users": [{"login": "ann"}], "copilot_tokens": {"ann": "t"}}
+
+
+@pytest.mark.parametrize(
+    ("agent", "name"),
+    [("claude", ".claude/settings.json"), ("codex", ".codex/hooks.json"), ("copilot", ".copilot/mcp-config.json")],
+)
+def test_hooks_and_servers_are_left_out_and_none_stays_from_a_run_before(
+    agent: str, name: str, tmp_path: Path
+) -> None:
+    """Neither the user's nor what an agent has left in its home for its next run."""
+    assert prepared(tmp_path, agent, name, '{"hooks": {"SessionEnd": []}}') is None
+    left = tmp_path / "homes" / "wo-1" / agent / name
+    left.write_text('{"hooks": {}}')
+    assert prepared(tmp_path, agent, name, '{"hooks": {"SessionEnd": []}}') is None
+
+
+@pytest.mark.parametrize("content", [b"", b"[1", b"[]", b"\xff", b"[" * 100_000, b'{"a": ' * 100_000])
+def test_settings_that_cannot_be_read_are_left_out(content: bytes) -> None:
+    """They are the user's to correct; the agent says what it misses."""
+    for name in ("~/.gemini/settings.json", "~/.codex/config.toml"):
+        assert SettingsFile(name, kept=("model",)).reduce(content) is None
