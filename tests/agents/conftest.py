@@ -79,7 +79,7 @@ async def _begun(day: Day) -> AsyncIterator[WorkOrders]:
             agent=day.cli,
             sandbox=day.sandbox,
             sandboxed=day.sandboxed,
-            guest_paths=guest_paths(day.root),
+            guest_paths=(*guest_paths(day.root), *day.named_settings),
             environ=day.environment(address),
             log_level="error",
         )

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from fakes.escape_homes import TRAPS, Trap, leave, scene_for
 from fakes.escape_routes import ROUTES, Route, escape_table
 from fakes.guests import CANARY, Machine, machine_with_canaries
 
@@ -42,6 +43,17 @@ def test_a_route_is_closed_by_its_protection_alone(machine: Machine, route: Rout
         pytest.skip("its numbers are those of other machines")
     printed = machine.run(route.program, lambda description: route.without(description, machine.root))
     assert CANARY in printed
+
+
+@pytest.mark.parametrize("trap", TRAPS, ids=lambda trap: trap.name)
+def test_what_a_guest_leaves_in_its_home_leads_the_engine_nowhere(machine: Machine, trap: Trap) -> None:
+    """The engine comes by, and nothing that the guest may not have or change has moved; without the guard it has."""
+    scene = scene_for(machine, trap.name)
+    assert "it ended otherwise" not in leave(scene, trap.program)
+    assert CANARY not in trap.engine(scene)
+    again = scene_for(machine, f"{trap.name}-again")
+    leave(again, trap.program)
+    assert CANARY in trap.careless(again)
 
 
 def test_the_page_on_security_has_the_table_of_routes() -> None:

@@ -5,9 +5,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from fakes.escape_homes import TRAPS
 from fakes.guest_kinds import kinds_table
 
 from septet.agents.guest.description import Description
+from septet.agents.guest.placements import OwnFolder
 from septet.agents.guest.protections import (
     Binding,
     Cover,
@@ -117,6 +119,13 @@ def _home(name: str, attack: str, path: str, *, changes: bool = False) -> Route:
     return Route(name, attack, program, "an empty home", bound("home", instead_of=OwnHome))
 
 
+def _own_home(name: str, attack: str, path: str, *, changes: bool = False) -> Route:
+    program = f"change({path!r})" if changes else f"read({path!r})"
+    return Route(
+        name, attack, program, "a home of its own for each work order", bound("home/.claude", instead_of=OwnFolder)
+    )
+
+
 def _call(name: str, attack: str, program: str) -> Route:
     return Route(name, attack, program, "refused system calls", removed(RefusedSystemCalls))
 
@@ -163,6 +172,19 @@ ROUTES = (
     _home("aws", "read the keys of a cloud", "home/.aws/credentials"),
     _home("gh", "read the login of `gh`", "home/.config/gh/hosts.yml"),
     _home("other-login", "read another CLI's login", "home/.codex/auth.json"),
+    _home("other-keys", "read the keys that another CLI has in its settings", "home/.codex/config.toml"),
+    _home("third-login", "read the login of a third CLI", "home/.gemini/oauth_creds.json"),
+    _home("other-account", "read the login of another account of the same CLI", "home/.claude-work/.credentials.json"),
+    _home("servers", "read the keys of the user's servers in `~/.claude.json`", "home/.claude.json"),
+    _own_home("whole-login", "read what the user's login file holds beside the login", "home/.claude/.credentials.json"),
+    _own_home("settings-keys", "read the keys in the user's settings of its CLI", "home/.claude/settings.json"),
+    _own_home("settings-hooks", "leave hooks for later runs of its CLI", "home/.claude/settings.json", changes=True),
+    _own_home("commands", "change the user's commands of its CLI", "home/.claude/commands/own.md", changes=True),
+    _own_home("user-sessions", "read the user's own conversations", "home/.claude/projects/-work/other.jsonl"),
+    _state("order-sessions", "read another work order's conversation", "state/homes/wo-2/claude/.claude/projects/-work/other.jsonl"),
+    _state("order-hooks", "leave hooks for another work order's agent", "state/homes/wo-2/claude/.claude/settings.json", changes=True),
+    _state("order-login", "read the login that another CLI has for the same work order", "state/homes/wo-1/codex/.codex/auth.json"),
+    _state("loans", "change where its login is written back", "state/logins/5d1f/wo-1.claude.json", changes=True),
     _home("history", "read the shell's history", "home/.bash_history"),
     _home("git-settings", "change the user's git settings", "home/.gitconfig", changes=True),
     _home("bashrc", "change `.bashrc`", "home/.bashrc", changes=True),
@@ -243,4 +265,5 @@ def escape_table() -> str:
         f"| {each.attack}{' (a worker that is root)' if each.as_root else ''} | {each.protection} |"
         for each in ROUTES
     ]
+    lines += [f"| {each.attack} | {each.protection} |" for each in TRAPS]
     return "\n".join(lines) + "\n" + kinds_table()

@@ -15,6 +15,7 @@ import msgspec
 from septet.agents.clis.outcome import ExitRecord
 from septet.agents.guest.description import Description, GuestFiles, World, describe
 from septet.agents.guest.named_paths import NamedPath
+from septet.agents.guest.placements import OwnFolder
 from septet.agents.supervisor.order import Limits, Order
 from septet.agents.turns.sandbox import Sandbox, find_sandbox
 from septet.agents.turns.supervisors import Supervisors
@@ -25,15 +26,22 @@ CANARY = "canary-5d1f"
 SECONDS = 20.0
 _IPC_CREATE, _IPC_REMOVE = 0o1000, 0
 _LIBC = ctypes.CDLL(None, use_errno=True)
+OWN_HOME = "state/homes/wo-1/claude/.claude"
+"""What the guest has in the place of the user's folder."""
 _SECRETS = (
     "state/workspaces/wo-2/secret", "state/vaults/app.git/secret", "state/runs/wo-1/secret", "state/tokens/secret",
     "state/api-token", "state/temporal.db", "state/mirrors/other.git/objects/secret", "state/mirrors/app.git/config",
     "state/pipelines/p-1/secret", "state/agents/secret", "state/server.json",
     "home/.ssh/id_ed25519", "home/.netrc", "home/.aws/credentials", "home/.config/gh/hosts.yml", "home/.gitconfig",
     "home/.bashrc", "home/.claude/login", "home/.ssh/authorized_keys", "home/.codex/auth.json", "home/.bash_history",
+    "home/.claude/.credentials.json", "home/.claude/settings.json", "home/.claude/commands/own.md",
+    "home/.claude/projects/-work/other.jsonl", "home/.claude.json", "home/.claude-work/.credentials.json",
+    "home/.codex/config.toml", "home/.gemini/oauth_creds.json",
+    "state/homes/wo-2/claude/.claude/projects/-work/other.jsonl", "state/homes/wo-2/claude/.claude/settings.json",
+    "state/homes/wo-1/codex/.codex/auth.json", "state/logins/5d1f/wo-1.claude.json",
     "origins/app.git/hooks/pre-receive", "origins/app.git/config", "neighbour/secret",
 )  # fmt: skip
-_OWN = ("state/workspaces/wo-1/own", "state/mirrors/app.git/objects/own", "home/.claude/.credentials.json")
+_OWN = ("state/workspaces/wo-1/own", "state/mirrors/app.git/objects/own", OWN_HOME + "/.credentials.json")
 
 
 @dataclass
@@ -57,7 +65,7 @@ class Machine:
             state / "mirrors" / "app.git" / "objects",
             (sys.executable,),
             {"PATH": os.defpath},
-            (self.root / "home" / ".claude",),
+            home_folders=(OwnFolder(self.root / OWN_HOME, self.root / "home" / ".claude"),),
         )
 
     @property

@@ -17,7 +17,11 @@ FILES = {
 
 def jwt(account: str, expires_at: float) -> str:
     """Return an unsigned token as OpenAI's are built."""
-    claims = {"sub": account, "exp": int(expires_at), "https://api.openai.com/auth": {"chatgpt_account_id": account}}
+    claims = {
+        "sub": account,
+        "exp": int(expires_at),
+        "https://api.openai.com/auth": {"chatgpt_account_id": account},
+    }
     parts = ({"alg": "none"}, claims)
     words = [base64.urlsafe_b64encode(json.dumps(part).encode()).decode().rstrip("=") for part in parts]
     return ".".join((*words, "signature"))

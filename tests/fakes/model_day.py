@@ -84,6 +84,11 @@ class Day:
         self._seen = sample, runs
 
     @property
+    def named_settings(self) -> tuple[str, ...]:
+        """The user's settings of the CLI, where they are to be seen in the sandbox: for their hook."""
+        return (str(self.home / _SETTINGS[self.cli]),) if self.at_its_end else ()
+
+    @property
     def sample(self) -> Sample:
         """The repository."""
         assert self._seen is not None

@@ -3,9 +3,7 @@
 import asyncio
 import json
 import os
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from fakes.agent_lab import Lab
@@ -46,7 +44,7 @@ REFRESHES = """
 
 
 @pytest.fixture
-def own(lab: Lab) -> Iterator[Lab]:
+def own(lab: Lab) -> Lab:
     """A host on which claude is confined; its user's home and state directory are beside the worktree."""
     host = Machine({"PATH": os.environ["PATH"], "HOME": str(lab.root / "user")}, sandboxed=True)
     named = [NamedPath.parse(each, lab.root) for each in guest_paths(lab.root)]
@@ -59,7 +57,7 @@ def own(lab: Lab) -> Iterator[Lab]:
     if not sandbox.confines:
         pytest.skip(f"nothing confines here: {sandbox.reason}")
     lab.runtime = replace(lab.runtime, host=host, sandbox=sandbox, homes=homes)
-    yield lab
+    return lab
 
 
 def turn_of(lab: Lab, order_id: str = "wo-1", resume_id: str | None = None, activity_id: str = "5") -> TurnRequest:
@@ -146,7 +144,11 @@ async def test_a_session_goes_on_over_the_upgrade_and_without_a_sandbox(own: Lab
     assert path.read_text() == "begun\n"
     own.runtime = replace(own.runtime, sandbox=Sandbox())
     third = await carried(own, turn_of(own, resume_id=ID, activity_id="7"))
-    assert [each.outcome.text for each in (first, second, third)] == ["begun", "begun turn-1", "begun turn-1 turn-2"]
+    assert [each.outcome.text for each in (first, second, third)] == [
+        "begun",
+        "begun turn-1",
+        "begun turn-1 turn-2",
+    ]
 
 
 async def test_what_an_agent_leaves_in_its_home_reaches_no_other(own: Lab) -> None:

@@ -77,7 +77,7 @@ FORGERIES: dict[str, Callable[[str], Any]] = {
     "valid for ever": lambda agent: login(agent, 2, 900 * 24 * HOUR),
     "emptied": _emptied,
     "of another form": lambda agent: [login(agent, 2, 9 * HOUR)],
-    "nothing": lambda agent: {},
+    "nothing": lambda _agent: {},
 }
 
 
@@ -98,7 +98,7 @@ def test_a_copy_that_is_no_later_login_of_the_account_is_not_written_back(
 
 
 def test_tokens_with_the_claims_of_another_account_are_not_written_back(tmp_path: Path) -> None:
-    """codex's tokens say themselves whose they are: the field beside them does not count alone."""
+    """Codex's tokens say themselves whose they are: the field beside them does not count alone."""
     users = log_in(tmp_path / "user", "codex", login("codex", 1))
     before = users.read_bytes()
     home = home_of(tmp_path, "codex")

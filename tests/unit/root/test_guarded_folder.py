@@ -53,9 +53,7 @@ def _fifo(root: Path) -> str:
 
 
 @pytest.mark.parametrize("trick", [_file_link, _folder_link, _hard_link, _fifo])
-def test_what_is_no_plain_file_of_its_own_is_not_read(
-    trick: Callable[[Path], str], folder: GuardedFolder
-) -> None:
+def test_what_is_no_plain_file_of_its_own_is_not_read(trick: Callable[[Path], str], folder: GuardedFolder) -> None:
     """No link is followed, whether to a file or to a folder, and nobody waits for a FIFO."""
     name = trick(folder.root)
     assert folder.read(name, 100) is None
@@ -94,7 +92,8 @@ def test_a_place_to_mount_at_is_no_link(is_folder: bool, folder: GuardedFolder) 
     (folder.root / "place").symlink_to(folder.root.parent / "secret")
     folder.make_place("place", is_folder=is_folder)
     for path in (folder.root / "way/place", folder.root / "place"):
-        assert (path.is_dir() if is_folder else path.is_file()) and not path.is_symlink()
+        assert path.is_dir() if is_folder else path.is_file()
+        assert not path.is_symlink()
         number = path.stat().st_ino
         folder.make_place(str(path.relative_to(folder.root)), is_folder=is_folder)
         assert path.stat().st_ino == number

@@ -1,0 +1,109 @@
+"""Real CLIs with a home of the work order's own: their sessions move into it, and out of it again."""
+
+import asyncio
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+from fakes.model_day import MODELS, day_of
+from fakes.model_stub import Model, Part, serving
+
+from septet.agents.clis.adapter import Machine, Turn
+from septet.agents.clis.registry import adapter_for
+from septet.agents.guest.description import World
+from septet.agents.guest.named_paths import NamedPath
+from septet.agents.homes.home import Homes
+from septet.agents.homes.logins import Logins
+from septet.agents.runs.folders import RunKey, Runs
+from septet.agents.runs.lease import Lease
+from septet.agents.turns.carry_out import carry_out
+from septet.agents.turns.launch import AgentRuntime, TurnRequest
+from septet.agents.turns.sandbox import Sandbox, find_sandbox
+from septet.agents.turns.supervisors import Supervisors
+from septet.agents.turns.turn_runs import TurnResult
+from septet.contracts.limits import Timeouts
+from septet.git.engine import Git
+from septet.settings import Settings
+
+pytestmark = pytest.mark.timeout(300)
+
+
+@dataclass
+class Desk:
+    """One workspace in which a CLI works turn by turn, confined or not."""
+
+    cli: str
+    runtime: AgentRuntime
+    worktree: Path
+    turns: int = 0
+
+    def carry_out(self, session_id: str | None) -> TurnResult:
+        """Carry one more turn out."""
+        self.turns += 1
+        request = TurnRequest(
+            key=RunKey("wo-1", "run-1", str(self.turns)),
+            order_id="wo-1",
+            number=self.turns,
+            step="implement_plan",
+            adapter=adapter_for(self.cli),
+            turn=Turn(
+                "# implement_plan\nDo it.\n", self.worktree, resume_id=session_id, model=MODELS.get(self.cli)
+            ),
+            limits=Timeouts(wall_seconds=120, idle_seconds=60, turns=10),
+            runtime=self.runtime,
+        )
+
+        async def attempt() -> TurnResult:
+            lease = Lease.take(self.runtime.runs, request.key)
+            return await carry_out(request, lease=lease, on_progress=lambda _: None, before_rerun=nothing)
+
+        async def nothing() -> None:
+            """Leave the worktree as it is."""
+
+        return asyncio.run(attempt())
+
+
+@pytest.fixture
+def desk(cli: str, programs: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
+    """A desk with a model behind it, whose agents are confined; the user's home is a new one."""
+    root = tmp_path_factory.mktemp("desk")
+    home, worktree = root / "user", root / "state" / "workspaces" / "wo-1"
+    home.mkdir()
+    worktree.mkdir(parents=True)
+    Git(worktree / ".git", worktree, env={"PATH": os.environ["PATH"]}).run("init", "--quiet")
+    supervisors = Supervisors()
+    with serving(Model({"implement_plan": Part({"success": True})})) as address:
+        environ = day_of(cli, programs, home, root).environment(address)
+        host = Machine(environ, Settings(state_dir=root, environ=environ).agent_programs, sandboxed=True)
+        world = World(home, (NamedPath(worktree, writable=True),), (root / "state",))
+        homes = Homes(root / "state" / "homes", Logins(root / "state" / "logins"))
+        sandbox = find_sandbox("bwrap", environ, world)
+        runtime = AgentRuntime(Runs(root / "runs"), supervisors, host, sandbox=sandbox, homes=homes)
+        yield Desk(cli, runtime, worktree)
+        supervisors.close()
+
+
+def test_a_session_goes_on_over_the_upgrade_and_back(desk: Desk) -> None:
+    """Begun in the user's home as earlier releases did, it goes on in the work order's; then without a sandbox."""
+    confined = desk.runtime
+    desk.runtime = replace(confined, sandbox=Sandbox())
+    first = desk.carry_out(None)
+    session = first.outcome.session_id
+    desk.runtime = confined
+    second, third = desk.carry_out(session), desk.carry_out(session)
+    results = [first, second, third]
+    if desk.cli != "opencode":
+        desk.runtime = replace(confined, sandbox=Sandbox())
+        results.append(desk.carry_out(session))
+    assert [(each.outcome.ended, each.outcome.session_id) for each in results] == [("ok", session)] * len(results)
+    assert [each.agent_starts for each in results] == [1] * len(results)
+
+
+def test_nothing_of_a_confined_turn_is_left_in_the_users_home(desk: Desk) -> None:
+    """But for what the engine itself puts there for the CLI."""
+    home = Path(desk.runtime.host.env["HOME"])
+    before = set(home.rglob("*"))
+    assert desk.carry_out(None).outcome.ended == "ok"
+    assert set(home.rglob("*")) == before

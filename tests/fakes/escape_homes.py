@@ -1,0 +1,209 @@
+"""What a program leaves in its home for the engine to trip over; each with what an engine without guard would do."""
+
+import json
+import stat
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from fakes.guests import CANARY, Machine
+from fakes.logins import HOUR, login
+
+from septet.agents.clis.adapter import Machine as Host
+from septet.agents.clis.registry import adapter_for
+from septet.agents.guest.description import Description
+from septet.agents.guest.placements import OwnFolder, PlacedInOwnFolder
+from septet.agents.guest.protections import Protection
+from septet.agents.homes.home import AgentHome, Homes
+from septet.agents.homes.logins import Logins
+
+SESSION = "0f0e8a3c-2f4b-4a6e-9d5d-1c2b3a495867"
+_PREPARE = "own = os.path.join(root, 'home/.claude'); copy = os.path.join(own, '.credentials.json')\n"
+
+
+@dataclass
+class Scene:
+    """A work order's home after its guest has run, and the user's home beside it."""
+
+    machine: Machine
+    name: str
+    home: AgentHome
+
+    @property
+    def copy(self) -> Path:
+        """The copy of the login."""
+        return self.home.root / ".claude/.credentials.json"
+
+    @property
+    def user(self) -> Path:
+        """The user's home."""
+        return Path(self.home.machine.env["HOME"])
+
+    def user_has(self, name: str) -> str:
+        """Return what a file of the user's holds; nothing where there is none."""
+        path = self.user / name
+        return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
+
+
+@dataclass(frozen=True)
+class Trap:
+    """One thing that is left, and the moment at which the engine comes by."""
+
+    name: str
+    attack: str
+    """What is tried, for people."""
+    program: str
+    """Python, in the guest's place; it leaves the thing."""
+    protection: str
+    """What makes it harmless, for people."""
+    engine: Callable[[Scene], str]
+    """What the product does next; it returns what anybody could see of it."""
+    careless: Callable[[Scene], str]
+    """The same without the guard, in the test's own words: it shows the canary."""
+
+
+def scene_for(machine: Machine, name: str) -> Scene:
+    """Return a home of a work order that is ready for its first run; its user's has a login, a key and a session."""
+    user = machine.root / "users" / name
+    for path, content in {
+        ".claude/.credentials.json": json.dumps(login("claude", 1)),
+        f".claude/projects/-work/{SESSION}.jsonl": CANARY,
+        ".ssh/id_ed25519": json.dumps({**login("claude", 9, 99 * HOUR), "more": CANARY}),
+        ".ssh/authorized_keys": "nobody",
+    }.items():
+        (user / path).parent.mkdir(parents=True, exist_ok=True)
+        (user / path).write_text(content, encoding="utf-8")
+    folder = machine.root / "state" / "traps" / name
+    homes = Homes(folder / "homes", Logins(folder / "logins"))
+    home = homes.of(name, adapter_for("claude"), Host({"HOME": str(user)}))
+    home.prepare(None, HOUR)
+    return Scene(machine, name, home)
+
+
+def leave(scene: Scene, program: str) -> str:
+    """Run the program in the guest's place, with that home, and return what it printed."""
+    program = f"user = {str(scene.user)!r}\n" + _PREPARE + program
+    return scene.machine.run(program, lambda description: _with_home(description, scene))
+
+
+def _with_home(description: Description, scene: Scene) -> Description:
+    source = scene.home.root / ".claude"
+    parts = [replace(p, source=source) if isinstance(p, OwnFolder) else p for p in description.protections]
+    return replace(description, protections=tuple(parts))
+
+
+def _take_back(scene: Scene) -> str:
+    scene.home.take_logins_back(is_over=False)
+    return scene.user_has(".claude/.credentials.json")
+
+
+def _prepare_again(scene: Scene) -> str:
+    scene.home.prepare(SESSION, HOUR)
+    return scene.user_has(".ssh/authorized_keys") + scene.user_has(f".ssh/{SESSION}.jsonl")
+
+
+def _give_session(scene: Scene) -> str:
+    (scene.user / f".claude/projects/-work/{SESSION}.jsonl").unlink()
+    scene.home.give_session_to_user(SESSION)
+    return "".join(path.read_text() for path in (scene.user / ".claude/projects").rglob("*.jsonl"))
+
+
+def _merge_unchecked(scene: Scene) -> str:
+    file = scene.home.adapter.capabilities.logins[0]
+    users = (scene.user / ".claude/.credentials.json").read_bytes()
+    return file.merge(users, json.loads(scene.copy.read_bytes())).decode()
+
+
+def _write_copy(scene: Scene) -> str:
+    scene.copy.write_text(CANARY)
+    return scene.user_has(".ssh/authorized_keys")
+
+
+def _copy_session(scene: Scene) -> str:
+    target = scene.home.root / f".claude/projects/-work/{SESSION}.jsonl"
+    target.write_text(CANARY)
+    return scene.user_has(f".ssh/{SESSION}.jsonl")
+
+
+def _find_session(scene: Scene) -> str:
+    return "".join(path.read_text() for path in (scene.home.root / ".claude/projects").glob("*/*"))
+
+
+def _mount(scene: Scene, *, with_places: bool) -> str:
+    """Start the next guest, with something of the machine's mounted in its home."""
+    description = _with_home(scene.machine.description, scene)
+    (scene.machine.root / "command.md").write_text("a command", encoding="utf-8")
+    parts: list[Protection] = []
+    for each in description.protections:
+        parts.append(each)
+        if isinstance(each, OwnFolder):
+            source = scene.machine.root / "command.md"
+            parts.append(
+                PlacedInOwnFolder(source, each, Path("commands/new"))
+                if with_places
+                else _Unprepared(source, each.path / "commands/new")
+            )
+    description = replace(description, protections=tuple(parts))
+    scene.machine.run("print('started')", lambda _: description)
+    return CANARY if (scene.user / ".ssh/new").exists() else ""
+
+
+@dataclass(frozen=True)
+class _Unprepared:
+    """Something that is mounted wherever its place leads."""
+
+    source: Path
+    path: Path
+
+    def arguments(self) -> tuple[str, ...]:
+        """Bind it."""
+        return ("--ro-bind", str(self.source), str(self.path))
+
+
+_FORGED = json.dumps({"claudeAiOauth": {"accessToken": CANARY, "refreshToken": CANARY, "expiresAt": 9e12}})
+_NO_LINKS = "no link in a home is followed"
+
+TRAPS = (
+    Trap(
+        "login-link", "put a link to a secret in the place of its login, to have it written back",
+        "os.remove(copy); os.symlink(os.path.join(user, '.ssh/id_ed25519'), copy)", _NO_LINKS,
+        _take_back, lambda scene: scene.copy.read_text(),
+    ),
+    Trap(
+        "login-fifo", "put a FIFO in the place of its login, for the engine to wait at",
+        "os.remove(copy); os.mkfifo(copy)", "plain files alone are read",
+        _take_back, lambda scene: CANARY if stat.S_ISFIFO(scene.copy.stat().st_mode) else "",
+    ),
+    Trap(
+        "login-large", "make its login so large that it fills the engine's memory",
+        f"open(copy, 'w').write('{CANARY}' * 100_000)", "a login has a limit of size",
+        _take_back, lambda scene: scene.copy.read_text(),
+    ),
+    Trap(
+        "login-forged", "have the login of another account written back as the user's",
+        f"open(copy, 'w').write({_FORGED!r})", "a login comes back only as a later one of its account",
+        _take_back, _merge_unchecked,
+    ),
+    Trap(
+        "login-through-link", "have the next copy of the login written over `authorized_keys`",
+        "os.remove(copy); os.symlink(os.path.join(user, '.ssh/authorized_keys'), copy)", _NO_LINKS,
+        _prepare_again, _write_copy,
+    ),
+    Trap(
+        "session-through-link", "have a session written into `~/.ssh`",
+        "os.makedirs(own + '/projects'); os.symlink(os.path.join(user, '.ssh'), own + '/projects/-work')", _NO_LINKS,
+        _prepare_again, _copy_session,
+    ),
+    Trap(
+        "session-link", "have a secret copied to the user's sessions",
+        "os.makedirs(own + '/projects/-work');"
+        f"os.symlink(os.path.join(user, '.ssh/id_ed25519'), own + '/projects/-work/{SESSION}.jsonl')", _NO_LINKS,
+        _give_session, _find_session,
+    ),
+    Trap(
+        "mount-link", "have the next start of its sandbox make files in `~/.ssh`",
+        "os.symlink('/oldroot' + os.path.join(user, '.ssh'), own + '/commands')",
+        "places to mount at are made before, and are no links",
+        lambda scene: _mount(scene, with_places=True), lambda scene: _mount(scene, with_places=False),
+    ),
+)  # fmt: skip
