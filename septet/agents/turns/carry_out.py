@@ -138,7 +138,7 @@ class _Attempt:
         try:
             move = step.move
             if not isinstance(move, Start):
-                await asyncio.to_thread(return_login, self._request)
+                await self._return_login()
                 return _settle(step)
             if self._ended_another or move.leaves_a_session or (move.because == "first" and step.after_reset):
                 await self._before_rerun()
@@ -166,7 +166,7 @@ class _Attempt:
             )
         finally:
             attachment.close()
-        await asyncio.to_thread(return_login, self._request)
+        await self._return_login()
         if end is None:
             self._count_unstarted(run)
             return None
@@ -177,6 +177,10 @@ class _Attempt:
         """Begin to read a run, and have a supervisor wait for the agent after it."""
         self._request.runtime.supervisors.prepare()
         return self._turn_runs.open(run)
+
+    async def _return_login(self) -> None:
+        if self._request.adapter.capabilities.logins:
+            await asyncio.to_thread(return_login, self._request)
 
     def _count_unstarted(self, run: Run) -> None:
         """Give up where supervisors end one after the other before they have started an agent."""

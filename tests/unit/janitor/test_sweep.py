@@ -1,6 +1,7 @@
 """What a pass of the janitor removes, and what it never touches."""
 
 import asyncio
+import json
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -12,10 +13,14 @@ from pathlib import Path
 import psutil
 import pytest
 from fakes.agent_lab import Lab, agent_of
+from fakes.logins import HOUR, log_in, login
 from fakes.pictures import picture, restored_picture
 from fakes.repositories import Origin, git_env, make_origin
 
 from septet.agents.clis.adapter import Machine, Turn
+from septet.agents.clis.registry import adapter_for
+from septet.agents.homes.home import Homes
+from septet.agents.homes.logins import Logins
 from septet.agents.runs.folders import Runs
 from septet.agents.turns.launch import AgentRuntime
 from septet.agents.turns.supervisors import Supervisors
@@ -104,6 +109,33 @@ def test_a_workspace_goes_when_its_time_is_over_and_its_last_state_is_kept(home:
     assert restored_picture(tmp_path / "back", before) == before
     assert (home.state.runs / "wo-1").exists()
     assert names(home.sweep(14.2)) == []
+
+
+def test_a_home_goes_with_its_workspace_and_no_login_with_it(home: Home, tmp_path: Path) -> None:
+    """What a CLI has refreshed is the user's before the copy goes; the home of another work order stays."""
+    users = log_in(tmp_path / "user", "claude", login("claude", 1))
+    homes = Homes(home.state.homes, Logins(home.state.logins))
+    machine = Machine({"HOME": str(tmp_path / "user")})
+    for order_id in ("wo-1", "wo-2"):
+        home.open(order_id)
+        homes.of(order_id, adapter_for("claude"), machine).prepare(None, HOUR)
+    home.fates["wo-2"] = Fate("running")
+    copy = home.state.homes / "wo-1/claude/.claude/.credentials.json"
+    copy.write_text(json.dumps(login("claude", 2, 9 * HOUR)))
+    (copy.parent / "projects").symlink_to(tmp_path / "origins")
+    assert names(home.sweep(13.9)) == []
+    assert names(home.sweep(14.1)) == [("workspace", "wo-1")]
+    assert [path.name for path in home.state.homes.iterdir()] == ["wo-2"]
+    assert "refresh-ann-2" in users.read_text()
+    assert (tmp_path / "origins").is_dir()
+
+
+def test_a_home_that_a_pass_has_left_goes_with_the_runs(home: Home) -> None:
+    """Also that of a work order of which nothing else is kept."""
+    (home.state.homes / "wo-9/claude").mkdir(parents=True)
+    (home.state.runs / "wo-9").mkdir()
+    assert names(home.sweep(31)) == [("runs", "wo-9")]
+    assert not (home.state.homes / "wo-9").exists()
 
 
 def test_everything_goes_in_its_turn(home: Home) -> None:
