@@ -56,6 +56,11 @@ class StateDir:
         return self.root / "logins"
 
     @property
+    def packages(self) -> Path:
+        """What agents' CLIs have unpacked of themselves, for all work orders."""
+        return self.root / "packages"
+
+    @property
     def tokens(self) -> Path:
         """The task tokens of the activities that run here."""
         return self.root / "tokens"
@@ -111,6 +116,7 @@ class StateDir:
             self.agent_homes,
             self.homes,
             self.logins,
+            self.packages,
             self.tokens,
             self.runner,
             self.pipelines,

@@ -40,6 +40,8 @@ class Capabilities:
     """The variable that moves its folder, and where that is without it."""
     packages: tuple[str, ...] = ()
     """What it, or the engine for it, unpacks in the user's home, to be read by all guests; `~` as above."""
+    unpacks: str = ""
+    """That of these folders which its first start fills, also to tell its version."""
     logins: tuple[LoginFile, ...] = ()
     """Of its login files those of which a guest gets a copy."""
     settings: tuple[SettingsFile, ...] = ()

@@ -26,6 +26,7 @@ _CAPABILITIES: Final = Capabilities(
     login_variables=("COPILOT_GITHUB_TOKEN", "COPILOT_PROVIDER_API_KEY"),
     home=("COPILOT_HOME", "~/.copilot"),
     packages=("~/.cache/copilot/pkg",),
+    unpacks="~/.cache/copilot/pkg",
     logins=(
         LoginFile(
             "~/.copilot/config.json",

@@ -30,7 +30,7 @@ def own_folders(adapter: Adapter, host: Machine) -> tuple[Path, ...]:
 def own_packages(adapter: Adapter, host: Machine) -> tuple[Path, ...]:
     """Return what a CLI has unpacked of itself in the user's home, where it is there."""
     paths = (locate(adapter, host, name) for name in adapter.capabilities.packages)
-    return tuple(path for path in paths if path.is_dir())
+    return tuple(path for path in paths if path.is_dir() and any(path.iterdir()))
 
 
 def locate(adapter: Adapter, host: Machine, name: str) -> Path:

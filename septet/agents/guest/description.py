@@ -1,7 +1,7 @@
 """A guest's description: the list of its protections, as one value for agents, checks and whatever comes later."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -95,7 +95,7 @@ def describe(world: World, files: GuestFiles) -> Description:
     """
     needs = Needs(files.env.get("PATH", ""))
     home, workspace = needs.trace(world.home), needs.trace(files.workspace)
-    home_folders = tuple(OwnFolder(each.source, needs.trace(each.path)) for each in files.home_folders)
+    home_folders = tuple(replace(each, path=needs.trace(each.path)) for each in files.home_folders)
     inside = tuple(_place(each, files.home_folders, home_folders) for each in world.named_paths)
     named = tuple(
         Binding(needs.trace(each.path), each.writable)

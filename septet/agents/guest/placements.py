@@ -20,10 +20,12 @@ class OwnFolder:
     """Where it lies."""
     path: Path
     """Where it is seen."""
+    writable: bool = True
+    """Others see the same one where it is not."""
 
     def arguments(self) -> tuple[str, ...]:
-        """Bind it to be written; without it the guest does not start."""
-        return ("--bind", str(self.source), str(self.path))
+        """Bind it; without it the guest does not start."""
+        return ("--bind" if self.writable else "--ro-bind", str(self.source), str(self.path))
 
 
 @dataclass(frozen=True, slots=True)

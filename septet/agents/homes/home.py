@@ -29,6 +29,11 @@ class AgentHome:
     logins: Logins
 
     @property
+    def packages(self) -> Path:
+        """What CLIs have unpacked of themselves for all homes."""
+        return self.root.parents[2] / "packages"
+
+    @property
     def folders(self) -> tuple[OwnFolder, ...]:
         """Its folders, and where the CLI looks for them."""
         folders = own_folders_by_name(self.adapter, self.machine).items()

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Final
 
 from septet.agents.guest.placements import OwnFolder
 from septet.agents.homes.home import AgentHome
+from septet.agents.turns.shared_package import shared_package
 from septet.agents.turns.warm import WarmProcess
 from septet.system.durable import close_after
 
@@ -26,13 +27,16 @@ def prepare_home(request: "TurnRequest", session_id: str | None) -> tuple[OwnFol
 
     Raises:
         LoginBusyError: Another agent is about to refresh the login.
+        AgentMissingError: The program was not found.
         OSError: The disk refused.
     """
     home = _home_of(request)
     if home is None:
         return ()
     if request.runtime.sandbox.confines:
-        return home.prepare(session_id, request.limits.wall_seconds)
+        runtime = request.runtime
+        package = shared_package(home.packages, request.adapter, runtime.host, runtime.sandbox)
+        return (*home.prepare(session_id, request.limits.wall_seconds), *package)
     if session_id is not None:
         home.give_session_to_user(session_id)
     return ()

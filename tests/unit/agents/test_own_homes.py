@@ -195,6 +195,30 @@ async def test_what_the_settings_name_is_seen_in_the_home_and_mounted_over_no_li
     assert list((own.root / "elsewhere").iterdir()) == []
 
 
+async def test_what_a_cli_unpacks_of_itself_is_unpacked_once_for_all(own: Lab) -> None:
+    """Before any agent has worked: then it is read, and what is in it stays as it is."""
+    program = own.root / "agent"
+    program.write_text(
+        "#!/bin/sh\n"
+        'package="$HOME/.cache/copilot/pkg"\n'
+        '[ -f "$package/unpacked" ] || { mkdir -p "$package"; echo "in $(pwd)" >> "$package/unpacked"; }\n'
+        '[ "$1" = --version ] && exec echo 1.0.102\n'
+        'echo spoilt 2>/dev/null > "$package/unpacked"\n'
+        """echo '{"type":"assistant.message","data":{"content":"'"$(cat "$package/unpacked")"'"}}'\n"""
+        """echo '{"type":"result","sessionId":"s","exitCode":0}'\n"""
+    )
+    program.chmod(0o755)
+    own.runtime = replace(own.runtime, host=replace(own.runtime.host, programs={"copilot": str(program)}))
+    turns = [turn_of(own), turn_of(own, "wo-2")]
+    requests = [replace(each, adapter=adapter_for("copilot"), runtime=own.runtime) for each in turns]
+    texts = [(await carried(own, each)).outcome.text for each in requests]
+    assert texts[0] == texts[1]
+    assert texts[0] is not None
+    assert texts[0].endswith("/workspace")
+    (package,) = (own.root / "state/packages/copilot").iterdir()
+    assert (package / "unpacked").read_text() == f"{texts[0]}\n"
+
+
 async def test_a_process_that_waits_for_its_next_turn_keeps_its_login(own: Lab) -> None:
     """It goes when the process is gone, and comes anew with each turn."""
     log_in(own.root / "user", "claude", login("claude", 1))

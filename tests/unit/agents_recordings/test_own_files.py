@@ -43,4 +43,6 @@ def test_what_a_cli_has_unpacked_is_named_where_it_is_there(tmp_path: Path) -> N
     assert own_packages(adapter_for("copilot"), host) == ()
     package = tmp_path / ".cache" / "copilot" / "pkg"
     package.mkdir(parents=True)
+    assert own_packages(adapter_for("copilot"), host) == ()
+    (package / "1.0.102").mkdir()
     assert own_packages(adapter_for("copilot"), host) == (package,)
