@@ -49,6 +49,9 @@ class Capabilities:
     session_copies: tuple[str, ...] = ()
     """Where in the first of its folders else a session lies that is copied to another home of the same host;
     `{start}` is the id's first eight characters."""
+    notes_of_workspace: str = ""
+    """Where there it notes what it did in a workspace, as a pattern with `{order}`: the work order in letters,
+    digits and `-`: these go along when a home is made."""
     session_database: str = ""
     """A database there that holds all sessions."""
     names_files: bool = False

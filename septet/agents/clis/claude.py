@@ -120,6 +120,7 @@ SCRIPTED: Final = Claude(
         login_variables=(),
         home=("SEPTET_SCRIPTED_HOME", "~/.septet-scripted"),
         session_files="sessions/{id}.json",
+        notes_of_workspace="starts/*-{order}-????????-*",
         packages=(),
         logins=(),
         settings=(),

@@ -4,18 +4,22 @@ They hold its sessions, what it needs to log in while it runs, and settings with
 outlive its runs and go with the workspace.
 """
 
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from septet.agents.clis.adapter import Adapter, Machine
 from septet.agents.clis.own_files import locate, own_folders_by_name
 from septet.agents.guest.placements import OwnFolder
 from septet.agents.homes.logins import LoginCopy, Logins
 from septet.agents.runs.session_folder import SessionFolder
-from septet.agents.runs.sessions import copy_session, user_sessions
+from septet.agents.runs.sessions import copy_files, copy_session, user_sessions
 from septet.system.guarded_folder import GuardedFolder
+
+_NO_WORD: Final = re.compile(r"[^A-Za-z0-9]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +60,7 @@ class AgentHome:
             LoginBusyError: Another agent is about to refresh the login.
             OSError: The disk refused.
         """
-        folders = self.folders
+        folders, is_new = self.folders, not self.root.exists()
         for folder in folders:
             folder.source.mkdir(mode=0o700, parents=True, exist_ok=True)
             folder.source.chmod(0o700)
@@ -65,6 +69,9 @@ class AgentHome:
         for file in self.adapter.capabilities.settings:
             self._write_settings(file.name, file.reduce(_read(locate(self.adapter, self.machine, file.name))))
         users, own = user_sessions(self.adapter, self.machine), self.sessions
+        notes = self.adapter.capabilities.notes_of_workspace
+        if notes and is_new and users is not None and own is not None:
+            copy_files(notes.format(order=_NO_WORD.sub("-", self.root.parent.name)), users, own)
         if session_id is not None and users is not None and own is not None:
             copy_session(self.adapter, session_id, users, own)
         return folders

@@ -86,18 +86,28 @@ def copy_session(adapter: Adapter, session_id: str, source: SessionFolder, targe
         each.format(id=session_id, start=session_id[:_START_CHARACTERS])
         for each in (*filter(None, (facts.session_files,)), *facts.session_copies)
     ]
-    for name in (name for pattern in patterns for name in source.find(pattern)):
-        written, there = source.changed_at(name), target.changed_at(name)
-        if written is not None and (there is None or there < written):
-            content = source.read(name, _MOVED_LIMIT_BYTES)
-            if content is not None:
-                target.write(name, content)
+    for pattern in patterns:
+        copy_files(pattern, source, target)
     database = facts.session_database
     # What a guest has written is not opened as a database: its session begins anew outside.
     if database and target.guarded and target.changed_at(database) is None:
         content = reduced_database(source.root / database, session_id)
         if content is not None:
             target.write(database, content)
+
+
+def copy_files(pattern: str, source: SessionFolder, target: SessionFolder) -> None:
+    """Copy the files that a pattern fits, where they are not there or older.
+
+    Raises:
+        OSError: The disk refused.
+    """
+    for name in source.find(pattern):
+        written, there = source.changed_at(name), target.changed_at(name)
+        if written is not None and (there is None or there < written):
+            content = source.read(name, _MOVED_LIMIT_BYTES)
+            if content is not None:
+                target.write(name, content)
 
 
 def user_sessions(adapter: Adapter, host: Machine) -> SessionFolder | None:
