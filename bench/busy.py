@@ -1,10 +1,18 @@
-"""Nobody is held up by others: a work order beside eight that hang, and a cancel while all slots are taken."""
+"""Nobody is held up by others, and agents hear soon what is said of them.
+
+A work order beside eight that hang; a cancel while all slots are taken; a cancel, a pause and a reset of a step
+whose agent works.
+"""
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
 from typing import Final
+
+from temporalio.api.common.v1 import WorkflowExecution
+from temporalio.api.workflowservice.v1 import PauseActivityRequest, ResetActivityRequest
+from temporalio.service import RPCError
 
 from bench.figure import Figure, median
 from bench.pace import Pace
@@ -17,16 +25,22 @@ from septet.contracts.order import WorkOrderInput
 BESIDE_TARGET_RATIO: Final = 1.5
 """How many times its quiet time an unrelated work order may take."""
 CANCEL_TARGET_SECONDS: Final = 2.0
+ENDED_TARGET_SECONDS: Final = 4.0
+"""Two until a cancel reaches the agent that works, and two of grace until it is killed."""
+TOLD_TARGET_SECONDS: Final = 30.0
+"""Until a pause or a reset has ended the agent that works: its worker looks for them every few seconds."""
 _HANGING: Final = 8
 _PATIENCE_SECONDS: Final = 600.0
 _AGENT_SECONDS: Final = 60
 """How long the one slot is taken while another work order is cancelled."""
 _LOOK_SECONDS: Final = 0.02
+_STEP: Final = "classify_issue-1"
 
 
 def measure(pace: Pace) -> list[Figure]:
-    """Measure both, each on a server and a worker of its own."""
-    return [*asyncio.run(_beside_hanging(pace)), *asyncio.run(_queued_cancel(pace))]
+    """Measure all, each on a server and a worker of its own."""
+    parts = (_beside_hanging, _queued_cancel, _told_agents)
+    return [figure for part in parts for figure in asyncio.run(part(pace))]
 
 
 async def _beside_hanging(pace: Pace) -> list[Figure]:
@@ -104,6 +118,54 @@ async def _is_queued(on: Stage, name: str) -> bool:
     return any(activity.activity_type.name == "classify_issue" for activity in pending)
 
 
+async def _told_agents(pace: Pace) -> list[Figure]:
+    """Cancel work orders, and pause and reset steps, whose agents work for a minute."""
+
+    async def cancel(name: str) -> None:
+        await WorkOrders(on.client).cancel_and_wait(name)
+
+    async def pause(name: str) -> None:
+        execution = WorkflowExecution(workflow_id=name)
+        request = PauseActivityRequest(namespace=on.client.namespace, execution=execution, id=_STEP)
+        await on.client.workflow_service.pause_activity(request)
+
+    async def reset(name: str) -> None:
+        execution = WorkflowExecution(workflow_id=name)
+        request = ResetActivityRequest(namespace=on.client.namespace, execution=execution, id=_STEP)
+        await on.client.workflow_service.reset_activity(request)
+
+    async with stage() as on, worker(on, {**on.environ, "SEPTET_SCRIPTED_SECONDS": str(_AGENT_SECONDS)}):
+        seconds = {
+            tell.__name__: [await _told_seconds(on, f"{tell.__name__}-{number}", tell) for number in range(times)]
+            for tell in (cancel, pause, reset)
+            for times in [pace.times(3, 1)]
+        }
+    targets = {"cancel": ENDED_TARGET_SECONDS, "pause": TOLD_TARGET_SECONDS, "reset": TOLD_TARGET_SECONDS}
+    return [
+        Figure(
+            f"a {what} until the agent has ended",
+            max(seconds[what]),
+            "s",
+            target,
+            note=f"the slowest of {len(seconds[what])}",
+        )
+        for what, target in targets.items()
+    ]
+
+
+async def _told_seconds(on: Stage, name: str, tell: Callable[[str], Awaitable[None]]) -> float:
+    """Tell a step whose agent works, and return the seconds until that agent has ended."""
+    await _start(on, name, await _origin(on))
+    await _until_exists(on, name)
+    begin = time.perf_counter()
+    await tell(f"wo-{name}")
+    await _until_exists(on, name, "exit.json")
+    seconds = time.perf_counter() - begin
+    with suppress(RPCError):  # a cancelled one is closed
+        await on.client.get_workflow_handle(f"wo-{name}").terminate()
+    return seconds
+
+
 async def _order_seconds(on: Stage, name: str) -> float:
     begin = time.perf_counter()
     await _start(on, name, await _origin(on))
@@ -125,9 +187,9 @@ async def _origin(on: Stage) -> str:
     return str(origin)
 
 
-async def _until_exists(on: Stage, name: str) -> None:
-    """Wait until the first agent of a work order works."""
+async def _until_exists(on: Stage, name: str, file: str = "stdout.jsonl") -> None:
+    """Wait until the first agent of a work order works, or has left another file in its record."""
     runs = on.settings.state_dir / "runs" / f"wo-{name}"
     async with asyncio.timeout(_PATIENCE_SECONDS):
-        while not list(runs.glob("1-*/stdout.jsonl")):  # noqa: ASYNC110 -- another process makes it
+        while not list(runs.glob(f"1-*-1/{file}")):  # noqa: ASYNC110 -- another process makes it
             await asyncio.sleep(_LOOK_SECONDS)
