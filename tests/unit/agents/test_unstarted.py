@@ -67,8 +67,13 @@ def _prepared(lab: Lab) -> tuple[psutil.Process, psutil.Process]:
     """Have a supervisor wait; return the process that forks, and the one that waits."""
     before = psutil.Process().children()
     lab.runtime.supervisors.prepare()
-    begun = [child for child in psutil.Process().children() if child not in before]
-    (fork_server,) = [child for child in begun if PROGRAM in " ".join(child.cmdline())]
+
+    def begun() -> list[psutil.Process]:
+        """Return the fork server; a process that has just begun has no command line yet."""
+        children = [child for child in psutil.Process().children() if child not in before]
+        return [child for child in children if PROGRAM in " ".join(child.cmdline())]
+
+    (fork_server,) = until(begun)
     return fork_server, until(fork_server.children)[0]
 
 
