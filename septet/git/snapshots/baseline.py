@@ -1,18 +1,24 @@
 """What is known of a workspace before it is looked at: its ledger, or else what the base commit holds."""
 
+import threading
+from collections import OrderedDict
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Final
 
 from septet.errors import GitError
 from septet.git.place import Place
 from septet.git.snapshots.contents import FOLDER
-from septet.git.snapshots.ledger import Kind, Mark, Record, load
+from septet.git.snapshots.ledger import Kind, Mark, Record, load, new_ledger, save
 from septet.git.snapshots.survey import join
 from septet.git.snapshots.vault import list_snapshots, points_to, vault_at
 
 LEDGER: Final = "ledger"
+_KEPT: Final = 16
+_KEPT_BYTES: Final = 4 << 20
+"""The longest ledger that is kept in memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +51,44 @@ class SnapshotBaseline:
         )
 
 
+class _Latest:
+    """The baselines that this process has written or read last, whose ledgers need not be read again."""
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._baselines: OrderedDict[Path, SnapshotBaseline] = OrderedDict()
+
+    def keep(self, path: Path, baseline: SnapshotBaseline) -> None:
+        """Keep what a ledger says, and forget what was kept longest."""
+        if not baseline.stamp or baseline.stamp[-1] > _KEPT_BYTES:
+            return
+        with self._guard:
+            self._baselines[path] = baseline
+            self._baselines.move_to_end(path)
+            if len(self._baselines) > _KEPT:
+                self._baselines.popitem(last=False)
+
+    def find(self, path: Path, stamp: tuple[int, ...]) -> SnapshotBaseline | None:
+        """Return what the ledger says that has this stamp; `None` where it is not known."""
+        with self._guard:
+            baseline = self._baselines.get(path)
+        # What the vault has beside the records belongs to one snapshot.
+        return replace(baseline, objects=set()) if baseline is not None and baseline.stamp == stamp else None
+
+
+_LATEST: Final = _Latest()
+
+
+def write_baseline(place: Place, baseline: SnapshotBaseline) -> None:
+    """Write what the latest snapshot holds as the ledger. Call it with the lock held."""
+    path = place.records / LEDGER
+    ledger = new_ledger(
+        baseline.usual or {}, baseline.base, baseline.last or "", baseline.commit, dict(baseline.records)
+    )
+    save(path, ledger)
+    _LATEST.keep(path, replace(baseline, stamp=_stamp(place)))
+
+
 def recall(place: Place, before: SnapshotBaseline | None = None) -> SnapshotBaseline:
     """Return what the ledger says, where it stands for a snapshot that the vault still has; else as `begin`.
 
@@ -53,10 +97,21 @@ def recall(place: Place, before: SnapshotBaseline | None = None) -> SnapshotBase
     stamp = _stamp(place)
     if before is not None and before.last and stamp and before.stamp == stamp:
         return before if points_to(place, before.last) == before.commit else begin(place)
-    ledger = load(place.records / LEDGER)
-    if ledger is None or points_to(place, ledger.last) != ledger.commit:
+    baseline = _LATEST.find(place.records / LEDGER, stamp) if stamp else None
+    baseline = baseline or _read_baseline(place, stamp)
+    if baseline is None or points_to(place, baseline.last or "") != baseline.commit:
         return begin(place)
-    return SnapshotBaseline(ledger.folders, ledger.usual, ledger.last, ledger.commit, ledger.base, stamp=stamp)
+    return baseline
+
+
+def _read_baseline(place: Place, stamp: tuple[int, ...]) -> SnapshotBaseline | None:
+    path = place.records / LEDGER
+    ledger = load(path)
+    if ledger is None:
+        return None
+    baseline = SnapshotBaseline(ledger.folders, ledger.usual, ledger.last, ledger.commit, ledger.base, stamp=stamp)
+    _LATEST.keep(path, baseline)
+    return baseline
 
 
 def _stamp(place: Place) -> tuple[int, ...]:

@@ -17,11 +17,11 @@ from septet.errors import GitError, SnapshotError
 from septet.git.changes import shown_path
 from septet.git.engine import Git
 from septet.git.place import Place
-from septet.git.snapshots.baseline import LEDGER, SnapshotBaseline, begin, recall
+from septet.git.snapshots.baseline import SnapshotBaseline, begin, recall, write_baseline
 from septet.git.snapshots.contents import CLOCK_STEP_NS, Builder, usual_bits
 from septet.git.snapshots.facts import Kind, LeftOut, Snapshot, shorten
 from septet.git.snapshots.layout import compose
-from septet.git.snapshots.ledger import Record, new_ledger, save
+from septet.git.snapshots.ledger import Record
 from septet.git.snapshots.mark import is_base, mark_of
 from septet.git.snapshots.outside import Scene, Sorting, sort
 from septet.git.snapshots.pack import Pack
@@ -135,7 +135,7 @@ def _snapshot(place: Place, request: _Request, root: int) -> Snapshot | None:
         pack.publish()
     publish(place, snapshot.name, commit)
     base = mark if request.kind == "base" else past.base
-    save(place.records / LEDGER, new_ledger(usual, base, snapshot.name, commit, records))
+    write_baseline(place, SnapshotBaseline(records, usual, snapshot.name, commit, base))
     return msgspec.structs.replace(snapshot, commit=commit)
 
 

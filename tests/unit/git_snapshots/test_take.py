@@ -14,8 +14,10 @@ from septet.errors import SnapshotError
 from septet.git.branches import create_branch
 from septet.git.place import Place
 from septet.git.snapshots.facts import Snapshot
+from septet.git.snapshots.scan import scan
 from septet.git.snapshots.take import take
 from septet.git.snapshots.vault import list_snapshots, prepare, vault_at, verify
+from septet.system.durable import write_atomically
 
 pytestmark = pytest.mark.law
 
@@ -132,6 +134,20 @@ def test_without_the_ledger_a_snapshot_is_the_same(place: Place) -> None:
         assert again.content == first.content
     assert again.name == "wo-1/0005-checkpoint"
     verify(vault_at(place), again)
+
+
+def test_a_ledger_that_this_process_has_written_is_not_read_again(place: Place) -> None:
+    """It is told from any other by inode, time and size; one that another worker has put there is read."""
+    ledger = place.records / "ledger"
+    before = ledger.read_bytes()
+    (place.worktree / "new.txt").write_text("new\n")
+    snapshot = _checkpoint(place)
+    facts = ledger.stat()
+    ledger.write_bytes(b"x" * facts.st_size)
+    os.utime(ledger, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+    assert scan(place, ignored_limit_bytes=LIMIT_BYTES).since == snapshot.commit
+    write_atomically(ledger, before)
+    assert scan(place, ignored_limit_bytes=LIMIT_BYTES).since not in {snapshot.commit, ""}
 
 
 def test_without_the_ledger_the_base_is_still_known(place: Place) -> None:
