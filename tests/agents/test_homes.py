@@ -1,12 +1,16 @@
 """Real CLIs with a home of the work order's own: their sessions move into it, and out of it again."""
 
 import asyncio
+import json
 import os
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from fakes.logins import HOUR, log_in, login
 from fakes.model_day import MODELS, day_of
 from fakes.model_stub import Model, Part, serving
 
@@ -24,6 +28,7 @@ from septet.agents.turns.sandbox import Sandbox, find_sandbox
 from septet.agents.turns.supervisors import Supervisors
 from septet.agents.turns.turn_runs import TurnResult
 from septet.contracts.limits import Timeouts
+from septet.errors import SeptetError
 from septet.git.engine import Git
 from septet.settings import Settings
 
@@ -99,6 +104,51 @@ def test_a_session_goes_on_over_the_upgrade_and_back(desk: Desk) -> None:
         results.append(desk.carry_out(session))
     assert [(each.outcome.ended, each.outcome.session_id) for each in results] == [("ok", session)] * len(results)
     assert [each.agent_starts for each in results] == [1] * len(results)
+
+
+class Issuer(BaseHTTPRequestHandler):
+    """Gives codex the next tokens, each refresh token once, and nothing else."""
+
+    def do_POST(self) -> None:
+        """Answer a refresh; refuse all else."""
+        asked = self.rfile.read(int(self.headers.get("content-length") or 0))
+        is_refresh = self.path == "/oauth/token" and b'"refresh-ann-1"' in asked
+        answer = json.dumps(login("codex", 2, 9 * HOUR)["tokens"] if is_refresh else {}).encode()
+        self.send_response(200 if is_refresh else 400)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
+        REFRESHES.extend([asked] * is_refresh)
+
+    do_GET = do_POST  # noqa: N815 -- the name that the server calls
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+REFRESHES: list[bytes] = []
+
+
+@pytest.mark.parametrize("cli", ["codex"], indirect=True)
+def test_a_login_that_is_due_is_refreshed_by_the_cli_at_its_start_and_comes_back(desk: Desk) -> None:
+    """The real codex replaces its copy by a rename; the user's file has the new tokens, though the turn fails."""
+    home = Path(desk.runtime.host.env["HOME"])
+    users = log_in(home, "codex", {**login("codex", 1, HOUR / 10), "auth_mode": "chatgpt"})
+    with ThreadingHTTPServer(("127.0.0.1", 0), Issuer) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{server.server_port}"
+        (home / ".codex/config.toml").write_text(f'chatgpt_base_url = "{address}/backend-api"\n')
+        env = {key: value for key, value in desk.runtime.host.env.items() if key != "CODEX_API_KEY"}
+        env["CODEX_REFRESH_TOKEN_URL_OVERRIDE"] = f"{address}/oauth/token"
+        desk.runtime = replace(desk.runtime, host=replace(desk.runtime.host, env=env))
+        with pytest.raises(SeptetError):
+            desk.carry_out(None)
+        server.shutdown()
+    assert len(REFRESHES) == 1
+    tokens = json.loads(users.read_bytes())["tokens"]
+    assert (tokens["refresh_token"], tokens["account_id"]) == ("refresh-ann-2", "ann")
+    assert not (desk.runtime.homes.root / "wo-1/codex/.codex/auth.json").exists() if desk.runtime.homes else False
 
 
 def test_nothing_of_a_confined_turn_is_left_in_the_users_home(desk: Desk) -> None:
