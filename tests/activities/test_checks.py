@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import resource
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -48,6 +49,23 @@ def neighbour() -> Iterator[None]:
     ) as process:
         yield
         process.kill()
+
+
+@pytest.fixture
+def many_descriptors() -> Iterator[None]:
+    """As many open files as a worker with many work orders has: more than the 1024 that `select` can take."""
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(4096, before[1]), before[1]))
+    opened = [os.open(os.devnull, os.O_RDONLY) for _ in range(1100)]
+    yield
+    for descriptor in opened:
+        os.close(descriptor)
+    resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+async def test_a_check_runs_on_a_worker_with_many_open_files(lab: StepLab, many_descriptors: None) -> None:
+    """The number of a descriptor does not matter."""
+    assert (await _begun(lab, "true")).verdict is Verdict.DONE
 
 
 async def _begun(lab: StepLab, check: str, program: str = "") -> StepResult:

@@ -4,7 +4,6 @@ Its record lies below the agent run that it belongs to: a folder with what it pr
 """
 
 import os
-import select
 import shutil
 import socket
 import time
@@ -148,6 +147,7 @@ def _follow(attached: socket.socket) -> ExitRecord | None:
         HaltedError: The attempt was cancelled; the program has ended, or does not within seconds.
     """
     received, ended_by, halted = b"", float("inf"), None
+    attached.settimeout(_LOOK_SECONDS)
     while b"\n" not in received and time.monotonic() < ended_by:
         try:
             processes.check_halt()
@@ -155,11 +155,13 @@ def _follow(attached: socket.socket) -> ExitRecord | None:
             if halted is None:
                 halted, ended_by = error, time.monotonic() + _END_SECONDS
                 attached.sendall(b"end cancelled\n")
-        if select.select([attached], [], [], _LOOK_SECONDS)[0]:
+        try:
             chunk = attached.recv(4096)
-            if not chunk:
-                break
-            received += chunk
+        except TimeoutError:
+            continue
+        if not chunk:
+            break
+        received += chunk
     if halted is not None:
         raise halted
     line, newline, _ = received.partition(b"\n")
