@@ -73,7 +73,7 @@ def _figures(
             cpu_target,
             baseline=min(batch.cpu_ms for batch in bare),
             beside=beside,
-            note="worker, git, supervisors and the agent itself",
+            note="worker and git; supervisors and agents are not its children",
         ),
         Figure(
             f"CPU of the server for a step, {of}",
