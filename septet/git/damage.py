@@ -1,4 +1,4 @@
-"""What git says when its own files are damaged, and the repair of a mirror from its origin.
+"""The repair of a mirror whose files are damaged, from its origin.
 
 Workspaces and vaults borrow the mirror's objects by its path, so it is mended where it is: what is fetched anew is
 laid beside what is there, and what had to make room is kept in the mirror's folder `damaged`. git reads the good
@@ -6,7 +6,6 @@ copy of an object when another one is bad.
 """
 
 import os
-import re
 import secrets
 import shutil
 from collections.abc import Callable
@@ -17,19 +16,6 @@ from septet.errors import GitError
 from septet.git.engine import Git
 from septet.git.remote import Remote
 
-_SIGNS: Final = re.compile(
-    r"not a git repository"
-    r"|bad (?:object|tree object|revision|pack header)"
-    r"|unable to (?:read|find|parse|unpack|access '.*(?:objects|HEAD))"
-    r"|could not (?:read|parse)(?! username| password)"
-    r"|(?:is|are) (?:corrupt|empty|missing|not a valid)"
-    r"|missing (?:blob|tree|commit|object|necessary)"
-    r"|inflate:|garbage at end|far too short|does not match index|is not a (?:GIT packfile|valid)"
-    r"|packfile .* (?:cannot be accessed|is truncated)|file is truncated|index file .* is too small"
-    r"|failed to (?:read|traverse)|hash mismatch|broken link|invalid sha1 pointer|unresolved deltas|early EOF"
-    r"|has no object|is not whole|unknown object type|cannot be read|leads to no commit",
-    re.IGNORECASE,
-)
 _PACK_FILES: Final = (".pack", ".rev", ".idx")
 """In this order: git looks for the index and then expects the rest."""
 _REFS: Final = ("refs", "packed-refs")
@@ -37,11 +23,6 @@ _UNPACK_LIMIT: Final = "fetch.unpackLimit"
 """All that is fetched becomes one pack, in which git looks before it looks among loose objects."""
 _FETCH: Final = ("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules")
 _FETCHED: Final = ("+refs/heads/*:refs/remotes/origin/*", "+refs/tags/*:refs/tags/*")
-
-
-def looks_damaged(message: str) -> bool:
-    """Say whether an error's text, git's own words in it, may come from damaged files."""
-    return _SIGNS.search(message) is not None
 
 
 def mend(mirror: Path, remote: Remote, make: Callable[[Path], None]) -> None:

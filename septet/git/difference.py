@@ -10,7 +10,8 @@ from typing import Final
 from septet.errors import GitError
 from septet.git.dot_git import refuse_links
 from septet.git.engine import Git
-from septet.git.place import Place
+from septet.git.foreign import refuse_foreign
+from septet.git.place import Place, borrowed_from
 from septet.git.view import view_folder
 
 _LOOK_SECONDS: Final = 10.0
@@ -68,6 +69,7 @@ def difference(place: Place, *, limit_bytes: int) -> Difference:
         OSError: There is no worktree, or no room for a copy of the index.
     """
     refuse_links(place.worktree / ".git")
+    refuse_foreign(place.worktree / ".git", borrowed_from(place.mirror))
     with tempfile.TemporaryDirectory(prefix="septet-look-") as folder:
         index = Path(folder) / "index"
         shutil.copy2(view_folder(place) / "index", index)

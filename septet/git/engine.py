@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from septet.errors import GitError
+from septet.git.said import shown_words
 from septet.git.stale_locks import share_guard
 from septet.system import processes
 
@@ -26,7 +27,6 @@ SAFE_CONFIG: Final[Mapping[str, str]] = {
 """Whatever could make git run a program that an agent left behind, set to nothing."""
 
 _DEFAULT_TIMEOUT_SECONDS: Final = 120.0
-_STDERR_SHOWN: Final = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +74,8 @@ class Git:
             message = f"git {args[0]} in {self.git_dir} took longer than {timeout_seconds:.0f} s."
             raise GitError(message, remedy="See whether the disk or the remote hangs, then `septet retry`.")
         if completed.exit_code not in ok and not completed.cut:
-            shown = completed.stderr[-_STDERR_SHOWN:].decode(errors="replace").strip()
-            message = f"git {args[0]} in {self.git_dir} ended with {completed.exit_code}: {shown}"
-            raise GitError(message)
+            shown = shown_words(completed.stderr)
+            raise GitError(f"git {args[0]} in {self.git_dir} ended with {completed.exit_code}: {shown}")
         return completed.stdout
 
     def try_run(

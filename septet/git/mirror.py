@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Final
 
 from septet.errors import GitError, InvalidInputError, NotFoundError
-from septet.git.damage import looks_damaged, mend, see_whole
+from septet.git.damage import mend, see_whole
 from septet.git.engine import Git
 from septet.git.remote import Remote, RemoteRefs
+from septet.git.said import looks_damaged
 from septet.git.stale_locks import clear_stale_locks
 from septet.system.locks import hold_lock
 

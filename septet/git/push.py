@@ -6,10 +6,11 @@ from septet.errors import GitError, InvalidInputError
 from septet.git.branches import protected_branches
 from septet.git.dot_git import refuse_links
 from septet.git.evidence import contains
+from septet.git.foreign import refuse_foreign
 from septet.git.own_pushes import is_own_push, note_push
-from septet.git.place import Place
+from septet.git.place import Place, borrowed_from
 from septet.git.remote import Remote
-from septet.git.remote_failures import failure_of, printable
+from septet.git.remote_failures import failure_of, printable, remote_words
 from septet.git.view import view_folder
 
 _REJECTED: Final = 1
@@ -50,6 +51,7 @@ def push(place: Place, branch: str, sha: str, *, expected_tip: str | None = None
     if branch in protected_branches(place):
         raise InvalidInputError(f"{branch} is where the work starts from, and is never pushed to.")
     refuse_links(place.worktree / ".git")
+    refuse_foreign(place.worktree / ".git", borrowed_from(place.mirror))
     replaces = expected_tip is not None and is_own_push(place, branch, expected_tip)
     if expected_tip is not None and not replaces and not contains(place, sha, expected_tip):
         message = f"{place.origin} has commits in {branch} that {sha[:12]} does not hold."
@@ -64,7 +66,7 @@ def push(place: Place, branch: str, sha: str, *, expected_tip: str | None = None
     )
     rejected = next((line for line in completed.stdout.splitlines() if line.startswith(b"!")), b"")
     if rejected:
-        raise _rejection(place.origin, branch, printable(rejected), printable(completed.stderr))
+        raise _rejection(place.origin, branch, printable(rejected), remote_words(completed.stderr))
     if completed.exit_code != 0:
         raise failure_of("push", place.origin, completed.stderr)
     return sha

@@ -4,6 +4,7 @@ import re
 from typing import Final
 
 from septet.errors import GitError, GitUnavailableError, NotFoundError, SeptetError
+from septet.git.said import shown_words
 
 SHOWN_CHARACTERS: Final = 2000
 UNREACHED_REMEDY: Final = "Check the network between this machine and the host."
@@ -102,13 +103,32 @@ _FAILURES: Final[tuple[tuple[tuple[str, ...], type[SeptetError], str, str], ...]
 """From the most to the least specific: `hung up unexpectedly` also follows a refusal."""
 
 
+_REMOTE: Final = "remote:"
+_PROGRAMS: Final = ("ssh:", "kex_exchange", "curl:")
+_QUOTING: Final = re.compile(r"^(?!remote:).*(?:packed-refs|alternate|config|gitdir|shallow|graft|attribute)")
+"""Words that stand before a line of a file in messages of git's own."""
+
+
 def failure_of(command: str, url: str, stderr: bytes) -> SeptetError:
     """Return the error that git's words stand for, with a remedy."""
-    message = printable(stderr)
+    message, shown = printable(stderr), remote_words(stderr)
     for patterns, error, what, remedy in _FAILURES:
         if any(re.search(pattern, message, re.IGNORECASE) for pattern in patterns):
-            return error(f"{url} {what} (git {command}): {message}", remedy=remedy)
-    return GitError(f"git {command} with {url} failed: {message}")
+            return error(f"{url} {what} (git {command}): {shown}", remedy=remedy)
+    return GitError(f"git {command} with {url} failed: {shown}")
+
+
+def remote_words(stderr: bytes) -> str:
+    """Return what a remote said, and of git's own words those that quote no file: see `shown_words`."""
+    shown = []
+    for line in printable(stderr).splitlines():
+        is_remote = line.startswith(_REMOTE) or any(map(line.startswith, _PROGRAMS)) or _is_failure(line)
+        shown.append(line if is_remote and _QUOTING.search(line) is None else shown_words(line.encode()))
+    return "\n".join(dict.fromkeys(shown))
+
+
+def _is_failure(line: str) -> bool:
+    return any(re.search(pattern, line, re.IGNORECASE) for patterns, *_ in _FAILURES for pattern in patterns)
 
 
 def printable(output: bytes) -> str:

@@ -12,7 +12,8 @@ from typing import Final
 
 from septet.git.dot_git import Head, read_file, read_head
 from septet.git.engine import Git
-from septet.git.place import Place
+from septet.git.foreign import refuse_foreign
+from septet.git.place import Place, borrowed_from
 from septet.system.durable import write_atomically
 
 _CONFIG: Final = """\
@@ -52,7 +53,11 @@ def view_git(place: Place) -> Git:
 
     `git status` may keep in the index what it found out: most files of a fresh checkout are as young as the index,
     and it would read them again each time.
+
+    Raises:
+        WorkspaceError: What git would read of the worktree's `.git` is no plain file: see `refuse_foreign`.
     """
+    refuse_foreign(place.worktree / ".git", borrowed_from(place.mirror))
     folder = view_folder(place)
     return Git(folder, place.worktree, {**place.env, "GIT_OPTIONAL_LOCKS": "1"}, index=folder / "index")
 

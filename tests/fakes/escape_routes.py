@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from fakes.escape_git import GIT_ROUTES
 from fakes.escape_homes import TRAPS
 from fakes.guest_kinds import kinds_table
 
@@ -265,5 +266,5 @@ def escape_table() -> str:
         f"| {each.attack}{' (a worker that is root)' if each.as_root else ''} | {each.protection} |"
         for each in ROUTES
     ]
-    lines += [f"| {each.attack} | {each.protection} |" for each in TRAPS]
+    lines += [f"| {each.attack} | {each.protection} |" for each in (*TRAPS, *GIT_ROUTES)]
     return "\n".join(lines) + "\n" + kinds_table()

@@ -298,7 +298,7 @@ def test_refs_are_listed(origin: Origin, tmp_path: Path, env: dict[str, str]) ->
             "network",
         ),
         ("remote: fatal: Unable to create temporary file: Permission denied", GitError, "worker's user"),
-        ("fatal: something new", GitError, ""),
+        ("remote: something new", GitError, ""),
     ],
 )
 def test_gits_words_are_told_with_a_remedy(said: str, error: type[SeptetError], words: str) -> None:
@@ -309,6 +309,16 @@ def test_gits_words_are_told_with_a_remedy(said: str, error: type[SeptetError], 
     assert words in failure.remedy
     assert "https://h/o/r" in failure.message
     assert said.splitlines()[0] in failure.message
+
+
+def test_words_of_git_that_may_quote_a_file_are_not_told() -> None:
+    """A line of a file that git did not understand stays in the worker's log, beside a remote's own words."""
+    said = "fatal: unexpected line in .git/packed-refs: secret access denied\nremote: go away\nerror: odd secret\n"
+
+    failure = failure_of("push", "https://h/o/r", said.encode())
+
+    assert "secret" not in failure.message
+    assert "remote: go away" in failure.message
 
 
 def test_words_of_a_remote_are_cleaned_and_bounded() -> None:

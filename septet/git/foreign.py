@@ -1,0 +1,98 @@
+"""What git would read of a worktree's `.git`, looked at before it does: plain files and folders alone.
+
+An agent may leave a link, a FIFO, a socket or a device anywhere in it: git would read a file of somebody else's,
+or wait for a writer that never comes. Its HEAD, index and config are not among this: the engine reads the first
+two as data and the third never (`septet.git.view`). Names and types are looked at, and what `alternates` says.
+"""
+
+import os
+import stat
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final
+
+from septet.errors import WorkspaceError
+from septet.git.dot_git import read_file
+
+_FILES: Final = (
+    "HEAD",
+    "index",
+    "packed-refs",
+    "config",
+    "shallow",
+    "info/exclude",
+    "info/attributes",
+    "info/grafts",
+)
+_TREES: Final = ("refs", "objects")
+_FOLDERS: Final = ("info",)
+_ALTERNATES: Final = "objects/info/alternates"
+_LIMIT_BYTES: Final = 4096
+_MOST_ENTRIES: Final = 1_000_000
+_REMEDY: Final = "Look at the worktree; `septet rescue list` names its snapshots."
+
+
+def refuse_foreign(git_dir: Path, borrowed: bytes) -> None:
+    """Refuse a `.git` in which something that git would read is no plain file or folder of its own.
+
+    Costs one `lstat` for each of a few names, and one listing for each folder of refs and of objects.
+
+    Args:
+        git_dir: The worktree's `.git`.
+        borrowed: The one folder of objects that it borrows, as its `alternates` names it.
+
+    Raises:
+        WorkspaceError: There is one; the message names it.
+    """
+    _expect(git_dir, stat.S_ISDIR, "no plain folder")
+    for name in _FOLDERS:
+        _expect(git_dir / name, stat.S_ISDIR, "no plain folder")
+    for name in _FILES:
+        _expect(git_dir / name, stat.S_ISREG, "no plain file")
+    for name in _TREES:
+        _expect(git_dir / name, stat.S_ISDIR, "no plain folder")
+        for seen, path in enumerate(_odd_entries(git_dir / name)):
+            if path is not None:
+                raise WorkspaceError(f"{path} is no plain file or folder.", remedy=_REMEDY)
+            if seen > _MOST_ENTRIES:
+                raise WorkspaceError(f"{git_dir / name} holds over {_MOST_ENTRIES} entries.", remedy=_REMEDY)
+    _expect_borrowed(git_dir / _ALTERNATES, borrowed)
+
+
+def _expect(path: Path, is_kind: Callable[[int], bool], what: str) -> None:
+    try:
+        mode = path.lstat().st_mode
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise WorkspaceError(f"{path} cannot be looked at: {error.strerror}.", remedy=_REMEDY) from error
+    if not is_kind(mode):
+        raise WorkspaceError(f"{path} is {what}.", remedy=_REMEDY)
+
+
+def _odd_entries(folder: Path) -> Iterator[Path | None]:
+    """Give each entry below a folder that is neither file nor folder, and `None` for each that is one."""
+    folders = [os.fspath(folder)]
+    while folders:
+        try:
+            with os.scandir(folders.pop()) as entries:
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        folders.append(entry.path)
+                        yield None
+                    else:
+                        yield None if entry.is_file(follow_symlinks=False) else Path(entry.path)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise WorkspaceError(
+                f"{error.filename} cannot be listed: {error.strerror}.", remedy=_REMEDY
+            ) from error
+
+
+def _expect_borrowed(alternates: Path, borrowed: bytes) -> None:
+    if not os.path.lexists(alternates):
+        return
+    content = read_file(alternates, len(borrowed) + _LIMIT_BYTES)
+    if content is None or set(content.splitlines()) - {borrowed, b""}:
+        raise WorkspaceError(f"{alternates} names objects outside the worktree.", remedy=_REMEDY)

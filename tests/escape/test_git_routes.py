@@ -1,0 +1,58 @@
+"""What a guest leaves in its worktree does nothing when the engine's git comes after it, and tells nothing of others."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fakes.escape_git import GIT_ROUTES, GitMachine, GitRoute, ask_engine, plant, plant_secrets
+from fakes.guests import CANARY, machine_with_canaries
+from fakes.repositories import git_env, make_origin
+
+from septet.agents.turns.supervisors import Supervisors
+from septet.git.address import parse_address
+from septet.git.workspace import open_workspace
+from septet.state import StateDir
+
+
+@pytest.fixture(scope="module")
+def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GitMachine]:
+    """A machine with canaries, an origin, and another work order's repository."""
+    supervisors, root = Supervisors(), tmp_path_factory.mktemp("machine")
+    with machine_with_canaries(root, supervisors) as first:
+        if not first.sandbox.confines:
+            pytest.skip(f"nothing confines here: {first.sandbox.reason}")
+        make_origin(root / "real").push({"README.md": "# Sample\n", "a/b.py": "1\n"})
+        plant_secrets(root, git_env(root / "nobody"))
+        yield GitMachine(root, first.sandbox, supervisors, first.neighbour, first.shared_memory_key)
+    supervisors.close()
+
+
+@pytest.fixture
+def left(machine: GitMachine, route: GitRoute, request: pytest.FixtureRequest) -> GitMachine:
+    """The machine after a guest has left behind what the route says, in a workspace of its own."""
+    state = StateDir(machine.root / f"git-state-{len(list(machine.root.glob('git-state-*')))}")
+    state.prepare()
+    address = parse_address(str(machine.root / "real" / "repo.git"))
+    env = git_env(machine.root / "nobody")
+    machine.place = open_workspace(state, address, "wo-1", first_run_id=request.node.name, env=env)
+    assert "it ended otherwise" not in plant(machine, route)
+    return machine
+
+
+@pytest.mark.parametrize("route", GIT_ROUTES, ids=lambda route: route.name)
+def test_the_engines_git_finds_no_canary_after_a_guest(left: GitMachine, route: GitRoute) -> None:
+    """It looks, shows, commits and pushes; nothing that was left runs, waits, or comes out."""
+    assert left.place is not None
+    assert CANARY not in ask_engine(left.place), route.attack
+
+
+@pytest.mark.parametrize("route", GIT_ROUTES, ids=lambda route: route.name)
+def test_what_a_guest_leaves_is_harmless_by_its_protection_alone(left: GitMachine, route: GitRoute) -> None:
+    """Without that one it runs, waits, or comes out: so the route is a real one."""
+    assert left.place is not None
+    assert CANARY in route.without(left.place)
+
+
+def test_folders_of_the_machine_are_not_left_as_they_were_found(machine: GitMachine) -> None:
+    """The canaries that the routes look for are there."""
+    assert CANARY in Path(machine.root / "secret-line").read_text(encoding="utf-8")

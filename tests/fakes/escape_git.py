@@ -1,0 +1,258 @@
+"""The engine's git after the agent: what a guest leaves in its worktree, and what the engine's git would do with it.
+
+Each route has the one protection without which its canary is found: there the same git runs in a description of the
+test's own, which lacks it.
+"""
+
+import shutil
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from fakes.guests import CANARY, Machine
+
+from septet.agents.guest.description import GuestFiles
+from septet.errors import SeptetError
+from septet.git.branches import create_branch
+from septet.git.commit import commit_all
+from septet.git.difference import difference
+from septet.git.engine import Git
+from septet.git.evidence import gather, plan_file
+from septet.git.place import Place
+from septet.git.push import push
+from septet.git.view import view_folder
+
+_SECONDS = 3.0
+_RAN = ".git/ran"
+Ask = Callable[[Place], str]
+
+
+@dataclass(frozen=True)
+class GitRoute:
+    """One thing left behind."""
+
+    name: str
+    attack: str
+    """What is left, for people."""
+    program: str
+    """Python, in the guest's place; `secret` and `other` are files of the machine that it knows by name."""
+    protection: str
+    """What closes it, for people."""
+    without: Ask
+    """What the engine's git says or does without that."""
+    as_root: bool = False
+
+
+@dataclass
+class GitMachine(Machine):
+    """A machine with canaries whose guest works in a real workspace."""
+
+    place: Place | None = None
+
+    @property
+    def files(self) -> GuestFiles:
+        """What the guest is given: its workspace and the mirror's objects."""
+        first = super().files
+        if self.place is None:
+            return first
+        return replace(first, workspace=self.place.worktree, objects=self.place.objects, own_folders=())
+
+
+def ask_engine(place: Place) -> str:
+    """Let the engine do all that it does after an agent, and return whatever comes out of it."""
+    said: list[str] = []
+    for ask in (_look, _show, _commit_and_push, lambda place: plan_file(place, "plan.md")):
+        try:
+            said.append(ask(place))
+        except (SeptetError, OSError) as error:
+            said.append(str(error))
+    return "\n".join(said) + ran(place)
+
+
+def ran(place: Place) -> str:
+    """Return the canary where a program that was left behind has run."""
+    return CANARY if (place.worktree / _RAN).exists() else ""
+
+
+def _look(place: Place) -> str:
+    return repr(gather(place))
+
+
+def _show(place: Place) -> str:
+    return difference(place, limit_bytes=100_000).patch
+
+
+def _commit_and_push(place: Place) -> str:
+    create_branch(place, "feat/x")
+    sha = commit_all(place, "work")
+    push(place, "feat/x", sha)
+    return Git(Path(place.origin), env=place.env).run("show", "--format=", sha).decode(errors="replace")
+
+
+def _say(git: Git, *args: str, **config: str) -> str:
+    done = git.try_run(*args, timeout_seconds=_SECONDS, **config)
+    return (done.stdout + done.stderr).decode(errors="replace") + (CANARY if done.timed_out else "")
+
+
+def _plain(*args: str) -> Ask:
+    """Run git in the worktree as a person would: with the worktree's own settings, and none of the engine's."""
+
+    def ask(place: Place) -> str:
+        try:
+            done = subprocess.run(
+                ["git", *args], cwd=place.worktree, env=dict(place.env), capture_output=True, timeout=_SECONDS, check=False
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            return CANARY
+        return (done.stdout + done.stderr).decode(errors="replace") + ran(place)
+
+    return ask
+
+
+def _without_view(*args: str) -> Ask:
+    """Run the engine's git on the worktree's own `.git` instead of on its view."""
+    return lambda place: _say(place.git, *args) + ran(place)
+
+
+def _without_look(*args: str) -> Ask:
+    """Run the engine's git in its view, with nothing looked at before."""
+
+    def ask(place: Place) -> str:
+        folder = view_folder(place)
+        return _say(Git(folder, place.worktree, place.env, index=folder / "index"), *args)
+
+    return ask
+
+
+def _read_plan(place: Place) -> str:
+    return (place.worktree / "plan.md").read_text(encoding="utf-8")
+
+
+def _other_worktree(place: Place) -> str:
+    """Run git where no `.git` is named: it finds the one that the worktree says."""
+    return _plain("show", "HEAD:secret")(place)
+
+
+_PREPARE = f"""
+import subprocess
+ran = os.path.abspath({_RAN!r})
+evil = os.path.abspath('.git/evil')
+with open(evil, 'w') as file:
+    file.write('#!/bin/sh\\n: > "' + ran + '"\\nexec cat\\n')
+os.chmod(evil, 0o755)
+secret, other = os.path.join(root, 'secret-line'), os.path.join(root, 'other')
+
+def setting(text):
+    with open('.git/config', 'a') as file:
+        file.write(text.replace('EVIL', evil) + '\\n')
+
+def put(path, text):
+    os.makedirs(os.path.dirname(path) or '.', exist_ok=True)
+    with open(path, 'w') as file:
+        file.write(text)
+
+def instead(path, make):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    if os.path.lexists(path):
+        os.unlink(path)
+    make(path)
+
+put('new.py', 'x = 1\\n')
+"""
+_VIEW = "the engine's own view of the repository, with settings of its own"
+_SAFE = "settings of the engine's own on each command line"
+_LOOK = "names and types in `.git` are looked at before git reads them"
+_FILTER = "put('.gitattributes', '* filter=evil diff=evil\\n'); "
+
+GIT_ROUTES = (
+    GitRoute("git-fsmonitor", "name a file-system monitor in `.git/config`",
+             "setting('[core]\\n fsmonitor = EVIL')", _SAFE, _plain("status")),
+    GitRoute("git-hook", "leave a hook for commits",
+             "put('.git/hooks/pre-commit', open(evil).read()); os.chmod('.git/hooks/pre-commit', 0o755)",
+             _SAFE, _plain("-c", "user.name=a", "-c", "user.email=b", "commit", "--allow-empty", "-m", "x")),
+    GitRoute("git-hooks-path", "name a folder of hooks in `.git/config`",
+             "put('h/reference-transaction', open(evil).read()); os.chmod('h/reference-transaction', 0o755); "
+             "setting('[core]\\n hooksPath = ' + os.path.abspath('h'))", _SAFE, _plain("branch", "b")),
+    GitRoute("git-filter", "name a filter for all files",
+             _FILTER + "setting('[filter \"evil\"]\\n clean = EVIL')", _VIEW, _without_view("add", "-A")),
+    GitRoute("git-filter-process", "name a filter that stays running",
+             _FILTER + "setting('[filter \"evil\"]\\n process = EVIL')", _VIEW, _without_view("add", "-A")),
+    GitRoute("git-include", "include another file of settings",
+             _FILTER + "put('.git/more', '[filter \"evil\"]\\n clean = ' + evil + '\\n'); "
+             "setting('[include]\\n path = more')", _VIEW, _without_view("add", "-A")),
+    GitRoute("git-textconv", "name a program that shows differences",
+             _FILTER + "setting('[diff \"evil\"]\\n textconv = EVIL'); put('README.md', 'changed\\n')",
+             _VIEW, _without_view("diff", "--no-ext-diff")),
+    GitRoute("git-external-diff", "name a program in place of git's own differences",
+             "setting('[diff]\\n external = EVIL'); put('README.md', 'changed\\n')", _SAFE, _plain("diff")),
+    GitRoute("git-signing", "name a program that signs commits",
+             "setting('[gpg]\\n program = EVIL\\n[commit]\\n gpgSign = true')", _SAFE,
+             _plain("-c", "user.name=a", "-c", "user.email=b", "commit", "--allow-empty", "-m", "x")),
+    GitRoute("git-receive-pack", "name a program at the other end of a push",
+             "setting('[remote \"origin\"]\\n receivepack = EVIL')", _VIEW,
+             _without_view("push", "origin", "HEAD:refs/heads/y")),
+    GitRoute("git-instead-of", "rewrite the origin's address to a program",
+             "setting('[url \"ext::' + evil + ' \"]\\n insteadOf = /\\n[protocol \"ext\"]\\n allow = always')", _SAFE,
+             lambda place: _plain("push", place.origin, "HEAD:refs/heads/y")(place)),
+    GitRoute("git-promisor", "let missing objects be fetched by a program",
+             "setting('[core]\\n repositoryformatversion = 1\\n[extensions]\\n partialClone = evil\\n"
+             "[remote \"evil\"]\\n url = /\\n uploadpack = EVIL\\n promisor = true')", _VIEW,
+             _without_view("cat-file", "-p", "1" * 40)),
+    GitRoute("git-worktree-setting", "name another folder as the worktree in `.git/config`",
+             "setting('[core]\\n worktree = ' + other)", "the worktree is named on each command line",
+             lambda place: _plain("add", "-A")(place) + _plain("show", ":secret")(place)),
+    GitRoute("git-packed-refs", "put a link to another's file in place of `packed-refs`",
+             "instead('.git/packed-refs', lambda path: os.symlink(secret, path))", _LOOK,
+             _without_look("for-each-ref")),
+    GitRoute("git-alternates-link", "put a link to another's file in place of `alternates`",
+             "instead('.git/objects/info/alternates', lambda path: os.symlink(secret, path))", _LOOK,
+             _without_look("cat-file", "-t", "1" * 40)),
+    GitRoute("git-alternates", "borrow the objects of another work order",
+             "instead('.git/objects/info/alternates', lambda path: put(path, "
+             "open(path + '.was').read() + other + '/.git/objects\\n'))"
+             .replace("instead(", "os.link('.git/objects/info/alternates', '.git/objects/info/alternates.was'); instead(")
+             + "; put('.git/HEAD', OTHER_HEAD + '\\n')", _LOOK,
+             lambda place: _without_look("log", "--all", "-1")(place)
+             + _without_look("show", (place.worktree / ".git/HEAD").read_text(encoding="ascii").strip())(place)),
+    GitRoute("git-shallow", "put a link to another's file in place of `shallow`",
+             "instead('.git/shallow', lambda path: os.symlink(secret, path))", _VIEW, _without_view("log")),
+    GitRoute("git-grafts", "put a link to another's file in place of `info/grafts`",
+             "instead('.git/info/grafts', lambda path: os.symlink(secret, path))", _VIEW, _without_view("log")),
+    GitRoute("git-fifo-refs", "put a pipe in place of `packed-refs`, so that git waits for ever",
+             "instead('.git/packed-refs', os.mkfifo)", _LOOK, _without_look("for-each-ref")),
+    GitRoute("git-fifo-exclude", "put a pipe in place of `info/exclude`",
+             "instead('.git/info/exclude', os.mkfifo)", _LOOK, _without_look("status")),
+    GitRoute("git-fifo-ref", "put a pipe in place of a branch",
+             "instead('.git/refs/heads/feat/y', os.mkfifo)", _LOOK, _without_look("for-each-ref")),
+    GitRoute("git-fifo-index", "put a pipe in place of the index",
+             "instead('.git/index', os.mkfifo)", "the agent's index is read as data", _without_view("status")),
+    GitRoute("git-file", "put a file that names another repository in place of `.git`",
+             "os.rename('.git', 'was'); put('.git', 'gitdir: ' + other + '/.git\\n')",
+             "`.git` is a folder, and named on each command line", _other_worktree),
+    GitRoute("git-link", "put a link to another repository in place of `.git`",
+             "os.rename('.git', 'was'); os.symlink(other + '/.git', '.git')",
+             "`.git` is a folder, and named on each command line", _other_worktree),
+    GitRoute("plan-link", "give a link to another's file for the plan",
+             "os.symlink(secret, 'plan.md')", "plans are plain files of the worktree", _read_plan),
+)  # fmt: skip
+
+
+def plant(machine: GitMachine, route: GitRoute) -> str:
+    """Let a guest leave behind what a route says, and return what it printed."""
+    head = (machine.root / "other-head").read_text(encoding="ascii").strip()
+    return machine.run(f"{_PREPARE}\nOTHER_HEAD = {head!r}\n{route.program}\n")
+
+
+def plant_secrets(root: Path, env: dict[str, str]) -> None:
+    """Put a file with the canary, and a repository with it, where the guests know their names."""
+    (root / "secret-line").write_text(f"{CANARY}\n", encoding="utf-8")
+    other = root / "other"
+    shutil.rmtree(other, ignore_errors=True)
+    other.mkdir()
+    (other / "secret").write_text(f"{CANARY}\n", encoding="utf-8")
+    person = ("-c", "user.name=a", "-c", "user.email=b")
+    for args in (("init", "-q"), ("add", "-A"), (*person, "commit", "-q", "-m", "x")):
+        subprocess.run(["git", *args], cwd=other, env=env, check=True)
+    head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=other, env=env, check=True, capture_output=True).stdout
+    (root / "other-head").write_bytes(head)
