@@ -105,6 +105,7 @@ class Host:
             sandbox=self.sandbox,
             warm=self.settings.warm_agents,
             homes=self.homes,
+            resources=self.settings.guest_resources,
         )
 
     @property
@@ -128,7 +129,9 @@ class Host:
         """
         runtime = self.runtime
         folder, objects = run_folder / "checks", place.objects
-        return GuestRunner(runtime.runs, runtime.supervisors, self.sandbox, folder, objects, writer_lock)
+        return GuestRunner(
+            runtime.runs, runtime.supervisors, self.sandbox, folder, objects, writer_lock, runtime.resources
+        )
 
     @property
     def runner_lock(self) -> Path | None:

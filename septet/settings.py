@@ -3,7 +3,7 @@
 import getpass
 import os
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
@@ -13,6 +13,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from septet.contracts.names import SandboxChoice
 from septet.errors import InvalidInputError
+from septet.system.memory import memory_bytes
 
 _FOR_EVERY_PROCESS: Final = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ", "TMPDIR", "TERM")
 _FOR_NETWORK: Final = (
@@ -37,6 +38,15 @@ def _login() -> str:
         return getpass.getuser()
     except (OSError, KeyError):
         return ""
+
+
+@cache
+def _most_memory_bytes() -> int:
+    """Return three quarters of this machine's memory; 0 where it does not tell."""
+    try:
+        return memory_bytes() * 3 // 4
+    except OSError:
+        return 0
 
 
 class Settings(BaseSettings):
@@ -108,6 +118,16 @@ class Settings(BaseSettings):
     guest_paths: Annotated[tuple[str, ...], NoDecode] = ()
     """Files and folders that confined agents and checks see beside their own world, separated by commas; they may
     write where `:rw` follows one."""
+    process_limit: Annotated[int, Field(ge=0)] = 2048
+    """Processes, with their threads, that an agent or a check may have at a time; 0: no limit."""
+    memory_limit_mib: Annotated[int, Field(ge=0)] | None = None
+    """Memory that these may have in all; three quarters of the machine's when absent, 0: no limit."""
+    disk_limit_mib: Annotated[int, Field(ge=0)] = 20_480
+    """What one agent run or check may write and leave on disk; 0: no limit."""
+    tree_limit: Annotated[int, Field(ge=0)] = 1_000_000
+    """Files and folders that it may write and leave; 0: no limit."""
+    output_limit_mib: Annotated[int, Field(ge=0)] = 1024
+    """What it may print; 0: no limit."""
     runner: bool = False
     """Agents are started by the `septet runner` of this state directory, and outlive this worker's container."""
     sandboxed: bool = False
@@ -148,6 +168,18 @@ class Settings(BaseSettings):
     def ignored_limit_bytes(self) -> int:
         """What ignored files may take in a snapshot, in all."""
         return self.ignored_limit_mib * MIB
+
+    @property
+    def guest_resources(self) -> dict[str, int]:
+        """What one guest may use, by the names of an order's limits; 0 is no limit."""
+        memory = self.memory_limit_mib * MIB if self.memory_limit_mib is not None else _most_memory_bytes()
+        return {
+            "processes": self.process_limit,
+            "memory_bytes": memory,
+            "disk_bytes": self.disk_limit_mib * MIB,
+            "tree_entries": self.tree_limit,
+            "output_bytes": self.output_limit_mib * MIB,
+        }
 
     @property
     def home(self) -> Path:

@@ -50,6 +50,8 @@ def _run_checks(host: Host, claim: AnyClaim) -> None:
             raise EvidenceError(
                 f"The repository's check `{shown}` took longer than {settings.check_seconds:.0f} s."
             )
+        if end.record.cause.endswith("_limit"):
+            raise EvidenceError(f"The repository's check `{shown}` used too much: {end.record.why}.")
         if end.code != 0 or end.record.cause != "exited":
             output = end.output.strip()[-_OUTPUT_SHOWN:]
             raise EvidenceError(f"The repository's check `{shown}` ended with {end.code}:\n{output}")

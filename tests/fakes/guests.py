@@ -5,9 +5,9 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import msgspec
@@ -73,8 +73,23 @@ class Machine:
         """The product's own description of that guest."""
         return describe(self.sandbox.world, self.files)
 
-    def run(self, program: str, change: Callable[[Description], Description] = lambda each: each) -> str:
-        """Run a Python program in the guest's place, and return what it printed, and how it ended if not well."""
+    def run(
+        self,
+        program: str,
+        change: Callable[[Description], Description] = lambda each: each,
+        *,
+        remains_root: bool = False,
+        resources: Mapping[str, int] | None = None,
+    ) -> str:
+        """Run a Python program in the guest's place, and return what it printed, and how it ended if not well.
+
+        Args:
+            program: The program's text.
+            change: What takes protections away.
+            remains_root: A supervisor that is root does not give that up.
+            resources: What it may use, by the names of an order's limits; all that it can where they are absent.
+        """
+        sandbox = replace(self.sandbox, gives_up_root=False) if remains_root else self.sandbox
         self._runs += 1
         folder = self.root / "records" / str(self._runs)
         folder.mkdir(parents=True)
@@ -84,8 +99,8 @@ class Machine:
             directory=str(self.files.workspace),
             argv=(sys.executable, "-IS", "-c", _PRELUDE.format(root=str(self.root), machine=self) + program),
             env={"PATH": os.defpath, "HOME": str(self.root / "home")},
-            limits=Limits(SECONDS, SECONDS, orphan_seconds=0.0),
-            confinement=self.sandbox.around(change(self.description)),
+            limits=Limits(SECONDS, SECONDS, orphan_seconds=0.0).with_resources(resources or {}),
+            confinement=sandbox.around(change(self.description)),
         )
         locks = [open_lock(folder / name) for name in ("writer", "lock")]
         for descriptor in locks:

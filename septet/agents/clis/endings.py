@@ -23,6 +23,15 @@ _WARNING_LIMIT: Final = 300
 _PASSING: Final = ("EAGAIN", "ENOMEM", "EMFILE", "ENFILE", "ETXTBSY", "ENOSPC", "EIO")
 """What a machine answers that is short of something, and may not be in a moment."""
 
+_RESOURCES: Final = {
+    "process_limit": ("processes", "SEPTET_PROCESS_LIMIT"),
+    "memory_limit": ("memory", "SEPTET_MEMORY_LIMIT_MIB"),
+    "disk_limit": ("disk", "SEPTET_DISK_LIMIT_MIB"),
+    "tree_limit": ("tree", "SEPTET_TREE_LIMIT"),
+    "output_limit": ("output", "SEPTET_OUTPUT_LIMIT_MIB"),
+}
+"""By the cause of an end at a limit of what may be used: the ending's kind, and the setting that moves it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Ending:
@@ -95,6 +104,10 @@ def without_result(end: ExitRecord, stderr: str, *, spoke: bool) -> Ending:
 
 
 def _at_limit(end: ExitRecord) -> Ending | None:
+    if end.cause in _RESOURCES:
+        kind, setting = _RESOURCES[end.cause]
+        remedy = f"See in the run's stream what used so much; {setting} sets the limit. Then `septet retry`."
+        return Ending("limit", kind, f"The agent used too much: {end.why}.", remedy)
     if end.cause == "wall_limit":
         remedy = (
             "Give the step more time (`timeouts.wall_seconds`, or a pipeline's `--plan-seconds` and "

@@ -11,7 +11,10 @@ Ended = Literal["ok", "api_error", "limit", "denied", "cancelled", "crashed", "n
 """How an agent run ended: with a result; by the model API; at a limit; with tools denied to it; because it was
 asked to; by itself without a result; or in good order, and yet without one."""
 
-Cause = Literal["exited", "wall_limit", "idle_limit", "orphan_limit", "ended", "terminated", "not_started", "lost"]
+Cause = Literal[
+    "exited", "wall_limit", "idle_limit", "orphan_limit", "ended", "terminated", "not_started", "lost",
+    "process_limit", "memory_limit", "disk_limit", "tree_limit", "output_limit",
+]  # fmt: skip
 """Why the agent's process ended: by itself; at a limit that its supervisor holds; on request; with its
 supervisor's own end; it never started; or nobody saw it end."""
 
@@ -22,7 +25,8 @@ class ExitRecord:
 
     cause: Cause
     why: str = ""
-    """For `ended`, the reason that was given; for `not_started`, what the system answered."""
+    """For `ended`, the reason that was given; for `not_started`, what the system answered; for a limit of what it
+    used, that limit in words."""
     exit_code: int | None = None
     """`None` when a signal ended it, or nobody knows."""
     signal: int | None = None

@@ -1,8 +1,9 @@
 """The system calls that the kernel refuses to guests: a filter of classic BPF, put together here.
 
 Refused with EPERM is what reads or steers other processes, the kernel's keys, what reaches into the kernel itself,
-and what makes mounts. Sockets are those of the internet, of this machine and of netlink, and no others: so none to
-the hypervisor. A program of another architecture than the machine's may do nothing.
+and what makes mounts. No file becomes one that runs as its owner: what a guest leaves may belong to root. Sockets
+are those of the internet, of this machine and of netlink, and no others: so none to the hypervisor. A program of
+another architecture than the machine's may do nothing.
 """
 
 import platform
@@ -11,11 +12,18 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
-_LOAD, _EQUAL, _AT_LEAST, _AND, _RETURN = 0x20, 0x15, 0x35, 0x54, 0x06
+_LOAD, _EQUAL, _AT_LEAST, _HAS_ANY, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT, _SECOND_ARGUMENT = 0, 4, 16, 24
+_ARGUMENT_BYTES: Final = 8
 _ALLOW: Final = 0x7FFF0000
 _REFUSE: Final = 0x00050000 | 1
 """An error of the call: EPERM."""
+_UNKNOWN: Final = 0x00050000 | 38
+"""ENOSYS, for a call whose arguments no filter can read: programs use the one of before."""
+_RUNS_AS_OWNER: Final = 0o4000
+_MAKES_A_FILE: Final = 0o100 | 0o20000000
+"""O_CREAT and O_TMPFILE: with none of them `open` has no mode."""
+_OPENAT2, _FCHMODAT2 = 437, 452
 _X32: Final = 0x40000000
 _TERMINAL_REQUESTS: Final = (0x5412, 0x541C)
 """TIOCSTI and TIOCLINUX: they type into a terminal."""
@@ -36,6 +44,10 @@ class _Machine:
     socket: int
     ioctl: int
     refused: tuple[int, ...]
+    modes: tuple[tuple[int, int], ...]
+    """Calls that give a file its mode, with the number of that argument."""
+    opens: tuple[tuple[int, int], ...]
+    """Calls that give it to a file that they make, with the number of the argument before: the flags."""
     has_x32: bool = False
 
 
@@ -50,6 +62,9 @@ _MACHINES: Final = {
          175, 313, 176, 246, 320, 169, 103, 163, 179,
          # settimeofday, clock_settime; iopl, ioperm
          164, 227, 172, 173),
+        # chmod, fchmod, fchmodat, creat, mknod, mknodat; open, openat
+        ((90, 1), (91, 1), (268, 2), (85, 1), (133, 1), (259, 2)),
+        ((2, 1), (257, 2)),
         has_x32=True,
     ),
     "aarch64": _Machine(
@@ -58,6 +73,9 @@ _MACHINES: Final = {
          40, 39, 41, 51, 268, 264, 265, 224, 225,
          105, 273, 106, 104, 294, 142, 116, 89, 60,
          170, 112),
+        # fchmod, fchmodat, mknodat; openat
+        ((52, 1), (53, 2), (33, 2)),
+        ((56, 2),),
     ),
 }  # fmt: skip
 
@@ -81,6 +99,11 @@ def _assemble(machine: _Machine) -> bytes:
         program += [_step(_AT_LEAST, _X32, if_false=1), _step(_RETURN, _REFUSE)]
     for number in (*machine.refused, *sorted(_NEW_REFUSED.values())):
         program += [_step(_EQUAL, number, if_false=1), _step(_RETURN, _REFUSE)]
+    program += [_step(_EQUAL, _OPENAT2, if_false=1), _step(_RETURN, _UNKNOWN)]
+    for call, mode in (*machine.modes, (_FCHMODAT2, 2)):
+        program += _without_owner(call, mode)
+    for call, flags in machine.opens:
+        program += _without_owner(call, flags + 1, flags)
     program += _by_argument(machine.socket, _FIRST_ARGUMENT, _SOCKETS, in_list=_ALLOW, others=_REFUSE)
     program += _by_argument(machine.ioctl, _SECOND_ARGUMENT, _TERMINAL_REQUESTS, in_list=_REFUSE, others=_ALLOW)
     program.append(_step(_RETURN, _ALLOW))
@@ -91,6 +114,20 @@ def _by_argument(call: int, argument: int, values: tuple[int, ...], *, in_list: 
     """Decide a call by the lower half of an argument."""
     tests = [part for value in values for part in (_step(_EQUAL, value, if_false=1), _step(_RETURN, in_list))]
     body = [_step(_LOAD, argument), *tests, _step(_RETURN, others)]
+    return [_step(_EQUAL, call, if_false=len(body)), *body]
+
+
+def _without_owner(call: int, mode: int, flags: int | None = None) -> list[bytes]:
+    """Refuse a call whose mode lets a file run as its owner; with flags, where those say that there is a mode."""
+    body = [
+        _step(_LOAD, _FIRST_ARGUMENT + mode * _ARGUMENT_BYTES),
+        _step(_HAS_ANY, _RUNS_AS_OWNER, if_false=1),
+        _step(_RETURN, _REFUSE),
+        _step(_RETURN, _ALLOW),
+    ]
+    if flags is not None:
+        load = _step(_LOAD, _FIRST_ARGUMENT + flags * _ARGUMENT_BYTES)
+        body = [load, _step(_HAS_ANY, _MAKES_A_FILE, if_false=len(body) - 1), *body]
     return [_step(_EQUAL, call, if_false=len(body)), *body]
 
 

@@ -6,5 +6,7 @@ costs one start and no agent's, and both go on while an upgrade moves these file
 
 PROGRAM = __file__.rsplit("/", 1)[0] + "/start.py"
 """What runs the fork server, and a runner: given to a Python of its own."""
+AS_OWN_USER = __file__.rsplit("/", 1)[0] + "/as_own_user.py"
+"""What starts a bubblewrap as a supervisor that is root does, for a trial of it: given to such a Python too."""
 PYTHON_OPTIONS = ("-I", "-S", "-Xutf8")
 """Of that Python: no packages, no variables of the environment, and text as the orders have it."""

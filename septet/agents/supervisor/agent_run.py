@@ -23,10 +23,12 @@ from septet.agents.supervisor.confined import (
     report_to,
     start_failure,
 )
-from septet.agents.supervisor.exec_agent import exec_agent
+from septet.agents.supervisor.exec_agent import AgentStart, exec_agent
 from septet.agents.supervisor.exit_file import utc_text, write_record
 from septet.agents.supervisor.order import Order
+from septet.agents.supervisor.own_user import FIRST_USER, StagedFiles
 from septet.agents.supervisor.process_tree import group_of, identity, kill_below, read_file
+from septet.agents.supervisor.resource_limits import LOOK_SECONDS, ResourceWatch
 
 NEVER = float("inf")
 TICKS_PER_IDLE_LIMIT = 20
@@ -53,10 +55,13 @@ class Supervisor:
         self.agent_identity: dict[str, str | float | None] = {}
         self.status: int | None = None
         self.cause = self.why = ""
+        self.staged: StagedFiles | None = None
         self.outputs: list[int] = []
         self.printed_bytes = self.swept_count = 0
         self.began_at = self.printed_at = self.attached_at = time.monotonic()
         self.kill_at = self.give_up_at = NEVER
+        self.watch = ResourceWatch(order, time.time())
+        self.look_at = self.began_at + LOOK_SECONDS
 
     def run(self) -> None:
         """Carry the order out to its end."""
@@ -113,11 +118,16 @@ class Supervisor:
         self.open_outputs()
         argv, closing = self.confine()
         files = self.open_files()
+        start = AgentStart(self.order, argv, files)
+        if self.staged is not None:
+            start.staged, start.user = self.staged, FIRST_USER + os.getpid()
+            for descriptor in files:  # `/dev/stdout` is opened anew by many a script
+                os.fchown(descriptor, start.user, -1)
         refusals, report = os.pipe()
         supervisor = os.getpid()
         agent = os.fork()
         if agent == 0:
-            exec_agent(self.order, argv, files, report, supervisor)
+            exec_agent(start, report, supervisor)
         os.close(report)
         for descriptor in closing:
             os.close(descriptor)
@@ -138,6 +148,7 @@ class Supervisor:
         if order.confinement is None:  # it is among the arguments of an order from a release of before
             return (order.argv[0], *report_to(report), *order.argv[1:]), [report]
         start = SandboxStart(order.confinement, order.argv, report)
+        self.staged = start.staged
         return start.argv, [*start.descriptors, report]
 
     def open_outputs(self) -> None:
@@ -171,7 +182,9 @@ class Supervisor:
         limits = self.order.limits
         tick = time.monotonic() + limits.idle_seconds / TICKS_PER_IDLE_LIMIT
         orphaned_at = NEVER if self.clients else self.attached_at + limits.orphan_seconds
-        return min(tick, self.began_at + limits.wall_seconds, orphaned_at, self.kill_at, self.give_up_at)
+        return min(
+            self.look_at, tick, self.began_at + limits.wall_seconds, orphaned_at, self.kill_at, self.give_up_at
+        )
 
     def accept_client(self) -> None:
         """Let an attempt attach."""
@@ -229,6 +242,17 @@ class Supervisor:
             self.end_agent("idle_limit")
         elif not self.clients and now >= self.attached_at + limits.orphan_seconds:
             self.end_agent("orphan_limit")
+        elif 0 < limits.output_bytes < printed_bytes:
+            self.kill_agent("output_limit", f"output limit of {limits.output_bytes >> 20} MiB reached")
+        elif now >= self.look_at:
+            self.look_at = now + LOOK_SECONDS
+            self.kill_agent(*self.watch.look(os.getpid()))
+
+    def kill_agent(self, cause: str, why: str) -> None:
+        """End the agent that uses too much, without grace: each moment more is what it must not have."""
+        if cause and not self.cause:
+            self.end_agent(cause, why)
+            self.kill_at = time.monotonic()
 
     def end_agent(self, cause: str, why: str = "") -> None:
         """Ask the agent to end; the first reason counts. A stopped process hears nothing before it is woken."""

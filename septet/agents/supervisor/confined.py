@@ -10,6 +10,7 @@ import os
 from collections.abc import Sequence
 
 from septet.agents.supervisor.order import Confinement
+from septet.agents.supervisor.own_user import StagedFiles
 
 REPORT = "sandbox.json"
 SIGNAL_BASE = 128
@@ -30,12 +31,15 @@ class SandboxStart:
             OSError: The machine refused.
         """
         self.descriptors: list[int] = []
+        self.staged: StagedFiles | None = None
+        if confinement.gives_up_root and os.geteuid() == 0:
+            self.staged = StagedFiles(confinement.arguments)
         options = [part for path, text in confinement.texts.items() for part in self.make_file(path, text)]
         if confinement.system_calls:
             options += ["--seccomp", self.open_memory("system-calls", bytes.fromhex(confinement.system_calls))]
         if report is not None:
             options += report_to(report)
-        options += confinement.arguments
+        options += confinement.arguments if self.staged is None else self.staged.arguments
         arguments = self.open_memory("arguments", b"".join(os.fsencode(part) + b"\0" for part in options))
         self.argv = (confinement.program, "--args", arguments, "--", *argv)
 

@@ -4,10 +4,26 @@ import os
 import signal
 
 from septet.agents.supervisor.order import Order
+from septet.agents.supervisor.own_user import StagedFiles
 from septet.agents.supervisor.process_tree import die_with_parent
+from septet.agents.supervisor.resource_limits import limit_own_process
 
 
-def exec_agent(order: Order, argv: tuple[str, ...], files: tuple[int, ...], report: int, supervisor: int) -> None:
+class AgentStart:
+    """What a supervisor's fork needs to become the agent."""
+
+    def __init__(self, order: Order, argv: tuple[str, ...], files: tuple[int, ...]) -> None:
+        """Take the order, the arguments with what is around them, and stdin, stdout and stderr."""
+        self.order = order
+        self.argv = argv
+        self.files = files
+        self.staged: StagedFiles | None = None
+        """What the guest sees of files, where it is started as a user of its own."""
+        self.user = 0
+        """That user."""
+
+
+def exec_agent(start: AgentStart, report: int, supervisor: int) -> None:
     """Turn this process, just forked, into the agent; never return.
 
     It dies with its supervisor: so a lock that is free says that the agent is dead.
@@ -18,11 +34,14 @@ def exec_agent(order: Order, argv: tuple[str, ...], files: tuple[int, ...], repo
             signal.signal(number, signal.SIG_DFL)
         os.setsid()
         die_with_parent()
-        for target, source in enumerate(files):
+        for target, source in enumerate(start.files):
             os.dup2(source, target)
-        os.chdir(order.directory)
+        os.chdir(start.order.directory)
+        limit_own_process(start.order, has_own_user=start.staged is not None)
+        if start.staged is not None:
+            start.staged.become_user(start.user)
         if os.getppid() == supervisor:
-            os.execve(argv[0], argv, order.env)  # noqa: S606 -- no shell is the point
+            os.execve(start.argv[0], start.argv, start.order.env)  # noqa: S606 -- no shell is the point
     except OSError as error:
         os.write(report, str(error.errno).encode())
     finally:

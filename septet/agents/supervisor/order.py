@@ -24,11 +24,22 @@ RUN, WARM = "run", "warm"
 MOST_LOCKS = 3
 CONFINEMENT_NAMES = ("program", "arguments", "texts", "system_calls")
 LIMIT_NAMES = ("wall_seconds", "idle_seconds", "grace_seconds", "orphan_seconds")
+RESOURCE_NAMES = ("processes", "memory_bytes", "disk_bytes", "tree_entries", "output_bytes")
 FIRST_CHUNK_BYTES, CHUNK_BYTES = 1 << 16, 1 << 20
 
 
 class Limits:
-    """How long an agent may take, in seconds."""
+    """How long an agent may take, in seconds, and how much it may use; 0 is no limit of what it uses."""
+
+    processes = 0
+    """Processes with their threads."""
+    memory_bytes = 0
+    disk_bytes = 0
+    """Written by this run, and still there."""
+    tree_entries = 0
+    """Files and folders that it has written."""
+    output_bytes = 0
+    """Printed on stdout and stderr."""
 
     def __init__(
         self, wall_seconds: float, idle_seconds: float, grace_seconds: float = 2.0, orphan_seconds: float = 1800.0
@@ -39,12 +50,24 @@ class Limits:
         self.grace_seconds = grace_seconds
         self.orphan_seconds = orphan_seconds
 
+    def with_resources(self, resources: Mapping[str, int]) -> "Limits":
+        """Return these limits with those of what may be used; names that are not known are left out."""
+        limits = Limits(**{name: vars(self)[name] for name in LIMIT_NAMES})
+        vars(limits).update({name: int(resources[name]) for name in RESOURCE_NAMES if name in resources})
+        return limits
+
 
 class Confinement:
     """The sandbox around a program: a bubblewrap, and what it is told over descriptors."""
 
     def __init__(
-        self, program: str, arguments: Sequence[str], texts: Mapping[str, str], system_calls: str = ""
+        self,
+        program: str,
+        arguments: Sequence[str],
+        texts: Mapping[str, str],
+        system_calls: str = "",
+        *,
+        gives_up_root: bool = False,
     ) -> None:
         """Describe it.
 
@@ -53,11 +76,13 @@ class Confinement:
             arguments: What it is told, the guest's own program left out.
             texts: Files that are made for the guest, by their paths inside.
             system_calls: The filter of system calls, in hexadecimal; empty for none.
+            gives_up_root: A supervisor that is root starts it as a user of the run's own.
         """
         self.program = program
         self.arguments = tuple(arguments)
         self.texts = dict(texts)
         self.system_calls = system_calls
+        self.gives_up_root = gives_up_root
 
     def inline(self, argv: Sequence[str]) -> tuple[str, ...]:
         """Return the arguments of a bubblewrap that is told all by them, without texts and filter."""
@@ -125,9 +150,11 @@ class Order:
         if fields["version"] not in {INLINE_ORDER_VERSION, ORDER_VERSION}:
             raise ValueError
         names = ("folder", "directory", "argv", "env", "kind", "confined")
-        limits = Limits(**{name: fields["limits"][name] for name in LIMIT_NAMES})
+        limits = Limits(**{name: fields["limits"][name] for name in LIMIT_NAMES}).with_resources(fields["limits"])
         around = fields.get("confinement")
         confinement = Confinement(**{name: around[name] for name in CONFINEMENT_NAMES}) if around else None
+        if confinement is not None:  # a sender of before says nothing of it
+            confinement.gives_up_root = around.get("gives_up_root") is True
         return cls(**{name: fields[name] for name in names}, limits=limits, confinement=confinement)
 
     def to_fields(self) -> bytes:

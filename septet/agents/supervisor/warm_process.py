@@ -17,6 +17,7 @@ from septet.agents.supervisor.agent_run import NEVER, SWEEP_SECONDS, WHY_LIMIT, 
 from septet.agents.supervisor.confined import REPORT
 from septet.agents.supervisor.order import Order, receive_beginning, receive_rest
 from septet.agents.supervisor.process_tree import are_stopped, descendants, group_of, read_file
+from septet.agents.supervisor.resource_limits import ResourceWatch
 from septet.agents.supervisor.warm_pipes import WarmPipes
 
 TURN_SOCKET = "../warm.sock"
@@ -180,6 +181,7 @@ class WarmSupervisor(Supervisor):
         self.printed_bytes = self.swept_count = 0
         self.kill_at = self.give_up_at = NEVER
         self.began_at = self.printed_at = self.attached_at = time.monotonic()
+        self.watch = ResourceWatch(order, time.time())
         self.listener = socket.socket(socket.AF_UNIX)
         try:
             if order.confined:  # its report is found beside each turn: one file, to which the sandbox adds

@@ -76,6 +76,8 @@ class GuestRunner:
     """The folder of the mirror's objects that the workspace borrows."""
     writer_lock: int
     """The attempt's descriptor: nobody else writes before the program and all that it started are dead."""
+    resources: Mapping[str, int] = field(default_factory=dict)
+    """What one program may use, by the names of an order's limits."""
 
     def run(self, command: GuestCommand) -> GuestEnd:
         """Run a program to its end; all that it started has ended then too.
@@ -110,7 +112,7 @@ class GuestRunner:
             directory=str(command.directory),
             argv=self._locate(command),
             env={**(guest_environment(command.env) if confinement else command.env), RUN_VARIABLE: mark},
-            limits=Limits(command.seconds, idle_seconds=command.seconds, orphan_seconds=0.0),
+            limits=Limits(command.seconds, command.seconds, orphan_seconds=0.0).with_resources(self.resources),
             confinement=confinement,
         )
         connection = self.supervisors.connect()

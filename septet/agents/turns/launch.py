@@ -65,6 +65,8 @@ class AgentRuntime:
     """Processes may be left running between turns."""
     homes: Homes | None = None
     """The homes of work orders; confined agents have the user's own folders of their CLI when absent."""
+    resources: Mapping[str, int] = field(default_factory=dict)
+    """What one agent may use, by the names of an order's limits; nothing limits what is not named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +127,7 @@ def launch(request: TurnRequest, start: Start, writer_lock: int) -> tuple[Run, s
                 env={**_environment(confinement, invocation), RUN_VARIABLE: record.mark},
                 limits=Limits(
                     limits.wall_seconds, limits.idle_seconds, orphan_seconds=runtime.orphan_limit_seconds
-                ),
+                ).with_resources(runtime.resources),
                 confinement=confinement,
             )
             attached = process.send_order(runtime.supervisors, order, (writer_lock, run_lock), record.session_id)

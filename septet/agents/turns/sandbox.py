@@ -1,7 +1,9 @@
 """The sandbox of a host: whether bubblewrap makes the world here that guests are described to live in."""
 
+import json
 import os
 import shutil
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -9,6 +11,7 @@ from typing import Final
 
 from septet.agents.guest.description import Description, GuestFiles, World, describe
 from septet.agents.guest.placements import make_mount_points
+from septet.agents.supervisor import AS_OWN_USER, PYTHON_OPTIONS
 from septet.agents.supervisor.confined import SandboxStart
 from septet.agents.supervisor.order import Confinement
 from septet.errors import SandboxError
@@ -37,6 +40,10 @@ class Sandbox:
     remedy: str = ""
     world: World = field(default_factory=lambda: World(_NO_HOME))
     """What all guests here have in common."""
+    gives_up_root: bool = False
+    """A worker that is root starts each guest as a user of its own."""
+    remains_root: str = ""
+    """Why it does not: then guests are the kernel's user 0, without its capabilities."""
 
     @property
     def confines(self) -> bool:
@@ -58,7 +65,8 @@ class Sandbox:
             return None
         make_mount_points(description.protections)
         arguments, texts = description.arguments(), description.texts
-        return Confinement(self.program, arguments, texts, description.system_calls.hex())
+        calls = description.system_calls.hex()
+        return Confinement(self.program, arguments, texts, calls, gives_up_root=self.gives_up_root)
 
     def run(
         self, argv: Sequence[str], files: GuestFiles, env: Mapping[str, str], seconds: float
@@ -72,8 +80,12 @@ class Sandbox:
         if around is None:
             return processes.run(argv, env=env, timeout_seconds=seconds)
         start = SandboxStart(around, argv)
+        command = start.argv
+        if start.staged is not None:
+            sources = json.dumps(start.staged.sources, ensure_ascii=False)
+            command = (sys.executable, *PYTHON_OPTIONS, AS_OWN_USER, sources, *command)
         try:
-            return processes.run(start.argv, env=env, timeout_seconds=seconds, pass_fds=start.descriptors)
+            return processes.run(command, env=env, timeout_seconds=seconds, pass_fds=start.descriptors)
         finally:
             start.close()
 
@@ -98,15 +110,23 @@ def find_sandbox(setting: str, env: Mapping[str, str], world: World | None = Non
 
 
 def _try_sandbox(env: Mapping[str, str], world: World) -> Sandbox:
-    """Start bubblewrap once, just as guests will be started."""
+    """Start bubblewrap once, just as guests will be started; for root a second time where no root is given up."""
     path = shutil.which(_PROGRAM, path=env.get("PATH", os.defpath))
     if path is None:
         return Sandbox(reason="`bwrap` was not found on PATH.", remedy=_INSTALL)
     sandbox = Sandbox(str(Path(path).absolute()), world=world)
+    if os.geteuid() != 0:
+        return _start_once(sandbox, env)
+    tried = _start_once(replace(sandbox, gives_up_root=True), env)
+    return tried if tried.confines else _start_once(replace(sandbox, remains_root=tried.reason), env)
+
+
+def _start_once(sandbox: Sandbox, env: Mapping[str, str]) -> Sandbox:
+    """Return the sandbox with its version, or why it does not start; the state directory is looked at too."""
+    path = sandbox.program or ""
+    folder = next((each for each in sandbox.world.covered if each.is_dir()), Path("/usr"))
     try:
-        trial = sandbox.run(
-            (str(Path(path).absolute()), "--version"), GuestFiles(Path("/usr")), env, _START_SECONDS
-        )
+        trial = sandbox.run((path, "--version"), GuestFiles(folder), env, _START_SECONDS)
     except OSError as error:
         return Sandbox(reason=f"{path} does not start: {error.strerror}.", remedy=_INSTALL)
     if trial.exit_code != 0:

@@ -1,0 +1,170 @@
+"""What a supervisor sees to that the kernel cannot be asked for: processes, memory and what is written to disk.
+
+It looks every other second, and reads no more than it needs: of `/proc` its own tree alone, and of the disk how
+full it is. Files are counted only when as much was written there, by whomever, as the guest may write.
+"""
+
+import os
+import resource
+import stat
+from collections.abc import Iterator
+
+from septet.agents.supervisor.order import Order
+from septet.agents.supervisor.process_tree import LINUX, read_file
+
+LOOK_SECONDS = 2.0
+PAGE_BYTES = resource.getpagesize()
+BLOCK_BYTES = 512
+NO_DUMP = 1
+"""As a limit of core dumps: neither a file, nor the program on the machine that `core_pattern` may name."""
+ROOM_ABOVE_LIMIT = 4
+"""Processes may be a quarter above their limit before the kernel makes no more: so it is told by its name."""
+CLOCK_SECONDS = 1.0
+"""So far the clocks of files and of the supervisor may be apart."""
+
+
+def limit_own_process(order: Order, *, has_own_user: bool) -> None:
+    """Have the kernel hold what it can for this process, which becomes the agent, and all that it starts."""
+    limits = order.limits
+    lower_limit(resource.RLIMIT_CORE, NO_DUMP)
+    if limits.disk_bytes:
+        lower_limit(resource.RLIMIT_FSIZE, limits.disk_bytes)
+    if limits.processes and has_own_user:
+        lower_limit(resource.RLIMIT_NPROC, limits.processes + limits.processes // ROOM_ABOVE_LIMIT + 8)
+
+
+def lower_limit(kind: int, most: int) -> None:
+    """Set a limit of this process, and never raise one."""
+    hard = resource.getrlimit(kind)[1]
+    most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+    resource.setrlimit(kind, (most, most))
+
+
+class ResourceWatch:
+    """What one agent and all that it started use, looked at now and then."""
+
+    def __init__(self, order: Order, began_at: float) -> None:
+        """Take the order, whose limits of 0 are none, and the time of day."""
+        self.limits = order.limits
+        self.began_at = began_at - CLOCK_SECONDS
+        around = order.confinement.arguments if order.confinement is not None else ()
+        bound = [around[index + 1] for index, part in enumerate(around[:-1]) if part in {"--bind", "--bind-try"}]
+        self.folders = list(dict.fromkeys(bound or [order.directory]))
+        self.disks = {folder: usage_of_disk(folder) for folder in self.folders}
+        self.grown_bytes = self.grown_entries = 0
+        self.processes: list[int] = []
+
+    def look(self, supervisor: int) -> tuple[str, str]:
+        """Return the name of the limit that is reached, and the limit in words; both empty for none."""
+        if not LINUX:
+            return "", ""
+        return self.look_at_processes(supervisor) or self.look_at_disk() or ("", "")
+
+    def look_at_processes(self, supervisor: int) -> tuple[str, str] | None:
+        """Count processes with their threads, and their memory."""
+        self.processes, tasks = tree_below(supervisor)
+        if 0 < self.limits.processes < tasks:
+            return "process_limit", f"processes limit of {self.limits.processes} reached"
+        if self.limits.memory_bytes and sum(map(own_memory, self.processes)) > self.limits.memory_bytes:
+            return "memory_limit", f"memory limit of {self.limits.memory_bytes >> 20} MiB reached"
+        return None
+
+    def look_at_disk(self) -> tuple[str, str] | None:
+        """Count what was written, where the disks have filled by as much as may be written."""
+        for folder in self.folders:
+            used, before = usage_of_disk(folder), self.disks[folder]
+            self.disks[folder] = used
+            self.grown_bytes += max(0, used[0] - before[0])
+            self.grown_entries += max(0, used[1] - before[1])
+        most_bytes, most_entries = self.limits.disk_bytes, self.limits.tree_entries
+        if not (0 < most_bytes <= self.grown_bytes or 0 < most_entries <= self.grown_entries):
+            return None
+        size, entries = self.count_written()
+        if 0 < most_bytes <= size:
+            return "disk_limit", f"disk limit of {most_bytes >> 20} MiB reached"
+        if 0 < most_entries <= entries:
+            return "tree_limit", f"tree limit of {most_entries} entries reached"
+        self.grown_bytes, self.grown_entries = size, entries
+        return None
+
+    def count_written(self) -> tuple[int, int]:
+        """Return the bytes and the entries that were written since the start, no further than to a limit."""
+        size = entries = 0
+        seen: set[tuple[int, int]] = set()
+        for status in self.written_files():
+            if status.st_nlink > 1 and not stat.S_ISDIR(status.st_mode):
+                if (status.st_dev, status.st_ino) in seen:
+                    continue
+                seen.add((status.st_dev, status.st_ino))
+            size += status.st_blocks * BLOCK_BYTES
+            entries += 1
+            if 0 < self.limits.disk_bytes <= size or 0 < self.limits.tree_entries <= entries:
+                break
+        return size, entries
+
+    def written_files(self) -> Iterator[os.stat_result]:
+        """Give what was changed since the start in the folders, and open files that have no name any more.
+
+        Nothing is opened but folders: who writes may have left a pipe there.
+        """
+        for pid in self.processes:
+            for path in names_in(f"/proc/{pid}/fd"):
+                status = status_of(path, follow=True)
+                if status is not None and status.st_nlink == 0 and stat.S_ISREG(status.st_mode):
+                    yield status
+        pending = list(self.folders)
+        while pending:
+            for path in names_in(pending.pop()):
+                status = status_of(path)
+                if status is None:
+                    continue
+                if stat.S_ISDIR(status.st_mode):
+                    pending.append(path)
+                if status.st_ctime >= self.began_at:
+                    yield status
+
+
+def usage_of_disk(folder: str) -> tuple[int, int]:
+    """Return how many bytes and entries the file system holds that a folder lies on."""
+    try:
+        status = os.statvfs(folder)
+    except OSError:
+        return 0, 0
+    return (status.f_blocks - status.f_bfree) * status.f_frsize, status.f_files - status.f_ffree
+
+
+def names_in(folder: str) -> list[str]:
+    """Return the paths in a folder; none where it is gone or lies too deep for a path."""
+    try:
+        return [f"{folder}/{name}" for name in os.listdir(folder)]
+    except OSError:
+        return []
+
+
+def status_of(path: str, *, follow: bool = False) -> os.stat_result | None:
+    """Return what the disk says of a file; `None` for one that is gone."""
+    try:
+        return os.stat(path, follow_symlinks=follow)
+    except OSError:
+        return None
+
+
+def tree_below(ancestor: int) -> tuple[list[int], int]:
+    """Return the processes below one, and how many they are with their threads."""
+    pids: list[int] = []
+    tasks = 0
+    pending = [ancestor]
+    while pending:
+        folder = f"/proc/{pending.pop()}/task"
+        threads = names_in(folder)
+        below = [int(pid) for thread in threads for pid in read_file(f"{thread}/children").split()]
+        pids += below
+        pending += below
+        tasks += len(threads)
+    return pids, tasks - 1
+
+
+def own_memory(pid: int) -> int:
+    """Return the memory that a process shares with no file, in bytes."""
+    pages = read_file(f"/proc/{pid}/statm").split()
+    return (int(pages[1]) - int(pages[2])) * PAGE_BYTES if pages else 0

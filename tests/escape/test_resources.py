@@ -1,0 +1,106 @@
+"""What only the kernel's user 0 may do, and what uses up a machine: refused, or ended by its name."""
+
+import os
+import platform
+import resource
+from collections.abc import Iterator
+
+import pytest
+from fakes.escape_routes import Route
+from fakes.guests import CANARY, Machine, machine_with_canaries
+from fakes.resource_routes import BOMBS, RESOURCE_ROUTES, ROOT_ROUTES, Bomb, RootRoute, explode
+
+from septet.agents.turns.supervisors import Supervisors
+
+root_only = pytest.mark.skipif(os.getuid() != 0, reason="only a worker that is root has anything to give up")
+
+
+@pytest.fixture(scope="module")
+def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
+    """A machine with canaries, for all routes."""
+    supervisors = Supervisors()
+    with machine_with_canaries(tmp_path_factory.mktemp("machine"), supervisors) as machine:
+        if not machine.sandbox.confines:
+            pytest.skip(f"nothing confines here: {machine.sandbox.reason}")
+        yield machine
+    supervisors.close()
+
+
+@pytest.mark.parametrize("route", RESOURCE_ROUTES, ids=lambda route: route.name)
+def test_nothing_is_left_that_runs_with_more_rights(machine: Machine, route: Route) -> None:
+    """The guest as described makes no such file; without the one protection it does."""
+    if "syscall(" in route.program and platform.machine() != "x86_64":
+        pytest.skip("its numbers are those of other machines")
+    assert CANARY not in machine.run(route.program)
+    if not route.as_root or os.getuid() == 0:
+        without = machine.run(
+            route.program, lambda each: route.without(each, machine.root), remains_root=route.as_root
+        )
+        assert CANARY in without
+
+
+@root_only
+@pytest.mark.parametrize("route", ROOT_ROUTES, ids=lambda route: route.name)
+def test_a_worker_that_is_root_gives_that_up_for_its_guests(machine: Machine, route: RootRoute) -> None:
+    """What the kernel lets its user 0 do without any capability it refuses a guest, whatever else is open."""
+    if not machine.sandbox.gives_up_root:
+        pytest.skip(f"root is not given up here: {machine.sandbox.remains_root}")
+    assert CANARY not in machine.run(route.program, lambda each: route.seen(each, machine.root))
+    assert CANARY in machine.run(route.program, lambda each: route.seen(each, machine.root), remains_root=True)
+
+
+@root_only
+def test_what_a_guest_writes_belongs_to_the_worker(machine: Machine) -> None:
+    """No file changes hands: git and rescues of a worker that is root find their own."""
+    machine.run("os.mkdir('made'); open('made/file', 'w').close(); os.chmod('made/file', 0o2755)")
+    made = machine.files.workspace / "made" / "file"
+    assert (made.stat().st_uid, made.parent.stat().st_uid, made.stat().st_gid == 0) == (0, 0, False)
+
+
+@root_only
+def test_the_user_of_a_guest_is_its_own(machine: Machine) -> None:
+    """Seen from outside no process of it is root's, and no two guests have the same user."""
+    program = "import time; print(open('/proc/self/status').read().split('Uid:')[1].split()[0])"
+    assert machine.run(program).strip() == "1000"
+    outer = "print(next(line for line in open('/proc/self/mounts') if line.split()[1] == '/'))"
+    users = {machine.run(outer).partition("uid=")[2].partition(",")[0] for _ in range(2)}
+    assert (len(users), users & {"", "0"}) == (2, set())
+
+
+def test_a_guest_opens_its_own_output_again(machine: Machine) -> None:
+    """Scripts write to `/dev/stdout` and `/dev/stderr` by their names."""
+    assert machine.run("open('/dev/stdout', 'a').write('seen'); open('/dev/stderr', 'a').write('x')") == "seen"
+
+
+def test_a_guest_leaves_no_core(machine: Machine) -> None:
+    """Neither a file, nor its memory in a program that the machine starts for one."""
+    printed = machine.run("import resource; print(resource.getrlimit(resource.RLIMIT_CORE))")
+    assert printed.strip() in {"(1, 1)", "(0, 0)"}
+    assert resource.getrlimit(resource.RLIMIT_CORE) is not None
+
+
+@pytest.mark.parametrize("bomb", BOMBS, ids=lambda bomb: bomb.name)
+def test_a_bomb_is_ended_by_the_name_of_its_limit(machine: Machine, bomb: Bomb) -> None:
+    """The record says which limit it was, and how high it is; without the limit the bomb comes to its end."""
+    limited = explode(machine, bomb, limited=True)
+    assert f"{bomb.cause} {bomb.words}" in limited
+    assert CANARY not in limited
+    assert CANARY in explode(machine, bomb, limited=False)
+
+
+@root_only
+def test_the_kernel_makes_no_more_processes_than_a_guest_may_have(machine: Machine) -> None:
+    """A bomb that is faster than its supervisor's looks is held by the kernel a little above the limit."""
+    program = """
+import time
+count = 0
+try:
+    while count < 500:
+        if os.fork() == 0:
+            time.sleep(30)
+            os._exit(0)
+        count += 1
+except OSError:
+    print("held at", count < 100)
+"""
+    assert "held at True" in machine.run(program + "sys.stdout.flush()", resources={"processes": 50})

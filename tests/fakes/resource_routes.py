@@ -1,0 +1,166 @@
+"""Ways out through the kernel's user 0 and through what the machine has to share out; see `escape_routes.py`."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from fakes.escape_routes import Change, Route, bound, removed
+from fakes.guests import Machine
+
+from septet.agents.guest.description import Description
+from septet.agents.guest.protections import NoCapabilities, OwnProcesses, OwnUser, Protection, RefusedSystemCalls
+
+
+@dataclass(frozen=True)
+class _Arguments:
+    """Arguments of the test's own."""
+
+    parts: tuple[str, ...]
+
+    def arguments(self) -> tuple[str, ...]:
+        """Give them."""
+        return self.parts
+
+
+def _root_of_the_machine(description: Description, root: Path) -> Description:
+    """Leave all that root may do, outside of every namespace of users."""
+    kinds = ("user", OwnUser, NoCapabilities, RefusedSystemCalls)
+    parts: tuple[Protection, ...] = removed(*kinds)(description, root).protections
+    return replace(description, protections=(*parts, _Arguments(("--cap-add", "ALL"))))
+
+
+def _mode(name: str, attack: str, program: str) -> Route:
+    """A way to leave a program that runs as its owner."""
+    ends = "\n    print(CANARY if os.stat('left').st_mode & 0o4000 else 'no such bit')"
+    text = f"try:\n    {program}{ends}\nexcept OSError as error:\n    print('refused:', error.strerror)\nremove('left')\n"
+    return Route(name, attack, _REMOVE + text, "refused system calls", removed(RefusedSystemCalls))
+
+
+_REMOVE = """
+os.umask(0)
+def remove(name):
+    try:
+        os.unlink(name)
+    except OSError:
+        pass
+remove('left')
+"""
+_OPENAT2 = "libc.syscall(437, -100, b'left', (ctypes.c_uint64 * 3)(0o102, 0o4755, 0), 24)"
+_CALL = "open('left', 'w').close(); libc.syscall(452, -100, b'left', 0o4755, 0)"
+_CAPABILITY = """
+with open('left', 'w'):
+    pass
+value = bytes.fromhex('0100000200200000000000000000000000000000')
+done(libc.setxattr(b'left', b'security.capability', value, len(value), 0))
+os.unlink('left')
+"""
+_NODE = """
+try:
+    os.mknod('left', 0o20666, os.makedev(1, 5))
+    print(CANARY)
+    os.unlink('left')
+except OSError as error:
+    print('refused:', error.strerror)
+"""
+
+RESOURCE_ROUTES = (
+    _mode("setuid-chmod", "leave a program that runs as root, by `chmod`", "open('left', 'w').close(); os.chmod('left', 0o4755)"),
+    _mode("setuid-fchmod", "… by the descriptor of the file", "os.fchmod(os.open('left', os.O_CREAT | os.O_WRONLY), 0o4755)"),
+    _mode("setuid-open", "… by the mode of a new file", "os.open('left', os.O_CREAT | os.O_WRONLY, 0o4755)"),
+    _mode("setuid-mknod", "… by `mknod`", "os.mknod('left', 0o100000 | 0o4755)"),
+    _mode("setuid-openat2", "… by a call whose arguments no filter can read", f"{_OPENAT2}"),
+    _mode("setuid-fchmodat2", "… by a call that is new", _CALL),
+    Route("file-capability", "leave a program with capabilities of its own", _CAPABILITY, "no capabilities, nor a root of its own", _root_of_the_machine, as_root=True),
+    Route("device-node", "make a device of the machine", _NODE, "no capabilities, nor a root of its own", _root_of_the_machine, as_root=True),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class RootRoute:
+    """What the kernel's user 0 may do, by itself and without a capability, when another protection is not there."""
+
+    name: str
+    attack: str
+    program: str
+    seen: Change
+    """What is taken away beside, so that only the user is left between the guest and the canary."""
+
+
+def _as_it_is(description: Description, root: Path) -> Description:
+    return description
+
+
+def _plain_processes(description: Description, root: Path) -> Description:
+    parts: list[Protection] = [
+        _Arguments(("--proc", "/proc")) if isinstance(each, OwnProcesses) else each
+        for each in description.protections
+    ]
+    return replace(description, protections=tuple(parts))
+
+
+def _read(path: str) -> str:
+    return f"print(CANARY if os.access({path!r}, os.R_OK) else 'refused')"
+
+
+def _write(path: str) -> str:
+    return f"print(CANARY if os.access({path!r}, os.W_OK) else 'refused')"
+
+
+ROOT_ROUTES = (
+    RootRoute("kernel-memory-tables", "read the kernel's own tables", _read("/proc/slabinfo"), _as_it_is),
+    RootRoute("kernel-timers", "read the kernel's timers", _read("/proc/timer_list"), _as_it_is),
+    RootRoute("kernel-switches", "turn the kernel's switches", _write("/proc/sys/vm/overcommit_memory"), _plain_processes),
+    RootRoute("core-pattern-by-uid", "name the program that the kernel starts", _write("/proc/sys/kernel/core_pattern"), _plain_processes),
+    RootRoute("machine-passwords", "read the passwords where `/etc` is seen", _read("/etc/shadow"), bound("/etc")),
+    RootRoute("machine-programs", "change programs where `/usr` is seen", _write("/usr/bin"), bound("/usr")),
+    RootRoute("roots-processes", "signal root's processes where they are seen",
+              "try:\n    os.kill(neighbour, 0)\n    print(CANARY)\nexcept OSError as error:\n    print(error.strerror)", removed("pid")),
+    RootRoute("roots-memory", "read root's shared memory where it is seen",
+              "libc.shmat.restype = ctypes.c_ssize_t\nn = libc.shmget(memory_key, 4096, 0)\n"
+              "print(CANARY if n >= 0 and libc.shmat(n, None, 0) != -1 else 'refused')", removed("ipc")),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Bomb:
+    """A program that uses as much as it can of one thing; it prints the canary when nobody has stopped it."""
+
+    name: str
+    program: str
+    resources: dict[str, int]
+    cause: str
+    words: str
+
+
+_MIB = 1024 * 1024
+_WAIT = "\nimport time\nfor _ in range(seconds * 10):\n    time.sleep(0.1)\nprint(CANARY)\n"
+
+BOMBS = (
+    Bomb("processes", "for _ in range(60):\n    if os.fork() == 0:\n        import time; time.sleep(30); os._exit(0)",
+         {"processes": 50}, "process_limit", "processes limit of 50 reached"),
+    Bomb("threads", "import threading, time\nfor _ in range(60):\n    threading.Thread(target=time.sleep, args=(seconds,), daemon=True).start()",
+         {"processes": 50}, "process_limit", "processes limit of 50 reached"),
+    Bomb("memory", "kept = bytearray(os.urandom(1024)) * (150 * 1024)", {"memory_bytes": 100 * _MIB}, "memory_limit",
+         "memory limit of 100 MiB reached"),
+    Bomb("disk", "for n in range(15):\n    open(f'big-{n}', 'wb').write(b'x' * 2097152)", {"disk_bytes": 20 * _MIB},
+         "disk_limit", "disk limit of 20 MiB reached"),
+    Bomb("nameless-files", "kept = []\nfor n in range(15):\n    kept.append(open(f'gone-{n}', 'wb', buffering=0)); kept[-1].write(b'x' * 2097152); os.unlink(f'gone-{n}')",
+         {"disk_bytes": 20 * _MIB}, "disk_limit", "disk limit of 20 MiB reached"),
+    Bomb("tree", "os.makedirs('many', exist_ok=True)\nfor n in range(3000):\n    open(f'many/{n}', 'w').close()", {"tree_entries": 2000},
+         "tree_limit", "tree limit of 2000 entries reached"),
+    Bomb("pipes-in-the-tree", "os.makedirs('pipes', exist_ok=True)\nfor n in range(3000):\n    os.mkfifo(f'pipes/{n}')", {"tree_entries": 2000},
+         "tree_limit", "tree limit of 2000 entries reached"),
+    Bomb("output", "for _ in range(30):\n    sys.stdout.write('x' * 1048576)\nsys.stdout.flush()", {"output_bytes": 10 * _MIB},
+         "output_limit", "output limit of 10 MiB reached"),
+)  # fmt: skip
+
+
+def explode(machine: Machine, bomb: Bomb, *, limited: bool) -> str:
+    """Run a bomb in a guest's place, which waits to be stopped where it is limited; then clear its place."""
+    seconds = 15 if limited else 0
+    cleared = "import shutil\nfor name in os.listdir('.'):\n    if name != 'own':\n        shutil.rmtree(name, True)\n        os.path.isfile(name) and os.unlink(name)\n"
+    machine.run(cleared)
+    try:
+        program = f"seconds = {seconds}\n{bomb.program}{_WAIT}"
+        return machine.run(program, resources=bomb.resources if limited else None)
+    finally:
+        machine.run(cleared)
