@@ -181,6 +181,8 @@ def _sandbox(settings: Settings, state: StateDir) -> Sandbox:
         _log.warning("guest_path", opens=each.opening(home))
     if not sandbox.confines:
         _log.warning("unconfined", reason=sandbox.reason, remedy=sandbox.remedy)
+    if sandbox.remains_root:
+        _log.warning("guests_remain_root", reason=sandbox.remains_root)
     return sandbox
 
 

@@ -121,7 +121,8 @@ def _find_sandbox(settings: Settings) -> Sandbox | SeptetError:
     """Return what confines agents, or why no worker starts here."""
     try:
         named_paths = parse_named_paths(settings.guest_paths, settings.home)
-        return find_sandbox(settings.sandbox, settings.git_env, World(settings.home, named_paths))
+        world = World(settings.home, named_paths, (settings.state_dir,))
+        return find_sandbox(settings.sandbox, settings.git_env, world)
     except (SandboxError, InvalidInputError) as error:
         return error
 
@@ -142,6 +143,13 @@ def _sandbox(sandbox: Sandbox | SeptetError) -> Check:
     if not sandbox.confines:
         message = f"Agents run unconfined, and what they start may outlive them. {sandbox.reason}"
         return Check("sandbox", "warning", message, sandbox.remedy)
+    if sandbox.remains_root:
+        message = (
+            f"{sandbox.version} starts, but guests remain the kernel's user 0, without its capabilities: "
+            f"{sandbox.remains_root}"
+        )
+        remedy = "Run workers as an ordinary user, or with their state directory on ext4, xfs, btrfs or tmpfs."
+        return Check("sandbox", "warning", message, remedy)
     message = (
         f"{sandbox.version} starts: agents and checks see their own workspace and no other, and each work order's "
         "agents have a home of their own with a copy of their CLI's login; their network is this machine's."

@@ -10,6 +10,7 @@ import shutil
 from pathlib import Path
 from typing import Final
 
+from septet.errors import WorkspaceError
 from septet.git.dot_git import Head, read_file, read_head
 from septet.git.engine import Git
 from septet.git.foreign import refuse_foreign
@@ -41,6 +42,8 @@ _CONFIG: Final = """\
 _ATTRIBUTES: Final = "* -filter\n"
 _LINKS: Final = ("objects", "refs", "packed-refs")
 _CHECKSUM_BYTES: Final = 20
+_MOST_ENTRIES: Final = 1_000_000
+"""Of a commit's tree; the largest repositories that are public have half of that."""
 
 
 def view_folder(place: Place) -> Path:
@@ -84,15 +87,33 @@ def hold_head(place: Place) -> Head:
     """Let the view's index hold the tree of the worktree's HEAD, and return that HEAD.
 
     Raises:
-        WorkspaceError: HEAD leads to no commit.
+        WorkspaceError: HEAD leads to no commit, or to a tree that nobody could check out.
         GitError: The commit cannot be read.
     """
     head = read_head(place.worktree / ".git")
     if read_file(view_folder(place) / "HEAD") != head.sha.encode() + b"\n":
         (view_folder(place) / "index.lock").unlink(missing_ok=True)  # of a git that was killed
+        _bound_tree(place, head.sha)
         view_git(place).run("read-tree", "-m", "-i", head.sha)  # -i: the files need not match
         _note_held(place, head.sha)
     return head
+
+
+def _bound_tree(place: Place, sha: str) -> None:
+    """See that a commit of the agent's unfolds to no more than a disk holds: few objects may name each other often.
+
+    Raises:
+        WorkspaceError: It does not.
+        GitError: The commit cannot be read.
+    """
+    listing = view_git(place).run(
+        "ls-tree", "-r", "-t", "--format=.", sha, limit_bytes=_MOST_ENTRIES * len(b".\n")
+    )
+    if len(listing) >= _MOST_ENTRIES * len(b".\n"):
+        raise WorkspaceError(
+            f"HEAD of {place.worktree}, commit {sha}: tree limit of {_MOST_ENTRIES} entries reached.",
+            remedy="Look at that commit; `git reset` in the worktree takes it back, then `septet retry`.",
+        )
 
 
 def take_index(place: Place, index: Path, sha: str) -> None:

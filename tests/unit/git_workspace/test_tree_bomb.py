@@ -1,0 +1,44 @@
+"""A commit of few objects that unfolds to more files than any disk holds."""
+
+import subprocess
+
+import pytest
+
+from septet.errors import WorkspaceError
+from septet.git.commit import commit_all
+from septet.git.place import Place
+from septet.git.view import hold_head
+
+DEEP, WIDE = 9, 10
+
+
+def git(place: Place, *args: str, stdin: str = "") -> str:
+    """Run git as the agent does, and return what it prints."""
+    command = ["git", "-c", "user.name=a", "-c", "user.email=a@b", *args]
+    done = subprocess.run(command, cwd=place.worktree, input=stdin, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+@pytest.mark.parametrize("leaf", ["blob", "tree"])
+@pytest.mark.timeout(60)
+def test_a_tree_that_unfolds_without_end_is_refused_by_the_name_of_its_limit(place: Place, leaf: str) -> None:
+    """A thousand million files of ten objects, or as many empty folders: the engine stops counting, and says so."""
+    if leaf == "blob":
+        sha, mode = git(place, "hash-object", "-w", "--stdin", stdin="x"), "100644"
+    else:
+        sha, mode = git(place, "mktree", stdin=""), "040000"
+    kind = leaf
+    for _ in range(DEEP):
+        sha = git(place, "mktree", stdin="".join(f"{mode} {kind} {sha}\t{name}\n" for name in range(WIDE)))
+        mode, kind = "040000", "tree"
+    git(place, "update-ref", "HEAD", git(place, "commit-tree", sha, "-m", "bomb"))
+    with pytest.raises(WorkspaceError, match="tree limit of 1000000 entries reached"):
+        hold_head(place)
+
+
+def test_a_commit_of_the_usual_size_is_held(place: Place) -> None:
+    """What an agent commits is taken as ever."""
+    (place.worktree / "new.txt").write_text("new", encoding="utf-8")
+    commit_all(place, "new")
+    git(place, "commit", "--allow-empty", "-m", "another")
+    assert hold_head(place).sha == git(place, "rev-parse", "HEAD")
