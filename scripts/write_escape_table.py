@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write the table of escape routes into docs/security.md."""
+"""Write the tables of escape routes into docs/security.md."""
 
 import sys
 from pathlib import Path
@@ -8,17 +8,20 @@ ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 from fakes.escape_routes import escape_table  # noqa: E402 -- after the path to it
+from fakes.resource_routes import resource_table  # noqa: E402 -- after the path to it
 
 PAGE = ROOT / "docs" / "security.md"
-BEGIN, END = "<!-- routes -->\n", "<!-- end of routes -->\n"
+TABLES = {"routes": escape_table, "resource routes": resource_table}
 
 
 def main() -> None:
     """Replace what stands between the marks."""
     text = PAGE.read_text(encoding="utf-8")
-    before, _, rest = text.partition(BEGIN)
-    after = rest.partition(END)[2]
-    PAGE.write_text(f"{before}{BEGIN}{escape_table()}{END}{after}", encoding="utf-8")
+    for name, table in TABLES.items():
+        begin, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->\n"
+        before, _, rest = text.partition(begin)
+        text = f"{before}{begin}{table()}{end}{rest.partition(end)[2]}"
+    PAGE.write_text(text, encoding="utf-8")
 
 
 main()

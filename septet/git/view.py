@@ -100,7 +100,7 @@ def hold_head(place: Place) -> Head:
 
 
 def _bound_tree(place: Place, sha: str) -> None:
-    """See that a commit of the agent's unfolds to no more than a disk holds: few objects may name each other often.
+    """See that a commit of the agent's unfolds to no more than a disk holds, which few objects can go over.
 
     Raises:
         WorkspaceError: It does not.

@@ -6,6 +6,7 @@ import resource
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -17,6 +18,7 @@ from temporalio.testing import ActivityEnvironment
 
 from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import StepResult
+from workers.registry import parts_of
 
 _MESSAGE = "bug: sum the prices"
 _DAEMON = """\
@@ -112,6 +114,16 @@ async def test_a_check_leaves_a_record_below_its_run(lab: StepLab) -> None:
     folder = lab.runs[-1].folder / "checks" / "1"
     assert (folder / "stdout.jsonl").read_text(encoding="utf-8").strip() == "return sum(prices)"
     assert '"cause": "exited"' in (folder / "exit.json").read_text(encoding="utf-8")
+
+
+async def test_a_check_that_uses_too_much_is_told_by_the_name_of_the_limit(lab: StepLab) -> None:
+    """The step says which limit its check went over, and the setting is the worker's."""
+    settings = lab.parts.host.settings.model_copy(update={"output_limit_mib": 1})
+    async with parts_of(settings) as parts:
+        program = "import time; print('x' * 2_000_000, flush=True); time.sleep(60)"
+        done = await _begun(replace(lab, parts=parts), f"{sys.executable} -IS check.py", program)
+    assert done.verdict is Verdict.UNPROVEN
+    assert "used too much: output limit of 1 MiB reached" in done.reasons[0]
 
 
 async def test_a_cancelled_step_ends_its_check(lab: StepLab) -> None:

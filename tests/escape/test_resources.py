@@ -3,13 +3,19 @@
 import os
 import platform
 import resource
+import subprocess
 from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from fakes.escape_routes import Route
 from fakes.guests import CANARY, Machine, machine_with_canaries
-from fakes.resource_routes import BOMBS, RESOURCE_ROUTES, ROOT_ROUTES, Bomb, RootRoute, explode
+from fakes.resource_routes import BOMBS, RESOURCE_ROUTES, ROOT_ROUTES, Bomb, RootRoute, explode, resource_table
 
+from septet.agents.guest.description import GuestFiles, World, describe
+from septet.agents.supervisor.confined import SandboxStart
+from septet.agents.turns.sandbox import find_sandbox
 from septet.agents.turns.supervisors import Supervisors
 
 root_only = pytest.mark.skipif(os.getuid() != 0, reason="only a worker that is root has anything to give up")
@@ -104,3 +110,23 @@ except OSError:
     print("held at", count < 100)
 """
     assert "held at True" in machine.run(program + "sys.stdout.flush()", resources={"processes": 50})
+
+
+def test_the_page_on_security_has_the_table_of_resources() -> None:
+    """What the document says is tried is what is tried here: `make escape` writes it."""
+    page = Path(__file__).parents[2] / "docs" / "security.md"
+    assert resource_table() in page.read_text(encoding="utf-8")
+
+
+@root_only
+def test_the_sandbox_starts_for_a_user_without_any_right() -> None:
+    """As a container has it: an ordinary user, no capability to be had, and `no_new_privs`."""
+    description = describe(World(Path("/nonexistent")), GuestFiles(Path("/usr")))
+    around = replace(find_sandbox("auto", os.environ), gives_up_root=False).around(description)
+    assert around is not None
+    start = SandboxStart(around, ("id", "-u"))
+    rights = ("--clear-groups", "--bounding-set=-all", "--no-new-privs")
+    argv = ("setpriv", "--reuid=10001", "--regid=10001", *rights, *start.argv)
+    done = subprocess.run(argv, pass_fds=start.descriptors, capture_output=True, text=True, check=False)
+    start.close()
+    assert (done.stdout.strip(), done.stderr) == ("1000", "")

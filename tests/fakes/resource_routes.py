@@ -164,3 +164,12 @@ def explode(machine: Machine, bomb: Bomb, *, limited: bool) -> str:
         return machine.run(program, resources=bomb.resources if limited else None)
     finally:
         machine.run(cleared)
+
+
+def resource_table() -> str:
+    """Return the table as the documents have it."""
+    lines = ["| what is tried | what closes it |", "| --- | --- |"]
+    lines += [f"| {each.attack} | {each.protection} |" for each in RESOURCE_ROUTES]
+    lines += [f"| {each.attack} (a worker that is root) | a user of its own |" for each in ROOT_ROUTES]
+    lines += [f"| use it up: {each.name.replace('-', ' ')} | `{each.cause}` |" for each in BOMBS]
+    return "\n".join(lines) + "\n"

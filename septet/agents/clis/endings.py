@@ -23,7 +23,7 @@ _WARNING_LIMIT: Final = 300
 _PASSING: Final = ("EAGAIN", "ENOMEM", "EMFILE", "ENFILE", "ETXTBSY", "ENOSPC", "EIO")
 """What a machine answers that is short of something, and may not be in a moment."""
 
-_RESOURCES: Final = {
+RESOURCES: Final = {
     "process_limit": ("processes", "SEPTET_PROCESS_LIMIT"),
     "memory_limit": ("memory", "SEPTET_MEMORY_LIMIT_MIB"),
     "disk_limit": ("disk", "SEPTET_DISK_LIMIT_MIB"),
@@ -104,8 +104,8 @@ def without_result(end: ExitRecord, stderr: str, *, spoke: bool) -> Ending:
 
 
 def _at_limit(end: ExitRecord) -> Ending | None:
-    if end.cause in _RESOURCES:
-        kind, setting = _RESOURCES[end.cause]
+    if end.cause in RESOURCES:
+        kind, setting = RESOURCES[end.cause]
         remedy = f"See in the run's stream what used so much; {setting} sets the limit. Then `septet retry`."
         return Ending("limit", kind, f"The agent used too much: {end.why}.", remedy)
     if end.cause == "wall_limit":

@@ -60,7 +60,7 @@ _PERMISSION: Final[Mapping[Tools, Mapping[str, str]]] = {
 }
 _DENIED: Final = re.compile(r"rejected permission|rule which prevents")
 _STATUS_BY_NAME: Final = {"ProviderAuthError": 401, "ContextOverflowError": 413, "ProviderModelNotFoundError": 404}
-_STOPS: Final = frozenset({"wall_limit", "idle_limit", "exited"})
+_STOPS: Final = frozenset({"wall_limit", "idle_limit", "exited", *endings.RESOURCES})
 """Ends that an agent does not come to by itself; `exited` where a signal did it."""
 _STOPS_ON_REQUEST: Final = frozenset({("ended", endings.TURN_LIMIT), ("ended", endings.AFTER_RESULT)})
 _Number: TypeAlias = int | float

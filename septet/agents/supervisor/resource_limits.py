@@ -1,12 +1,14 @@
 """What a supervisor sees to that the kernel cannot be asked for: processes, memory and what is written to disk.
 
 It looks every other second, and reads no more than it needs: of `/proc` its own tree alone, and of the disk how
-full it is. Files are counted only when as much was written there, by whomever, as the guest may write.
+full it is. Files are counted when as much was written there, by whomever, as the guest may write; and now and then,
+the more rarely the longer it takes, for what others remove hides what the guest writes.
 """
 
 import os
 import resource
 import stat
+import time
 from collections.abc import Iterator
 
 from septet.agents.supervisor.order import Order
@@ -19,6 +21,8 @@ NO_DUMP = 1
 """As a limit of core dumps: neither a file, nor the program on the machine that `core_pattern` may name."""
 ROOM_ABOVE_LIMIT = 4
 """Processes may be a quarter above their limit before the kernel makes no more: so it is told by its name."""
+SHORTEST_COUNT_SECONDS, COUNT_SHARE = 4.0, 2000
+"""Between two counts of files: so long, or so many times what one takes."""
 CLOCK_SECONDS = 1.0
 """So far the clocks of files and of the supervisor may be apart."""
 
@@ -52,6 +56,7 @@ class ResourceWatch:
         self.folders = list(dict.fromkeys(bound or [order.directory]))
         self.disks = {folder: usage_of_disk(folder) for folder in self.folders}
         self.grown_bytes = self.grown_entries = 0
+        self.count_at = time.monotonic() + SHORTEST_COUNT_SECONDS
         self.processes: list[int] = []
 
     def look(self, supervisor: int) -> tuple[str, str]:
@@ -77,9 +82,13 @@ class ResourceWatch:
             self.grown_bytes += max(0, used[0] - before[0])
             self.grown_entries += max(0, used[1] - before[1])
         most_bytes, most_entries = self.limits.disk_bytes, self.limits.tree_entries
-        if not (0 < most_bytes <= self.grown_bytes or 0 < most_entries <= self.grown_entries):
+        has_grown = 0 < most_bytes <= self.grown_bytes or 0 < most_entries <= self.grown_entries
+        began_at = time.monotonic()
+        if not (most_bytes or most_entries) or not (has_grown or began_at >= self.count_at):
             return None
         size, entries = self.count_written()
+        now = time.monotonic()
+        self.count_at = now + max(SHORTEST_COUNT_SECONDS, COUNT_SHARE * (now - began_at))
         if 0 < most_bytes <= size:
             return "disk_limit", f"disk limit of {most_bytes >> 20} MiB reached"
         if 0 < most_entries <= entries:

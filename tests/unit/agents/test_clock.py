@@ -57,7 +57,7 @@ class JumpedSupervisor(Supervisor):
         self.outputs, self.printed_bytes, self.agent, self.status = [], 0, 0, None
         self.cause = self.why = ""
         self.clients = {}
-        self.kill_at = self.give_up_at = float("inf")
+        self.kill_at = self.give_up_at = self.look_at = float("inf")
 
 
 @pytest.mark.parametrize(("ago", "cause"), [(599.0, ""), (601.0, "idle_limit"), (3601.0, "wall_limit")])

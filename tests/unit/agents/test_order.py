@@ -80,6 +80,28 @@ def test_a_sandbox_reaches_a_receiver_of_any_version() -> None:
         assert (before.confined, before.confinement) == (True, None)
 
 
+def test_limits_of_what_may_be_used_reach_a_supervisor_that_knows_them() -> None:
+    """One of today holds them and gives up root; to one of before, and of a sender of before, there are none."""
+    resources = {"processes": 9, "memory_bytes": 8, "disk_bytes": 7, "tree_entries": 6, "output_bytes": 5}
+    confinement = Confinement("/bin/bwrap", (), {}, gives_up_root=True)
+    limits = LIMITS.with_resources({**resources, "of_a_later_release": 4})
+    order = Order(
+        folder="/r", directory="/w", argv=("/bin/agent",), env={}, limits=limits, confinement=confinement
+    )
+    today = received(order.to_json())
+    assert today is not None
+    assert today.confinement is not None
+    assert vars(today.limits) == vars(LIMITS) | resources
+    assert today.confinement.gives_up_root
+    of_before = json.loads(order.to_json())
+    del of_before["confinement"]["gives_up_root"]
+    of_before["limits"] = vars(LIMITS)
+    before = received(json.dumps(of_before).encode())
+    assert before is not None
+    assert before.confinement is not None
+    assert (before.limits.processes, before.confinement.gives_up_root) == (0, False)
+
+
 def test_an_order_of_the_first_version_tells_its_kind_by_its_locks() -> None:
     """Without a third lock it is for a process that ends with its turn."""
     order = received(ORDER.to_fields())

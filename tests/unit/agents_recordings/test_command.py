@@ -96,6 +96,11 @@ def test_nothing_printed_is_no_result(printed: bytes) -> None:
         (ExitRecord("exited", exit_code=4), "it broke", "crashed", "exit_code"),
         (ExitRecord("exited", signal=9), "network lost", "crashed", "signal"),
         (ExitRecord("wall_limit", signal=9), "", "limit", "wall"),
+        (ExitRecord("process_limit", "processes limit of 9 reached", signal=9), "", "limit", "processes"),
+        (ExitRecord("memory_limit", "memory limit of 9 MiB reached", signal=9), "", "limit", "memory"),
+        (ExitRecord("disk_limit", "disk limit of 9 MiB reached", signal=9), "", "limit", "disk"),
+        (ExitRecord("tree_limit", "tree limit of 9 entries reached", signal=9), "", "limit", "tree"),
+        (ExitRecord("output_limit", "output limit of 9 MiB reached", signal=9), "", "limit", "output"),
         (ExitRecord("ended", why="cancelled", signal=15), "", "cancelled", "cancelled"),
     ],
 )
@@ -103,6 +108,7 @@ def test_text_of_a_run_that_failed_is_no_answer(end: ExitRecord, stderr: str, en
     """How the process ended decides, and the words of an error of the model API are understood."""
     outcome = read(b"Half an answer", end=end, stderr=stderr)
     assert (outcome.ended, outcome.kind, outcome.text) == (ended, kind, None)
+    assert end.why in outcome.message
 
 
 def test_of_a_long_text_the_end_is_kept() -> None:
