@@ -1,8 +1,8 @@
 """What a supervisor sees to that the kernel cannot be asked for: processes, memory and what is written to disk.
 
 It looks every other second, and reads no more than it needs: of `/proc` its own tree alone, and of the disk how
-full it is. Files are counted when as much was written there, by whomever, as the guest may write; and now and then,
-the more rarely the longer it takes, for what others remove hides what the guest writes.
+full it is. Files are counted when as much was written there, by whomever, as the guest may write; and now and
+then, the more rarely the longer it takes, for what others remove hides what the guest writes.
 """
 
 import os
