@@ -144,7 +144,7 @@ def _mount(scene: Scene, *, with_places: bool) -> str:
                 else _Unprepared(source, each.path / "commands/new")
             )
     description = replace(description, protections=tuple(parts))
-    scene.machine.run("print('started')", lambda _: description)
+    scene.machine.run("print('started')", lambda _: description, remains_root=not with_places)
     return CANARY if (scene.user / ".ssh/new").exists() else ""
 
 
