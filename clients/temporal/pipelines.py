@@ -23,6 +23,7 @@ from septet.contracts.pipeline_replies import PipelineReply, PipelinesReply, Rep
 from septet.contracts.pipeline_view import PipelineRun, PipelineView
 from septet.contracts.task import TaskError
 from septet.errors import AlreadyRunningError, InvalidInputError
+from septet.git.address import without_credentials
 from septet.pipelines.issues import order_issues
 from septet.pipelines.records import documents
 from septet.pipelines.report import as_markdown, report_of
@@ -71,6 +72,7 @@ class PipelineClient(Executions[PipelineView]):
             remedy = "Use up to 40 letters, digits, dots, hyphens and underscores."
             raise InvalidInputError(f"{pipeline_id!r} is no id of a pipeline.", remedy=remedy)
         order_issues(order.issue_list)
+        order = order.model_copy(update={"repository": without_credentials(order.repository)})
         issues = f"label {order.label}" if order.label is not None else f"{len(order.issues)} issues"
         try:
             await self.start_workflow(pipeline_id, order, f"{order.repository} {issues}")

@@ -24,6 +24,7 @@ from septet.contracts.replies import TaskReply, TasksReply
 from septet.contracts.row import MEMO, first_task, row_of, waits_in
 from septet.contracts.task import Move, Task, TaskError
 from septet.errors import AlreadyRunningError, CircleError, InvalidInputError
+from septet.git.address import without_credentials
 from septet.git.project import with_project
 from septet.system.timestamps import timestamp
 from workflows.search_attributes import start_attributes
@@ -92,6 +93,7 @@ class WorkOrders(Executions[Task]):
         if order.follow_pr:
             remedy = f"When there are some, `septet move {order_id} executing --feedback TEXT` has them worked on."
             raise InvalidInputError(f"{FOLLOW_PR_REFUSAL}.", remedy=remedy)
+        order = order.model_copy(update={"repository": without_credentials(order.repository)})
         await self._refuse_circle(order_id, order.after)
         row = row_of(first_task(order_id, order, waits_in(order), timestamp(datetime.now(UTC))))
         summary = f"{order.repository} {order.title or f'#{order.issue}'}"

@@ -21,6 +21,7 @@ from clients.temporal.work_orders import WorkOrders
 from septet.contracts.decisions import MoveCall, PlanDecision, RetryCall
 from septet.contracts.facts import Rescue
 from septet.contracts.names import Step, Verdict
+from septet.contracts.order import WorkOrderInput
 from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import Task
 from septet.contracts.transitions import Target
@@ -180,6 +181,19 @@ async def test_a_retried_one_that_is_blocked_on_the_board_has_its_turn(client: C
         await handle.signal(WorkOrder.begin)
         assert (await result_of(handle)).status == "completed"
         assert ("bob", "blocked", "triaged") in await moves_of(handle)
+
+
+async def test_a_password_in_an_address_reaches_no_history(client: Client, doubles: Doubles) -> None:
+    """The client leaves the credentials of a repository's address behind: nothing of the work order holds them."""
+    order = WorkOrderInput(repository="https://ada:a-password@ghe.example/o/r", title="Totals are wrong")
+    orders = WorkOrders(client, doubles.task_queue)
+    row = await orders.put(order)
+    handle = client.get_workflow_handle(row.id)
+    history = str((await handle.fetch_history()).events)
+    description = await handle.describe()
+    await handle.terminate()
+    assert "//ghe.example/o/r" in history
+    assert "a-password" not in f"{history}{description.raw_description}{row}"
 
 
 async def test_a_blocked_one_ends_its_agent_keeps_its_work_and_goes_on(client: Client, doubles: Doubles) -> None:

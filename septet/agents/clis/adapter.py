@@ -1,6 +1,7 @@
 """What every adapter of a CLI gives: how it is started for a turn, and how its stream is read."""
 
 import os
+import re
 import shutil
 import sys
 from abc import ABC, abstractmethod
@@ -22,6 +23,8 @@ FOR_EVERY_AGENT: Final = (
     "SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS",
 )  # fmt: skip
 """The variables that any agent gets; a name that ends with `*` is a prefix. No forge's key is among them."""
+
+_ACCOUNT_OF_PROXY: Final = re.compile(r"^((?:[A-Za-z][A-Za-z0-9+.-]*://)?)[^/?#]*@")
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,11 +177,16 @@ def find_program(agent: str, program: str, host: Machine) -> str:
 
 
 def select_variables(env: Mapping[str, str], names: Collection[str]) -> dict[str, str]:
-    """Return the variables that `names` allows; a name that ends with `*` is a prefix."""
+    """Return the variables that `names` allows; a name that ends with `*` is a prefix.
+
+    Addresses of proxies lose their passwords: those are the worker's.
+    """
     exact = {name for name in names if not name.endswith("*")}
     prefixes = tuple(name[:-1] for name in names if name.endswith("*"))
     return {
-        name: value for name, value in env.items() if name in exact or (prefixes and name.startswith(prefixes))
+        name: _ACCOUNT_OF_PROXY.sub(r"\1", value) if name.lower().endswith("_proxy") else value
+        for name, value in env.items()
+        if name in exact or (prefixes and name.startswith(prefixes))
     }
 
 

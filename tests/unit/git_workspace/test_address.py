@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from septet.errors import InvalidInputError
-from septet.git.address import Address, parse_address
+from septet.git.address import Address, parse_address, without_credentials
 
 HOME = Path("/home/ada")
 
@@ -187,3 +187,22 @@ def test_a_strange_folder_name_still_makes_a_key() -> None:
 
     assert isinstance(address, Address)
     assert address.key.startswith("repository-")
+
+
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        ("https://ada:a-password@github.com/o/r", "https://github.com/o/r"),
+        ("https://ghp_token@github.com/o/r.git", "https://github.com/o/r.git"),
+        ("HTTPS://ada:p@ss@ghe.example:8443/o/r", "HTTPS://ghe.example:8443/o/r"),
+        ("https://github.com/o/r?access_token=abc", "https://github.com/o/r"),
+        ("ssh://git:a-password@ghe.example:2222/o/r", "ssh://git@ghe.example:2222/o/r"),
+        ("git:a-password@ghe.example:o/r", "git@ghe.example:o/r"),
+        ("git@github.com:o/r", "git@github.com:o/r"),
+        ("file:///srv/what?/a@b", "file:///srv/what?/a@b"),
+        ("/srv/git/a@b:c", "/srv/git/a@b:c"),
+    ],
+)
+def test_a_client_leaves_the_credentials_of_an_address_behind(address: str, shown: str) -> None:
+    """An address goes on its way without password, token and query; a user of ssh and a path stay."""
+    assert without_credentials(address) == shown
