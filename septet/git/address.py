@@ -17,7 +17,9 @@ _HOST: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?|[0-9A-Fa-f:]
 _USER: Final = r"[A-Za-z0-9_][A-Za-z0-9._-]*"
 _FOLDER: Final = re.compile(r"(?!-|\.\.?$)[A-Za-z0-9._~+@-]+")
 _SCP: Final = re.compile(rf"(?:{_USER}@)?(?P<host>[^@:/\[\]]+):(?P<path>.+)")
-_ACCOUNT: Final = re.compile(r"^(?P<scheme>\s*[A-Za-z][A-Za-z0-9+.-]*://)(?P<user>[^/?#:]*)(?P<password>:[^/?#]*)?@")
+_ACCOUNT: Final = re.compile(
+    r"^(?P<scheme>\s*[A-Za-z][A-Za-z0-9+.-]*://)(?P<user>[^/?#:]*)(?P<password>:[^/?#]*)?@"
+)
 _ACCOUNT_OF_SCP: Final = re.compile(rf"^(?P<user>\s*{_USER}):[^/]*@(?=[^@/:]+:)")
 _SLUG_LENGTH: Final = 40
 _SHOWN_LENGTH: Final = 200

@@ -90,7 +90,10 @@ def test_agent_gets_its_own_key_and_nobody_elses(name: str, programs: dict[str, 
 
 def test_the_password_of_a_proxy_stays_with_the_worker(programs: dict[str, str], home: Path) -> None:
     """An agent is told where a proxy is, and not who the worker is there."""
-    proxies = {"HTTPS_PROXY": "http://ada:a-password@proxy.example:3128", "http_proxy": "ada:a-password@10.0.0.1:1"}
+    proxies = {
+        "HTTPS_PROXY": "http://ada:a-password@proxy.example:3128",
+        "http_proxy": "ada:a-password@10.0.0.1:1",
+    }
     env = start("codex", host(programs, home, **proxies)).env
     assert (env["HTTPS_PROXY"], env["http_proxy"]) == ("http://proxy.example:3128", "10.0.0.1:1")
 
