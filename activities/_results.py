@@ -10,6 +10,7 @@ from septet.answers.ladder import Answer
 from septet.contracts.facts import FileChange
 from septet.contracts.names import Verdict
 from septet.contracts.steps import StepCall, StepFacts, StepResult
+from septet.system.masking import mask
 from septet.system.text import cut, cut_front
 
 _FILES_SHOWN: Final = 100
@@ -83,7 +84,7 @@ def with_proof(result: StepResult, proof: Proof, warnings: tuple[str, ...]) -> S
     return result.model_copy(
         update={
             "verdict": Verdict.DONE,
-            "result_text": cut(proof.result_text, _TEXT_LENGTH),
+            "result_text": cut(mask(proof.result_text), _TEXT_LENGTH),
             "commit_sha": proof.commit_sha,
             "plan_sha256": proof.plan_sha256,
             "outline": proof.outline,
@@ -106,4 +107,4 @@ def _bound_texts(
     texts: tuple[str, ...], count: int = _REASONS_SHOWN, length: int = _REASON_LENGTH
 ) -> tuple[str, ...]:
     """Return the first texts, each cut to a length: the end of a failing program's output says most."""
-    return tuple(cut_front(text, length) for text in texts[:count])
+    return tuple(cut_front(mask(text), length) for text in texts[:count])

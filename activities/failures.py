@@ -13,6 +13,7 @@ from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 from septet.contracts.steps import FailureFacts, StepResult
 from septet.errors import SeptetError, SupersededError
 from septet.system.disk import diagnosed
+from septet.system.masking import mask
 from septet.system.preview import preview
 
 OPENING_TRIES: Final = 8
@@ -34,7 +35,7 @@ def failure(
     if will_retry(error, most_tries):
         _log_wait(error)
     return ApplicationError(
-        error.message[:_MESSAGE_LIMIT],
+        mask(error.message)[:_MESSAGE_LIMIT],
         FailureFacts(remedy=error.remedy, result=result),
         type=type(error).__name__.removesuffix("Error"),
         non_retryable=not will_retry(error, most_tries),

@@ -13,6 +13,8 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from septet.contracts.names import SandboxChoice
 from septet.errors import InvalidInputError
+from septet.system.keys import key_values
+from septet.system.masking import hide
 from septet.system.memory import memory_bytes
 
 _FOR_EVERY_PROCESS: Final = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ", "TMPDIR", "TERM")
@@ -213,13 +215,14 @@ class Settings(BaseSettings):
 
 
 def load_settings(sandbox: SandboxChoice | None = None) -> Settings:
-    """Read the environment; `sandbox` goes before what it says.
+    """Read the environment, and have its keys masked from now on; `sandbox` goes before what it says.
 
     Raises:
         InvalidInputError: A variable is not valid; the message names it.
     """
     try:
         own = Settings()
+        hide(key_values(own.environ))
         return own if sandbox is None else own.model_copy(update={"sandbox": sandbox})
     except ValidationError as error:
         first = error.errors()[0]

@@ -7,6 +7,7 @@ from temporalio.api.failure.v1 import Failure
 from temporalio.converter import DefaultFailureConverter, PayloadConverter
 from temporalio.exceptions import ApplicationError
 
+from septet.system.masking import mask
 from septet.system.text import cut_bytes
 
 _MESSAGE_BYTES: Final = 2500
@@ -33,12 +34,12 @@ class FailureConverter(DefaultFailureConverter):
 
 
 def _shorten(failure: Failure) -> None:
-    """Bound a failure's words, and leave the frames that are ours; causes are told by their words alone."""
-    failure.message = cut_bytes(failure.message, _MESSAGE_BYTES)
+    """Mask and bound a failure's words; leave the frames that are ours; causes are told by their words alone."""
+    failure.message = cut_bytes(mask(failure.message), _MESSAGE_BYTES)
     frames = [match[0] for match in _FRAME.finditer(failure.stack_trace) if not _is_installed(match["file"])]
     while sum(map(len, frames)) > _STACK_BYTES:
         frames.pop(0)
-    failure.stack_trace = "".join(frames)
+    failure.stack_trace = mask("".join(frames))
     if failure.HasField("cause"):
         _shorten(failure.cause)
 

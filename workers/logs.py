@@ -11,6 +11,7 @@ from temporalio import activity, workflow
 from temporalio.exceptions import TemporalError
 
 from septet.settings import Settings
+from septet.system.masking import mask
 
 _EXPECTED: Final = (TemporalError, asyncio.CancelledError)
 """What activities raise on purpose."""
@@ -22,7 +23,11 @@ def set_up_logs(settings: Settings) -> None:
     """Write our events and Temporal's to stderr, as JSON or for a person."""
     level = _LEVELS[settings.log_level]
     console = settings.log_format == "console" or (settings.log_format == "auto" and sys.stderr.isatty())
-    renderer = structlog.dev.ConsoleRenderer(sort_keys=False) if console else structlog.processors.JSONRenderer()
+    written = structlog.dev.ConsoleRenderer(sort_keys=False) if console else structlog.processors.JSONRenderer()
+
+    def renderer(logger: object, method: str, event: MutableMapping[str, Any]) -> str:
+        return mask(str(written(logger, method, event)))
+
     shared: list[Any] = [
         structlog.contextvars.merge_contextvars,
         _temporal_context,

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from temporalio.contrib.pydantic import PydanticPayloadConverter
 from temporalio.converter import DataConverter, DefaultFailureConverter
 from temporalio.plugin import SimplePlugin
 from temporalio.worker import WorkerConfig, WorkflowRunner
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
 
 from workers.failure_converter import FailureConverter
+from workers.payload_converter import MaskingPayloadConverter
 
 
 class SeptetPlugin(SimplePlugin):
@@ -45,7 +45,7 @@ def _values_as_pydantic(converter: DataConverter | None) -> DataConverter:
     failures = converter.failure_converter_class
     return replace(
         converter,
-        payload_converter_class=PydanticPayloadConverter,
+        payload_converter_class=MaskingPayloadConverter,
         failure_converter_class=FailureConverter if failures is DefaultFailureConverter else failures,
     )
 

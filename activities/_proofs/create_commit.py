@@ -10,6 +10,7 @@ from septet.contracts.answers import CreateCommitAnswer
 from septet.errors import EvidenceError
 from septet.git.commit import commit_all
 from septet.git.worktree_status import WorktreeStatus
+from septet.system.masking import mask
 
 _OUTPUT_SHOWN: Final = 1200
 """Characters of a failing check's output that go back to the agent: its end says most."""
@@ -53,5 +54,5 @@ def _run_checks(host: Host, claim: AnyClaim) -> None:
         if end.record.cause.endswith("_limit"):
             raise EvidenceError(f"The repository's check `{shown}` used too much: {end.record.why}.")
         if end.code != 0 or end.record.cause != "exited":
-            output = end.output.strip()[-_OUTPUT_SHOWN:]
+            output = mask(end.output).strip()[-_OUTPUT_SHOWN:]
             raise EvidenceError(f"The repository's check `{shown}` ended with {end.code}:\n{output}")

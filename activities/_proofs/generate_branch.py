@@ -6,6 +6,7 @@ from septet.contracts.answers import GenerateBranchAnswer
 from septet.contracts.steps import StepCall
 from septet.errors import EvidenceError
 from septet.git.branches import branch_refusal, create_branch
+from septet.system.masking import mask
 
 
 def prove_generate_branch(host: Host, claim: Claim[GenerateBranchAnswer]) -> Proof:
@@ -15,6 +16,8 @@ def prove_generate_branch(host: Host, claim: Claim[GenerateBranchAnswer]) -> Pro
         EvidenceError: The name cannot be used.
     """
     name, token = claim.answer.branch_name, host.token_for(claim.call.workspace.repository)
+    if mask(name) != name:
+        raise EvidenceError("The branch's name holds a key of the worker: choose another one.")
     if refusal := branch_refusal(claim.place, name, token=token):
         raise EvidenceError(refusal)
     claim.fence.check()

@@ -7,6 +7,7 @@ import typer
 
 from clients.cli import options as given
 from clients.cli.reply import CommandReply, print_json, reply
+from septet.system.keys import take_keys_out_of_sight
 
 if TYPE_CHECKING:
     from temporalio.client import Client
@@ -55,6 +56,7 @@ def worker(
 
     Example: TEMPORAL_ADDRESS=temporal:7233 septet worker
     """
+    take_keys_out_of_sight()
 
     async def work() -> CommandReply:
         from septet.settings import load_settings
@@ -108,6 +110,7 @@ def serve(
 
     Example: septet serve --address temporal:7233
     """
+    take_keys_out_of_sight()
 
     async def work() -> CommandReply:
         from clients.api_token import api_token
@@ -170,6 +173,7 @@ def mcp(address: given.Address = None) -> None:
 
     Example: claude mcp add septet -- septet mcp
     """
+    take_keys_out_of_sight()
     import signal
 
     async def work() -> CommandReply:

@@ -10,6 +10,7 @@ from clients.cli import decide, follow, hosts, local_forge, pipelines, promote, 
 from clients.cli import options as given
 from clients.cli.reply import ExitCode, end_with_error, reply
 from septet.system.exit import end_process
+from septet.system.keys import take_keys_out_of_sight
 
 _HELP: Final = "Turn an issue into a pull request with a coding-agent CLI, as a durable Temporal workflow."
 _EXIT_CODES: Final = (
@@ -58,6 +59,7 @@ def up(
 
     Example: septet up
     """
+    take_keys_out_of_sight()
     from clients.cli.up import serve_everything
     from workers.server import Ports
 
@@ -77,6 +79,7 @@ def demo(
 
     Example: septet demo --scenario crash
     """
+    take_keys_out_of_sight()
     from clients.cli.demo import run_demo
 
     reply(lambda: run_demo(scenario, agent, sandbox, as_json=as_json), as_json=as_json)

@@ -13,6 +13,7 @@ from septet.agents.runs.folders import Run
 from septet.contracts.replies import LogEntry
 from septet.errors import NotFoundError
 from septet.state import StateDir
+from septet.system.masking import mask_bytes
 from septet.system.preview import scrub
 
 _TEXT_SHOWN: Final = 2000
@@ -46,13 +47,13 @@ class AgentLogs:
         return [entry for view in self._look() for entry in view.entries()]
 
     def new_bytes(self) -> Iterator[bytes]:
-        """Yield what the agents printed since the last look, as they printed it.
+        """Yield the lines that the agents printed since the last look, as they printed them but for keys.
 
         Raises:
             InvalidInputError: No work order can have that id.
         """
         for view in self._look():
-            yield from view.new_bytes()
+            yield from map(mask_bytes, view.new_lines())
 
     def must_exist(self) -> None:
         """See that there was something to look at.
@@ -78,6 +79,7 @@ class _View:
     run: Run
     _position: int = 0
     _over: bool = False
+    _rest: bytes = b""
     _numbers: Iterator[int] = field(default_factory=lambda: count(1))
     _entries: list[LogEntry] = field(default_factory=list)
     _transcript: Transcript | None = field(init=False)
@@ -96,6 +98,16 @@ class _View:
                     yield chunk
         except FileNotFoundError:
             return
+
+    def new_lines(self) -> Iterator[bytes]:
+        """Yield the whole lines that the stream has got since the last look, and its rest once the run is over."""
+        is_over = self.run.exit() is not None
+        for chunk in self.new_bytes():
+            lines, newline, self._rest = (self._rest + chunk).rpartition(b"\n")
+            yield lines + newline
+        if is_over and self._rest:
+            rest, self._rest = self._rest, b""
+            yield rest
 
     def new_entries(self) -> Iterator[LogEntry]:
         """Yield what was said and done since the last look; a run that has ended is told to its end, once."""

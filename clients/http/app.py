@@ -11,6 +11,7 @@ from temporalio.service import RPCError
 from clients.http import board, decisions, log_stream, pipelines, work_orders
 from clients.http.access import OPEN_PATHS, Guard
 from clients.http.answers import Health
+from clients.http.masking import MaskedAnswers
 from clients.http.parameters import Connected
 from clients.http.problems import Problem, answer_errors, problems
 from clients.mcp.over_http import mcp_route
@@ -59,6 +60,7 @@ def api_of(operations: Operations, token: str | None, ui_url: str | None = None)
     app.state.operations = operations
     app.state.token = token
     app.add_middleware(Guard, token=token)
+    app.add_middleware(MaskedAnswers)
     answer_errors(app)
     for router in _ROUTERS:
         app.include_router(router)

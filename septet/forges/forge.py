@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Final, Literal, Protocol
 
 from septet.errors import ForgeError, InvalidInputError
+from septet.system.masking import mask
 from septet.system.text import without_controls
 
 ISSUE_LIMIT_BYTES: Final = 256 * 1024
@@ -83,12 +84,12 @@ class NewPullRequest:
     @property
     def bounded_title(self) -> str:
         """The title on one line, within the limit."""
-        return " ".join(without_controls(self.title).split())[:TITLE_LIMIT]
+        return " ".join(without_controls(mask(self.title)).split())[:TITLE_LIMIT]
 
     @property
     def marked_body(self) -> str:
         """The body within the limit, and the marker."""
-        body = without_controls(self.body)
+        body = without_controls(mask(self.body))
         body = body if len(body) <= BODY_LIMIT else f"{body[:BODY_LIMIT]}\n\n[cut here]"
         return f"{body.rstrip()}\n\n{self._mark}\n"
 

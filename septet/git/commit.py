@@ -10,6 +10,7 @@ from septet.git.place import Place
 from septet.git.snapshots.scan import WorktreeScan
 from septet.git.staging import look, stage, staging_index
 from septet.git.view import give_index, take_index
+from septet.system.masking import mask
 from septet.system.text import without_controls
 
 _MESSAGE_LIMIT: Final = 65_536
@@ -65,7 +66,7 @@ def _commit(git: Git, tree: str, parent: str, message: str, *, sign: bool) -> st
 
 def _clean_message(message: str) -> str:
     """Return the message as git keeps one: no NUL, no trailing blanks, one newline at the end."""
-    text = without_controls(message).encode(errors="replace").decode()[:_MESSAGE_LIMIT]
+    text = without_controls(mask(message)).encode(errors="replace").decode()[:_MESSAGE_LIMIT]
     cleaned = "\n".join(line.rstrip() for line in text.split("\n")).strip("\n")
     if not cleaned:
         raise EvidenceError("There can be no commit: its message is blank.")

@@ -4,9 +4,8 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
+from septet.system.masking import MASK, mask
 from septet.system.text import cut
-
-MASK: Final = "***"
 
 _SHORTEST_SECRET: Final = 6
 """Shorter values are words, and masking them would mask the text."""
@@ -54,7 +53,8 @@ def printable(text: str) -> str:
 
 
 def scrub(text: str, secrets: Iterable[str] = ()) -> str:
-    """Return `text` with keys, tokens, private keys and `secrets` masked."""
+    """Return `text` with this process's keys, what looks like a key, and `secrets` masked."""
+    text = mask(text)
     for secret in sorted(set(secrets), key=len, reverse=True):
         if len(secret) >= _SHORTEST_SECRET:
             text = text.replace(secret, MASK)

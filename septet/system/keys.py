@@ -1,0 +1,96 @@
+"""Which variables of an environment are keys, and how a process that serves takes them out of sight."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Final
+from urllib.parse import unquote
+
+_DESCRIPTOR: Final = "SEPTET_KEYS_DESCRIPTOR"
+"""Says which open file the keys are in; it is set from one start of a process to its next, and by nobody else."""
+_KNOWN: Final = frozenset({
+    "ANTHROPIC_CUSTOM_HEADERS", "AWS_BEARER_TOKEN_BEDROCK", "MYSQL_PWD", "OPENCODE_CONFIG_CONTENT",
+    "TEMPORAL_TLS_CLIENT_KEY_DATA",
+})  # fmt: skip
+_NAME: Final = re.compile(
+    r"(?:.*_)?(?:TOKEN|KEY|SECRET|PAT|PASSPHRASE|CREDENTIALS)|.*PASSWORD.*|.*_SECRET_.*", re.IGNORECASE
+)
+_ACCOUNT: Final = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*://)?[^/?#\s:@]*:([^/?#\s]+)@")
+"""An address with a password, as a proxy's or a database's may be."""
+
+
+def is_key(name: str, value: str) -> bool:
+    """Say whether a variable is a key: by its name, or because its value is an address with a password."""
+    return name in _KNOWN or bool(_NAME.fullmatch(name)) or _ACCOUNT.match(value) is not None
+
+
+def key_values(env: Mapping[str, str]) -> frozenset[str]:
+    """Return the values that nobody is to see: keys, and passwords in addresses; a key's file is none."""
+    return frozenset(_values((name, value) for name, value in env.items() if is_key(name, value)))
+
+
+def take_keys_out_of_sight() -> None:
+    """Start this process again without keys in its environment, which all processes of the user can read.
+
+    Its successor, the same process to everybody else, finds them in an open file without a name, and keeps them in
+    its memory alone: what it adds to its own environment is not in the one that the system shows. To be called
+    first thing, before anything is open or runs. Without keys nothing happens.
+    """
+    if (descriptor := os.environ.pop(_DESCRIPTOR, None)) is not None:
+        os.environ.update(_read(descriptor))
+        return
+    keys = {name: value for name, value in os.environ.items() if is_key(name, value)}
+    if not keys:
+        return
+    kept = {name: value for name, value in os.environ.items() if name not in keys}
+    flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]  # noqa: SLF001 -- no public one
+    argv = [sys.executable, *flags, *sys.argv]
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os.execve(argv[0], argv, {**kept, _DESCRIPTOR: str(_write(keys))})  # noqa: S606 -- no shell is the point
+
+
+def _values(keys: Iterable[tuple[str, str]]) -> Iterable[str]:
+    for _, value in keys:
+        account = _ACCOUNT.match(value)
+        if account is not None:
+            yield from {account[1], unquote(account[1])}
+        elif not _names_file(value):
+            yield value.strip()
+
+
+def _names_file(value: str) -> bool:
+    try:
+        return value.startswith(("/", "~/")) and Path(value).expanduser().exists()
+    except (OSError, ValueError, RuntimeError):
+        return False
+
+
+def _write(keys: Mapping[str, str]) -> int:
+    """Return a descriptor, to be inherited, of an open file that has no name and holds the keys."""
+    content = json.dumps(dict(keys)).encode()
+    if sys.platform == "linux":
+        descriptor = os.memfd_create("septet-keys")
+    else:
+        with tempfile.TemporaryFile() as file:
+            descriptor = os.dup(file.fileno())
+    with os.fdopen(os.dup(descriptor), "wb") as writer:
+        writer.write(content)
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    os.set_inheritable(descriptor, True)  # noqa: FBT003 -- the system's own order
+    return descriptor
+
+
+def _read(descriptor: str) -> dict[str, str]:
+    """Return the keys, once; nothing where no file of that number is open, or another one."""
+    try:
+        with os.fdopen(int(descriptor), "rb") as file:
+            keys = json.loads(file.read())
+    except (OSError, ValueError):
+        return {}
+    return {str(name): str(value) for name, value in keys.items()} if isinstance(keys, dict) else {}

@@ -1,0 +1,101 @@
+"""Which variables are keys, and a process whose keys nobody else can read."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from fakes.waiting import until
+
+from septet.agents.clis.registry import ADAPTERS
+from septet.system.keys import is_key, key_values
+
+_PROGRAM = """
+import json, os, sys
+from septet.system.keys import take_keys_out_of_sight
+take_keys_out_of_sight()
+names = ("SEPTET_GITHUB_TOKEN", "DATABASE_URL", "PYTHONHASHSEED", "SEPTET_KEYS_DESCRIPTOR")
+print(json.dumps({"pid": os.getpid(), "argv": sys.argv[1:], "open": len(os.listdir("/proc/self/fd")),
+                  "env": {name: os.environ.get(name) for name in names}}), flush=True)
+sys.stdin.read()
+"""
+KEY = "ghp_a-key-of-the-worker"
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["GITHUB_TOKEN", "GH_TOKEN", "SEPTET_CHECKPOINT_KEY", "SEPTET_API_TOKEN", "TEMPORAL_API_KEY", "AWS_SECRET_ACCESS_KEY",
+     "PGPASSWORD", "my_secret", "GITHUB_PAT", "AWS_BEARER_TOKEN_BEDROCK"],
+)  # fmt: skip
+def test_a_key_is_known_by_its_name(name: str) -> None:
+    """Known names, and those that end as keys do."""
+    assert is_key(name, "x")
+
+
+def test_what_agents_log_in_with_is_a_key() -> None:
+    """Every variable of a CLI's login is a key, but one that names a file."""
+    names = {name for adapter in ADAPTERS.values() for name in adapter.capabilities.login_variables}
+    assert {name for name in names if not is_key(name, "x")} <= set()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("PATH", "/usr/bin:/bin"), ("SEPTET_CLAUDE_PATH", "/usr/bin/claude"), ("SSH_AUTH_SOCK", "/run/agent"),
+     ("CLAUDE_CODE_MAX_OUTPUT_TOKENS", "8000"), ("HTTPS_PROXY", "http://proxy.example:3128"), ("PYTHONPATH", "a:b"),
+     ("SEPTET_CHECKPOINT_REMOTE", "git@ghe.example:o/r"), ("COVERAGE_PROCESS_START", "/x")],
+)  # fmt: skip
+def test_what_is_no_key_stays(name: str, value: str) -> None:
+    """Paths, figures and addresses without a password are no keys."""
+    assert not is_key(name, value)
+
+
+def test_of_an_address_the_password_alone_is_masked(tmp_path: Path) -> None:
+    """The password of an address counts as it stands and decoded; a file of a key is not its name."""
+    file = tmp_path / "a-key"
+    file.touch()
+    env = {
+        "HTTPS_PROXY": "http://ada:a%20password@proxy:1",
+        "SSL_KEY": str(file),
+        "A_TOKEN": KEY,
+        "HOME": "/root",
+    }
+    assert key_values(env) == {"a%20password", "a password", KEY}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="it looks into /proc")
+def test_a_process_that_serves_shows_its_keys_to_nobody(tmp_path: Path) -> None:
+    """It starts once more, as the same process with the same arguments, and no process of its user reads its keys."""
+    program = tmp_path / "program.py"
+    program.write_text(_PROGRAM)
+    env = {
+        "PATH": os.environ["PATH"], "PYTHONHASHSEED": "7", "SEPTET_GITHUB_TOKEN": KEY, "SEPTET_KEYS_DESCRIPTOR_": "",
+        "DATABASE_URL": "postgres://ada:a-password@db/x", "PYTHONPATH": os.pathsep.join(sys.path),
+    }  # fmt: skip
+    process = subprocess.Popen(
+        [sys.executable, program, "worker", "--json"],
+        env=env,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    try:
+        told = json.loads(process.stdout.readline())
+        until(lambda: told["pid"] == process.pid)
+        shown = Path(f"/proc/{process.pid}/environ").read_bytes()
+        held = [os.readlink(each) for each in Path(f"/proc/{process.pid}/fd").iterdir()]
+    finally:
+        process.communicate("")
+    assert b"PYTHONHASHSEED=7" in shown
+    assert KEY.encode() not in shown
+    assert b"a-password" not in shown
+    assert not any("memfd" in each for each in held)
+    assert told["argv"] == ["worker", "--json"]
+    assert told["env"] == {
+        "SEPTET_GITHUB_TOKEN": KEY,
+        "DATABASE_URL": "postgres://ada:a-password@db/x",
+        "PYTHONHASHSEED": "7",
+        "SEPTET_KEYS_DESCRIPTOR": None,
+    }
