@@ -95,8 +95,8 @@ def _encodings(value: str) -> Iterator[str]:
             yield _core(encode(b"\0" * before + content).decode(), before, len(content))
 
 
-def _core(encoded: str, before: int, length: int) -> str:
+def _core(text: str, before: int, length: int) -> str:
     """Return the part of a base64 that the value alone decides, whatever stands before and after it."""
     first = -(-before * 8 // 6)
     last = (before + length) * 8 // 6
-    return encoded[first:last]
+    return text[first:last]
