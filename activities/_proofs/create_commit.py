@@ -9,6 +9,7 @@ from septet.agents.turns.guest_run import GuestCommand
 from septet.contracts.answers import CreateCommitAnswer
 from septet.errors import EvidenceError
 from septet.git.commit import commit_all
+from septet.git.keys_in_work import refuse_keys_in_files
 from septet.git.worktree_status import WorktreeStatus
 from septet.system.masking import mask
 
@@ -20,9 +21,10 @@ def prove_create_commit(host: Host, claim: Claim[CreateCommitAnswer]) -> Proof:
     """Run the repository's own checks, commit what the agent has not, and see that HEAD moved.
 
     Raises:
-        EvidenceError: A check failed, or there is nothing to commit.
+        EvidenceError: A check failed, a changed file holds a key of the worker, or there is nothing to commit.
     """
     _run_checks(host, claim)
+    refuse_keys_in_files(claim.place, claim.evidence.files_changed)
     message = claim.answer.commit_message
     claim.fence.check()
     sha = commit_all(claim.place, message, sign=host.settings.sign_commits, scan=claim.scan)

@@ -8,6 +8,7 @@ from activities.remote_checkpoints import expect_hold
 from septet.contracts.answers import CreatePullRequestAnswer, PullRequestText
 from septet.errors import EvidenceError, ForgeError, ForgeUnavailableError, NotFoundError
 from septet.forges.forge import Forge, NewPullRequest, PullRequest
+from septet.git.keys_in_work import refuse_keys_in_commits
 from septet.git.push import push, remote_branch
 
 
@@ -15,13 +16,14 @@ def prove_create_pull_request(host: Host, claim: Claim[CreatePullRequestAnswer])
     """Push the commit, find or open the one pull request of the branch, and hold it against the commit.
 
     Raises:
-        EvidenceError: There is no commit, or the pull request stands at another one.
+        EvidenceError: There is no commit, one holds a key of the worker, or the pull request stands elsewhere.
         MovedError: The work order goes on on another host: nothing is pushed from here.
     """
     call, progress = claim.call, claim.call.progress
     if progress.branch_name is None or progress.commit_sha is None:
         raise EvidenceError("There is no commit to open a pull request for.")
     expect_hold(host, claim.place)
+    refuse_keys_in_commits(claim.place, claim.began_at, progress.commit_sha)
     address, forge = host.forge(call.workspace.repository)
     token = host.token(address)
     there = remote_branch(claim.place, progress.branch_name, token=token)

@@ -27,7 +27,8 @@ def test_a_key_that_an_agent_tells_is_seen_nowhere(septet: Septet, origin: Origi
     }})  # fmt: skip
     with keyed.up() as up:
         environments = [
-            file.read_bytes() for file in (Path(f"/proc/{up.process.pid}/environ"), *_of_descendants(up.process.pid))
+            file.read_bytes()
+            for file in (Path(f"/proc/{up.process.pid}/environ"), *_of_descendants(up.process.pid))
         ]
         ended = keyed("run", "--repo", origin.bare, "--title", f"Use {KEY}", "--id", order, "--wait", "--json")
         assert ended.code == 0, ended

@@ -6,6 +6,9 @@ from fakes.step_lab import BRANCH, FIXED, PLAN, StepLab, settings_of
 
 from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import StepResult
+from septet.errors import EvidenceError
+from septet.git.keys_in_work import refuse_keys_in_commits
+from septet.system.masking import hide, reveal
 from workers.registry import parts_of
 
 MESSAGE = "committer: bug: sum the prices\n\nThis is issue 7."
@@ -130,3 +133,46 @@ async def test_checks_are_those_of_the_base_commit(lab: StepLab) -> None:
     lab.scenario(create_commit={"answer": {"commit_message": MESSAGE}})
     refused = await lab.run(Step.CREATE_COMMIT)
     assert "`false` ended with 1" in refused.reasons[0]
+
+
+async def test_a_key_of_the_worker_in_a_file_stops_the_commit(lab: StepLab) -> None:
+    """The agent is told file and line, and never the key; nothing is committed. Once it is out, the commit is made."""
+    hide(["a-key-of-the-worker"])
+    try:
+        await lab.open_to(Step.CREATE_COMMIT)
+        lab.scenario(create_commit={"answer": {"commit_message": MESSAGE}})
+        file = lab.write("src/login.py", "import os\n\nKEY = 'a-key-of-the-worker'\n")
+        refused = await lab.run(Step.CREATE_COMMIT)
+        assert refused.verdict is Verdict.UNPROVEN
+        assert "src/login.py line 3" in refused.reasons[0]
+        assert "a-key-of-the-worker" not in refused.model_dump_json()
+        assert git(lab.worktree, "rev-parse", "HEAD") == lab.place.base_sha
+        file.unlink()
+        again = await lab.run(Step.CREATE_COMMIT, attempt=2, reasons=refused.reasons)
+        assert again.verdict is Verdict.DONE
+    finally:
+        reveal(["a-key-of-the-worker"])
+
+
+async def test_a_key_that_an_agents_commits_bring_is_not_pushed(lab: StepLab) -> None:
+    """A commit is named that brings a key, in a line or its message, also where the next one takes it out again."""
+    await lab.open_to(Step.CREATE_COMMIT)
+    base = git(lab.worktree, "rev-parse", "HEAD")
+    named = []
+    hide(["a-key-of-the-worker"])
+    try:
+        for content, message in (
+            ("KEY = 'a-key-of-the-worker'\n", "in"),
+            ("KEY = ''\n", "out"),
+            ("", "by a-key-of-the-worker"),
+        ):
+            lab.write("src/login.py", content)
+            git(lab.worktree, "add", "-A")
+            git(lab.worktree, "-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "-q", "-m", message)
+            named.append(git(lab.worktree, "rev-parse", "HEAD"))
+        for since, sha, found in ((base, named[1], named[0]), (named[0], named[2], named[2])):
+            with pytest.raises(EvidenceError, match=found[:12]):
+                refuse_keys_in_commits(lab.place, since, sha)
+        refuse_keys_in_commits(lab.place, named[0], named[1])
+    finally:
+        reveal(["a-key-of-the-worker"])
