@@ -22,6 +22,7 @@ def hide(values: Iterable[str]) -> None:
     """Have `values` masked from now on; those of less than eight characters are not."""
     _hidden.update(value for value in values if len(value) >= _SHORTEST)
     _forms.cache_clear()
+    _forms_in_bytes.cache_clear()
 
 
 def hidden_values() -> frozenset[str]:
@@ -33,6 +34,7 @@ def reveal(values: Iterable[str]) -> None:
     """Mask `values` no longer."""
     _hidden.difference_update(values)
     _forms.cache_clear()
+    _forms_in_bytes.cache_clear()
 
 
 def mask(text: str) -> str:
@@ -45,10 +47,9 @@ def mask(text: str) -> str:
 
 def mask_bytes(content: bytes) -> bytes:
     """Return `content`, text in UTF-8 or not, with all hidden values masked."""
-    if not _hidden:
-        return content
-    for form in _forms():
-        content = content.replace(form.encode(errors="surrogateescape"), MASK.encode())
+    for form in _forms_in_bytes():
+        if form in content:
+            content = content.replace(form, MASK.encode())
     return content
 
 
@@ -78,6 +79,11 @@ def _forms() -> tuple[str, ...]:
     """Return all that the hidden values may look like, the longest first."""
     forms = {form for value in _hidden for form in _encodings(value) if len(form) >= _SHORTEST}
     return tuple(sorted(forms, key=len, reverse=True))
+
+
+@cache
+def _forms_in_bytes() -> tuple[bytes, ...]:
+    return tuple(form.encode(errors="surrogateescape") for form in _forms())
 
 
 def _encodings(value: str) -> Iterator[str]:
