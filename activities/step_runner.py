@@ -4,9 +4,11 @@ from dataclasses import dataclass
 from functools import partial
 
 from activities._attempt import StepAttempt, attempting
+from activities._between_steps import TOLD
 from activities._finalizing import settle_failed_finalizer, settle_finalizer
 from activities._guard import end_agents_of
 from activities._prepared_steps import prepare_end, prepare_finalizer, prepare_step
+from activities._results import add_warnings
 from activities._settling import settle
 from activities.attempts import heartbeating
 from activities.cancellation import CANCELLED
@@ -32,11 +34,14 @@ class StepRunner:
             ApplicationError: The step could not be taken; its details name the remedy and what is known of it.
         """
         async with attempting(self.host, prepare_step, call) as attempt:
+            is_changed = await attempt.see_untouched()
             turn = await attempt.carry_out()
             prepared_step = attempt.prepared_step
             attempt.result = await stoppable_thread(
                 self.host.threads.network, prepared_step.fence.halt.now, settle, self.host, prepared_step, turn
             )
+            if is_changed:
+                attempt.result = add_warnings(attempt.result, TOLD)
         return attempt.result
 
     async def finalize(self, finalizing: FinalizeCall) -> StepResult:

@@ -20,6 +20,8 @@ class Progress(Wire):
     planner_answer: str | None = None
     """What `build_plan` answered: the path as the planner gave it."""
     plan_path: str | None = None
+    plan_sha256: str | None = None
+    """Of the plan's file as it was found, and shown to whoever approves it."""
     branch_name: str | None = None
     commit_sha: str | None = None
 

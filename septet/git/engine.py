@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from septet.errors import GitError
-from septet.git.said import shown_words
+from septet.git.git_words import shown_words
 from septet.git.stale_locks import share_guard
 from septet.system import processes
 

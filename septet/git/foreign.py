@@ -32,14 +32,14 @@ _MOST_ENTRIES: Final = 1_000_000
 _REMEDY: Final = "Look at the worktree; `septet rescue list` names its snapshots."
 
 
-def refuse_foreign(git_dir: Path, borrowed: bytes) -> None:
+def refuse_foreign(git_dir: Path, lender: bytes) -> None:
     """Refuse a `.git` in which something that git would read is no plain file or folder of its own.
 
     Costs one `lstat` for each of a few names, and one listing for each folder of refs and of objects.
 
     Args:
         git_dir: The worktree's `.git`.
-        borrowed: The one folder of objects that it borrows, as its `alternates` names it.
+        lender: The one folder of objects that it borrows, as its `alternates` names it.
 
     Raises:
         WorkspaceError: There is one; the message names it.
@@ -56,7 +56,7 @@ def refuse_foreign(git_dir: Path, borrowed: bytes) -> None:
                 raise WorkspaceError(f"{path} is no plain file or folder.", remedy=_REMEDY)
             if seen > _MOST_ENTRIES:
                 raise WorkspaceError(f"{git_dir / name} holds over {_MOST_ENTRIES} entries.", remedy=_REMEDY)
-    _expect_borrowed(git_dir / _ALTERNATES, borrowed)
+    _expect_borrowed(git_dir / _ALTERNATES, lender)
 
 
 def _expect(path: Path, is_kind: Callable[[int], bool], what: str) -> None:
@@ -90,9 +90,9 @@ def _odd_entries(folder: Path) -> Iterator[Path | None]:
             ) from error
 
 
-def _expect_borrowed(alternates: Path, borrowed: bytes) -> None:
+def _expect_borrowed(alternates: Path, lender: bytes) -> None:
     if not os.path.lexists(alternates):
         return
-    content = read_file(alternates, len(borrowed) + _LIMIT_BYTES)
-    if content is None or set(content.splitlines()) - {borrowed, b""}:
+    content = read_file(alternates, len(lender) + _LIMIT_BYTES)
+    if content is None or set(content.splitlines()) - {lender, b""}:
         raise WorkspaceError(f"{alternates} names objects outside the worktree.", remedy=_REMEDY)

@@ -12,8 +12,8 @@ from typing import Final
 from septet.errors import GitError, InvalidInputError, NotFoundError
 from septet.git.damage import mend, see_whole
 from septet.git.engine import Git
+from septet.git.git_words import looks_damaged
 from septet.git.remote import Remote, RemoteRefs
-from septet.git.said import looks_damaged
 from septet.git.stale_locks import clear_stale_locks
 from septet.system.locks import hold_lock
 

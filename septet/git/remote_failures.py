@@ -4,7 +4,7 @@ import re
 from typing import Final
 
 from septet.errors import GitError, GitUnavailableError, NotFoundError, SeptetError
-from septet.git.said import shown_words
+from septet.git.git_words import shown_words
 
 SHOWN_CHARACTERS: Final = 2000
 UNREACHED_REMEDY: Final = "Check the network between this machine and the host."

@@ -9,12 +9,12 @@ from typing import Final
 from septet.errors import AlreadyRunningError, GitError, WorkspaceError
 from septet.git.address import Address
 from septet.git.engine import Git
+from septet.git.git_words import looks_damaged
 from septet.git.identity import identity
 from septet.git.mirror import mend_mirror, refresh_mirror
 from septet.git.place import Place, borrowed_from
 from septet.git.record import WorkspaceRecord, check_order_id, find_record, record_for, write_record
 from septet.git.remote import Remote
-from septet.git.said import looks_damaged
 from septet.git.view import give_index, make_view, view_folder
 from septet.state import StateDir
 from septet.system.locks import hold_lock

@@ -175,7 +175,7 @@ class WorkOrderState:
             case Step.BUILD_PLAN:
                 self.progress = _update_progress(self.progress, planner_answer=text)
             case Step.FIND_PLAN_FILE if text != "0":
-                self.progress = _update_progress(self.progress, plan_path=text)
+                self.progress = _update_progress(self.progress, plan_path=text, plan_sha256=result.plan_sha256)
                 self._change(now, plan_path=text, plan_sha256=result.plan_sha256)
             case Step.GENERATE_BRANCH:
                 self.progress = _update_progress(self.progress, branch_name=text)

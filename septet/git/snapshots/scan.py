@@ -1,7 +1,7 @@
 """One walk over a worktree that serves both the evidence and the snapshot after it."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -34,6 +34,11 @@ class WorktreeScan:
     def since(self) -> str:
         """The commit of the snapshot that `changed_paths` is told against; empty where none is known."""
         return self.past.commit
+
+    @property
+    def touched(self) -> frozenset[bytes]:
+        """Names outside every `.git` that look otherwise than in the last snapshot, whatever git makes of them."""
+        return _touched(self.survey, self.past)
 
 
 def scan(place: Place, *, ignored_limit_bytes: int) -> WorktreeScan:
@@ -82,13 +87,24 @@ def _changed_paths(survey: Survey, past: SnapshotBaseline) -> frozenset[bytes] |
         return None
     if any(path.endswith(b"/" + GIT_FOLDER) for path in survey.looks):
         return None  # what is in a repository of its own tells git something about the folder that holds it
-    paths: set[bytes] = set()
+    folders = dict(_changed_names(survey, past))
+    if _EXCLUDES in folders or any(names & _RULES for names in folders.values()):
+        return None
+    return _touched(survey, past)
+
+
+def _touched(survey: Survey, past: SnapshotBaseline) -> frozenset[bytes]:
+    return frozenset(
+        join(path, name)
+        for path, names in _changed_names(survey, past)
+        for name in names
+        if GIT_FOLDER not in join(path, name).split(b"/")
+    )
+
+
+def _changed_names(survey: Survey, past: SnapshotBaseline) -> Iterator[tuple[bytes, set[bytes]]]:
+    """Give the folders that look otherwise, each with the names in it that do."""
     for path, now in differing(survey, past.records).items():
         record = past.records.get(path)
         before = record.look.entries() if record is not None else {}
-        names = {name for name in now.keys() | before.keys() if now.get(name) != before.get(name)}
-        if path == _EXCLUDES or names & _RULES:
-            return None
-        if path != GIT_FOLDER and not path.startswith(GIT_FOLDER + b"/"):
-            paths.update(join(path, name) for name in names)
-    return frozenset(paths - {GIT_FOLDER})
+        yield path, {name for name in now.keys() | before.keys() if now.get(name) != before.get(name)}

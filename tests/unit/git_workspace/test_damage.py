@@ -10,10 +10,10 @@ import pytest
 from fakes.repositories import Origin, git
 
 from septet.errors import GitBusyError, GitError
+from septet.git.git_words import looks_damaged
 from septet.git.mirror import mend_mirror, refresh_mirror
 from septet.git.place import Place
 from septet.git.remote import Remote
-from septet.git.said import looks_damaged
 from septet.git.snapshots.vault import prepare
 from septet.git.stale_locks import clear_stale_locks
 

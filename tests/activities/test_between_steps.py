@@ -1,0 +1,74 @@
+"""What was approved is what is done: the plan by its SHA-256, and the worktree as the step before left it."""
+
+import hashlib
+
+import pytest
+from fakes.repositories import git
+from fakes.step_lab import FIXED, IMPLEMENTED, PLAN, StepLab
+from temporalio.exceptions import ApplicationError
+
+from septet.contracts.names import Step, Verdict
+
+TOLD = "the worktree was changed between steps; it is as the step before left it"
+
+
+async def test_what_changes_between_steps_is_kept_put_back_and_told(lab: StepLab) -> None:
+    """A plan that was exchanged while it waited for approval is in a rescue, and not what the agent reads."""
+    await lab.open_to(Step.IMPLEMENT_PLAN)
+    approved = (lab.worktree / PLAN).read_text(encoding="utf-8")
+    lab.write(PLAN, "# another plan\n")
+    lab.write("planted", "x\n")
+    lab.agent(f"""
+assert open({PLAN!r}).read() == {approved!r} and not os.path.exists('planted')
+write('src/app.py', {FIXED!r})
+answer({IMPLEMENTED!r})
+""")
+
+    done = await lab.run(Step.IMPLEMENT_PLAN)
+
+    assert done.verdict is Verdict.DONE
+    assert TOLD in done.warnings
+    assert [rescue.reason for rescue in done.rescues] == [TOLD]
+    assert [rescue.snapshot for rescue in done.rescues] == lab.snapshots("rescue")
+
+
+async def test_a_worktree_that_nobody_changed_is_left_alone(lab: StepLab) -> None:
+    """A person's look with git, which writes its index, costs no rescue."""
+    await lab.open_to(Step.IMPLEMENT_PLAN)
+    (lab.worktree / ".git" / "index").unlink()
+    git(lab.worktree, "reset", "-q")
+    lab.scenario(implement_plan={"edits": {"src/app.py": FIXED}, "answer": IMPLEMENTED})
+
+    done = await lab.run(Step.IMPLEMENT_PLAN)
+
+    assert (done.verdict, done.rescues) == (Verdict.DONE, ())
+    assert TOLD not in done.warnings
+
+
+async def test_a_second_try_finds_the_work_of_the_first(lab: StepLab) -> None:
+    """What a try that was not accepted left behind is no change between steps."""
+    await lab.open_to(Step.IMPLEMENT_PLAN)
+    lab.scenario(implement_plan={"edits": {"src/half.py": "half\n"}, "refuse": "Not yet."})
+    refused = await lab.run(Step.IMPLEMENT_PLAN)
+    start = lab.snapshots("checkpoint")[-1]
+    lab.agent(f"""
+assert os.path.exists('src/half.py')
+answer({IMPLEMENTED!r})
+""")
+
+    done = await lab.run(Step.IMPLEMENT_PLAN, attempt=2, reasons=refused.reasons, starts_from=start)
+
+    assert (refused.verdict, done.verdict) == (Verdict.REFUSED, Verdict.DONE)
+    assert TOLD not in done.warnings
+
+
+async def test_a_plan_that_is_not_the_approved_one_is_not_carried_out(lab: StepLab) -> None:
+    """Its SHA-256 is compared before any agent starts."""
+    await lab.open_to(Step.IMPLEMENT_PLAN)
+    other = hashlib.sha256(b"the plan that a person approved").hexdigest()
+    lab.progress = lab.progress.model_copy(update={"plan_sha256": other})
+
+    with pytest.raises(ApplicationError, match="not the plan that was found"):
+        await lab.run(Step.IMPLEMENT_PLAN)
+
+    assert lab.runs == []
