@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import socket
+import stat
 import subprocess
 import sysconfig
 import time
@@ -34,6 +35,7 @@ from workflows.search_attributes import ALL
 READY_WITHIN_SECONDS: Final = 30.0
 STOP_WITHIN_SECONDS: Final = 10.0
 _LOOK_SECONDS: Final = 0.02
+_OTHERS_WRITE: Final = 0o022
 _STARTS_IN_A_ROW: Final = 3
 """For a server that died, and dies again before it is ready."""
 RETENTION: Final = "30d"
@@ -176,8 +178,14 @@ async def _beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
 
 
 def read_server_file(state: StateDir) -> ServerFile | None:
-    """Return what the state directory's `server.json` says, or `None` where there is none that can be read."""
+    """Return what the state directory's `server.json` says, or `None` where there is none that can be read.
+
+    A file of another user, or one that others may write, could lead clients to a server of theirs: it counts as none.
+    """
     try:
+        facts = state.server_file.lstat()
+        if facts.st_uid != os.geteuid() or not stat.S_ISREG(facts.st_mode) or facts.st_mode & _OTHERS_WRITE:
+            return None
         return ServerFile(**json.loads(state.server_file.read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError):
         return None

@@ -234,3 +234,20 @@ async def test_the_preflight_registers_what_is_missing() -> None:
 
 def _lives(pid: int) -> bool:
     return psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file to somebody else")
+def test_a_server_file_that_others_may_write_leads_nobody(state: StateDir) -> None:
+    """One of another user, one that others may write, and a link count as none."""
+    state.prepare()
+    _write_server_file(state)
+    assert read_server_file(state) is not None
+    state.server_file.chmod(0o622)
+    assert read_server_file(state) is None
+    state.server_file.chmod(0o600)
+    os.chown(state.server_file, 65534, 65534)
+    assert read_server_file(state) is None
+    os.chown(state.server_file, 0, 0)
+    state.server_file.rename(state.root / "elsewhere")
+    state.server_file.symlink_to(state.root / "elsewhere")
+    assert read_server_file(state) is None
