@@ -180,7 +180,7 @@ async def _beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
 def read_server_file(state: StateDir) -> ServerFile | None:
     """Return what the state directory's `server.json` says, or `None` where there is none that can be read.
 
-    A file of another user, or one that others may write, could lead clients to a server of theirs: it counts as none.
+    A file of another user, or one that others may write, could lead clients to another server: it counts as none.
     """
     try:
         facts = state.server_file.lstat()
