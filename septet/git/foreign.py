@@ -14,28 +14,26 @@ from typing import Final
 from septet.errors import WorkspaceError
 from septet.git.dot_git import read_file
 
-_FILES: Final = (
-    "HEAD",
-    "index",
-    "packed-refs",
-    "config",
-    "shallow",
-    "info/exclude",
-    "info/attributes",
-    "info/grafts",
-)
+_FILES: Final = ("packed-refs", "info/exclude")
 _TREES: Final = ("refs", "objects")
 _FOLDERS: Final = ("info",)
 _ALTERNATES: Final = "objects/info/alternates"
 _LIMIT_BYTES: Final = 4096
 _MOST_ENTRIES: Final = 1_000_000
+_MOST_KNOWN: Final = 20_000
+_plain_folders: dict[str, tuple[tuple[int, int, int], tuple[str, ...]]] = {}
+"""Folders that were found to hold plain entries alone: device, inode, time of change, and the folders in them.
+
+An agent can set no time of change, and none works while the engine looks.
+"""
 _REMEDY: Final = "Look at the worktree; `septet rescue list` names its snapshots."
 
 
 def refuse_foreign(git_dir: Path, lender: bytes) -> None:
     """Refuse a `.git` in which something that git would read is no plain file or folder of its own.
 
-    Costs one `lstat` for each of a few names, and one listing for each folder of refs and of objects.
+    Costs one `lstat` for each of a few names and for each folder of refs and of objects; those are listed that
+    have changed since this process looked last.
 
     Args:
         git_dir: The worktree's `.git`.
@@ -74,11 +72,18 @@ def _odd_entries(folder: Path) -> Iterator[Path | None]:
     """Give each entry below a folder that is neither file nor folder, and `None` for each that is one."""
     folders = [os.fspath(folder)]
     while folders:
+        path = folders.pop()
         try:
-            with os.scandir(folders.pop()) as entries:
+            stamp = _stamp(path)
+            known = _plain_folders.get(path)
+            if known is not None and known[0] == stamp:
+                folders += known[1]
+                continue
+            inner = []
+            with os.scandir(path) as entries:
                 for entry in entries:
                     if entry.is_dir(follow_symlinks=False):
-                        folders.append(entry.path)
+                        inner.append(entry.path)
                         yield None
                     else:
                         yield None if entry.is_file(follow_symlinks=False) else Path(entry.path)
@@ -88,6 +93,15 @@ def _odd_entries(folder: Path) -> Iterator[Path | None]:
             raise WorkspaceError(
                 f"{error.filename} cannot be listed: {error.strerror}.", remedy=_REMEDY
             ) from error
+        if len(_plain_folders) >= _MOST_KNOWN:
+            _plain_folders.clear()
+        _plain_folders[path] = stamp, tuple(inner)
+        folders += inner
+
+
+def _stamp(path: str) -> tuple[int, int, int]:
+    seen = os.lstat(path)
+    return seen.st_dev, seen.st_ino, seen.st_ctime_ns
 
 
 def _expect_borrowed(alternates: Path, lender: bytes) -> None:

@@ -33,6 +33,7 @@ _REFUSAL: Final = (
     r"|index file corrupt|index\.lock|bad signature|gpg failed to sign the data|invalid path"
     r"|failed to write commit object|(?:insufficient permission|unable to create temporary file)"
     r"|out of memory|not something we can merge|object format|hash algorithm"
+    r"|needed a single revision"
     r"|(?:bad|invalid) (?:config|boolean|numeric)|unexpected line|unterminated line|alternate object path"
 )
 _SIGNS: Final = re.compile(_DAMAGE, re.IGNORECASE)

@@ -21,7 +21,7 @@ def test_a_failure_names_command_place_and_reason(tree: Git) -> None:
         tree.run("rev-parse", "--verify", "no-such-thing")
     assert "git rev-parse" in failed.value.message
     assert str(tree.git_dir) in failed.value.message
-    assert "fatal" in failed.value.message
+    assert "Needed a single revision" in failed.value.message
 
 
 def test_an_expected_exit_code_is_no_error(tree: Git) -> None:
