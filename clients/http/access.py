@@ -80,9 +80,12 @@ class Guard:
 
 
 def _from_another_site(headers: Headers) -> bool:
-    """Return whether a browser says so: a sandboxed page has the origin `null`, programs have none."""
+    """Return whether a browser says so: a sandboxed page has the origin `null`, programs have none.
+
+    Only the page itself is its own site: what another program serves on another port of this machine is not.
+    """
     origin = headers.get("origin")
-    foreign = origin is not None and _name(origin.partition("://")[2]) not in _OWN_NAMES
+    foreign = origin is not None and origin.lower() != f"http://{headers.get('host', '')}".lower()
     return foreign or headers.get("sec-fetch-site", "").lower() == "cross-site"
 
 
