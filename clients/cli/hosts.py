@@ -113,11 +113,9 @@ def serve(
     take_keys_out_of_sight()
 
     async def work() -> CommandReply:
-        from clients.api_token import api_token
         from clients.cli.stop_signals import StopSignals
         from clients.http.serving import serve_api
         from clients.operations import connect_operations
-        from clients.page.key import page_link
         from septet.settings import load_settings
         from septet.state import StateDir
         from workers.logs import set_up_logs
@@ -127,13 +125,14 @@ def serve(
         state = StateDir(settings.state_dir)
         state.prepare()
         async with serve_api(await connect_operations(settings, address), settings, port, "--port") as api:
-            page = page_link(api, api_token(settings))
             signals = StopSignals.listen()
             if as_json:
-                print_json({"ok": True, "ready": True, "api": api, "page": page, "state_dir": str(state.root)})
+                print_json(
+                    {"ok": True, "ready": True, "api": api.address, "page": api.page, "state_dir": str(state.root)}
+                )
             else:
-                typer.echo(f"The API is at {api}; its token is in {state.api_token_file}.")
-                typer.echo(f"The page, for your browser: {page}")
+                typer.echo(f"The API is at {api.address}; its token is in {state.api_token_file}.")
+                typer.echo(f"The page, for your browser: {api.page}")
             await signals.first.wait()
         return CommandReply(is_printed=True)
 

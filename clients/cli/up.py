@@ -6,11 +6,9 @@ from typing import Final
 
 import typer
 
-from clients.api_token import api_token
 from clients.cli.reply import CommandReply, print_json
 from clients.cli.stop_signals import StopSignals, reply_at_stop
 from clients.operations import Operations
-from clients.page.key import page_link
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.names import SandboxChoice
 from septet.settings import load_settings
@@ -35,9 +33,9 @@ async def serve_everything(ports: Ports, sandbox: SandboxChoice | None, *, as_js
         client = await connect(settings, address=server.address, identity=f"septet@{state.host_id()}")
         operations = Operations(WorkOrders(client, settings.task_queue), state, settings.git_env)
         async with running_worker(client, settings, sole=True) as parts:
-            async with (await http).serve_api(operations, settings, ports.api, "--api-port"):
+            async with (await http).serve_api(operations, settings, ports.api, "--api-port") as api:
                 signals = StopSignals.listen()
-                _print_ready(server, state, page_link(str(server.api), api_token(settings)), as_json=as_json)
+                _print_ready(server, state, api.page, as_json=as_json)
                 await signals.first.wait()
             if parts.living_agents():
                 typer.echo("Agents live on. Ctrl-C again ends them now, with a rescue.", err=True)

@@ -16,6 +16,7 @@ from clients.http.parameters import Connected
 from clients.http.problems import Problem, answer_errors, problems
 from clients.mcp.over_http import mcp_route
 from clients.operations import Operations
+from clients.page.key import new_page_key
 from clients.page.routes import page_router
 from clients.page.temporal_ui import temporal_ui
 
@@ -41,13 +42,16 @@ async def health(operations: Connected) -> Health:
     return Health(status="healthy" if reached else "degraded", version=version("septet"), temporal=reached)
 
 
-def api_of(operations: Operations, token: str | None, ui_url: str | None = None) -> FastAPI:
+def api_of(
+    operations: Operations, token: str | None, ui_url: str | None = None, page_key: str | None = None
+) -> FastAPI:
     """Return the application; without a token everybody on this machine is let in.
 
     Args:
         operations: Where it asks for work orders.
         token: The API's token.
         ui_url: The address of Temporal's web UI, where it is not that of this host's embedded server.
+        page_key: What opens the page, where there is a token; one that nobody knows when absent.
     """
     app = _Api(
         title="Septet",
@@ -57,6 +61,7 @@ def api_of(operations: Operations, token: str | None, ui_url: str | None = None)
         redoc_url=None,
         responses=_EVERYWHERE,
     )
+    key = None if token is None else page_key or new_page_key()
     app.state.operations = operations
     app.state.token = token
     app.add_middleware(Guard, token=token)
@@ -64,7 +69,7 @@ def api_of(operations: Operations, token: str | None, ui_url: str | None = None)
     answer_errors(app)
     for router in _ROUTERS:
         app.include_router(router)
-    app.include_router(page_router(operations, token, temporal_ui(operations, ui_url)))
+    app.include_router(page_router(operations, key, temporal_ui(operations, ui_url)))
     app.router.routes.append(mcp_route(operations))
     return app
 

@@ -4,6 +4,7 @@ import asyncio
 import socket
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
 from typing import Final
 
 import uvicorn
@@ -11,11 +12,21 @@ import uvicorn
 from clients.api_token import api_token
 from clients.http.app import api_of
 from clients.operations import Operations
+from clients.page.key import new_page_key, page_link
 from septet.errors import UsageError
 from septet.settings import Settings
 
 _STREAMS_END_WITHIN_SECONDS: Final = 1
 _BACKLOG: Final = 512
+
+
+@dataclass(frozen=True, slots=True)
+class ServedApi:
+    """Where the API is served."""
+
+    address: str
+    page: str
+    """The link that opens the page in a browser: it holds a key, which is new with each start."""
 
 
 class _ApiServer(uvicorn.Server):
@@ -37,15 +48,19 @@ class _ApiServer(uvicorn.Server):
 
 
 @asynccontextmanager
-async def serve_api(operations: Operations, settings: Settings, port: int, option: str) -> AsyncIterator[str]:
-    """Serve the API on a port, and give its address; streams that are open at the end are cut off.
+async def serve_api(
+    operations: Operations, settings: Settings, port: int, option: str
+) -> AsyncIterator[ServedApi]:
+    """Serve the API on a port, and tell where; streams that are open at the end are cut off.
 
     Raises:
         UsageError: The port is taken; the remedy names the option.
     """
+    token = api_token(settings)
+    key = new_page_key() if token is not None else None
     with _listen(port, option) as listener:
         config = uvicorn.Config(
-            api_of(operations, api_token(settings), settings.temporal_ui_url),
+            api_of(operations, token, settings.temporal_ui_url, key),
             log_config=None,
             access_log=False,
             server_header=False,
@@ -57,7 +72,8 @@ async def serve_api(operations: Operations, settings: Settings, port: int, optio
         task = asyncio.create_task(server.serve(sockets=[listener]))
         try:
             await server.ready.wait()
-            yield f"http://127.0.0.1:{port}"
+            address = f"http://127.0.0.1:{port}"
+            yield ServedApi(address, page_link(address, key))
         finally:
             server.should_exit = True
             await task

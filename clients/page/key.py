@@ -1,22 +1,17 @@
-"""The page's key, made from the API's token: it opens the page alone, and does not tell the token."""
+"""The page's key: it opens the page alone, and is new with each start of a server."""
 
-import hmac
+import secrets
 from typing import Final
 from urllib.parse import urlencode
 
-_PURPOSE: Final = b"septet: the page"
+_BYTES: Final = 32
 
 
-def page_key(token: str) -> str:
-    """Return the key that opens the page."""
-    return derive(token, _PURPOSE)
+def new_page_key() -> str:
+    """Return a key that nobody has seen before; the one of the start before opens nothing any more."""
+    return secrets.token_hex(_BYTES)
 
 
-def page_link(address: str, token: str | None) -> str:
-    """Return the link to open in a browser; without a token there is nothing to prove."""
-    return f"{address}/?{urlencode({'token': page_key(token)})}" if token is not None else f"{address}/"
-
-
-def derive(token: str, purpose: bytes) -> str:
-    """Return what only those can know who know the token."""
-    return hmac.digest(token.encode(), purpose, "sha256").hex()
+def page_link(address: str, key: str | None) -> str:
+    """Return the link to open in a browser; without a key there is nothing to prove."""
+    return f"{address}/?{urlencode({'token': key})}" if key is not None else f"{address}/"

@@ -23,15 +23,15 @@ from septet.errors import InvalidInputError, NotFoundError, SeptetError
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
-def page_router(operations: Operations, token: str | None, ui: TemporalUi | None) -> APIRouter:
+def page_router(operations: Operations, key: str | None, ui: TemporalUi | None) -> APIRouter:
     """Return the page's routes.
 
     Args:
         operations: Where it asks for work orders.
-        token: The API's token, of which the page's key is made; `None` lets everybody in.
+        key: The page's key; `None` lets everybody in.
         ui: Temporal's own web UI, where one is known.
     """
-    page, access = _Views(operations, ui), PageAccess(token)
+    page, access = _Views(operations, ui), PageAccess(key)
 
     class Route(APIRoute):
         def get_route_handler(self) -> Handler:

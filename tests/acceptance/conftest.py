@@ -16,7 +16,8 @@ FILES = {"README.md": "# app\n", "app.py": "print('hello')\n", "CHANGELOG.md": "
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Septet]:
     """A machine on which `septet up` runs for the whole session."""
     septet = Septet(tmp_path_factory.mktemp("served"))
-    with septet.up():
+    with septet.up() as running:
+        septet.page = running.ready["page"]
         yield septet
 
 

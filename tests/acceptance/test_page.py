@@ -12,7 +12,6 @@ from fakes.repositories import Origin, make_origin
 from fakes.septet_command import WITHIN_SECONDS, Septet
 from playwright.sync_api import Browser, Page, expect
 
-from clients.page.key import page_key, page_link
 from septet.contracts.names import Step
 
 pytestmark = pytest.mark.faces
@@ -33,6 +32,11 @@ def token(served: Septet) -> str:
     return (served.state / "api-token").read_text(encoding="ascii").strip()
 
 
+def key_of(served: Septet) -> str:
+    """Return the page's key."""
+    return served.page.rpartition("token=")[2]
+
+
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """Run a browser for this module."""
@@ -51,7 +55,7 @@ def page(browser: Browser, served: Septet) -> Iterator[Page]:
     tab.on("console", lambda message: trouble.append(message.text) if message.type == "error" else None)
     tab.on("request", lambda asked: trouble.append(asked.url) if not asked.url.startswith(tab_home) else None)
     tab_home = where(served)["api"]
-    tab.goto(page_link(tab_home, token(served)))
+    tab.goto(served.page)
     yield tab
     context.close()
     assert trouble == []
@@ -139,7 +143,7 @@ def test_markup_in_an_issue_is_words(page: Page, served: Septet, tmp_path: Path)
 def test_a_policy_stops_what_is_not_the_pages_own(browser: Browser, served: Septet) -> None:
     """Even where markup came through, the browser runs no script in it: the content security policy says so."""
     tab = browser.new_page()
-    tab.goto(page_link(where(served)["api"], token(served)), timeout=WITHIN_MS)
+    tab.goto(served.page, timeout=WITHIN_MS)
     stopped = tab.evaluate(
         """async () => {
             const told = new Promise((done) => addEventListener("securitypolicyviolation", done, { once: true }));
@@ -192,7 +196,7 @@ def test_without_the_key_nothing_of_the_page_is_shown(stranger: httpx.Client, do
 
 def test_the_key_opens_the_page_for_this_browser(served: Septet, stranger: httpx.Client) -> None:
     """The link sets a cookie for this site alone, which no script reads, and leads on without the key."""
-    opened = stranger.get("/", params={"token": page_key(token(served))})
+    opened = stranger.get("/", params={"token": key_of(served)})
     assert (opened.status_code, opened.headers["location"]) == (HTTPStatus.SEE_OTHER, "/")
     cookie = opened.headers["set-cookie"]
     assert "httponly" in cookie.lower()
@@ -206,7 +210,7 @@ def test_the_key_opens_the_page_for_this_browser(served: Septet, stranger: httpx
 
 def test_the_pages_key_opens_no_api(served: Septet, stranger: httpx.Client) -> None:
     """Neither its cookie nor the key itself is taken where programs ask."""
-    key = page_key(token(served))
+    key = key_of(served)
     stranger.get("/", params={"token": key})
     for headers in ({}, {"Authorization": f"Bearer {key}"}):
         assert stranger.get("/agent-work-orders", headers=headers).status_code == HTTPStatus.UNAUTHORIZED
@@ -215,7 +219,7 @@ def test_the_pages_key_opens_no_api(served: Septet, stranger: httpx.Client) -> N
 def test_what_is_not_there_is_told_in_words(served: Septet) -> None:
     """An unknown work order, a file that is none of the page's and an impossible id are pages that say so."""
     with httpx.Client(base_url=where(served)["api"], trust_env=False, timeout=WITHIN_SECONDS) as client:
-        client.get("/", params={"token": page_key(token(served))})
+        client.get("/", params={"token": key_of(served)})
         for path in (
             "/work-orders/wo-nobody",
             "/static/door.py",
@@ -271,6 +275,22 @@ def test_a_pipeline_that_is_not_there_is_told(served: Septet) -> None:
     with httpx.Client(base_url=api, follow_redirects=True, trust_env=False, timeout=WITHIN_SECONDS) as stranger:
         for path in ("/pipeline", "/pipeline/pl-page", "/live/pipelines", "/pipeline/pl-page/live"):
             assert stranger.get(path).status_code == HTTPStatus.UNAUTHORIZED
-        stranger.get(page_link(api, token(served)))
+        stranger.get(served.page)
         answer = stranger.get("/pipeline/pl-nobody")
         assert (answer.status_code, "no pipeline pl-nobody" in answer.text) == (HTTPStatus.NOT_FOUND, True)
+
+
+def test_the_key_of_an_earlier_start_opens_nothing(septet: Septet) -> None:
+    """Each start of a server has a new key: whoever has kept the link, or its cookie, is asked for the new one."""
+    with septet.up() as first:
+        old = first.ready["page"].rpartition("token=")[2]
+        with httpx.Client(base_url=first.api, trust_env=False, timeout=WITHIN_SECONDS) as client:
+            assert client.get("/", params={"token": old}).status_code == HTTPStatus.SEE_OTHER
+            assert client.get("/").status_code == HTTPStatus.OK
+            kept = client.cookies
+    with (
+        septet.up() as second,
+        httpx.Client(base_url=second.api, trust_env=False, timeout=WITHIN_SECONDS, cookies=kept) as client,
+    ):
+        assert client.get("/").status_code == HTTPStatus.UNAUTHORIZED
+        assert client.get("/", params={"token": old}).status_code == HTTPStatus.UNAUTHORIZED

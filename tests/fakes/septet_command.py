@@ -106,6 +106,8 @@ class Septet:
 
     root: Path
     extra: Mapping[str, str] = field(default_factory=dict)
+    page: str = ""
+    """The link to the page of the `septet up` that serves here."""
 
     @property
     def state(self) -> Path:
