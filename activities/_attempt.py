@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, TypeVar
 
-from activities._between_steps import see_untouched
 from activities._guard import AttemptFailedError, WorkEndedError, guarding
 from activities._prepared_steps import PreparedStep
 from activities._rescues import rescues_of
@@ -51,11 +50,6 @@ class StepAttempt:
             on_progress=self.heartbeats.progress.append,
             before_rerun=partial(shielded_thread, self.host.threads.disk, rescue),
         )
-
-    async def see_untouched(self) -> bool:
-        """See that the worktree is as the step before left it; what is not is kept and put back."""
-        disk = self.host.threads.disk
-        return await shielded_thread(disk, see_untouched, self.host, self.prepared_step)
 
     async def end(self, verdict: Verdict, reason: str) -> StepResult:
         """Keep what was done in a rescue, and return what is known of the step.

@@ -31,7 +31,7 @@ def see_untouched(host: Host, prepared_step: PreparedStep) -> bool:
         WorkspaceBusyError: An agent works in the worktree.
         WorkspaceError: The plan is not the one that was approved.
     """
-    if not _begins(host, prepared_step):
+    if not _begins(prepared_step):
         return False
     changed = False
     if not prepared_step.call.workspace.lane:
@@ -58,9 +58,10 @@ def _expect_plan(prepared_step: PreparedStep) -> None:
         )
 
 
-def _begins(host: Host, prepared_step: PreparedStep) -> bool:
+def _begins(prepared_step: PreparedStep) -> bool:
     """Say whether this is the first look at a step whose work order was not reset."""
-    runs, key = host.runtime.runs.of(prepared_step.request.order_id), prepared_step.request.key
+    request = prepared_step.request
+    runs, key = request.runtime.runs.of(request.order_id), request.key
     if not runs:
         return True
     record = runs[-1].record

@@ -1,5 +1,6 @@
 """An agent's claim and its proof: the answer is a claim, the proof is what git and the forge say."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -30,8 +31,8 @@ class Claim(Generic[A]):
     repository_settings: RepositorySettings
     fence: Fence
     """To be checked right before each effect."""
-    guests: GuestRunner
-    """Runs the repository's own programs."""
+    guests: Callable[[], GuestRunner]
+    """Gives what runs the repository's own programs."""
     scan: WorktreeScan | None = None
     """The walk over the worktree that the evidence is from."""
 

@@ -1,5 +1,6 @@
 """The settling of a step whose answer was not read: the finalizer's answer completes what is known of it."""
 
+from functools import partial
 from typing import Final
 
 from activities._prepared_steps import PreparedStep
@@ -31,7 +32,7 @@ def settle_finalizer(
             return _leave_unanswered(host, prepared_step, finalizing, turn, error.reasons)
         result = _without_edits(host, prepared_step, add_turn(begin_again(finalizing.result), turn))
         evidence = gather(prepared_step.place, prepared_step.began_at)
-        guests = host.guests(prepared_step.place, turn.run.folder, writer_lock)
+        guests = partial(host.guests, prepared_step.place, turn.run.folder, writer_lock)
         settling = Settling(host, prepared_step, evidence, guests)
         return settling.judge(result.model_copy(update={"recovered_by": "finalizer"}), answer)
 

@@ -1,6 +1,8 @@
 """The settling of a step: from an agent's answer to its proof, and from that to the result and a checkpoint."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import structlog
@@ -37,7 +39,7 @@ def settle(host: Host, prepared_step: PreparedStep, turn: TurnResult) -> StepRes
     with prepared_step.fence.lease.hold() as writer_lock:
         scan = None if _is_checked(prepared_step) else host.scan(prepared_step.place)
         evidence = gather(prepared_step.place, prepared_step.began_at, scan=scan)
-        guests = host.guests(prepared_step.place, turn.run.folder, writer_lock)
+        guests = partial(host.guests, prepared_step.place, turn.run.folder, writer_lock)
         settling = Settling(host, prepared_step, evidence, guests, scan)
         result = begin_result(prepared_step.call, turn, evidence.files_changed)
         try:
@@ -79,7 +81,7 @@ class Settling:
     host: Host
     prepared_step: PreparedStep
     evidence: Evidence
-    guests: GuestRunner
+    guests: Callable[[], GuestRunner]
     scan: WorktreeScan | None = None
     """The walk over the worktree that the evidence is from, for the snapshot after it."""
 

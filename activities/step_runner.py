@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from activities._attempt import StepAttempt, attempting
-from activities._between_steps import TOLD
+from activities._between_steps import TOLD, see_untouched
 from activities._finalizing import settle_failed_finalizer, settle_finalizer
 from activities._guard import end_agents_of
 from activities._prepared_steps import prepare_end, prepare_finalizer, prepare_step
@@ -34,11 +34,11 @@ class StepRunner:
             ApplicationError: The step could not be taken; its details name the remedy and what is known of it.
         """
         async with attempting(self.host, prepare_step, call) as attempt:
-            is_changed = await attempt.see_untouched()
+            prepared_step, threads = attempt.prepared_step, self.host.threads
+            is_changed = await shielded_thread(threads.disk, see_untouched, self.host, prepared_step)
             turn = await attempt.carry_out()
-            prepared_step = attempt.prepared_step
             attempt.result = await stoppable_thread(
-                self.host.threads.network, prepared_step.fence.halt.now, settle, self.host, prepared_step, turn
+                threads.network, prepared_step.fence.halt.now, settle, self.host, prepared_step, turn
             )
             if is_changed:
                 attempt.result = add_warnings(attempt.result, TOLD)

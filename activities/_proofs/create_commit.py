@@ -43,7 +43,7 @@ def _run_checks(host: Host, claim: AnyClaim) -> None:
     for argv in settings.checks:
         shown = " ".join(argv)
         try:
-            end = claim.guests.run(GuestCommand(argv, env, claim.place.worktree, settings.check_seconds))
+            end = claim.guests().run(GuestCommand(argv, env, claim.place.worktree, settings.check_seconds))
         except FileNotFoundError as error:
             message = f"The repository's check `{shown}` could not be started: {error.strerror}."
             raise EvidenceError(message) from error

@@ -140,14 +140,14 @@ async def test_a_key_of_the_worker_in_a_file_stops_the_commit(lab: StepLab) -> N
     hide(["a-key-of-the-worker"])
     try:
         await lab.open_to(Step.CREATE_COMMIT)
-        lab.scenario(create_commit={"answer": {"commit_message": MESSAGE}})
-        file = lab.write("src/login.py", "import os\n\nKEY = 'a-key-of-the-worker'\n")
+        said = "answer({'commit_message': 'bug: sum the prices'})"
+        lab.agent(f"""write("src/login.py", "import os\\n\\nKEY = 'a-key-of-the-worker'\\n"); {said}""")
         refused = await lab.run(Step.CREATE_COMMIT)
         assert refused.verdict is Verdict.UNPROVEN
         assert "src/login.py line 3" in refused.reasons[0]
         assert "a-key-of-the-worker" not in refused.model_dump_json()
         assert git(lab.worktree, "rev-parse", "HEAD") == lab.place.base_sha
-        file.unlink()
+        lab.agent(f"os.remove('src/login.py'); {said}")
         again = await lab.run(Step.CREATE_COMMIT, attempt=2, reasons=refused.reasons)
         assert again.verdict is Verdict.DONE
     finally:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from fakes.pipeline_line import line_of, state_of, statuses, until_issue
-from fakes.short_pipeline import ImpatientPipeline, NarrowPipeline
+from fakes.short_pipeline import ImpatientPipeline, NarrowPipeline, ShortPipeline
 from fakes.waiting import wait_until
 from temporalio.client import Client, WorkflowHandle
 
@@ -97,8 +97,9 @@ async def test_the_next_run_is_not_waited_for_without_end(client: Client) -> Non
 
 async def test_a_window_slides_over_several_runs(client: Client) -> None:
     """A run that has had its issues hands over to the next one; none is started twice, and none is left out."""
-    async with line_of(client, ImpatientPipeline) as line:
+    async with line_of(client, ShortPipeline) as line:
         handle = await line.start(*NAMES)
         assert statuses(await handle.result()) == ["completed"] * 7
-        await wait_until(lambda: runs_of(client, handle), lambda runs: runs > 1)
+        await wait_until(lambda: started(client, handle), lambda names: len(names) == len(NAMES))
         assert await started(client, handle) == NAMES
+        assert await runs_of(client, handle) > 1

@@ -109,5 +109,6 @@ def test_agent_that_is_no_more_is_still_raw(tmp_path: Path) -> None:
     """A run of an agent that this version does not know has no readable form, and its bytes all the same."""
     run = run_of("of-old", tmp_path)
     run.stdout.write_bytes(b"words")
+    run.put("exit.json", b'{"cause": "exited", "exit_code": 0}')
     assert entries(tmp_path) == []
     assert logs(tmp_path, "--raw") == b"words"
