@@ -29,6 +29,7 @@ from septet.git.place import Place
 from septet.git.record import find_place
 from septet.git.remote import Remote
 from septet.git.snapshots.facts import Snapshot
+from septet.git.snapshots.known_trees import KnownTrees
 from septet.git.snapshots.scan import WorktreeScan, scan
 from septet.git.snapshots.take import take
 from septet.git.snapshots.vault import find, first_and_last, vault_at
@@ -58,6 +59,8 @@ class Host:
     """Those that this process carries out."""
     pace: Pace = field(default_factory=Pace)
     """How its agents are followed."""
+    known_trees: KnownTrees = field(default_factory=KnownTrees)
+    """Worktrees that this process has walked over."""
 
     @property
     def queue_prefix(self) -> str:
@@ -177,7 +180,8 @@ class Host:
 
     def scan(self, place: Place) -> WorktreeScan:
         """Walk over a worktree in which nobody writes any more, for the evidence and the snapshot after it."""
-        return scan(place, ignored_limit_bytes=self.settings.ignored_limit_bytes)
+        limit = self.settings.ignored_limit_bytes
+        return scan(place, ignored_limit_bytes=limit, known_trees=self.known_trees)
 
     def mend_mirror(self, place: Place) -> None:
         """Complete the work order's mirror by what its origin has.

@@ -100,6 +100,7 @@ async def parts_of(
         with threads.open():
             yield Parts(host, _shared(host), _own(host), _control(host))
     finally:
+        host.known_trees.close()
         supervisors.close()
 
 

@@ -17,9 +17,8 @@ from septet.errors import GitError, SnapshotError
 from septet.git.engine import Git
 from septet.git.snapshots.contents import FILE, FOLDER, tree_content
 from septet.git.snapshots.ledger import Kind, LedgerEntry, Record
-from septet.git.snapshots.mark import GIT_FOLDER
 from septet.git.snapshots.pack import Pack
-from septet.git.snapshots.survey import join
+from septet.git.snapshots.survey import GIT_FOLDER, join
 
 _VERSION: Final = 1
 _MISSING: Final = b"BAD"

@@ -14,9 +14,7 @@ from septet.git.place import Place
 from septet.git.snapshots.contents import FILE, FOLDER
 from septet.git.snapshots.ledger import LedgerEntry, Mark, Record
 from septet.git.snapshots.pack import object_id
-from septet.git.snapshots.survey import join
-
-GIT_FOLDER: Final = b".git"
+from septet.git.snapshots.survey import GIT_FOLDER, join
 
 _HEADS: Final = b".git/refs/heads"
 _REWRITTEN: Final = frozenset({

@@ -8,9 +8,18 @@ from typing import Final
 from septet.errors import GitError, SnapshotError
 from septet.git.place import Place
 from septet.git.snapshots.baseline import SnapshotBaseline, recall
+from septet.git.snapshots.known_trees import KnownTrees
 from septet.git.snapshots.ledger import Record
-from septet.git.snapshots.mark import GIT_FOLDER
-from septet.git.snapshots.survey import OPEN_FOLDER, OVER_LIMIT, Figures, Survey, join, look_at, look_below
+from septet.git.snapshots.survey import (
+    GIT_FOLDER,
+    OPEN_FOLDER,
+    OVER_LIMIT,
+    Figures,
+    Survey,
+    join,
+    look_at,
+    look_below,
+)
 from septet.system.durable import close_after
 from septet.system.locks import hold_lock
 
@@ -41,12 +50,13 @@ class WorktreeScan:
         return _touched(self.survey, self.past)
 
 
-def scan(place: Place, *, ignored_limit_bytes: int) -> WorktreeScan:
+def scan(place: Place, *, ignored_limit_bytes: int, known_trees: KnownTrees | None = None) -> WorktreeScan:
     """Walk over the worktree once.
 
     Args:
         place: Where the workspace and its vault are.
         ignored_limit_bytes: What all ignored files together may take on disk, as for the snapshot that follows.
+        known_trees: What earlier walks have seen, and the kernel watches since.
 
     Raises:
         SnapshotError: The worktree or the ledger cannot be read.
@@ -55,7 +65,11 @@ def scan(place: Place, *, ignored_limit_bytes: int) -> WorktreeScan:
         with close_after(os.open(place.worktree, OPEN_FOLDER)) as root:
             with hold_lock(place.records / "snapshot.lock"):
                 past = recall(place)
-            survey = look_at(root, past.heavy(), ignored_limit_bytes)
+            heavy = past.heavy()
+            if known_trees is None:
+                survey = look_at(root, heavy, ignored_limit_bytes)
+            else:
+                survey = known_trees.look_at(place.worktree, root, heavy, ignored_limit_bytes)
     except (OSError, GitError) as error:
         raise SnapshotError(
             f"{place.worktree} cannot be looked at: {error}.",

@@ -13,7 +13,9 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from septet.system.durable import close_after
+from septet.system.folder_watches import TreeWatch
 
+GIT_FOLDER: Final = b".git"
 OVER_LIMIT: Final = "ignored, and over the limit"
 MAX_DEPTH: Final = 200
 """Folders below this depth are left out: each level holds a descriptor open."""
@@ -68,6 +70,8 @@ class Survey:
     """Folder → look, parents before their children; the root is `b""`."""
     closed: dict[bytes, str] = field(default_factory=dict)
     """What could not be looked at → why."""
+    has_links: bool = False
+    """Whether a file has a second name: a write by the one changes the figures of the other."""
 
 
 def join(folder: bytes, name: bytes) -> bytes:
@@ -88,7 +92,9 @@ def above(path: bytes) -> list[bytes]:
     return folders
 
 
-def look_at(root: int, heavy: Collection[bytes] = (), limit_bytes: int = 0) -> Survey:
+def look_at(
+    root: int, heavy: Collection[bytes] = (), limit_bytes: int = 0, watch: TreeWatch | None = None
+) -> Survey:
     """Look at every folder below the descriptor `root`.
 
     Args:
@@ -96,9 +102,10 @@ def look_at(root: int, heavy: Collection[bytes] = (), limit_bytes: int = 0) -> S
         heavy: Ignored folders that were over the limit the last time: they are looked at no further than it takes
             to see that they still are.
         limit_bytes: That limit.
+        watch: Given each folder outside every `.git` before it is listed.
     """
     survey = Survey()
-    _Walk(survey, heavy, limit_bytes).enter(root, b"", 0)
+    Walk(survey, heavy, limit_bytes, watch).enter(root, b"", 0)
     return survey
 
 
@@ -113,9 +120,9 @@ def look_below(survey: Survey, root: int, path: bytes) -> Survey:
         folder: look for folder, look in survey.looks.items() if folder != path and not folder.startswith(below)
     }
     closed = {name: why for name, why in survey.closed.items() if not name.startswith(below)}
-    again = Survey(looks, closed)
+    again = Survey(looks, closed, survey.has_links)
     with close_after(open_below(root, path)) as folder:
-        _Walk(again, (), 0).enter(folder, path, 1)
+        Walk(again, (), 0).enter(folder, path, 1)
     return again
 
 
@@ -151,28 +158,39 @@ def unreadable(error: OSError) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Walk:
+class Walk:
     """The way down from one root."""
 
     survey: Survey
     heavy: Collection[bytes]
     limit_bytes: int
+    watch: TreeWatch | None = None
 
     def enter(self, folder: int, path: bytes, depth: int) -> None:
         """Look at the folder with descriptor `folder`, and at all below it."""
+        for name in self.list(folder, path):
+            self.go_down(folder, path, name, depth)
+
+    def list(self, folder: int, path: bytes) -> list[str]:
+        """Look at the names of one folder, and return those of the folders among them."""
+        if self.watch is not None and GIT_FOLDER not in path.split(b"/"):
+            self.watch.add(path, folder)
         names, numbers, folders = _list(folder, path, self.survey)
         self.survey.looks[path] = Look(os.fsencode("\0".join(names)), _pack(numbers))
-        for name in folders:
-            below = join(path, os.fsencode(name))
-            try:
-                child = os.open(name, OPEN_FOLDER, dir_fd=folder)
-            except OSError as error:
-                self.survey.closed[below] = unreadable(error)
-                continue
-            try:
-                self._go_on(child, below, depth + 1)
-            finally:
-                os.close(child)
+        return folders
+
+    def go_down(self, folder: int, path: bytes, name: str, depth: int) -> None:
+        """Look at the folder `name` in the one with descriptor `folder`, and at all below it."""
+        below = join(path, os.fsencode(name))
+        try:
+            child = os.open(name, OPEN_FOLDER, dir_fd=folder)
+        except OSError as error:
+            self.survey.closed[below] = unreadable(error)
+            return
+        try:
+            self._go_on(child, below, depth + 1)
+        finally:
+            os.close(child)
 
     def _go_on(self, folder: int, path: bytes, depth: int) -> None:
         if depth > MAX_DEPTH:
@@ -206,6 +224,8 @@ def _list(folder: int, path: bytes, survey: Survey) -> tuple[list[str], list[int
                 folders.append(name)
                 numbers += (mode, 0, 0, 0, 0)
             else:
+                if facts.st_nlink > 1:
+                    survey.has_links = True
                 numbers += (mode, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns, facts.st_ino)
     return names, numbers, folders
 
