@@ -139,8 +139,8 @@ class DiskFullError(MachineFailedError):
 
     most_tries = 6
     default_remedy = (
-        "Make room there: nothing was removed, and all work is kept. It is tried again for a minute, and then "
-        "`septet retry` goes on."
+        "Make room there: nothing was removed, and all work is kept. Septet tries again for a minute; after that, "
+        "run `septet retry`."
     )
 
 

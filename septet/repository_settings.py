@@ -177,7 +177,7 @@ def load_repository_settings(read: Callable[[str], bytes | None]) -> RepositoryS
         raise _refusal(text, error.errors()[0]) from error
     if file.agents.default not in {None, *ADAPTERS}:
         where = f"{SETTINGS_PATH} line {line_of(text, ['agents', 'default'])}"
-        message = f"{where}: agents.default: there is no agent `{file.agents.default}`."
+        message = f"{where}: agents.default: `{file.agents.default}` is not an agent."
         raise RepositorySettingsError(message, remedy=f"Choose one of: {', '.join(ADAPTERS)}.")
     return RepositorySettings(
         agent=file.agents.default,
@@ -216,7 +216,7 @@ def _refusal(text: str, error: ErrorDetails) -> RepositorySettingsError:
         return RepositorySettingsError(f"{where}: {key}: {wrong}.", remedy="Correct the value.")
     if reason := _NOT_A_REPOSITORYS.get(str(path[-1])):
         return RepositorySettingsError(f"{where}: {key} cannot be set here. {reason}.", remedy="Delete it.")
-    return RepositorySettingsError(f"{where}: {key} is no setting.", remedy=_suggestion(path))
+    return RepositorySettingsError(f"{where}: {key} is not a setting.", remedy=_suggestion(path))
 
 
 def _suggestion(path: Sequence[int | str]) -> str:

@@ -10,7 +10,7 @@ _SALT_BYTES: Final = 16
 class SealError(SeptetError):
     """What was sealed cannot be opened."""
 
-    default_remedy = "See that SEPTET_CHECKPOINT_KEY is the same on all hosts."
+    default_remedy = "Set the same SEPTET_CHECKPOINT_KEY on all hosts."
 
 
 def seal(passphrase: str, content: bytes, about: str) -> bytes:

@@ -54,7 +54,9 @@ def explain_failure(error: BaseException) -> tuple[TaskError, StepResult | None]
         )
     if isinstance(cause, TemporalTimeoutError):
         message = f"{where}: no worker finished it in time ({cause.message})."
-        return TaskError(type="TimedOut", message=message, remedy=f"See that a worker runs. {GO_ON}"), None
+        return TaskError(
+            type="TimedOut", message=message, remedy=f"Make sure that a worker is running. {GO_ON}"
+        ), None
     return TaskError(type="ActivityFailed", message=f"{where}: {cause or error}", remedy=GO_ON), None
 
 

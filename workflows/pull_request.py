@@ -41,7 +41,7 @@ _BY_HOST: Final = "host-looks-at-pull-request"
 _AGAIN_AND_AGAIN: Final = ActivityOptions(start_to_close_timeout=_LOOK, retry_policy=_RETRIES)
 _ONCE: Final = ActivityOptions(schedule_to_close_timeout=_LOOK, retry_policy=RetryPolicy(maximum_attempts=1))
 _CLOSED: Final = "The pull request was closed without a merge."
-_GO_ON: Final = "`septet move ID executing` goes on with the work, `septet move ID done` says that it is over."
+_GO_ON: Final = "`septet move ID executing` continues the work, `septet move ID done` ends it."
 
 
 @workflow.defn(name="PullRequest")

@@ -76,4 +76,4 @@ def _wrong_commit(claim: ImplementClaim, answer: ExecutionAnswer) -> tuple[str, 
         return ()
     if _COMMIT.fullmatch(given) and contains(claim.place, claim.evidence.head.sha, given):
         return ()
-    return (f"commit_hash {given[:64]!r} is no commit of this branch: give null where you made none.",)
+    return (f"commit_hash {given[:64]!r} is not a commit of this branch: give null if you made none.",)

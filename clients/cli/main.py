@@ -4,7 +4,6 @@ import sys
 from importlib.metadata import version
 from typing import Annotated, Final
 
-import structlog
 import typer
 
 from clients.cli import decide, follow, hosts, local_forge, pipelines, promote, rescues, show, start
@@ -14,8 +13,6 @@ from septet.system.exit import end_process
 from septet.system.keys import take_keys_out_of_sight
 
 _HELP: Final = "Turn an issue into a pull request with a coding-agent CLI, as a durable Temporal workflow."
-_LOGGED: Final = 30
-"""Warnings and errors, until a command that serves sets its logs up."""
 _EXIT_CODES: Final = (
     "Exit codes: 0 ok, 1 failed, 2 usage, 3 not found, 4 server not reached, 5 refused, 6 already running, "
     "130 interrupted."
@@ -47,11 +44,7 @@ def septet(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Tell the version and exit.")
     ] = False,
 ) -> None:
-    """Take what belongs to no command of its own; what the engine's parts log never mixes with an answer."""
-    structlog.configure(
-        wrapper_class=structlog.make_filtering_bound_logger(_LOGGED),
-        logger_factory=structlog.WriteLoggerFactory(sys.stderr),
-    )
+    """Take what belongs to no command of its own."""
 
 
 @app.command()

@@ -90,7 +90,7 @@ def _mapping(events: Iterator[yaml.Event], depth: int) -> JsonValue:
     for event in _until(yaml.MappingEndEvent, events):
         key = _value(event, events, depth + 1)
         if not isinstance(key, str) or key in mapping:
-            raise yaml.YAMLError("a key that is no text, or stands twice")
+            raise yaml.YAMLError("a key that is not text, or a duplicate key")
         mapping[key] = _value(next(events), events, depth + 1)
     return mapping
 

@@ -33,7 +33,7 @@ def forge_name(address: Address, github_hosts: tuple[str, ...] = (_GITHUB,)) -> 
     if address.project.count("/") != _OWNER_AND_NAME - 1:
         example = f"https://{address.host}/owner/name"
         raise InvalidInputError(
-            f"repository: {address.url} is no repository of GitHub.", remedy=f"Give {example}."
+            f"repository: {address.url} is not a GitHub repository.", remedy=f"Give {example}."
         )
     return "github"
 

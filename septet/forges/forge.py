@@ -188,11 +188,13 @@ def pull_request_number(url: str) -> int:
     """Return the number of a pull request by its address.
 
     Raises:
-        InvalidInputError: It is no address of a pull request.
+        InvalidInputError: It is not the address of a pull request.
     """
     match = _NUMBERED.search(url)
     if match is None:
-        raise InvalidInputError(f"{url!r} is no address of a pull request.", remedy="It ends with /pull/NUMBER.")
+        raise InvalidInputError(
+            f"{url!r} is not the address of a pull request.", remedy="It ends with /pull/NUMBER."
+        )
     return int(match[1])
 
 

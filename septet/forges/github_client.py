@@ -34,7 +34,7 @@ _NOT_THERE: Final = frozenset({404, 410})
 _UNPROCESSABLE: Final = 422
 _UNPROCESSABLE_REMEDIES: Final = (
     ("no commits between", "The branch holds nothing that its base has not: nothing is left to merge."),
-    ("draft pull requests are not supported", "Ask for a pull request that is no draft."),
+    ("draft pull requests are not supported", "Ask for a pull request that is not a draft."),
     ("pullrequest head", "Push the branch first."),
     ("pullrequest base", "Name a base that the repository has."),
 )

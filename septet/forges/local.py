@@ -294,7 +294,7 @@ class LocalForge:
         for folder in (self.path / ".git", self.path, self.path.with_name(f"{self.path.name}.git")):
             if folder.is_file() or (folder / "objects").is_dir():
                 return Git(folder, env={**self.env, **_IDENTITY})
-        raise NotFoundError(f"{self.path} is no git repository.", remedy="Give the path of a repository.")
+        raise NotFoundError(f"{self.path} is not a git repository.", remedy="Give the path of a repository.")
 
 
 def _next_number(contents: StoreContents, kind: str) -> int:

@@ -41,5 +41,5 @@ def merge_branch(git: Git, base: str, head: str, message: str) -> str:
 def _commit(git: Git, branch: str) -> str:
     commit = git.try_run("rev-parse", "--verify", "--quiet", f"refs/heads/{branch}").stdout.decode("ascii").strip()
     if not commit:
-        raise ForgeError(f"There is no branch {branch} any more.")
+        raise ForgeError(f"The branch {branch} no longer exists.")
     return commit

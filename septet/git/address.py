@@ -56,7 +56,7 @@ def parse_address(repository: str, *, home: Path | None = None, cwd: Path | None
     """
     text = repository.strip()
     if not text or text.startswith("-") or any(ord(character) < ord(" ") for character in text):
-        raise _refusal(repository, "is no address of a repository")
+        raise _refusal(repository, "is not the address of a repository")
     if "://" in text:
         return _from_url(text)
     if "::" in text.split("/", 1)[0]:
@@ -84,7 +84,7 @@ def _from_url(text: str) -> Address:
         parts = urlsplit(text)
         port = parts.port
     except ValueError as error:
-        raise _refusal(text, "is no valid URL") from error
+        raise _refusal(text, "is not a valid URL") from error
     if parts.scheme == "file":
         if parts.netloc not in {"", "localhost"}:
             raise _refusal(text, "names a file on another host")

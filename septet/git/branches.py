@@ -89,13 +89,13 @@ def protected_branches(place: Place) -> frozenset[str]:
 
 def _name_refusal(place: Place, name: str) -> str | None:
     if not name or name.startswith(("-", "refs/")) or name in {"HEAD", "@"}:
-        return f"{name!r} is no name for a branch"
+        return f"{name!r} is not a name for a branch"
     if len(name) > _LONGEST:
         return f"{name[:40]}… is longer than {_LONGEST} characters"
     if not is_branch_name(name):
-        return f"{name!r} is no branch name that git takes"
+        return f"{name!r} is not a branch name that git accepts"
     if not _PLAIN.fullmatch(name):
         return f"{name!r} has other characters than letters of English, digits, and . _ - /"
     if name in protected_branches(place):
-        return f"{name} is where the work starts from: give the work a branch of its own"
+        return f"{name} is where the work starts from: use another branch for the work"
     return None

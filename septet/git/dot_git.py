@@ -111,11 +111,11 @@ def refuse_links(git_dir: Path, branch: str = "") -> None:
     on_the_way = [refs.joinpath(*ref[:depth]) for depth in range(1, len(ref) + 1)]
     for folder in (git_dir, git_dir / "objects", refs):
         if not folder.is_dir() or folder.is_symlink():
-            raise WorkspaceError(f"{folder} is no plain folder any more.", remedy=_REMEDY)
+            raise WorkspaceError(f"{folder} is no longer a plain folder.", remedy=_REMEDY)
     if link := next((folder for folder in on_the_way if folder.is_symlink()), None):
         raise WorkspaceError(f"{link} leads out of the worktree.", remedy=_REMEDY)
     if (exclude := git_dir / "info" / "exclude").exists() and not exclude.is_file():
-        raise WorkspaceError(f"{exclude} is no plain file.", remedy=_REMEDY)
+        raise WorkspaceError(f"{exclude} is not a plain file.", remedy=_REMEDY)
 
 
 def read_file(path: Path, limit_bytes: int = _FILE_LIMIT_BYTES) -> bytes | None:

@@ -113,7 +113,7 @@ def _check_plan(root: Path, file: Path, name: str) -> None:
         if not real.is_relative_to(root) or real.is_relative_to(root / ".git"):
             raise EvidenceError(f"{name!r} is a symlink that leads out of the worktree.")
         if not real.is_file():
-            raise EvidenceError(f"{name!r} is no plain file.")
+            raise EvidenceError(f"{name!r} is not a plain file.")
         if real.stat().st_size == 0:
             raise EvidenceError(f"{name!r} is empty.")
     except (OSError, RuntimeError, ValueError) as error:

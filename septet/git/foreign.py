@@ -51,7 +51,7 @@ def refuse_foreign(git_dir: Path, lender: bytes) -> None:
         _expect(git_dir / name, stat.S_ISDIR, "no plain folder")
         for seen, path in enumerate(_odd_entries(git_dir / name)):
             if path is not None:
-                raise WorkspaceError(f"{path} is no plain file or folder.", remedy=_REMEDY)
+                raise WorkspaceError(f"{path} is not a plain file or folder.", remedy=_REMEDY)
             if seen > _MOST_ENTRIES:
                 raise WorkspaceError(f"{git_dir / name} holds over {_MOST_ENTRIES} entries.", remedy=_REMEDY)
     _expect_borrowed(git_dir / _ALTERNATES, lender)

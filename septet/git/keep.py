@@ -154,7 +154,9 @@ def _expect_host(chain: ChainState, host: str) -> None:
     if chain.host != host:
         message = f"The work order has moved to host {chain.host}; what is done here does not count any more."
         remedy = "`septet rescue list` shows what this host has of it. If a retry brought it back here, say"
-        raise MovedError(message, remedy=f"{remedy} `septet host-gone {host}` while it runs: it goes on there.")
+        raise MovedError(
+            message, remedy=f"{remedy} `septet host-gone {host}` while it runs: the work order continues there."
+        )
 
 
 @dataclass(frozen=True, slots=True)

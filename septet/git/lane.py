@@ -44,7 +44,7 @@ def _plan(place: Place, start: Snapshot, name: str, path: str) -> dict[bytes, It
     folders = {folder: items[folder] for folder in reversed(list(above(own))) if folder in items}
     if clashes := [folder for folder in folders if folder in there and there[folder].mode != FOLDER]:
         raise WorkspaceError(
-            f"{clashes[0].decode(errors='replace')} is no folder in the base commit: {path} cannot lie there.",
+            f"{clashes[0].decode(errors='replace')} is not a folder in the base commit: {path} cannot go there.",
             remedy="Let the planner choose another folder.",
         )
     return {folder: item for folder, item in folders.items() if folder not in there} | {own: file}

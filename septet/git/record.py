@@ -133,9 +133,7 @@ def check_order_id(order_id: str) -> None:
         InvalidInputError: It is not 1 to 64 of `A-Za-z0-9._-`, or is `.` or `..`.
     """
     if not ORDER_ID.fullmatch(order_id):
-        raise InvalidInputError(
-            f"{order_id!r} is no id of a work order.", remedy="Use 1 to 64 of A-Z a-z 0-9 . _ -"
-        )
+        raise InvalidInputError(f"{order_id!r} is not a work order id.", remedy="Use 1 to 64 of A-Z a-z 0-9 . _ -")
 
 
 def _place(  # noqa: PLR0913, PLR0917 -- as above

@@ -64,7 +64,7 @@ _FAILURES: Final[tuple[tuple[tuple[str, ...], type[SeptetError], str, str], ...]
             "repository .*does not exist",
         ),
         NotFoundError,
-        "is no repository that the worker can see",
+        "is not a repository that the worker can see",
         "Check the address; a private repository also looks like this to an account without access.",
     ),
     (

@@ -65,7 +65,7 @@ class Sweep:
         for vault in vaults_in(self.state.vaults, self.env):
             for order_id in _names(vault.git_dir / "septet"):
                 if not self.go_on():
-                    note = "The pass was interrupted; the next one goes on."
+                    note = "The pass was interrupted; the next one continues."
                     break
                 self._order(order_id)
             else:

@@ -56,7 +56,7 @@ def _wrong_tasks(answer: ExecutionAnswer, solution: SolutionAnswer) -> Iterator[
     if missing := [task_id for task_id in task_ids if task_id not in answers]:
         yield f"tasks: nothing is said of {_join(missing)} of {solution.id}: say what became of each task."
     if unknown := sorted(set(answers) - set(task_ids)):
-        yield f"tasks: {_join(unknown)} are no tasks of {solution.id}: name those of the solution."
+        yield f"tasks: {_join(unknown)} are not tasks of {solution.id}: name tasks of the solution."
     if twice := [task_id for task_id, times in answers.items() if times > 1]:
         yield f"tasks: {_join(twice)} are there more than once: say once what became of each."
     if failures := [task.id for task in answer.tasks if task.status == "failed"]:

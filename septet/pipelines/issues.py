@@ -122,7 +122,7 @@ def _refuse(issues: Sequence[PipelineIssue], places: dict[str, int]) -> None:
         raise InvalidInputError(message, remedy="Name each issue once.")
     for issue in issues:
         if unknown := [other for other in issue.depends_on if other not in places]:
-            message = f"issues: {issue.id} depends on {_join(unknown)}, which is no issue of this pipeline."
+            message = f"issues: {issue.id} depends on {_join(unknown)}, which is not an issue of this pipeline."
             raise InvalidInputError(message, remedy="Name it among the issues, or take it out of depends_on.")
     links = sum(len(issue.depends_on) for issue in issues)
     if links > MOST_DEPENDENCIES:

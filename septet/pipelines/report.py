@@ -14,7 +14,7 @@ _REASON_LIMIT: Final = 1500
 _FILES_SHOWN: Final = 20
 _CONTEXTS: Final = {
     "shared": "shared: the sessions knew of the issues before",
-    "fresh": "fresh: sessions of its own",
+    "fresh": "fresh: its own sessions",
 }
 
 _SESSIONS: Final = {

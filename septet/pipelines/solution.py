@@ -84,7 +84,7 @@ def _wrong_dependencies(tasks: Sequence[SolutionTask]) -> Iterator[str]:
     for task in tasks:
         for other in dict.fromkeys(task.depends_on):
             if other not in task_ids:
-                yield f"task {task.id}: depends_on names {other!r}, which is no task: name one of this solution."
+                yield f"task {task.id}: depends_on names {other!r}, which is not a task: name one that is."
     if circle := circle_in({task.id: [other for other in task.depends_on if other in task_ids] for task in tasks}):
         yield f"tasks: depends_on goes in a circle ({' after '.join(circle)}): take one of them out."
 

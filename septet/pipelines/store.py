@@ -116,7 +116,7 @@ def _file_name(pattern: re.Pattern[str], name: str) -> str:
     """
     if pattern.fullmatch(name) is None or name in {".", ".."}:
         raise InvalidInputError(
-            f"{name!r} is no id of a pipeline or of an issue: letters, digits, `.`, `_` and `-`."
+            f"{name!r} is not an id of a pipeline or an issue: use letters, digits, `.`, `_` and `-`."
         )
     return name
 

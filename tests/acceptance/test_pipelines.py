@@ -186,7 +186,7 @@ def test_temporals_own_command_line_starts_asks_and_decides(
         (("--repo", "{repo}", "--issues", "1", "--id", "a/b"), 2, "no id of a pipeline"),
         (("--repo", "{repo}", "--issues", "1", "--id", "pl-done"), 6, "was used before"),
         (("--repo", "{repo}", "--file", "{circle}"), 2, "they wait for each other: x → y → x"),
-        (("--repo", "{repo}", "--file", "{unknown}"), 2, "depends on z, which is no issue of this pipeline"),
+        (("--repo", "{repo}", "--file", "{unknown}"), 2, "depends on z, which is not an issue of this pipeline"),
         (("--repo", "{repo}", "show", "pl-done"), 2, "options that start a pipeline stand before `show`"),
         (("show", "pl-nobody"), 3, "There is no pipeline pl-nobody"),
         (("show", "wo-done"), 3, "wo-done is a workflow, but no pipeline"),

@@ -131,8 +131,8 @@ def solution_tasks_done() -> Any:
     [
         ({"files_modified": ["src/app.py", "src/not_touched.py"]}, "git sees no change in src/not_touched.py"),
         ({"tasks": []}, "nothing is said of T1 of SOL-1"),
-        ({"commit_hash": "deadbeef"}, "commit_hash 'deadbeef' is no commit of this branch"),
-        ({"commit_hash": "--help"}, "commit_hash '--help' is no commit of this branch"),
+        ({"commit_hash": "deadbeef"}, "commit_hash 'deadbeef' is not a commit of this branch"),
+        ({"commit_hash": "--help"}, "commit_hash '--help' is not a commit of this branch"),
     ],
 )
 async def test_a_claim_that_is_not_so_is_not_proven(lab: StepLab, changes: dict[str, Any], words: str) -> None:

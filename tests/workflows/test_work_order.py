@@ -143,7 +143,7 @@ async def test_a_plan_that_stays_missing_fails_the_work_order(client: Client, do
     doubles.steps[Step.FIND_PLAN_FILE] = [lambda call: done(call, "0")]
     async with work_order(client, doubles, ORDER) as handle:
         error = await failure_of(handle)
-    assert "find_plan_file failed: there is no plan's file" in error.message
+    assert "find_plan_file failed: there is no plan file" in error.message
 
 
 async def test_a_cancelled_step_that_could_not_end_its_agent_has_it_ended(

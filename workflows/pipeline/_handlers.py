@@ -37,7 +37,7 @@ class PipelineHandlers:
         self._check_begun()
         return self._state.view()
 
-    @workflow.update(description="Begin nothing new until it is resumed; what is under way goes on.")
+    @workflow.update(description="Start nothing new until it is resumed; work in progress continues.")
     def pause(self, call: PipelineCall = _ANYBODY) -> PipelineView:
         """Pause; this and the other updates answer the pipeline with the issue that was meant alone, or none."""
         self._state.take_word("paused", call)
@@ -65,7 +65,7 @@ class PipelineHandlers:
         if not self._state.is_paused:
             raise refusal(f"{self._state.id} is not paused.")
 
-    @workflow.update(description="Carry what is under way to its end, and begin nothing else.")
+    @workflow.update(description="Finish the work in progress and start nothing else.")
     def stop(self, call: PipelineCall = _ANYBODY) -> PipelineView:
         """Stop after the current one."""
         self._state.take_word("stopped", call)
@@ -77,9 +77,9 @@ class PipelineHandlers:
         del call
         self._check_open()
         if self._state.is_stopping:
-            raise refusal(f"{self._state.id} stops already.", "Cancel it to end what is under way.")
+            raise refusal(f"{self._state.id} is stopping already.", "Cancel it to end the work in progress.")
 
-    @workflow.update(description="Skip an issue that is not under way.")
+    @workflow.update(description="Skip an issue that is not in progress.")
     def skip(self, call: IssueCall) -> PipelineView:
         """Skip it; what depends on it is skipped as well."""
         who = call.who or "a person"
@@ -92,7 +92,7 @@ class PipelineHandlers:
         issue = self._find_issue(call.issue_id)
         if issue.status not in _SKIPPED:
             why = f"Issue {issue.issue_id} is {issue.status.value}."
-            raise refusal(why, f"What is under way can be cancelled: `septet cancel {issue.order_id}`.")
+            raise refusal(why, f"Work in progress can be cancelled: `septet cancel {issue.order_id}`.")
 
     @workflow.update(description="Have an issue planned again that is planned and not carried out yet.")
     async def replan(self, call: IssueCall) -> PipelineView:

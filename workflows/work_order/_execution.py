@@ -45,7 +45,7 @@ class WorkOrderBase(WorkOrderHandlers):
             return
         await self._take(Step.BUILD_PLAN, feedback=("the plan's file was not found in the worktree",))
         if (await self._take(Step.FIND_PLAN_FILE)).result_text == "0":
-            raise StepFailed(Step.FIND_PLAN_FILE, ("there is no plan's file, also after a second plan",))
+            raise StepFailed(Step.FIND_PLAN_FILE, ("there is no plan file, even after a second plan",))
 
     async def _hand_over_plan(self) -> None:
         """In a pipeline, pass the plan on to an executor; where a person wants another one, plan again first."""
@@ -55,7 +55,7 @@ class WorkOrderBase(WorkOrderHandlers):
         await self._leave_planner()
         while reason := await self._visit.wait_for_executor():
             await self._enter_lane()
-            await self._take(Step.BUILD_PLAN, feedback=(f"a person wants another plan: {reason}",))
+            await self._take(Step.BUILD_PLAN, feedback=(f"a person asks for another plan: {reason}",))
             await self._find_plan()
             await self._leave_planner()
         await self._enter_lane((self._checkpoint, self._state.progress.plan_path or ""))

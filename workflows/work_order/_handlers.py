@@ -42,7 +42,7 @@ class WorkOrderHandlers:
         """Return the steps of the work order object."""
         return self._state.task.steps
 
-    @workflow.query(description="The step that is under way, or an empty string.")
+    @workflow.query(description="The step in progress, or an empty string.")
     def running_step(self) -> str:
         """Return the step that is under way."""
         return self._state.running_step or ""

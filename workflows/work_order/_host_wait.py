@@ -30,7 +30,7 @@ _FREQUENT_HEARTBEAT_SECONDS: Final = 30.0
 
 _ANY: Final = "that opens it"
 _WAIT: Final = (
-    "Start a worker on its state directory: the work order goes on by itself as soon as the host answers."
+    "Start a worker on its state directory: the work order continues by itself as soon as the host answers."
 )
 
 HostCall = StepCall | FinalizeCall | EnterLane

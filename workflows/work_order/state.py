@@ -137,7 +137,7 @@ class WorkOrderState:
 
     def move_to_host(self, lost_host: str, host: str, now: datetime) -> bool:
         """Go on on another host."""
-        why = f"host {lost_host} is gone: the work order goes on on host {host}"
+        why = f"host {lost_host} is gone: the work order continues on host {host}"
         self._move(now, why, status=Status.RUNNING, stage=Stage.EXECUTING, error=None)
         return True
 

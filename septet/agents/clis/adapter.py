@@ -162,7 +162,7 @@ def find_program(agent: str, program: str, host: Machine) -> str:
         path = shutil.which(Path(configured).expanduser())
         if path is None:
             raise AgentMissingError(
-                f"{variable} names {configured}, which is no program that can be started.",
+                f"{variable} names {configured}, which is not an executable program.",
                 remedy=f"Correct {variable}, or unset it and put `{program}` on PATH.",
             )
         return str(Path(path).absolute())

@@ -35,5 +35,5 @@ def adapter_for(name: str) -> Adapter:
         return ADAPTERS[name]
     except KeyError:
         raise AgentMissingError(
-            f"There is no agent `{name}`.", remedy=f"Choose one of: {', '.join(ADAPTERS)}."
+            f"`{name}` is not an agent.", remedy=f"Choose one of: {', '.join(ADAPTERS)}."
         ) from None

@@ -33,7 +33,7 @@ class NamedPath:
         name = text.strip().removesuffix(_WRITABLE)
         path = home / name[2:] if name.startswith("~/") else home if name == "~" else Path(name)
         if not path.is_absolute() or ".." in path.parts:
-            raise InvalidInputError(f"SEPTET_GUEST_PATHS: {text!r} is no absolute path.", remedy=_REMEDY)
+            raise InvalidInputError(f"SEPTET_GUEST_PATHS: {text!r} is not an absolute path.", remedy=_REMEDY)
         return cls(path, text.strip().endswith(_WRITABLE))
 
     @property

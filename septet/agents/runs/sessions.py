@@ -68,7 +68,7 @@ def unpack_session(
             file = archive.extractfile(member) if member.isreg() else None
             leads_out = name.is_absolute() or ".." in name.parts
             if file is None or folder is None or leads_out or not name.match(pattern):
-                raise AgentError(f"{member.name} is no session of {adapter.name}.")
+                raise AgentError(f"{member.name} is not a session of {adapter.name}.")
             if folder.changed_at(str(name)) is None:
                 folder.write(str(name), file.read())
 

@@ -85,7 +85,7 @@ class Scenario:
         self._steps: dict[str, Any] = content.get("steps", {})
         for step, scripts in self._steps.items():
             if step not in _STEPS:
-                raise Refusal(f"Error: scenario {name}: {step} is no step.")
+                raise Refusal(f"Error: scenario {name}: {step} is not a step.")
             for script in _list_of(scripts):
                 _check_script(f"{name}: {step}", script)
 

@@ -190,7 +190,7 @@ class _Attempt:
         if self._unstarted >= _UNSTARTED_BORNE:
             raise AgentCrashedError(
                 f"The supervisor of {run.folder} ended before it started the agent, {self._unstarted} times now.",
-                remedy=f"See that {sys.executable} starts here, and that the disk has room.",
+                remedy=f"Make sure that {sys.executable} starts here and that the disk has room.",
                 retry_after_seconds=_UNSTARTED_WAIT_SECONDS,
             )
 

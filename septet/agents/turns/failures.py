@@ -19,7 +19,7 @@ from septet.errors import (
 _LONGEST_WAIT_SECONDS: Final = 900.0
 _RETRY: Final = "Look there for the cause; `septet retry` starts the step again."
 
-_PROGRAM: Final = "See that the program is there and may be started, then go on with `septet retry`."
+_PROGRAM: Final = "Make sure that the program is installed and executable, then run `septet retry`."
 
 
 def failure_of(

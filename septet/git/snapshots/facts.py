@@ -92,7 +92,7 @@ def parse(ref: str, commit: str, content: bytes) -> Snapshot:
     try:
         facts = msgspec.json.decode(message.partition(b"\n\n")[2], type=Snapshot)
     except msgspec.DecodeError as error:
-        raise SnapshotError(f"{ref} is no snapshot: {error}.") from error
+        raise SnapshotError(f"{ref} is not a snapshot: {error}.") from error
     tree = head.partition(b"\n")[0].removeprefix(b"tree ").decode()
     return msgspec.structs.replace(facts, name=name_of(ref), commit=commit, content=tree)
 

@@ -73,7 +73,7 @@ def scan(place: Place, *, ignored_limit_bytes: int, known_trees: KnownTrees | No
     except (OSError, GitError) as error:
         raise SnapshotError(
             f"{place.worktree} cannot be looked at: {error}.",
-            remedy=f"Nothing was removed. See that it and {place.vault} are there, then try again.",
+            remedy=f"Nothing was removed. Make sure that it and {place.vault} exist, then try again.",
         ) from error
     return WorktreeScan(survey, past, _changed_paths(survey, past))
 

@@ -100,7 +100,7 @@ def _take_locked(place: Place, request: _Request) -> Snapshot | None:
             return _snapshot(place, request, root)
     except (OSError, GitError) as error:
         message = f"No snapshot of {place.worktree} could be taken: {error}."
-        remedy = f"Nothing was removed. See that {place.vault} is there and has room, then try again."
+        remedy = f"Nothing was removed. Make sure that {place.vault} exists and has room, then try again."
         raise SnapshotError(message, remedy=remedy) from error
 
 

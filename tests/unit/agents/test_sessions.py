@@ -78,6 +78,6 @@ def test_an_archive_writes_sessions_and_nothing_else(tmp_path: Path, name: str) 
         entry = tarfile.TarInfo(name)
         entry.size = 4
         archive.addfile(entry, io.BytesIO(b"evil"))
-    with pytest.raises(AgentError, match="no session of claude"):
+    with pytest.raises(AgentError, match="not a session of claude"):
         unpack_session(CLAUDE, packed.getvalue(), host(tmp_path / "home"))
     assert not list(tmp_path.rglob("*.json*"))

@@ -167,7 +167,7 @@ def test_a_host_without_a_forge_is_refused() -> None:
 @pytest.mark.parametrize("repository", ["https://github.com/o", "https://github.com/o/r/tree/main"])
 def test_a_page_of_github_is_no_repository(repository: str) -> None:
     """A repository on GitHub has an owner and a name."""
-    with pytest.raises(InvalidInputError, match="no repository of GitHub") as refused:
+    with pytest.raises(InvalidInputError, match="not a GitHub repository") as refused:
         forge_name(parse_address(repository))
 
     assert "owner/name" in refused.value.remedy
@@ -182,5 +182,5 @@ def test_an_address_of_a_pull_request_ends_with_its_number(url: str) -> None:
 @pytest.mark.parametrize("url", ["https://github.com/o/r/pulls", "https://github.com/o/r/pull/x", ""])
 def test_an_address_without_a_number_is_refused(url: str) -> None:
     """What is no pull request's address is told."""
-    with pytest.raises(InvalidInputError, match="no address of a pull request"):
+    with pytest.raises(InvalidInputError, match="not the address of a pull request"):
         pull_request_number(url)

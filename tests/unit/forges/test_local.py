@@ -197,7 +197,7 @@ def test_the_repository_is_found_as_git_finds_it(origin: Origin, tmp_path: Path,
 
 def test_a_folder_without_a_repository_is_not_found(tmp_path: Path) -> None:
     """A path that holds no repository is an error that names it."""
-    with pytest.raises(NotFoundError, match="no git repository"):
+    with pytest.raises(NotFoundError, match="not a git repository"):
         LocalForge(tmp_path, git_env(tmp_path / "home")).issue(1)
 
 
@@ -281,6 +281,6 @@ def test_a_closed_pull_request_is_not_merged(forge: LocalForge) -> None:
 def test_a_branch_that_is_gone_is_not_merged(origin: Origin, tmp_path: Path) -> None:
     """A merge names the branch that is not there."""
     repository = Git(origin.bare, env=git_env(tmp_path / "home"))
-    with pytest.raises(ForgeError, match="no branch feat-2"):
+    with pytest.raises(ForgeError, match="feat-2 no longer exists"):
         merge_branch(repository, "main", "feat-2", "merge")
     assert holds(repository, "main", "") is False

@@ -134,7 +134,7 @@ def test_a_pipe_in_the_git_folder_is_refused(place: Place) -> None:
     exclude.parent.mkdir(exist_ok=True)
     exclude.unlink(missing_ok=True)
     os.mkfifo(exclude)
-    with pytest.raises(WorkspaceError, match=r"info/exclude is no plain file"):
+    with pytest.raises(WorkspaceError, match=r"info/exclude is not a plain file"):
         difference(place, limit_bytes=LIMIT)
 
 

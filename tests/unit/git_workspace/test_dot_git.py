@@ -100,7 +100,7 @@ def test_a_git_folder_that_is_none_is_refused(dot_git: Path, name: str, damage: 
     """A `.git`, objects or refs that are gone, a link or a file are refused before anything is written."""
     damage(dot_git if name == "." else dot_git / name)
 
-    with pytest.raises(WorkspaceError, match="no plain folder"):
+    with pytest.raises(WorkspaceError, match="no longer a plain folder"):
         read_head(dot_git)
 
 

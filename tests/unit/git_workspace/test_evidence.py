@@ -362,9 +362,9 @@ def test_a_symlink_inside_the_worktree_is_followed(place: Place, write: Write) -
     ("path", "why"),
     [
         ("specs/none.md", "no file"),
-        ("specs", "no plain file"),
+        ("specs", "not a plain file"),
         ("specs/empty.md", "is empty"),
-        ("specs/fifo.md", "no plain file"),
+        ("specs/fifo.md", "not a plain file"),
         ("specs/loop.md", "no file"),
         ("specs/out.md", "out of the worktree"),
         ("linked/secret.md", "out of the worktree"),

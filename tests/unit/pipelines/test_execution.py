@@ -19,7 +19,7 @@ def test_what_is_so_holds() -> None:
     ("tasks", "words"),
     [
         (BOTH[:1], "nothing is said of T2 of SOL-7"),
-        ([*BOTH, {"id": "T9", "status": "completed", "note": ""}], "T9 are no tasks of SOL-7"),
+        ([*BOTH, {"id": "T9", "status": "completed", "note": ""}], "T9 are not tasks of SOL-7"),
         ([*BOTH, BOTH[0]], "T1 are there more than once"),
         ([BOTH[0], {**BOTH[1], "status": "failed"}], "and yet T2 failed"),
     ],

@@ -48,7 +48,7 @@ def test_each_comes_after_what_it_depends_on(edges: list[set[int]]) -> None:
     [
         ((issue("a", "b"), issue("b", "c"), issue("c", "a")), "wait for each other: a → b → c → a."),
         ((issue("a", "a"),), "wait for each other: a → a."),
-        ((issue("a", "x"),), "a depends on x, which is no issue of this pipeline"),
+        ((issue("a", "x"),), "a depends on x, which is not an issue of this pipeline"),
         ((issue("a"), issue("b"), issue("a")), "a: an id is there more than once"),
     ],
 )

@@ -200,7 +200,7 @@ def test_the_report_tells_of_every_issue_that_was_ever_noted(store: PipelineStor
         "- Changed the same files at the same time as: 9",
         f"- Why: The tests fail: {'x' * 300}. Mend them.",
         "- Rescue: p1-executor-1/0003-rescue (`septet rescue restore p1-executor-1/0003-rescue --to DIR`)",
-        "- Context: fresh: sessions of its own",
+        "- Context: fresh: its own sessions",
     ):
         assert words in text
     made = PipelineReport.model_validate_json((store.folder / "report.json").read_bytes())

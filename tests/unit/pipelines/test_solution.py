@@ -48,7 +48,7 @@ def test_a_good_solution_has_no_findings(worktree: Path) -> None:
         ((), {"id": "SOL-7-b"}, "it is 'SOL-7'"),
         ((task("T1"), task("T1", "src/b.py", title="Another")), {}, "the id 'T1' is there more than once"),
         ((task("T1", title="Do it now"), task("T2", title="do it  now.")), {}, "the title 'do it now'"),
-        ((task(depends_on=["T9"]),), {}, "task T1: depends_on names 'T9', which is no task"),
+        ((task(depends_on=["T9"]),), {}, "task T1: depends_on names 'T9', which is not a task"),
         ((task(depends_on=["T1"]),), {}, "in a circle (T1 after T1)"),
         (
             (task("A", depends_on=["C"]), task("B", depends_on=["A"]), task("C", depends_on=["B"])),

@@ -74,9 +74,9 @@ def test_limits_can_only_be_lowered(allowed: Timeouts, step: Step, expected: tup
         ("[[limits]]\nturns = 1\n", 1, "limits: Input should be a table"),
         ("[agents]\ndefault = '--model'\n", 2, "agents.default: Input should be a name"),
         ("[agents]\nmodel = 'a b; touch x'\n", 2, "agents.model: Input should be a name"),
-        ("# c\n[limits]\nturnss = 1\n", 3, "limits.turnss is no setting. Write turns."),
-        ("[steps.implement]\nturns = 1\n", 1, "steps.implement is no setting. Write implement_plan."),
-        ("zebra.stripes = 1\n", 1, "zebra is no setting. There are: checks, agents, limits, steps."),
+        ("# c\n[limits]\nturnss = 1\n", 3, "limits.turnss is not a setting. Write turns."),
+        ("[steps.implement]\nturns = 1\n", 1, "steps.implement is not a setting. Write implement_plan."),
+        ("zebra.stripes = 1\n", 1, "zebra is not a setting. There are: checks, agents, limits, steps."),
         ("\nchecks = [\n 'a',\n 3,\n]\n", 2, "checks.1: Input should be a valid string"),
         ("checks = [['a', 3]]\n", 1, "checks.0: Input should be a valid string"),
         ("checks = ['a && b']\n", 1, "'a && b' is written for a shell"),
@@ -118,7 +118,7 @@ def test_a_repository_loosens_neither_sandbox_nor_keys_nor_budgets(text: str, li
 
 def test_an_agent_that_there_is_not_is_named_with_its_line() -> None:
     """A default agent that nobody knows is refused where it is written, with those that there are."""
-    with pytest.raises(RepositorySettingsError, match=r"septet.toml line 2: .* no agent `gpt`") as caught:
+    with pytest.raises(RepositorySettingsError, match=r"septet.toml line 2: .* `gpt` is not an agent") as caught:
         load("[agents]\ndefault = 'gpt'\n")
     assert "claude" in caught.value.remedy
 

@@ -43,7 +43,7 @@ def test_every_built_in_scenario_is_valid(name: str) -> None:
         ({"stps": {}}, "stps is unknown"),
         ({"cost_usd": "1"}, "cost_usd is of the wrong type"),
         ({"cost_usd": True}, "cost_usd is of the wrong type"),
-        ({"steps": {"implement": {}}}, "implement is no step"),
+        ({"steps": {"implement": {}}}, "implement is not a step"),
         ({"steps": {"implement_plan": {"crash": 1}}}, "crash is unknown"),
         ({"steps": {"implement_plan": [{}, {"hang": 1}]}}, "hang is of the wrong type"),
         ({"steps": {"implement_plan": "crash"}}, "a script is a JSON object"),
