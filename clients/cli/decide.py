@@ -97,6 +97,7 @@ async def retry(
     why: given.Why = "",
     feedback: Feedback = "",
     wait: given.Wait = False,
+    as_json: given.Json = False,
 ) -> CommandReply:
     """Go on with a work order that is closed, at the step that failed; or with one that is held up.
 
@@ -111,7 +112,8 @@ async def retry(
         message, remedy = f"--from {from_step}: there is no such step.", f"The steps are {', '.join(Step)}."
         step = _word(Step, from_step, message, remedy)
     call = parse_decision(RetryCall, from_step=step, who=given.current_user(), why=why, feedback=feedback)
-    return await reply_at_end(operations, await operations.decisions.retry(order_id, call), wait=wait)
+    answer = await operations.decisions.retry(order_id, call)
+    return await reply_at_end(operations, answer, wait=wait, as_json=as_json, verb="goes on")
 
 
 def _word(words: "type[Word]", name: str, message: str, remedy: str) -> "Word":

@@ -11,38 +11,34 @@ from clients.cli import options as given
 from clients.cli.reply import CommandReply, print_json, reply
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from clients.operations import Operations
     from septet.contracts.replies import LogEntry, LogsReply, WatchReply
     from septet.settings import Settings
 
 app = typer.Typer()
 _LOOK_SECONDS: Final = 0.3
-_PAINTS_PER_SECOND: Final = 4.0
 
 
 @app.command()
 @given.give_operations
 async def watch(operations: "Operations", order_id: given.Id, as_json: given.Json = False) -> CommandReply:
-    """Watch a work order live, until it ends: steps, tool calls, tokens, plan and changes.
+    """Watch a work order live until it ends: steps, tool calls, tokens, plan and changes.
 
     Example: septet watch wo-42
     """
+    from clients.cli.live import LiveView
     from clients.cli.render.watch import show_end
     from clients.cli.render.work_order import console
     from clients.cli.task_reply import failure_of
     from septet.contracts.replies import TaskReply
 
-    looks, out = operations.watch(order_id).looks(), console()
     if as_json:
+        looks = operations.watch(order_id).looks()
         last = await _last_look(looks, lambda look: print_json(look.model_dump(mode="json")))
-    elif out.is_terminal:
-        last = await _paint(looks, out)
-    else:
-        last = await _write(looks, out)
-    answer = last if as_json else TaskReply(task=last.task)
-    return CommandReply.from_reply(answer, lambda: show_end(last, out), failure_of(last.task))
+        return CommandReply.from_reply(last, lambda: None, failure_of(last.task))
+    out = console()
+    last = await LiveView(operations, order_id, asks=sys.stdin.isatty(), out=out).follow()
+    return CommandReply.from_reply(TaskReply(task=last.task), lambda: show_end(last, out), failure_of(last.task))
 
 
 @app.command()
@@ -95,32 +91,6 @@ async def _last_look(looks: "AsyncIterator[WatchReply]", take: "Callable[[WatchR
         take(look)
         look = await anext(looks)
     return look
-
-
-async def _paint(looks: "AsyncIterator[WatchReply]", out: "Console") -> "WatchReply":
-    """Paint the work order until it is closed; what is above it in the terminal stays."""
-    from rich.live import Live
-
-    from clients.cli.render.watch import WatchPicture
-
-    picture = WatchPicture()
-    with Live(picture, console=out, refresh_per_second=_PAINTS_PER_SECOND, transient=True):
-        return await _last_look(looks, picture.take)
-
-
-async def _write(looks: "AsyncIterator[WatchReply]", out: "Console") -> "WatchReply":
-    """Write a line for each thing that happens, also at the end."""
-    from clients.cli.render.watch import WatchLines
-
-    lines = WatchLines()
-
-    def write(look: "WatchReply") -> None:
-        for line in lines.new_lines(look):
-            out.print(line, soft_wrap=True, markup=False)
-
-    last = await _last_look(looks, write)
-    write(last)
-    return last
 
 
 async def _all_entries(settings: "Settings", order_id: str, address: str | None) -> "LogsReply":

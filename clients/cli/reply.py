@@ -43,6 +43,16 @@ class ExitCode(IntEnum):
     INTERRUPTED = 130
 
 
+class StoppedWaitingError(Exception):
+    """Who waited for something waits no longer; what they waited for goes on."""
+
+    def __init__(self, message: str, remedy: str) -> None:
+        """Say what goes on (`message`), and the commands to follow or to end it (`remedy`)."""
+        self.message = message
+        self.remedy = remedy
+        super().__init__(message)
+
+
 _LOGGED: Final = 30
 """Warnings and errors."""
 _EXIT_CODES: Final[Mapping[type[SeptetError], ExitCode]] = {
@@ -83,7 +93,9 @@ def reply(work: Callable[[], Awaitable[CommandReply]], *, as_json: bool) -> None
     try:
         answer = asyncio.run(_await(work))
     except KeyboardInterrupt:
-        end_with_error("Interrupted", "It was interrupted.", "", ExitCode.INTERRUPTED, as_json=as_json)
+        end_with_error("Interrupted", "Interrupted.", "", ExitCode.INTERRUPTED, as_json=as_json)
+    except StoppedWaitingError as error:
+        end_with_error("Interrupted", error.message, error.remedy, ExitCode.INTERRUPTED, as_json=as_json)
     except BrokenPipeError:
         _end_without_reader()
     except (SeptetError, OSError) as error:
@@ -149,6 +161,8 @@ def end_with_error(kind: str, message: str, remedy: str, code: ExitCode, *, as_j
     """Say what went wrong and how to go on, and end this process."""
     if as_json:
         print_json({"ok": False, "error": {"type": kind, "message": message, "remedy": remedy}})
+    elif code is ExitCode.INTERRUPTED:
+        typer.secho(printable("\n".join(part for part in (message, remedy) if part)), err=True)
     else:
         _print_error(message, remedy)
     raise typer.Exit(code)

@@ -33,6 +33,7 @@ async def run(
     issue: given.IssueOptions,
     order: given.OrderOptions,
     wait: given.Wait = False,
+    as_json: given.Json = False,
 ) -> CommandReply:
     """Start a work order.
 
@@ -41,7 +42,7 @@ async def run(
     from clients.cli.task_reply import reply_at_end
 
     answer = await operations.orders.run(order_input(repo, issue, order), order.id)
-    return await reply_at_end(operations, answer, wait=wait)
+    return await reply_at_end(operations, answer, wait=wait, as_json=as_json)
 
 
 @app.command()

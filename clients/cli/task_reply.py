@@ -1,6 +1,11 @@
 """A work order as a command's answer; after its end, only a completed one is a success."""
 
-from clients.cli.render.work_order import show_task
+import asyncio
+import sys
+
+from clients.cli.live import LiveView, stopped_waiting
+from clients.cli.render.watch import show_end
+from clients.cli.render.work_order import console, show_start, show_task, start_line
 from clients.cli.reply import CommandReply
 from clients.operations import Operations
 from septet.contracts.names import Status
@@ -18,15 +23,39 @@ def reply_of_task(answer: TaskReply) -> CommandReply:
     return CommandReply.from_reply(answer, lambda: show_task(answer.task))
 
 
-async def reply_at_end(operations: Operations, answer: TaskReply, *, wait: bool) -> CommandReply:
-    """Return a work order, after its end where that is waited for."""
+def reply_of_start(answer: TaskReply, verb: str = "started") -> CommandReply:
+    """Return a work order that goes on from now, with the commands that people type next."""
+    return CommandReply.from_reply(answer, lambda: show_start(answer.task, verb))
+
+
+async def reply_at_end(
+    operations: Operations, answer: TaskReply, *, wait: bool, as_json: bool, verb: str = "started"
+) -> CommandReply:
+    """Return a work order; where its end is waited for, after that, and people see it live until then.
+
+    Args:
+        operations: Where it is.
+        answer: The work order as it began, or was taken up again.
+        wait: Whether to wait for its end.
+        as_json: Whether a program waits, which is answered once.
+        verb: What has just been done with it.
+
+    Raises:
+        StoppedWaitingError: Ctrl-C.
+    """
     if not wait:
-        return reply_of_task(answer)
-    task = await operations.orders.wait(answer.task.id)
-    failure = failure_of(task)
-    return CommandReply.from_reply(
-        TaskReply(task=task), lambda: show_task(task, with_error=failure is None), failure
-    )
+        return reply_of_start(answer, verb)
+    order_id = answer.task.id
+    if as_json:
+        try:
+            task = await operations.orders.wait(order_id)
+        except asyncio.CancelledError as error:
+            raise stopped_waiting(order_id) from error
+        return CommandReply.from_reply(TaskReply(task=task), lambda: None, failure_of(task))
+    out = console()
+    out.print(start_line(answer.task, verb), soft_wrap=True)
+    last = await LiveView(operations, order_id, asks=sys.stdin.isatty(), out=out).follow()
+    return CommandReply.from_reply(TaskReply(task=last.task), lambda: show_end(last, out), failure_of(last.task))
 
 
 def failure_of(task: Task) -> WorkOrderFailedError | None:
@@ -34,5 +63,5 @@ def failure_of(task: Task) -> WorkOrderFailedError | None:
     if task.status is Status.COMPLETED:
         return None
     message = task.error.message if task.error else f"{task.id} is {task.status.value}."
-    remedy = task.error.remedy if task.error else f"Look at it with `septet show {task.id}`."
+    remedy = task.error.remedy if task.error else f"See what happened: septet show {task.id}"
     return WorkOrderFailedError(message, remedy=remedy)

@@ -16,7 +16,7 @@ _NOT_TAKEN: Final = "no worker of its host has had a slot for it yet"
 _ASKS_A_HOST: Final = "probe_host"
 """Not what the work waits for."""
 _LOOKS: Final = "look_at_pull_request"
-_PLAN: Final = "approve_plan: a person is to say `septet approve` or `septet reject`"
+_PLAN: Final = "your approval: septet approve {id}, or septet reject {id} --feedback 'WHAT TO CHANGE'"
 _NO_FAILURE: Final = "PullRequestOpen"
 """Nothing holds up a task in review but its people."""
 
@@ -25,7 +25,7 @@ async def waiting_for(description: WorkflowExecutionDescription) -> str | None:
     """Return what waits and why: a plan, or an activity in the words of its last failure; else `None`."""
     columns = description.typed_search_attributes
     if (columns.get(STATUS), columns.get(STAGE)) == (Status.WAITING, Stage.EXECUTING):
-        return _PLAN
+        return _PLAN.format(id=description.id)
     for pending in description.raw_description.pending_activities:
         if pending.activity_type.name == _ASKS_A_HOST:
             continue

@@ -7,7 +7,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
@@ -218,6 +218,25 @@ def start_detached(
             start_new_session=True,
             umask=0o077,
         )
+
+
+def run_on_terminal(argv: Sequence[str], *, env: Mapping[str, str], stdin: bytes | None = None) -> int:
+    """Run an editor, a pager or the like on this process's terminal, and return its exit code.
+
+    Args:
+        argv: Program and arguments; no shell reads them.
+        env: The whole environment; nothing is inherited.
+        stdin: What it reads; the terminal when absent. A program that reads no further is no error.
+
+    Raises:
+        OSError: The program could not be started.
+    """
+    process = subprocess.Popen(  # noqa: S603 -- a person's own program
+        list(argv), env=dict(env), stdin=None if stdin is None else subprocess.PIPE
+    )
+    with suppress(BrokenPipeError):
+        process.communicate(stdin)
+    return process.wait()
 
 
 def kill_group(pid: int) -> None:

@@ -9,7 +9,7 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from clients.cli.render.work_order import show_task, task_view
+from clients.cli.render.work_order import end_lines, show_task, task_view
 from clients.patches import PatchFile, files_of
 from clients.watch import elapsed_seconds
 from septet.contracts.replies import DiffView, LogEntry, PlanView, WatchReply
@@ -56,7 +56,7 @@ class WatchPicture:
         if look.task.stuck:
             return Text(f"stuck: {printable(look.task.stuck)}", style="red")
         if look.waiting_for:
-            return Text(f"waits for {printable(look.waiting_for)}", style="yellow")
+            return Text(f"Waiting for {printable(look.waiting_for)}", style="yellow")
         if not look.running_step:
             return Text("")
         words = f"{look.running_step} · {_call(look.doing)}" if look.doing is not None else look.running_step
@@ -81,7 +81,7 @@ class WatchLines:
         if look.task.stuck and (before is None or before.task.stuck != look.task.stuck):
             yield f"stuck: {preview(look.task.stuck)}"
         if look.waiting_for and (before is None or before.waiting_for != look.waiting_for):
-            yield f"waits for {preview(look.waiting_for)}"
+            yield f"Waiting for {preview(look.waiting_for)}"
         entries = look.log_entries
         for row in look.task.steps[self._steps :]:
             yield from (_entry_line(entry) for entry in entries if entry.step == row.step)
@@ -103,7 +103,8 @@ def show_end(look: WatchReply, out: Console) -> None:
         show_task(look.task, with_error=False)
         out.print(Group(*parts))
     else:
-        out.print(parts[0], soft_wrap=True)
+        for line in (parts[0], *end_lines(look.task)):
+            out.print(line, soft_wrap=True)
 
 
 def figures(look: WatchReply) -> Text:

@@ -35,6 +35,25 @@ def show_task(task: Task, running: str = "", waits: str | None = None, *, with_e
         out.print(line, soft_wrap=True)
 
 
+def start_line(task: Task, verb: str) -> Text:
+    """Return that a work order goes on, with its id first: it is what people copy."""
+    facts = "  ".join(part for part in (issue_of(task), cut_to_line(task.title, LONGEST_CELL)) if part)
+    return Text.assemble((task.id, "bold"), f" {verb}", f": {facts}" if facts else "")
+
+
+def show_start(task: Task, verb: str) -> None:
+    """Print that a work order goes on, and the commands that people type next."""
+    out = console()
+    out.print(start_line(task, verb), soft_wrap=True)
+    for command, purpose in (
+        ("watch", "watch it live"),
+        ("show", "see where it is now"),
+        ("cancel", "stop it and keep its work"),
+    ):
+        typed = f"septet {command} {task.id}"
+        out.print(Text.assemble("  ", (f"{typed:<{len(task.id) + 16}}", "cyan"), purpose), soft_wrap=True)
+
+
 def show_decision(task: Task, verdict: str) -> None:
     """Print what was decided about which plan, and the work order as it is then."""
     show_task(task)
@@ -64,6 +83,11 @@ def status_of(task: Task) -> str:
 def issue_of(task: Task) -> str:
     """Return the project, with the issue's number where it has one."""
     return f"{task.project} #{task.issue_number}".strip() if task.issue_number else task.project
+
+
+def end_lines(task: Task) -> list[Text]:
+    """Return what a work order came to, for a pipe that has had its steps."""
+    return _task_lines(task, with_error=False)
 
 
 def _first_line(reason: str) -> str:

@@ -70,8 +70,8 @@ def test_a_picture_gives_the_changes_the_room_that_is_left() -> None:
 def test_what_a_work_order_waits_for_is_said() -> None:
     """A pause or a full disk stands where the tool call would."""
     look = LOOK.model_copy(update={"waiting_for": "implement_plan: the disk is full"})
-    assert "waits for implement_plan: the disk is full" in painted(look)
-    assert "waits for implement_plan: the disk is full" in list(WatchLines().new_lines(look))
+    assert "Waiting for implement_plan: the disk is full" in painted(look)
+    assert "Waiting for implement_plan: the disk is full" in list(WatchLines().new_lines(look))
 
 
 def test_lines_tell_each_thing_once_and_in_order() -> None:

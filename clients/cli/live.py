@@ -1,0 +1,120 @@
+"""A work order shown live until it ends: painted, or a line for each change; at the plan gate it asks."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass, field
+from typing import Final
+
+from rich.console import Console
+from rich.live import Live
+
+from clients.cli.plan_question import PlanQuestion
+from clients.cli.render.watch import WatchLines, WatchPicture
+from clients.cli.render.work_order import console
+from clients.cli.reply import StoppedWaitingError
+from clients.operations import Operations
+from septet.contracts.replies import WatchReply
+
+_PAINTS_PER_SECOND: Final = 4.0
+
+
+@dataclass(slots=True)
+class LiveView:
+    """One work order, followed to its end."""
+
+    operations: Operations
+    order_id: str
+    asks: bool = False
+    """Whether who looks is asked about a plan that waits."""
+    out: Console = field(default_factory=console)
+    _looks: AsyncGenerator[WatchReply, None] = field(init=False)
+    _next: "asyncio.Task[WatchReply] | None" = None
+    """The look to come: a question that a person thinks about does not lose it."""
+
+    def __post_init__(self) -> None:
+        """Begin with nothing seen."""
+        self._looks = self.operations.watch(self.order_id).looks()
+
+    async def follow(self) -> WatchReply:
+        """Show the work order until it is closed, and return it.
+
+        Raises:
+            NotFoundError: There is no such work order.
+            ServerNotReachedError: Nobody answers.
+            StoppedWaitingError: Ctrl-C: the work order goes on, and the error says how to look at it again.
+        """
+        try:
+            return await (self._paint() if self.out.is_terminal else self._write())
+        except asyncio.CancelledError as error:
+            raise stopped_waiting(self.order_id) from error
+        finally:
+            if self._next is not None:
+                self._next.cancel()
+
+    async def _paint(self) -> WatchReply:
+        look = await self._look()
+        while not look.task.is_closed:
+            look = await self._paint_until_question(look)
+            if not look.task.is_closed:
+                look = await self._ask(look)
+        return look
+
+    async def _paint_until_question(self, look: WatchReply) -> WatchReply:
+        """Paint the work order until it is closed or waits for a word; what is above it in the terminal stays."""
+        picture = WatchPicture()
+        with Live(picture, console=self.out, refresh_per_second=_PAINTS_PER_SECOND, transient=True) as live:
+            while not look.task.is_closed and not (self.asks and look.task.waits_for_a_decision):
+                picture.take(look)
+                live.refresh()
+                look = await self._look()
+        return look
+
+    async def _ask(self, look: WatchReply) -> WatchReply:
+        """Ask about a plan until it is decided on, here or elsewhere; return what is seen then."""
+        question = PlanQuestion(self.operations, look, self.out)
+        answer = asyncio.create_task(question.ask())
+        plan = look.task.plan_sha256
+        try:
+            while look.task.waits_for_a_decision and look.task.plan_sha256 == plan:
+                upcoming = self._upcoming()
+                await asyncio.wait({answer, upcoming}, return_when=asyncio.FIRST_COMPLETED)
+                if answer.done() and not await answer:
+                    raise stopped_waiting(self.order_id)
+                if upcoming.done():
+                    look = await self._look()
+        finally:
+            if not answer.done():
+                answer.cancel()
+                await asyncio.wait({answer})
+        return look
+
+    async def _write(self) -> WatchReply:
+        """Write a line for each thing that happens, also at the end."""
+        lines = WatchLines()
+        look: WatchReply | None = None
+        while look is None or not look.task.is_closed:
+            look = await self._look()
+            for line in lines.new_lines(look):
+                self.out.print(line, soft_wrap=True, markup=False)
+        return look
+
+    def _upcoming(self) -> "asyncio.Task[WatchReply]":
+        if self._next is None:
+            self._next = asyncio.ensure_future(anext(self._looks))
+        return self._next
+
+    async def _look(self) -> WatchReply:
+        upcoming = self._upcoming()
+        try:
+            return await asyncio.shield(upcoming)
+        finally:
+            if upcoming.done():
+                self._next = None
+
+
+def stopped_waiting(order_id: str) -> StoppedWaitingError:
+    """Return what is said to who waits no longer."""
+    return StoppedWaitingError(
+        f"Stopped waiting; {order_id} is still running.",
+        remedy=f"Watch it again:  septet watch {order_id}\nCancel it:       septet cancel {order_id}",
+    )

@@ -1,0 +1,135 @@
+"""`run --wait` and `retry --wait`: the work is seen live, Ctrl-C says what goes on, and a plan is decided on there."""
+
+from pathlib import Path
+
+import pytest
+from fakes.repositories import Origin
+from fakes.septet_command import Septet
+from fakes.terminal import terminal
+
+pytestmark = pytest.mark.faces
+
+
+def _run(origin: Origin, order: str, *more: str) -> tuple[str, ...]:
+    """Return the command that starts a work order and waits for it."""
+    return ("run", "--repo", str(origin.bare), "--title", "Say goodbye", "--id", order, "--wait", *more)
+
+
+def _waits_at(served: Septet, order: str, gate: Path) -> None:
+    served.scenario(order, {"steps": {"implement_plan": {"wait_for": str(gate)}}})
+
+
+def test_who_waits_sees_the_id_and_the_first_step_at_once(served: Septet, origin: Origin, tmp_path: Path) -> None:
+    """On a terminal the id comes first, then the steps as they happen, and at the end the pull request."""
+    gate = tmp_path / "gate"
+    _waits_at(served, "wo-live", gate)
+    with terminal(served, *_run(origin, "wo-live")) as person:
+        person.until("wo-live started")
+        person.until("classify_issue")
+        person.until("implement_plan")
+        gate.touch()
+        code, painted = person.end()
+    assert code == 0
+    assert "pull request" in painted
+
+
+def test_ctrl_c_says_that_the_work_goes_on(served: Septet, origin: Origin, tmp_path: Path) -> None:
+    """Who stops waiting is told that the work order still runs, and the commands to watch and to cancel it."""
+    gate = tmp_path / "gate"
+    _waits_at(served, "wo-left", gate)
+    with terminal(served, *_run(origin, "wo-left")) as person:
+        person.until("implement_plan")
+        person.interrupt()
+        code, painted = person.end()
+    assert code == 130
+    assert "Stopped waiting; wo-left is still running." in painted
+    assert "septet watch wo-left" in painted
+    assert "septet cancel wo-left" in painted
+    assert served("show", "wo-left", "--json").json["task"]["status"] == "running"
+    gate.touch()
+    assert served.closed("wo-left")["status"] == "completed"
+
+
+def test_a_program_that_is_interrupted_as_it_waits_has_the_same_words(
+    served: Septet, origin: Origin, tmp_path: Path
+) -> None:
+    """With `--json` the one object says that the wait was interrupted, and names the commands."""
+    gate = tmp_path / "gate"
+    _waits_at(served, "wo-left-by-program", gate)
+    with terminal(served, *_run(origin, "wo-left-by-program", "--json")) as program:
+        served.until_works("wo-left-by-program", "1-classify_issue-1")
+        program.interrupt()
+        code, painted = program.end()
+    assert code == 130
+    assert '"type": "Interrupted"' in painted
+    assert "septet cancel wo-left-by-program" in painted
+    gate.touch()
+    assert served.closed("wo-left-by-program")["status"] == "completed"
+
+
+def test_a_pipe_has_a_line_for_each_change(served: Septet, origin: Origin) -> None:
+    """Without a terminal there is a line for each step, and the pull request's address last."""
+    ended = served(*_run(origin, "wo-piped"))
+    lines = ended.out.splitlines()
+    assert ended.code == 0
+    assert lines[0].startswith("wo-piped started")
+    assert sum(line.startswith("✓ ") for line in lines) == 7
+    assert any(line.startswith("pull request  file://") for line in lines)
+    assert "\x1b" not in ended.out
+
+
+def test_without_wait_the_next_commands_are_printed(served: Septet, origin: Origin) -> None:
+    """`run` alone ends at once with the commands that watch, show and cancel what it has started."""
+    ended = served("run", "--repo", origin.bare, "--title", "Say goodbye", "--id", "wo-next")
+    assert ended.code == 0
+    for command in ("septet watch wo-next", "septet show wo-next", "septet cancel wo-next"):
+        assert command in ended.out
+    served.closed("wo-next")
+
+
+def test_a_plan_is_approved_where_it_is_waited_for(served: Septet, origin: Origin) -> None:
+    """At the plan gate the plan is shown; rejected with words it comes again, and once approved the work goes on."""
+    with terminal(served, *_run(origin, "wo-asked", "--approve-plan")) as person:
+        person.until("[a]pprove")
+        person.type("r")
+        person.until("What should the planner do differently?")
+        person.type("Keep it shorter.")
+        person.until("Plan rejected")
+        shown = person.until("[a]pprove")
+        assert "Plan for wo-asked: specs/" in shown
+        person.type("a")
+        person.until("Plan approved.")
+        code, painted = person.end()
+    assert code == 0
+    assert "pull request" in painted
+    history = served("show", "wo-asked", "--json").json["history"]
+    assert any("Keep it shorter." in move["why"] for move in history)
+
+
+def test_a_plan_is_reviewed_in_an_editor(served: Septet, origin: Origin, tmp_path: Path) -> None:
+    """What a person writes above the line in their editor rejects the plan with these words."""
+    editor = tmp_path / "editor"
+    editor.write_text('#!/bin/sh\n{ echo "Say which file."; cat "$1"; } > "$1.new" && mv "$1.new" "$1"\n')
+    editor.chmod(0o755)
+    with terminal(served, *_run(origin, "wo-edited", "--approve-plan"), EDITOR=str(editor)) as person:
+        person.until("[a]pprove")
+        person.type("e")
+        person.until("Plan rejected")
+        person.until("[a]pprove")
+        person.type("q")
+        code, painted = person.end()
+    assert code == 130
+    assert "wo-edited is still running" in painted
+    history = served("show", "wo-edited", "--json").json["history"]
+    assert any("Say which file." in move["why"] and "plan like this" not in move["why"] for move in history)
+    served.cancelled("wo-edited")
+
+
+def test_a_plan_that_is_decided_on_elsewhere_is_asked_about_no_more(served: Septet, origin: Origin) -> None:
+    """While one person thinks, another approves: the first sees the work go on."""
+    with terminal(served, *_run(origin, "wo-elsewhere", "--approve-plan")) as person:
+        person.until("[a]pprove")
+        assert served("approve", "wo-elsewhere").code == 0
+        code, painted = person.end()
+    assert code == 0
+    assert "pull request" in painted

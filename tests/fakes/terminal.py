@@ -1,0 +1,79 @@
+"""A person at a terminal: a command on a pty, what it has painted so far, and what is typed."""
+
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from fakes.septet_command import PROGRAMS, WITHIN_SECONDS, Septet
+
+_CODES = re.compile(r"\x1b\][^\x1b\x07]*(\x1b\\|\x07)|\x1b\[[0-9;?]*[A-Za-z]|\r")
+
+
+@dataclass
+class Terminal:
+    """One command on a terminal of its own."""
+
+    process: "subprocess.Popen[bytes]"
+    descriptor: int
+    painted: str = ""
+    """All that it has written, with colours and cursor moves left out."""
+
+    def until(self, text: str) -> str:
+        """Wait until it has painted a text after what was waited for before, and return all up to there."""
+        deadline = time.monotonic() + WITHIN_SECONDS
+        while text not in self.painted:
+            assert self._read(deadline), f"{text!r} was not painted: {self.painted}"
+        before, _, self.painted = self.painted.partition(text)
+        return before + text
+
+    def type(self, text: str) -> None:
+        """Type a line."""
+        os.write(self.descriptor, f"{text}\n".encode())
+
+    def interrupt(self) -> None:
+        """Press Ctrl-C."""
+        self.process.send_signal(signal.SIGINT)
+
+    def end(self) -> tuple[int, str]:
+        """Wait for its end; return its exit code and what it painted since the last text that was waited for."""
+        deadline = time.monotonic() + WITHIN_SECONDS
+        while self._read(deadline):
+            pass
+        return self.process.wait(WITHIN_SECONDS), self.painted
+
+    def _read(self, deadline: float) -> bool:
+        """Read what comes next; return whether there was something."""
+        ready = select.select([self.descriptor], [], [], max(deadline - time.monotonic(), 0))[0]
+        try:
+            chunk = os.read(self.descriptor, 65536) if ready else b""
+        except OSError:  # the terminal's other end is closed
+            chunk = b""
+        self.painted = _CODES.sub("", self.painted + chunk.decode("utf-8", "replace"))
+        return bool(chunk)
+
+
+@contextmanager
+def terminal(septet: Septet, *args: str, **extra: str) -> Iterator[Terminal]:
+    """Run `septet` on a terminal of 100 columns and 40 lines for as long as the block lasts."""
+    parent, child = pty.openpty()
+    env = {name: value for name, value in septet.env.items() if name not in {"NO_COLOR", "COLUMNS"}}
+    with subprocess.Popen(
+        [PROGRAMS / "septet", *args],
+        env={**env, "TERM": "xterm-256color", "COLUMNS": "100", "LINES": "40", **extra},
+        stdin=child,
+        stdout=child,
+        stderr=child,
+    ) as process:
+        os.close(child)
+        try:
+            yield Terminal(process, parent)
+        finally:
+            process.kill()
+            os.close(parent)
