@@ -1,25 +1,41 @@
 """What can be done with work orders and pipelines: every face asks here and gives on what it is answered."""
 
 import asyncio
+import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final
+from urllib.parse import unquote
+
+from temporalio.service import RPCError
 
 from clients.disk.log_cache import LogCache
-from clients.disk.rescues import snapshots_of
+from clients.disk.rescues import kept_snapshot, snapshot_named, snapshots_of
 from clients.disk.runs import runs_of
 from clients.disk.workspace_view import WorkspaceView
 from clients.temporal.board import BoardRows
 from clients.temporal.decisions import OrderDecisions
 from clients.temporal.pipelines import PipelineClient
+from clients.temporal.pull_request_watch import look_now
 from clients.temporal.work_orders import WorkOrders
 from clients.watch import Watch
-from septet.contracts.replies import DetailReply, LogsReply, RescuesReply, StepsReply
+from septet.contracts.names import Stage
+from septet.contracts.replies import DetailReply, LogsReply, RescuesReply, RestoredReply, StepsReply, TaskReply
+from septet.errors import RefusedTransitionError
+from septet.forges.local import LocalForge
+from septet.git.snapshots.restore import restore
 from septet.settings import Settings
 from septet.state import StateDir
 from workers.connection import connect
 
 ENTRIES_AT_ONCE: Final = 1000
+_LOOKS_AFTER_MERGE: Final = 25
+"""How often it is looked at whether the board has seen a merge."""
+_LOOK_SECONDS: Final = 0.2
+LOCAL_PULL: Final = re.compile(r"file://(?P<path>/.+)/pull/(?P<number>[1-9][0-9]{0,8})")
+"""The address of a pull request of a repository on a machine's disk."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +107,48 @@ class Operations:
             snapshots_of, self.state, self.git_env, order_id, everything=everything
         )
         return RescuesReply(rescues=snapshots)
+
+    async def merge(self, order_id: str) -> TaskReply:
+        """Merge the pull request of a work order, where its forge is a repository on this machine.
+
+        Raises:
+            ForgeError: It is not open any more, or conflicts with its base.
+        """
+        task = await self.orders.get(order_id)
+        pull = LOCAL_PULL.fullmatch(task.pr_url or "")
+        if pull is None:
+            where = f"its pull request is {task.pr_url}" if task.pr_url else "it has no pull request yet"
+            remedy = "Merge it on its own forge." if task.pr_url else "Wait for its last step."
+            raise RefusedTransitionError(f"{order_id} cannot be merged here: {where}.", remedy=remedy)
+        forge = LocalForge(Path(unquote(pull["path"])), self.git_env)
+        merged = await asyncio.to_thread(forge.merge_pull_request, int(pull["number"]))
+        with suppress(RPCError):  # whoever watches it looks again by itself
+            await look_now(self.orders.client, merged.url)
+        for _ in range(_LOOKS_AFTER_MERGE):
+            if (task := await self.orders.get(order_id)).stage is not Stage.REVIEW:
+                break
+            await asyncio.sleep(_LOOK_SECONDS)
+        return TaskReply(task=task)
+
+    async def restore(self, snapshot: str) -> RestoredReply:
+        """Restore a snapshot of this host to a new folder below the state directory, which nothing removes.
+
+        Raises:
+            RefusedTransitionError: It was restored there before.
+            NotFoundError: This host has no such snapshot.
+        """
+        target = self.state.restores / snapshot
+
+        def carry_out() -> RestoredReply:
+            vault, stored = snapshot_named(self.state, self.git_env, snapshot)
+            if target.exists() and any(target.iterdir()):
+                remedy = "Look there, or move that folder away and restore it again."
+                raise RefusedTransitionError(f"{snapshot} was restored before, to {target}.", remedy=remedy)
+            target.mkdir(mode=0o700, parents=True, exist_ok=True)
+            restore(vault, stored, target)
+            return RestoredReply(rescue=kept_snapshot(self.state, stored), restored_to=str(target))
+
+        return await asyncio.to_thread(carry_out)
 
     def watch(self, order_id: str) -> Watch:
         """Return what looks at a work order again and again, from now on."""

@@ -36,6 +36,11 @@ class StateDir:
         return self.root / "vaults"
 
     @property
+    def restores(self) -> Path:
+        """What people had restored without naming a folder; nothing removes it but they."""
+        return self.root / "restored"
+
+    @property
     def runs(self) -> Path:
         """One folder for each work order, with one for each agent run."""
         return self.root / "runs"

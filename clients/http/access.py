@@ -11,7 +11,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from clients.http.problems import problem
-from clients.page.access import is_page
+from clients.page.access import DECIDING_KEY_HEADER, is_page
 
 BODY_LIMIT_BYTES: Final = 256 * 1024
 """Four times the longest text of an issue: escaped, it may take more bytes than it holds."""
@@ -29,6 +29,8 @@ class Guard:
     app: ASGIApp
     token: str | None
     """`None`: everybody on this machine is let in."""
+    deciding_key: str | None = None
+    """What the page's own script knows: with it, and from the page's own origin, it may decide as people do."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or refuse it."""
@@ -64,6 +66,7 @@ class Guard:
             or path in OPEN_PATHS
             or is_page(path)
             or self._knows(headers.get("authorization", ""))
+            or (method == "POST" and self._is_own_page(headers))
         ):
             return None
         remedy = (
@@ -77,6 +80,12 @@ class Guard:
         scheme, _, token = authorization.partition(" ")
         same = secrets.compare_digest(token.strip().encode(), (self.token or "").encode())
         return scheme.lower() == "bearer" and same
+
+    def _is_own_page(self, headers: Headers) -> bool:
+        """Return whether the page decides: its script knows the key, and the browser names the page's origin."""
+        key = headers.get(DECIDING_KEY_HEADER, "")
+        known = self.deciding_key is not None and secrets.compare_digest(key.encode(), self.deciding_key.encode())
+        return known and "origin" in headers and not _from_another_site(headers)
 
 
 def _from_another_site(headers: Headers) -> bool:

@@ -16,7 +16,7 @@ from clients.http.parameters import Connected
 from clients.http.problems import Problem, answer_errors, problems
 from clients.mcp.over_http import mcp_route
 from clients.operations import Operations
-from clients.page.key import new_page_key
+from clients.page.key import deciding_key, new_page_key
 from clients.page.routes import page_router
 from clients.page.temporal_ui import temporal_ui
 
@@ -43,7 +43,11 @@ async def health(operations: Connected) -> Health:
 
 
 def api_of(
-    operations: Operations, token: str | None, ui_url: str | None = None, page_key: str | None = None
+    operations: Operations,
+    token: str | None,
+    ui_url: str | None = None,
+    page_key: str | None = None,
+    user: str = "",
 ) -> FastAPI:
     """Return the application; without a token everybody on this machine is let in.
 
@@ -52,6 +56,7 @@ def api_of(
         token: The API's token.
         ui_url: The address of Temporal's web UI, where it is not that of this host's embedded server.
         page_key: What opens the page, where there is a token; one that nobody knows when absent.
+        user: Who decides on the page, as histories show it.
     """
     app = _Api(
         title="Septet",
@@ -64,12 +69,12 @@ def api_of(
     key = None if token is None else page_key or new_page_key()
     app.state.operations = operations
     app.state.token = token
-    app.add_middleware(Guard, token=token)
+    app.add_middleware(Guard, token=token, deciding_key=None if key is None else deciding_key(key))
     app.add_middleware(MaskedAnswers)
     answer_errors(app)
     for router in _ROUTERS:
         app.include_router(router)
-    app.include_router(page_router(operations, key, temporal_ui(operations, ui_url)))
+    app.include_router(page_router(operations, key, temporal_ui(operations, ui_url), user))
     app.router.routes.append(mcp_route(operations))
     return app
 

@@ -3,13 +3,13 @@
 from http import HTTPStatus
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Depends, Query
 
-from clients.http.bodies import OrderId
+from clients.http.bodies import OrderId, RestoreJson, json_alone
 from clients.http.parameters import Connected, Limit
-from clients.http.problems import problems
+from clients.http.problems import problems, problems_of_a_body
 from clients.temporal.board import TASKS_AT_ONCE
-from septet.contracts.replies import BoardReply, RescuesReply
+from septet.contracts.replies import BoardReply, RescuesReply, RestoredReply
 
 router = APIRouter(tags=["board"], responses=problems(HTTPStatus.UNPROCESSABLE_ENTITY))
 Project = Annotated[str | None, Query(pattern=r'^[^"\\\x00-\x1f]{1,200}$', description="Only this project.")]
@@ -29,6 +29,16 @@ async def get_board(
 async def get_rescues(operations: Connected, everything: Everything = False) -> RescuesReply:
     """Show the rescues on this host, oldest first."""
     return await operations.rescues(everything=everything)
+
+
+@router.post(
+    "/rescues/restore",
+    dependencies=[Depends(json_alone)],
+    responses={**problems_of_a_body(), **problems(HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT)},
+)
+async def restore(operations: Connected, body: RestoreJson) -> RestoredReply:
+    """Restore a snapshot, bit for bit, to a new folder of the server's choice, and say which."""
+    return await operations.restore(body.snapshot)
 
 
 @router.get("/agent-work-orders/{order_id}/rescues")

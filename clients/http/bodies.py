@@ -127,6 +127,13 @@ class RejectBody(ApproveBody):
     """What the planner is told."""
 
 
+class RestoreBody(StrictWire):
+    """Which snapshot is wanted back."""
+
+    snapshot: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]{1,64}/[A-Za-z0-9._-]{1,200}$")]
+    """Its name, as `GET /rescues` tells it."""
+
+
 class PromptBody(StrictWire):
     """Words for an agent."""
 
@@ -167,4 +174,5 @@ MoveJson = Annotated[MoveCall, read_strictly(MoveCall)]
 ApproveJson = Annotated[ApproveBody, read_strictly(ApproveBody)]
 RejectJson = Annotated[RejectBody, read_strictly(RejectBody)]
 RetryJson = Annotated[RetryCall, read_strictly(RetryCall)]
+RestoreJson = Annotated[RestoreBody, read_strictly(RestoreBody)]
 PromptJson = Annotated[PromptBody, read_strictly(PromptBody)]

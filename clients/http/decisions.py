@@ -59,6 +59,13 @@ async def cancel(order_id: OrderId, operations: Connected, body: CancelJson | No
     return await operations.decisions.cancel(order_id, decision.who, decision.why)
 
 
+@router.post("/merge", responses=_WITH_BODY)
+async def merge(order_id: OrderId, operations: Connected, body: CancelJson | None = None) -> TaskReply:
+    """Merge its pull request, where the forge is a repository on this machine."""
+    del body
+    return await operations.merge(order_id)
+
+
 @router.post("/retry", responses=_WITH_BODY)
 async def retry(order_id: OrderId, operations: Connected, body: RetryJson | None = None) -> TaskReply:
     """Go on with it; a closed one goes on at the step that failed, or at an earlier one."""

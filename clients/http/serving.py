@@ -60,7 +60,7 @@ async def serve_api(
     key = new_page_key() if token is not None else None
     with _listen(port, option) as listener:
         config = uvicorn.Config(
-            api_of(operations, token, settings.temporal_ui_url, key),
+            api_of(operations, token, settings.temporal_ui_url, key, settings.user),
             log_config=None,
             access_log=False,
             server_header=False,

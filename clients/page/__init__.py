@@ -1,1 +1,1 @@
-"""The page: the board and each work order in a browser, for looking at. It decides nothing and changes nothing."""
+"""The page: the board and each work order in a browser. What it decides, the HTTP API carries out."""

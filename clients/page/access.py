@@ -1,7 +1,8 @@
 """Who may see the page: a browser that has once opened the link that `septet up` and `septet serve` print.
 
-The link and the cookie carry a key that is made at the server's start and opens nothing but this page, which
-changes nothing. Neither tells the API's token.
+The link's key is made at the server's start. The cookie holds what is made from it for looking, and decides
+nothing: a decision carries another one, which the page's own script keeps (`clients/http/access.py` looks at it).
+None of them tells the API's token.
 """
 
 import hmac
@@ -12,17 +13,20 @@ from typing import Final
 from fastapi import Request, Response
 from fastapi.responses import RedirectResponse
 
+from clients.page.key import deciding_key, looking_key
 from clients.page.rendering import render
 
 _KEPT_SECONDS: Final = 30 * 24 * 3600
 _DEFAULT_PORT: Final = 80
+DECIDING_KEY_HEADER: Final = "septet-page-key"
+"""Where the page's script sends the key that decides. Pages of other origins cannot: CORS is not allowed."""
 _OPEN_PATHS: Final = "/static/"
 """What tells nothing of any work order."""
 
 
 def is_page(path: str) -> bool:
     """Return whether a path is the page's, which has a door of its own."""
-    return path in {"/", "/live", "/live/pipelines", "/pipeline"} or path.startswith(
+    return path in {"/", "/live", "/live/pipelines", "/new", "/pipeline"} or path.startswith(
         ("/work-orders/", "/pipeline/", _OPEN_PATHS)
     )
 
@@ -40,12 +44,13 @@ class PageAccess:
             return None
         token, cookie = request.query_params.get("token"), _cookie_of(request)
         if token is not None and _is_key(token, self.key):
-            response = RedirectResponse(request.url.path, HTTPStatus.SEE_OTHER)
+            address = f"{request.url.path}#key={deciding_key(self.key)}"
+            response = RedirectResponse(address, HTTPStatus.SEE_OTHER)
             response.set_cookie(
-                cookie, self.key, max_age=_KEPT_SECONDS, httponly=True, samesite="strict", path="/"
+                cookie, looking_key(self.key), max_age=_KEPT_SECONDS, httponly=True, samesite="strict", path="/"
             )
             return response
-        if _is_key(request.cookies.get(cookie, ""), self.key):
+        if _is_key(request.cookies.get(cookie, ""), looking_key(self.key)):
             return None
         words = {
             "title": "Sign-in link required",

@@ -1,5 +1,10 @@
-"""The page's key: it opens the page alone, and is new with each start of a server."""
+"""The page's keys: they open the page alone, and are new with each start of a server.
 
+The link carries the key. The cookie holds what is made from it for looking; a browser sends it to every port of
+this machine. What decides is made from it too, and is kept by the page's script: no other port reads it.
+"""
+
+import hmac
 import secrets
 from typing import Final
 from urllib.parse import urlencode
@@ -12,6 +17,20 @@ def new_page_key() -> str:
     return secrets.token_hex(_BYTES)
 
 
+def looking_key(key: str) -> str:
+    """Return what the cookie holds: it opens the page, and decides nothing."""
+    return _made_of(key, b"look")
+
+
+def deciding_key(key: str) -> str:
+    """Return what the page's script sends with each decision; who knows it cannot tell the link's key from it."""
+    return _made_of(key, b"decide")
+
+
 def page_link(address: str, key: str | None) -> str:
     """Return the link to open in a browser; without a key there is nothing to prove."""
     return f"{address}/?{urlencode({'token': key})}" if key is not None else f"{address}/"
+
+
+def _made_of(key: str, purpose: bytes) -> str:
+    return hmac.digest(key.encode(), purpose, "sha256").hex()

@@ -11,12 +11,13 @@ from temporalio.service import RPCError
 
 from clients.operations import Operations
 from clients.page.rendering import text_of
+from clients.page.standing import BoardView, view_of_board
 from clients.temporal.pipelines import KnownViews
 from septet.contracts.pipeline_replies import PipelineReply
-from septet.contracts.replies import DetailReply, Reply, WatchReply
+from septet.contracts.replies import DetailReply, WatchReply
 from septet.errors import SeptetError
 
-Answer = TypeVar("Answer", bound=Reply)
+Answer = TypeVar("Answer")
 
 _LOOK_SECONDS: Final = 2.0
 _LOOK_SHARE: Final = 5
@@ -29,13 +30,19 @@ OF_A_LOOK: Final = ("overview", "steps", "plan", "diff")
 
 def board_events(operations: Operations, project: str | None) -> AsyncIterator[bytes]:
     """Yield the board whenever it has changed."""
-    return _keep_alive(_changes("board", lambda: operations.board.page(project)))
+    return _keep_alive(_changes("board", "board", lambda: board_view(operations, project)))
+
+
+async def board_view(operations: Operations, project: str | None) -> BoardView:
+    """Return the board as the page shows it."""
+    reply = await operations.board.page(project)
+    return await asyncio.to_thread(view_of_board, operations.state, reply)
 
 
 def pipelines_events(operations: Operations) -> AsyncIterator[bytes]:
     """Yield the list of pipelines whenever it has changed."""
     views: KnownViews = {}
-    return _keep_alive(_changes("pipelines", lambda: operations.pipelines.list(known_views=views)))
+    return _keep_alive(_changes("pipelines", "answer", lambda: operations.pipelines.list(known_views=views)))
 
 
 def pipeline_events(operations: Operations, pipeline_id: str) -> AsyncIterator[bytes]:
@@ -61,7 +68,7 @@ async def _pipeline_changes(operations: Operations, pipeline_id: str) -> AsyncGe
     yield _event("over", {})
 
 
-async def _changes(name: str, ask: Callable[[], Awaitable[Answer]]) -> AsyncGenerator[bytes, None]:
+async def _changes(name: str, variable: str, ask: Callable[[], Awaitable[Answer]]) -> AsyncGenerator[bytes, None]:
     """Yield a piece of the page whenever the answer that it shows has changed."""
     loop, last = asyncio.get_running_loop(), None
     while True:
@@ -69,7 +76,7 @@ async def _changes(name: str, ask: Callable[[], Awaitable[Answer]]) -> AsyncGene
         answer = await ask()
         if answer != last:
             last = answer
-            html = await asyncio.to_thread(text_of, f"_{name}.html", answer=answer)
+            html = await asyncio.to_thread(text_of, f"_{name}.html", **{variable: answer})
             yield _event("put", {"id": name, "html": html})
         await asyncio.sleep(max(_LOOK_SECONDS, _LOOK_SHARE * (loop.time() - began)))
 

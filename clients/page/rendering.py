@@ -1,6 +1,7 @@
 """The page's templates. Whatever they show is escaped: issues, plans and transcripts are other people's words."""
 
 import re
+from collections.abc import Sequence
 from datetime import timedelta
 from http import HTTPStatus
 from importlib.resources import files
@@ -9,12 +10,14 @@ from typing import Final
 from fastapi.responses import HTMLResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markdown_it import MarkdownIt
+from markdown_it.token import Token
 from markupsafe import Markup
 
-from clients.patches import files_of
-from clients.temporal.pipeline_rows import counts_of
+from clients.page import changes, standing, transcript
+from clients.temporal.pipeline_rows import OVER, counts_of
 from septet.contracts.names import Step
 from septet.contracts.task import Task
+from septet.contracts.transitions import Target
 
 HEADERS: Final = {
     "Content-Security-Policy": (
@@ -28,7 +31,16 @@ HEADERS: Final = {
     "X-Content-Type-Options": "nosniff",
 }
 """What the browser is told of every answer: nothing that is not this server's own file is run, shown or asked."""
-STATIC: Final = {"page.css": "text/css", "page.js": "text/javascript", "septet.svg": "image/svg+xml"}
+STATIC: Final = {
+    "page.css": "text/css",
+    "page.js": "text/javascript",
+    "idiomorph.min.js": "text/javascript",
+    "septet.svg": "image/svg+xml",
+}
+CARDS_SHOWN: Final = 60
+"""In one stage of the board: what nobody scrolls to is counted."""
+_HEADINGS: Final = {"h1": "h3", "h2": "h4", "h3": "h5", "h4": "h6", "h5": "h6"}
+"""A plan's headings stand below the page's own."""
 
 _MINUTE_SECONDS: Final = 60
 
@@ -48,7 +60,12 @@ _MARKDOWN: Final = _Markdown("commonmark", {"html": False}).disable("image")
 
 def render(template: str, status: HTTPStatus = HTTPStatus.OK, **values: object) -> HTMLResponse:
     """Return a template as an answer."""
-    return HTMLResponse(text_of(template, **values), status)
+    return page_of(text_of(template, **values), status)
+
+
+def page_of(text: str, status: HTTPStatus = HTTPStatus.OK) -> HTMLResponse:
+    """Return a whole page as an answer."""
+    return HTMLResponse(text, status)
 
 
 def text_of(template: str, **values: object) -> str:
@@ -62,7 +79,11 @@ def static_file(name: str) -> bytes:
 
 
 def _markdown(text: str) -> Markup:
-    return Markup(_MARKDOWN.render(text))  # noqa: S704 -- the renderer escapes what it is given
+    tokens: list[Token] = _MARKDOWN.parse(text)
+    for token in tokens:
+        token.tag = _HEADINGS.get(token.tag, token.tag)
+    html = _MARKDOWN.renderer.render(tokens, _MARKDOWN.options, {})
+    return Markup(html)  # noqa: S704 -- the renderer escapes what it is given
 
 
 def _duration(seconds: float) -> str:
@@ -95,6 +116,17 @@ def _steps_to_come(task: Task, running: str) -> list[str]:
     return [] if task.is_closed else [step.value for step in Step if step.value not in reached]
 
 
+def _needs_first(tasks: Sequence[Task]) -> list[Task]:
+    """Return tasks in their order, those that need a person first."""
+    return sorted(tasks, key=lambda task: not standing.need_of(task))
+
+
+def _moves_of(task: Task) -> list[Target]:
+    """Return where its own page offers to move a work order: it has buttons for the other decisions."""
+    others = {Target.CANCELLED} if not task.is_closed else {Target.EXECUTING}
+    return [target for target in standing.targets(task) if target not in others]
+
+
 def _environment() -> Environment:
     environment = Environment(
         loader=PackageLoader("clients.page"),
@@ -110,9 +142,33 @@ def _environment() -> Environment:
         time=_time,
         web_link=_web_link,
         end_of_link=_end_of_link,
-        patch_files=files_of,
+        age=standing.age_of,
     )
-    environment.globals.update(steps_to_come=_steps_to_come, counts_of=counts_of)
+    environment.globals.update(
+        steps_to_come=_steps_to_come,
+        counts_of=counts_of,
+        all_steps=[step.value for step in Step],
+        cards_shown=CARDS_SHOWN,
+        pipelines_over=OVER,
+        who="",
+        needs_first=_needs_first,
+        moves_of=_moves_of,
+        word_of=standing.word_of,
+        need_of=standing.need_of,
+        wait_of=standing.wait_of,
+        targets=standing.targets,
+        is_local_pull=standing.is_local_pull,
+        number_of_step=standing.number_of_step,
+        steps_done=standing.steps_done,
+        review_of=changes.review_of,
+        is_plan_file=changes.is_plan_file,
+        folders_of=changes.folders_of,
+        heading_of=transcript.heading_of,
+        edit_of=transcript.edit_of,
+        body_of=transcript.body_of,
+        is_answer=transcript.is_answer,
+        words_of=transcript.words_of,
+    )
     return environment
 
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from dataclasses import dataclass
+from functools import partial
 from http import HTTPStatus
 from typing import Any
 
@@ -14,24 +15,26 @@ from temporalio.service import RPCError
 from clients.error_reply import error_reply
 from clients.operations import Operations
 from clients.page.access import PageAccess
-from clients.page.live import board_events, pipeline_events, pipelines_events, work_order_events
-from clients.page.rendering import HEADERS, STATIC, render, static_file
+from clients.page.live import board_events, board_view, pipeline_events, pipelines_events, work_order_events
+from clients.page.rendering import HEADERS, STATIC, page_of, render, static_file, text_of
 from clients.page.temporal_ui import TemporalUi
 from clients.temporal.pipeline_rows import OVER
+from septet.agents.clis.registry import ADAPTERS
 from septet.errors import InvalidInputError, NotFoundError, SeptetError
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
-def page_router(operations: Operations, key: str | None, ui: TemporalUi | None) -> APIRouter:
+def page_router(operations: Operations, key: str | None, ui: TemporalUi | None, who: str) -> APIRouter:
     """Return the page's routes.
 
     Args:
         operations: Where it asks for work orders.
         key: The page's key; `None` lets everybody in.
         ui: Temporal's own web UI, where one is known.
+        who: Who decides here, as histories show it.
     """
-    page, access = _Views(operations, ui), PageAccess(key)
+    page, access = _Views(operations, ui, who), PageAccess(key)
 
     class Route(APIRoute):
         def get_route_handler(self) -> Handler:
@@ -71,12 +74,14 @@ def _refusal(error: SeptetError | OSError | RPCError) -> Response:
 class _Views:
     operations: Operations
     ui: TemporalUi | None
+    who: str
 
     def routes(self) -> dict[str, Callable[..., Awaitable[Response]]]:
         """Return what answers each path."""
         return {
             "/": self.board,
             "/live": self.board_live,
+            "/new": self.new,
             "/work-orders/{order_id}": self.work_order,
             "/work-orders/{order_id}/live": self.work_order_live,
             "/pipeline": self.pipelines,
@@ -88,18 +93,24 @@ class _Views:
 
     async def board(self, project: str = "") -> Response:
         """Show the board, of one project where one is named."""
-        board = await self.operations.board.page(project or None)
-        return await asyncio.to_thread(render, "board.html", answer=board, project=project, ui=self.ui)
+        board = await board_view(self.operations, project or None)
+        return await self._render("board.html", board=board, project=project)
 
     async def board_live(self, project: str = "") -> Response:
         """Send the board whenever it changes."""
         return _stream(board_events(self.operations, project or None))
 
+    async def new(self) -> Response:
+        """Show the form that starts a work order."""
+        reply = await self.operations.board.page()
+        repositories = sorted({task.repository_url for tasks in reply.stages.values() for task in tasks})
+        return await self._render("new.html", repositories=repositories, agents=sorted(ADAPTERS))
+
     async def work_order(self, order_id: str) -> Response:
         """Show one work order."""
         look = await self.operations.watch(order_id).look()
         detail = await self.operations.detail(order_id)
-        return await asyncio.to_thread(render, "work_order.html", look=look, detail=detail, ui=self.ui)
+        return await self._render("work_order.html", look=look, detail=detail)
 
     async def work_order_live(self, order_id: str) -> Response:
         """Send what changes of a work order until it is closed."""
@@ -109,7 +120,7 @@ class _Views:
     async def pipelines(self) -> Response:
         """Show the pipelines, open ones first."""
         reply = await self.operations.pipelines.list()
-        return await asyncio.to_thread(render, "pipelines.html", answer=reply, ui=self.ui)
+        return await self._render("pipelines.html", answer=reply)
 
     async def pipelines_live(self) -> Response:
         """Send the list of pipelines whenever it changes."""
@@ -119,7 +130,7 @@ class _Views:
         """Show one pipeline."""
         reply = await self.operations.pipelines.show(pipeline_id)
         is_over = reply.pipeline.status in OVER
-        return await asyncio.to_thread(render, "pipeline.html", answer=reply, is_over=is_over, ui=self.ui)
+        return await self._render("pipeline.html", answer=reply, is_over=is_over)
 
     async def pipeline_live(self, pipeline_id: str) -> Response:
         """Send what changes of a pipeline until it is over."""
@@ -131,6 +142,9 @@ class _Views:
         if name not in STATIC:
             raise NotFoundError(f"The page has no file {name}.")
         return Response(static_file(name), media_type=STATIC[name])
+
+    async def _render(self, template: str, **values: object) -> Response:
+        return page_of(await asyncio.to_thread(partial(text_of, template, ui=self.ui, who=self.who, **values)))
 
 
 def _stream(events: AsyncIterator[bytes]) -> Response:

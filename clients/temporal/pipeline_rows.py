@@ -15,6 +15,7 @@ OVER: Final = frozenset(
     {PipelineStatus.COMPLETED, PipelineStatus.STOPPED, PipelineStatus.FAILED, PipelineStatus.CANCELLED}
 )
 """Nothing happens any more in a pipeline that is here."""
+_REASON_SHOWN: Final = 500
 
 
 def view_of_input(pipeline_id: str, order: PipelineInput, created_at: str) -> PipelineView:
@@ -63,7 +64,16 @@ def row_of_view(view: PipelineView) -> PipelineRow:
         created_at=view.created_at,
         closed_at=view.closed_at,
         counts=counts_of(view),
+        reason=_reason_of(view)[:_REASON_SHOWN],
     )
+
+
+def _reason_of(view: PipelineView) -> str:
+    """Return why a pipeline failed, or which of its issues did first."""
+    if view.error is not None:
+        return view.error.message
+    failed = next((issue for issue in view.issues if issue.status is IssueStatus.FAILED and issue.error), None)
+    return f"{failed.title or failed.issue_id}: {failed.error.message}" if failed and failed.error else ""
 
 
 def counts_of(view: PipelineView) -> dict[IssueStatus, int]:

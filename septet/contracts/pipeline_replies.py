@@ -25,6 +25,8 @@ class PipelineRow(Wire):
     closed_at: str | None = None
     counts: dict[IssueStatus, int] = Field(default_factory=dict)
     """How many issues are where; empty where nobody could be asked."""
+    reason: str = ""
+    """Why it failed, or which of its issues failed first, and why; empty where none did."""
 
 
 class PipelinesReply(PagedReply):

@@ -138,6 +138,14 @@ class RescuesReply(Reply):
     rescues: tuple[KeptSnapshot, ...] = ()
 
 
+class RestoredReply(Reply):
+    """A snapshot that was restored."""
+
+    rescue: KeptSnapshot
+    restored_to: str
+    """The folder, on the host that was asked."""
+
+
 class PlanView(Wire):
     """A work order's plan as it stands on this host."""
 

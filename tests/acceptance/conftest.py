@@ -5,9 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fakes.browser import chromium
+from fakes.page import WITHIN_MS, tab_of
 from fakes.repositories import Origin, make_origin
 from fakes.septet_command import Septet
 from fakes.shared_server import Host
+from playwright.sync_api import Browser, Page, expect
 
 FILES = {"README.md": "# app\n", "app.py": "print('hello')\n", "CHANGELOG.md": "# Changelog\n\n## Unreleased\n\n"}
 
@@ -55,3 +58,18 @@ def host(served: Septet, tmp_path: Path) -> Iterator[Host]:
     host = Host.beside(served, tmp_path / f"host-{tmp_path.name}")
     yield host
     host.septet.end_all()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Run a browser for this module."""
+    expect.set_options(timeout=WITHIN_MS)
+    with chromium() as browser:
+        yield browser
+
+
+@pytest.fixture
+def page(browser: Browser, served: Septet) -> Iterator[Page]:
+    """Return a tab that has opened the link, and whose page asks its own server alone and makes no mistakes."""
+    with tab_of(browser, served) as tab:
+        yield tab

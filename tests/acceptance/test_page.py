@@ -7,24 +7,18 @@ from typing import Any
 
 import httpx
 import pytest
-from fakes.browser import chromium
+from fakes.page import WITHIN_MS, where
 from fakes.repositories import Origin, make_origin
 from fakes.septet_command import WITHIN_SECONDS, Septet
 from playwright.sync_api import Browser, Page, expect
 
+from clients.page.key import deciding_key
 from septet.contracts.names import Step
 
 pytestmark = pytest.mark.faces
 
 Task = dict[str, Any]
-WITHIN_MS = WITHIN_SECONDS * 1000
 MARKUP = "<script>window.hurt = 1</script><img src=x onerror='window.hurt = 2'> & [x](javascript:window.hurt=3)"
-
-
-def where(served: Septet) -> dict[str, str]:
-    """Return the addresses of the machine's `septet up`."""
-    told: dict[str, str] = json.loads((served.state / "server.json").read_text(encoding="utf-8"))
-    return told
 
 
 def token(served: Septet) -> str:
@@ -35,30 +29,6 @@ def token(served: Septet) -> str:
 def key_of(served: Septet) -> str:
     """Return the page's key."""
     return served.page.rpartition("token=")[2]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """Run a browser for this module."""
-    expect.set_options(timeout=WITHIN_MS)
-    with chromium() as browser:
-        yield browser
-
-
-@pytest.fixture
-def page(browser: Browser, served: Septet) -> Iterator[Page]:
-    """Return a tab that has opened the link, and whose page asks its own server alone and makes no mistakes."""
-    context = browser.new_context(base_url=where(served)["api"], viewport={"width": 1280, "height": 800})
-    context.set_default_timeout(WITHIN_MS)
-    tab, trouble = context.new_page(), list[str]()
-    tab.on("pageerror", lambda error: trouble.append(str(error)))
-    tab.on("console", lambda message: trouble.append(message.text) if message.type == "error" else None)
-    tab.on("request", lambda asked: trouble.append(asked.url) if not asked.url.startswith(tab_home) else None)
-    tab_home = where(served)["api"]
-    tab.goto(served.page)
-    yield tab
-    context.close()
-    assert trouble == []
 
 
 def held(served: Septet, origin: Origin, gate: Path, order: str) -> None:
@@ -76,7 +46,7 @@ def test_the_board_shows_a_work_order_and_leads_to_it(page: Page, done: Task) ->
     expect(page.locator(".title h1")).to_have_text("Say goodbye too")
     expect(page.locator(".steps .ok .name")).to_have_text([step.value for step in Step])
     expect(page.locator("#plan")).to_contain_text("Say goodbye too")
-    expect(page.locator("#diff .files")).to_contain_text(done["plan_path"])
+    expect(page.locator("#diff .files").get_by_role("link", name=done["plan_path"])).to_be_visible()
     expect(page.locator("#diff .added").first).to_be_visible()
     expect(page.locator("#transcript .tool_call").first).to_be_visible()
     expect(page.locator("#record")).to_contain_text("executing → review")
@@ -195,13 +165,15 @@ def test_without_the_key_nothing_of_the_page_is_shown(stranger: httpx.Client, do
 
 
 def test_the_key_opens_the_page_for_this_browser(served: Septet, stranger: httpx.Client) -> None:
-    """The link sets a cookie for this site alone, which no script reads, and leads on without the key."""
+    """The link sets a cookie for this site alone, which no script reads, and leads on with what decides, which the browser sends nobody."""
     opened = stranger.get("/", params={"token": key_of(served)})
-    assert (opened.status_code, opened.headers["location"]) == (HTTPStatus.SEE_OTHER, "/")
+    decides = deciding_key(key_of(served))
+    assert (opened.status_code, opened.headers["location"]) == (HTTPStatus.SEE_OTHER, f"/#key={decides}")
     cookie = opened.headers["set-cookie"]
     assert "httponly" in cookie.lower()
     assert "samesite=strict" in cookie.lower()
-    assert token(served) not in cookie
+    for other in (token(served), key_of(served), decides):
+        assert other not in cookie
     shown = stranger.get("/")
     assert shown.status_code == HTTPStatus.OK
     assert "script-src 'self'" in shown.headers["content-security-policy"]

@@ -1,39 +1,52 @@
-// Puts pieces of the page in place as the server sends them. They are the server's own templates, escaped there, and
-// the content security policy runs no script but this file.
+// Keeps the page up to date, sends what people decide, and tells them what needs them. Pieces of the page are the
+// server's own templates, escaped there; the content security policy runs no script but the page's own files.
 "use strict";
 
 const mark = document.querySelector("[data-live]");
+const mover = document.getElementById("mover");
+const find = (selector, within = document) => [...within.querySelectorAll(selector)];
 
-function put(piece) {
-  const place = document.getElementById(piece.id);
-  if (!place) return;
-  const kept = new Map([...place.querySelectorAll("details[data-key]")].map((one) => [one.dataset.key, one.open]));
-  place.innerHTML = piece.html;
-  for (const one of place.querySelectorAll("details[data-key]")) {
-    if (kept.has(one.dataset.key)) one.open = kept.get(one.dataset.key);
-  }
+// The link's answer hands over the key that decides; no page of another port can read where it is kept.
+const handed = /^#key=([0-9a-f]{64})$/.exec(location.hash);
+if (handed) {
+  localStorage.setItem("septet-key", handed[1]);
+  history.replaceState(null, "", location.pathname + location.search);
 }
 
-function add(piece) {
-  const place = document.getElementById(piece.id);
-  if (!place) return;
-  place.insertAdjacentHTML("beforeend", piece.html);
+// A fold that is open, a draft in a form and the focus stay as they are when the piece around them changes.
+const morphing = {
+  morphStyle: "innerHTML",
+  ignoreActiveValue: true,
+  callbacks: {
+    beforeAttributeUpdated: (name, node) => !(name === "open" && /^(DETAILS|DIALOG)$/.test(node.tagName)),
+    beforeNodeMorphed: (old) => !(old.dataset && old.dataset.dirty),
+  },
+};
+
+function put({ id, html }) {
+  const place = document.getElementById(id);
+  if (place) Idiomorph.morph(place, html, morphing);
+}
+
+function add({ id, html }) {
+  document.getElementById(id)?.insertAdjacentHTML("beforeend", html);
 }
 
 // A reader who has scrolled up to read is left there.
-function followEnd(change) {
+function change(how) {
   return (event) => {
     const transcript = document.getElementById("transcript");
     const atEnd = !transcript || transcript.scrollHeight - transcript.scrollTop - transcript.clientHeight < 40;
-    change(JSON.parse(event.data));
+    how(JSON.parse(event.data));
     if (transcript && atEnd) transcript.scrollTop = transcript.scrollHeight;
+    tell();
   };
 }
 
 function listen() {
   const events = new EventSource(mark.dataset.live);
-  events.addEventListener("put", followEnd(put));
-  events.addEventListener("add", followEnd(add));
+  events.addEventListener("put", change(put));
+  events.addEventListener("add", change(add));
   events.addEventListener("open", () => mark.classList.add("on"));
   events.addEventListener("error", () => mark.classList.remove("on"));
   events.addEventListener("over", () => {
@@ -42,17 +55,178 @@ function listen() {
   });
 }
 
+function clock(seconds) {
+  const parts = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60];
+  return seconds < 60 ? `${seconds} s` : parts.map((n, i) => (i ? String(n).padStart(2, "0") : n)).join(":");
+}
+
+function age(seconds) {
+  const unit = [["d", 86400], ["h", 3600], ["min", 60]].find(([, size]) => seconds >= size);
+  return unit ? `${Math.floor(seconds / unit[1])} ${unit[0]}` : "now";
+}
+
 function tick() {
-  for (const one of document.querySelectorAll("[data-since]")) {
-    const seconds = Math.max(0, Math.round((Date.now() - Date.parse(one.dataset.since)) / 1000));
-    const parts = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60];
-    one.textContent = seconds < 60 ? `${seconds} s` : parts.map((n, i) => (i ? String(n).padStart(2, "0") : n)).join(":");
+  for (const [name, words] of [["since", clock], ["age", age]]) {
+    for (const one of find(`[data-${name}]`)) {
+      const text = words(Math.max(0, Math.round((Date.now() - Date.parse(one.dataset[name])) / 1000)));
+      if (one.textContent !== text) one.textContent = text;
+    }
   }
 }
 
-if (mark) {
-  const transcript = document.getElementById("transcript");
-  if (transcript) transcript.scrollTop = transcript.scrollHeight;
-  listen();
-  setInterval(tick, 1000);
+// What needs a person is in the title, and in a notification where that is allowed. What was there at first is known.
+let known = null;
+function tell() {
+  const title = document.querySelector("[data-title]");
+  if (title) document.title = title.dataset.title;
+  const now = new Map(find("[data-tell]").map((one) => [one.dataset.tell, one.dataset.say]));
+  for (const [key, words] of now) {
+    if (!known || known.has(key) || localStorage.getItem("septet-notify") !== "on") continue;
+    const note = new Notification("Septet", { body: words, tag: key });
+    note.onclick = () => open(`/work-orders/${encodeURIComponent(key.split(" ")[0])}`);
+  }
+  known = now;
 }
+
+function showNotify(button) {
+  const on = localStorage.getItem("septet-notify") === "on" && Notification.permission === "granted";
+  button.hidden = false;
+  button.setAttribute("aria-pressed", on);
+  button.textContent = on ? "Notifications on" : "Notify me";
+}
+
+async function switchNotify(button) {
+  const was = localStorage.getItem("septet-notify") === "on";
+  const allowed = (await Notification.requestPermission()) === "granted";
+  localStorage.setItem("septet-notify", !was && allowed ? "on" : "off");
+  showNotify(button);
+  if (!allowed) say("Your browser blocks notifications for this page. Allow them in its site settings.");
+}
+
+// Decisions go to the HTTP API, which has the rules and the words.
+async function decide(path, body) {
+  const who = document.body.dataset.who;
+  const answer = await fetch(path, {
+    method: "POST",
+    headers: { "Content-Type": "application/json", "Septet-Page-Key": localStorage.getItem("septet-key") || "" },
+    body: JSON.stringify(/^.(agent-work-orders|rescues.restore)$/.test(path) ? body : { who, ...body }),
+  }).catch(() => null);
+  if (!answer) throw new Error("The server does not answer. Start it with septet up, and open its new link.");
+  const reply = await answer.json().catch(() => ({}));
+  if (answer.status === 401) throw new Error("This server was started again. Open the link that it printed.");
+  if (!answer.ok) throw new Error([reply.detail, reply.remedy].filter(Boolean).join(" ") || answer.statusText);
+  return [reply, answer.headers.get("Location")];
+}
+
+function say(words, place = document.getElementById("notice")) {
+  place.textContent = "";
+  place.textContent = words;
+  place.hidden = !words;
+}
+
+function bodyOf(form, pressed) {
+  const body = JSON.parse(form.dataset.body || "{}");
+  for (const field of form.elements) {
+    if (!field.name || field.type === "submit" || field.disabled) continue;
+    if (field.type === "checkbox") body[field.name] = field.checked;
+    else if (field.value.trim()) body[field.name] = field.type === "number" ? Number(field.value) : field.value;
+  }
+  return pressed?.name ? { ...body, [pressed.name]: pressed.value } : body;
+}
+
+async function send(form, pressed) {
+  const alert = form.querySelector("[role=alert]");
+  const buttons = find("button", form);
+  say("", alert);
+  buttons.forEach((one) => (one.disabled = true));
+  try {
+    const path = pressed?.dataset.post || form.dataset.post;
+    const [reply, where] = await decide(path, bodyOf(form, pressed));
+    delete form.dataset.dirty;
+    if (form === mover?.firstElementChild) mover.close();
+    if (where) location.assign(where.replace("/agent-work-orders/", "/work-orders/"));
+    else if (reply.restored_to) say(`Restored to ${reply.restored_to}`, alert);
+    else if (!mark?.isConnected) location.reload();
+    else if (form.dataset.done) say(form.dataset.done);
+  } catch (error) {
+    say(error.message, alert);
+  }
+  buttons.forEach((one) => (one.disabled = false));
+}
+
+async function move(id, to) {
+  try {
+    await decide(`/agent-work-orders/${encodeURIComponent(id)}/move`, { to });
+    say(`${id} moves to ${to}.`);
+  } catch (error) {
+    say(error.message);
+  }
+}
+
+function openMover({ id, targets, title }) {
+  const form = mover.firstElementChild;
+  form.dataset.post = `/agent-work-orders/${encodeURIComponent(id)}/move`;
+  form.querySelector("h2").textContent = `Move ${title}`;
+  form.elements.to.replaceChildren(...targets.split(" ").map((one) => new Option(one)));
+  say("", form.querySelector("[role=alert]"));
+  mover.showModal();
+}
+
+let dragged = null;
+const stageUnder = (event) => {
+  const stage = dragged && event.target.closest?.("[data-stage]");
+  return stage && dragged.targets.split(" ").includes(stage.dataset.stage) ? stage : null;
+};
+const settle = () => find(".stage.may, .stage.over").forEach((one) => one.classList.remove("may", "over"));
+
+const handlers = {
+  submit(event) {
+    if (!event.target.matches("form[data-post]")) return;
+    event.preventDefault();
+    send(event.target, event.submitter);
+  },
+  input(event) {
+    const form = event.target.closest("form[data-post]");
+    if (form) form.dataset.dirty = "yes";
+  },
+  click(event) {
+    const button = event.target.closest("button");
+    if (!button) return;
+    if (button.dataset.targets) openMover(button.dataset);
+    else if (button.matches("[data-close]")) button.closest("dialog").close();
+    else if (button.id === "notify") switchNotify(button);
+    else if (button.dataset.copy) navigator.clipboard.writeText(button.dataset.copy).then(() => say("Copied."));
+  },
+  dragstart(event) {
+    dragged = event.target.closest?.(".card")?.querySelector("[data-targets]")?.dataset;
+    if (!dragged) return;
+    event.dataTransfer.setData("text/plain", dragged.id);
+    for (const stage of find("[data-stage]")) {
+      stage.classList.toggle("may", dragged.targets.split(" ").includes(stage.dataset.stage));
+    }
+  },
+  dragover(event) {
+    const stage = stageUnder(event);
+    find(".stage.over").forEach((one) => one.classList.toggle("over", one === stage));
+    if (!stage) return;
+    event.preventDefault();
+    stage.classList.add("over");
+  },
+  drop(event) {
+    const stage = stageUnder(event);
+    if (!stage) return;
+    event.preventDefault();
+    move(dragged.id, stage.dataset.stage);
+  },
+  dragend: settle,
+};
+for (const [name, handler] of Object.entries(handlers)) document.addEventListener(name, handler);
+
+const notify = document.getElementById("notify");
+if (notify && "Notification" in window) showNotify(notify);
+const transcript = document.getElementById("transcript");
+if (transcript) transcript.scrollTop = transcript.scrollHeight;
+tell();
+tick();
+setInterval(tick, 1000);
+if (mark) listen();

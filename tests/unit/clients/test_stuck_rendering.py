@@ -7,6 +7,7 @@ from clients.cli.render import board as board_tables
 from clients.cli.render import work_order
 from clients.cli.render.watch import WatchLines, WatchPicture
 from clients.page.rendering import text_of
+from clients.page.standing import BoardView
 from septet.contracts.names import Stage, Status
 from septet.contracts.replies import BoardReply, BoardSummary, WatchReply
 from septet.contracts.task import Task
@@ -50,4 +51,4 @@ def test_a_watch_says_stuck_once() -> None:
 def test_the_page_says_stuck() -> None:
     """The page of a work order has the whole cause, and so has its card on the board."""
     assert "septet promote one" in text_of("_overview.html", look=LOOK)
-    assert "septet promote one" in text_of("_board.html", answer=BOARD)
+    assert "septet promote one" in text_of("_board.html", board=BoardView(BOARD, {}))

@@ -1,0 +1,130 @@
+"""How a work order stands, in a person's words: what the page says first, and what it asks of whom."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+from clients.disk.runs import started_runs
+from clients.operations import LOCAL_PULL
+from septet.contracts.names import Stage, Status, Step
+from septet.contracts.replies import BoardReply
+from septet.contracts.task import Task
+from septet.contracts.transitions import Target, targets_of
+from septet.errors import SeptetError
+from septet.state import StateDir
+
+_MINUTE_SECONDS: Final = 60
+_HOUR_SECONDS: Final = 60 * _MINUTE_SECONDS
+_DAY_SECONDS: Final = 24 * _HOUR_SECONDS
+_STEPS: Final = {step.value: step.number for step in Step}
+
+
+@dataclass(frozen=True, slots=True)
+class BoardView:
+    """The board with what this host's disk adds to it."""
+
+    reply: BoardReply
+    steps: Mapping[str, str]
+    """The step under way of each work order that runs, as far as this host runs it."""
+
+    @property
+    def needs(self) -> tuple[Task, ...]:
+        """The work orders that need a person, those that wait longest first."""
+        tasks = [task for stage in self.reply.stages.values() for task in stage if need_of(task)]
+        return tuple(sorted(tasks, key=lambda task: task.updated_at))
+
+
+def view_of_board(state: StateDir, reply: BoardReply) -> BoardView:
+    """Return a board with the steps under way on this host."""
+    running = (task for stage in reply.stages.values() for task in stage if task.status is Status.RUNNING)
+    return BoardView(reply, dict(_steps_under_way(state, running)))
+
+
+def _steps_under_way(state: StateDir, tasks: Iterable[Task]) -> Iterable[tuple[str, str]]:
+    for task in tasks:
+        try:
+            run = next(reversed(started_runs(state, task.id)), None)
+        except (SeptetError, OSError):
+            continue
+        if run is not None and run.record is not None:
+            yield task.id, run.record.step
+
+
+def word_of(task: Task) -> str:
+    """Return the one word for where a work order is: merged, closed and cancelled ones differ."""
+    match task.status, task.stage:
+        case _, _ if task.stuck:
+            return "stuck"
+        case Status.COMPLETED, Stage.DONE:
+            return "done"
+        case Status.COMPLETED, Stage.BLOCKED:
+            return "closed"
+        case status, _:
+            return status.value
+
+
+def need_of(task: Task) -> str:
+    """Return what a work order needs a person for; nothing where it needs nobody."""
+    match task.status, task.stage:
+        case _, _ if task.stuck:
+            need = f"Stuck: {task.stuck}"
+        case _, _ if task.waits_for_a_decision:
+            need = "Waiting for you to approve the plan"
+        case Status.FAILED, _:
+            need = f"Failed: {task.error.message}" if task.error else "Failed"
+        case Status.WAITING, Stage.BLOCKED:
+            need = "Waiting for a host that does not answer"
+        case Status.PENDING, Stage.BLOCKED:
+            need = "Blocked: move it to triaged to start it"
+        case Status.COMPLETED, Stage.BLOCKED:
+            need = "Its pull request was closed without a merge"
+        case _:
+            need = ""
+    return need
+
+
+def wait_of(task: Task) -> str:
+    """Return what a work order waits for that needs nobody now."""
+    match task.status, task.stage:
+        case Status.PENDING, Stage.TRIAGED:
+            return f"Waiting for {', '.join(task.after)}" if task.after else "Waiting for its turn"
+        case Status.PENDING, Stage.COLLECTED:
+            return "Not started: move it to triaged to queue it"
+        case Status.COMPLETED, Stage.REVIEW:
+            return "Waiting for its pull request to be merged"
+        case _:
+            return ""
+
+
+def targets(task: Task) -> tuple[Target, ...]:
+    """Return where a work order may be moved from here."""
+    return targets_of(task.status, task.stage)
+
+
+def is_local_pull(address: str | None) -> bool:
+    """Return whether a pull request is one of a repository on a disk, which this page can merge."""
+    return LOCAL_PULL.fullmatch(address or "") is not None
+
+
+def number_of_step(step: str) -> int:
+    """Return a step's place in the order, from 1; 0 for none of the seven."""
+    return _STEPS.get(step, 0)
+
+
+def steps_done(task: Task) -> int:
+    """Return how many of the seven steps a work order has behind it."""
+    if task.status is Status.COMPLETED:
+        return len(_STEPS)
+    return max((number_of_step(row.step) for row in task.steps if row.success), default=0)
+
+
+def age_of(stamp: str) -> str:
+    """Return how long ago a time was, in one unit; `page.js` says it the same way."""
+    if not stamp:
+        return ""
+    seconds = max(0, int((datetime.now(UTC) - datetime.fromisoformat(stamp)).total_seconds()))
+    for unit, size in (("d", _DAY_SECONDS), ("h", _HOUR_SECONDS), ("min", _MINUTE_SECONDS)):
+        if seconds >= size:
+            return f"{seconds // size} {unit}"
+    return "now"

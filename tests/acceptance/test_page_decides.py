@@ -1,0 +1,208 @@
+import json
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from fakes.page import tab_of, where
+from fakes.repositories import Origin
+from fakes.septet_command import WITHIN_SECONDS, Septet
+from fakes.waiting import until
+from playwright.sync_api import Browser, Page, expect
+
+from clients.page.key import deciding_key, looking_key
+from septet.settings import load_settings
+
+pytestmark = pytest.mark.faces
+
+REFUSED = "status of 4"
+"""What the browser's console says of a refusal, which the page shows in words."""
+
+
+def waits_with_its_plan(served: Septet, origin: Origin, order: str) -> str:
+    """Start a work order that waits for a word on its plan, and return its page's path."""
+    words = ("--title", "Ask me first", "--id", order, "--approve-plan", "--json")
+    assert served("run", "--repo", origin.bare, *words).code == 0
+    until(lambda: task_of(served, order)["status"] == "waiting")
+    return f"/work-orders/{order}"
+
+
+def task_of(served: Septet, order: str) -> dict[str, Any]:
+    """Return a work order as the command line has it."""
+    task: dict[str, Any] = served("show", order, "--json").json["task"]
+    return task
+
+
+def history_of(served: Septet, order: str) -> list[dict[str, Any]]:
+    """Return a work order's history."""
+    history: list[dict[str, Any]] = served("show", order, "--json").json["history"]
+    return history
+
+
+def test_a_plan_is_rejected_and_then_approved(page: Page, served: Septet, origin: Origin) -> None:
+    """Feedback has it planned again, a click approves the next plan; the history says who did, and what they said."""
+    page.goto(waits_with_its_plan(served, origin, "wo-page-gate"))
+    expect(page).to_have_title("(!) Ask me first · Septet")
+    page.get_by_label("What the planner should do differently").fill("Say goodbye in French, too.")
+    page.get_by_role("button", name="Reject plan").click()
+    expect(page.locator("#record")).to_contain_text("the plan is rejected: Say goodbye in French, too.")
+    expect(page.locator("#record")).to_contain_text(load_settings().user)
+    page.get_by_role("button", name="Approve plan").click()
+    expect(page.locator("#overview .badge")).to_have_text("completed")
+    words = [(move["who"], move["why"]) for move in history_of(served, "wo-page-gate")]
+    assert (load_settings().user, "the plan is approved") in words
+
+
+def test_a_draft_and_the_focus_outlive_an_update(
+    page: Page, served: Septet, origin: Origin, tmp_path: Path
+) -> None:
+    """What a person is typing, where the cursor is, and which folds are open stay as the page around them changes."""
+    gate = tmp_path / "gate"
+    served.scenario("wo-page-draft", {"steps": {"implement_plan": {"wait_for": str(gate)}}})
+    title = ("--title", "Wait for me", "--id", "wo-page-draft", "--json")
+    assert served("run", "--repo", origin.bare, *title).code == 0
+    page.goto("/work-orders/wo-page-draft")
+    expect(page.locator(".steps .now .name")).to_have_text("implement_plan")
+    page.locator(".actions summary", has_text="Cancel").click()
+    why = page.locator("#cancel").get_by_label("Why")
+    why.press_sequentially("not")
+    page.locator(".steps summary").first.click()
+    why.focus()
+    served("move", "wo-page-draft", "blocked", "--why", "by another", "--json")
+    expect(page.locator("#overview .badge")).to_have_text("failed")
+    assert page.locator(".steps details").first.get_attribute("open") is not None
+
+
+def test_it_is_cancelled_with_a_reason_and_its_work_is_restored(
+    browser: Browser, served: Septet, origin: Origin, tmp_path: Path
+) -> None:
+    """Cancel says why in the history; the rescue is restored to a new folder, once, and the page says where."""
+    served.scenario("wo-page-end", {"steps": {"implement_plan": {"wait_for": str(tmp_path / "never")}}})
+    assert served("run", "--repo", origin.bare, "--title", "End me", "--id", "wo-page-end", "--json").code == 0
+    with tab_of(browser, served, allowed=(REFUSED,)) as page:
+        page.goto("/work-orders/wo-page-end")
+        expect(page.locator(".steps .now .name")).to_have_text("implement_plan")
+        page.locator(".actions summary", has_text="Cancel").click()
+        page.locator("#cancel").get_by_label("Why").fill("not wanted any more")
+        page.get_by_role("button", name="Cancel work order").click()
+        expect(page.locator("#overview .badge")).to_have_text("cancelled")
+        expect(page.locator("#record")).to_contain_text("not wanted any more")
+        row = page.locator("#record form", has_text="Restore").first
+        row.get_by_role("button").click()
+        expect(row.get_by_role("alert")).to_contain_text("Restored to ")
+        folder = Path((row.get_by_role("alert").text_content() or "").removeprefix("Restored to "))
+        assert (folder / "README.md").read_text(encoding="utf-8") == "# app\n"
+        row.get_by_role("button").click()
+        expect(row.get_by_role("alert")).to_contain_text("was restored before, to ")
+
+
+def test_a_failed_one_is_retried_from_a_step_that_is_chosen(page: Page, served: Septet, origin: Origin) -> None:
+    """The page shows what failed and retries it from there or earlier, with words for the agent."""
+    order = served.scenario("wo-page-retry", {"steps": {"implement_plan": {"refuse": "No."}}})
+    served("run", "--repo", origin.bare, "--title", "Fail once", "--id", order, "--wait", "--json")
+    served.scenario(order, {})
+    page.goto(f"/work-orders/{order}")
+    expect(page.locator("#overview .badge")).to_have_text("failed")
+    page.locator(".actions summary", has_text="Retry").click()
+    page.get_by_label("From").select_option("build_plan")
+    page.get_by_label("What the agent should know").fill("It is allowed now.")
+    page.get_by_role("button", name="Retry", exact=True).click()
+    expect(page.locator("#overview .badge")).to_have_text("completed")
+
+
+def test_a_card_is_moved_by_drag_and_by_keyboard(page: Page, served: Septet, origin: Origin) -> None:
+    """Dropped on a stage, or moved with the keys alone, a card goes where it may; what may not be is not offered."""
+    for order in ("wo-page-drag", "wo-page-keys"):
+        words = ("--title", f"Move {order}", "--id", order, "--json")
+        assert served("create", "--repo", origin.bare, *words, "--stage", "collected").code == 0
+    page.goto("/")
+    dragged = page.locator("#card-wo-page-drag")
+    dragged.drag_to(page.locator(".stage-blocked h2"))
+    expect(page.locator(".stage-blocked #card-wo-page-drag")).to_be_visible()
+    assert history_of(served, "wo-page-drag")[-1]["who"] == load_settings().user
+    button = page.locator("#card-wo-page-keys").get_by_role("button", name="Move")
+    button.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#mover select option")).to_have_text(["triaged", "blocked", "cancelled"])
+    page.locator("#mover select").focus()
+    page.keyboard.press("b")
+    page.keyboard.press("Tab")
+    page.keyboard.type("later")
+    page.keyboard.press("Enter")
+    expect(page.locator(".stage-blocked #card-wo-page-keys")).to_be_visible()
+    assert history_of(served, "wo-page-keys")[-1]["why"].endswith("later")
+
+
+def test_a_work_order_is_started_and_a_mistake_is_told_in_place(
+    browser: Browser, served: Septet, origin: Origin
+) -> None:
+    """The form starts one and leads to it; what the API refuses stands at the form, and nothing typed is lost."""
+    with tab_of(browser, served, allowed=(REFUSED,)) as page:
+        page.get_by_role("link", name="New work order").click()
+        page.get_by_label("Repository").fill(str(origin.bare))
+        page.get_by_label("Wait for my approval").uncheck()
+        page.get_by_role("button", name="Start work order").click()
+        expect(page.get_by_role("alert")).to_contain_text("issue or title is missing")
+        expect(page.get_by_label("Repository")).to_have_value(str(origin.bare))
+        page.get_by_label("Title").fill("Started on the page")
+        page.get_by_label("Description").fill("Say goodbye.")
+        page.get_by_role("button", name="Start work order").click()
+        expect(page.locator(".title h1")).to_have_text("Started on the page")
+        expect(page.locator("#overview .badge")).to_have_text("completed")
+
+
+def test_a_pull_request_of_a_repository_on_disk_is_merged(page: Page, served: Septet, origin: Origin) -> None:
+    """A click merges it into its base, and the work order is done."""
+    title = ("--title", "Merge me", "--id", "wo-page-merge", "--wait", "--json")
+    assert served("run", "--repo", origin.bare, *title).code == 0
+    page.goto("/work-orders/wo-page-merge")
+    page.get_by_role("button", name="Merge pull request").click()
+    expect(page.locator("#overview .badge")).to_have_text("done")
+
+
+def test_a_pipeline_is_paused_and_its_issue_skipped(
+    page: Page, served: Septet, origin: Origin, tmp_path: Path
+) -> None:
+    """Pause, resume, skip and cancel on the page do what the commands do."""
+    issues = tmp_path / "issues.json"
+    issues.write_text(json.dumps([{"id": name, "title": f"Issue {name}", "body": "Do it."} for name in "ab"]))
+    never = {"steps": {"implement_plan": {"wait_for": str(tmp_path / "never")}}}
+    served.scenario("pl-page-acts-executor-1", never)
+    words = ("--file", issues, "--id", "pl-page-acts", "--json")
+    assert served("pipeline", "--repo", origin.bare, *words).code == 0
+    page.goto("/pipeline/pl-page-acts")
+    expect(page.locator("#issue-b .badge")).to_have_text("planned")
+    page.get_by_role("button", name="Pause").click()
+    expect(page.locator("#pipeline .meta .badge").first).to_have_text("paused")
+    page.get_by_role("button", name="Skip Issue b").click()
+    expect(page.locator("#issue-b .badge")).to_have_text("skipped")
+    page.get_by_role("button", name="Resume").click()
+    expect(page.locator("#pipeline .meta .badge").first).to_have_text("running")
+    page.locator(".actions summary", has_text="Cancel").click()
+    page.get_by_role("button", name="Cancel pipeline").click()
+    expect(page.locator("#pipeline .meta .badge").first).to_have_text("cancelled")
+
+
+@pytest.mark.parametrize("sent", ["nothing", "link", "cookie", "no origin", "another origin"])
+def test_what_a_browser_hands_to_others_decides_nothing(served: Septet, sent: str) -> None:
+    """The cookie, which other ports get, the link, and another origin's page can start nothing."""
+    own = where(served)["api"]
+    key = served.page.rpartition("token=")[2]
+    sent_keys = {"nothing": "", "link": key, "cookie": looking_key(key)}
+    origins = {"no origin": {}, "another origin": {"Origin": "http://127.0.0.1:1"}}
+    headers = {"Septet-Page-Key": sent_keys.get(sent, deciding_key(key)), **origins.get(sent, {"Origin": own})}
+    with httpx.Client(base_url=own, trust_env=False, timeout=WITHIN_SECONDS) as client:
+        client.get("/", params={"token": key})
+        answer = client.post("/agent-work-orders", json={}, headers=headers)
+    assert answer.status_code in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}
+
+
+def test_the_pages_key_decides_and_reads_nothing(served: Septet) -> None:
+    """With the key and the page's own origin a decision is taken; what is read there wants the token."""
+    own, key = where(served)["api"], deciding_key(served.page.rpartition("token=")[2])
+    headers = {"Origin": own, "Septet-Page-Key": key}
+    with httpx.Client(base_url=own, headers=headers, trust_env=False, timeout=WITHIN_SECONDS) as client:
+        assert client.get("/agent-work-orders").status_code == HTTPStatus.UNAUTHORIZED
+        answer = client.post("/agent-work-orders/wo-nobody/cancel", json={})
+    assert answer.status_code == HTTPStatus.NOT_FOUND

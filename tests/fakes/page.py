@@ -1,0 +1,38 @@
+"""The page in a browser: a tab that has opened the link, and that asks nobody but its own server."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from fakes.septet_command import WITHIN_SECONDS, Septet
+from playwright.sync_api import Browser, Page
+
+WITHIN_MS = WITHIN_SECONDS * 1000
+
+
+def where(served: Septet) -> dict[str, str]:
+    """Return the addresses of the machine's `septet up`."""
+    told: dict[str, str] = json.loads((served.state / "server.json").read_text(encoding="utf-8"))
+    return told
+
+
+@contextmanager
+def tab_of(browser: Browser, served: Septet, *, allowed: tuple[str, ...] = ()) -> Iterator[Page]:
+    """Give a tab that has opened the link, and whose page asks its own server alone and makes no mistakes.
+
+    Args:
+        browser: The browser.
+        served: The machine that serves the page.
+        allowed: What a mistake that is expected has in its words.
+    """
+    home = where(served)["api"]
+    context = browser.new_context(base_url=home, viewport={"width": 1280, "height": 800})
+    context.set_default_timeout(WITHIN_MS)
+    tab, trouble = context.new_page(), list[str]()
+    tab.on("pageerror", lambda error: trouble.append(str(error)))
+    tab.on("console", lambda message: trouble.append(message.text) if message.type == "error" else None)
+    tab.on("request", lambda asked: trouble.append(asked.url) if not asked.url.startswith(home) else None)
+    tab.goto(served.page)
+    yield tab
+    context.close()
+    assert [words for words in trouble if not any(part in words for part in allowed)] == []
