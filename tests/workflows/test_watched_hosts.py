@@ -145,6 +145,21 @@ async def test_one_that_waits_for_its_host_hears_when_it_is_back(client: Client)
         await handle.terminate()
 
 
+async def test_a_return_that_is_told_together_with_the_silence_is_heard(client: Client) -> None:
+    """Both may come in one task of the workflow: then the host is asked all the same."""
+    control = f"control-{uuid.uuid4().hex}"
+    waiting = watched(kept=False, probe_seconds=3600.0, control_queue=control)
+    async with worker_of(client, waiting):
+        handle = await running(client)
+        await handle.execute_update(WorkOrder.host_gone, "dead")
+        await wait_until(lambda: handle.query(WorkOrder.work_order), lambda task: task.stage == "blocked")
+    await handle.signal("host_silent", HostSilence(host="dead", since=datetime.now(UTC)))
+    await handle.signal("host_back", "dead")
+    async with worker_of(client, waiting), Worker(client, task_queue=control, activities=[probe_host]):
+        await wait_until(lambda: handle.query(WorkOrder.work_order), lambda task: task.status == "running")
+        await handle.terminate()
+
+
 async def test_a_cancel_does_not_wait_for_a_silent_host(client: Client) -> None:
     """Its next worker ends what it finds there; the work order closes as soon as both are known."""
     async with worker_of(client, watched(orphan_limit_seconds=3600.0, control_queue="nobody-at-all")):

@@ -46,6 +46,8 @@ class KnownHosts:
     """The host that a person says is dead."""
     is_nudged: bool = False
     """Whether a person wants the host asked now."""
+    is_back: bool = False
+    """Whether the host was heard of again, which nobody has acted on yet: it may be told with its silence."""
     silent_since: dict[str, datetime] = field(default_factory=dict)
     """By host, of those that are silent: since when."""
 
@@ -69,7 +71,7 @@ class KnownHosts:
 
     def take_words(self) -> bool:
         """Take what people have said, and return whether the host is dead by that."""
-        is_dead, self.dead, self.is_nudged = self.is_dead, "", False
+        is_dead, self.dead, self.is_nudged, self.is_back = self.is_dead, "", False, False
         return is_dead
 
 

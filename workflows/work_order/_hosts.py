@@ -91,6 +91,7 @@ class HostWatch:
     def note_return(self, host: str) -> None:
         """Take it that a host is heard of again."""
         self._known.silent_since.pop(host, None)
+        self._known.is_back = self._known.is_back or self.holds(host)
 
     async def carry_out(self, call: AnyStepCall, start: Callable[[AnyStepCall], Running]) -> StepResult:
         """Carry an activity out where the workspace is; when that host is gone, once more on another one.

@@ -58,12 +58,14 @@ class WatchedHostWait(HostWait):
     async def _ends_within(self, running: Running, pause: timedelta | None) -> bool:
         """Wait for the activity's end, a person's word, or news of the host; of a silent one only for so long."""
         was_silent = self.hosts.is_silent and pause is not None
+        self.hosts.is_back = self.hosts.is_back and pause is not None
         with suppress(TimeoutError):
             await workflow.wait_condition(
                 lambda: (
                     running.done()
                     or self.hosts.is_nudged
                     or self.hosts.is_dead
+                    or (self.hosts.is_back and pause is not None)
                     or self.hosts.is_silent is not was_silent
                 ),
                 timeout=pause,
