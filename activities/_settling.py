@@ -22,6 +22,7 @@ from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import StepCall, StepResult
 from septet.errors import EvidenceError
 from septet.git.evidence import Evidence, gather
+from septet.git.keys_in_work import KeysFoundError
 from septet.git.snapshots.scan import WorktreeScan
 from septet.git.worktree_status import WorktreeStatus, save_worktree_status
 from septet.system.preview import preview
@@ -93,6 +94,8 @@ class Settling:
                 proof = PROOFS[call.step](self.host, self._claim(answer))
         except EvidenceError as error:
             verdict = Verdict.REFUSED if isinstance(error, RefusedError) else Verdict.UNPROVEN
+            if isinstance(error, KeysFoundError):
+                result = result.model_copy(update={"findings": error.findings})
             return reject(self.host, self.prepared_step, result, verdict, (str(error),))
         checkpoint = self._checkpoint(f"{call.step} is done", proof.status or self.evidence.status)
         session = result.session_id if call.workspace.lane else None  # a lane's next work order goes on with it

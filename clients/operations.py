@@ -73,7 +73,9 @@ class Operations:
         if task.stuck:
             return DetailReply(task=task, runs=runs)
         history, waiting_for = await self.orders.history(order_id), await self.orders.waiting_for(order_id)
-        return DetailReply(task=task, runs=runs, history=history, waiting_for=waiting_for)
+        return DetailReply(
+            task=task, runs=runs, history=history, waiting_for=task.findings_question or waiting_for
+        )
 
     async def steps(self, order_id: str) -> StepsReply:
         """Return the steps so far."""

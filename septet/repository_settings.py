@@ -19,6 +19,10 @@ turns = 400
 
 [steps.create_commit]
 tools = "read"              # `all`, `read` or `none`: less than the step has, never more
+
+[[allow_findings]]          # what looks like a key in new lines, and is none
+path = "docs/*"             # `*` stands for any characters, `/` among them
+rule = "github-pat"         # the scanner's name for it; any when absent
 ```
 """
 
@@ -27,6 +31,7 @@ import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from fnmatch import fnmatchcase
 from types import MappingProxyType
 from typing import Final
 
@@ -104,11 +109,25 @@ class _Steps(StrictWire):
     create_pull_request: StepSettings = StepSettings()
 
 
+class AllowedFinding(StrictWire):
+    """What the scanner for keys may find in a repository."""
+
+    path: str = Field(min_length=1, max_length=1000)
+    """A path relative to the repository's root; `*` stands for any characters, `/` among them."""
+    rule: str = Field(default="*", min_length=1, max_length=200)
+    """The scanner's name for what it looks like; any when absent."""
+
+    def covers(self, path: str, rule: str) -> bool:
+        """Say whether a finding is one of these."""
+        return fnmatchcase(path, self.path) and fnmatchcase(rule, self.rule)
+
+
 class _File(StrictWire):
     checks: list[str | list[str]] = Field(default_factory=list, max_length=50)
     agents: _Agents = _Agents()
     limits: _Limits = _Limits()
     steps: _Steps = _Steps()
+    allow_findings: list[AllowedFinding] = Field(default_factory=list, max_length=200)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +145,8 @@ class RepositorySettings:
     """Programs with their arguments, run one after the other before a commit."""
     check_seconds: float = CHECK_SECONDS
     """The time that each of them has."""
+    allow_findings: tuple[AllowedFinding, ...] = ()
+    """What the scanner for keys may find in new lines."""
 
     def model_for(self, step: Step, by_name: str | None = None, by_order: StepSettings = _NOTHING) -> str | None:
         """Return the model for `step`: what the work order asked for, else the step's, else the repository's."""
@@ -186,6 +207,7 @@ def load_repository_settings(read: Callable[[str], bytes | None]) -> RepositoryS
         steps={step: getattr(file.steps, step.value) for step in Step},
         checks=tuple(_argv(check, text, number) for number, check in enumerate(file.checks)),
         check_seconds=file.limits.check_seconds,
+        allow_findings=tuple(file.allow_findings),
     )
 
 

@@ -56,6 +56,11 @@ class StateDir:
         return self.root / "homes"
 
     @property
+    def key_scanner(self) -> Path:
+        """The compiled rules of the scanner for keys."""
+        return self.root / "scanner"
+
+    @property
     def logins(self) -> Path:
         """Which logins of the user's are lent to which agents; none of them lies here."""
         return self.root / "logins"

@@ -1,15 +1,17 @@
 """Step 6 is proved by the repository's own checks and by a commit, which is made where the agent made none."""
 
+from functools import partial
 from typing import Final
 
 from activities._claims import AnyClaim, Claim, Proof
+from activities._found_keys import refuse_found_keys
 from activities.host import Host
 from septet.agents.clis.adapter import FOR_EVERY_AGENT, select_variables
 from septet.agents.turns.guest_run import GuestCommand
 from septet.contracts.answers import CreateCommitAnswer
 from septet.errors import EvidenceError
 from septet.git.commit import commit_all
-from septet.git.keys_in_work import refuse_keys_in_files
+from septet.git.keys_in_work import refuse_keys_in_commits, refuse_keys_in_files
 from septet.git.worktree_status import WorktreeStatus
 from septet.system.masking import mask
 
@@ -21,13 +23,21 @@ def prove_create_commit(host: Host, claim: Claim[CreateCommitAnswer]) -> Proof:
     """Run the repository's own checks, commit what the agent has not, and see that HEAD moved.
 
     Raises:
-        EvidenceError: A check failed, a changed file holds a key of the worker, or there is nothing to commit.
+        KeysFoundError: The work holds what looks like a key.
+        EvidenceError: A check failed, the work holds a key of the worker, or there is nothing to commit.
     """
     _run_checks(host, claim)
     refuse_keys_in_files(claim.place, claim.evidence.files_changed)
+    refuse_keys_in_commits(claim.place, claim.began_at, claim.evidence.head.sha)
     message = claim.answer.commit_message
     claim.fence.check()
-    sha = commit_all(claim.place, message, sign=host.settings.sign_commits, scan=claim.scan)
+    sha = commit_all(
+        claim.place,
+        message,
+        sign=host.settings.sign_commits,
+        scan=claim.scan,
+        examine=partial(refuse_found_keys, host, claim),
+    )
     if sha == claim.began_at:
         raise EvidenceError("HEAD is where the work began: there is nothing to commit.")
     return Proof(message, commit_sha=sha, status=WorktreeStatus(sha, ()))

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from activities._claims import Claim, Proof
+from activities._found_keys import refuse_found_keys
 from activities.host import Host
 from activities.remote_checkpoints import expect_hold
 from septet.contracts.answers import CreatePullRequestAnswer, PullRequestText
@@ -16,7 +17,7 @@ def prove_create_pull_request(host: Host, claim: Claim[CreatePullRequestAnswer])
     """Push the commit, find or open the one pull request of the branch, and hold it against the commit.
 
     Raises:
-        EvidenceError: There is no commit, one holds a key of the worker, or the pull request stands elsewhere.
+        EvidenceError: There is no commit, one holds a key, or the pull request stands elsewhere.
         MovedError: The work order goes on on another host: nothing is pushed from here.
     """
     call, progress = claim.call, claim.call.progress
@@ -24,6 +25,7 @@ def prove_create_pull_request(host: Host, claim: Claim[CreatePullRequestAnswer])
         raise EvidenceError("There is no commit to open a pull request for.")
     expect_hold(host, claim.place)
     refuse_keys_in_commits(claim.place, claim.began_at, progress.commit_sha)
+    refuse_found_keys(host, claim, None, progress.commit_sha)
     address, forge = host.forge(call.workspace.repository)
     token = host.token(address)
     there = remote_branch(claim.place, progress.branch_name, token=token)

@@ -21,6 +21,10 @@ Feedback = Annotated[str, typer.Option(help="What the agent is told as it works 
 Plan = Annotated[
     str | None, typer.Option(metavar="SHA256", help="The plan that you read; otherwise the one that waits now.")
 ]
+Findings = Annotated[
+    list[str] | None,
+    typer.Option("--finding", metavar="ID", help="What looks like a key and is none; may be repeated."),
+]
 
 
 @app.command()
@@ -49,16 +53,21 @@ async def move(
 @app.command()
 @given.give_operations
 async def approve(
-    operations: "Operations", order_id: given.Id, plan: Plan = None, why: given.Why = ""
+    operations: "Operations",
+    order_id: given.Id,
+    plan: Plan = None,
+    finding: Findings = None,
+    why: given.Why = "",
 ) -> CommandReply:
-    """Let a work order go on with the plan that it waits with.
+    """Let a work order go on with the plan, or with the findings, that it waits with.
 
     Example: septet approve wo-42
     """
     from clients.cli.render.work_order import show_decision
 
-    answer = await operations.decisions.approve(order_id, plan, given.current_user(), why)
-    return CommandReply.from_reply(answer, lambda: show_decision(answer.task, "approved"))
+    findings = tuple(finding or ())
+    answer = await operations.decisions.approve(order_id, plan, given.current_user(), why, findings)
+    return CommandReply.from_reply(answer, lambda: show_decision(answer.task, "approved", findings))
 
 
 @app.command()
@@ -66,7 +75,7 @@ async def approve(
 async def reject(
     operations: "Operations", order_id: given.Id, feedback: Feedback, plan: Plan = None, why: given.Why = ""
 ) -> CommandReply:
-    """Let a work order plan again.
+    """Let a work order plan again, or take out what looks like a key.
 
     Example: septet reject wo-42 --feedback 'Round the total, not each item.'
     """

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final, Literal, TypeVar
 from fastapi import HTTPException, Path, Request
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
 
-from septet.contracts.decisions import MoveCall, RetryCall, Sha256, Who, Words
+from septet.contracts.decisions import FINDINGS_NAMED, FindingId, MoveCall, RetryCall, Sha256, Who, Words
 from septet.contracts.names import ORDER_ID
 from septet.contracts.order import TEXT_LIMIT_BYTES, OrderChoices, Repository, WorkOrderInput
 from septet.contracts.wire import StrictWire, Wire
@@ -112,16 +112,23 @@ class CancelBody(StrictWire):
     why: Words = ""
 
 
-class ApproveBody(CancelBody):
-    """A word for a plan."""
+class PlanBody(CancelBody):
+    """Which plan is meant."""
 
     plan_sha256: Sha256 | None = None
     """Of the plan's file as it was seen: the work order has it as `plan_sha256`, and a word for another one is
     refused. The plan that waits now when absent."""
 
 
-class RejectBody(ApproveBody):
-    """What is wrong with a plan."""
+class ApproveBody(PlanBody):
+    """A word for a plan, or for what looks like a key."""
+
+    findings: Annotated[tuple[FindingId, ...], Field(max_length=FINDINGS_NAMED)] = ()
+    """Ids of what the work order waits with as `findings`: they are let pass."""
+
+
+class RejectBody(PlanBody):
+    """What is wrong with a plan, or that what looks like a key is to be taken out."""
 
     feedback: Annotated[Words, StringConstraints(min_length=1)]
     """What the planner is told."""

@@ -41,14 +41,14 @@ async def move(order_id: OrderId, operations: Connected, body: MoveJson) -> Task
 
 @router.post("/approve", responses=_WITH_BODY)
 async def approve(order_id: OrderId, operations: Connected, body: ApproveJson | None = None) -> TaskReply:
-    """Go on with the plan that waits."""
-    decision = body or ApproveBody()
-    return await operations.decisions.approve(order_id, decision.plan_sha256, decision.who, decision.why)
+    """Go on with the plan, or with the named findings, that wait."""
+    word = body or ApproveBody()
+    return await operations.decisions.approve(order_id, word.plan_sha256, word.who, word.why, word.findings)
 
 
 @router.post("/reject", responses=_WITH_BODY)
 async def reject(order_id: OrderId, operations: Connected, body: RejectJson) -> TaskReply:
-    """Have it planned again, with the feedback."""
+    """Have it planned again, or what looks like a key taken out, with the feedback."""
     return await operations.decisions.reject(order_id, body.feedback, body.plan_sha256, body.who, body.why)
 
 

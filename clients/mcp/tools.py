@@ -9,7 +9,7 @@ from pydantic.json_schema import SkipJsonSchema
 from clients.mcp.call import ADDS, ENDS, Call
 from clients.operations import Operations
 from clients.repository_path import whole_path
-from septet.contracts.decisions import MoveCall, RetryCall, Sha256, Who, Words
+from septet.contracts.decisions import FINDINGS_NAMED, FindingId, MoveCall, RetryCall, Sha256, Who, Words
 from septet.contracts.order import Id, WorkOrderInput
 from septet.contracts.replies import (
     BoardReply,
@@ -173,7 +173,8 @@ class MoveTask(MoveCall, _OfTask):
 class ApprovePlan(_Decision):
     """Let a task go on with its plan, which it waits with (`status` waiting) when it has `approve_plan`.
 
-    That gate is for a person: approve only what a person told you to, or what is yours to decide.
+    One that waits with `findings`, which look like keys, goes on with those that `findings` names. Either
+    gate is for a person: approve only what a person told you to, or what is yours to decide.
     """
 
     tool: ClassVar[str] = "approve"
@@ -181,14 +182,19 @@ class ApprovePlan(_Decision):
 
     plan_sha256: Sha256 | None = None
     """The plan that you read, as `task_detail` has it: another is refused. The one that waits when absent."""
+    findings: Annotated[tuple[FindingId, ...], Field(max_length=FINDINGS_NAMED)] = ()
+    """Ids of what looks like a key and is none, as the task's `findings` have them: they are let pass."""
 
     async def answer(self, operations: Operations) -> TaskReply:
         """Approve it."""
-        return await operations.decisions.approve(self.id, self.plan_sha256, self.who, self.why)
+        return await operations.decisions.approve(self.id, self.plan_sha256, self.who, self.why, self.findings)
 
 
 class RejectPlan(_Decision):
-    """Have a task planned again, with your feedback; then it waits with the new plan."""
+    """Have a task planned again, with your feedback; then it waits with the new plan.
+
+    One that waits with `findings` has its coding agent take them out.
+    """
 
     tool: ClassVar[str] = "reject"
     hints: ClassVar[ToolAnnotations] = ADDS

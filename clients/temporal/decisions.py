@@ -9,13 +9,21 @@ from clients.temporal.pull_request_watch import give_up_watch
 from clients.temporal.resets import claim, reset, reset_point
 from clients.temporal.updates import send_update
 from clients.temporal.work_orders import WorkOrders
-from septet.contracts.decisions import HISTORY_KEPT, MoveCall, PlanDecision, PreviousRun, RetryCall, parse_decision
+from septet.contracts.decisions import (
+    HISTORY_KEPT,
+    FindingsDecision,
+    MoveCall,
+    PlanDecision,
+    PreviousRun,
+    RetryCall,
+    parse_decision,
+)
 from septet.contracts.names import Stage, Status, Step
 from septet.contracts.pull_request import watch_id
 from septet.contracts.replies import TaskReply
 from septet.contracts.task import Task
 from septet.contracts.transitions import Target, check_move
-from septet.errors import RefusedTransitionError
+from septet.errors import InvalidInputError, RefusedTransitionError
 
 _END_FIRST: Final = "Cancel it first, or wait for its end."
 
@@ -56,20 +64,39 @@ class OrderDecisions:
                 return await self._decide(order_id, "move", call)
 
     async def approve(
-        self, order_id: str, plan_sha256: str | None = None, who: str = "", why: str = ""
+        self,
+        order_id: str,
+        plan_sha256: str | None = None,
+        who: str = "",
+        why: str = "",
+        findings: tuple[str, ...] = (),
     ) -> TaskReply:
-        """Go on with a plan: the one that waits now, where none is named by its SHA-256."""
+        """Go on with a plan: the one that waits now, where none is named by its SHA-256.
+
+        With `findings`, let what looks like a key pass, which is named by its ids; nothing else is decided then.
+        """
+        if findings and plan_sha256:
+            raise InvalidInputError("findings: they are decided on without a plan.")
+        if findings or (plan_sha256 is None and (await self.orders.get(order_id)).findings):
+            passed = parse_decision(FindingsDecision, findings=findings, who=who, why=why)
+            return await self._decide_described(order_id, "approve_findings", passed)
         plan = plan_sha256 or await self._waiting_plan(order_id)
         decision = parse_decision(PlanDecision, plan_sha256=plan, who=who, why=why)
-        return await self._decide_plan(order_id, "approve_plan", decision)
+        return await self._decide_described(order_id, "approve_plan", decision)
 
     async def reject(
         self, order_id: str, feedback: str, plan_sha256: str | None = None, who: str = "", why: str = ""
     ) -> TaskReply:
-        """Have it planned again, with the feedback: where none is named, the plan that waits now is rejected."""
+        """Have it planned again, with the feedback: where none is named, the plan that waits now is rejected.
+
+        One that waits with what looks like a key has its agent take it out, with the feedback.
+        """
+        if plan_sha256 is None and (await self.orders.get(order_id)).findings:
+            rejected = parse_decision(FindingsDecision, who=who, why=why, feedback=feedback)
+            return await self._decide_described(order_id, "reject_findings", rejected)
         plan = plan_sha256 or await self._waiting_plan(order_id)
         decision = parse_decision(PlanDecision, plan_sha256=plan, who=who, why=why, feedback=feedback)
-        return await self._decide_plan(order_id, "reject_plan", decision)
+        return await self._decide_described(order_id, "reject_plan", decision)
 
     async def retry(self, order_id: str, call: RetryCall | None = None) -> TaskReply:
         """Go on with a work order: a closed one at a step, by default at the one that failed. Its id stays.
@@ -109,18 +136,20 @@ class OrderDecisions:
         await give_up_watch(orders.client, task.id)
         return TaskReply(task=await orders.get(task.id))
 
-    async def _decide_plan(self, order_id: str, update: str, decision: PlanDecision) -> TaskReply:
+    async def _decide_described(
+        self, order_id: str, update: str, decision: PlanDecision | FindingsDecision
+    ) -> TaskReply:
         await self.orders.describe(order_id)
         return await self._decide(order_id, update, decision)
 
     async def _decide(
-        self, order_id: str, update: str, decision: MoveCall | PlanDecision | RetryCall
+        self, order_id: str, update: str, decision: MoveCall | PlanDecision | FindingsDecision | RetryCall
     ) -> TaskReply:
         task = await self._update(order_id, update, decision)
         return TaskReply(task=task if task is not None else await self.orders.get(order_id))
 
     async def _update(
-        self, workflow_id: str, update: str, decision: MoveCall | PlanDecision | RetryCall
+        self, workflow_id: str, update: str, decision: MoveCall | PlanDecision | FindingsDecision | RetryCall
     ) -> Task | None:
         return await send_update(self.orders.handle(workflow_id), update, decision, Task, self.orders.subject)
 

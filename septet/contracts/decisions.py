@@ -18,6 +18,9 @@ Who = Annotated[str, StringConstraints(max_length=200)]
 Words = Annotated[str, StringConstraints(max_length=8000)]
 """A person's words."""
 Decision = TypeVar("Decision", bound=Wire)
+FINDINGS_NAMED = 100
+"""Findings that one decision can name."""
+FindingId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{12}$")]
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 
 
@@ -50,6 +53,17 @@ class PlanDecision(StrictWire):
     why: Words = ""
     feedback: Words = ""
     """What the planner is told when its plan is rejected."""
+
+
+class FindingsDecision(StrictWire):
+    """Let findings of the scanner for keys pass, or have the agent take them out."""
+
+    findings: Annotated[tuple[FindingId, ...], Field(max_length=FINDINGS_NAMED)] = ()
+    """Their ids, as the work order names them: a decision on others is refused. All that wait, when rejected."""
+    who: Who = ""
+    why: Words = ""
+    feedback: Words = ""
+    """What the agent is told when they are rejected."""
 
 
 class RetryCall(StrictWire):

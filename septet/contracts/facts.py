@@ -43,6 +43,27 @@ class Usage(Wire):
         )
 
 
+class KeyFinding(Wire):
+    """Where a work order's changes hold what looks like a key: file, line and rule, never the value."""
+
+    id: str = ""
+    """What a person names to let it pass; empty for a key of the worker's own, which nobody can let pass."""
+    path: str
+    """Relative to the worktree's root, cut to 200 characters."""
+    line: int
+    """From 1."""
+    rule: str
+    """What the scanner says that it looks like, as `github-pat`."""
+    commit: str = ""
+    """The first characters of the commit that adds it; empty where nothing is committed yet."""
+
+    @property
+    def where(self) -> str:
+        """File, line and rule in words."""
+        commit = f" of commit {self.commit}" if self.commit else ""
+        return f"{self.path} line {self.line}{commit} ({self.rule})"
+
+
 class FileChange(Wire):
     """One file that differs from the base commit."""
 

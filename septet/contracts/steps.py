@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import Field, JsonValue
 
-from septet.contracts.facts import FileChange, Rescue, Usage
+from septet.contracts.facts import FileChange, KeyFinding, Rescue, Usage
 from septet.contracts.limits import StepSettings, Timeouts
 from septet.contracts.names import IssueClass, Step, Verdict
 from septet.contracts.solution import Outline
@@ -48,6 +48,8 @@ class StepCall(Wire):
     """The pipeline that it belongs to; empty outside of one."""
     session_id: str | None = None
     """The session to go on with; a new one where there is none."""
+    allowed_findings: tuple[str, ...] = ()
+    """What looks like a key, and a person has let pass: ids."""
 
 
 class FinalizeCall(Wire):
@@ -111,6 +113,8 @@ class StepResult(StepFacts):
     """The SHA-256 of the plan's file, where the step has found one."""
     outline: Outline | None = None
     """Of the solution that a pipeline's planner found."""
+    findings: tuple[KeyFinding, ...] = ()
+    """What looks like a key in the work, and stops it: the first twenty."""
 
 
 class SweepCall(Wire):

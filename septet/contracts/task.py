@@ -4,7 +4,7 @@ from typing import Self
 
 from pydantic import ConfigDict, Field, JsonValue
 
-from septet.contracts.facts import FileChange, Rescue, Usage
+from septet.contracts.facts import FileChange, KeyFinding, Rescue, Usage
 from septet.contracts.names import Stage, Status
 from septet.contracts.wire import Wire
 
@@ -91,6 +91,8 @@ class Task(Wire):
     rescues: tuple[Rescue, ...] = ()
     after: tuple[str, ...] = ()
     """Work orders that must be over before this one begins."""
+    findings: tuple[KeyFinding, ...] = ()
+    """What looks like a key in its work, and waits for a person's word."""
     error: TaskError | None = None
     stuck: str | None = None
     """Why no worker can take its next decision, and what helps; what clients find out, and no workflow says."""
@@ -106,4 +108,15 @@ class Task(Wire):
     @property
     def waits_for_a_decision(self) -> bool:
         """Whether it waits with its plan for a person's word."""
-        return self.status is Status.WAITING and self.stage is Stage.EXECUTING
+        return self.status is Status.WAITING and self.stage is Stage.EXECUTING and not self.findings
+
+    @property
+    def findings_question(self) -> str:
+        """What it asks of a person about its findings, with the commands that answer; empty without any."""
+        if not self.findings:
+            return ""
+        places = ", ".join(finding.where for finding in self.findings)
+        allowing = " ".join(f"--finding {finding.id}" for finding in self.findings if finding.id)
+        approve = f"`septet approve {self.id} {allowing}` lets it pass, " if allowing else ""
+        reject = f"`septet reject {self.id} --feedback …` has the agent take it out"
+        return f"approve_findings: what looks like a key stands in {places}; {approve}{reject}"

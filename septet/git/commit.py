@@ -1,5 +1,6 @@
 """The engine's commit: everything in the worktree that is not ignored, on top of what the agent has committed."""
 
+from collections.abc import Callable
 from typing import Final
 
 from septet.errors import EvidenceError
@@ -16,7 +17,14 @@ from septet.system.text import without_controls
 _MESSAGE_LIMIT: Final = 65_536
 
 
-def commit_all(place: Place, message: str, *, sign: bool = False, scan: WorktreeScan | None = None) -> str:
+def commit_all(
+    place: Place,
+    message: str,
+    *,
+    sign: bool = False,
+    scan: WorktreeScan | None = None,
+    examine: Callable[[Git | None, str], None] = lambda _git, _head: None,
+) -> str:
     """Commit what HEAD does not hold yet, and return HEAD's commit; a clean worktree stays as it is.
 
     Commits of the agent stay below it. No hook runs. The agent's index is brought up to date: afterwards
@@ -27,6 +35,8 @@ def commit_all(place: Place, message: str, *, sign: bool = False, scan: Worktree
         message: The whole message, untrusted text.
         sign: Sign with the worker's own git settings.
         scan: A walk over the worktree as it is now, which spares git another one.
+        examine: Looks at what is about to be committed, and raises where it must not be: it is given the index
+            that holds it, or `None` where HEAD holds all, and HEAD's commit.
 
     Raises:
         EvidenceError: HEAD is detached, a merge or rebase was not ended, or the message is blank.
@@ -38,12 +48,14 @@ def commit_all(place: Place, message: str, *, sign: bool = False, scan: Worktree
     if dirt.unfinished:
         raise EvidenceError(f"There can be no commit: {dirt.unfinished}.")
     if not dirt.entries:
+        examine(None, dirt.head.sha)
         give_index(place, place.worktree / ".git")
         return dirt.head.sha
     if dirt.head.branch is None:
         raise EvidenceError("There can be no commit: HEAD is detached, and the work belongs on its branch.")
     refuse_links(place.worktree / ".git", dirt.head.branch)
     git = stage(place, dirt)
+    examine(git, dirt.head.sha)
     tree = git.text("write-tree")
     sha = dirt.head.sha
     # Files that differ in line endings alone are dirty to `git status`, and the same in a commit.

@@ -3,13 +3,14 @@
 from collections.abc import Iterable
 from typing import Final
 
-from septet.contracts.facts import FileChange
+from septet.contracts.facts import FileChange, KeyFinding
 from septet.errors import EvidenceError
 from septet.git.evidence import read_base_file
 from septet.git.inside import read_inside
 from septet.git.place import Place
 from septet.git.view import view_git
 from septet.system.masking import MASK, hidden_values, mask_bytes
+from septet.system.text import cut
 
 _FILE_BYTES: Final = 16 * 1024 * 1024
 _LOG_BYTES: Final = 64 * 1024 * 1024
@@ -20,6 +21,19 @@ _PATCHES: Final = (
 )  # fmt: skip
 """A commit for each NUL: its name, its message, its lines. Of a binary file git shows none."""
 _SHOWN: Final = 5
+_PATH_LENGTH: Final = 200
+_SHORT: Final = 12
+_WORKERS: Final = "worker-key"
+"""The rule of a finding that is a key of the worker's own."""
+
+
+class KeysFoundError(EvidenceError):
+    """The work holds a key, or what looks like one."""
+
+    def __init__(self, message: str, findings: tuple[KeyFinding, ...]) -> None:
+        """Say what the agent is told, and where a person finds it."""
+        self.findings = findings
+        super().__init__(message)
 
 
 def refuse_keys_in_files(place: Place, changes: Iterable[FileChange]) -> None:
@@ -28,7 +42,7 @@ def refuse_keys_in_files(place: Place, changes: Iterable[FileChange]) -> None:
     Files are read as they lie there, the first 16 MiB of each, and git is asked of those that hold a key alone.
 
     Raises:
-        EvidenceError: One does; the message names files and lines.
+        KeysFoundError: One does; the message names files and lines.
     """
     if not hidden_values():
         return
@@ -37,10 +51,11 @@ def refuse_keys_in_files(place: Place, changes: Iterable[FileChange]) -> None:
         content = read_inside(place.worktree, change.path, _FILE_BYTES) or b""
         count = _count(content)
         if count and count > _count(read_base_file(place, change.path) or b""):
-            found.append(f"{change.path} line {_first_line(content)}")
+            found.append(KeyFinding(path=cut(change.path, _PATH_LENGTH), line=_first_line(content), rule=_WORKERS))
     if found:
-        named = ", ".join(found[:_SHOWN])
-        raise EvidenceError(f"A key of the worker stands in {named}: take it out, it must not be committed.")
+        named = ", ".join(f"{finding.path} line {finding.line}" for finding in found[:_SHOWN])
+        message = f"A key of the worker stands in {named}: take it out, it must not be committed."
+        raise KeysFoundError(message, tuple(found[:_SHOWN]))
 
 
 def refuse_keys_in_commits(place: Place, since: str, sha: str) -> None:
@@ -49,10 +64,10 @@ def refuse_keys_in_commits(place: Place, since: str, sha: str) -> None:
     The first 64 MiB of messages and lines are looked through, the newest first.
 
     Raises:
-        EvidenceError: One does; the message names the commit.
+        KeysFoundError: One does; the message names the commit.
         GitError: git could not read them, or not in time.
     """
-    if not hidden_values():
+    if not hidden_values() or since == sha:
         return
     commits = f"{since}..{sha}"
     git = view_git(place)
@@ -63,8 +78,11 @@ def refuse_keys_in_commits(place: Place, since: str, sha: str) -> None:
         name, _, content = commit.partition(b"\n")
         brought = b"\n".join(line for line in content.split(b"\n") if not line.startswith(b"-"))
         if _count(brought):
-            message = f"Commit {name[:12].decode(errors='replace')} holds a key of the worker."
-            raise EvidenceError(f"{message} Make the branch's commits anew without it: it must not be pushed.")
+            short = name[:_SHORT].decode(errors="replace")
+            finding = KeyFinding(path="(the commit)", line=1, rule=_WORKERS, commit=short)
+            message = f"Commit {short} holds a key of the worker."
+            message = f"{message} Make the branch's commits anew without it: it must not be pushed."
+            raise KeysFoundError(message, (finding,))
 
 
 def _count(content: bytes) -> int:

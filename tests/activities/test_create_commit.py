@@ -140,14 +140,15 @@ async def test_a_key_of_the_worker_in_a_file_stops_the_commit(lab: StepLab) -> N
     hide(["a-key-of-the-worker"])
     try:
         await lab.open_to(Step.CREATE_COMMIT)
-        said = "answer({'commit_message': 'bug: sum the prices'})"
-        lab.agent(f"""write("src/login.py", "import os\\n\\nKEY = 'a-key-of-the-worker'\\n"); {said}""")
+        answer = {"answer": {"commit_message": MESSAGE}}
+        key = {"src/login.py": "import os\n\nKEY = 'a-key-of-the-worker'\n"}
+        lab.scenario(create_commit=[{**answer, "edits": key}, {**answer, "edits": {"src/login.py": None}}])
         refused = await lab.run(Step.CREATE_COMMIT)
         assert refused.verdict is Verdict.UNPROVEN
         assert "src/login.py line 3" in refused.reasons[0]
         assert "a-key-of-the-worker" not in refused.model_dump_json()
+        assert [(found.id, found.rule) for found in refused.findings] == [("", "worker-key")]
         assert git(lab.worktree, "rev-parse", "HEAD") == lab.place.base_sha
-        lab.agent(f"os.remove('src/login.py'); {said}")
         again = await lab.run(Step.CREATE_COMMIT, attempt=2, reasons=refused.reasons)
         assert again.verdict is Verdict.DONE
     finally:

@@ -17,8 +17,8 @@ from temporalio.worker import Worker
 from activities.failures import failure
 from clients.temporal.decisions import OrderDecisions
 from clients.temporal.work_orders import WorkOrders
-from septet.contracts.decisions import MoveCall, PlanDecision
-from septet.contracts.facts import Rescue
+from septet.contracts.decisions import FindingsDecision, MoveCall, PlanDecision
+from septet.contracts.facts import KeyFinding, Rescue
 from septet.contracts.names import Stage, Step, Verdict
 from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import Task
@@ -28,6 +28,7 @@ from workflows.pull_request import PullRequestWorkflow
 from workflows.work_order import WorkOrder
 
 _WITHIN_SECONDS: Final = 60.0
+FOUND: Final = KeyFinding(id="c0ffee" * 2, path="src/login.py", line=3, rule="github-pat")
 _RESCUE: Final = Rescue(
     snapshot="wo/0005-rescue", reason="no answer", step="implement_plan", patch="/rescue.patch"
 )
@@ -41,6 +42,10 @@ def _unparsed(call: StepCall) -> StepResult:
 
 def _refused(call: StepCall) -> StepResult:
     return ended(call, Verdict.REFUSED, "The plan contradicts itself.", rescues=(_RESCUE,))
+
+
+def _found(call: StepCall) -> StepResult:
+    return ended(call, Verdict.UNPROVEN, "What looks like a key stands in a file.", findings=(FOUND,))
 
 
 def _no_plan(call: StepCall) -> StepResult:
@@ -132,6 +137,16 @@ async def _reject_and_approve(_client: Client, handle: Handle) -> None:
     await handle.execute_update(WorkOrder.approve_plan, decision)
 
 
+async def _let_pass(_client: Client, handle: Handle) -> None:
+    """Have what looks like a key taken out, and let pass what is found then."""
+    for decision, update in (
+        (FindingsDecision(who="ann", feedback="Take it out."), WorkOrder.reject_findings),
+        (FindingsDecision(findings=(FOUND.id,), who="ann"), WorkOrder.approve_findings),
+    ):
+        await _until(handle, lambda task: bool(task.findings))
+        await handle.execute_update(update, decision)
+
+
 async def _block(_client: Client, handle: Handle) -> None:
     """Move it to blocked while its agent works."""
     await _until_implementing(handle)
@@ -194,6 +209,7 @@ TOLD: Final = {
         order={**ORDER, "approve_plan": True},
         event=_reject_and_approve,
     ),
+    "findings": Told({Step.CREATE_COMMIT: [*[_found] * 4, done]}, event=_let_pass),
     "blocked": Told({Step.IMPLEMENT_PLAN: [_until_cancelled]}, event=_block),
     "given-up": Told({Step.IMPLEMENT_PLAN: [_refused]}, event=_give_up_what_failed),
     "reworked": Told(event=_rework),

@@ -28,6 +28,8 @@ def format_details(task: Task, running_step: Step | None, *, is_unconfined: bool
         lines += ["", _UNCONFINED]
     if task.waits_for_a_decision:
         lines += ["", _PLAN_WAITS.format(path=task.plan_path, sha256=task.plan_sha256, id=task.id)]
+    if task.findings:
+        lines += ["", f"**Waits for a decision**, {task.findings_question}"]
     if task.pr_url:
         lines += ["", f"Pull request: {task.pr_url}"]
     for rescue in task.rescues:

@@ -72,14 +72,36 @@ class WorkOrderBase(WorkOrderHandlers):
     async def _take(self, step: Step, feedback: tuple[str, ...] = ()) -> StepResult:
         """Take a step, with the feedback on an earlier one; where it is not accepted once more, with the reasons.
 
+        Where it is not accepted because of what looks like a key, a person's word is waited for.
+
         Raises:
             StepFailed: Nor was its second try accepted.
             AgentEnded: The work order is cancelled, and the step has ended its agent.
         """
         await self._apply_reset()
-        feedback = feedback or self._decisions.take_feedback()
+        gate = self._findings_gate
+        result = await self._try_twice(step, feedback or self._decisions.take_feedback())
+        while result.verdict is not Verdict.DONE:
+            if not gate.takes(result.findings):
+                raise StepFailed(step, result.reasons)
+            words = (await gate.wait_for_words(result.findings),)
+            if gate.rejects and step is Step.CREATE_PULL_REQUEST:  # its commit is what is pushed
+                await self._take(Step.CREATE_COMMIT, words)
+            result = await self._try_twice(step, words, first_attempt=2)
+        self._checkpoint = result.checkpoint or self._checkpoint
+        self._outline = result.outline or self._outline
+        if self._order.pipeline is not None and step is Step.IMPLEMENT_PLAN:
+            await self._visit.report_changes(self._order, result, self._state.progress.plan_path)
+        return result
+
+    async def _try_twice(self, step: Step, feedback: tuple[str, ...], first_attempt: int = 1) -> StepResult:
+        """Return how a step ended: with its first try, or with the second one, which is told the reasons.
+
+        Raises:
+            AgentEnded: The work order is cancelled, and the step has ended its agent.
+        """
         reasons: tuple[str, ...] = ()
-        for attempt in (1, 2):
+        for attempt in (first_attempt, 2):
             self._attempt = attempt
             self._state.begin_step(step, workflow.now())
             self._show()
@@ -93,12 +115,6 @@ class WorkOrderBase(WorkOrderHandlers):
             if result.verdict is Verdict.CANCELLED:
                 raise AgentEnded
             reasons = result.reasons
-        else:
-            raise StepFailed(step, reasons)
-        self._checkpoint = result.checkpoint or self._checkpoint
-        self._outline = result.outline or self._outline
-        if self._order.pipeline is not None and step is Step.IMPLEMENT_PLAN:
-            await self._visit.report_changes(self._order, result, self._state.progress.plan_path)
         return result
 
     async def _apply_reset(self) -> None:
@@ -195,4 +211,5 @@ class WorkOrderBase(WorkOrderHandlers):
             labels=self._order.labels,
             pipeline=self._order.pipeline or "",
             session_id=self._visit.session_id,
+            allowed_findings=self._findings_gate.allowed,
         )

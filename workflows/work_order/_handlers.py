@@ -2,7 +2,7 @@
 
 from temporalio import workflow
 
-from septet.contracts.decisions import MoveCall, PlanDecision, PreviousRun, RetryCall
+from septet.contracts.decisions import FindingsDecision, MoveCall, PlanDecision, PreviousRun, RetryCall
 from septet.contracts.lanes import LaneGrant, Role
 from septet.contracts.pipeline import IssueCall
 from septet.contracts.task import Move, Task, TaskStep
@@ -10,6 +10,7 @@ from septet.contracts.workspace import HostSilence
 from workflows._refusals import refusal
 from workflows._row import Row
 from workflows.work_order._decisions import Decisions
+from workflows.work_order._findings_gate import FindingsGate
 from workflows.work_order._hosts import HostWatch
 from workflows.work_order._lane_visit import LaneVisit
 from workflows.work_order._plan_gate import PlanGate
@@ -29,6 +30,7 @@ class WorkOrderHandlers:
         self._hosts = HostWatch(self._state, self._show)
         self._decisions = Decisions(self._state, self._hosts, self._show)
         self._plan_gate = PlanGate(self._state, self._show)
+        self._findings_gate = FindingsGate(self._state, self._show)
         self._seat = Seat()
         self._visit = LaneVisit(self._hosts)
 
@@ -78,6 +80,24 @@ class WorkOrderHandlers:
     @reject_plan.validator
     def _may_reject(self, decision: PlanDecision) -> None:
         self._plan_gate.check(decision, rejects=True)
+
+    @workflow.update(description="Let what looks like a key pass, named by the findings' ids.")
+    def approve_findings(self, decision: FindingsDecision) -> Task:
+        """Go on with what was found, and return the work order as it is then."""
+        return self._findings_gate.decide(decision, rejects=False)
+
+    @approve_findings.validator
+    def _may_let_pass(self, decision: FindingsDecision) -> None:
+        self._findings_gate.check(decision, rejects=False)
+
+    @workflow.update(description="Have the agent take out what looks like a key, with the feedback.")
+    def reject_findings(self, decision: FindingsDecision) -> Task:
+        """Take the step again, and return the work order as it is then."""
+        return self._findings_gate.decide(decision, rejects=True)
+
+    @reject_findings.validator
+    def _may_have_taken_out(self, decision: FindingsDecision) -> None:
+        self._findings_gate.check(decision, rejects=True)
 
     @workflow.update(description="Let it go on that is blocked on the board, or waits for a host that is gone.")
     def retry(self, call: RetryCall = _ANYBODY) -> Task:

@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from septet.contracts.decisions import PreviousRun
-from septet.contracts.facts import Rescue
+from septet.contracts.facts import KeyFinding, Rescue
 from septet.contracts.lanes import PlanningOutcome, SessionSummary
 from septet.contracts.names import AGENT_NAMES, Stage, Status, Step, Verdict
 from septet.contracts.order import WorkOrderInput
@@ -66,9 +66,14 @@ class WorkOrderState:
         """Wait with the plan for a person's word."""
         self._move(now, f"the plan {self.task.plan_path} waits for approval", status=Status.WAITING)
 
+    def wait_for_findings(self, findings: tuple[KeyFinding, ...], now: datetime) -> None:
+        """Wait with what looks like a key in the work for a person's word."""
+        places = ", ".join(finding.where for finding in findings)
+        self._move(now, f"what looks like a key: {places}", status=Status.WAITING, findings=findings)
+
     def go_on(self, who: str, why: str, now: datetime) -> None:
         """Go on after a person's word."""
-        self._move(now, why, who, status=Status.RUNNING)
+        self._move(now, why, who, status=Status.RUNNING, findings=())
 
     def start(self, now: datetime) -> None:
         """Leave the board's waiting stages: it is its turn."""
@@ -160,7 +165,7 @@ class WorkOrderState:
         """Close the work order."""
         self.running_step = None
         why = error.message if error else why or status.value
-        self._move(now, why, who, status=status, stage=stage, error=error and error.of(self.task.id))
+        self._move(now, why, who, status=status, stage=stage, findings=(), error=error and error.of(self.task.id))
 
     def details(self) -> str:
         """Return the work order as Markdown, for the web UI."""

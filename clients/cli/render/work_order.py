@@ -54,9 +54,12 @@ def show_start(task: Task, verb: str) -> None:
         out.print(Text.assemble("  ", (f"{typed:<{len(task.id) + 16}}", "cyan"), purpose), soft_wrap=True)
 
 
-def show_decision(task: Task, verdict: str) -> None:
-    """Print what was decided about which plan, and the work order as it is then."""
-    show_task(task)
+def show_decision(task: Task, verdict: str, findings: Sequence[str] = ()) -> None:
+    """Print what was decided about which plan or findings, and the work order as it is then."""
+    show_task(task, waits=task.findings_question or None)
+    if findings:
+        console().print(Text(f"{verdict:<14}{' '.join(findings)}"), soft_wrap=True)
+        return
     console().print(Text(f"{verdict:<14}{task.plan_path}  SHA-256 {task.plan_sha256}"), soft_wrap=True)
 
 
@@ -99,6 +102,10 @@ def _task_lines(task: Task, *, with_error: bool) -> list[Text]:
     lines = []
     if task.waits_for_a_decision:
         lines.append(Text(f"plan          {task.plan_path}  SHA-256 {task.plan_sha256}"))
+    lines += [
+        Text(printable(f"finding       {finding.id or 'not to be let pass'}  {finding.where}"))
+        for finding in task.findings
+    ]
     if task.pr_url:
         lines.append(Text.assemble("pull request  ", (task.pr_url, "bold green")))
     if task.commit_sha:

@@ -29,6 +29,7 @@ ASKED: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
         "move", "approve", "reject", "cancel", "retry", "pause", "resume", "stop", "skip", "replan"})),
     "--feedback": ("Better.", ("move", "reject", "retry")),
     "--plan": (PLAN, ("approve", "reject")),
+    "--finding": ("0" * 12, ("approve",)),
     "--from": ("build_plan", ("retry",)),
     "--project": ("o/r", ("board",)),
     "--after": ("there", ("board", "pipeline list")),

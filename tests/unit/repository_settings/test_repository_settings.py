@@ -76,7 +76,11 @@ def test_limits_can_only_be_lowered(allowed: Timeouts, step: Step, expected: tup
         ("[agents]\nmodel = 'a b; touch x'\n", 2, "agents.model: Input should be a name"),
         ("# c\n[limits]\nturnss = 1\n", 3, "limits.turnss is not a setting. Write turns."),
         ("[steps.implement]\nturns = 1\n", 1, "steps.implement is not a setting. Write implement_plan."),
-        ("zebra.stripes = 1\n", 1, "zebra is not a setting. There are: checks, agents, limits, steps."),
+        (
+            "zebra.stripes = 1\n",
+            1,
+            "zebra is not a setting. There are: checks, agents, limits, steps, allow_findings.",
+        ),
         ("\nchecks = [\n 'a',\n 3,\n]\n", 2, "checks.1: Input should be a valid string"),
         ("checks = [['a', 3]]\n", 1, "checks.0: Input should be a valid string"),
         ("checks = ['a && b']\n", 1, "'a && b' is written for a shell"),

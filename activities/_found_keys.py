@@ -1,0 +1,86 @@
+"""What looks like a key in a work order's changes, but for what its repository or a person lets pass."""
+
+import hashlib
+import hmac
+import secrets
+from collections.abc import Sequence
+from typing import Final
+
+from activities._claims import AnyClaim
+from activities.host import Host
+from septet.contracts.facts import KeyFinding
+from septet.git.added_lines import committed_lines, staged_lines
+from septet.git.engine import Git
+from septet.git.keys_in_work import KeysFoundError
+from septet.git.place import Place
+from septet.key_scan.patches import AddedLine
+from septet.key_scan.scanner import KeyMatch, KeyScanner
+from septet.system.durable import write_first
+from septet.system.text import cut
+
+_NAMED: Final = 20
+_PATH_LENGTH: Final = 200
+_ID_LENGTH: Final = 12
+_COMMIT_LENGTH: Final = 12
+_SALT: Final = "findings.salt"
+_SALT_BYTES: Final = 32
+
+
+def refuse_found_keys(host: Host, claim: AnyClaim, staged: Git | None, head: str) -> None:
+    """See that neither the commits up to `head` nor what is staged on it add what looks like a key.
+
+    What the repository's settings as of the base commit allow passes, and so does what a person has let pass.
+
+    Raises:
+        KeysFoundError: They do; the message names files, lines and rules, and never a value.
+        EvidenceError: The scanner did not come to its end.
+        GitError: git could not tell what is added.
+    """
+    lines: Sequence[AddedLine] = committed_lines(claim.place, claim.began_at, head)
+    if staged is not None:
+        lines = (*lines, *staged_lines(staged, head))
+    matches = [
+        match
+        for match in KeyScanner(host.state.key_scanner).scan(lines)
+        if not any(
+            allowed.covers(match.line.path, match.rule) for allowed in claim.repository_settings.allow_findings
+        )
+    ]
+    if not matches:
+        return
+    salt = _salt(claim.place)
+    findings = {
+        finding.id: finding
+        for finding in (_finding(match, salt) for match in matches)
+        if finding.id not in claim.call.allowed_findings
+    }
+    if findings:
+        shown = tuple(findings.values())[:_NAMED]
+        raise KeysFoundError(_words(shown), shown)
+
+
+def _words(findings: tuple[KeyFinding, ...]) -> str:
+    """Return what the agent is told."""
+    places = ", ".join(finding.where for finding in findings)
+    also = ", and make the branch's commits anew without it" if any(each.commit for each in findings) else ""
+    return f"What looks like a key stands in {places}. Take it out{also}: it must not be committed or pushed."
+
+
+def _finding(match: KeyMatch, salt: bytes) -> KeyFinding:
+    """Return a finding whose id stands for this value in this file, and tells nothing of it."""
+    facts = b"\0".join((match.rule.encode(), match.line.path.encode(), match.value))
+    return KeyFinding(
+        id=hmac.new(salt, facts, hashlib.sha256).hexdigest()[:_ID_LENGTH],
+        path=cut(match.line.path, _PATH_LENGTH),
+        line=match.line.number,
+        rule=match.rule,
+        commit=match.line.commit[:_COMMIT_LENGTH],
+    )
+
+
+def _salt(place: Place) -> bytes:
+    """Return the secret of a work order's ids, out of agents' reach: no short value is guessed from them."""
+    path = place.records / _SALT
+    if not path.exists():
+        write_first(path, secrets.token_hex(_SALT_BYTES).encode())
+    return path.read_bytes()

@@ -1,0 +1,52 @@
+"""The lines that a patch of git's adds, each with its file and number."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+_HUNK: Final = re.compile(rb"@@ -\d+(?:,\d+)? \+(?P<first>\d+)(?:,\d+)? @@")
+_NAME: Final = b"+++ "
+MESSAGE: Final = "(the commit's message)"
+"""The path of a line that stands in no file."""
+
+
+@dataclass(frozen=True, slots=True)
+class AddedLine:
+    """One line that a patch adds."""
+
+    path: str
+    """Relative to the repository's root, with `/`, as git shows it."""
+    number: int
+    """Of the line in the new file, from 1; of a message, from 1 as well."""
+    content: bytes
+    commit: str = ""
+    """The commit that adds it; empty where nothing has been committed yet."""
+
+
+def read_added_lines(patch: bytes, commit: str = "") -> Iterator[AddedLine]:
+    """Return the added lines of a patch that was made with `--unified=0` and without prefixes, in their order.
+
+    Args:
+        patch: What git printed; text before the first file is taken for a commit's message.
+        commit: The commit whose patch it is.
+    """
+    path, number, in_message, in_hunk = MESSAGE, 0, True, False
+    for line in patch.split(b"\n"):
+        if line.startswith(b"diff --git "):
+            path, number, in_message, in_hunk = "", 0, False, False
+        elif in_message:
+            number += 1
+            yield AddedLine(MESSAGE, number, line, commit)
+        elif match := _HUNK.match(line):
+            number, in_hunk = int(match["first"]), True
+        elif line.startswith(b"+") and in_hunk:
+            yield AddedLine(path, number, line[1:], commit)
+            number += 1
+        elif line.startswith(_NAME):
+            path = _shown_path(line.removeprefix(_NAME))
+
+
+def _shown_path(name: bytes) -> str:
+    """Return a path as git shows it, without the tab that it puts behind one with blanks."""
+    return name.rstrip(b"\t").strip(b'"').decode(errors="replace")

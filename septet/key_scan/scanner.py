@@ -1,0 +1,165 @@
+"""The scanner: which added lines look as if they held a key.
+
+Kingfisher is a program of its own, in a package of its maker's. It is given all added lines as one text,
+and neither an environment nor settings of a repository's; it asks nobody. What it finds stays here: it is told by
+file, line and rule, and the value is only compared.
+"""
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+from kingfisher import get_binary_path  # type: ignore[import-untyped]
+
+from septet.errors import EvidenceError
+from septet.key_scan.patches import AddedLine
+from septet.system import processes
+
+_SCAN_SECONDS: Final = 180.0
+_FOUND: Final = 200
+"""The exit code of the program where it has found something."""
+_OPTIONS: Final = (
+    "--no-validate", "--no-update-check", "--no-ignore", "--no-dedup", "--no-extract-archives", "--quiet",
+    "--format", "jsonl", "--confidence", "medium", "--jobs", "1",
+)  # fmt: skip
+"""No finding is tried at its provider, and no comment beside a key lets it pass."""
+_CANDIDATE: Final = re.compile(
+    rb"PRIVATE KEY|://[^\s/@]+:[^\s/@]+@"
+    rb"|(?i:passw|pwd|secret|token|credential|api.?key|auth)\w*[\"']?\s*[:=]"
+    rb"|(?=[\w+/=.\-]*\d)(?=[\w+/=.\-]*[A-Za-z])[\w+/=.\-]{16,}"
+)
+"""A line without any of these is found by no rule: then the program need not start."""
+_GENERATED: Final = (
+    "package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "packages.lock.json", "go.sum", "go.work.sum",
+    "gradle.lockfile", "*.lock", "*.min.js", "*.js.map", "*.css.map",
+)  # fmt: skip
+"""Names of files that programs write: their hashes look like keys."""
+_TEST_FOLDERS: Final = frozenset((
+    "test", "tests", "testing", "testdata", "test-data", "test_data", "spec", "specs", "fixtures", "__tests__",
+    "__fixtures__", "__snapshots__", "mocks", "__mocks__", "example", "examples", "sample", "samples", "e2e",
+))  # fmt: skip
+_TEST_NAMES: Final = (
+    "test_*",
+    "*_test.*",
+    "*.test.*",
+    "*.spec.*",
+    "*_spec.*",
+    "conftest.py",
+    "*.example",
+    "*.sample",
+)
+_PRIVATE_KEY: Final = "private-key"
+
+
+@dataclass(frozen=True, slots=True)
+class KeyMatch:
+    """An added line in which something that looks like a key begins."""
+
+    line: AddedLine
+    rule: str
+    """The scanner's name for what it looks like, as `github-pat`."""
+    value: bytes
+    """To be compared and nothing else: it is never shown, and never kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyScanner:
+    """Looks through added lines; its compiled rules lie in a folder of the engine's own."""
+
+    folder: Path
+    """Made where it is missing; for this user alone. The first scan of a release takes some seconds for it."""
+
+    def scan(self, lines: Sequence[AddedLine]) -> tuple[KeyMatch, ...]:
+        """Return what looks like a key, in the order of the lines.
+
+        Lock files and what programs write are left out. In test data only what one rule is sure of counts, and
+        private keys do not.
+
+        Raises:
+            EvidenceError: The scanner did not come to its end, so that nobody knows.
+        """
+        text = _Text([line for line in lines if not _is_generated(line.path)])
+        if not any(_CANDIDATE.search(line.content) for line in text.lines):
+            return ()
+        return tuple(match for match, is_sure in text.matches(self._run(text.content)) if _counts(match, is_sure))
+
+    def _run(self, content: bytes) -> bytes:
+        scratch = self.folder / "scratch"
+        scratch.mkdir(mode=0o700, parents=True, exist_ok=True)
+        argv = (get_binary_path(), "scan", "-", *_OPTIONS, "--rule-cache-dir", str(self.folder / "rules"))
+        environment = {"TMPDIR": str(scratch), "LC_ALL": "C.UTF-8"}
+        try:
+            completed = processes.run(argv, env=environment, stdin=content, timeout_seconds=_SCAN_SECONDS)
+        except OSError as error:
+            raise EvidenceError(f"The scanner for keys could not be started: {error.strerror}.") from error
+        if completed.timed_out:
+            raise EvidenceError(f"The scanner for keys took longer than {_SCAN_SECONDS:.0f} s.")
+        if completed.exit_code not in {0, _FOUND}:
+            raise EvidenceError(f"The scanner for keys ended with {completed.exit_code}.")
+        return completed.stdout
+
+
+@dataclass(frozen=True)
+class _Text:
+    """Added lines as one text: where one does not follow the other, a blank line keeps them apart."""
+
+    lines: Sequence[AddedLine]
+
+    @cached_property
+    def _numbered(self) -> tuple[AddedLine | None, ...]:
+        numbered: list[AddedLine | None] = []
+        before: AddedLine | None = None
+        for line in self.lines:
+            follows = before is not None and (before.commit, before.path, before.number + 1) == (
+                line.commit, line.path, line.number,
+            )  # fmt: skip
+            numbered += [line] if follows else [None, line]
+            before = line
+        return tuple(numbered)
+
+    @property
+    def content(self) -> bytes:
+        """The text, in which a carriage return begins no line of its own."""
+        return b"\n".join(line.content.replace(b"\r", b" ") if line else b"" for line in self._numbered) + b"\n"
+
+    def matches(self, output: bytes) -> list[tuple[KeyMatch, bool]]:
+        """Return what the program has found, each with whether its rule is sure of it."""
+        matches = []
+        for record in map(json.loads, output.splitlines()):
+            if "rule" not in record:
+                continue
+            found = record["finding"]
+            line = self._line(found["line"])
+            if line is not None:
+                rule = record["rule"]["id"].partition(".")[2] or record["rule"]["id"]
+                match = KeyMatch(line, rule, found["snippet"].encode())
+                matches.append((match, found["confidence"] == "high"))
+        order = {line: position for position, line in enumerate(self._numbered) if line is not None}
+        return sorted(matches, key=lambda pair: order[pair[0].line])
+
+    def _line(self, number: int) -> AddedLine | None:
+        """Return the line of a number, or the one behind it: a match may begin with the blank line before."""
+        for line in self._numbered[max(0, number - 1) : number + 1]:
+            if line is not None:
+                return line
+        return None
+
+
+def _counts(match: KeyMatch, is_sure: bool) -> bool:
+    return not _is_test_data(match.line.path) or (is_sure and match.rule != _PRIVATE_KEY)
+
+
+def _is_generated(path: str) -> bool:
+    name = PurePosixPath(path).name
+    return any(fnmatchcase(name, pattern) for pattern in _GENERATED)
+
+
+def _is_test_data(path: str) -> bool:
+    file = PurePosixPath(path)
+    folders = {part.lower() for part in file.parts[:-1]}
+    return bool(folders & _TEST_FOLDERS) or any(fnmatchcase(file.name, pattern) for pattern in _TEST_NAMES)

@@ -1,0 +1,107 @@
+"""What looks like a key, in what is about to be committed or pushed. None here is one, nor does it stand here whole."""
+
+import pytest
+from fakes.repositories import git
+from fakes.step_lab import StepLab
+
+from septet.contracts.names import Step, Verdict
+from septet.contracts.steps import StepResult
+from septet.key_scan.patches import AddedLine
+from septet.key_scan.scanner import KeyScanner
+
+MESSAGE = "committer: bug: sum the prices"
+TOKEN = "ghp_" + "aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dE3fG5"
+OTHER = "ghp_" + "zY9dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dE3xW1"
+LOGIN = f"import os\n\nKEY = '{TOKEN}'\n"
+
+
+@pytest.fixture(scope="session")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> KeyScanner:
+    """Return a scanner whose rules are compiled, which takes some seconds."""
+    scanner = KeyScanner(tmp_path_factory.mktemp("scanner"))
+    scanner.scan([AddedLine("a.py", 1, TOKEN.encode())])
+    return scanner
+
+
+@pytest.fixture(autouse=True)
+def scanner_of_the_host(lab: StepLab, compiled: KeyScanner) -> None:
+    """Give the host the rules that are compiled already."""
+    lab.parts.host.state.key_scanner.symlink_to(compiled.folder)
+
+
+async def _commit(
+    lab: StepLab, edits: dict[str, str | None] | None = None, *, attempt: int = 1, allowed: tuple[str, ...] = ()
+) -> StepResult:
+    """Have the agent make its edits and answer, and the engine commit."""
+    lab.scenario(create_commit={"edits": edits or {}, "answer": {"commit_message": MESSAGE}})
+    return await lab.run(Step.CREATE_COMMIT, attempt=attempt, allowed_findings=allowed)
+
+
+async def test_what_looks_like_a_key_stops_the_commit(lab: StepLab) -> None:
+    """The agent is told file, line and rule, and never the value; nothing is committed. Once it is out, the commit is made."""
+    await lab.open_to(Step.CREATE_COMMIT)
+    refused = await _commit(lab, {"src/login.py": LOGIN})
+    (found,) = refused.findings
+    assert (refused.verdict, found.path, found.line, found.rule) == (
+        Verdict.UNPROVEN, "src/login.py", 3, "github-pat",
+    )  # fmt: skip
+    assert "src/login.py line 3 (github-pat)" in refused.reasons[0]
+    assert TOKEN not in refused.model_dump_json()
+    assert git(lab.worktree, "rev-parse", "HEAD") == lab.place.base_sha
+    assert (await _commit(lab, {"src/login.py": "KEY = ''\n"}, attempt=2)).verdict is Verdict.DONE
+
+
+async def test_a_person_lets_it_pass_wherever_it_stands_in_the_file(lab: StepLab) -> None:
+    """What a person has let pass is committed, also where it has moved to another line."""
+    await lab.open_to(Step.CREATE_COMMIT)
+    (found,) = (await _commit(lab, {"src/login.py": LOGIN})).findings
+    moved = {"src/login.py": "\n" + LOGIN}
+    assert (await _commit(lab, moved, attempt=2, allowed=(found.id,))).verdict is Verdict.DONE
+
+
+async def test_a_persons_word_is_for_one_value(lab: StepLab) -> None:
+    """Another value in its place is a finding of its own."""
+    await lab.open_to(Step.CREATE_COMMIT)
+    (found,) = (await _commit(lab, {"src/login.py": LOGIN})).findings
+    changed = {"src/login.py": LOGIN.replace(TOKEN, OTHER)}
+    (other,) = (await _commit(lab, changed, attempt=2, allowed=(found.id,))).findings
+    assert other.id != found.id
+
+
+async def test_the_repository_allows_as_of_the_base_commit(lab: StepLab) -> None:
+    """Its settings name paths and rules that pass; an edit of the agent's names none."""
+    allows = '[[allow_findings]]\npath = "docs/*"\nrule = "github-pat"\n'
+    lab.origin.push({".septet/septet.toml": allows})
+    await lab.open_to(Step.CREATE_COMMIT)
+    own = '[[allow_findings]]\npath = "*"\n'
+    refused = await _commit(lab, {".septet/septet.toml": own, "docs/login.md": LOGIN, "src/login.py": LOGIN})
+    assert [finding.path for finding in refused.findings] == ["src/login.py"]
+
+
+async def test_an_agents_own_commits_are_read_too(lab: StepLab) -> None:
+    """A commit that brings what looks like a key is named, also where the next one takes it out again."""
+    await lab.open_to(Step.CREATE_COMMIT)
+    lab.agent(
+        f"write('src/login.py', {LOGIN!r}); git('add', '-A'); git('commit', '-q', '-m', 'in');"
+        f"write('src/login.py', ''); git('add', '-A'); git('commit', '-q', '-m', 'out');"
+        f"answer({{'commit_message': {MESSAGE!r}}})"
+    )
+    (found,) = (await lab.run(Step.CREATE_COMMIT)).findings
+    first = git(lab.worktree, "rev-parse", "HEAD~1")
+    assert (found.commit, found.line) == (first[:12], 3)
+    done = await lab.run(Step.CREATE_COMMIT, attempt=2, allowed_findings=(found.id,))
+    assert done.verdict is Verdict.DONE
+
+
+async def test_what_looks_like_a_key_is_not_pushed(lab: StepLab) -> None:
+    """Right before the push all its commits are read once more."""
+    await lab.open_to(Step.CREATE_COMMIT)
+    (found,) = (await _commit(lab, {"src/login.py": LOGIN})).findings
+    done = await _commit(lab, attempt=2, allowed=(found.id,))
+    lab.progress = lab.progress.model_copy(update={"commit_sha": done.commit_sha})
+    lab.scenario(create_pull_request={"answer": {"title": "Sum", "body": "It sums."}})
+    refused = await lab.run(Step.CREATE_PULL_REQUEST)
+    assert [finding.id for finding in refused.findings] == [found.id]
+    assert git(lab.origin.bare, "branch", "--list", lab.progress.branch_name or "") == ""
+    passed = await lab.run(Step.CREATE_PULL_REQUEST, attempt=2, allowed_findings=(found.id,))
+    assert passed.verdict is Verdict.DONE

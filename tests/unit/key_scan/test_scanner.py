@@ -1,0 +1,79 @@
+"""What the scanner finds, in lines as they stand in a patch of git's. No key here is one, nor does it stand here whole."""
+
+from pathlib import Path
+
+import pytest
+
+from septet.key_scan.patches import MESSAGE, AddedLine, read_added_lines
+from septet.key_scan.scanner import KeyScanner
+
+TOKEN = "ghp_" + "aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dE3fG5"
+PEM = (
+    "-----BEGIN RSA PRIVATE " + "KEY-----",
+    "MIIEowIBAAKCAQEAu1SU1LfVLPHCozMxH2Mo4lgOEePzNm0tRgeLezV6ffAt0gun",
+    "VTLw7onLRnrq0/IzW7yWR7QkrmBL7jTKEn5u+qKhbwKfBstIs+bMY2Zkp18gnTxK",
+    "-----END RSA PRIVATE " + "KEY-----",
+)
+
+
+@pytest.fixture(scope="module")
+def scanner(tmp_path_factory: pytest.TempPathFactory) -> KeyScanner:
+    return KeyScanner(tmp_path_factory.mktemp("scanner"))
+
+
+def lines_of(path: str, *texts: str, first: int = 1) -> list[AddedLine]:
+    return [AddedLine(path, number, text.encode()) for number, text in enumerate(texts, first)]
+
+
+def test_keys_are_found_by_file_line_and_rule(scanner: KeyScanner) -> None:
+    """Tokens, private keys and a token in base64's clothes of a comment are found where they begin."""
+    lines = [
+        *lines_of("src/app.py", "import os", f"TOKEN = '{TOKEN}'  # kingfisher:ignore", first=40),
+        *lines_of("deploy/key.pem", *PEM),
+        *lines_of(MESSAGE, f"Use {TOKEN}"),
+    ]
+    found = [(match.line.path, match.line.number, match.rule) for match in scanner.scan(lines)]
+    assert found == [
+        ("src/app.py", 41, "github-pat"),
+        ("deploy/key.pem", 1, "private-key"),
+        (MESSAGE, 1, "github-pat"),
+    ]
+
+
+def test_ordinary_work_is_not_stopped(scanner: KeyScanner) -> None:
+    """Hashes, identifiers, placeholders, lock files, and private keys among test data are no findings."""
+    lines = [
+        *lines_of("src/a.py", "password = os.environ['DB_PASSWORD']", "sha = '9b74c9897bac770ffc029102a200c5de0cafe123'"),
+        *lines_of("README.md", "export GITHUB_TOKEN=<your token>", "token: ${{ secrets.GITHUB_TOKEN }}"),
+        *lines_of("src/b.py", 'id = "5d1f0a52-8c3e-4a63-9d0a-6a0c3f7f9b1e"', "AWS = 'AKIAIOSFODNN7EXAMPLE'"),
+        *lines_of("yarn.lock", f"resolved {TOKEN}"),
+        *lines_of("requirements.lock", "    --hash=sha256:" + "9b74c9897bac770ffc029102a200c5de" * 2),
+        *lines_of("tests/certs/server.pem", *PEM),
+        *lines_of("app/login_test.go", 'password := "hunter2hunter2"'),
+    ]  # fmt: skip
+    assert scanner.scan(lines) == ()
+
+
+def test_a_token_of_a_known_form_counts_in_test_data_too(scanner: KeyScanner) -> None:
+    """What only a provider gives out is no test data."""
+    (found,) = scanner.scan(lines_of("tests/test_login.py", f"TOKEN = '{TOKEN}'", first=7))
+    assert (found.line.number, found.rule) == (7, "github-pat")
+
+
+def test_without_a_candidate_nothing_is_started(tmp_path: Path) -> None:
+    """Lines in which no rule could find anything cost no process."""
+    folder = tmp_path / "scanner"
+    assert KeyScanner(folder).scan(lines_of("src/app.py", "def total(prices):", "    return sum(prices)")) == ()
+    assert not folder.exists()
+
+
+def test_a_patch_is_read_line_by_line() -> None:
+    """Each added line has its file and number, also where its content looks like a patch."""
+    patch = b"\n".join((
+        b"A message", b"diff --git a.py a.py", b"--- a.py", b"+++ a.py", b"@@ -3 +3,2 @@ def f():", b"-old", b"+++ new",
+        b"+two", b"diff --git b c.txt b c.txt", b"--- /dev/null", b"+++ b c.txt\t", b"@@ -0,0 +1 @@", b"+one",
+        b"\\ No newline at end of file",
+    ))  # fmt: skip
+    assert [(line.path, line.number, line.content) for line in read_added_lines(patch)] == [
+        (MESSAGE, 1, b"A message"), ("a.py", 3, b"++ new"), ("a.py", 4, b"two"), ("b c.txt", 1, b"one"),
+    ]  # fmt: skip

@@ -1,0 +1,132 @@
+"""A work order in whose work something looks like a key: it waits for a person's word."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from fakes.activities import Doubles, done, ended
+from fakes.waiting import wait_until
+from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
+from temporalio.worker import Replayer, Worker
+
+from clients.temporal.decisions import OrderDecisions
+from clients.temporal.work_orders import WorkOrders
+from septet.contracts.decisions import MoveCall
+from septet.contracts.facts import KeyFinding
+from septet.contracts.names import Step, Verdict
+from septet.contracts.steps import StepCall, StepResult
+from septet.contracts.task import Task
+from septet.contracts.transitions import Target
+from septet.errors import RefusedTransitionError
+from workers.plugin import SeptetPlugin
+from workflows.pull_request import PullRequestWorkflow
+from workflows.work_order import WorkOrder
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+ONE = KeyFinding(id="c0ffee" * 2, path="src/login.py", line=3, rule="github-pat")
+TWO = KeyFinding(id="decade" * 2, path="src/pay.py", line=8, rule="stripe-access-token")
+OWN = KeyFinding(path="src/login.py", line=3, rule="worker-key")
+WITHIN_SECONDS = 60
+
+
+def found(*findings: KeyFinding) -> Any:
+    def refuse(call: StepCall) -> StepResult:
+        return ended(call, Verdict.UNPROVEN, "What looks like a key stands in a file.", findings=findings)
+
+    return refuse
+
+
+@asynccontextmanager
+async def work_order(
+    client: Client, steps: dict[Step, Any]
+) -> AsyncIterator[tuple[WorkflowHandle[Any, Any], Doubles]]:
+    """Start a work order with doubled activities; at the end its history is replayed."""
+    doubles = Doubles(f"queue-{uuid.uuid4().hex}", steps)
+    worker = Worker(
+        client,
+        task_queue=doubles.task_queue,
+        workflows=[WorkOrder, PullRequestWorkflow],
+        activities=doubles.activities(),
+    )
+    order = {"repository": "/app", "title": "Totals are wrong"}
+    async with worker:
+        handle: WorkflowHandle[Any, Any] = await client.start_workflow(
+            "WorkOrder", order, id=f"wo-{uuid.uuid4().hex[:8]}", task_queue=doubles.task_queue, result_type=Task
+        )
+        yield handle, doubles
+        history = await handle.fetch_history()
+    await Replayer(workflows=[WorkOrder], plugins=[SeptetPlugin()]).replay_workflow(history)
+
+
+async def until_it_waits(handle: WorkflowHandle[Any, Any]) -> Task:
+    return await wait_until(lambda: handle.query(WorkOrder.work_order), lambda task: bool(task.findings))
+
+
+async def end_of(handle: WorkflowHandle[Any, Any]) -> Task:
+    result: Task = await asyncio.wait_for(handle.result(), WITHIN_SECONDS)
+    return result
+
+
+async def test_it_waits_until_each_finding_is_let_pass(client: Client) -> None:
+    """After the agent was told once, it says what it waits for and by which command; a person lets them pass one by one."""
+    async with work_order(client, {Step.CREATE_COMMIT: [found(ONE, TWO), found(ONE, TWO), done]}) as (
+        handle,
+        doubles,
+    ):
+        decisions = OrderDecisions(WorkOrders(client, doubles.task_queue))
+        task = await until_it_waits(handle)
+        assert (task.status, task.findings) == ("waiting", (ONE, TWO))
+        assert f"septet approve {task.id} --finding {ONE.id} --finding {TWO.id}" in task.findings_question
+        with pytest.raises(RefusedTransitionError, match="no finding is named"):
+            await decisions.approve(task.id)
+        with pytest.raises(RefusedTransitionError, match="0{12}"):
+            await decisions.approve(task.id, findings=("0" * 12,))
+        left = (await decisions.approve(task.id, who="ann", findings=(ONE.id,))).task
+        assert (left.status, left.findings) == ("waiting", (TWO,))
+        assert (await decisions.approve(task.id, who="ann", findings=(TWO.id,))).task.status == "running"
+        assert ((await end_of(handle)).status, (await end_of(handle)).findings) == ("completed", ())
+        last = doubles.calls_of(Step.CREATE_COMMIT)[-1]
+        assert (last.attempt, last.allowed_findings) == (2, (ONE.id, TWO.id))
+        assert "leave it: src/login.py line 3 (github-pat)" in last.reasons[0]
+        assert doubles.calls_of(Step.CREATE_PULL_REQUEST)[0].allowed_findings == (ONE.id, TWO.id)
+
+
+async def test_a_person_has_it_taken_out(client: Client) -> None:
+    """A rejection takes the step once more with the feedback; a key of the worker's own cannot be let pass."""
+    async with work_order(client, {Step.CREATE_COMMIT: [found(OWN), found(OWN), done]}) as (handle, doubles):
+        decisions = OrderDecisions(WorkOrders(client, doubles.task_queue))
+        task = await until_it_waits(handle)
+        assert "septet approve" not in task.findings_question
+        await decisions.reject(task.id, "Read it from the environment.", who="ann")
+        assert (await end_of(handle)).status == "completed"
+        assert "Read it from the environment." in doubles.calls_of(Step.CREATE_COMMIT)[-1].reasons[0]
+
+
+async def test_what_is_found_at_the_push_is_mended_in_a_new_commit(client: Client) -> None:
+    """A rejection at the push goes back to the commit, for what was committed is what is pushed."""
+    steps = {Step.CREATE_PULL_REQUEST: [found(ONE), found(ONE), done]}
+    async with work_order(client, steps) as (handle, doubles):
+        decisions = OrderDecisions(WorkOrders(client, doubles.task_queue))
+        task = await until_it_waits(handle)
+        await decisions.reject(task.id, "Squash it.", who="ann")
+        assert (await end_of(handle)).status == "completed"
+    assert doubles.names()[-4:] == [
+        "create_pull_request", "create_pull_request", "create_commit", "create_pull_request",
+    ]  # fmt: skip
+
+
+async def test_it_is_cancelled_while_it_waits(client: Client) -> None:
+    """Nobody has to decide: a work order that waits with findings is cancelled like any other."""
+    async with work_order(client, {Step.CREATE_COMMIT: [found(ONE)]}) as (handle, doubles):
+        decisions = OrderDecisions(WorkOrders(client, doubles.task_queue))
+        task = await until_it_waits(handle)
+        await decisions.move(task.id, MoveCall(to=Target.CANCELLED, who="ann"))
+        with pytest.raises(WorkflowFailureError):
+            await end_of(handle)
+        assert (await handle.query(WorkOrder.work_order)).status == "cancelled"

@@ -1,0 +1,92 @@
+"""The gate before a commit or push with what looks like a key: a person lets it pass, or has it taken out."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Final
+
+from temporalio import workflow
+
+from septet.contracts.decisions import FindingsDecision
+from septet.contracts.facts import KeyFinding
+from septet.contracts.task import Task
+from workflows._cancellation import is_to_end
+from workflows._refusals import refusal
+from workflows.work_order.state import WorkOrderState
+
+_PATCH: Final = "findings-gate"
+"""Before it, a work order in whose work keys were found failed."""
+
+
+class FindingsGate:
+    """Where a work order waits with findings for a person's word."""
+
+    def __init__(self, state: WorkOrderState, show: Callable[[], None]) -> None:
+        """Begin with nothing found and nothing allowed; `show` shows the work order where people look."""
+        self._state = state
+        self._show = show
+        self._is_waiting = False
+        self._feedback = ""
+        self.rejects = False
+        """Whether the last word was that the agent takes something out."""
+        self.allowed: tuple[str, ...] = ()
+        """The ids of what people have let pass."""
+
+    def takes(self, findings: tuple[KeyFinding, ...]) -> bool:
+        """Say whether a person is asked about what a step ended with."""
+        return bool(findings) and workflow.patched(_PATCH)
+
+    async def wait_for_words(self, findings: tuple[KeyFinding, ...]) -> str:
+        """Wait until a person has let all findings pass, or rejected them; return what the agent is told.
+
+        Raises:
+            asyncio.CancelledError: The work order is to end.
+        """
+        if is_to_end():
+            raise asyncio.CancelledError
+        self._is_waiting, self._feedback, self.rejects = True, "", False
+        self._state.wait_for_findings(findings, workflow.now())
+        self._show()
+        try:
+            await workflow.wait_condition(lambda: not self._is_waiting)
+        finally:
+            self._is_waiting = False
+        return self._feedback
+
+    def check(self, decision: FindingsDecision, *, rejects: bool) -> None:
+        """Refuse a decision where nothing waits, on what is not found, and a rejection that does not say why."""
+        task = self._state.task
+        if not self._is_waiting:
+            raise refusal(f"{task.id} does not wait for a decision on findings: it is {task.status.value}.")
+        known = {finding.id for finding in task.findings if finding.id}
+        if unknown := sorted(set(decision.findings) - known):
+            raise refusal(f"{task.id} does not wait with the finding {unknown[0]}.", task.findings_question)
+        if rejects and not decision.feedback.strip():
+            raise refusal("A rejection needs feedback.", "Say in `feedback` what the agent is to do otherwise.")
+        if not rejects and not decision.findings:
+            raise refusal(f"{task.id}: no finding is named.", task.findings_question)
+
+    def decide(self, decision: FindingsDecision, *, rejects: bool) -> Task:
+        """Take a decision that was checked; return the work order as it is now: it waits on with what is left."""
+        if rejects:
+            self.rejects = True
+            self._feedback = f"a person says of what looks like a key: {decision.feedback}"
+            self._go_on(decision, f"the findings are rejected: {decision.feedback}")
+            return self._state.task
+        findings = self._state.task.findings
+        passed = [finding for finding in findings if finding.id in decision.findings]
+        self.allowed = (*self.allowed, *(finding.id for finding in passed if finding.id not in self.allowed))
+        places = ", ".join(finding.where for finding in passed)
+        self._feedback = "; ".join(filter(None, (self._feedback, f"a person lets this pass, leave it: {places}")))
+        left = tuple(finding for finding in findings if finding not in passed)
+        if left:
+            self._state.wait_for_findings(left, workflow.now())
+            self._show()
+        else:
+            self._go_on(decision, f"let pass: {places}")
+        return self._state.task
+
+    def _go_on(self, decision: FindingsDecision, what: str) -> None:
+        self._is_waiting = False
+        why = f"{what} ({decision.why})" if decision.why else what
+        self._state.go_on(decision.who, why, workflow.now())
+        self._show()
