@@ -12,6 +12,7 @@ from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_vali
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from septet.contracts.names import SandboxChoice
+from septet.contracts.wording import reason_of
 from septet.errors import InvalidInputError
 from septet.system.keys import key_values
 from septet.system.masking import hide
@@ -227,4 +228,4 @@ def load_settings(sandbox: SandboxChoice | None = None) -> Settings:
     except ValidationError as error:
         first = error.errors()[0]
         name = str(first["loc"][0]).upper().removeprefix("SEPTET_")
-        raise InvalidInputError(f"SEPTET_{name} is not valid: {first['msg']}.") from error
+        raise InvalidInputError(f"SEPTET_{name} is not valid: it {reason_of(first)}.") from error

@@ -31,6 +31,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows._row import Row
     from workflows.activity_stubs import LOOK_AT_PULL_REQUEST
     from workflows.policies import ActivityOptions
+    from workflows.update_input import reads_input
 
 _LOOK: Final = timedelta(minutes=2)
 _RETRIES: Final = RetryPolicy(maximum_interval=timedelta(minutes=5), maximum_attempts=0)
@@ -41,7 +42,7 @@ _BY_HOST: Final = "host-looks-at-pull-request"
 _AGAIN_AND_AGAIN: Final = ActivityOptions(start_to_close_timeout=_LOOK, retry_policy=_RETRIES)
 _ONCE: Final = ActivityOptions(schedule_to_close_timeout=_LOOK, retry_policy=RetryPolicy(maximum_attempts=1))
 _CLOSED: Final = "The pull request was closed without a merge."
-_GO_ON: Final = "`septet move ID executing` continues the work, `septet move ID done` ends it."
+_GO_ON: Final = "`septet move {id} executing` continues the work, `septet move {id} done` ends it."
 
 
 @workflow.defn(name="PullRequest")
@@ -96,15 +97,21 @@ class PullRequestWorkflow:
             self._move(Stage.REVIEW, "looked at again")
 
     @workflow.update(description="Move the task on the board. A refusal lists where it may move from here.")
+    @reads_input("move", MoveCall)
     def move(self, call: MoveCall) -> Task:
         """Move it, and return it as it is then."""
         error = None
         if call.to is Target.BLOCKED:
-            error = TaskError(type="Blocked", message=call.why or "a person moved it to blocked", remedy=_GO_ON)
+            error = TaskError(
+                type="Blocked",
+                message=call.why or "a person moved it to blocked",
+                remedy=_GO_ON.format(id=self._task.id),
+            )
         self._move(Stage(call.to.value), call.why, call.who or "septet", error)
         return self._task
 
     @move.validator
+    @reads_input("move", MoveCall)
     def _may_move(self, call: MoveCall) -> None:
         """Refuse what is not allowed from here; the work itself goes on by a reset of the work order."""
         if not self._task.id:
@@ -114,7 +121,9 @@ class PullRequestWorkflow:
         except RefusedTransitionError as error:
             raise refusal(error.message, error.remedy) from None
         if call.to is Target.EXECUTING:
-            raise refusal(f"{self._task.id} is completed.", "`septet move ID executing` takes it up again.")
+            raise refusal(
+                f"{self._task.id} is completed.", f"`septet move {self._task.id} executing` takes it up again."
+            )
 
     @workflow.signal(description="The work order completed once more: this is what is watched now.")
     def renew(self, watch: PullRequestWatch) -> None:
@@ -182,7 +191,7 @@ class PullRequestWorkflow:
         if end.state == "merged":
             self._move(Stage.DONE, "the pull request is merged")
             return
-        error = TaskError(type="PullRequestClosed", message=_CLOSED, remedy=_GO_ON)
+        error = TaskError(type="PullRequestClosed", message=_CLOSED, remedy=_GO_ON.format(id=self._task.id))
         self._move(Stage.BLOCKED, _CLOSED, error=error)
 
     def _move(self, to: Stage, why: str, who: str = "septet", error: TaskError | None = None) -> None:

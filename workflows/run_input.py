@@ -9,6 +9,8 @@ from pydantic import BaseModel, ValidationError
 from temporalio.common import RawValue
 from temporalio.exceptions import ApplicationError
 
+from septet.contracts.wording import describe_mistakes
+
 Run = TypeVar("Run", bound=Callable[..., Any])
 Input = TypeVar("Input", bound=BaseModel)
 
@@ -50,24 +52,14 @@ def parse_input(
         raise invalid_input(f"the workflow id must match {ids}")
     order, *rest = inputs
     if order is None:
-        raise invalid_input(
-            'repository: Field required. Give one JSON object, such as {"repository": "…", "issue": 1}'
-        )
+        raise invalid_input('repository is missing. Give one JSON object, such as {"repository": "…", "issue": 1}')
     if rest:
         raise invalid_input(f"{len(rest) + 1} inputs were given. Give one JSON object")
     try:
         unknown: Literal["ignore", "forbid"] = "ignore" if by_workflow else "forbid"
         return kind.model_validate_json(order.payload.data or b"null", extra=unknown)
     except ValidationError as error:
-        errors = error.errors(include_url=False, include_context=False, include_input=False)
-        raise invalid_input(
-            "; ".join(_describe_error(detail["loc"], detail["msg"]) for detail in errors[:10])
-        ) from None
-
-
-def _describe_error(location: tuple[int | str, ...], message: str) -> str:
-    where = ".".join(str(part) for part in location) or "input"
-    return f"{where}: {message.removeprefix('Value error, ')}"
+        raise invalid_input(describe_mistakes(error)) from None
 
 
 def invalid_input(message: str) -> ApplicationError:

@@ -88,7 +88,7 @@ class PipelineOptions:
         try:
             return PipelineInput.model_validate_json(json.dumps(fields), extra="forbid")
         except ValidationError as error:
-            details = error.errors(include_url=False, include_context=False, include_input=False)
+            details = error.errors(include_url=False, include_input=False)
             raise InvalidInputError(_wrong_option(details[0])) from error
 
 
@@ -97,13 +97,16 @@ def _numbers(text: str) -> list[int]:
     wrong = next((part for part in parts if not (part.isascii() and part.isdigit() and int(part))), None)
     if wrong is not None:
         remedy = "Write the numbers with commas between them: --issues 1,2,3. Texts come with --file."
-        raise UsageError(f"--issues: {wrong or 'nothing'!r} is no issue's number.", remedy=remedy)
+        message = f"--issues: {wrong!r} is not the number of an issue." if wrong else "--issues is empty."
+        raise UsageError(message, remedy=remedy)
     return [int(part) for part in parts]
 
 
 def _wrong_option(error: Mapping[str, Any]) -> str:
     """Say which option is wrong, and why."""
-    reason = error["msg"].removeprefix("Value error, ")
+    from septet.contracts.wording import reason_of
+
+    reason = reason_of(error)
     if not error["loc"]:
         return f"The options do not fit together: {reason}."
     name = str(error["loc"][0])

@@ -15,6 +15,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from clients.error_reply import error_reply
 from clients.temporal.refusals import server_refusal
 from septet.contracts.wire import Wire
+from septet.contracts.wording import place_and_reason
 from septet.errors import (
     AlreadyRunningError,
     CircleError,
@@ -146,8 +147,19 @@ def answer_errors(app: FastAPI) -> None:
 
 def _message(detail: Mapping[str, Any]) -> str:
     """Say where and what, never the value."""
-    where = ".".join(str(part) for part in detail["loc"] if part != "[key]")
-    return f"{where}: {detail['msg']}"
+    where, *inner = detail["loc"] or ("body",)
+    if detail["type"] == "json_invalid":
+        return f"The body is not valid JSON: {_json_reason(detail)}"
+    if where == "body":
+        return place_and_reason({**detail, "loc": inner}, within="the body")
+    return f"{where} parameter {place_and_reason({**detail, 'loc': inner})}"
+
+
+def _json_reason(detail: Mapping[str, Any]) -> str:
+    """Say what is wrong with JSON, and at which character."""
+    at = next((part for part in detail["loc"] if isinstance(part, int)), None)
+    reason = str((detail.get("ctx") or {}).get("error", "it cannot be read"))
+    return f"{reason[:1].lower()}{reason[1:]}{f' at character {at}' if at is not None else ''}"
 
 
 def _allowed_methods(request: Request) -> list[str]:

@@ -13,6 +13,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode
 from clients.operations import Operations
 from septet.contracts.replies import ErrorReply, Reply
 from septet.contracts.wire import StrictWire, Wire
+from septet.contracts.wording import describe_mistakes
 from septet.errors import InvalidInputError
 
 LOOKS: Final = ToolAnnotations(read_only_hint=True, open_world_hint=False)
@@ -46,10 +47,8 @@ class Call(StrictWire):
         try:
             return cls.model_validate_json(json.dumps(arguments), extra="forbid")
         except ValidationError as error:
-            first = error.errors()[0]
-            field = ".".join(str(part) for part in first["loc"]) or "the input"
             remedy = f"{cls.tool} takes {', '.join(_schema(cls, 'validation')['properties'])}."
-            raise InvalidInputError(f"{field}: {first['msg']}.", remedy=remedy) from error
+            raise InvalidInputError(f"{describe_mistakes(error)}.", remedy=remedy) from error
 
     def from_here(self) -> Self:
         """Return it as an agent means it that works in the folder of this process."""

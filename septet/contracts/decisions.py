@@ -8,6 +8,7 @@ from septet.contracts.names import Stage, Step
 from septet.contracts.task import Move
 from septet.contracts.transitions import Target
 from septet.contracts.wire import StrictWire, Wire
+from septet.contracts.wording import describe_mistakes
 from septet.errors import InvalidInputError
 
 HISTORY_KEPT = 100
@@ -98,5 +99,4 @@ def parse_decision(kind: type[Decision], **fields: object) -> Decision:
     try:
         return kind.model_validate(fields, strict=False)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        raise InvalidInputError(f"{first['loc'][0]}: {first['msg']}.") from error
+        raise InvalidInputError(f"{describe_mistakes(error)}.") from error

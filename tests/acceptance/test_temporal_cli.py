@@ -72,10 +72,14 @@ def test_one_that_waits_on_the_board_is_found_by_its_project(served: Septet, ori
 @pytest.mark.parametrize(
     ("order", "inputs", "named"),
     [
-        ("wo-none", (), "repository: Field required"),
-        ("wo-missing", ('{"title": "T"}',), "repository: Field required"),
-        ("wo-type", ('{"repository": "/app", "issue": "42"}',), "issue: Input should be a valid integer"),
-        ("wo-unknown-field", ('{"repository": "/app", "issue": 1, "colour": "red"}',), "colour: Extra inputs"),
+        ("wo-none", (), "repository is missing"),
+        ("wo-missing", ('{"title": "T"}',), "repository is missing"),
+        ("wo-type", ('{"repository": "/app", "issue": "42"}',), "issue must be a whole number"),
+        (
+            "wo-unknown-field",
+            ('{"repository": "/app", "issue": 1, "colour": "red"}',),
+            "colour is not a known field",
+        ),
         ("wo-two", ('{"repository": "/app", "issue": 1}', '{"repository": "/app", "issue": 2}'), "2 inputs"),
         ("wo-nowhere", ('{"repository": "/no/such/folder", "issue": 1}',), "/no/such/folder"),
     ],
@@ -95,7 +99,7 @@ def test_input_that_is_no_json_fails_within_seconds(served: Septet) -> None:
     raw = ("--input", "no json", "--input-meta", "encoding=binary/plain")
     assert served.temporal("workflow", "start", *named, *raw).code == 0
     assert described(served, "wo-bytes")["workflowExecutionInfo"]["status"] == "WORKFLOW_EXECUTION_STATUS_FAILED"
-    assert "Invalid JSON" in served("show", "wo-bytes", "--json").json["task"]["error"]["message"]
+    assert "the input is not valid JSON" in served("show", "wo-bytes", "--json").json["task"]["error"]["message"]
 
 
 def _plain(payload: Any) -> Any:

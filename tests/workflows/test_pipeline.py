@@ -347,7 +347,7 @@ async def test_more_issues_than_one_run_takes_are_carried_out_by_the_next_one(
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({}, "repository: Field required"),
+        ({}, "repository is missing"),
         ({"repository": "/app"}, "give issues or a label"),
         (
             {"repository": "/app", "issues": [1], "executors": 2, "one_branch": True},

@@ -10,6 +10,7 @@ from septet.contracts.pipeline import IssueCall, PipelineCall
 from septet.contracts.pipeline_view import IssueState, IssueStatus, PipelineView
 from workflows._refusals import refusal
 from workflows.pipeline.state import PipelineState
+from workflows.update_input import reads_input
 
 _SKIPPED = frozenset({IssueStatus.WAITING, IssueStatus.PLANNED})
 _ANYBODY = PipelineCall()
@@ -38,6 +39,7 @@ class PipelineHandlers:
         return self._state.view()
 
     @workflow.update(description="Start nothing new until it is resumed; work in progress continues.")
+    @reads_input("pause", PipelineCall)
     def pause(self, call: PipelineCall = _ANYBODY) -> PipelineView:
         """Pause; this and the other updates answer the pipeline with the issue that was meant alone, or none."""
         self._state.take_word("paused", call)
@@ -45,6 +47,7 @@ class PipelineHandlers:
         return self._state.view_of()
 
     @pause.validator
+    @reads_input("pause", PipelineCall)
     def _may_pause(self, call: PipelineCall = _ANYBODY) -> None:
         del call
         self._check_open()
@@ -52,6 +55,7 @@ class PipelineHandlers:
             raise refusal(f"{self._state.id} is paused already.", "`septet pipeline resume` lets it go on.")
 
     @workflow.update(description="Go on after a pause.")
+    @reads_input("resume", PipelineCall)
     def resume(self, call: PipelineCall = _ANYBODY) -> PipelineView:
         """Go on."""
         self._state.take_word("resumed", call)
@@ -59,6 +63,7 @@ class PipelineHandlers:
         return self._state.view_of()
 
     @resume.validator
+    @reads_input("resume", PipelineCall)
     def _may_resume(self, call: PipelineCall = _ANYBODY) -> None:
         del call
         self._check_open()
@@ -66,6 +71,7 @@ class PipelineHandlers:
             raise refusal(f"{self._state.id} is not paused.")
 
     @workflow.update(description="Finish the work in progress and start nothing else.")
+    @reads_input("stop", PipelineCall)
     def stop(self, call: PipelineCall = _ANYBODY) -> PipelineView:
         """Stop after the current one."""
         self._state.take_word("stopped", call)
@@ -73,6 +79,7 @@ class PipelineHandlers:
         return self._state.view_of()
 
     @stop.validator
+    @reads_input("stop", PipelineCall)
     def _may_stop(self, call: PipelineCall = _ANYBODY) -> None:
         del call
         self._check_open()
@@ -80,6 +87,7 @@ class PipelineHandlers:
             raise refusal(f"{self._state.id} is stopping already.", "Cancel it to end the work in progress.")
 
     @workflow.update(description="Skip an issue that is not in progress.")
+    @reads_input("skip", IssueCall)
     def skip(self, call: IssueCall) -> PipelineView:
         """Skip it; what depends on it is skipped as well."""
         who = call.who or "a person"
@@ -88,6 +96,7 @@ class PipelineHandlers:
         return self._state.view_of([call.issue_id])
 
     @skip.validator
+    @reads_input("skip", IssueCall)
     def _may_skip(self, call: IssueCall) -> None:
         issue = self._find_issue(call.issue_id)
         if issue.status not in _SKIPPED:
@@ -95,6 +104,7 @@ class PipelineHandlers:
             raise refusal(why, f"Work in progress can be cancelled: `septet cancel {issue.order_id}`.")
 
     @workflow.update(description="Have an issue planned again that is planned and not carried out yet.")
+    @reads_input("replan", IssueCall)
     async def replan(self, call: IssueCall) -> PipelineView:
         """Plan it again as soon as the planner is free; `why` is what the planner is told."""
         issue = self._find_issue(call.issue_id)
@@ -105,6 +115,7 @@ class PipelineHandlers:
         return self._state.view_of([call.issue_id])
 
     @replan.validator
+    @reads_input("replan", IssueCall)
     def _may_replan(self, call: IssueCall) -> None:
         issue = self._find_issue(call.issue_id)
         if issue.status is not IssueStatus.PLANNED:

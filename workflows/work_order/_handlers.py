@@ -9,6 +9,7 @@ from septet.contracts.task import Move, Task, TaskStep
 from septet.contracts.workspace import HostSilence
 from workflows._refusals import refusal
 from workflows._row import Row
+from workflows.update_input import reads_input
 from workflows.work_order._decisions import Decisions
 from workflows.work_order._findings_gate import FindingsGate
 from workflows.work_order._hosts import HostWatch
@@ -55,29 +56,35 @@ class WorkOrderHandlers:
         return self._state.history
 
     @workflow.update(description="Move it on the board. A refusal lists where it may move from here.")
+    @reads_input("move", MoveCall)
     async def move(self, call: MoveCall) -> Task:
         """Move it, and return it as it is then."""
         return await self._decisions.make(call)
 
     @move.validator
+    @reads_input("move", MoveCall)
     def _may_move(self, call: MoveCall) -> None:
         self._decisions.check(call)
 
     @workflow.update(description="Approve the plan that it waits with, named by the SHA-256 of its file.")
+    @reads_input("approve_plan", PlanDecision)
     def approve_plan(self, decision: PlanDecision) -> Task:
         """Go on with the plan, and return it as it is then."""
         return self._plan_gate.decide(decision, rejects=False)
 
     @approve_plan.validator
+    @reads_input("approve_plan", PlanDecision)
     def _may_approve(self, decision: PlanDecision) -> None:
         self._plan_gate.check(decision, rejects=False)
 
     @workflow.update(description="Reject the plan that it waits with: it plans again, with the feedback.")
+    @reads_input("reject_plan", PlanDecision)
     def reject_plan(self, decision: PlanDecision) -> Task:
         """Plan once more, and return it as it is then."""
         return self._plan_gate.decide(decision, rejects=True)
 
     @reject_plan.validator
+    @reads_input("reject_plan", PlanDecision)
     def _may_reject(self, decision: PlanDecision) -> None:
         self._plan_gate.check(decision, rejects=True)
 
@@ -100,20 +107,24 @@ class WorkOrderHandlers:
         self._findings_gate.check(decision, rejects=True)
 
     @workflow.update(description="Let it go on that is blocked on the board, or waits for a host that is gone.")
+    @reads_input("retry", RetryCall)
     def retry(self, call: RetryCall = _ANYBODY) -> Task:
         """Let it go on, and return it as it is then."""
         return self._decisions.retry(call)
 
     @retry.validator
+    @reads_input("retry", RetryCall)
     def _may_retry(self, call: RetryCall = _ANYBODY) -> None:
         self._decisions.check_retry(call)
 
     @workflow.update(description="A person says that a host is dead: go on elsewhere now. It may pay twice.")
+    @reads_input("host_gone", str)
     def host_gone(self, host: str) -> None:
         """Give up a host before its agents must have ended."""
         self._hosts.give_up(host)
 
     @host_gone.validator
+    @reads_input("host_gone", str)
     def _is_on(self, host: str) -> None:
         """Refuse the word on a host that does not have the workspace."""
         if not self._hosts.holds(host):

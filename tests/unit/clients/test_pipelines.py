@@ -113,8 +113,8 @@ def test_the_command_line_becomes_a_pipelines_input(tmp_path: Path) -> None:
     [
         ({}, UsageError, "which issues"),
         ({"issues": "1", "label": "x"}, UsageError, "which issues"),
-        ({"issues": "1,a"}, UsageError, "'a' is no issue's number"),
-        ({"issues": "1,,2"}, UsageError, "'nothing' is no issue's number"),
+        ({"issues": "1,a"}, UsageError, "'a' is not the number of an issue"),
+        ({"issues": "1,,2"}, UsageError, "--issues is empty"),
         ({"issues": "1", "executors": 99}, InvalidInputError, "--executors: "),
         ({"issues": "1", "plan_seconds": 0.0}, InvalidInputError, "--plan-seconds: "),
         ({"issues": "1", "repo": "x" * 3000}, InvalidInputError, "--repo: "),

@@ -1,0 +1,119 @@
+"""What is wrong with a value, in the words of those who gave it: pydantic's own never reach people."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from pydantic import ValidationError
+
+_MOST: Final = 10
+"""Mistakes that are told at a time."""
+_DIGITS_OF_A_HASH: Final = "[0-9a-f]{64}"
+_WORDS: Final[Mapping[str, str]] = {
+    "missing": "is missing",
+    "extra_forbidden": "is not a known field",
+    "json_invalid": "is not valid JSON",
+    "json_type": "must be JSON",
+    "int_type": "must be a whole number",
+    "int_parsing": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "int_parsing_size": "is too large a number",
+    "float_type": "must be a number",
+    "float_parsing": "must be a number",
+    "finite_number": "must be a finite number",
+    "bool_type": "must be true or false",
+    "bool_parsing": "must be true or false",
+    "string_type": "must be text",
+    "string_unicode": "must be valid UTF-8 text",
+    "list_type": "must be a list",
+    "tuple_type": "must be a list",
+    "set_type": "must be a list",
+    "dict_type": "must be a JSON object",
+    "mapping_type": "must be a JSON object",
+    "model_type": "must be a JSON object",
+    "model_attributes_type": "must be a JSON object",
+    "none_required": "must be left out",
+}
+"""By pydantic's type of an error, where no figure belongs to it."""
+
+
+def describe_mistakes(error: ValidationError) -> str:
+    """Return what is wrong, each with its place and never with its value, such as `plan_sha256 is missing`."""
+    details = error.errors(include_url=False, include_input=False)
+    return "; ".join(place_and_reason(detail) for detail in details[:_MOST])
+
+
+def place_and_reason(detail: Mapping[str, Any], *, within: str = "") -> str:
+    """Return where a mistake is, and what it is; of one that concerns the whole input the reason alone.
+
+    Args:
+        detail: One of `ValidationError.errors()`.
+        within: What to call the whole input.
+    """
+    place, reason = place_of_mistake(detail["loc"]), reason_of(detail)
+    if detail["type"] in _WHOLE and not place:
+        return reason
+    return f"{place or within or 'the input'} {reason}"
+
+
+def place_of_mistake(location: Sequence[int | str]) -> str:
+    """Return where a mistake is, as people write it: `steps.implement_plan.turns`."""
+    return ".".join(str(part) for part in location if part != "[key]")
+
+
+def reason_of(detail: Mapping[str, Any]) -> str:
+    """Return what is wrong in words that follow the name of a field: `must be at least 1`."""
+    kind, context = detail["type"], detail.get("ctx") or {}
+    if kind in _WORDS:
+        return _WORDS[kind]
+    if kind in _WITH_FIGURES:
+        return _WITH_FIGURES[kind](context)
+    message = str(detail["msg"]).removeprefix("Value error, ")
+    return message if kind in _WHOLE else f"is not valid: {message[:1].lower()}{message[1:]}"
+
+
+def _pattern(context: Mapping[str, Any]) -> str:
+    pattern = str(context.get("pattern", ""))
+    if _DIGITS_OF_A_HASH in pattern:
+        return "must be a SHA-256: 64 hexadecimal digits"
+    if "A-Za-z0-9._-" in pattern:
+        return "must be made of letters, digits, dots, hyphens and underscores, and not be too long"
+    if pattern == r"^[^\x00-\x1f]+$":
+        return "must be one line, without control characters"
+    return f"must match {pattern}"
+
+
+def _choices(context: Mapping[str, Any]) -> str:
+    return f"must be one of {str(context['expected']).replace(' or ', ', ')}"
+
+
+def _length(words: str, name: str) -> Callable[[Mapping[str, Any]], str]:
+    return lambda context: f"{words} {context[name]:,} characters"
+
+
+def _entries(words: str, name: str) -> Callable[[Mapping[str, Any]], str]:
+    return lambda context: f"{words} {context[name]:,} entries"
+
+
+_WITH_FIGURES: Final[Mapping[str, Callable[[Mapping[str, Any]], str]]] = {
+    "greater_than": lambda context: f"must be more than {context['gt']}",
+    "greater_than_equal": lambda context: f"must be at least {context['ge']}",
+    "less_than": lambda context: f"must be less than {context['lt']}",
+    "less_than_equal": lambda context: f"must be at most {context['le']}",
+    "string_too_long": _length("must have at most", "max_length"),
+    "string_too_short": lambda context: (
+        "must not be empty"
+        if context["min_length"] == 1
+        else f"must have at least {context['min_length']} characters"
+    ),
+    "too_long": _entries("must have at most", "max_length"),
+    "too_short": lambda context: (
+        "must not be empty"
+        if context["min_length"] == 1
+        else f"must have at least {context['min_length']} entries"
+    ),
+    "string_pattern_mismatch": _pattern,
+    "literal_error": _choices,
+    "enum": _choices,
+}
+_WHOLE: Final = frozenset({"value_error"})
+"""Said by our own models, in whole sentences."""

@@ -1,0 +1,53 @@
+import json
+
+import pytest
+from pydantic import BaseModel, ValidationError
+
+from septet.contracts.decisions import PlanDecision, RetryCall
+from septet.contracts.order import WorkOrderInput
+from septet.contracts.wording import describe_mistakes
+
+ORDER = {"repository": "/app", "issue": 1}
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields", "words"),
+    [
+        (PlanDecision, {}, "plan_sha256 is missing"),
+        (PlanDecision, {"plan_sha256": "x"}, "plan_sha256 must be a SHA-256: 64 hexadecimal digits"),
+        (PlanDecision, {"plan_sha256": 7}, "plan_sha256 must be text"),
+        (PlanDecision, {"plan_sha256": "0" * 64, "sha": 1}, "sha is not a known field"),
+        (RetryCall, {"who": "x" * 201}, "who must have at most 200 characters"),
+        (WorkOrderInput, {**ORDER, "issue": "42"}, "issue must be a whole number"),
+        (WorkOrderInput, {**ORDER, "priority": 6}, "priority must be at most 5"),
+        (WorkOrderInput, {**ORDER, "priority": 0}, "priority must be at least 1"),
+        (WorkOrderInput, {**ORDER, "draft": 1}, "draft must be true or false"),
+        (WorkOrderInput, {**ORDER, "labels": "bug"}, "labels must be a list"),
+        (WorkOrderInput, {**ORDER, "labels": [""]}, "labels.0 must not be empty"),
+        (WorkOrderInput, {**ORDER, "agent": "a\nb"}, "agent must be one line, without control characters"),
+        (WorkOrderInput, {**ORDER, "stage": "done"}, "stage must be one of 'collected', 'triaged'"),
+        (WorkOrderInput, {**ORDER, "timeouts": 3}, "timeouts must be a JSON object"),
+        (WorkOrderInput, {**ORDER, "steps": {"sing": {}}}, "steps.sing must be one of 'classify_issue', "),
+    ],
+)
+def test_a_mistake_is_told_in_words_that_people_use(kind: type[BaseModel], fields: object, words: str) -> None:
+    """Field first, then what it must be; nothing of pydantic's own, and never the value."""
+    with pytest.raises(ValidationError) as caught:
+        kind.model_validate_json(json.dumps(fields), extra="forbid")
+    assert describe_mistakes(caught.value).startswith(words)
+
+
+def test_a_sentence_of_ours_stays_whole() -> None:
+    """What a model of ours refuses in a sentence of its own has no place before it."""
+    with pytest.raises(ValidationError) as caught:
+        WorkOrderInput.model_validate({"repository": "/app"})
+    assert describe_mistakes(caught.value).startswith("issue or title is missing: ")
+
+
+def test_every_mistake_is_told() -> None:
+    """Several mistakes are told together."""
+    with pytest.raises(ValidationError) as caught:
+        WorkOrderInput.model_validate({"issue": 0, "colour": "red"}, extra="forbid")
+    assert describe_mistakes(caught.value).split("; ") == [
+        "repository is missing", "issue must be at least 1", "colour is not a known field",
+    ]  # fmt: skip
