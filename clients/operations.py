@@ -15,20 +15,31 @@ from clients.disk.log_cache import LogCache
 from clients.disk.rescues import kept_snapshot, snapshot_named, snapshots_of
 from clients.disk.runs import runs_of
 from clients.disk.workspace_view import WorkspaceView
+from clients.order_checks import checked_order
 from clients.temporal.board import BoardRows
 from clients.temporal.decisions import OrderDecisions
 from clients.temporal.pipelines import PipelineClient
 from clients.temporal.pull_request_watch import look_now
-from clients.temporal.work_orders import WorkOrders
+from clients.temporal.work_orders import WorkOrders, id_of_key
 from clients.watch import Watch
 from septet.contracts.names import Stage
-from septet.contracts.replies import DetailReply, LogsReply, RescuesReply, RestoredReply, StepsReply, TaskReply
-from septet.errors import RefusedTransitionError
+from septet.contracts.order import WorkOrderInput
+from septet.contracts.replies import (
+    DetailReply,
+    DiffReply,
+    LogsReply,
+    PlanReply,
+    RescuesReply,
+    RestoredReply,
+    StepsReply,
+    TaskReply,
+)
+from septet.errors import NotFoundError, RefusedTransitionError
 from septet.forges.local import LocalForge
 from septet.git.snapshots.restore import restore
 from septet.settings import Settings
 from septet.state import StateDir
-from workers.connection import connect
+from workers.connection import connect, is_loopback
 
 ENTRIES_AT_ONCE: Final = 1000
 _LOOKS_AFTER_MERGE: Final = 25
@@ -36,6 +47,8 @@ _LOOKS_AFTER_MERGE: Final = 25
 _LOOK_SECONDS: Final = 0.2
 LOCAL_PULL: Final = re.compile(r"file://(?P<path>/.+)/pull/(?P<number>[1-9][0-9]{0,8})")
 """The address of a pull request of a repository on a machine's disk."""
+_PLAN_BYTES: Final = 1024 * 1024
+_PATCH_BYTES: Final = 16 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +79,31 @@ class Operations:
         """What can be done with pipelines."""
         return PipelineClient(self.orders.client, self.orders.task_queue, state=self.state)
 
+    async def start(
+        self, order: WorkOrderInput, order_id: str | None = None, *, key: str = "", again: bool = False
+    ) -> TaskReply:
+        """Start a work order, once what can be seen to be wrong with it has been looked for.
+
+        Args:
+            order: What is to be done; its stage says whether it waits on the board first.
+            order_id: Its id; one is made when absent.
+            key: The same key and input give the same work order again.
+            again: Start another one for an issue that has an open one.
+
+        Raises:
+            InvalidInputError: No repository, no agent, or a work order to come after that there is not.
+            AlreadyRunningError: The id was used before, or the issue has an open work order.
+        """
+        order = checked_order(order, is_here=self.is_here)
+        if not (key and await self.orders.exists(order_id or id_of_key(key))):
+            await self.orders.check_start(order, order_id, again=again)
+        return await self.orders.run(order, order_id, key=key)
+
+    @property
+    def is_here(self) -> bool:
+        """Whether the server is on this machine, and so its workers see this machine's disk."""
+        return is_loopback(self.orders.client.service_client.config.target_host)
+
     async def detail(self, order_id: str) -> DetailReply:
         """Return a work order with its agent runs on this host, its history, and what holds it up."""
         task = await self.orders.get(order_id)
@@ -80,6 +118,50 @@ class Operations:
     async def steps(self, order_id: str) -> StepsReply:
         """Return the steps so far."""
         return StepsReply(steps=(await self.orders.get(order_id)).steps)
+
+    async def plan(self, order_id: str) -> PlanReply:
+        """Return the plan of a work order, whole unless it is very long.
+
+        Raises:
+            NotFoundError: It has none yet, or another host has it.
+        """
+        task = await self.orders.get(order_id)
+        if task.plan_path is None:
+            remedy = f"Watch it until there is one: septet watch {order_id}"
+            raise NotFoundError(f"{order_id} has no plan yet.", remedy=remedy)
+        view = WorkspaceView(self.state, self.git_env, order_id)
+        plan = await asyncio.to_thread(view.plan, task.plan_path, _PLAN_BYTES)
+        if plan is None:
+            remedy = f"Ask on the host that did the work. The plan is {task.plan_path} on its branch."
+            raise NotFoundError(f"This host does not have the plan of {order_id}.", remedy=remedy)
+        return PlanReply(plan=plan, plan_sha256=task.plan_sha256)
+
+    async def diff(self, order_id: str) -> DiffReply:
+        """Return what a work order has changed so far, whole unless it is very long.
+
+        Raises:
+            NotFoundError: There is no such work order, or another host has its workspace.
+        """
+        task = await self.orders.get(order_id)
+        view = WorkspaceView(self.state, self.git_env, order_id)
+        try:
+            return DiffReply(diff=await asyncio.to_thread(view.difference, _PATCH_BYTES))
+        except NotFoundError as error:
+            where = (
+                f"Its pull request has the changes: {task.pr_url}"
+                if task.pr_url
+                else "Ask on the host that does the work."
+            )
+            raise NotFoundError(f"This host does not have the workspace of {order_id}.", remedy=where) from error
+
+    async def refresh(self, order_id: str) -> TaskReply:
+        """Have what a work order waits for looked at now: a pull request, a host, those that come before.
+
+        Raises:
+            NotFoundError: There is no such work order.
+        """
+        await self.orders.nudge(order_id)
+        return TaskReply(task=await self.orders.get(order_id))
 
     async def logs(
         self, order_id: str, *, after: str = "", offset: int = 0, limit: int = ENTRIES_AT_ONCE

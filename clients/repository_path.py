@@ -1,10 +1,83 @@
-"""A repository as a person names it, before a worker on another machine or in another folder reads it."""
+"""A repository or an issue as a person names it, before a worker reads it in another folder, or elsewhere."""
 
+import os.path
+import re
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
+
+_GITHUB: Final = "https://github.com"
+_PAGE: Final = re.compile(
+    r"(?P<repository>[a-z+]+://[^?#]+?)/(?:-/)?(?:issues?|pulls?|merge_requests)/(?P<number>[1-9][0-9]{0,8})(?:[/?#].*)?"
+)
+"""The page of an issue or a pull request, as browsers show its address."""
+_SHORT: Final = re.compile(
+    r"(?P<project>[A-Za-z0-9][A-Za-z0-9-]*/(?!\.{1,2}(?:#|$))[A-Za-z0-9._-]+?)(?:\.git)?(?:#(?P<number>[1-9][0-9]{0,8}))?"
+)
+_WITH_HOST: Final = re.compile(r"[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,}/.+/.+")
+
+
+@dataclass(frozen=True, slots=True)
+class RepositoryReference:
+    """What a person named: a repository, and an issue of it where they named one."""
+
+    repository: str
+    issue: int | None = None
+
+
+def parse_reference(text: str, *, folder: Path | None = None) -> RepositoryReference:
+    """Return the repository that a text names, and the issue: `o/r#42` and the address of an issue name both.
+
+    A folder that is here goes before `o/r` on GitHub; any other path is one on this machine.
+
+    Args:
+        text: What was typed.
+        folder: What a relative path is relative to; this process's when absent.
+    """
+    text, folder = text.strip(), folder or Path.cwd()
+    if not text.startswith((".", "/", "~", "-")) and not _is_folder(folder, text):
+        text = with_host(text)
+    if (page := _PAGE.fullmatch(text)) is not None:
+        return RepositoryReference(page["repository"], int(page["number"]))
+    address, sign, number = text.partition("#")
+    if sign and "://" in address and number.isascii() and number.isdigit() and int(number):
+        return RepositoryReference(address, int(number))
+    return RepositoryReference(_absolute(folder, text))
+
+
+def with_host(text: str) -> str:
+    """Return an address for `o/r` and `host/o/r`, which people write for short; anything else stays as it is."""
+    if "://" in text:
+        return text
+    if (short := _SHORT.fullmatch(text)) is not None:
+        number = f"#{short['number']}" if short["number"] else ""
+        return f"{_GITHUB}/{short['project']}{number}"
+    return f"https://{text}" if _WITH_HOST.fullmatch(text) else text
 
 
 def whole_path(repository: str) -> str:
-    """Return a path as the worker will understand it; addresses stay as they are."""
-    is_path = repository.startswith((".", "/", "~"))
-    looks_like_address = "://" in repository or (":" in repository and not is_path)
-    return repository if looks_like_address else str(Path(repository).expanduser().absolute())
+    """Return a repository as the worker will understand it: a path whole, and `o/r` as an address."""
+    return parse_reference(repository).repository
+
+
+def enclosing_repository(folder: Path) -> Path | None:
+    """Return the checkout or bare repository that a folder is, or lies in; `None` where there is none."""
+    return next((path for path in (folder, *folder.parents) if is_repository(path)), None)
+
+
+def is_repository(path: Path) -> bool:
+    """Return whether a folder is a checkout, or a bare repository."""
+    return (path / ".git").exists() or all((path / part).exists() for part in ("HEAD", "objects", "refs"))
+
+
+def _absolute(folder: Path, text: str) -> str:
+    is_path = text.startswith((".", "/", "~"))
+    looks_like_address = "://" in text or (":" in text and not is_path)
+    return text if looks_like_address else os.path.normpath(folder / Path(text).expanduser())
+
+
+def _is_folder(folder: Path, text: str) -> bool:
+    try:
+        return (folder / text).is_dir()
+    except (OSError, ValueError):
+        return False

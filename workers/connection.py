@@ -46,6 +46,12 @@ def server_address(settings: Settings, address: str | None = None) -> str:
     return str(config["target_host"])
 
 
+def is_loopback(address: str) -> bool:
+    """Return whether an address, as host:port, is on this machine."""
+    host = address.removeprefix("http://").removeprefix("https://").rpartition(":")[0].strip("[]")
+    return host in {"localhost", "::1"} or host.startswith("127.")
+
+
 def _find(settings: Settings, address: str | None) -> tuple[dict[str, Any], str]:
     try:
         config: dict[str, Any] = dict(ClientConfig.load_client_connect_config())

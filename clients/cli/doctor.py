@@ -33,6 +33,7 @@ from septet.settings import Settings, load_settings
 from septet.state import StateDir
 from septet.system import processes
 from workers.connection import connect
+from workers.logs import set_up_logs
 from workers.server import temporal_program
 from workers.slots import agents_at_once
 
@@ -60,6 +61,7 @@ class UnfitError(SeptetError):
 async def check_machine(repo: str | None, address: str | None) -> CommandReply:
     """Look at the machine and the server; with a repository, at its commands and settings too."""
     settings = load_settings()
+    set_up_logs(settings)
     sandbox = _find_sandbox(settings)
     checks = [
         _system(),

@@ -11,6 +11,7 @@ from clients.cli import options as given
 from clients.cli.reply import CommandReply, print_json, reply
 
 if TYPE_CHECKING:
+    from clients.cli.render.logs import LogText
     from clients.operations import Operations
     from septet.contracts.replies import LogEntry, LogsReply, WatchReply
     from septet.settings import Settings
@@ -44,8 +45,11 @@ async def watch(operations: "Operations", order_id: given.Id, as_json: given.Jso
 @app.command()
 def logs(
     order_id: given.Id,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the work order ends.")] = False,
-    raw: Annotated[bool, typer.Option("--raw", help="The bytes that the agent printed.")] = False,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Follow it until the work order ends.")] = False,
+    raw: Annotated[bool, typer.Option("--raw", help="Show the bytes that the agents printed.")] = False,
+    structured: Annotated[
+        bool, typer.Option("--structured", help="Show the answers that programs read, too.")
+    ] = False,
     address: given.Address = None,
     as_json: given.Json = False,
 ) -> None:
@@ -55,6 +59,7 @@ def logs(
     """
 
     async def work() -> CommandReply:
+        from clients.cli.render.logs import LogText
         from clients.disk.agent_logs import AgentLogs
         from clients.operations import connect_operations
         from septet.settings import load_settings
@@ -64,6 +69,7 @@ def logs(
         if as_json and not raw and not follow:
             return CommandReply.from_reply(await _all_entries(settings, order_id, address), lambda: None)
         agent_logs = AgentLogs(StateDir(settings.state_dir), order_id)
+        log = LogText(agent_logs.state, order_id, structured)
         operations = await connect_operations(settings, address) if follow else None
         end = asyncio.ensure_future(operations.orders.wait_for_end(order_id)) if operations is not None else None
         while True:
@@ -71,7 +77,7 @@ def logs(
             if raw:
                 sys.stdout.buffer.writelines(agent_logs.new_bytes())
             else:
-                _print_entries(agent_logs.new_entries(), as_json=as_json)
+                _print_entries(agent_logs.new_entries(), None if as_json else log)
             sys.stdout.flush()
             if end is None or over:
                 break
@@ -110,13 +116,11 @@ async def _all_entries(settings: "Settings", order_id: str, address: str | None)
     return LogsReply(log_entries=entries, total=len(entries))
 
 
-def _print_entries(entries: "Iterator[LogEntry]", *, as_json: bool) -> None:
-    from septet.system.preview import printable
-
+def _print_entries(entries: "Iterator[LogEntry]", log: "LogText | None") -> None:
+    """Print entries for people, or one object a line where there is no log for them."""
     for entry in entries:
-        if as_json:
+        if log is None:
             print_json(entry.model_dump(mode="json"))
             continue
-        tool = f" {entry.tool}" if entry.tool else ""
-        text = entry.text.rstrip().replace("\n", "\n    ")
-        sys.stdout.write(printable(f"{entry.run}  {entry.kind}{tool}: {text}\n"))
+        for line in log.lines(entry):
+            sys.stdout.write(f"{line}\n")

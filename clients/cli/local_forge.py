@@ -1,5 +1,6 @@
 """`septet issue` and `septet pr`: issues and pull requests of the local forge."""
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -12,58 +13,175 @@ from clients.cli.reply import CommandReply, reply
 from septet.errors import ServerNotReachedError, UsageError
 
 if TYPE_CHECKING:
+    from septet.forges.forge import PullRequest
     from septet.forges.local import LocalForge
-    from septet.settings import Settings
 
-issues = typer.Typer(name="issue", help="Issues of the local forge.", no_args_is_help=True, rich_markup_mode=None)
+issues = typer.Typer(
+    name="issue", help="Issues of a repository on this machine.", no_args_is_help=True, rich_markup_mode=None
+)
 pulls = typer.Typer(
-    name="pr", help="Pull requests of the local forge.", no_args_is_help=True, rich_markup_mode=None
+    name="pr", help="Pull requests of a repository on this machine.", no_args_is_help=True, rich_markup_mode=None
 )
 Number = Annotated[int, typer.Argument(metavar="N", help="The pull request's number.", min=1)]
+IssueNumber = Annotated[int, typer.Argument(metavar="N", help="The issue's number.", min=1)]
+Everything = Annotated[bool, typer.Option("--all", help="Closed ones too.")]
+Repo = Annotated[
+    str | None,
+    typer.Option("--repo", metavar="PATH", help="The repository; that of this folder when left out."),
+]
 
 
 @issues.command()
 def add(
-    repo: given.Repo,
-    title: Annotated[str, typer.Option(help="The issue's title.")],
-    body: Annotated[str, typer.Option(help="The issue's body.")] = "",
-    label: Annotated[list[str] | None, typer.Option(help="A label; may be given several times.")] = None,
+    title: Annotated[str, typer.Option(metavar="TEXT", help="The issue's title.")],
+    repo: Repo = None,
+    body: Annotated[str, typer.Option(metavar="TEXT", help="The issue's body.", show_default=False)] = "",
+    label: Annotated[
+        list[str] | None, typer.Option(metavar="LABEL", help="A label; may be given several times.")
+    ] = None,
     as_json: given.Json = False,
 ) -> None:
-    """Add an issue to the local forge of a repository on disk.
+    """Add an issue.
 
-    Example: septet issue add --repo ./app --title 'Totals are wrong'
+    Example: septet issue add --title 'Totals are wrong' --body 'add(1, 2) gives -1'
     """
 
     async def work() -> CommandReply:
-        from septet.settings import load_settings
-
-        forge = _forge(repo, load_settings(), "Open the issue on its own forge.")
+        forge = _forge(repo, "Open the issue on its own forge.")
         issue = forge.add_issue(title, body, label or [])
         return CommandReply({"issue": asdict(issue)}, lambda: typer.echo(f"#{issue.number} {issue.url}"))
 
     reply(work, as_json=as_json)
 
 
-@pulls.command()
-def merge(repo: given.Repo, number: Number, as_json: given.Json = False) -> None:
-    """Merge a pull request of a repository on disk into its base.
+@issues.command(name="list")
+def list_issues(repo: Repo = None, everything: Everything = False, as_json: given.Json = False) -> None:
+    """List the open issues.
 
-    Example: septet pr merge --repo ./app.git 1
+    Example: septet issue list
+    """
+
+    async def work() -> CommandReply:
+        found = _forge(repo, "See the issues on its own forge.").list_issues()
+        chosen = [issue for issue in found if everything or issue.state == "open"]
+        rows = [(f"#{issue.number}", issue.state, issue.title, ", ".join(issue.labels)) for issue in chosen]
+        payload = {"issues": [asdict(issue) for issue in chosen]}
+        return CommandReply(payload, lambda: _show_rows(rows, "There are no open issues."))
+
+    reply(work, as_json=as_json)
+
+
+@issues.command(name="show")
+def show_issue(number: IssueNumber, repo: Repo = None, as_json: given.Json = False) -> None:
+    """Show an issue with its comments.
+
+    Example: septet issue show 1
+    """
+
+    async def work() -> CommandReply:
+        from septet.system.preview import printable
+
+        issue = _forge(repo, "See the issue on its own forge.").issue(number)
+        comments = [f"\n{each.author}, {each.created_at}:\n{each.body}" for each in issue.comments]
+        parts = (
+            f"#{issue.number} {issue.title}  ({issue.state})",
+            issue.url,
+            f"\n{issue.body}".rstrip(),
+            *comments,
+        )
+        return CommandReply(
+            {"issue": asdict(issue)}, lambda: typer.echo(printable("\n".join(filter(None, parts))))
+        )
+
+    reply(work, as_json=as_json)
+
+
+@issues.command(name="close")
+def close_issue(number: IssueNumber, repo: Repo = None, as_json: given.Json = False) -> None:
+    """Close an issue.
+
+    Example: septet issue close 1
+    """
+
+    async def work() -> CommandReply:
+        issue = _forge(repo, "Close the issue on its own forge.").close_issue(number)
+        text = f"#{issue.number} {issue.url} is {issue.state}"
+        return CommandReply({"issue": asdict(issue)}, lambda: typer.echo(text))
+
+    reply(work, as_json=as_json)
+
+
+@pulls.command(name="list")
+def list_pull_requests(repo: Repo = None, everything: Everything = False, as_json: given.Json = False) -> None:
+    """List the open pull requests.
+
+    Example: septet pr list
+    """
+
+    async def work() -> CommandReply:
+        found = _forge(repo, "See the pull requests on its own forge.").list_pull_requests()
+        chosen = [(pull, title) for pull, title in found if everything or pull.state == "open"]
+        rows = [(f"#{pull.number}", pull.state, title, f"{pull.head} → {pull.base}") for pull, title in chosen]
+        payload = {"pull_requests": [{**asdict(pull), "title": title} for pull, title in chosen]}
+        return CommandReply(payload, lambda: _show_rows(rows, "There are no open pull requests."))
+
+    reply(work, as_json=as_json)
+
+
+@pulls.command(name="show")
+def show_pull_request(number: Number, repo: Repo = None, as_json: given.Json = False) -> None:
+    """Show a pull request: title, branches, state and text.
+
+    Example: septet pr show 1
+    """
+
+    async def work() -> CommandReply:
+        from septet.system.preview import printable
+
+        forge = _forge(repo, "See the pull request on its own forge.")
+        pull, (title, body) = forge.pull_request(number), forge.pull_request_text(number)
+        heading = f"#{pull.number} {title}  ({pull.state})\n{pull.head} → {pull.base}  {pull.url}"
+        payload = {"pull_request": {**asdict(pull), "title": title, "body": body}}
+        return CommandReply(payload, lambda: typer.echo(printable(f"{heading}\n\n{body}")))
+
+    reply(work, as_json=as_json)
+
+
+@pulls.command(name="diff")
+def diff_pull_request(number: Number, repo: Repo = None, as_json: given.Json = False) -> None:
+    """Show what a pull request changes, paged and in colours on a terminal.
+
+    Example: septet pr diff 1
+    """
+
+    async def work() -> CommandReply:
+        from clients.cli.pager import page_patch
+
+        patch = _forge(repo, "See the changes on its own forge.").pull_request_patch(number)
+        return CommandReply({"patch": patch}, lambda: page_patch(patch))
+
+    reply(work, as_json=as_json)
+
+
+@pulls.command()
+def merge(number: Number, repo: Repo = None, as_json: given.Json = False) -> None:
+    """Merge a pull request into its base; a clean checkout of the base is brought forward.
+
+    Example: septet pr merge 1
     """
     _end(repo, number, "merge", as_json=as_json)
 
 
 @pulls.command()
-def close(repo: given.Repo, number: Number, as_json: given.Json = False) -> None:
-    """Close a pull request of a repository on disk without a merge; its branch stays.
+def close(number: Number, repo: Repo = None, as_json: given.Json = False) -> None:
+    """Close a pull request without a merge; its branch stays.
 
-    Example: septet pr close --repo ./app.git 1
+    Example: septet pr close 1
     """
     _end(repo, number, "close", as_json=as_json)
 
 
-def _end(repo: str, number: int, how: Literal["merge", "close"], *, as_json: bool) -> None:
+def _end(repo: str | None, number: int, how: Literal["merge", "close"], *, as_json: bool) -> None:
     """Merge or close a pull request; the board shows it at once where a server answers."""
 
     async def work() -> CommandReply:
@@ -74,8 +192,8 @@ def _end(repo: str, number: int, how: Literal["merge", "close"], *, as_json: boo
         from workers.connection import connect
 
         settings = load_settings()
-        forge = _forge(repo, settings, f"Do that on its own forge: {how} it there.")
-        pull = forge.merge_pull_request(number) if how == "merge" else forge.close_pull_request(number)
+        forge = _forge(repo, f"Do that on its own forge: {how} it there.")
+        pull = _merge(forge, number) if how == "merge" else forge.close_pull_request(number)
         with suppress(ServerNotReachedError, RPCError):  # without a server nobody watches it
             await look_now(await connect(settings), pull.url)
         text = f"#{pull.number} {pull.url} is {pull.state}"
@@ -84,16 +202,43 @@ def _end(repo: str, number: int, how: Literal["merge", "close"], *, as_json: boo
     reply(work, as_json=as_json)
 
 
-def _forge(repo: str, settings: "Settings", remedy: str) -> "LocalForge":
-    """Return the forge of a repository on this machine.
+def _merge(forge: "LocalForge", number: int) -> "PullRequest":
+    """Merge a pull request: in a checkout of its base by moving that forward, else in the repository itself."""
+    from clients.cli.checkout import fast_forward
+
+    pull = forge.pull_request(number)
+    if pull.state == "open" and pull.head_sha and fast_forward(forge.path, pull.base, pull.head):
+        return forge.pull_request(number)
+    return forge.merge_pull_request(number)
+
+
+def _forge(repo: str | None, remedy: str) -> "LocalForge":
+    """Return the forge of a repository on this machine, by default of the one that this folder is in.
 
     Raises:
-        UsageError: It is elsewhere; the remedy says what to do there.
+        UsageError: It is elsewhere, and the remedy says what to do there; or none is named.
     """
+    from clients.repository_path import enclosing_repository
     from septet.forges.local import LocalForge
     from septet.git.address import parse_address
+    from septet.settings import load_settings
 
-    address = parse_address(repo, home=Path.home(), cwd=Path.cwd())
+    settings = load_settings()
+    here = enclosing_repository(Path.cwd()) if repo is None else None
+    if repo is None and here is None:
+        raise UsageError("This folder is not in a git repository.", remedy="Name one: --repo PATH.")
+    address = parse_address(repo or str(here), home=Path.home(), cwd=Path.cwd())
     if address.path is None:
         raise UsageError(f"{repo} is not on this machine.", remedy=remedy)
     return LocalForge(address.path, settings.git_env)
+
+
+def _show_rows(rows: Sequence[tuple[str, ...]], nothing: str) -> None:
+    from septet.system.preview import printable
+
+    if not rows:
+        typer.echo(nothing)
+    widths = [max((len(row[at]) for row in rows), default=0) for at in range(2)]
+    for number, state, *others in rows:
+        parts = (number.ljust(widths[0]), state.ljust(widths[1]), *(other for other in others if other))
+        typer.echo(printable("  ".join(parts)))

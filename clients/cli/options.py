@@ -26,7 +26,19 @@ def _complete_id(incomplete: str) -> list[str]:
 Id = Annotated[
     str, typer.Argument(metavar="ID", help="The work order, such as wo-42.", autocompletion=_complete_id)
 ]
-Repo = Annotated[str, typer.Option("--repo", help="A path, or an address that git takes.")]
+Repo = Annotated[str, typer.Option("--repo", metavar="REPO", help="A path, an address that git takes, or o/r.")]
+AnyRepo = Annotated[
+    str | None,
+    typer.Option("--repo", metavar="REPO", help="A path, an address that git takes, or o/r.", show_default=False),
+]
+Target = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[REPO|URL]",
+        help="The repository, or the address of an issue; the repository of this folder when left out.",
+    ),
+]
+Again = Annotated[bool, typer.Option("--again", help="Start another one for an issue that has an open one.")]
 Sandbox = Annotated[
     SandboxChoice | None, typer.Option("--sandbox", help="What confines agents; SEPTET_SANDBOX, else auto.")
 ]
@@ -103,7 +115,9 @@ _COMMON: Final = (
 """The last options of a command that asks a server."""
 
 
-def give_operations(command: Callable[..., Awaitable[CommandReply]]) -> Callable[..., None]:
+def give_operations(
+    command: Callable[..., Awaitable[CommandReply]], check: Callable[..., None] | None = None
+) -> Callable[..., None]:
     """Make a command of a coroutine function, whose first parameter is the operations that it asks.
 
     The command has `--address`, which names the server, and `--json`; the function may take `as_json` too.
@@ -118,11 +132,26 @@ def give_operations(command: Callable[..., Awaitable[CommandReply]]) -> Callable
             lambda operations: command(operations, **arguments),
             address=values["address"],
             as_json=values["as_json"],
+            check=None if check is None else lambda: check(address=values["address"], **arguments),
         )
 
     parameters = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in own.values()]
     parameters = [each for each in parameters if each.name != "as_json"]
     return _with_parameters(command_without_operations, [*parameters, *_COMMON])
+
+
+def check_first(check: Callable[..., None]) -> Callable[[Callable[..., Awaitable[CommandReply]]], Any]:
+    """Make a command as `give_operations` does, of which a check sees all options before a server is asked.
+
+    Args:
+        check: It raises where something is wrong; its parameters are those of the command, without operations, and
+            the server's `address`.
+    """
+
+    def decorate(command: Callable[..., Awaitable[CommandReply]]) -> Callable[..., None]:
+        return give_operations(command, check)
+
+    return decorate
 
 
 def expand_options(command: Callable[..., None]) -> Callable[..., None]:

@@ -121,11 +121,17 @@ def _keep_logs_apart() -> None:
 
 
 def reply_with_operations(
-    work: "Callable[[Operations], Awaitable[CommandReply]]", *, address: str | None, as_json: bool
+    work: "Callable[[Operations], Awaitable[CommandReply]]",
+    *,
+    address: str | None,
+    as_json: bool,
+    check: Callable[[], None] | None = None,
 ) -> None:
-    """Do a command's work with the server of the settings, and end this process with its answer."""
+    """Do a command's work with the server of the settings, after a check that needs none, and end this process."""
 
     async def work_there() -> CommandReply:
+        if check is not None:
+            check()
         from clients.operations import connect_operations
         from septet.settings import load_settings
 

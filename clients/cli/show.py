@@ -1,38 +1,45 @@
-"""Commands that show work orders as they are now: one, its steps, or all by stage."""
+"""Commands that show work orders as they are now: one, its plan, its changes, a list, or all by stage."""
 
-from typing import TYPE_CHECKING, Annotated
+import re
+from datetime import timedelta
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
 from clients.cli import options as given
 from clients.cli.reply import CommandReply
+from septet.errors import UsageError
 
 if TYPE_CHECKING:
     from clients.operations import Operations
 
 app = typer.Typer()
+_States = Literal["open", "pending", "running", "waiting", "completed", "failed", "cancelled"]
+_AGE: Final = re.compile(r"(?P<number>[1-9][0-9]{0,4})(?P<unit>[mhdw])")
+_UNITS: Final = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+_DONE_SHOWN: Final = timedelta(days=7)
 
 
 @app.command()
 @given.give_operations
 async def show(operations: "Operations", order_id: given.Id, as_json: given.Json = False) -> CommandReply:
-    """Show one work order.
+    """Show one work order: why it waits, where it is, its steps and what came of it.
 
     Example: septet show wo-42
     """
-    from clients.cli.render.work_order import show_task
+    from clients.cli.render.detail import show_detail
     from septet.contracts.names import Status
 
     detail = await operations.detail(order_id)
     runs = detail.task.status is Status.RUNNING and not detail.task.stuck and not as_json
     running = await operations.orders.running_step(order_id) if runs else ""
-    return CommandReply.from_reply(detail, lambda: show_task(detail.task, running, detail.waiting_for))
+    return CommandReply.from_reply(detail, lambda: show_detail(detail, running))
 
 
 @app.command()
 @given.give_operations
 async def steps(operations: "Operations", order_id: given.Id) -> CommandReply:
-    """Show the steps of one work order.
+    """Show the steps of one work order alone.
 
     Example: septet steps wo-42 --json
     """
@@ -44,10 +51,108 @@ async def steps(operations: "Operations", order_id: given.Id) -> CommandReply:
 
 @app.command()
 @given.give_operations
+async def plan(operations: "Operations", order_id: given.Id) -> CommandReply:
+    """Show the plan of a work order.
+
+    Example: septet plan wo-42
+    """
+    from clients.cli.pager import page_plan
+
+    answer = await operations.plan(order_id)
+    return CommandReply.from_reply(answer, lambda: page_plan(answer))
+
+
+@app.command()
+@given.give_operations
+async def diff(operations: "Operations", order_id: given.Id) -> CommandReply:
+    """Show all that a work order has changed so far, paged and in colours on a terminal.
+
+    Example: septet diff wo-42
+    """
+    from clients.cli.pager import page_diff
+
+    answer = await operations.diff(order_id)
+    return CommandReply.from_reply(answer, lambda: page_diff(answer.diff))
+
+
+@app.command()
+@given.give_operations
+async def refresh(operations: "Operations", order_id: given.Id) -> CommandReply:
+    """Look now at what a work order waits for: its pull request, its host, or others before it.
+
+    Example: septet refresh wo-42
+    """
+    from clients.cli.task_reply import reply_of_task
+
+    return reply_of_task(await operations.refresh(order_id))
+
+
+@app.command(name="open")
+@given.give_operations
+async def open_page(
+    operations: "Operations",
+    order_id: given.Id,
+    pull_request: Annotated[bool, typer.Option("--pr", help="Open its pull request instead of its page.")] = False,
+) -> CommandReply:
+    """Open a work order in your browser.
+
+    Example: septet open wo-42
+    """
+    from clients.cli.browser import open_address, page_of
+
+    task = await operations.orders.get(order_id)
+    address = task.pr_url or "" if pull_request else page_of(operations, order_id)
+    if not address:
+        raise UsageError(f"{order_id} has no pull request yet.", remedy=f"Watch it: septet watch {order_id}")
+    open_address(address)
+    return CommandReply({"opened": address}, lambda: typer.echo(f"Opened {address}"))
+
+
+@app.command(name="list")
+@given.give_operations
+async def list_orders(
+    operations: "Operations",
+    *,
+    state: Annotated[_States | None, typer.Option(help="Only those in this state.")] = None,
+    agent: Annotated[str, typer.Option(help="Only those of this agent.", show_default=False)] = "",
+    repo: Annotated[
+        str, typer.Option("--repo", metavar="REPO", help="Only those of this repository.", show_default=False)
+    ] = "",
+    since: Annotated[
+        str, typer.Option(metavar="AGE", help="Only those started so recently: 30m, 12h, 7d.", show_default=False)
+    ] = "",
+    after: given.Next = "",
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="The most work orders of a page.")] = 30,
+) -> CommandReply:
+    """List work orders, open ones first.
+
+    Example: septet list --state failed --since 7d
+    """
+    from clients.cli.render.listing import show_list
+    from clients.repository_path import whole_path
+    from septet.contracts.names import Status
+
+    answer = await operations.orders.list(
+        Status(state) if state and state != "open" else None,
+        is_open=state == "open",
+        agent=agent,
+        repository=whole_path(repo) if repo else "",
+        within=_age(since) if since else None,
+        limit=limit,
+        after=after,
+    )
+    return CommandReply.from_reply(answer, lambda: show_list(answer))
+
+
+@app.command()
+@given.give_operations
 async def board(
     operations: "Operations",
-    project: Annotated[str | None, typer.Option(help="Only this project.")] = None,
+    project: Annotated[str | None, typer.Option(help="Only this project.", show_default=False)] = None,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Show it again when it changes.")] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="With all that is done, not of the last 7 days only.")
+    ] = False,
     after: given.Next = "",
     limit: Annotated[int, typer.Option(min=1, max=1000, help="The most work orders of a page.")] = 500,
     as_json: given.Json = False,
@@ -58,7 +163,15 @@ async def board(
     """
     from clients.cli.render.board import follow_board, show_board
 
+    recent = None if everything else _DONE_SHOWN
     if follow:
-        return await follow_board(operations, project, as_json=as_json)
-    answer = await operations.board.page(project, after=after, limit=limit)
+        return await follow_board(operations, project, as_json=as_json, closed_within=recent)
+    answer = await operations.board.page(project, after=after, limit=limit, closed_within=recent)
     return CommandReply.from_reply(answer, lambda: show_board(answer))
+
+
+def _age(text: str) -> timedelta:
+    match = _AGE.fullmatch(text.strip())
+    if match is None:
+        raise UsageError(f"--since {text} is not an age.", remedy="Write it as 30m, 12h, 7d or 2w.")
+    return timedelta(**{_UNITS[match["unit"]]: int(match["number"])})

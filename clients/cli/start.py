@@ -15,74 +15,112 @@ from septet.errors import InvalidInputError, NotFoundError, UsageError
 
 if TYPE_CHECKING:
     from clients.operations import Operations
+    from clients.repository_path import RepositoryReference
     from septet.contracts.order import WorkOrderInput
 
 app = typer.Typer()
 _NUMBER: Final = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
 _OPTION_OF: Final = {"repository": "--repo", "description": "--body", "labels": "--label"}
 """The input's fields that have other names than their options."""
+_NAMES_SHOWN: Final = 5
+
+
+def _check_run(
+    target: str | None = None,
+    *,
+    repo: str | None,
+    issue: given.IssueOptions,
+    order: given.OrderOptions,
+    address: str | None,
+    stage: str | None = None,
+    **_: object,
+) -> None:
+    """See what is wrong with a new work order, before any server is asked."""
+    from clients.order_checks import checked_order
+    from septet.settings import load_settings
+    from workers.connection import is_loopback, server_address
+
+    server = server_address(load_settings(), address)
+    checked_order(order_input(target, repo, issue, order, stage), is_here=is_loopback(server))
 
 
 @app.command()
 @given.expand_options
-@given.give_operations
+@given.check_first(_check_run)
 async def run(
     operations: "Operations",
     *,
-    repo: given.Repo,
+    target: given.Target = None,
+    repo: given.AnyRepo = None,
     issue: given.IssueOptions,
     order: given.OrderOptions,
+    again: given.Again = False,
     wait: given.Wait = False,
     as_json: given.Json = False,
 ) -> CommandReply:
-    """Start a work order.
+    """Start a work order: an issue becomes a pull request.
 
-    Example: septet run --repo https://github.com/o/r --issue 42 --wait --step implement_plan.model=opus
+    Example: septet run https://github.com/o/r/issues/42 --wait
     """
     from clients.cli.task_reply import reply_at_end
 
-    answer = await operations.orders.run(order_input(repo, issue, order), order.id)
+    new = order_input(target, repo, issue, order)
+    answer = await operations.start(new, order.id, again=again)
+    if not as_json:
+        _tell_uncommitted(new.repository)
     return await reply_at_end(operations, answer, wait=wait, as_json=as_json)
 
 
 @app.command()
 @given.expand_options
-@given.give_operations
+@given.check_first(_check_run)
 async def create(
     operations: "Operations",
     *,
-    repo: given.Repo,
+    target: given.Target = None,
+    repo: given.AnyRepo = None,
     issue: given.IssueOptions,
     stage: Annotated[
         Literal["collected", "triaged"], typer.Option(help="Wait for a person, or for its turn.")
     ] = "collected",
     order: given.OrderOptions,
+    again: given.Again = False,
 ) -> CommandReply:
-    """Put a work order on the board: nothing is started before it is moved on, or has its turn.
+    """Put a work order on the board: it starts when it is moved on, or when its turn comes.
 
-    Example: septet create --repo . --title 'Totals are wrong' --priority 5 --after wo-41
+    Example: septet create --title 'Totals are wrong' --priority 5 --after wo-41
     """
     from clients.cli.task_reply import reply_of_task
 
-    return reply_of_task(await operations.orders.run(order_input(repo, issue, order, stage), order.id))
+    new = order_input(target, repo, issue, order, stage)
+    return reply_of_task(await operations.start(new, order.id, again=again))
 
 
 def order_input(
-    repo: str, issue: given.IssueOptions, order: given.OrderOptions, stage: str | None = None
+    target: str | None,
+    repo: str | None,
+    issue: given.IssueOptions,
+    order: given.OrderOptions,
+    stage: str | None = None,
 ) -> "WorkOrderInput":
     """Return the work order's input.
 
     Raises:
-        UsageError: It is not clear which issue is meant, or `--step` has another form.
+        UsageError: It is not clear which repository or which issue is meant, or `--step` has another form.
         InvalidInputError: A value is wrong; the message names the option.
         NotFoundError: The issue's file cannot be read.
     """
     from pydantic import ValidationError
 
-    from clients.repository_path import whole_path
     from septet.contracts.order import WorkOrderInput
 
-    fields = {"repository": whole_path(repo), "stage": stage, **_issue_fields(issue), **asdict(order)}
+    reference = _reference(target, repo)
+    fields = {
+        "repository": reference.repository,
+        "stage": stage,
+        **_issue_fields(issue, reference),
+        **asdict(order),
+    }
     fields |= {"labels": fields.pop("label"), "steps": _step_settings(fields.pop("step") or ())}
     del fields["id"]
     try:
@@ -90,26 +128,72 @@ def order_input(
             json.dumps({name: value for name, value in fields.items() if value is not None}), extra="forbid"
         )
     except ValidationError as error:
-        raise InvalidInputError(_wrong_option(error.errors()[0])) from error
+        raise _wrong_option(error.errors()[0]) from error
 
 
-def _wrong_option(error: Mapping[str, Any]) -> str:
-    """Say which option is wrong, and why."""
+def _reference(target: str | None, repo: str | None) -> "RepositoryReference":
+    """Return the repository that is meant: the one that is named, else the one of this folder."""
+    from clients.repository_path import RepositoryReference, enclosing_repository, parse_reference
+
+    if target is not None and repo is not None:
+        raise UsageError(f"Two repositories are named: {target} and {repo}.", remedy="Leave one of them out.")
+    named = target if target is not None else repo
+    if named is not None:
+        return parse_reference(named)
+    here = enclosing_repository(Path.cwd())
+    if here is None:
+        remedy = "Name one: septet run PATH-OR-ADDRESS …, or the address of an issue."
+        raise UsageError("This folder is not in a git repository, and no repository is named.", remedy=remedy)
+    return RepositoryReference(str(here))
+
+
+def _tell_uncommitted(repository: str) -> None:
+    """Say which changes of a checkout the agent will not see: it starts from what is committed."""
+    from clients.cli.checkout import uncommitted_changes
+
+    changes = uncommitted_changes(Path(repository))
+    if changes:
+        names = ", ".join(changes[:_NAMES_SHOWN]) + (", …" if len(changes) > _NAMES_SHOWN else "")
+        count = f"{len(changes)} uncommitted change{'s' * (len(changes) != 1)}"
+        typer.secho(f"Not included: {count} in {repository} ({names}). Commit to include them.", err=True)
+
+
+def _wrong_option(error: Mapping[str, Any]) -> InvalidInputError:
+    """Say which option is wrong, and why; of a name that is not known, which is the likeliest."""
+    from clients.order_checks import one_of
+    from septet.contracts.limits import StepSettings
+    from septet.contracts.names import Step
+    from septet.contracts.wording import reason_of
+
     name = str(error["loc"][0]) if error["loc"] else ""
-    option = _OPTION_OF.get(name, f"--{name.replace('_', '-')}" if name else "the input")
+    option = _OPTION_OF.get(name, f"--{name.replace('_', '-')}" if name else "")
+    reason, remedy = reason_of(error), ""
     if name == "steps":
-        option = f"--step {'.'.join(str(part) for part in error['loc'][1:] if part != '[key]')}"
-    return f"{option}: {error['msg'].removeprefix('Value error, ')}."
+        parts = [str(part) for part in error["loc"][1:] if part != "[key]"]
+        option = f"--step {'.'.join(parts)}"
+        if error["loc"][-1] == "[key]":
+            reason, remedy = "there is no such step", one_of(parts[0], Step)
+        elif error["type"] == "extra_forbidden":
+            reason, remedy = "a step has no such setting", one_of(parts[-1], StepSettings.model_fields)
+    return InvalidInputError(
+        f"{option}: {reason}." if option else f"{reason[:1].upper()}{reason[1:]}.", remedy=remedy
+    )
 
 
-def _issue_fields(issue: given.IssueOptions) -> dict[str, Any]:
-    given_ways = [issue.issue is not None, issue.issue_file is not None, issue.title is not None]
+def _issue_fields(issue: given.IssueOptions, reference: "RepositoryReference") -> dict[str, Any]:
+    number = issue.issue if issue.issue is not None else reference.issue
+    given_ways = [number is not None, issue.issue_file is not None, issue.title is not None]
     if sum(given_ways) != 1 or (issue.body is not None and issue.title is None):
-        remedy = "Give one of --issue N, --issue-file F, or --title T with --body B."
-        raise UsageError("It is not clear which issue is meant.", remedy=remedy)
-    if issue.issue is not None:
-        return {"issue": issue.issue}
+        remedy = (
+            "Give one of: the address of an issue, --issue N, --issue-file FILE, or --title TEXT with --body TEXT."
+        )
+        problem = "Several issues are named." if sum(given_ways) > 1 else "No issue is named."
+        raise UsageError(problem, remedy=remedy)
+    if number is not None:
+        return {"issue": number}
     title, body = (issue.title, issue.body) if issue.issue_file is None else _read_issue(issue.issue_file)
+    if not (title or "").strip():
+        raise InvalidInputError("--title is empty.", remedy="Say in a few words what is wrong or wanted.")
     return {"title": title, "description": body or ""}
 
 
@@ -121,7 +205,18 @@ def _read_issue(path: Path) -> tuple[str, str]:
             content = file.read(TEXT_LIMIT_BYTES + 1)
     except OSError as error:
         raise NotFoundError(f"--issue-file {path}: {error.strerror}.") from error
-    text = content.decode(errors="replace").removeprefix("\ufeff").strip()
+    try:
+        text = content[:TEXT_LIMIT_BYTES].decode(errors="strict" if len(content) <= TEXT_LIMIT_BYTES else "ignore")
+    except UnicodeDecodeError as error:
+        remedy = "Give a text file in UTF-8, whose first line is the title."
+        raise InvalidInputError(f"--issue-file {path} is not a text file.", remedy=remedy) from error
+    text = text.removeprefix("\ufeff").strip()
+    if "\0" in text:
+        remedy = "Give a text file in UTF-8, whose first line is the title."
+        raise InvalidInputError(f"--issue-file {path} is not a text file.", remedy=remedy)
+    if len(content) > TEXT_LIMIT_BYTES:
+        remedy = "Put the text into an issue of the forge, or a file of the repository, and name it here."
+        raise InvalidInputError(f"--issue-file {path} has more than {TEXT_LIMIT_BYTES:,} bytes.", remedy=remedy)
     if not text:
         raise InvalidInputError(f"--issue-file {path} is empty.", remedy="Its first line is the title.")
     title, _, body = text.partition("\n")

@@ -66,14 +66,14 @@ class WorkspaceView:
         self._reading.catch_up()
         return self._reading.dialect.progress.tokens
 
-    def plan(self, path: str | None) -> PlanView | None:
+    def plan(self, path: str | None, limit_bytes: int = _PLAN_BYTES) -> PlanView | None:
         """Return the plan's beginning; `None` where no plan is known, or this host does not have it."""
         where = self.state.workspaces / place_of(self.state, self.order_id)
-        content = read_inside(where, path, _PLAN_BYTES + 1) if path else None
+        content = read_inside(where, path, limit_bytes + 1) if path else None
         if not path or content is None:
             return None
-        text = content[:_PLAN_BYTES].decode("utf-8", "replace")
-        return PlanView(path=path, text=scrub(text), whole=len(content) <= _PLAN_BYTES)
+        text = content[:limit_bytes].decode("utf-8", "replace")
+        return PlanView(path=path, text=scrub(text), whole=len(content) <= limit_bytes)
 
     def diff(self, *, now: bool = False) -> DiffView | None:
         """Return what differs from the base commit, as of a moment ago unless it is asked for as of now.
@@ -83,14 +83,19 @@ class WorkspaceView:
         began = time.monotonic()
         if now or began >= self._diff_due:
             with suppress(SeptetError, OSError):
-                self._diff = self._difference()
+                self._diff = self.difference(_PATCH_BYTES)
             end = time.monotonic()
             self._diff_due = end + max(_DIFF_SECONDS, _DIFF_SHARE * (end - began))
         return self._diff
 
-    def _difference(self) -> DiffView:
+    def difference(self, limit_bytes: int) -> DiffView:
+        """Return what differs from the base commit right now.
+
+        Raises:
+            SeptetError: This host has no workspace of it, or git could not tell.
+        """
         place = find_place(self.state, place_of(self.state, self.order_id, now=True), self.git_env)
-        changes = difference(place, limit_bytes=_PATCH_BYTES)
+        changes = difference(place, limit_bytes=limit_bytes)
         files = tuple(ChangedFile(path=one.path, added=one.added, removed=one.removed) for one in changes.files)
         return DiffView(files=files, patch=scrub(changes.patch), whole=changes.whole)
 

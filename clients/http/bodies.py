@@ -71,6 +71,8 @@ class NewWorkOrder(OrderChoices):
     """The issue's body, when the issue is given as text."""
     id: _NewId | None = None
     """The work order's id; a used one is refused. One is made when absent."""
+    again: bool = False
+    """Start another one for an issue that has an open work order."""
 
     @model_validator(mode="after")
     def _is_an_order(self) -> "NewWorkOrder":

@@ -1,8 +1,9 @@
 """The paths of work orders: start them, and look at them."""
 
 import asyncio
+from datetime import timedelta
 from http import HTTPStatus
-from typing import Annotated
+from typing import Annotated, Final
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic import BaseModel, Field
@@ -21,9 +22,10 @@ from clients.http.parameters import MOST_AT_ONCE, Connected, IdempotencyKey, Lim
 from clients.http.problems import problems, problems_of_a_body
 from clients.operations import ENTRIES_AT_ONCE, Operations
 from septet.contracts.names import Status
-from septet.contracts.replies import DetailReply
+from septet.contracts.replies import DetailReply, DiffReply, PlanReply
 from septet.contracts.task import Task
 
+MOST_HOURS: Final = 100_000
 router = APIRouter(
     prefix="/agent-work-orders",
     tags=["work orders"],
@@ -35,6 +37,13 @@ class ListFilter(BaseModel):
     """Which work orders a list is to have."""
 
     status: Status | None = None
+    agent: Annotated[str, Field(max_length=200, description="Only those of this agent.")] = ""
+    repository: Annotated[
+        str, Field(max_length=2048, description="Only those of this repository: its address, path or project.")
+    ] = ""
+    within_hours: Annotated[
+        float | None, Field(gt=0, le=MOST_HOURS, description="Only those that were started in the last hours.")
+    ] = None
     limit: int = Field(100, ge=1, le=MOST_AT_ONCE)
     after: Annotated[str, Field(description="Where the page before ended: its Link says it.")] = ""
 
@@ -57,7 +66,7 @@ async def create_work_order(
     new: NewWorkOrderJson, operations: Connected, response: Response, idempotency_key: IdempotencyKey = ""
 ) -> AgentWorkOrder:
     """Start a work order; its stage says whether it waits on the board first."""
-    reply = await operations.orders.run(new.order(), new.id, key=idempotency_key)
+    reply = await operations.start(new.order(), new.id, key=idempotency_key, again=new.again)
     response.headers["Location"] = f"{router.prefix}/{reply.task.id}"
     return await _whole(operations, reply.task)
 
@@ -67,7 +76,14 @@ async def list_work_orders(
     operations: Connected, which: Annotated[ListFilter, Query()], request: Request, response: Response
 ) -> list[AgentWorkOrder]:
     """List work orders, open ones first, newest first, as far as search attributes tell."""
-    page = await operations.orders.list(which.status, limit=which.limit, after=which.after)
+    page = await operations.orders.list(
+        which.status,
+        agent=which.agent,
+        repository=which.repository,
+        within=timedelta(hours=which.within_hours) if which.within_hours is not None else None,
+        limit=which.limit,
+        after=which.after,
+    )
     if page.next is not None:
         following = request.url.include_query_params(limit=which.limit, after=page.next)
         response.headers["Link"] = f'<{following.path}?{following.query}>; rel="next"'
@@ -91,6 +107,18 @@ async def get_steps(order_id: OrderId, operations: Connected) -> StepHistory:
     """Show the steps so far: none before the first one is done."""
     reply = await operations.steps(order_id)
     return StepHistory(**dict(reply), agent_work_order_id=order_id)
+
+
+@router.get("/{order_id}/plan")
+async def get_plan(order_id: OrderId, operations: Connected) -> PlanReply:
+    """Show the plan, as this host has it."""
+    return await operations.plan(order_id)
+
+
+@router.get("/{order_id}/diff")
+async def get_diff(order_id: OrderId, operations: Connected) -> DiffReply:
+    """Show what it has changed so far, as this host has it."""
+    return await operations.diff(order_id)
 
 
 @router.get("/{order_id}/git-progress")

@@ -50,6 +50,8 @@ class _Start(WorkOrderInput, Call):
 
     id: Id | None = None
     """The new task's id; one is made when absent."""
+    again: bool = False
+    """Start another one for an issue that has an open task."""
 
     def from_here(self) -> Self:
         """Return it with the whole path of a repository that is on this machine."""
@@ -57,7 +59,7 @@ class _Start(WorkOrderInput, Call):
 
     async def answer(self, operations: Operations) -> TaskReply:
         """Start it, or put it on the board: its stage says which."""
-        return await operations.orders.run(_part_of(WorkOrderInput, self), self.id)
+        return await operations.start(_part_of(WorkOrderInput, self), self.id, again=self.again)
 
 
 class CreateTask(_Start):

@@ -4,6 +4,7 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from temporalio.client import Client, WorkflowExecutionStatus
@@ -64,8 +65,17 @@ class BoardRows:
 
     client: Client
 
-    async def page(self, project: str | None = None, *, after: str = "", limit: int = TASKS_AT_ONCE) -> BoardReply:
+    async def page(
+        self,
+        project: str | None = None,
+        *,
+        after: str = "",
+        limit: int = TASKS_AT_ONCE,
+        closed_within: timedelta | None = None,
+    ) -> BoardReply:
         """Return a page of the work orders by stage, with the numbers of all; `after` is a page's `next`.
+
+        With `closed_within`, the page has of those that are done only what was done so recently.
 
         Where one page holds everything, its own rows are counted: then rows and numbers are of one moment.
 
@@ -73,8 +83,10 @@ class BoardRows:
             NotFoundError: `after` is no word of a page before.
             ServerNotReachedError: The server refused.
         """
-        rows, counts = await asyncio.gather(self.rows(project, after=after, limit=limit), self.counts(project))
-        whole = not after and rows.next is None
+        rows, counts = await asyncio.gather(
+            self.rows(project, after=after, limit=limit, closed_within=closed_within), self.counts(project)
+        )
+        whole = not after and rows.next is None and closed_within is None
         stages = {stage: tuple(task for task in rows.tasks if task.stage is stage) for stage in Stage}
         completed = counts[Stage.REVIEW] + counts[Stage.DONE]
         if whole:
@@ -88,20 +100,30 @@ class BoardRows:
         )
         return BoardReply(project=project, stages=stages, counts=counts, summary=summary, next=rows.next)
 
-    async def rows(self, project: str | None = None, *, after: str = "", limit: int = TASKS_AT_ONCE) -> TaskPage:
+    async def rows(
+        self,
+        project: str | None = None,
+        *,
+        after: str = "",
+        limit: int = TASKS_AT_ONCE,
+        closed_within: timedelta | None = None,
+    ) -> TaskPage:
         """Return a page of rows.
 
         Args:
             project: Of this one only.
             after: The `next` of the page before.
             limit: How many at the most.
+            closed_within: Leave out what was done before that.
 
         Raises:
             NotFoundError: `after` is no such word.
             InvalidInputError: The server cannot find the project's name.
             ServerNotReachedError: The server refused.
         """
-        rows, following = await page_of(self.client, _of_project(project, _ROWS), after=after, limit=limit)
+        rows, following = await page_of(
+            self.client, _of_project(project, _ROWS + _and_recent(closed_within)), after=after, limit=limit
+        )
         tasks: dict[str, Task] = {}
         for row in rows:
             task = await task_of_row(row)
@@ -152,6 +174,14 @@ class BoardRows:
         for (stage, (_, statuses)), runs in zip(_CLOSED_IN.items(), await asyncio.gather(*counts), strict=True):
             before[stage] = runs - sum(run.status in statuses for run in last.values())
         return before
+
+
+def _and_recent(closed_within: timedelta | None) -> str:
+    """Return the condition that leaves out what is done since longer; what failed stays, for it needs somebody."""
+    if closed_within is None:
+        return ""
+    since = (datetime.now(UTC) - closed_within).isoformat()
+    return f' AND (ExecutionStatus="Running" OR {_FAILED} OR CloseTime>"{since}")'
 
 
 def _of_project(project: str | None, query: str) -> str:

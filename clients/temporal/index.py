@@ -13,7 +13,7 @@ from temporalio.service import RPCError
 
 from clients.temporal.refusals import server_refusal
 from septet.contracts.names import ORDER_ID
-from septet.errors import NotFoundError
+from septet.errors import InvalidInputError, NotFoundError
 from workflows.search_attributes import TAKEN_UP_AGAIN
 
 _MARK_BYTES: Final = 6
@@ -46,6 +46,18 @@ async def page_of(
     except RPCError as error:
         raise server_refusal(error) from error
     return rows, page_word(results.next_page_token or b"")
+
+
+def quote_name(name: str) -> str:
+    """Return a name as a query has it.
+
+    Raises:
+        InvalidInputError: The server finds no such name.
+    """
+    if '"' in name or "\\" in name:
+        message = f"{name!r} cannot be asked for: the server finds no name with a double quote or a backslash."
+        raise InvalidInputError(message, remedy="Look at the whole list.")
+    return f'"{name}"'
 
 
 def page_word(token: bytes) -> str | None:
@@ -137,5 +149,5 @@ def _close_time(run: WorkflowExecution) -> datetime:
 def _name_filters(names: Iterable[str]) -> Iterator[str]:
     ours = sorted({name for name in names if _NAME.fullmatch(name)})
     for at in range(0, len(ours), _NAMES_AT_ONCE):
-        quoted = ", ".join(f'"{name}"' for name in ours[at : at + _NAMES_AT_ONCE])
-        yield f"WorkflowId IN ({quoted})"
+        quote_name = ", ".join(f'"{name}"' for name in ours[at : at + _NAMES_AT_ONCE])
+        yield f"WorkflowId IN ({quote_name})"

@@ -1,17 +1,19 @@
 """The typed client of work orders: every face starts them and looks at them here, and gets the same objects."""
 
+import asyncio
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from hashlib import sha256
+from pathlib import Path
 from typing import ClassVar, Final
 
 from temporalio.client import WorkflowExecution, WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
 
 from clients.temporal.executions import Executions
-from clients.temporal.index import page_of
+from clients.temporal.index import page_of, quote_name
 from clients.temporal.pull_request_watch import watch_of, with_watch
 from clients.temporal.refusals import WORK_ORDER, Subject, server_refusal
 from clients.temporal.task_rows import task_at_close, task_of_row
@@ -23,11 +25,11 @@ from septet.contracts.pull_request import watch_id
 from septet.contracts.replies import TaskReply, TasksReply
 from septet.contracts.row import MEMO, first_task, row_of, waits_in
 from septet.contracts.task import Move, Task, TaskError
-from septet.errors import AlreadyRunningError, CircleError, InvalidInputError
-from septet.git.address import without_credentials
+from septet.errors import AlreadyRunningError, CircleError, InvalidInputError, NotFoundError
+from septet.git.address import parse_address, without_credentials
 from septet.git.project import with_project
 from septet.system.timestamps import timestamp
-from workflows.search_attributes import start_attributes
+from workflows.search_attributes import REPOSITORY, start_attributes
 
 _OPEN: Final = (Status.PENDING, Status.RUNNING, Status.WAITING)
 _AND_IS: Final[Mapping[Status, str]] = {
@@ -60,13 +62,36 @@ class WorkOrders(Executions[Task]):
         """
         order = with_project(order)
         if key and order_id is None:
-            order_id = f"wo-{sha256(key.encode()).hexdigest()[:16]}"
+            order_id = id_of_key(key)
         try:
             return TaskReply(task=await self.start(order, order_id))
         except AlreadyRunningError:
             if not key or order_id is None or await self.input_of(WorkOrderInput, order_id) != order:
                 raise
             return TaskReply(task=await self.get(order_id))
+
+    async def exists(self, order_id: str) -> bool:
+        """Return whether there is a work order of this id.
+
+        Raises:
+            ServerNotReachedError: The server refused.
+        """
+        try:
+            await self.describe(order_id)
+        except NotFoundError:
+            return False
+        return True
+
+    async def check_start(self, order: WorkOrderInput, order_id: str | None, *, again: bool) -> None:
+        """Refuse, in one look at the server, what would wait for nobody, or do an issue's work twice.
+
+        Raises:
+            InvalidInputError: It would come after a work order that there is not.
+            AlreadyRunningError: The issue has an open work order, and `again` was not said.
+            ServerNotReachedError: The server refused.
+        """
+        others = [self._check_exists(other) for other in order.after if other != order_id]
+        await asyncio.gather(*others, *([self._check_issue(order)] if not again else []))
 
     async def start(self, order: WorkOrderInput, order_id: str | None = None) -> Task:
         """Start a work order and return it.
@@ -100,21 +125,64 @@ class WorkOrders(Executions[Task]):
         await self.start_workflow(order_id, order, summary, {MEMO: row}, start_attributes(row))
         return row
 
-    async def list(self, status: Status | None = None, *, limit: int = 100, after: str = "") -> TasksReply:
+    async def list(  # noqa: PLR0913 -- each narrows the list, all by name
+        self,
+        status: Status | None = None,
+        *,
+        is_open: bool = False,
+        agent: str = "",
+        repository: str = "",
+        within: timedelta | None = None,
+        limit: int = 100,
+        after: str = "",
+    ) -> TasksReply:
         """Return a page of work orders as far as search attributes tell, open ones first, each once.
 
         Args:
             status: Of this one only.
+            is_open: Only those that are not closed.
+            agent: Of this agent only.
+            repository: Of this one only: its address, its path or its project.
+            within: Only those that were started so recently.
             limit: How many at the most.
             after: The `next` of the page before.
 
         Raises:
+            InvalidInputError: The server cannot be asked for such a name.
             NotFoundError: No list goes on at `after`.
             ServerNotReachedError: The server refused.
         """
         query = f'WorkflowType="WorkOrder"{_AND_IS[status] if status else ""}'
+        if is_open:
+            query += ' AND ExecutionStatus="Running"'
+        if agent:
+            query += f" AND SeptetAgent={quote_name(agent)}"
+        if repository:
+            name = quote_name(repository)
+            query += f" AND (SeptetRepository={name} OR SeptetProject={name})"
+        if within is not None:
+            query += f' AND StartTime>"{(datetime.now(UTC) - within).isoformat()}"'
         rows, following = await page_of(self.client, query, after=after, limit=limit)
         return TasksReply(tasks=tuple([await task_of_row(row) for row in rows]), next=following)
+
+    async def nudge(self, order_id: str) -> None:
+        """Have what it waits for looked at now, without the pause that grows: its own waits, and its pull request.
+
+        Raises:
+            NotFoundError: There is no such work order.
+            ServerNotReachedError: The server refused.
+        """
+        description = await self.describe(order_id)
+        open_ones = [order_id] if description.status is WorkflowExecutionStatus.RUNNING else []
+        watch = await watch_of(self.client, order_id)
+        if watch is not None and watch.status is WorkflowExecutionStatus.RUNNING:
+            open_ones.append(watch.id)
+        try:
+            for workflow_id in open_ones:
+                await self.client.get_workflow_handle(workflow_id).signal("nudge")
+        except RPCError as error:
+            if error.status is not RPCStatusCode.NOT_FOUND:  # it closed meanwhile
+                raise server_refusal(error) from error
 
     async def wait_for_end(self, order_id: str) -> Task:
         """Wait until a work order is closed, and return it: the end of a run that was reset is none."""
@@ -177,6 +245,28 @@ class WorkOrders(Executions[Task]):
     async def _moves_of(self, workflow_id: str) -> tuple[Move, ...]:
         return await self.answer_of(workflow_id, "history", tuple[Move, ...]) or ()
 
+    async def _check_exists(self, order_id: str) -> None:
+        if not await self.exists(order_id):
+            remedy = "Name one that there is: septet list"
+            raise InvalidInputError(f"after: there is no work order {order_id}.", remedy=remedy)
+
+    async def _check_issue(self, order: WorkOrderInput) -> None:
+        """Refuse a second work order for an issue that has an open one."""
+        if order.issue is None:
+            return
+        address = parse_address(order.repository, home=Path.home())
+        query = f'WorkflowType="WorkOrder" AND ExecutionStatus="Running" AND SeptetIssue="{order.issue}"'
+        try:
+            rows = [row async for row in self.client.list_workflows(query)]
+        except RPCError as error:
+            raise server_refusal(error) from error
+        for row in rows:
+            url = row.typed_search_attributes.get(REPOSITORY, "")
+            if url and parse_address(url, home=Path.home()).key == address.key:
+                message = f"{row.id} already works on issue {order.issue} of {address.project}."
+                remedy = f"Watch it: septet watch {row.id}. To start another one all the same, add --again."
+                raise AlreadyRunningError(message, remedy=remedy)
+
     async def _refuse_circle(self, order_id: str, after: Sequence[str]) -> None:
         """See that a new work order closes no circle, as far as the others are on the board already."""
 
@@ -193,3 +283,8 @@ class WorkOrders(Executions[Task]):
         circle = await circle_of(order_id, after, comes_after)
         if circle is not None:
             raise CircleError(f"after: they would wait for each other for ever: {circle}.")
+
+
+def id_of_key(key: str) -> str:
+    """Return the id of the work order that a key stands for where none is named."""
+    return f"wo-{sha256(key.encode()).hexdigest()[:16]}"

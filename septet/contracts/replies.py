@@ -173,6 +173,20 @@ class DiffView(Wire):
     whole: bool = True
 
 
+class PlanReply(Reply):
+    """A work order's plan."""
+
+    plan: PlanView
+    plan_sha256: str | None = None
+    """What a decision on the plan names."""
+
+
+class DiffReply(Reply):
+    """What a work order has changed."""
+
+    diff: DiffView
+
+
 class WatchReply(TaskReply):
     """A work order at one moment, with what this host sees of its agent and its workspace."""
 

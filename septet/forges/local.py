@@ -194,6 +194,64 @@ class LocalForge:
 
         self._until_done(add)
 
+    def list_issues(self) -> tuple[Issue, ...]:
+        """Return all issues, oldest first, without their comments.
+
+        Raises:
+            NotFoundError: There is no repository.
+        """
+        records = self._records(self._store.read(), "issue", _IssueRecord)
+        return tuple(replace(self._issue(record), comments=()) for record in records)
+
+    def close_issue(self, number: int) -> Issue:
+        """Close an issue and return it; one that is closed stays so.
+
+        Raises:
+            NotFoundError: There is none.
+        """
+
+        def close(contents: StoreContents) -> Issue | None:
+            records = self._records(contents, f"issue-{number}.json", _IssueRecord)
+            if not records:
+                raise NotFoundError(f"{self.path} has no issue {number}.", remedy="List them: septet issue list")
+            record = records[0].model_copy(update={"state": "closed"})
+            return self._issue(record) if self._put(contents, "issue", record) else None
+
+        return self._until_done(close)
+
+    def list_pull_requests(self) -> tuple[tuple[PullRequest, str], ...]:
+        """Return all pull requests as they are now with their titles, oldest first.
+
+        Raises:
+            NotFoundError: There is no repository.
+        """
+        records = self._records(self._store.read(), "pull", _PullRecord)
+        return tuple((self._as_it_is(record, ""), record.title) for record in records)
+
+    def pull_request_text(self, number: int) -> tuple[str, str]:
+        """Return title and body of a pull request.
+
+        Raises:
+            NotFoundError: There is none.
+        """
+        record = self._pull(self._store.read(), number)
+        return record.title, record.body
+
+    def pull_request_patch(self, number: int) -> str:
+        """Return what the branch of a pull request brings, as a patch.
+
+        Raises:
+            NotFoundError: There is none.
+            ForgeError: Its branch is gone.
+        """
+        pull = self.pull_request(number)
+        if not pull.head_sha:
+            raise ForgeError(f"The branch {pull.head} of pull request {number} is gone.")
+        patch = self._git.run(
+            "diff", "--no-color", "--no-ext-diff", "--no-textconv", f"refs/heads/{pull.base}...{pull.head_sha}"
+        )
+        return patch.decode("utf-8", "replace")
+
     def _pull(self, contents: StoreContents, number: int) -> _PullRecord:
         for record in self._records(contents, f"pull-{number}.json", _PullRecord):
             return record

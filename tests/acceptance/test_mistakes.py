@@ -3,6 +3,7 @@ from pathlib import Path
 import pytest
 from fakes.repositories import Origin, git
 from fakes.septet_command import Septet
+from fakes.waiting import until
 
 
 @pytest.mark.parametrize("command", [("up",), ("demo",), ("worker",)])
@@ -43,9 +44,6 @@ def test_an_agent_that_is_not_installed_fails_before_any_agent_starts(served: Se
     assert ended.code == 1
     assert "opencode" in ended.json["error"]["message"]
     assert "SEPTET_OPENCODE_PATH" in ended.json["error"]["remedy"]
-    ended = served(*run, "--agent", "no-such-agent", "--id", "wo-unknown-agent")
-    assert ended.code == 1
-    assert "no-such-agent" in ended.json["error"]["message"]
     assert not (served.state / "runs" / "wo-no-agent").exists()
     assert served("rescue", "list", "--json").json["ok"]
 
@@ -119,3 +117,113 @@ def test_a_setting_of_a_step_that_is_wrong_is_named(
     ended = served("run", "--repo", origin.bare, "--title", "T", "--step", setting, "--json")
     assert ended.code == code
     assert named in ended.error["message"]
+
+
+NOWHERE = {"TEMPORAL_ADDRESS": "127.0.0.1:1"}
+"""Nobody answers there."""
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "words", "remedy"),
+    [
+        (
+            ("/no/such/folder", "--title", "T"),
+            2,
+            "/no/such/folder does not exist",
+            "Give the path of a git repository",
+        ),
+        (("{folder}", "--title", "T"), 2, "{folder} is not a git repository", "Give the path of a git repository"),
+        (("{origin}", "--title", "T", "--agent", "clade"), 2, "there is no agent 'clade'", "Did you mean claude?"),
+        (("{origin}", "--title", "  "), 2, "--title is empty", "Say in a few words"),
+        (("{origin}",), 2, "No issue is named", "--issue N"),
+        (("{origin}", "--title", "T", "--issue", "1"), 2, "Several issues are named", "--issue N"),
+        (
+            ("{origin}", "--title", "T", "--step", "bild_plan.model=x"),
+            2,
+            "no such step",
+            "Did you mean build_plan?",
+        ),
+        (
+            ("{origin}", "--title", "T", "--step", "build_plan.modell=x"),
+            2,
+            "no such setting",
+            "Did you mean model?",
+        ),
+        (("{origin}", "--issue-file", "{binary}"), 2, "{binary} is not a text file", "UTF-8"),
+        (("{origin}", "--repo", "{origin}", "--title", "T"), 2, "Two repositories are named", "Leave one"),
+        (("{origin}", "--title", "T", "--priority", "6"), 2, "--priority: must be at most 5", ""),
+        (("{origin}", "--title", "T"), 4, "No Temporal server answers", "septet up"),
+    ],
+)
+def test_a_mistake_is_told_without_a_server(
+    tmp_path: Path, origin: Origin, options: tuple[str, ...], code: int, words: str, remedy: str
+) -> None:
+    """What is wrong with the options is told first, and that no server answers only where nothing else is wrong."""
+    binary = tmp_path / "binary"
+    binary.write_bytes(b"\x89PNG\r\n\x1a\n\0\0\xff")
+    (tmp_path / "folder").mkdir()
+    places = {"origin": origin.bare, "binary": binary, "folder": tmp_path / "folder"}
+    argv = [option.format(**places) for option in options]
+    ended = Septet(tmp_path / "machine", NOWHERE)("run", *argv, "--json")
+    assert ended.code == code, ended
+    assert words.format(**places) in ended.error["message"]
+    assert remedy in ended.error["remedy"]
+
+
+def test_a_work_order_comes_after_one_that_there_is(served: Septet, origin: Origin) -> None:
+    """An id that no work order has is refused at once: it would be waited for for ever."""
+    ended = served("create", origin.bare, "--title", "T", "--after", "wo-nobody-knows", "--json")
+    assert ended.code == 2
+    assert "there is no work order wo-nobody-knows" in ended.error["message"]
+
+
+def test_an_issue_has_one_open_work_order(served: Septet, origin: Origin) -> None:
+    """A second one is refused with the id of the first, unless `--again`; also over HTTP."""
+    number = served("issue", "add", "--repo", origin.bare, "--title", "Once", "--json").json["issue"]["number"]
+    page = f"{origin.bare.as_uri()}/issues/{number}"
+    assert served("create", page, "--id", "wo-first", "--json").code == 0
+    rows = lambda: served("board", "--json").json["stages"]["collected"]  # noqa: E731
+    until(lambda: any(task["id"] == "wo-first" for task in rows()))
+    refused = served("create", page, "--json")
+    assert (refused.code, "wo-first already works on issue" in refused.error["message"]) == (6, True)
+    with served.api as api:
+        body = {"repository_url": str(origin.bare), "github_issue_number": number, "stage": "collected"}
+        answer = api.post("/agent-work-orders", json=body)
+        assert (answer.status_code, "wo-first" in answer.json()["detail"]) == (409, True)
+    assert served("run", page, "--json").code == 6
+    assert served("create", page, "--id", "wo-again", "--again", "--json").code == 0
+    assert served("run", page, "--id", "wo-again-now", "--again", "--json").code == 0
+    served.cancelled("wo-again-now")
+    for order in ("wo-first", "wo-again"):
+        served("move", order, "cancelled", "--json")
+
+
+def test_every_face_refuses_a_folder_that_is_no_repository(served: Septet, tmp_path: Path) -> None:
+    """Over HTTP it is the same message and the same remedy as on the command line."""
+    typed = served("run", tmp_path, "--title", "T", "--json").error
+    with served.api as api:
+        told = api.post("/agent-work-orders", json={"repository_url": str(tmp_path), "title": "T"})
+    assert told.status_code == 422
+    assert (told.json()["detail"], told.json()["remedy"]) == (typed["message"], typed["remedy"])
+
+
+def test_a_title_is_one_line(served: Septet, origin: Origin) -> None:
+    """Of a long title 200 characters are the title, and all of it is the description's beginning."""
+    long = "Round the total,\n" + "and say so " * 30
+    task = served("create", origin.bare, "--title", long, "--id", "wo-long-title", "--json").json["task"]
+    assert len(task["title"]) <= 200
+    assert "\n" not in task["title"]
+    assert task["description"].startswith("Round the total,\nand say so")
+    served("move", "wo-long-title", "cancelled", "--json")
+
+
+def test_the_folder_of_a_checkout_names_the_repository(served: Septet, origin: Origin) -> None:
+    """In a checkout no repository has to be named; what is not committed there is named as not included."""
+    (origin.checkout / "app.py").write_text("print('changed')\n", encoding="utf-8")
+    (origin.checkout / "inner").mkdir()
+    ended = served("run", "--title", "From here", "--id", "wo-from-here", cwd=origin.checkout / "inner")
+    assert ended.code == 0, ended
+    assert "Not included: 1 uncommitted change" in ended.err
+    assert "app.py" in ended.err
+    assert served("show", "wo-from-here", "--json").json["task"]["repository_url"] == str(origin.checkout)
+    served.cancelled("wo-from-here")

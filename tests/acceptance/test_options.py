@@ -23,7 +23,7 @@ pytestmark = pytest.mark.faces
 Answer = dict[str, Any]
 NOBODY: Final = "127.0.0.1:1"
 """No server has this port."""
-NEEDED: Final = {"run": ("--repo", ".", "--title", "T"), "create": ("--repo", ".", "--title", "T"),
+NEEDED: Final = {"run": ("--repo", "o/r", "--title", "T"), "create": ("--repo", "o/r", "--title", "T"),
                  "pipeline": ("--repo", ".", "--issues", "1"), "reject": ("--feedback", "x"), "logs": ("--follow",)}  # fmt: skip
 """Options without which a command does not come to its server."""
 ISSUES: Final = [{"id": "a", "title": "A", "body": "First."}, {"id": "b", "title": "B", "body": "Then."}]
@@ -32,7 +32,7 @@ ISSUES: Final = [{"id": "a", "title": "A", "body": "First."}, {"id": "b", "title
 def with_address(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
     """Yield a command line for each command that has `--address`, but for that address."""
     if any("--address" in parameter.opts for parameter in command.params):
-        arguments = ["x" for each in command.params if each.param_type_name == "argument"]
+        arguments = ["x" for each in command.params if each.param_type_name == "argument" and each.required]
         yield (*path, *arguments, *NEEDED.get(" ".join(path), ()))
     for name, part in getattr(command, "commands", {}).items():
         yield from with_address(part, (*path, name))

@@ -159,7 +159,7 @@ def test_the_steps_fit_a_terminal(served: Septet, done: Task) -> None:
     assert code == 0
     heading, *rows = [re.sub(r"\x1b\[[0-9;]*m", "", row).rstrip() for row in painted.splitlines()]
     assert [row.split()[:2] for row in rows] == [["✓", step["step"]] for step in done["steps"]]
-    assert heading.split() == ["step", "result", "time", "tokens", "tries"]
+    assert heading.split() == ["step", "result", "time", "tokens", "attempts"]
     assert all(re.search(r"[0-9] s +[0-9,]+ +1$", row) for row in rows)
     assert max(map(len, (heading, *rows))) <= 60
 

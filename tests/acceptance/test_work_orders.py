@@ -61,7 +61,10 @@ def test_logs_tell_what_the_agents_said_and_raw_gives_their_bytes(served: Septet
     streams = [served.state / "runs" / "wo-done" / f"{step.number}-{step.value}-1" for step in Step]
     raw = served("logs", done["id"], "--raw").out
     assert raw == "".join((folder / "stdout.jsonl").read_text(encoding="utf-8") for folder in streams)
-    assert "7-create_pull_request-1  result: " in served("logs", done["id"]).out
+    told = served("logs", done["id"]).out
+    assert "create_pull_request · scripted  (7-create_pull_request-1)" in told
+    assert '"plan_path"' not in told
+    assert '"plan_path"' in served("logs", done["id"], "--structured").out
 
 
 def test_logs_follow_prints_one_object_a_line(served: Septet, done: Task) -> None:
@@ -148,15 +151,14 @@ def test_an_interrupted_wait_is_exit_130_and_leaves_the_work_order_running(serve
         (("run", "--repo", "/app", "--issue-file", "/nowhere/issue.md"), 3, "/nowhere/issue.md"),
         (("cancel", "wo-done"), 5, "completed"),
         (("retry", "wo-done"), 5, "completed"),
-        (("run", "--repo", "/app", "--title", "T", "--id", "wo-done"), 6, "wo-done"),
+        (("run", "--repo", "o/r", "--title", "T", "--id", "wo-done"), 6, "wo-done"),
         (("run", "--repo", "/app"), 2, "issue"),
         (("run", "--repo", "/app", "--issue", "1", "--title", "T"), 2, "issue"),
         (("run", "--repo", "/app", "--issue", "0"), 2, "--issue"),
-        (("run", "--repo", "/app", "--title", ""), 2, "the input: issue or title is missing"),
-        (("run", "--repo", "/app", "--title", "T", "--step", "build_plan.turns=-1"), 2, "greater than"),
+        (("run", "--repo", "/app", "--title", ""), 2, "--title is empty"),
+        (("run", "--repo", "/app", "--title", "T", "--step", "build_plan.turns=-1"), 2, "must be at least 1"),
         (("up", "--port", "99999"), 2, "--port"),
-        (("run", "--repo", "/app", "--title", "T", "--id", "a b"), 2, "a b"),
-        (("run", "--title", "T"), 2, "--repo"),
+        (("run", "--repo", "o/r", "--title", "T", "--id", "a b"), 2, "a b"),
         (("retry", "wo-done", "--from", "no_such_step"), 2, "no_such_step"),
         (("show",), 2, "ID"),
         (("no-such-command",), 2, "no-such-command"),

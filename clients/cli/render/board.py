@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from datetime import timedelta
 from typing import Final
 
 from rich.console import Group, RenderableType
@@ -34,14 +35,16 @@ _LOOK_SHARE: Final = 5
 """A large board is asked for more rarely: at most this part of the time goes into it."""
 
 
-async def follow_board(operations: Operations, project: str | None, *, as_json: bool) -> CommandReply:
+async def follow_board(
+    operations: Operations, project: str | None, *, as_json: bool, closed_within: timedelta | None
+) -> CommandReply:
     """Show the board whenever it has changed, until Ctrl-C."""
     out = console()
     if out.is_terminal and not as_json:
         with Live(console=out, screen=True, auto_refresh=False) as live:
-            async for board in _boards(operations, project):
+            async for board in _boards(operations, project, closed_within):
                 live.update(board_view(board), refresh=True)
-    async for board in _boards(operations, project):
+    async for board in _boards(operations, project, closed_within):
         if as_json:
             print_json(board.model_dump(mode="json"))
         else:
@@ -71,7 +74,8 @@ def board_view(board: BoardReply) -> RenderableType:
         if tasks:
             parts.append(Padding(_stage_table(tasks), (0, 0, 0, GAP)))
         if (more := board.counts.get(stage, 0) - len(tasks)) > 0:
-            parts.append(Text(f"  and {more:,} more", style="dim"))
+            how = ": septet board --all" if stage is Stage.DONE else ""
+            parts.append(Text(f"  and {more:,} more{how}", style="dim"))
     return Group(*parts)
 
 
@@ -105,12 +109,14 @@ def _pull_request(task: Task) -> str:
     return "/".join(task.pr_url.rstrip("/").split("/")[-2:]) if task.pr_url else ""
 
 
-async def _boards(operations: Operations, project: str | None) -> AsyncIterator[BoardReply]:
+async def _boards(
+    operations: Operations, project: str | None, closed_within: timedelta | None
+) -> AsyncIterator[BoardReply]:
     """Yield the board now and whenever it has changed."""
     loop, last = asyncio.get_running_loop(), None
     while True:
         began = loop.time()
-        board = await operations.board.page(project)
+        board = await operations.board.page(project, closed_within=closed_within)
         if board != last:
             last = board
             yield board

@@ -10,14 +10,16 @@ from rich.text import Text
 from septet.contracts.task import Task, TaskStep
 from septet.system.preview import printable
 
-_HEADINGS = ("", "step", "result", "time", "tokens", "tries", "read by")
+_HEADINGS = ("", "step", "result", "time", "tokens", "attempts", "note")
 _RESULT = _HEADINGS.index("result")
 LEAST_TITLE = 12
 _LEAST_RESULT = 12
 """Characters of the column that gives way in a narrow terminal; then those behind it are left out."""
 LONGEST_CELL = 200
 GAP = 2
-_NUMBERS = ("time", "tokens", "tries")
+_USUAL = (None, "structured")
+"""How a step's answer is read where nothing unusual happened."""
+_NUMBERS = ("time", "tokens", "attempts")
 STYLE_OF = {"completed": "green", "failed": "red", "cancelled": "yellow", "running": "cyan", "stuck": "red"}
 
 
@@ -70,12 +72,16 @@ def show_steps(rows: Sequence[TaskStep]) -> None:
 
 def task_view(task: Task, running: str = "") -> RenderableType:
     """Return a work order with its steps, as something that rich can draw again and again."""
+    return Group(heading_of(task), *([steps_table(task.steps, running)] if task.steps or running else []))
+
+
+def heading_of(task: Task) -> Text:
+    """Return id, issue, title and status on one line of the terminal."""
     name, status = Text(task.id, style="bold"), Text(status_of(task), style=STYLE_OF.get(status_of(task), ""))
     title = Text(cut_to_line(task.title, LONGEST_CELL))
     room = console().width - len(task.id) - len(issue_of(task)) - len(status) - 3 * GAP
     title.truncate(max(LEAST_TITLE, room), overflow="ellipsis")
-    heading = Text(" " * GAP).join(part for part in (name, Text(issue_of(task)), title, status) if part)
-    return Group(heading, *([steps_table(task.steps, running)] if task.steps or running else []))
+    return Text(" " * GAP).join(part for part in (name, Text(issue_of(task)), title, status) if part)
 
 
 def status_of(task: Task) -> str:
@@ -88,9 +94,9 @@ def issue_of(task: Task) -> str:
     return f"{task.project} #{task.issue_number}".strip() if task.issue_number else task.project
 
 
-def end_lines(task: Task) -> list[Text]:
-    """Return what a work order came to, for a pipe that has had its steps."""
-    return _task_lines(task, with_error=False)
+def end_lines(task: Task, *, with_error: bool = False) -> list[Text]:
+    """Return what a work order came to, for who has seen its steps."""
+    return _task_lines(task, with_error=with_error)
 
 
 def _first_line(reason: str) -> str:
@@ -156,11 +162,16 @@ def cut_to_line(text: str, cells: int) -> str:
     return line.plain
 
 
+def _note(row: TaskStep) -> str:
+    """Return what was unusual about a step; empty where its answer came as it should."""
+    parsed_by = "" if row.parsed_by in _USUAL else row.parsed_by
+    return " ".join(part for part in (parsed_by, row.recovered_by) if part)
+
+
 def _cells(row: TaskStep) -> tuple[str, ...]:
     mark = "[green]✓[/green]" if row.success else "[red]✗[/red]"
     result = (row.output if row.success else row.error_message) or ""
     tokens = row.usage.input_tokens + row.usage.output_tokens
-    read_by = " ".join(part for part in (row.parsed_by, row.recovered_by) if part)
     return (
         mark,
         row.step,
@@ -168,5 +179,5 @@ def _cells(row: TaskStep) -> tuple[str, ...]:
         f"{row.duration_seconds:.1f} s",
         f"{tokens:,}",
         str(row.attempts),
-        read_by,
+        _note(row),
     )

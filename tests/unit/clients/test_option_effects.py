@@ -17,7 +17,7 @@ COMMANDS: Final[Any] = typer.main.get_command(app)
 PLAN: Final = "0" * 64
 LINES: Final[Mapping[str, tuple[str, ...]]] = {
     "run": ("--repo", "/app.git", "--title", "T"), "create": ("--repo", "/app.git", "--title", "T"),
-    "board": (), "move": ("wo-1", "triaged"), "approve": ("wo-1",), "reject": ("wo-1", "--feedback", "No."),
+    "board": (), "list": (), "move": ("wo-1", "triaged"), "approve": ("wo-1",), "reject": ("wo-1", "--feedback", "No."),
     "cancel": ("wo-1",), "retry": ("wo-1",), "pipeline": ("--repo", "/app.git", "--issues", "7"), "pipeline list": (),
     "pipeline pause": ("pl-1",), "pipeline resume": ("pl-1",), "pipeline stop": ("pl-1",),
     "pipeline cancel": ("pl-1",), "pipeline skip": ("pl-1", "7"), "pipeline replan": ("pl-1", "7"),
@@ -25,6 +25,7 @@ LINES: Final[Mapping[str, tuple[str, ...]]] = {
 """A command line of each command that asks the server, without the options below."""
 ASKED: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
     "--id": ("mine", ("run", "create")),
+    "--again": ("", ("run", "create")),
     "--why": ("because", tuple(name for name in LINES if name.rpartition(" ")[2] in {
         "move", "approve", "reject", "cancel", "retry", "pause", "resume", "stop", "skip", "replan"})),
     "--feedback": ("Better.", ("move", "reject", "retry")),
@@ -32,8 +33,12 @@ ASKED: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
     "--finding": ("0" * 12, ("approve",)),
     "--from": ("build_plan", ("retry",)),
     "--project": ("o/r", ("board",)),
-    "--after": ("there", ("board", "pipeline list")),
-    "--limit": ("3", ("board", "pipeline list")),
+    "--after": ("there", ("board", "list", "pipeline list")),
+    "--limit": ("3", ("board", "list", "pipeline list")),
+    "--state": ("open", ("list",)),
+    "--agent": ("codex", ("list",)),
+    "--repo": ("o/r", ("list",)),
+    "--all": ("", ("board",)),
 }  # fmt: skip
 """By option: a value, and the commands that ask the server for something else with it."""
 SEEN: Final[Mapping[str, Mapping[str, str]]] = {
@@ -54,6 +59,11 @@ SEEN: Final[Mapping[str, Mapping[str, str]]] = {
         "board": "acceptance/test_watch.py::test_a_followed_board_shows_what_changes",
         "logs": "acceptance/test_work_orders.py::test_logs_follow_prints_one_object_a_line",
     },
+    "--since": {"list": "acceptance/test_looking.py::test_a_list_has_what_was_asked_for"},
+    "--pr": {"open": "acceptance/test_looking.py::test_a_work_order_is_opened_in_the_browser"},
+    "--structured": {
+        "logs": "acceptance/test_work_orders.py::test_logs_tell_what_the_agents_said_and_raw_gives_their_bytes"
+    },
     "--raw": {
         "logs": "acceptance/test_work_orders.py::test_logs_tell_what_the_agents_said_and_raw_gives_their_bytes"
     },
@@ -72,6 +82,14 @@ SEEN: Final[Mapping[str, Mapping[str, str]]] = {
     "--repo": {
         "doctor": "acceptance/test_mistakes.py::test_doctor_warns_of_a_command_that_lacks_what_its_step_needs",
         "issue add": "acceptance/test_options.py::test_an_issue_of_the_local_forge_has_its_labels",
+        **dict.fromkeys(
+            ("issue list", "issue show", "issue close"),
+            "acceptance/test_local_forge.py::test_issues_are_listed_shown_and_closed",
+        ),
+        **dict.fromkeys(
+            ("pr list", "pr show", "pr diff"),
+            "acceptance/test_local_forge.py::test_pull_requests_are_listed_shown_and_merged_in_a_checkout",
+        ),
         "pr merge": "acceptance/test_board.py::test_a_merge_is_on_the_board_at_once",
         "pr close": "acceptance/test_board.py::test_one_that_comes_after_another_begins_when_that_is_merged",
     },
@@ -82,8 +100,10 @@ SEEN: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "--id": {"pipeline": "acceptance/test_pipelines.py::test_wait_fails_where_an_issue_does"},
     "--all": {
+        "issue list": "acceptance/test_local_forge.py::test_issues_are_listed_shown_and_closed",
+        "pr list": "acceptance/test_local_forge.py::test_pull_requests_are_listed_shown_and_merged_in_a_checkout",
         "rescue list": "acceptance/test_decisions.py::"
-        "test_rescues_are_listed_for_all_work_orders_and_checkpoints_only_when_asked"
+        "test_rescues_are_listed_for_all_work_orders_and_checkpoints_only_when_asked",
     },
     "--to": {"rescue restore": "acceptance/test_decisions.py::test_a_rescue_restores_bit_for_bit"},
     "--title": {
@@ -150,7 +170,8 @@ async def test_an_option_changes_what_is_asked_of_the_server(command: str, optio
     """With the option the command asks for something else than without it."""
     usual = LINES[command]
     words = [word for at, word in enumerate(usual) if option not in usual[max(at - 1, 0) : at + 1]]
-    assert await question(command, *words, option, ASKED[option][0]) != await question(command, *usual)
+    value = [ASKED[option][0]] if ASKED[option][0] else []
+    assert await question(command, *words, option, *value) != await question(command, *usual)
 
 
 @pytest.mark.parametrize(
@@ -179,7 +200,7 @@ def options_of(command: Any, path: tuple[str, ...] = ()) -> list[tuple[str, str]
 def test_every_option_has_an_effect_that_is_seen() -> None:
     """An option that is added without one fails here; those of inputs have their own test, in `test_options`."""
     of_inputs = {"run", "create", "pipeline"}
-    beyond = {"--id", "--wait"}
+    beyond = {"--id", "--wait", "--again"}
     wanted = {
         (command, option)
         for command, option in options_of(COMMANDS)

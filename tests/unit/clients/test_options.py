@@ -41,7 +41,7 @@ SAMPLES: Final[Mapping[str, tuple[str, ...]]] = {
 """What each option of a start is given here."""
 INSTEAD_OF: Final = {"--issue": "--title", "--issue-file": "--title", "--file": "--issues", "--label": "--issues"}
 """Options of which one excludes the other; `--label` of a pipeline alone."""
-NOT_OF_THE_INPUT: Final = {"--id", "--wait", "--address", "--json"}
+NOT_OF_THE_INPUT: Final = {"--id", "--wait", "--address", "--json", "--again"}
 COMPLETION: Final = {"--install-completion", "--show-completion"}
 """Of typer itself."""
 
@@ -70,7 +70,7 @@ def parsed(command: str, *words: str) -> Wire:
     issue, order = (
         kind(**{each.name: given[each.name] for each in fields(kind)}) for kind in (IssueOptions, OrderOptions)
     )
-    return order_input(given["repo"], issue, order, given.get("stage"))
+    return order_input(given["target"], given["repo"], issue, order, given.get("stage"))
 
 
 @pytest.mark.parametrize(("command", "option"), OF_INPUTS)

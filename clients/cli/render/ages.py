@@ -1,0 +1,14 @@
+"""How long ago something was, as people say it."""
+
+from datetime import UTC, datetime
+
+
+def age_of(moment: str) -> str:
+    """Return how long ago a moment was, in its largest unit; empty where it is not known."""
+    if not moment:
+        return ""
+    seconds = max((datetime.now(UTC) - datetime.fromisoformat(moment)).total_seconds(), 0)
+    for unit, length in (("d", 86_400), ("h", 3_600), ("min", 60)):
+        if seconds >= length:
+            return f"{seconds // length:.0f} {unit}"
+    return f"{seconds:.0f} s"

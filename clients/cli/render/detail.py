@@ -1,0 +1,45 @@
+"""One work order as `septet show` has it: why it waits and where it is, then its steps and what came of it."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+from rich.text import Text
+
+from clients.cli.render.ages import age_of
+from clients.cli.render.work_order import console, end_lines, heading_of, steps_table
+from clients.watch import elapsed_seconds
+from septet.contracts.names import Step
+from septet.contracts.replies import DetailReply
+from septet.contracts.task import Task
+from septet.system.preview import printable
+
+
+def show_detail(detail: DetailReply, running: str = "") -> None:
+    """Print a work order; what is to be copied stands on a line of its own, however long."""
+    task, out = detail.task, console()
+    out.print(heading_of(task))
+    if detail.waiting_for:
+        out.print(Text(printable(f"waiting for   {detail.waiting_for}"), style="yellow"), soft_wrap=True)
+    for name, value in _facts(task, running):
+        out.print(Text(f"{name:<14}{printable(value)}"), soft_wrap=True)
+    if task.steps or running:
+        out.print(steps_table(task.steps, running))
+    for line in end_lines(task, with_error=True):
+        out.print(line, soft_wrap=True)
+
+
+def _facts(task: Task, running: str) -> Iterator[tuple[str, str]]:
+    """Yield what a person wants to know of a work order at a glance, as far as it is known."""
+    if task.repository_url:
+        yield "repository", task.repository_url
+    if task.assigned_agent:
+        yield "agent", task.assigned_agent
+    if running:
+        number = next((step.number for step in Step if step.value == running), 0)
+        yield "step", f"{number} of {len(Step)}: {running}" if number else running
+    if task.created_at:
+        elapsed = timedelta(seconds=round(elapsed_seconds(task)))
+        yield "time", f"{elapsed}, started {age_of(task.created_at)} ago"
+    if task.usage.tokens:
+        cost = f", {task.usage.cost_usd:.2f} USD" if task.usage.cost_usd is not None else ""
+        yield "tokens", f"{task.usage.tokens:,}{cost}"

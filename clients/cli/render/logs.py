@@ -1,0 +1,109 @@
+"""What agents said and did, as a person would tell it: a heading for each run, commands, edits, results."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final
+
+from clients.disk.runs import runs_of
+from septet.contracts.replies import AgentRun, LogEntry
+from septet.state import StateDir
+from septet.system.preview import printable
+
+_RESULT_LINES: Final = 12
+_EDIT_LINES: Final = 20
+_STRUCTURED_TOOLS: Final = ("StructuredOutput", "structured_output")
+_PATHS: Final = ("file_path", "path", "filePath", "notebook_path")
+_OLD, _NEW = ("old_string", "oldString"), ("new_string", "newString")
+_INDENT: Final = "  "
+
+
+@dataclass(slots=True)
+class LogText:
+    """The text of a work order's log, entry by entry."""
+
+    state: StateDir
+    order_id: str
+    structured: bool = False
+    """Whether the answers that programs read are shown too."""
+    _run: str = ""
+    _runs: dict[str, AgentRun] = field(default_factory=dict)
+
+    def lines(self, entry: LogEntry) -> Iterator[str]:
+        """Yield the lines of an entry, after a heading where another run begins."""
+        if entry.run != self._run:
+            heading = "" if not self._run else "\n"
+            self._run = entry.run
+            yield f"{heading}{self._time_of(entry.run)}{entry.step or entry.run} · {entry.agent}  ({entry.run})"
+        for line in _lines(entry, structured=self.structured):
+            yield _INDENT + printable(line)
+
+    def _time_of(self, run: str) -> str:
+        if run not in self._runs:
+            self._runs = {each.run: each for each in runs_of(self.state, self.order_id)}
+        started = self._runs[run].started_at if run in self._runs else None
+        return f"{datetime.fromisoformat(started).astimezone():%Y-%m-%d %H:%M:%S}  " if started else ""
+
+
+def _lines(entry: LogEntry, *, structured: bool) -> Iterator[str]:
+    if not structured and _is_structured(entry):
+        return
+    match entry.kind:
+        case "tool_call":
+            yield from call_lines(entry.tool, entry.text)
+        case "tool_result":
+            yield from _some(entry.text.rstrip().split("\n"), _RESULT_LINES, "  ")
+        case "error":
+            yield from (f"! {line}" for line in entry.text.rstrip().split("\n"))
+        case _:
+            yield from entry.text.rstrip().split("\n")
+
+
+def call_lines(tool: str, text: str) -> Iterator[str]:
+    """Yield what a tool was asked, as a person would write it: a command, a diff, or the tool and its object."""
+    arguments = _object(text)
+    command = arguments.get("command", arguments.get("cmd"))
+    path = next((str(arguments[name]) for name in _PATHS if arguments.get(name)), "")
+    old, new = (next((arguments[name] for name in names if name in arguments), None) for names in (_OLD, _NEW))
+    if isinstance(command, str | list):
+        yield f"$ {command if isinstance(command, str) else ' '.join(map(str, command))}"
+    elif path and isinstance(old, str) and isinstance(new, str):
+        yield f"{tool} {path}"
+        yield from _some([f"- {line}" for line in old.split("\n")], _EDIT_LINES, "  ")
+        yield from _some([f"+ {line}" for line in new.split("\n")], _EDIT_LINES, "  ")
+    elif path and isinstance(content := arguments.get("content"), str):
+        count = len(content.rstrip("\n").split("\n"))
+        yield f"{tool} {path} ({count} line{'s' * (count != 1)})"
+    elif path:
+        yield f"{tool} {path}"
+    elif arguments:
+        yield f"{tool} {', '.join(f'{name}={_short(value)}' for name, value in arguments.items())}"
+    else:
+        yield f"{tool} {text}".rstrip()
+
+
+def _is_structured(entry: LogEntry) -> bool:
+    """Whether an entry is an answer for programs, which its step has told already."""
+    if entry.tool in _STRUCTURED_TOOLS:
+        return True
+    return entry.kind == "result" and bool(_object(entry.text))
+
+
+def _object(text: str) -> Mapping[str, Any]:
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _some(lines: list[str], most: int, indent: str) -> Iterator[str]:
+    yield from (indent + line for line in lines[:most])
+    if len(lines) > most:
+        yield f"{indent}… {len(lines) - most} more lines"
+
+
+def _short(value: object) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 80 else f"{text[:79]}…"  # noqa: PLR2004 -- a line's worth

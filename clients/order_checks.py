@@ -1,0 +1,90 @@
+"""Mistakes in a new work order that need no server to be seen: told before anything starts, on every face."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Final
+
+from clients.repository_path import enclosing_repository, is_repository, with_host
+from septet.agents.clis.registry import ADAPTERS
+from septet.contracts.order import WorkOrderInput
+from septet.errors import InvalidInputError
+from septet.git.address import parse_address
+
+LONGEST_TITLE: Final = 200
+_PATH_SHOWN: Final = 200
+_GIVE: Final = "Give the path of a git repository, or an address such as https://github.com/o/r."
+
+
+def checked_order(order: WorkOrderInput, *, is_here: bool) -> WorkOrderInput:
+    """Return a work order as it can be started: its title on one line, its repository as an address.
+
+    Args:
+        order: As it was given.
+        is_here: Whether its workers see the disk of this machine; else paths are not looked at.
+
+    Raises:
+        InvalidInputError: The repository, or the agent, is none that there is; the message names it.
+    """
+    order = _with_short_title(order)
+    order = order.model_copy(update={"repository": with_host(order.repository)})
+    check_agents(agent for agent in (order.agent,) if agent is not None)
+    address = parse_address(order.repository, home=Path.home())
+    if is_here and address.path is not None:
+        check_folder(address.path)
+    return order
+
+
+def check_agents(names: Iterable[str]) -> None:
+    """Refuse a name that is not an agent's; the likeliest one is named.
+
+    Raises:
+        InvalidInputError: There is no such agent.
+    """
+    for name in names:
+        if name not in ADAPTERS:
+            raise InvalidInputError(f"agent: there is no agent {name!r}.", remedy=one_of(name, ADAPTERS))
+
+
+def check_folder(path: Path) -> None:
+    """Refuse a path on this machine that is not a git repository.
+
+    Raises:
+        InvalidInputError: It is not there, or no repository; the remedy names the one that it lies in.
+    """
+    try:
+        is_there, is_usable = (
+            path.exists(),
+            is_repository(path) or is_repository(path.with_name(f"{path.name}.git")),
+        )
+    except OSError as error:
+        shown = f"{str(path)[:_PATH_SHOWN]}…" if len(str(path)) > _PATH_SHOWN else str(path)
+        raise InvalidInputError(f"repository: {shown}: {error.strerror}.", remedy=_GIVE) from error
+    if not is_there and not is_usable:
+        raise InvalidInputError(f"repository: {path} does not exist.", remedy=_GIVE)
+    if not is_usable:
+        around = enclosing_repository(path) if path.is_dir() else None
+        remedy = f"It lies in the repository {around}: give that path." if around is not None else _GIVE
+        raise InvalidInputError(f"repository: {path} is not a git repository.", remedy=remedy)
+
+
+def one_of(word: str, choices: Iterable[str]) -> str:
+    """Return a remedy for a word that is not among the choices: the likeliest one first."""
+    choices = list(choices)
+    near = get_close_matches(word.lower(), choices, n=1)
+    listed = f"Choose one of: {', '.join(choices)}."
+    return f"Did you mean {near[0]}? {listed}" if near else listed
+
+
+def _with_short_title(order: WorkOrderInput) -> WorkOrderInput:
+    """Return a work order whose title is one line; what does not fit stays, at the head of the description."""
+    if order.title is None:
+        return order
+    line = " ".join(order.title.split())
+    if line == order.title and len(line) <= LONGEST_TITLE:
+        return order
+    if len(line) <= LONGEST_TITLE:
+        return order.model_copy(update={"title": line})
+    short = f"{line[: LONGEST_TITLE - 1].rstrip()}…"
+    whole = "\n\n".join(part for part in (order.title.strip(), order.description) if part)
+    return order.model_copy(update={"title": short, "description": whole})

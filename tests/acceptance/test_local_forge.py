@@ -1,0 +1,56 @@
+"""Issues and pull requests of a repository on this machine, from inside its checkout."""
+
+import pytest
+from fakes.repositories import Origin, git
+from fakes.septet_command import Septet
+from fakes.waiting import until
+
+pytestmark = pytest.mark.faces
+
+
+def test_issues_are_listed_shown_and_closed(served: Septet, origin: Origin) -> None:
+    """Closed issues are listed with `--all` alone; a folder of a checkout names the repository."""
+    for title in ("First", "Second"):
+        assert served("issue", "add", "--title", title, "--body", "Why.", cwd=origin.bare).code == 0
+    repo = str(origin.bare)
+    assert served("issue", "close", "1", "--repo", repo, "--json").json["issue"]["state"] == "closed"
+    listed = served("issue", "list", "--repo", repo, "--json").json["issues"]
+    assert [(issue["number"], issue["title"]) for issue in listed] == [(2, "Second")]
+    assert served("issue", "list", "--all", cwd=origin.bare).out.splitlines() == [
+        "#1  closed  First", "#2  open    Second",
+    ]  # fmt: skip
+    shown = served("issue", "show", "2", "--repo", repo).out
+    assert served("issue", "show", "2", "--repo", repo, "--json").json["issue"]["body"] == "Why."
+    assert shown.startswith("#2 Second  (open)\n")
+    assert shown.rstrip().endswith("Why.")
+    assert served("issue", "close", "9", "--repo", repo, "--json").code == 3
+
+
+def test_pull_requests_are_listed_shown_and_merged_in_a_checkout(served: Septet, origin: Origin) -> None:
+    """In a clean checkout of the base a merge brings it forward; one with changes is named, with the command to type."""
+    checkout = origin.checkout
+    ended = served("run", "--title", "Say goodbye", "--id", "wo-in-checkout", "--wait", "--json", cwd=checkout)
+    assert ended.code == 0, ended
+    number = ended.json["task"]["pr_url"].rpartition("/")[2]
+    repo = str(checkout)
+    (listed,) = served("pr", "list", "--repo", repo, "--json").json["pull_requests"]
+    assert (str(listed["number"]), listed["state"]) == (number, "open")
+    assert listed["title"] in served("pr", "show", number, "--repo", repo).out
+    assert served("pr", "show", number, "--repo", repo, "--json").json["pull_request"]["head"] == listed["head"]
+    patch = served("pr", "diff", number, "--repo", repo).out
+    assert patch.startswith("diff --git ")
+    assert served("pr", "diff", number, "--repo", repo, "--json").json["patch"] == patch
+    app = checkout / "app.py"
+    before = app.read_text(encoding="utf-8")
+    app.write_text("print('mine')\n", encoding="utf-8")
+    refused = served("pr", "merge", number, "--repo", repo, "--json").error
+    assert "uncommitted changes (app.py)" in refused["message"]
+    assert f"git -C {checkout} merge {listed['head']}" in refused["remedy"]
+    app.write_text(before, encoding="utf-8")
+    merged = served("pr", "merge", number, cwd=checkout)
+    assert (merged.code, "is merged" in merged.out) == (0, True), merged
+    assert git(checkout, "rev-parse", "HEAD") == listed["head_sha"]
+    assert git(checkout, "status", "--porcelain") == ""
+    until(lambda: served("show", "wo-in-checkout", "--json").json["task"]["stage"] == "done")
+    assert served("pr", "list", cwd=checkout).out == "There are no open pull requests.\n"
+    assert "merged" in served("pr", "list", "--all", cwd=checkout).out

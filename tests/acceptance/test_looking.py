@@ -1,0 +1,119 @@
+"""What is there, as it is asked for: plan, changes, lists, the page of a work order, over commands and HTTP."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fakes.repositories import Origin
+from fakes.septet_command import Ended, Septet
+from fakes.terminal import terminal
+from fakes.waiting import until
+
+pytestmark = pytest.mark.faces
+
+Task = dict[str, Any]
+
+
+def test_a_plan_is_shown_whole(served: Septet, done: Task) -> None:
+    """`septet plan` prints the plan's file with its path; HTTP answers the same object."""
+    answer = served("plan", done["id"], "--json").json
+    assert answer["plan"]["path"] == done["plan_path"]
+    assert answer["plan"]["whole"]
+    assert answer["plan"]["text"].splitlines()[0] in served("plan", done["id"]).out
+    with served.api as api:
+        assert api.get(f"/agent-work-orders/{done['id']}/plan").json() == answer
+
+
+def test_changes_are_shown_as_a_patch(served: Septet, done: Task) -> None:
+    """In a pipe `septet diff` prints a patch that git takes; HTTP answers the same object."""
+    printed = served("diff", done["id"]).out
+    assert printed.startswith("diff --git ")
+    answer = served("diff", done["id"], "--json").json
+    assert answer["diff"]["patch"] == printed
+    with served.api as api:
+        assert api.get(f"/agent-work-orders/{done['id']}/diff").json() == answer
+
+
+def test_changes_are_paged_on_a_terminal(served: Septet, done: Task, tmp_path: Path) -> None:
+    """On a terminal the changes go through `$PAGER`, in colours."""
+    pager = tmp_path / "pager"
+    pager.write_text(f'#!/bin/sh\ncat > "{tmp_path}/paged"\n')
+    pager.chmod(0o755)
+    with terminal(served, "diff", done["id"], PAGER=str(pager)) as person:
+        assert person.end()[0] == 0
+    paged = (tmp_path / "paged").read_text()
+    assert done["plan_path"] in paged
+    assert "\x1b[32m+" in paged
+
+
+def test_what_is_not_there_yet_is_said(served: Septet, origin: Origin) -> None:
+    """A work order that only waits has no plan and no changes; the remedy can be typed as it stands."""
+    assert served("create", origin.bare, "--title", "Wait", "--id", "wo-no-plan", "--json").code == 0
+    error = served("plan", "wo-no-plan", "--json").error
+    assert (error["type"], "septet watch wo-no-plan" in error["remedy"]) == ("NotFound", True)
+    assert served("diff", "wo-no-plan", "--json").error["type"] == "NotFound"
+    served("move", "wo-no-plan", "cancelled", "--json")
+
+
+def test_a_list_has_what_was_asked_for(served: Septet, done: Task, origin: Origin) -> None:
+    """By state, agent, repository and age; in a pipe each work order is a line with tabs."""
+
+    def ids(answer: Ended) -> list[str]:
+        return [task["id"] for task in answer.json["tasks"]]
+
+    repository = done["repository_url"]
+    until(lambda: done["id"] in ids(served("list", "--state", "completed", "--limit", "500", "--json")))
+    assert done["id"] not in ids(served("list", "--state", "open", "--limit", "500", "--json"))
+    assert done["id"] in ids(served("list", "--agent", "scripted", "--limit", "500", "--json"))
+    assert ids(served("list", "--agent", "codex", "--json")) == []
+    assert ids(served("list", "--repo", repository, "--json")) == [done["id"]]
+    assert ids(served("list", "--repo", repository, "--since", "1h", "--json")) == [done["id"]]
+    page = served("list", "--limit", "1", "--json").json
+    assert ids(served("list", "--limit", "500", "--after", page["next"], "--json")) != [page["tasks"][0]["id"]]
+    assert served("list", "--since", "soon", "--json").code == 2
+    lines = served("list", "--repo", done["repository_url"]).out.splitlines()
+    assert [line.split("\t")[:2] for line in lines] == [[done["id"], "completed"]]
+    with served.api as api:
+        answer = api.get("/agent-work-orders", params={"repository": done["repository_url"], "within_hours": 1})
+        assert [each["id"] for each in answer.json()] == [done["id"]]
+        assert api.get("/agent-work-orders", params={"agent": "codex"}).json() == []
+
+
+def test_a_work_order_is_opened_in_the_browser(served: Septet, done: Task, tmp_path: Path) -> None:
+    """`septet open` hands its page, or its pull request, to the browser that `BROWSER` names."""
+    browser = tmp_path / "browser"
+    browser.write_text(f'#!/bin/sh\necho "$1" >> "{tmp_path}/opened"\n')
+    browser.chmod(0o755)
+    person = Septet(served.root, {**served.extra, "BROWSER": str(browser)})
+    assert person("open", done["id"], "--json").code == 0
+    assert person("open", done["id"], "--pr", "--json").code == 0
+    page, pull_request = (tmp_path / "opened").read_text().splitlines()
+    api = json.loads((served.state / "server.json").read_text())["api"]
+    assert (page, pull_request) == (f"{api}/work-orders/{done['id']}", done["pr_url"])
+
+
+def test_the_board_leaves_out_what_was_done_long_ago(served: Septet, done: Task) -> None:
+    """What is done stays on the board for a week; `--all` shows it after that too, and the counts are of all."""
+    recent, everything = served("board", "--json").json, served("board", "--all", "--json").json
+    assert recent["counts"] == everything["counts"]
+    assert done["id"] in {task["id"] for stage in everything["stages"].values() for task in stage}
+    assert done["id"] in {task["id"] for stage in recent["stages"].values() for task in stage}
+
+
+def test_one_work_order_is_shown_with_what_matters_first(served: Septet, done: Task, origin: Origin) -> None:
+    """Why it waits comes first, then repository, agent, time and tokens, then the steps."""
+    shown = served("show", done["id"]).out
+    facts = [line.split()[0] for line in shown.splitlines()[1:5]]
+    assert facts == ["repository", "agent", "time", "tokens"]
+    served("run", origin.bare, "--title", "Think", "--id", "wo-show-waits", "--approve-plan", "--json")
+    until(lambda: served("show", "wo-show-waits", "--json").json["task"]["status"] == "waiting")
+    second = served("show", "wo-show-waits").out.splitlines()[1]
+    assert second.startswith("waiting for   your approval: septet approve wo-show-waits")
+    served.cancelled("wo-show-waits")
+
+
+def test_a_refresh_answers_with_the_work_order(served: Septet, done: Task) -> None:
+    """`septet refresh` has its pull request looked at now, and of one that there is not it says so."""
+    assert served("refresh", done["id"], "--json").json["task"]["id"] == done["id"]
+    assert served("refresh", "wo-nobody", "--json").code == 3

@@ -1,0 +1,53 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from clients.cli.render.logs import LogText, call_lines
+from septet.contracts.replies import LogEntry
+from septet.state import StateDir
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "lines"),
+    [
+        ("Bash", {"command": "make test"}, ["$ make test"]),
+        ("shell", {"command": ["make", "test"]}, ["$ make test"]),
+        ("Edit", {"file_path": "a.py", "old_string": "x", "new_string": "y"}, ["Edit a.py", "  - x", "  + y"]),
+        ("Write", {"file_path": "a.py", "content": "1\n2\n"}, ["Write a.py (2 lines)"]),
+        ("Read", {"file_path": "a.py", "offset": 3}, ["Read a.py"]),
+        ("Grep", {"pattern": "x", "glob": "*.py"}, ["Grep pattern=x, glob=*.py"]),
+        ("Edit", "shop.py", ["Edit shop.py"]),
+    ],
+)
+def test_a_tool_call_is_written_as_a_person_would(tool: str, arguments: object, lines: list[str]) -> None:
+    """A command stands after a dollar, an edit is a diff, and the rest is the tool with what it was given."""
+    text = arguments if isinstance(arguments, str) else json.dumps(arguments)
+    assert list(call_lines(tool, text)) == lines
+
+
+def entry(kind: str, text: str, tool: str = "", run: str = "2-build_plan-1") -> LogEntry:
+    """Return one thing that an agent said or did."""
+    fields = {"id": f"{run}/1", "run": run, "step": "build_plan", "agent": "claude", "kind": kind}
+    return LogEntry.model_validate({**fields, "text": text, "tool": tool})
+
+
+def test_an_answer_for_programs_is_left_out(tmp_path: Path) -> None:
+    """Structured output is shown where it is asked for alone; what an agent says in words is shown always."""
+    answer, words = entry("result", '{"plan_path": "specs/a.md"}'), entry("result", "Done.")
+    log = LogText(StateDir(tmp_path), "wo-1")
+    assert list(log.lines(answer)) == ["build_plan · claude  (2-build_plan-1)"]
+    assert list(log.lines(words)) == ["  Done."]
+    assert list(LogText(StateDir(tmp_path), "wo-1", structured=True).lines(answer))[1:] == [f"  {answer.text}"]
+
+
+def test_each_run_has_a_heading(tmp_path: Path) -> None:
+    """Another run begins with a heading of its own, and control characters reach no terminal."""
+    log = LogText(StateDir(tmp_path), "wo-1")
+    first = list(log.lines(entry("text", "One\x1b[2J")))
+    second = list(log.lines(entry("text", "Two", run="3-find_plan_file-1")))
+    assert [first[0], second[0]] == [
+        "build_plan · claude  (2-build_plan-1)",
+        "\nbuild_plan · claude  (3-find_plan_file-1)",
+    ]
+    assert "\x1b" not in first[1]

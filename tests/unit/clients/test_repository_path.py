@@ -1,0 +1,40 @@
+from pathlib import Path
+
+import pytest
+
+from clients.repository_path import RepositoryReference, parse_reference
+
+
+@pytest.mark.parametrize(
+    ("text", "repository", "issue"),
+    [
+        ("o/r", "https://github.com/o/r", None),
+        ("o/r#42", "https://github.com/o/r", 42),
+        ("o/r.git", "https://github.com/o/r", None),
+        ("github.com/o/r", "https://github.com/o/r", None),
+        ("github.com/o/r/issues/42", "https://github.com/o/r", 42),
+        ("https://github.com/o/r", "https://github.com/o/r", None),
+        ("https://github.com/o/r/issues/42", "https://github.com/o/r", 42),
+        ("https://github.com/o/r/issues/42#issuecomment-1", "https://github.com/o/r", 42),
+        ("https://github.com/o/r/pull/7/files?w=1", "https://github.com/o/r", 7),
+        ("https://gitlab.example/g/s/r/-/issues/3", "https://gitlab.example/g/s/r", 3),
+        ("https://gitlab.example/g/r/-/merge_requests/3", "https://gitlab.example/g/r", 3),
+        ("https://git.example/o/r/pulls/9", "https://git.example/o/r", 9),
+        ("file:///srv/app.git/issues/1", "file:///srv/app.git", 1),
+        ("git@github.com:o/r.git", "git@github.com:o/r.git", None),
+        ("ssh://git@github.com/o/r", "ssh://git@github.com/o/r", None),
+        ("/srv/app.git", "/srv/app.git", None),
+        ("https://github.com/issues/r", "https://github.com/issues/r", None),
+    ],
+)
+def test_a_repository_is_named_in_many_ways(text: str, repository: str, issue: int | None) -> None:
+    """What a browser shows, what git takes, and `o/r` name a repository; some of them an issue too."""
+    assert parse_reference(text) == RepositoryReference(repository, issue)
+
+
+def test_a_folder_that_is_here_goes_before_github(tmp_path: Path) -> None:
+    """`o/r` is a path where there is such a folder; a path that is not here stays one where it says so."""
+    (tmp_path / "o" / "r").mkdir(parents=True)
+    assert parse_reference("o/r", folder=tmp_path).repository == str(tmp_path / "o" / "r")
+    assert parse_reference("./x/y", folder=tmp_path).repository == str(tmp_path / "x" / "y")
+    assert parse_reference("app", folder=tmp_path).repository == str(tmp_path / "app")
