@@ -14,7 +14,7 @@ CHAOS := $(if $(RUNS),--runs $(RUNS)) $(if $(SEED),--seed $(SEED)) $(if $(MINUTE
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup ready demo test test-faces test-recovery escape test-long test-api test-agents flaky histories pictures lint types contracts dist bench chaos chaos-rolling chaos-pipeline upgrade-trial lock container-trial clean
+.PHONY: help setup ready demo test test-faces page-tools test-recovery escape test-long test-api test-agents flaky histories pictures lint types contracts dist bench chaos chaos-rolling chaos-pipeline upgrade-trial lock container-trial clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
@@ -32,8 +32,12 @@ demo: ready ## From an issue to a pull request on a sample repository, in second
 test: ready ## All tests, with the branch coverage of septet/
 	@$(SUITE) --cov=septet --cov-branch --cov-report=term-missing:skip-covered --cov-fail-under=90 -m "not recovery and not faces" $(ARGS)
 
-test-faces: ready ## Commands, HTTP API, tools of agents and page, as people, scripts, agents and browsers meet them
+test-faces: ready page-tools ## Commands, HTTP API, tools of agents and page, as people, scripts, agents and browsers meet them
 	@$(SUITE) -m faces $(ARGS)
+
+page-tools: # axe-core, which the page is held against
+	@cmp --silent tests/npm/package-lock.json tests/npm/node_modules/.for.json || \
+	    { npm ci --prefix tests/npm --ignore-scripts --no-audit --no-fund --loglevel=error && cp tests/npm/package-lock.json tests/npm/node_modules/.for.json; }
 
 test-recovery: ready ## Whole programs, killed, stopped and started again: workers, servers, hosts, runners, disks
 	@$(SUITE) --maxschedchunk=1 -m recovery $(ARGS)

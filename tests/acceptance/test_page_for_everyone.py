@@ -1,0 +1,166 @@
+import json
+from collections.abc import Iterator
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+from fakes.axe import violations
+from fakes.page import tab_of, where
+from fakes.repositories import make_origin
+from fakes.septet_command import Septet
+from fakes.waiting import until
+from playwright.sync_api import Browser, Page, expect
+
+from clients.page.rendering import static_file
+
+pytestmark = pytest.mark.faces
+
+Scheme = Literal["light", "dark"]
+OWN_SCRIPT_BYTES = 10_000
+NOT_THERE = "status of 4"
+PAGES = {
+    "board": "/",
+    "empty board": "/?project=nobody",
+    "new": "/new",
+    "completed": "/work-orders/wo-done",
+    "waiting": "/work-orders/wo-axe-gate",
+    "failed": "/work-orders/wo-axe-failed",
+    "cancelled": "/work-orders/wo-axe-cancelled",
+    "running": "/work-orders/wo-axe-running",
+    "pipelines": "/pipeline",
+    "pipeline": "/pipeline/pl-axe",
+    "not there": "/work-orders/wo-nobody",
+}
+
+
+@pytest.fixture(scope="module")
+def scene(served: Septet, done: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Septet]:
+    """A machine with a work order in every state, and a pipeline of which one issue has failed."""
+    root = tmp_path_factory.mktemp("axe")
+    origin = make_origin(root, "app.git")
+    origin.push({"README.md": "# app\n", "app.py": "print('hello')\n"})
+    never = {"steps": {"implement_plan": {"wait_for": str(root / "never")}}}
+    refuse = {"steps": {"implement_plan": {"refuse": "No."}}}
+
+    def run(order: str, *more: str) -> None:
+        words = ("--title", f"This is {order}", "--body", "Do it.", "--id", order, "--json", *more)
+        served("run", "--repo", origin.bare, *words)
+
+    served.scenario("wo-axe-failed", refuse)
+    served.scenario("wo-axe-cancelled", never)
+    served.scenario("wo-axe-running", never)
+    served.scenario("pl-axe-executor-1", refuse)
+    run("wo-axe-cancelled")
+    run("wo-axe-running")
+    run("wo-axe-gate", "--approve-plan")
+    run("wo-axe-failed", "--wait")
+    served.cancelled("wo-axe-cancelled")
+    issues = root / "issues.json"
+    issues.write_text(json.dumps([{"id": "a", "title": "Fails", "body": "Do it."}]), encoding="utf-8")
+    served("pipeline", "--repo", origin.bare, "--file", issues, "--id", "pl-axe", "--wait", "--json")
+    until(lambda: served("show", "wo-axe-gate", "--json").json["task"]["status"] == "waiting")
+    yield served
+    served.cancelled("wo-axe-running")
+    served.cancelled("wo-axe-gate")
+
+
+def open_all(page: Page) -> None:
+    """Open every fold, so that what is in it is looked at too."""
+    page.evaluate("document.querySelectorAll('details').forEach((fold) => (fold.open = true))")
+
+
+@pytest.mark.parametrize("width", [390, 1280, 3840])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_on_any_page_in_any_state(
+    browser: Browser, scene: Septet, scheme: Scheme, width: int
+) -> None:
+    """Every page, in every state of what it shows, keeps axe-core's rules, has one h1, and fits its screen."""
+    with tab_of(browser, scene, allowed=(NOT_THERE,)) as page:
+        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+        page.set_viewport_size({"width": width, "height": 900})
+        broken = []
+        for path in PAGES.values():
+            page.goto(path)
+            expect(page.locator("h1")).to_have_count(1)
+            open_all(page)
+            broken += violations(page)
+            assert page.evaluate("document.documentElement.scrollWidth") <= width, path
+        page.goto("/")
+        page.locator(".card button", has_text="Move").first.click()
+        broken += violations(page)
+    assert broken == []
+
+
+def test_a_browser_without_the_link_gets_a_page(browser: Browser, served: Septet) -> None:
+    """Who is not let in reads on a page what to do, and that page keeps axe-core's rules too."""
+    tab = browser.new_page(base_url=where(served)["api"])
+    answer = tab.goto("/work-orders/wo-done")
+    assert answer is not None
+    assert answer.status == HTTPStatus.UNAUTHORIZED
+    expect(tab.locator("h1")).to_have_text("Sign-in link required")
+    assert violations(tab) == []
+    tab.close()
+
+
+def test_what_needs_a_person_is_first(page: Page, scene: Septet) -> None:
+    """The board begins with what waits for a person, with why, and its title counts it."""
+    page.goto("/")
+    inbox = page.locator(".inbox")
+    row = inbox.locator("li", has=page.get_by_role("link", name="This is wo-axe-gate"))
+    expect(row).to_contain_text("Waiting for you to approve the plan")
+    count = int((inbox.locator(".count").text_content() or "0").strip())
+    assert page.title().startswith(f"({count}) ")
+
+
+def test_a_failed_pipeline_says_why_in_the_list(page: Page, scene: Septet) -> None:
+    """The list names the issue that failed and the reason."""
+    page.goto("/pipeline")
+    row = page.locator("#pipelines .line", has=page.get_by_role("link", name="pl-axe", exact=True))
+    expect(row.locator(".reason")).to_contain_text("Fails: ")
+
+
+def test_the_keyboard_reaches_everything_that_a_pointer_does(page: Page, scene: Septet) -> None:
+    """Each link, button and field of a work order that waits takes the focus, which can be seen."""
+    page.goto("/work-orders/wo-axe-gate")
+    reached = set[str]()
+    for _ in range(120):
+        page.keyboard.press("Tab")
+        reached.add(page.evaluate("document.activeElement.outerHTML.slice(0, 200)"))
+    there = page.evaluate(
+        """[...document.querySelectorAll("a[href], button, summary, textarea, input")]
+            .filter((one) => one.checkVisibility()).map((one) => one.outerHTML.slice(0, 200))"""
+    )
+    assert set(there) - reached == set()
+
+
+def test_a_notification_tells_what_needs_a_person(browser: Browser, served: Septet, tmp_path: Path) -> None:
+    """Where a person has asked for it, a work order that comes to wait for them is told by the browser, once."""
+    origin = make_origin(tmp_path, "app.git")
+    origin.push({"README.md": "# app\n"})
+    with tab_of(browser, served) as page:
+        page.context.grant_permissions(["notifications"])
+        page.add_init_script(
+            """window.told = [];
+            window.Notification = class {
+                static permission = "granted";
+                static requestPermission() { return Promise.resolve("granted"); }
+                constructor(title, { body }) { window.told.push(body); }
+            };"""
+        )
+        page.goto("/")
+        page.get_by_role("button", name="Notify me").click()
+        expect(page.get_by_role("button", name="Notifications on")).to_have_attribute("aria-pressed", "true")
+        words = ("--title", "Tell me", "--id", "wo-page-tell", "--approve-plan", "--json")
+        assert served("run", "--repo", origin.bare, *words).code == 0
+        said = "Tell me: Waiting for you to approve the plan"
+        page.wait_for_function("said => window.told.filter((one) => one === said).length === 1", arg=said)
+    served.cancelled("wo-page-tell")
+
+
+def test_the_pages_own_script_is_small() -> None:
+    """It has at most 10 KB, and neither it nor the style names another host to fetch from."""
+    assert len(static_file("page.js")) <= OWN_SCRIPT_BYTES
+    for name in ("page.js", "page.css"):
+        text = static_file(name).decode()
+        assert [part for part in ("https://", "http://", "@import", "url(") if part in text] == [], name
