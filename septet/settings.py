@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Final, Literal
 
 import platformdirs
-from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator
+from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from septet.contracts.names import SandboxChoice
@@ -139,6 +139,10 @@ class Settings(BaseSettings):
     """Where Temporal's web UI is, for links from the page; that of `septet up` is known without."""
     api_token: SecretStr | None = None
     """What the HTTP API wants as bearer token: `none` for nothing; that of the state directory when absent."""
+    notify_url: SecretStr | None = None
+    """Where people are told of work orders that wait for them, failed or are completed; it may hold a key."""
+    notify_secret: SecretStr | None = None
+    """What these are signed with: the receiver knows it too. In base64 where it begins with `whsec_`."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     """Events below it are not logged."""
     log_format: Literal["auto", "json", "console"] = "auto"
@@ -146,6 +150,21 @@ class Settings(BaseSettings):
 
     environ: Mapping[str, str] = Field(default_factory=lambda: dict(os.environ), repr=False, exclude=True)
     """The whole environment, of which processes get what their kind is allowed."""
+
+    @field_validator("notify_url")
+    @classmethod
+    def _is_web_address(cls, url: SecretStr | None) -> SecretStr | None:
+        if url is not None and not url.get_secret_value().startswith(("https://", "http://")):
+            message = "it does not begin with https:// or http://"
+            raise ValueError(message)
+        return url
+
+    @model_validator(mode="after")
+    def _signs_what_it_sends(self) -> "Settings":
+        if self.notify_url is not None and self.notify_secret is None:
+            message = "SEPTET_NOTIFY_URL needs SEPTET_NOTIFY_SECRET, with which what is sent there is signed"
+            raise ValueError(message)
+        return self
 
     @field_validator("guest_paths", mode="before")
     @classmethod
@@ -227,5 +246,7 @@ def load_settings(sandbox: SandboxChoice | None = None) -> Settings:
         return own if sandbox is None else own.model_copy(update={"sandbox": sandbox})
     except ValidationError as error:
         first = error.errors()[0]
+        if not first["loc"]:
+            raise InvalidInputError(f"{first['ctx']['error']!s}.") from error
         name = str(first["loc"][0]).upper().removeprefix("SEPTET_")
         raise InvalidInputError(f"SEPTET_{name} is not valid: it {reason_of(first)}.") from error

@@ -25,6 +25,7 @@ from activities.lanes import LaneActivities
 from activities.others import Others
 from activities.pipelines import PipelineActivities
 from activities.pull_requests import PullRequestActivities
+from activities.send_notification import SendNotification
 from activities.step_runner import StepRunner
 from activities.summarise_session import SummariseSession
 from activities.sweep_host import SweepHost
@@ -34,6 +35,7 @@ from septet.agents.guest.named_paths import parse_named_paths
 from septet.agents.runs.folders import Runs
 from septet.agents.turns.sandbox import Sandbox, find_sandbox
 from septet.agents.turns.supervisors import Supervisors
+from septet.contracts.notification import NOTIFIES
 from septet.contracts.workspace import DELIVERS_CANCELS, END_WORK, PULL_REQUESTS
 from septet.errors import SeptetError
 from septet.git.address import parse_address
@@ -93,6 +95,7 @@ async def parts_of(
     supervisors = Supervisors(runner=state.runner if settings.runner else None)
     supervisors.prepare()
     threads = ThreadPools.sized(agents_at_once(settings), openings_at_once(settings))
+    serves = (*serves, NOTIFIES) if settings.notify_url is not None else serves
     host = Host(state.host_id(), settings, state, supervisors, sandbox, threads, serves)
     with suppress(OSError):  # a disk that refuses now is asked again by the next start of an agent
         host.homes.logins.take_all_back()
@@ -161,6 +164,7 @@ def _control(host: Host) -> Mapping[str, Activity]:
     return _by_name(
         hosts.probe_host,
         hosts.deliver_cancel,
+        SendNotification(host).run,
         PullRequestActivities(host).look_at_pull_request,
         EndWork(StepRunner(host)).run,
     )

@@ -10,6 +10,7 @@ from septet.contracts.board import KnownOrders, WaitingOrders
 from septet.contracts.decisions import MoveReason
 from septet.contracts.lanes import CloseLanes, EnterLane, SessionSummary, SummariseCall
 from septet.contracts.names import Step
+from septet.contracts.notification import Notification
 from septet.contracts.others import OthersLook
 from septet.contracts.pipeline import IssuesRead, ReadIssues
 from septet.contracts.pipeline_view import PipelineView
@@ -83,3 +84,4 @@ FIND_CLOSED: Final = ActivityStub("find_closed", KnownOrders, list[str])
 FIND_WAITING: Final = ActivityStub("find_waiting", KnownOrders, WaitingOrders)
 LOOK_AT_OTHERS: Final = ActivityStub("look_at_others", OthersLook, NOTHING)
 LOOK_AT_PULL_REQUEST: Final = ActivityStub("look_at_pull_request", PullRequestLook, PullRequestEnd)
+SEND_NOTIFICATION: Final = ActivityStub("send_notification", Notification, NOTHING)

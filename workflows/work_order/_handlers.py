@@ -14,6 +14,7 @@ from workflows.work_order._decisions import Decisions
 from workflows.work_order._findings_gate import FindingsGate
 from workflows.work_order._hosts import HostWatch
 from workflows.work_order._lane_visit import LaneVisit
+from workflows.work_order._notifications import Notifications
 from workflows.work_order._plan_gate import PlanGate
 from workflows.work_order._seat import Seat
 from workflows.work_order.state import WorkOrderState
@@ -28,6 +29,7 @@ class WorkOrderHandlers:
         """Begin with nothing known."""
         self._state = WorkOrderState()
         self._row = Row()
+        self._notifications = Notifications()
         self._hosts = HostWatch(self._state, self._show)
         self._decisions = Decisions(self._state, self._hosts, self._show)
         self._plan_gate = PlanGate(self._state, self._show)
@@ -178,3 +180,4 @@ class WorkOrderHandlers:
         """Show the work order as it is now where people look: in the web UI, and in its row on the board."""
         workflow.set_current_details(self._state.details())
         self._row.write(self._state.task, self._hosts.attributes)
+        self._notifications.note(self._state.task, self._hosts.workspace)

@@ -132,6 +132,7 @@ class WorkOrder(WorkOrderBase):
         with suppress(asyncio.CancelledError):  # it has closed in its own words already
             await self._visit.leave(self._order, self._branch_and_snapshot(), task=self._state.task)
             await self._seat.give_back()
+        await self._notifications.settle()
         await wait_despite_cancel(workflow.all_handlers_finished)
 
     async def _end_cancelled(self, cause: BaseException) -> None:

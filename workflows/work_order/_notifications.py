@@ -1,0 +1,94 @@
+"""What a work order has people told: that it waits for them, has failed, or is completed."""
+
+import asyncio
+
+from temporalio import workflow
+from temporalio.exceptions import FailureError
+from temporalio.workflow import ParentClosePolicy
+
+from septet.contracts.names import Status
+from septet.contracts.notification import NOTIFIES, Notification, NotificationKind
+from septet.contracts.task import Task
+from septet.contracts.workspace import Workspace
+from workflows._cancellation import wait_despite_cancel
+from workflows.notification import NotificationWorkflow
+
+
+class Notifications:
+    """The notifications of one work order: each a workflow of its own, which the work order does not wait for.
+
+    Whether there are any is decided by the workspace, which says what its host does: a history in which no host
+    tells anybody has no trace of them.
+    """
+
+    def __init__(self) -> None:
+        """Begin with nothing told."""
+        self._last: NotificationKind | None = None
+        self._starting: set[asyncio.Task[None]] = set()
+
+    def note(self, task: Task, workspace: Workspace | None) -> None:
+        """Take in how the work order stands, and have it told where that is news."""
+        kind = _kind_of(task)
+        if kind == self._last or workspace is None or NOTIFIES not in workspace.serves:
+            return
+        self._last = kind
+        if kind is not None:
+            queue = workspace.control_queue or workspace.task_queue
+            self._starting.add(asyncio.create_task(_start(_notification(task, kind, queue))))
+
+    async def settle(self) -> None:
+        """Wait until each of them has been started, also where a person cancels meanwhile."""
+        await wait_despite_cancel(lambda: all(each.done() for each in self._starting))
+
+
+def _kind_of(task: Task) -> NotificationKind | None:
+    if task.waits_for_a_decision:
+        return "waiting"
+    match task.status:
+        case Status.FAILED:
+            return "failed"
+        case Status.COMPLETED:
+            return "completed"
+        case _:
+            return None
+
+
+def _notification(task: Task, kind: NotificationKind, queue: str) -> Notification:
+    reason, remedy = "", ""
+    if kind == "waiting":
+        reason = f"The plan {task.plan_path} waits for approval."
+        remedy = f"Approve it with `septet approve {task.id}`, or `septet reject {task.id} --feedback TEXT`."
+    elif task.error is not None and kind == "failed":
+        reason, remedy = task.error.message, task.error.remedy
+    return Notification(
+        id=f"{task.id}/tell/{task.updated_at}",
+        kind=kind,
+        time=task.updated_at,
+        work_order_id=task.id,
+        title=task.title[:200],
+        project=task.project,
+        repository_url=task.repository_url,
+        issue_number=task.issue_number,
+        status=task.status,
+        stage=task.stage,
+        reason=reason[:2000],
+        remedy=remedy[:2000],
+        plan_path=task.plan_path,
+        plan_sha256=task.plan_sha256,
+        branch_name=task.branch_name,
+        pr_url=task.pr_url,
+        task_queue=queue,
+    )
+
+
+async def _start(notification: Notification) -> None:
+    try:
+        await workflow.start_child_workflow(
+            NotificationWorkflow.run,
+            notification,
+            id=notification.id,
+            parent_close_policy=ParentClosePolicy.ABANDON,
+            static_summary=f"{notification.work_order_id} {notification.kind}",
+        )
+    except FailureError:  # it was told before
+        return
