@@ -121,6 +121,12 @@ class Settings(BaseSettings):
     guest_paths: Annotated[tuple[str, ...], NoDecode] = ()
     """Files and folders that confined agents and checks see beside their own world, separated by commas; they may
     write where `:rw` follows one."""
+    guest_hosts: Annotated[tuple[str, ...], NoDecode] = ()
+    """Hosts that confined agents and checks reach beside an agent's model API, as `name:port`, separated by
+    commas."""
+    guest_network: Literal["proxy", "open"] = "proxy"
+    """The network of confined agents and checks: one of their own, with a proxy as the only way out, or the
+    machine's."""
     process_limit: Annotated[int, Field(ge=0)] = 2048
     """Processes, with their threads, that an agent or a check may have at a time; 0: no limit."""
     memory_limit_mib: Annotated[int, Field(ge=0)] | None = None
@@ -166,7 +172,7 @@ class Settings(BaseSettings):
             raise ValueError(message)
         return self
 
-    @field_validator("guest_paths", mode="before")
+    @field_validator("guest_paths", "guest_hosts", mode="before")
     @classmethod
     def _split_paths(cls, paths: object) -> object:
         return tuple(path.strip() for path in paths.split(",")) if isinstance(paths, str) else paths

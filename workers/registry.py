@@ -32,6 +32,7 @@ from activities.sweep_host import SweepHost
 from activities.workspaces import WorkspaceActivities
 from septet.agents.guest.description import World
 from septet.agents.guest.named_paths import parse_named_paths
+from septet.agents.guest.network import parse_way_out
 from septet.agents.runs.folders import Runs
 from septet.agents.turns.sandbox import Sandbox, find_sandbox
 from septet.agents.turns.supervisors import Supervisors
@@ -181,7 +182,9 @@ def _sandbox(settings: Settings, state: StateDir) -> Sandbox:
     home = settings.home
     named_paths = parse_named_paths(settings.guest_paths, home)
     covered = (state.root, *_checkpoint_folders(settings, state))
-    sandbox = find_sandbox(settings.sandbox, settings.git_env, World(home, named_paths, covered))
+    way_out = parse_way_out(settings.guest_hosts, settings.guest_network, settings.environ)
+    world = World(home, named_paths, covered, way_out)
+    sandbox = find_sandbox(settings.sandbox, settings.git_env, world)
     for each in named_paths if sandbox.confines else ():
         _log.warning("guest_path", opens=each.opening(home))
     if not sandbox.confines:

@@ -16,6 +16,7 @@ from septet.agents.clis.adapter import Adapter, Machine
 from septet.agents.clis.registry import ADAPTERS
 from septet.agents.guest.description import World
 from septet.agents.guest.named_paths import parse_named_paths
+from septet.agents.guest.network import parse_way_out
 from septet.agents.runs.folders import Runs
 from septet.agents.turns import runner_connection
 from septet.agents.turns.probe import Probe, probe
@@ -123,7 +124,8 @@ def _find_sandbox(settings: Settings) -> Sandbox | SeptetError:
     """Return what confines agents, or why no worker starts here."""
     try:
         named_paths = parse_named_paths(settings.guest_paths, settings.home)
-        world = World(settings.home, named_paths, (settings.state_dir,))
+        way_out = parse_way_out(settings.guest_hosts, settings.guest_network, settings.environ)
+        world = World(settings.home, named_paths, (settings.state_dir,), way_out)
         return find_sandbox(settings.sandbox, settings.git_env, world)
     except (SandboxError, InvalidInputError) as error:
         return error

@@ -79,6 +79,7 @@ MAY_START_PROCESSES = {
     "septet/agents/supervisor/as_own_user.py",  # becomes the program that it is told to start
     "septet/system/keys.py",  # becomes itself again, with its keys out of sight
     "septet/agents/supervisor/runner.py",
+    "septet/agents/supervisor/way_out.py",  # the fork that becomes a guest's proxy
     "septet/agents/turns/runner_connection.py",
     "septet/agents/scripted/run.py",  # a program of its own, which plays a careless agent
 }

@@ -36,6 +36,8 @@ class Capabilities:
     """What it logs in with, beside variables, the login itself first; `~` is the user's home."""
     login_variables: tuple[str, ...] = ()
     """Variables of which any one is a login."""
+    model_hosts: tuple[str, ...] = ()
+    """What it asks of the internet for its model and its login, by https."""
     home: tuple[str, str] = ("", "")
     """The variable that moves its folder, and where that is without it."""
     packages: tuple[str, ...] = ()

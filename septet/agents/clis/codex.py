@@ -42,6 +42,7 @@ _CAPABILITIES: Final = Capabilities(
     schema=True,
     login_files=("~/.codex/auth.json", "~/.codex/config.toml"),
     login_variables=("CODEX_API_KEY", "OPENAI_API_KEY"),
+    model_hosts=("api.openai.com", "auth.openai.com", "chatgpt.com"),
     home=("CODEX_HOME", "~/.codex"),
     packages=("~/.codex/septet-schemas",),
     logins=(

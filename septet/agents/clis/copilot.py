@@ -24,6 +24,13 @@ _CAPABILITIES: Final = Capabilities(
     resumes_after_kill=False,
     login_files=("~/.copilot/config.json",),
     login_variables=("COPILOT_GITHUB_TOKEN", "COPILOT_PROVIDER_API_KEY"),
+    model_hosts=(
+        "api.github.com",
+        "api.githubcopilot.com",
+        "api.individual.githubcopilot.com",
+        "api.business.githubcopilot.com",
+        "api.enterprise.githubcopilot.com",
+    ),
     home=("COPILOT_HOME", "~/.copilot"),
     packages=("~/.cache/copilot/pkg",),
     unpacks="~/.cache/copilot/pkg",

@@ -31,6 +31,13 @@ _CAPABILITIES: Final = Capabilities(
     own_session_id=True,
     login_files=("~/.gemini/oauth_creds.json", "~/.gemini/google_accounts.json", "~/.gemini/settings.json"),
     login_variables=("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_APPLICATION_CREDENTIALS"),
+    model_hosts=(
+        "generativelanguage.googleapis.com",
+        "cloudcode-pa.googleapis.com",
+        "oauth2.googleapis.com",
+        "www.googleapis.com",
+        "aiplatform.googleapis.com",
+    ),
     logins=(LoginFile("~/.gemini/oauth_creds.json"), LoginFile("~/.gemini/google_accounts.json")),
     settings=(
         SettingsFile(

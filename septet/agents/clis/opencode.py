@@ -43,6 +43,20 @@ _CAPABILITIES: Final = Capabilities(
     without_tools=True,
     login_files=("~/.local/share/opencode/auth.json", "~/.config/opencode/opencode.json"),
     login_variables=("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY", _CONFIG),
+    model_hosts=(
+        "api.anthropic.com",
+        "console.anthropic.com",
+        "api.openai.com",
+        "auth.openai.com",
+        "chatgpt.com",
+        "generativelanguage.googleapis.com",
+        "openrouter.ai",
+        "api.mistral.ai",
+        "api.groq.com",
+        "api.deepseek.com",
+        "api.x.ai",
+        "opencode.ai",
+    ),
     home=("XDG_DATA_HOME", "~/.local/share"),
     logins=(
         LoginFile(

@@ -3,9 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from septet.agents.guest.named_paths import NamedPath
+from septet.agents.guest.network import NamedHost, NetworkSettings, OwnNetwork
 from septet.agents.guest.placements import OwnFolder, PlacedInOwnFolder
 from septet.agents.guest.programs import Needs
 from septet.agents.guest.protections import (
@@ -47,8 +48,13 @@ class Description:
     @property
     def texts(self) -> Mapping[str, str]:
         """Files that are made for the guest, by their paths inside."""
-        parts = (each for each in self.protections if isinstance(each, (OwnAccounts, HostNetwork)))
+        parts = (each for each in self.protections if isinstance(each, (OwnAccounts, HostNetwork, OwnNetwork)))
         return {path: text for each in parts for path, text in each.texts().items()}
+
+    @property
+    def network(self) -> dict[str, Any] | None:
+        """What its supervisor is told of a network of its own; `None` where it has the machine's."""
+        return next((each.order() for each in self.protections if isinstance(each, OwnNetwork)), None)
 
     @property
     def system_calls(self) -> bytes:
@@ -65,6 +71,7 @@ class World:
     named_paths: tuple[NamedPath, ...] = ()
     covered: tuple[Path, ...] = ()
     """Folders of which a guest sees its own part alone, whatever is named around them: the state directory."""
+    way_out: NetworkSettings = field(default_factory=NetworkSettings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +93,10 @@ class GuestFiles:
     """What it keeps in a home of the work order's own instead."""
     own_packages: tuple[Path, ...] = ()
     """What its CLI has unpacked of itself there, to be read."""
+    hosts: tuple[NamedHost, ...] = ()
+    """The hosts of its CLI's model API."""
+    own_hosts: tuple[NamedHost, ...] = ()
+    """A model API that the worker's settings name, wherever it is."""
 
 
 def describe(world: World, files: GuestFiles) -> Description:
@@ -121,7 +132,7 @@ def describe(world: World, files: GuestFiles) -> Description:
             EndsWithSupervisor(),
             OwnAccounts(home),
             SystemFiles(),
-            HostNetwork(),
+            _network(world.way_out, files),
             OwnProcesses(),
             OwnDevices(),
             OwnTemporaryFiles(),
@@ -139,6 +150,13 @@ def describe(world: World, files: GuestFiles) -> Description:
             RefusedSystemCalls(refused_system_calls()),
         )
     )
+
+
+def _network(way_out: NetworkSettings, files: GuestFiles) -> OwnNetwork | HostNetwork:
+    if way_out.is_open:
+        return HostNetwork()
+    hosts = tuple(dict.fromkeys((*files.hosts, *way_out.hosts)))
+    return OwnNetwork(hosts, files.own_hosts, way_out.proxies)
 
 
 def _place(

@@ -25,10 +25,11 @@ from septet.agents.supervisor.confined import (
 )
 from septet.agents.supervisor.exec_agent import AgentStart, exec_agent
 from septet.agents.supervisor.exit_file import utc_text, write_record
-from septet.agents.supervisor.order import Order
+from septet.agents.supervisor.order import Confinement, Order
 from septet.agents.supervisor.own_user import FIRST_USER, StagedFiles
 from septet.agents.supervisor.process_tree import group_of, identity, kill_below, read_file
 from septet.agents.supervisor.resource_limits import LOOK_SECONDS, ResourceWatch
+from septet.agents.supervisor.way_out import ENDED_BEFORE, WayOut
 
 NEVER = float("inf")
 TICKS_PER_IDLE_LIMIT = 20
@@ -56,6 +57,7 @@ class Supervisor:
         self.status: int | None = None
         self.cause = self.why = ""
         self.staged: StagedFiles | None = None
+        self.way_out: WayOut | None = None
         self.outputs: list[int] = []
         self.printed_bytes = self.swept_count = 0
         self.began_at = self.printed_at = self.attached_at = time.monotonic()
@@ -137,7 +139,15 @@ class Supervisor:
         if refusal:
             os.waitpid(agent, 0)
             raise OSError(int(refusal), os.strerror(int(refusal)))
+        self.await_network()
         return agent
+
+    def await_network(self) -> None:
+        """Wait until the guest's way out is there; without it the guest does not start."""
+        why = self.way_out.await_listening() if self.way_out is not None else ""
+        if why and why != ENDED_BEFORE:
+            self.cause, self.why = "not_started", why
+            self.kill_at = time.monotonic()
 
     def confine(self) -> tuple[tuple[str, ...], list[int]]:
         """Return the arguments that start the program, confined or not, and descriptors that it alone needs."""
@@ -147,9 +157,22 @@ class Supervisor:
         report = open_report()
         if order.confinement is None:  # it is among the arguments of an order from a release of before
             return (order.argv[0], *report_to(report), *order.argv[1:]), [report]
-        start = SandboxStart(order.confinement, order.argv, report)
+        options = self.open_network(order.confinement)
+        start = SandboxStart(order.confinement, order.argv, report, options)
         self.staged = start.staged
         return start.argv, [*start.descriptors, report]
+
+    def open_network(self, confinement: Confinement) -> tuple[str, ...]:
+        """Start the proxy of a guest that has a network of its own; return what bubblewrap is told for it.
+
+        Raises:
+            OSError: The machine or the disk refused.
+        """
+        if confinement.network is None:
+            return ()
+        self.way_out = WayOut(confinement.network)
+        self.way_out.start()
+        return self.way_out.options
 
     def open_outputs(self) -> None:
         """Make the files of what is printed; what this process itself says there goes to the second."""
@@ -226,6 +249,14 @@ class Supervisor:
                 return True
             if pid == self.agent:
                 self.status = status
+            elif self.way_out is not None and pid == self.way_out.pid:
+                self.way_out.pid = 0
+                self.replace_proxy(self.way_out)
+
+    def replace_proxy(self, way_out: WayOut) -> None:
+        """Replace a proxy that was killed; a guest that can have none is ended, and its next run goes on."""
+        if self.agent and self.status is None and way_out.listeners and not way_out.replace():
+            self.kill_agent("ended", "proxy_lost")
 
     def hold_limits(self) -> None:
         """End the agent that has reached a limit, and kill the one that does not end."""
@@ -246,7 +277,7 @@ class Supervisor:
             self.kill_agent("output_limit", f"output limit of {limits.output_bytes >> 20} MiB reached")
         elif now >= self.look_at:
             self.look_at = now + LOOK_SECONDS
-            self.kill_agent(*self.watch.look(os.getpid()))
+            self.kill_agent(*self.watch.look(os.getpid(), self.proxy))
 
     def kill_agent(self, cause: str, why: str) -> None:
         """End the agent that uses too much, without grace: each moment more is what it must not have."""
@@ -278,9 +309,16 @@ class Supervisor:
         except OSError:
             return
 
+    @property
+    def proxy(self) -> int:
+        """The process that is the guest's way out; 0 for none."""
+        return self.way_out.pid if self.way_out is not None else 0
+
     def sweep(self) -> None:
         """Kill and reap what the agent left, in whatever session: as its sub-reaper we are its ancestor."""
         self.signal_group(signal.SIGKILL)
+        if self.way_out is not None:
+            self.way_out.end()
         killed: set[int] = set()
         bound = time.monotonic() + SWEEP_SECONDS
         while self.reap() and time.monotonic() < bound:

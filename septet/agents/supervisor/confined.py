@@ -24,8 +24,10 @@ class SandboxStart:
     Arguments that name the machine's folders go over one of them: those of the command line can be read inside.
     """
 
-    def __init__(self, confinement: Confinement, argv: Sequence[str], report: int | None = None) -> None:
-        """Open what bubblewrap reads; it reports on the descriptor `report`.
+    def __init__(
+        self, confinement: Confinement, argv: Sequence[str], report: int | None = None, options: Sequence[str] = ()
+    ) -> None:
+        """Open what bubblewrap reads; it reports on the descriptor `report`, and is told `options` too.
 
         Raises:
             OSError: The machine refused.
@@ -34,7 +36,8 @@ class SandboxStart:
         self.staged: StagedFiles | None = None
         if confinement.gives_up_root and os.geteuid() == 0:
             self.staged = StagedFiles(confinement.arguments)
-        options = [part for path, text in confinement.texts.items() for part in self.make_file(path, text)]
+        texts = confinement.texts.items()
+        options = [*options, *(part for path, text in texts for part in self.make_file(path, text))]
         if confinement.system_calls:
             options += ["--seccomp", self.open_memory("system-calls", bytes.fromhex(confinement.system_calls))]
         if report is not None:

@@ -3,8 +3,8 @@ r"""Orders to supervisors: messages on a socket between workers and runners, who
 An order is `<length>\n` and a JSON object of that length; a path or argument that is no UTF-8 stands there as its
 bytes. A receiver ignores fields that it does not know. `version` rises only where one of before would
 misunderstand the order, and a runner's lock says which version it reads. One that says none reads version 1, of
-release 0.1: instead of JSON, fields with a NUL between them. Version 2 has the sandbox among the arguments. All
-are read here.
+release 0.1: instead of JSON, fields with a NUL between them. Version 2 has the sandbox among the arguments,
+version 3 no way out of a network of the guest's own. All are read here.
 
 With an order come two descriptors: the lock of the workspace's one writer, and the lock that says that this run
 lives. With the first order of a process that is kept for further turns comes that process's own lock.
@@ -16,7 +16,9 @@ import os
 import socket
 from collections.abc import Mapping, Sequence
 
-ORDER_VERSION = 3
+ORDER_VERSION = 4
+HOST_NETWORK_VERSION = 3
+"""A receiver of it makes no way out: its guests have the machine's network."""
 INLINE_ORDER_VERSION = 2
 """Its sandbox is a part of the arguments: a receiver of that version makes no files and no filter for a guest."""
 FIRST_ORDER_VERSION = 1
@@ -60,7 +62,7 @@ class Limits:
 class Confinement:
     """The sandbox around a program: a bubblewrap, and what it is told over descriptors."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 -- the fields of a message, most by name
         self,
         program: str,
         arguments: Sequence[str],
@@ -68,6 +70,7 @@ class Confinement:
         system_calls: str = "",
         *,
         gives_up_root: bool = False,
+        network: Mapping[str, object] | None = None,
     ) -> None:
         """Describe it.
 
@@ -77,12 +80,14 @@ class Confinement:
             texts: Files that are made for the guest, by their paths inside.
             system_calls: The filter of system calls, in hexadecimal; empty for none.
             gives_up_root: A supervisor that is root starts it as a user of the run's own.
+            network: What its proxy lets through, where it has a network of its own: see `network_rules.py`.
         """
         self.program = program
         self.arguments = tuple(arguments)
         self.texts = dict(texts)
         self.system_calls = system_calls
         self.gives_up_root = gives_up_root
+        self.network = dict(network) if network is not None else None
 
     def inline(self, argv: Sequence[str]) -> tuple[str, ...]:
         """Return the arguments of a bubblewrap that is told all by them, without texts and filter."""
@@ -147,7 +152,7 @@ class Order:
             KeyError: A field is missing.
         """
         fields = json.loads(payload.decode("utf-8", "surrogateescape"))
-        if fields["version"] not in {INLINE_ORDER_VERSION, ORDER_VERSION}:
+        if fields["version"] not in {INLINE_ORDER_VERSION, HOST_NETWORK_VERSION, ORDER_VERSION}:
             raise ValueError
         names = ("folder", "directory", "argv", "env", "kind", "confined")
         limits = Limits(**{name: fields["limits"][name] for name in LIMIT_NAMES}).with_resources(fields["limits"])
@@ -155,6 +160,7 @@ class Order:
         confinement = Confinement(**{name: around[name] for name in CONFINEMENT_NAMES}) if around else None
         if confinement is not None:  # a sender of before says nothing of it
             confinement.gives_up_root = around.get("gives_up_root") is True
+            confinement.network = around.get("network")
         return cls(**{name: fields[name] for name in names}, limits=limits, confinement=confinement)
 
     def to_fields(self) -> bytes:

@@ -59,15 +59,18 @@ class ResourceWatch:
         self.count_at = time.monotonic() + SHORTEST_COUNT_SECONDS
         self.processes: list[int] = []
 
-    def look(self, supervisor: int) -> tuple[str, str]:
-        """Return the name of the limit that is reached, and the limit in words; both empty for none."""
+    def look(self, supervisor: int, proxy: int = 0) -> tuple[str, str]:
+        """Return the name of the limit that is reached, and the limit in words; both empty for none.
+
+        The proxy is the supervisor's own, and not what the guest uses.
+        """
         if not LINUX:
             return "", ""
-        return self.look_at_processes(supervisor) or self.look_at_disk() or ("", "")
+        return self.look_at_processes(supervisor, proxy) or self.look_at_disk() or ("", "")
 
-    def look_at_processes(self, supervisor: int) -> tuple[str, str] | None:
+    def look_at_processes(self, supervisor: int, proxy: int) -> tuple[str, str] | None:
         """Count processes with their threads, and their memory."""
-        self.processes, tasks = tree_below(supervisor)
+        self.processes, tasks = tree_below(supervisor, proxy)
         if 0 < self.limits.processes < tasks:
             return "process_limit", f"processes limit of {self.limits.processes} reached"
         if self.limits.memory_bytes and sum(map(own_memory, self.processes)) > self.limits.memory_bytes:
@@ -158,15 +161,16 @@ def status_of(path: str, *, follow: bool = False) -> os.stat_result | None:
         return None
 
 
-def tree_below(ancestor: int) -> tuple[list[int], int]:
-    """Return the processes below one, and how many they are with their threads."""
+def tree_below(ancestor: int, spared: int = 0) -> tuple[list[int], int]:
+    """Return the processes below one but for one child, and how many they are with their threads."""
     pids: list[int] = []
     tasks = 0
     pending = [ancestor]
     while pending:
         folder = f"/proc/{pending.pop()}/task"
         threads = names_in(folder)
-        below = [int(pid) for thread in threads for pid in read_file(f"{thread}/children").split()]
+        children = (int(pid) for thread in threads for pid in read_file(f"{thread}/children").split())
+        below = [pid for pid in children if pid != spared]
         pids += below
         pending += below
         tasks += len(threads)

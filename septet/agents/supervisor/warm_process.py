@@ -15,6 +15,7 @@ import time
 
 from septet.agents.supervisor.agent_run import NEVER, SWEEP_SECONDS, WHY_LIMIT, Supervisor
 from septet.agents.supervisor.confined import REPORT
+from septet.agents.supervisor.network_log import open_log
 from septet.agents.supervisor.order import Order, receive_beginning, receive_rest
 from septet.agents.supervisor.process_tree import are_stopped, descendants, group_of, read_file
 from septet.agents.supervisor.resource_limits import ResourceWatch
@@ -127,7 +128,7 @@ class WarmSupervisor(Supervisor):
         A git in that group is killed too: it would keep the repository's locks while it stands still.
         """
         own = {pid for pid in group_of(self.agent) if not read_file(f"/proc/{pid}/comm").startswith(b"git")}
-        tools = [pid for pid in descendants(os.getpid()) if pid not in own and pid != self.agent]
+        tools = [pid for pid in descendants(os.getpid()) if pid not in own and pid not in {self.agent, self.proxy}]
         for pid in tools:
             try:
                 os.kill(pid, signal.SIGKILL)
@@ -189,6 +190,8 @@ class WarmSupervisor(Supervisor):
             os.chdir(order.folder)
             self.listen()
             self.open_outputs()
+            if self.way_out is not None:
+                self.way_out.send_log(open_log())
         except OSError as error:
             self.cause, self.why = "not_started", f"{errno.errorcode.get(error.errno or 0, '')}: {error.strerror}"
             self.signal_group(signal.SIGKILL)

@@ -17,7 +17,7 @@ from typing import Final
 import msgspec
 
 from septet.agents.clis.outcome import ExitRecord
-from septet.agents.guest.description import GuestFiles, guest_environment
+from septet.agents.guest.description import GuestFiles
 from septet.agents.runs.folders import RUN_VARIABLE, Runs
 from septet.agents.supervisor.order import Limits, Order
 from septet.agents.turns.runner_connection import await_sweep
@@ -106,12 +106,13 @@ class GuestRunner:
     def _start(self, command: GuestCommand, folder: Path, mark: str, run_lock: int) -> socket.socket:
         """Send the order; a supervisor whose attempt has gone ends the program at once."""
         files = GuestFiles(command.directory, self.objects, env=command.env)
-        confinement = self.sandbox.confinement(files)
+        sandbox = self.sandbox if self.supervisors.gives_way_out else self.sandbox.with_host_network()
+        confinement = sandbox.confinement(files)
         order = Order(
             folder=str(folder),
             directory=str(command.directory),
             argv=self._locate(command),
-            env={**(guest_environment(command.env) if confinement else command.env), RUN_VARIABLE: mark},
+            env={**sandbox.environment(command.env), RUN_VARIABLE: mark},
             limits=Limits(command.seconds, command.seconds, orphan_seconds=0.0).with_resources(self.resources),
             confinement=confinement,
         )

@@ -12,7 +12,7 @@ from typing import Final
 
 from septet.agents.clis.adapter import Adapter, Invocation, Machine, Turn
 from septet.agents.clis.own_files import own_folders, own_packages
-from septet.agents.guest.description import GuestFiles, guest_environment
+from septet.agents.guest.description import GuestFiles
 from septet.agents.guest.placements import OwnFolder
 from septet.agents.homes.home import Homes
 from septet.agents.runs.folders import RUN_VARIABLE, Run, RunKey, RunRecord, Runs, StartReason
@@ -20,6 +20,7 @@ from septet.agents.supervisor.order import RUN, WARM, Confinement, Limits, Order
 from septet.agents.supervisor.process_tree import LINUX
 from septet.agents.turns.follow import Pace
 from septet.agents.turns.guest_home import prepare_home
+from septet.agents.turns.model_hosts import model_hosts, named_model_hosts
 from septet.agents.turns.recovery import Start
 from septet.agents.turns.sandbox import Sandbox
 from septet.agents.turns.supervisors import Supervisors
@@ -124,7 +125,7 @@ def launch(request: TurnRequest, start: Start, writer_lock: int) -> tuple[Run, s
                 folder=str(run.folder),
                 directory=str(turn.worktree),
                 argv=invocation.argv,
-                env={**_environment(confinement, invocation), RUN_VARIABLE: record.mark},
+                env={**_sandbox(runtime).environment(invocation.env), RUN_VARIABLE: record.mark},
                 limits=Limits(
                     limits.wall_seconds, limits.idle_seconds, orphan_seconds=runtime.orphan_limit_seconds
                 ).with_resources(runtime.resources),
@@ -164,8 +165,8 @@ def _warm_start(request: TurnRequest, turn: Turn, own_home: tuple[OwnFolder, ...
     host = request.runtime.host
     plain = request.adapter.invocation(replace(turn, prompt="", session_id=None, resume_id=None), host)
     confinement = _confinement(request, plain, own_home)
-    argv = plain.argv if confinement is None else confinement.inline(plain.argv)
-    return WarmStart(argv, _environment(confinement, plain), turn.worktree)
+    argv = plain.argv if confinement is None else (*confinement.inline(plain.argv), str(confinement.network))
+    return WarmStart(argv, _sandbox(request.runtime).environment(plain.env), turn.worktree)
 
 
 def _confinement(
@@ -175,7 +176,7 @@ def _confinement(
     runtime = request.runtime
     if not runtime.sandbox.confines:
         return None
-    return runtime.sandbox.confinement(
+    return _sandbox(runtime).confinement(
         GuestFiles(
             request.turn.worktree,
             request.objects,
@@ -184,12 +185,16 @@ def _confinement(
             () if own_home else own_folders(request.adapter, runtime.host),
             own_home,
             own_packages(request.adapter, runtime.host),
+            model_hosts(request.adapter),
+            named_model_hosts(request.adapter, runtime.host, invocation),
         )
     )
 
 
-def _environment(confinement: Confinement | None, invocation: Invocation) -> Mapping[str, str]:
-    return invocation.env if confinement is None else guest_environment(invocation.env)
+def _sandbox(runtime: AgentRuntime) -> Sandbox:
+    """Return what confines agents, as those who start them here can give it."""
+    sandbox = runtime.sandbox
+    return sandbox if runtime.supervisors.gives_way_out else sandbox.with_host_network()
 
 
 def _record(

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from septet.agents.guest.description import Description, GuestFiles, World, describe
+from septet.agents.guest.description import Description, GuestFiles, World, describe, guest_environment
+from septet.agents.guest.network import network_environment
 from septet.agents.guest.placements import make_mount_points
 from septet.agents.supervisor import AS_OWN_USER, PYTHON_OPTIONS
 from septet.agents.supervisor.confined import SandboxStart
@@ -66,7 +67,25 @@ class Sandbox:
         make_mount_points(description.protections)
         arguments, texts = description.arguments(), description.texts
         calls = description.system_calls.hex()
-        return Confinement(self.program, arguments, texts, calls, gives_up_root=self.gives_up_root)
+        return Confinement(
+            self.program,
+            arguments,
+            texts,
+            calls,
+            gives_up_root=self.gives_up_root,
+            network=description.network,
+        )
+
+    def with_host_network(self) -> "Sandbox":
+        """Return this sandbox for guests that have the machine's network."""
+        return replace(self, world=replace(self.world, way_out=replace(self.world.way_out, is_open=True)))
+
+    def environment(self, env: Mapping[str, str]) -> Mapping[str, str]:
+        """Return a program's environment as it means something to a guest here."""
+        if not self.confines:
+            return env
+        inside = guest_environment(env)
+        return inside if self.world.way_out.is_open else network_environment(inside)
 
     def run(
         self, argv: Sequence[str], files: GuestFiles, env: Mapping[str, str], seconds: float

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from septet.agents.supervisor import PROGRAM, PYTHON_OPTIONS
-from septet.agents.supervisor.order import ORDER_VERSION, Order, send_order
+from septet.agents.supervisor.order import HOST_NETWORK_VERSION, ORDER_VERSION, Order, send_order
 from septet.agents.turns.runner_connection import connect_to_runner, read_order_version
 
 _FORK_REQUEST: Final = b"+"
@@ -76,6 +76,11 @@ class Supervisors:
         """
         if self._runner is not None:
             connect_to_runner(self._runner).close()
+
+    @property
+    def gives_way_out(self) -> bool:
+        """Whether a guest can have a network of its own: a runner of before knows no way out of one."""
+        return self._runner is None or read_order_version(self._runner) > HOST_NETWORK_VERSION
 
     def connect(self) -> SupervisorConnection:
         """Return a connection to a supervisor that waits for an order: a new one, where none is prepared.

@@ -12,6 +12,7 @@ ROOT = Path(__file__).resolve().parents[3]
 WALL_CLOCKS = {
     "septet/agents/turns/launch.py": "when a run began, for people",
     "septet/agents/supervisor/agent_run.py": "when an agent began and ended, for people",
+    "septet/agents/supervisor/network_log.py": "when a guest asked for a host, for people",
     "septet/agents/supervisor/warm_process.py": "when a turn of an agent began, for people",
     "septet/agents/clis/api_errors.py": "a model's API names the hour of its limit's reset",
     "septet/agents/homes/logins.py": "when a login expires: a jump has one agent refresh it early, or several at once",

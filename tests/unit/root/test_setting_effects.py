@@ -21,6 +21,7 @@ from clients.api_token import api_token
 from septet.agents.clis.adapter import Turn
 from septet.agents.clis.registry import adapter_for
 from septet.agents.guest.named_paths import parse_named_paths
+from septet.agents.guest.network import parse_hosts, parse_way_out
 from septet.agents.turns.sandbox import find_sandbox
 from septet.agents.turns.supervisors import Supervisors
 from septet.contracts.pull_request import PullRequestLook
@@ -115,6 +116,8 @@ EFFECTS: Final[Mapping[str, tuple[object, Callable[[Settings], object]]]] = {
     "warm_agents": (False, lambda settings: host(settings).keeps_process("claude")),
     "sandbox": ("none", lambda settings: find_sandbox(settings.sandbox, {"PATH": "/nowhere"}).reason),
     "guest_paths": (("/opt/tools",), lambda settings: parse_named_paths(settings.guest_paths, settings.home)),
+    "guest_hosts": (("pypi.org:443",), lambda settings: parse_hosts(settings.guest_hosts)),
+    "guest_network": ("open", lambda settings: parse_way_out((), settings.guest_network, {})),
     "process_limit": (9, lambda settings: host(settings).runtime.resources),
     "memory_limit_mib": (9, lambda settings: host(settings).runtime.resources),
     "disk_limit_mib": (9, lambda settings: host(settings).runtime.resources),

@@ -1,0 +1,146 @@
+"""A guest's network: one of its own, with a proxy as the only way out, or the machine's."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Self
+from urllib.parse import urlsplit
+
+from septet.agents.guest.protections import HOST_NAME
+from septet.errors import InvalidInputError
+
+PROXY_PORT: Final = 61128
+"""On the guest's own loopback; above what programs are given that ask for any port."""
+_PROXY: Final = f"http://127.0.0.1:{PROXY_PORT}"
+_NAME: Final = re.compile(
+    r"(?=.{1,253}$)[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*|[0-9a-f:]*:[0-9a-f:.]*"
+)
+_ADDRESS: Final = re.compile(r"https?://[^\s\"'<>\\,;`]+", re.IGNORECASE)
+_HTTPS_PORT: Final = 443
+_USUAL_PORTS: Final = {"http": 80, "https": _HTTPS_PORT}
+_MOST_PORTS: Final = 65536
+_PROXY_VARIABLES: Final = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
+_REMEDY: Final = (
+    "Separate hosts by commas, each as `name:port`, such as `pypi.org:443,files.pythonhosted.org:443`."
+)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class NamedHost:
+    """A host that a guest may reach, at one port."""
+
+    name: str
+    """In small letters; an address of IPv6 without its brackets."""
+    port: int
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read one entry of the setting; 443 is the port where none is named.
+
+        Raises:
+            InvalidInputError: It is no host.
+        """
+        name, colon, port = text.strip().lower().rpartition(":")
+        if not colon or text.strip().endswith("]"):
+            name, port = text.strip().lower(), str(_HTTPS_PORT)
+        name = name.removeprefix("[").removesuffix("]").removesuffix(".")
+        if not _NAME.fullmatch(name):
+            raise InvalidInputError(f"SEPTET_GUEST_HOSTS: {text!r} names no host.", remedy=_REMEDY)
+        if not port.isdecimal() or not 0 < int(port) < _MOST_PORTS:
+            raise InvalidInputError(f"SEPTET_GUEST_HOSTS: {text!r} names no port.", remedy=_REMEDY)
+        return cls(name, int(port))
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether it is this machine itself, by the names that say so."""
+        return self.name in {"localhost", "::1"} or self.name.startswith("127.")
+
+    def __str__(self) -> str:
+        """Return it as settings have it."""
+        return f"[{self.name}]:{self.port}" if ":" in self.name else f"{self.name}:{self.port}"
+
+
+def parse_hosts(texts: tuple[str, ...]) -> tuple[NamedHost, ...]:
+    """Read the setting.
+
+    Raises:
+        InvalidInputError: An entry is no host.
+    """
+    return tuple(NamedHost.parse(text) for text in texts if text.strip())
+
+
+def hosts_in(texts: Iterable[str]) -> tuple[NamedHost, ...]:
+    """Return the hosts of all addresses that stand in texts, such as the values of variables."""
+    found: set[NamedHost] = set()
+    for address in (match[0] for text in texts for match in _ADDRESS.finditer(text)):
+        try:
+            parts = urlsplit(address)
+            name, port = (parts.hostname or "").removesuffix("."), parts.port or _USUAL_PORTS[parts.scheme.lower()]
+        except ValueError:
+            continue
+        if _NAME.fullmatch(name):
+            found.add(NamedHost(name, port))
+    return tuple(sorted(found))
+
+
+@dataclass(frozen=True, slots=True)
+class OwnNetwork:
+    """A network of its own, in which nothing is but its loopback; its supervisor's proxy listens there."""
+
+    hosts: tuple[NamedHost, ...] = ()
+    """What the proxy lets through, where it is on the internet."""
+    own_hosts: tuple[NamedHost, ...] = ()
+    """What the worker's settings name as its own model API: that is let through wherever it is."""
+    proxies: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """The worker's own way out, by its variables in small letters; with its passwords, for the proxy alone."""
+
+    def arguments(self) -> tuple[str, ...]:
+        """Unshare it."""
+        return ("--unshare-net",)
+
+    def texts(self) -> Mapping[str, str]:
+        """Return what names are resolved by: the guest's own alone."""
+        return {
+            "/etc/hosts": f"127.0.0.1 localhost {HOST_NAME}\n::1 ip6-localhost\n",
+            "/etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",
+        }
+
+    def order(self) -> dict[str, Any]:
+        """Return what its supervisor is told of it."""
+        return {
+            "port": PROXY_PORT,
+            "hosts": [[each.name, each.port] for each in self.hosts],
+            "own_hosts": [[each.name, each.port] for each in self.own_hosts],
+            "forwards": [[each.name, each.port] for each in self.own_hosts if each.is_loopback],
+            "proxies": dict(self.proxies),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkSettings:
+    """What the settings of a worker say of the network of all its guests."""
+
+    hosts: tuple[NamedHost, ...] = ()
+    is_open: bool = False
+    """Guests have the machine's own network."""
+    proxies: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """The worker's own proxies, by their variables in small letters."""
+
+
+def parse_way_out(hosts: tuple[str, ...], network: str, env: Mapping[str, str]) -> NetworkSettings:
+    """Read the settings of the network: hosts, `proxy` or `open`, and the environment with the worker's proxies.
+
+    Raises:
+        InvalidInputError: An entry is no host.
+    """
+    proxies = {name.lower(): value for name, value in env.items() if name.lower() in _PROXY_VARIABLES and value}
+    return NetworkSettings(parse_hosts(hosts), network == "open", proxies)
+
+
+def network_environment(env: Mapping[str, str]) -> dict[str, str]:
+    """Return a program's environment in a network of its own: it is told of the proxy there, and of no other."""
+    inside = {name: value for name, value in env.items() if name.lower() not in _PROXY_VARIABLES}
+    for name in ("http_proxy", "https_proxy"):
+        inside |= {name: _PROXY, name.upper(): _PROXY}
+    own = "localhost,127.0.0.1,::1"
+    return inside | {"no_proxy": own, "NO_PROXY": own, "NODE_USE_ENV_PROXY": "1"}

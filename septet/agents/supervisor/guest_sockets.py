@@ -1,0 +1,81 @@
+"""Listening sockets inside a guest's network, made from outside: nothing has to run within for them.
+
+A bubblewrap tells its first process by `--info-fd`. A short-lived child of the caller enters that one's namespaces
+and listens on loopback there. It hands the sockets back: a socket stays in the network in which it was made.
+"""
+
+import ctypes
+import fcntl
+import os
+import re
+import socket
+from collections.abc import Sequence
+
+LIBC = ctypes.PyDLL(None, use_errno=True)
+USERS_OF_NAMESPACE = 0xB701
+"""NS_GET_USERNS: the namespace of users that a network belongs to."""
+NEW_USERS, NEW_NETWORK = 0x10000000, 0x40000000
+NOT_YET_UP = 15
+"""IP_FREEBIND: the guest's loopback may not be up yet."""
+LOOPBACK = "127.0.0.1"
+FIRST_PROCESS = re.compile(rb'"child-pid": *(\d+)')
+MOST_BYTES = 4096
+
+
+def first_process(info: int) -> int:
+    """Return the first process of a guest, as its bubblewrap tells it on this descriptor; 0 if it ended before."""
+    told = b""
+    while len(told) < MOST_BYTES:
+        more = os.read(info, MOST_BYTES)
+        told += more
+        found = FIRST_PROCESS.search(told)
+        if found is not None and (not more or found.end() < len(told)):  # the number is whole
+            return int(found[1])
+        if not more:
+            return 0
+    return 0
+
+
+def send_sockets(receiver: socket.socket, info: int, ports: Sequence[int]) -> None:
+    """Listen on these ports inside, and send the sockets; with none of them where the guest ended before.
+
+    This process must have one thread, and serves for nothing else afterwards.
+
+    Raises:
+        OSError: The namespaces cannot be entered, or a port is taken.
+    """
+    process = first_process(info)
+    if process == 0:
+        return
+    network = os.open(f"/proc/{process}/ns/net", os.O_RDONLY)
+    users = fcntl.ioctl(network, USERS_OF_NAMESPACE)
+    if not os.path.sameopenfile(users, os.open("/proc/self/ns/user", os.O_RDONLY)):
+        enter(users, NEW_USERS)
+    enter(network, NEW_NETWORK)
+    listeners = [listen(port) for port in ports]
+    socket.send_fds(receiver, [b"+"], [each.fileno() for each in listeners])
+
+
+def enter(namespace: int, kind: int) -> None:
+    """Become a member of a namespace.
+
+    Raises:
+        OSError: The kernel refused.
+    """
+    if LIBC.setns(namespace, kind) != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number), "setns")
+
+
+def listen(port: int) -> socket.socket:
+    """Listen on loopback of the network that this process is in.
+
+    Raises:
+        OSError: The port is taken.
+    """
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_IP, NOT_YET_UP, 1)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.bind((LOOPBACK, port))
+    listener.listen(128)
+    return listener

@@ -1,0 +1,276 @@
+"""The proxy of one guest: a process that its supervisor forks, and the guest's only way out.
+
+It stands in the machine's network and listens in the guest's, on loopback. It lets through what the order names:
+tunnels (`CONNECT`) and plain HTTP by its own port, and connections to ports that stand for those of this machine.
+A thread serves each connection.
+"""
+
+import os
+import select
+import socket
+import threading
+import time
+from collections.abc import Sequence
+
+from septet.agents.supervisor.network_log import AskedHost, NetworkLog
+from septet.agents.supervisor.network_rules import Network, NetworkRefusal, host_name, split_host
+
+MOST_CONNECTIONS = 128
+HEAD_BYTES = 1 << 16
+HEAD_SECONDS = 30.0
+IDLE_SECONDS = 3600.0
+CHUNK_BYTES = 1 << 16
+END_OF_HEAD = b"\r\n\r\n"
+HTTPS_PORT, HTTP_PORT = 443, 80
+BETWEEN_PROXIES = (b"proxy-", b"connection:", b"keep-alive:")
+ENOUGH_SECONDS = 0.2
+"""For connections that are cut, to note what went over them."""
+
+
+class Proxy:
+    """Serves one guest."""
+
+    def __init__(self, network: Network, log: NetworkLog) -> None:
+        """Let through what the order names, and note what is asked."""
+        self.network = network
+        self.log = log
+        self.free = threading.BoundedSemaphore(MOST_CONNECTIONS)
+        self.living: set[socket.socket] = set()
+        self.guard = threading.Lock()
+        self.is_over = False
+
+    def serve(self, listeners: Sequence[socket.socket], control: socket.socket) -> None:
+        """Serve until the supervisor is gone or wants no more; it may send the file of another turn's log."""
+        poller = select.poll()
+        for each in (*listeners, control):
+            poller.register(each.fileno(), select.POLLIN)
+        ports = {each.fileno(): (each, port) for each, port in zip(listeners, self.network.ports, strict=True)}
+        while True:
+            for descriptor, _ in poller.poll():
+                if descriptor == control.fileno():
+                    if not self.take_log(control):
+                        self.end()
+                        return
+                else:
+                    self.accept(*ports[descriptor])
+
+    def take_log(self, control: socket.socket) -> bool:
+        """Take the file of the next turn's log; return whether there is more to serve."""
+        try:
+            told, descriptors, _, _ = socket.recv_fds(control, 16, 1)
+        except OSError:
+            return False
+        if descriptors:
+            self.log.change(descriptors[0])
+        return bool(told)
+
+    def accept(self, listener: socket.socket, port: int) -> None:
+        """Serve a connection in a thread of its own; one too many is closed."""
+        try:
+            client, _ = listener.accept()
+        except OSError:
+            return
+        if not self.free.acquire(blocking=False):
+            client.close()
+            return
+        try:
+            threading.Thread(target=self.serve_client, args=(client, port), daemon=True).start()
+        except RuntimeError:  # the machine has no thread left
+            self.free.release()
+            client.close()
+
+    def end(self) -> None:
+        """Cut all connections, and let what went over them be noted."""
+        with self.guard:
+            self.is_over = True
+            for each in self.living:
+                try:
+                    each.shutdown(socket.SHUT_RDWR)
+                except OSError:
+                    continue
+        bound = time.monotonic() + ENOUGH_SECONDS
+        while self.living and time.monotonic() < bound:
+            time.sleep(0.001)
+
+    def serve_client(self, client: socket.socket, port: int) -> None:
+        """Serve one connection to its end."""
+        with self.guard:
+            self.living.add(client)
+        try:
+            with client:
+                if port == self.network.port:
+                    self.serve_request(client)
+                else:
+                    Passage(self, client, self.network.forwards[port], port).pass_on(b"")
+        except OSError:  # it went, or was cut
+            return
+        finally:
+            with self.guard:
+                self.living.discard(client)
+            self.free.release()
+
+    def serve_request(self, client: socket.socket) -> None:
+        """Read what is asked for, and let it through or not."""
+        client.settimeout(HEAD_SECONDS)
+        head, rest = read_head(client)
+        line, _, fields = head.partition(b"\r\n")
+        words = line.decode("latin-1").split(" ")
+        if len(words) != len(("method", "target", "version")):
+            answer(client, "400 Bad Request", "This is a proxy for HTTP.")
+            return
+        method, target, _ = words
+        if method == "CONNECT":
+            name, port = self.split(client, target, HTTPS_PORT)
+            passage = Passage(self, client, name, port)
+            passage.answer_first = b"HTTP/1.1 200 Connection established\r\n\r\n"
+            passage.pass_on(rest)
+        elif target.lower().startswith("http://"):
+            place, slash, path = target[len("http://") :].partition("/")
+            name, port = self.split(client, place.rpartition("@")[2], HTTP_PORT)
+            rest_of_head = [
+                each for each in fields.split(b"\r\n") if each and not each.lower().startswith(BETWEEN_PROXIES)
+            ]
+            first = f"{method} {slash or '/'}{path} HTTP/1.1".encode("latin-1")
+            lines = (first, *rest_of_head, b"Connection: close")
+            Passage(self, client, name, port).pass_on(b"\r\n".join(lines) + END_OF_HEAD + rest)
+        else:
+            answer(client, "400 Bad Request", "This is a proxy: ask it for http:// addresses, or by CONNECT.")
+
+    def split(self, client: socket.socket, text: str, usual_port: int) -> tuple[str, int]:
+        """Return whom is asked for.
+
+        Raises:
+            OSError: It is nobody's name; that was answered.
+        """
+        try:
+            return split_host(text, usual_port)
+        except NetworkRefusal as refusal:
+            self.log.note(AskedHost(text, 0, str(refusal)))
+            answer(client, "400 Bad Request", f"{text[:200]}: {refusal}.")
+            raise OSError from refusal
+
+
+class Passage:
+    """One connection to a host, from the request to its end."""
+
+    def __init__(self, proxy: Proxy, client: socket.socket, name: str, port: int) -> None:
+        """Connect a guest's connection to a host."""
+        self.proxy = proxy
+        self.client = client
+        self.name = name
+        self.port = port
+        self.answer_first = b""
+        """What the client is told when the host answers."""
+        self.is_plain = port not in proxy.network.forwards
+        self.sent_bytes = self.received_bytes = 0
+
+    def pass_on(self, first: bytes) -> None:
+        """Connect, send these bytes, and pass on what comes until one side ends; a line of the log tells of it.
+
+        Raises:
+            OSError: The guest's side is gone.
+        """
+        request = AskedHost(self.name, self.port)
+        try:
+            with self.proxy.network.connect(host_name(self.name), self.port) as host:
+                self.pass_between(host, first)
+        except NetworkRefusal as error:
+            request.refusal = str(error)
+            words = f"Septet's sandbox does not let {self.name}:{self.port} through: {error}."
+            self.refuse("403 Forbidden", f"{words} SEPTET_GUEST_HOSTS of the worker names what it does.")
+        except OSError as error:
+            if not self.received_bytes:
+                self.refuse(
+                    "502 Bad Gateway", f"{self.name}:{self.port} does not answer: {error.strerror or error}."
+                )
+        finally:
+            self.proxy.log.note(request, sent_bytes=self.sent_bytes, received_bytes=self.received_bytes)
+
+    def refuse(self, status: str, words: str) -> None:
+        """Tell the guest why; over a forwarded port nobody would understand it."""
+        if self.is_plain:
+            answer(self.client, status, words)
+
+    def pass_between(self, host: socket.socket, first: bytes) -> None:
+        """Pass bytes on both ways.
+
+        Raises:
+            OSError: One side is gone.
+        """
+        with self.proxy.guard:
+            if self.proxy.is_over:
+                return
+            self.proxy.living.add(host)
+        try:
+            if self.answer_first:
+                self.client.sendall(self.answer_first)
+            self.send(host, first)
+            self.relay(host)
+        finally:
+            with self.proxy.guard:
+                self.proxy.living.discard(host)
+
+    def send(self, host: socket.socket, data: bytes) -> None:
+        """Send to the host."""
+        host.sendall(data)
+        self.sent_bytes += len(data)
+
+    def relay(self, host: socket.socket) -> None:
+        """Pass on what comes; the end of one direction is passed on too, and the other goes on."""
+        poller = select.poll()
+        for each in (self.client, host):
+            each.settimeout(IDLE_SECONDS)
+            poller.register(each.fileno(), select.POLLIN)
+        open_ones = 2
+        while open_ones:
+            ready = poller.poll(IDLE_SECONDS * 1000)
+            if not ready:
+                return
+            for descriptor, _ in ready:
+                is_host = descriptor == host.fileno()
+                source, target = (host, self.client) if is_host else (self.client, host)
+                data = source.recv(CHUNK_BYTES)
+                if not data:
+                    poller.unregister(descriptor)
+                    open_ones -= 1
+                    target.shutdown(socket.SHUT_WR)
+                    continue
+                target.sendall(data)
+                self.received_bytes += len(data) if is_host else 0
+                self.sent_bytes += 0 if is_host else len(data)
+
+
+def read_head(client: socket.socket) -> tuple[bytes, bytes]:
+    """Return the head of a request, and what came behind it.
+
+    Raises:
+        OSError: There is none, or it is too long.
+    """
+    data = b""
+    while END_OF_HEAD not in data:
+        more = client.recv(CHUNK_BYTES)
+        if not more or len(data) > HEAD_BYTES:
+            raise OSError
+        data += more
+    head, _, rest = data.partition(END_OF_HEAD)
+    return head, rest
+
+
+def answer(client: socket.socket, status: str, words: str) -> None:
+    """Answer a request in the proxy's own words; a client that has gone is no error."""
+    body = f"{words}\n".encode()
+    fields = f"Content-Type: text/plain\r\nContent-Length: {len(body)}\r\nConnection: close"
+    head = f"HTTP/1.1 {status}\r\n{fields}\r\n\r\n"
+    try:
+        client.sendall(head.encode() + body)
+    except OSError:
+        return
+
+
+def close_others(own: Sequence[int]) -> None:
+    """Close every descriptor of this process, just forked, but these: locks and clients are its parent's."""
+    last = 2
+    for descriptor in sorted(own):
+        os.closerange(last + 1, descriptor)
+        last = max(last, descriptor)
+    os.closerange(last + 1, os.sysconf("SC_OPEN_MAX"))

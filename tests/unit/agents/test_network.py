@@ -1,0 +1,248 @@
+"""A guest's one way out: what its proxy lets through, what it notes, and what happens when it is killed."""
+
+import json
+import os
+import signal
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+import pytest
+from fakes.guests import Machine, machine_with_canaries
+from fakes.waiting import wait_until
+
+from septet.agents.guest.description import Description
+from septet.agents.guest.network import NamedHost, OwnNetwork
+from septet.agents.supervisor.network_log import NETWORK_LOG
+from septet.agents.supervisor.network_rules import Network, NetworkRefusal, is_public, split_host, upstream_for
+from septet.agents.turns.supervisors import Supervisors
+
+_ASK = """
+def ask(first):
+    with socket.create_connection(("127.0.0.1", 61128)) as way:
+        way.sendall(first.encode() + b"\\r\\n\\r\\n")
+        print(way.makefile("rb").read().decode())
+"""
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Iterator[Machine]:
+    """A machine whose guests have a network of their own."""
+    supervisors = Supervisors()
+    with machine_with_canaries(tmp_path, supervisors) as machine:
+        if not machine.sandbox.confines:
+            pytest.skip(f"nothing confines here: {machine.sandbox.reason}")
+        yield machine
+    supervisors.close()
+
+
+@pytest.fixture
+def port() -> Iterator[int]:
+    """A server on this machine's loopback that answers whatever it is asked with what it heard."""
+    server = socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        while True:
+            try:
+                client, _ = server.accept()
+            except OSError:
+                return
+            with client, suppress(OSError):
+                heard = client.recv(4096)
+                client.sendall(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nheard " + heard)
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    yield int(server.getsockname()[1])
+    server.shutdown(socket.SHUT_RDWR)
+    server.close()
+    thread.join()
+
+
+def network_with(*own_hosts: NamedHost, hosts: tuple[NamedHost, ...] = ()) -> object:
+    """Return what gives a guest a network with these hosts."""
+
+    def change(description: Description) -> Description:
+        return Description(
+            tuple(
+                OwnNetwork(hosts, own_hosts) if isinstance(each, OwnNetwork) else each
+                for each in description.protections
+            )
+        )
+
+    return change
+
+
+def log_of(machine: Machine) -> list[dict[str, object]]:
+    """Return what was noted of the last guest's network."""
+    folders = sorted((machine.root / "records").iterdir(), key=lambda path: int(path.name))
+    return [json.loads(line) for line in (folders[-1] / NETWORK_LOG).read_text(encoding="utf-8").splitlines()]
+
+
+def test_a_guest_has_nothing_but_its_own_loopback(machine: Machine, port: int) -> None:
+    """No device leads out, and what listens on the machine's loopback is not there."""
+    printed = machine.run(
+        f"print([name for _, name in socket.if_nameindex()])\nprint(socket.socket().connect_ex(('127.0.0.1', {port})))"
+    )
+    assert printed.split() == ["['lo']", "111"]
+
+
+def test_a_host_that_is_not_named_is_refused_and_noted(machine: Machine) -> None:
+    """By a tunnel and by plain HTTP; the words say which setting names hosts."""
+    printed = machine.run(
+        f"{_ASK}\nask('CONNECT evil.example:443 HTTP/1.1')\nask('GET http://evil.example/x HTTP/1.1')\nask('nonsense')"
+    )
+    assert printed.count("403 Forbidden") == printed.count("SEPTET_GUEST_HOSTS") == 2
+    assert "400 Bad Request" in printed
+    noted = [(each["host"], each["port"], each["allowed"]) for each in log_of(machine)]
+    assert noted == [("evil.example", 443, False), ("evil.example", 80, False)]
+
+
+def test_a_named_host_that_resolves_to_this_machine_is_refused(machine: Machine, port: int) -> None:
+    """Whatever the settings name: only a model API of one's own is let through wherever it is."""
+    change = network_with(hosts=(NamedHost("localhost", port),))
+    printed = machine.run(f"{_ASK}\nask('CONNECT localhost:{port} HTTP/1.1')", change)
+    assert "resolves to no public address" in printed
+
+
+def test_a_model_of_ones_own_is_reached_by_its_own_address_and_by_the_proxy(machine: Machine, port: int) -> None:
+    """On loopback at its own port; by a tunnel and by plain HTTP as any other; the log has the bytes."""
+    change = network_with(NamedHost("127.0.0.1", port))
+    printed = machine.run(
+        f"{_ASK}\nask('GET http://127.0.0.1:{port}/plain?a=b HTTP/1.1\\r\\nProxy-Authorization: x')\n"
+        f"with socket.create_connection(('127.0.0.1', {port})) as way:\n"
+        "    way.sendall(b'straight')\n    print(way.makefile('rb').read().decode())\n"
+        f"with socket.create_connection(('127.0.0.1', 61128)) as way:\n"
+        f"    way.sendall(b'CONNECT 127.0.0.1:{port} HTTP/1.1\\r\\n\\r\\n')\n    print(way.recv(39).decode())\n"
+        "    way.sendall(b'tunnel')\n    print(way.makefile('rb').read().decode())\n",
+        change,
+    )
+    assert "heard GET /plain?a=b HTTP/1.1" in printed
+    assert "Connection: close" in printed.partition("heard GET")[2]
+    assert "heard straight" in printed
+    assert "heard tunnel" in printed
+    assert "Authorization" not in printed
+    assert [(each["allowed"], each["received_bytes"] != 0) for each in log_of(machine)] == [(True, True)] * 3
+
+
+async def test_a_proxy_that_is_killed_is_replaced_and_the_guest_goes_on(machine: Machine, port: int) -> None:
+    """It loses the connections of that moment, and no more."""
+    go = machine.files.workspace / "go"
+    program = f"""
+import time
+open('begun', 'w').close()
+while not os.path.exists({str(go)!r}): time.sleep(0.01)
+with socket.create_connection(("127.0.0.1", {port})) as way:
+    way.sendall(b"straight")
+    print(way.makefile("rb").read().decode())
+"""
+    printed: list[str] = []
+    change = network_with(NamedHost("127.0.0.1", port))
+    thread = threading.Thread(target=lambda: printed.append(machine.run(program, change)))
+    thread.start()
+    await wait_until((machine.files.workspace / "begun").exists)
+    first = proxies(machine)
+    os.kill(first[0], signal.SIGKILL)
+    await wait_until(lambda: proxies(machine), lambda found: len(found) == 1 and found != first)
+    go.touch()
+    thread.join()
+    assert "heard straight" in printed[0]
+
+
+def proxies(machine: Machine) -> list[int]:
+    """Return the processes that are proxies: beside a sandbox, the children of a supervisor."""
+    folder = machine.root / "records"
+    found = []
+    for process in psutil.Process().children(recursive=True):
+        try:
+            is_sibling = process.parent().cwd().startswith(str(folder))
+            if is_sibling and process.name() != "bwrap":
+                found.append(process.pid)
+        except (psutil.Error, AttributeError):
+            continue
+    return found
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "127.0.0.1", "10.1.2.3", "192.168.0.1", "172.16.0.1", "169.254.169.254", "100.64.0.1", "224.0.0.1",
+        "0.0.0.0",  # noqa: S104 -- it is refused
+
+        "255.255.255.255", "::1", "::", "fe80::1", "fe80::1%eth0", "fc00::1", "ff02::1", "::ffff:127.0.0.1",
+        "::ffff:8.8.8.8", "2002:7f00:1::", "64:ff9b::7f00:1", "64:ff9b::a00:1", "fec0::1", "nonsense",
+    ],
+)  # fmt: skip
+def test_addresses_of_no_host_on_the_internet_are_never_public(address: str) -> None:
+    """In whatever form they are written: this machine, its neighbours, its link, many, and those within others."""
+    assert not is_public(address)
+
+
+@pytest.mark.parametrize("address", ["8.8.8.8", "2606:4700::1111"])
+def test_an_address_of_the_internet_is_public(address: str) -> None:
+    """These are."""
+    assert is_public(address)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("Host.Example.:8443", ("host.example", 8443)), ("host", ("host", 443)), ("[::1]:80", ("::1", 80))],
+)
+def test_names_have_one_form(text: str, expected: tuple[str, int]) -> None:
+    """Capital letters, a last dot and brackets make no other host."""
+    assert split_host(text, 443) == expected
+
+
+@pytest.mark.parametrize("text", ["", ":1", "a:0", "a:70000", "a:b", "a b:1", "\xe4:1"])
+def test_what_is_no_host_is_refused(text: str) -> None:
+    """It is not resolved."""
+    with pytest.raises(NetworkRefusal):
+        split_host(text, 443)
+
+
+def test_another_port_of_a_named_host_is_refused() -> None:
+    """The list is by name and port."""
+    network = Network({"port": 1, "hosts": [["pypi.org", 443]]})
+    with pytest.raises(NetworkRefusal):
+        network.connect("pypi.org", 22)
+
+
+def test_a_worker_behind_a_proxy_goes_on_by_it() -> None:
+    """The guest's proxy asks that one for a tunnel, with the worker's password."""
+    heard: list[bytes] = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            client, _ = server.accept()
+            with client:
+                heard.append(client.recv(4096))
+                client.sendall(b"HTTP/1.1 200 yes\r\n\r\nfrom there")
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        address = f"http://ada:s%40crat@127.0.0.1:{server.getsockname()[1]}"
+        fields = {"port": 1, "hosts": [["api.named.example", 443]], "proxies": {"https_proxy": address}}
+        with Network(fields).connect("api.named.example", 443) as way:
+            assert way.recv(100) == b"from there"
+        thread.join()
+    assert heard[0].startswith(b"CONNECT api.named.example:443 HTTP/1.1\r\n")
+    assert b"Basic YWRhOnNAY3JhdA==" in heard[0]
+
+
+@pytest.mark.parametrize("exempt", ["other.example,.named.example", "named.example", "*"])
+def test_hosts_that_the_worker_asks_straight_are_asked_straight(exempt: str) -> None:
+    """As its `NO_PROXY` says."""
+    proxies = {"https_proxy": "http://127.0.0.1:1", "no_proxy": exempt}
+    assert upstream_for(proxies, "api.named.example", 443) is None
+    assert upstream_for(proxies, "api.named.example", 80) is None
+
+
+@pytest.mark.parametrize("name", ["10.0.0.1", "127.1", "::1", "0x7f.1", "2130706433"])
+def test_a_private_address_is_refused_by_a_workers_proxy_too(name: str) -> None:
+    """Nobody resolves it there."""
+    network = Network({"port": 1, "hosts": [[name, 443]], "proxies": {"https_proxy": "http://127.0.0.1:1"}})
+    with pytest.raises(NetworkRefusal):
+        network.connect(name, 443)

@@ -1,0 +1,47 @@
+"""What settings and variables say of a guest's network."""
+
+import pytest
+
+from septet.agents.guest.network import NamedHost, OwnNetwork, hosts_in, network_environment, parse_hosts
+from septet.errors import InvalidInputError
+
+
+def test_hosts_are_named_with_their_port() -> None:
+    """Without one it is that of https; an address of IPv6 stands in brackets."""
+    hosts = parse_hosts(("pypi.org", " Files.Example:8443 ", "[2001:db8::1]:80", "[2001:db8::2]", ""))
+    assert [str(each) for each in hosts] == [
+        "pypi.org:443",
+        "files.example:8443",
+        "[2001:db8::1]:80",
+        "[2001:db8::2]:443",
+    ]
+
+
+@pytest.mark.parametrize(
+    "text", ["https://pypi.org", "*.org:443", "a b:1", ":443", "pypi.org:0", "pypi.org:x", "-a:1"]
+)
+def test_what_names_no_host_is_refused(text: str) -> None:
+    """The message says which entry it is, and how one looks."""
+    with pytest.raises(InvalidInputError, match="SEPTET_GUEST_HOSTS") as refused:
+        parse_hosts((text,))
+    assert "name:port" in refused.value.remedy
+
+
+def test_addresses_in_settings_name_hosts() -> None:
+    """Also within a JSON document; the port follows from the scheme where none is named."""
+    text = '{"baseURL": "http://127.0.0.1:4000/v1", "other": "https://model.example/v1", "worse": "http://[::1"}'
+    assert [str(each) for each in hosts_in([text, "no address"])] == ["127.0.0.1:4000", "model.example:443"]
+
+
+def test_a_model_of_this_machine_is_found_at_its_own_address() -> None:
+    """Its port is forwarded; one elsewhere is asked for by the proxy."""
+    network = OwnNetwork((), (NamedHost("127.0.0.1", 4000), NamedHost("10.0.0.5", 80)))
+    assert network.order()["forwards"] == [["127.0.0.1", 4000]]
+
+
+def test_a_program_inside_is_told_of_no_proxy_but_its_own() -> None:
+    """The worker's means nothing there."""
+    env = network_environment({"HTTPS_PROXY": "http://office:3128", "no_proxy": "office", "LANG": "C"})
+    assert env["LANG"] == "C"
+    assert {value for name, value in env.items() if name.lower() == "https_proxy"} == {"http://127.0.0.1:61128"}
+    assert "office" not in str(env)
