@@ -8,6 +8,7 @@ from pathlib import Path
 from fakes.escape_git import GIT_ROUTES
 from fakes.escape_homes import TRAPS
 from fakes.guest_kinds import kinds_table
+from fakes.network_routes import network_table
 
 from septet.agents.guest.description import Description
 from septet.agents.guest.placements import OwnFolder
@@ -267,4 +268,4 @@ def escape_table() -> str:
         for each in ROUTES
     ]
     lines += [f"| {each.attack} | {each.protection} |" for each in (*TRAPS, *GIT_ROUTES)]
-    return "\n".join(lines) + "\n" + kinds_table()
+    return "\n".join(lines) + "\n" + network_table() + kinds_table()

@@ -1,0 +1,37 @@
+"""No way out of a guest's network but by its proxy, and by that no way to this machine."""
+
+from collections.abc import Iterator
+
+import pytest
+from fakes.guests import CANARY, Machine, machine_with_canaries
+from fakes.network_routes import NETWORK_ROUTES, PRELUDE, NetworkRoute, Servers, servers_with_canary
+
+from septet.agents.turns.supervisors import Supervisors
+
+
+@pytest.fixture(scope="module")
+def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
+    """A machine with canaries, for all routes."""
+    supervisors = Supervisors()
+    with machine_with_canaries(tmp_path_factory.mktemp("machine"), supervisors) as machine:
+        if not machine.sandbox.confines:
+            pytest.skip(f"nothing confines here: {machine.sandbox.reason}")
+        yield machine
+    supervisors.close()
+
+
+@pytest.fixture(scope="module")
+def servers() -> Iterator[Servers]:
+    """What listens on this machine."""
+    with servers_with_canary() as servers:
+        yield servers
+
+
+@pytest.mark.parametrize("route", NETWORK_ROUTES, ids=lambda route: route.name)
+def test_a_way_out_finds_no_canary(machine: Machine, servers: Servers, route: NetworkRoute) -> None:
+    """The guest's own network ends it; without the one protection the canary is found."""
+    program = PRELUDE.format(servers=servers) + route.program
+    printed = machine.run(program, route.change(route.seen(servers)))
+    assert CANARY not in printed
+    assert "it ended otherwise" not in printed
+    assert CANARY in machine.run(program, route.change(route.without(servers)))

@@ -1,0 +1,203 @@
+"""Ways out of a guest's network: straight ones, and those by its proxy, to a server of this machine that nobody named."""
+
+import os
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, replace
+
+from fakes.guests import CANARY
+
+from septet.agents.guest.description import Description
+from septet.agents.guest.network import NamedHost, OwnNetwork
+from septet.agents.guest.protections import HostNetwork, Protection
+
+_OWN_NETWORK = "a network of its own"
+_ADDRESSES = "no address of this machine, whatever a name resolves to"
+_LIST = "a list of hosts, by name and port"
+
+
+@dataclass(frozen=True)
+class Servers:
+    """What listens on the machine with the canary, and something else that is the worker's own model."""
+
+    tcp: int
+    udp: int
+    model: int
+    abstract: str
+
+
+@dataclass(frozen=True)
+class NetworkRoute:
+    """One way out."""
+
+    name: str
+    attack: str
+    """What is tried, for people."""
+    program: str
+    """In it stand the servers' ports."""
+    protection: str
+    seen: Callable[[Servers], Protection]
+    """The network that the guest has."""
+    without: Callable[[Servers], Protection]
+    """The network without the one protection."""
+
+    def change(self, network: Protection) -> Callable[[Description], Description]:
+        """Return what gives a guest that network."""
+        return lambda description: replace(
+            description,
+            protections=tuple(
+                network if isinstance(each, OwnNetwork) else each for each in description.protections
+            ),
+        )
+
+
+def _straight(name: str, attack: str, program: str) -> NetworkRoute:
+    return NetworkRoute(name, attack, program, _OWN_NETWORK, lambda _: OwnNetwork(), lambda _: HostNetwork())
+
+
+def _by_name(name: str, host: str, words: str) -> NetworkRoute:
+    """Ask the proxy for a host that a careless worker has named."""
+    return NetworkRoute(
+        name,
+        f"have the proxy connect to this machine, {words}",
+        _tunnel(host),
+        _ADDRESSES,
+        lambda servers: OwnNetwork((NamedHost(_plain(host), servers.tcp),)),
+        lambda servers: OwnNetwork((), (NamedHost(_plain(host), servers.tcp),)),
+    )
+
+
+def _unnamed(name: str, attack: str, program: str) -> NetworkRoute:
+    """Ask the proxy for a host beside the worker's own model."""
+    return NetworkRoute(
+        name,
+        attack,
+        program,
+        _LIST,
+        lambda servers: OwnNetwork((), (NamedHost("127.0.0.1", servers.model),)),
+        lambda servers: OwnNetwork(
+            (), (NamedHost("127.0.0.1", servers.model), NamedHost("127.0.0.1", servers.tcp))
+        ),
+    )
+
+
+def _plain(host: str) -> str:
+    return host.strip("[]").removesuffix(".")
+
+
+def _tunnel(host: str) -> str:
+    return f"by_proxy(f'CONNECT {host}:{{tcp}} HTTP/1.1')"
+
+
+PRELUDE = """
+tcp, udp, model, abstract = {servers.tcp}, {servers.udp}, {servers.model}, {servers.abstract!r}
+
+def talk(family, address, kind=socket.SOCK_STREAM):
+    try:
+        with socket.socket(family, kind) as client:
+            client.settimeout(5)
+            client.connect(address)
+            client.send(b"x")
+            print(client.recv(100).decode())
+    except OSError as error:
+        print("refused:", error)
+
+def by_proxy(first):
+    try:
+        with socket.create_connection(("127.0.0.1", 61128), 10) as way:
+            way.sendall(first.encode() + b"\\r\\n\\r\\n")
+            print(way.makefile("rb").read().decode())
+    except OSError as error:
+        print("refused:", error)
+
+"""
+
+NETWORK_ROUTES = (
+    _straight("loopback", "reach what listens on this machine's loopback", "talk(socket.AF_INET, ('127.0.0.1', tcp))"),
+    _straight("loopback-else", "… by another address of it", "talk(socket.AF_INET, ('127.3.2.1', tcp))"),
+    _straight("any-address", "… by the address that stands for all", "talk(socket.AF_INET, ('0.0.0.0', tcp))"),
+    _straight("mapped", "… by IPv6", "talk(socket.AF_INET6, ('::ffff:127.0.0.1', tcp))"),
+    _straight("datagrams", "send datagrams to this machine", "talk(socket.AF_INET, ('127.0.0.1', udp), socket.SOCK_DGRAM)"),
+    _straight("abstract-socket", "reach a socket that has no path", "talk(socket.AF_UNIX, chr(0) + abstract)"),
+    _straight(
+        "who-listens", "see who listens on this machine",
+        "print(CANARY if f':{tcp:04X}' in open('/proc/net/tcp').read() else 'not there')",
+    ),
+    _by_name("proxy-name", "localhost", "by its name"),
+    _by_name("proxy-name-with-dot", "localhost.", "by its name with a dot"),
+    _by_name("proxy-short", "127.1", "by a short form of its address"),
+    _by_name("proxy-number", "2130706433", "by its address as one number"),
+    _by_name("proxy-hexadecimal", "0x7f000001", "by its address in hexadecimal digits"),
+    _by_name("proxy-octal", "0177.0.0.1", "by its address in octal digits"),
+    _by_name("proxy-any", "0.0.0.0", "by the address that stands for all"),  # noqa: S104 -- what is tried
+    _by_name("proxy-mapped", "[::ffff:127.0.0.1]", "by its address within one of IPv6"),
+    _unnamed("proxy-port", "have the proxy connect to another port of a host that is named", _tunnel("127.0.0.1")),
+    _unnamed("proxy-plain", "… by plain HTTP", "by_proxy(f'GET http://127.0.0.1:{tcp}/ HTTP/1.1')"),
+    _unnamed(
+        "proxy-account", "… with a host that is named as the account",
+        "by_proxy(f'GET http://127.0.0.1:{model}@127.0.0.1:{tcp}/ HTTP/1.1')",
+    ),
+)  # fmt: skip
+
+
+@contextmanager
+def servers_with_canary() -> Iterator[Servers]:
+    """Listen on this machine, with the canary for whoever comes, and as a model that has none."""
+    with ExitStack() as stack:
+        tcp, model = (stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(2))
+        tcp_on_all = stack.enter_context(socket.socket())
+        abstract = stack.enter_context(socket.socket(socket.AF_UNIX))
+        udp = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+        tcp_on_all.bind(("127.3.2.1", tcp.getsockname()[1]))
+        name = f"septet-canary-{os.getpid()}"
+        abstract.bind(f"\0{name}")
+        udp.bind(("127.0.0.1", 0))
+        for each in (tcp_on_all, abstract):
+            each.listen()
+        for server, words in ((tcp, CANARY), (tcp_on_all, CANARY), (abstract, CANARY), (model, "a model")):
+            stack.callback(_end, server, _serve(server, words))
+        threading.Thread(target=_answer_datagrams, args=(udp,), daemon=True).start()
+        stack.callback(udp.sendto, b"end", udp.getsockname())
+        ports = (each.getsockname()[1] for each in (tcp, udp, model))
+        yield Servers(*ports, name)
+
+
+def _serve(server: socket.socket, words: str) -> threading.Thread:
+    def serve() -> None:
+        while True:
+            try:
+                client, _ = server.accept()
+            except OSError:
+                return
+            with client, suppress(OSError):
+                client.settimeout(10)
+                client.sendall(words.encode())
+                client.shutdown(socket.SHUT_WR)
+                while client.recv(1000):
+                    continue
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    return thread
+
+
+def _end(server: socket.socket, thread: threading.Thread) -> None:
+    with suppress(OSError):
+        server.shutdown(socket.SHUT_RDWR)
+    thread.join()
+
+
+def _answer_datagrams(server: socket.socket) -> None:
+    with suppress(OSError):
+        while True:
+            told, client = server.recvfrom(100)
+            if told == b"end":
+                return
+            server.sendto(CANARY.encode(), client)
+
+
+def network_table() -> str:
+    """Return the table's rows of these."""
+    return "".join(f"| {each.attack} | {each.protection} |\n" for each in NETWORK_ROUTES)
