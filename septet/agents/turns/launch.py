@@ -16,6 +16,7 @@ from septet.agents.guest.description import GuestFiles
 from septet.agents.guest.placements import OwnFolder
 from septet.agents.homes.home import Homes
 from septet.agents.runs.folders import RUN_VARIABLE, Run, RunKey, RunRecord, Runs, StartReason
+from septet.agents.runs.network import refusal_note
 from septet.agents.supervisor.order import RUN, WARM, Confinement, Limits, Order
 from septet.agents.supervisor.process_tree import LINUX
 from septet.agents.turns.follow import Pace
@@ -148,6 +149,8 @@ def _turn(request: TurnRequest, start: Start) -> Turn:
     resume_id = start.session_id or (None if anew else turn.resume_id)
     own_id = resume_id is None and request.adapter.capabilities.own_session_id
     prompt = _prompt(start, turn.prompt, whole=turn.resume_id is not None)
+    note = refusal_note(request.runtime.runs.lately(request.order_id)) if request.runtime.sandbox.confines else ""
+    prompt = f"{prompt}\n\n{note}\n" if note else prompt
     return replace(
         turn,
         prompt=f"{prompt}\n{turn.for_new_session}" if turn.for_new_session and resume_id is None else prompt,

@@ -1,0 +1,65 @@
+"""What runs asked of the network in their sandbox, as their proxies noted it."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from septet.agents.runs.folders import Run
+from septet.agents.supervisor.network_log import MOST_BYTES, NETWORK_LOG
+
+_NAME: Final = re.compile(r"[A-Za-z0-9._:-]{1,253}")
+_MOST_NAMED: Final = 10
+_MOST_RUNS: Final = 20
+
+
+class _Line(msgspec.Struct):
+    """One connection."""
+
+    host: str = ""
+    port: int = 0
+    allowed: bool = True
+
+
+def refused_hosts(run: Run) -> list[str]:
+    """Return the hosts that a run and the checks of its work were refused, as `name:port`, each once."""
+    folders = [run.folder, *sorted((run.folder / "checks").glob("*"))]
+    lines = (line for folder in folders for line in _lines_of(folder / NETWORK_LOG))
+    names = (f"{line.host}:{line.port}" for line in lines if not line.allowed and line.port)
+    return [name for name in dict.fromkeys(names) if _NAME.fullmatch(name)]
+
+
+def refusal_note(runs: Sequence[Run]) -> str:
+    """Return what the next agent is told of hosts that the last run was refused and no run before; mostly nothing.
+
+    Programs that speak https hide what a proxy says, and an agent would try in other ways.
+    """
+    latest = runs[-_MOST_RUNS:]
+    told_before = {name for run in latest[:-1] for name in refused_hosts(run)}
+    new = [name for run in latest[-1:] for name in refused_hosts(run) if name not in told_before]
+    if not new:
+        return ""
+    names = ", ".join(new[:_MOST_NAMED])
+    more = f" and {len(new) - _MOST_NAMED} others" if len(new) > _MOST_NAMED else ""
+    return (
+        f"Your sandbox does not let these hosts through: {names}{more}. No other way leads there: do without "
+        "them, and say so in your answer if the task cannot be done without."
+    )
+
+
+def _lines_of(path: Path) -> list[_Line]:
+    """Return the lines of a log; what cannot be read is left out."""
+    found = []
+    try:
+        with path.open("rb") as file:
+            content = file.read(2 * MOST_BYTES)
+    except OSError:
+        return []
+    for line in content.splitlines():
+        try:
+            found.append(msgspec.json.decode(line, type=_Line))
+        except msgspec.MsgspecError:
+            continue
+    return found
