@@ -20,7 +20,7 @@ from septet.agents.turns.sandbox import Sandbox
 from septet.agents.turns.supervisors import Supervisors
 from septet.contracts.facts import Rescue
 from septet.contracts.workspace import DELIVERS_CANCELS, END_WORK, PULL_REQUESTS
-from septet.forges.choose import forge_for
+from septet.forges.choose import forge_for, token_for
 from septet.forges.forge import Forge
 from septet.git.address import Address, parse_address
 from septet.git.destroy import Why, return_to
@@ -170,9 +170,8 @@ class Host:
         return address, forge_for(address, self.settings)
 
     def token(self, address: Address) -> str | None:
-        """Return the worker's key for an https origin on GitHub; no agent ever sees it."""
-        secret = self.settings.github_token
-        return secret.get_secret_value() if secret is not None and address.kind == "remote" else None
+        """Return the worker's key for an https origin on a forge that is known; no agent ever sees it."""
+        return token_for(address, self.settings)
 
     def token_for(self, repository: str) -> str | None:
         """Return the worker's key for a repository."""

@@ -118,5 +118,4 @@ def checkpoint_ref(host: Host, place: Place, opened_by: str | None = None) -> Ch
     address = parse_address(wanted, home=Path.home())
     if address.path is not None:
         return checkpoint_ref_in(address.path, place, run_id)
-    token = host.token(address) if address.host in host.settings.github_hosts else None
-    return checkpoint_ref_at(Remote(address.url, place.env, token), place, run_id)
+    return checkpoint_ref_at(Remote(address.url, place.env, host.token(address)), place, run_id)

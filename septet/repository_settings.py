@@ -57,7 +57,9 @@ _NOT_A_REPOSITORYS: Final[Mapping[str, str]] = MappingProxyType(
     dict.fromkeys(("sandbox", "sandboxed", "confinement", "confined", "unconfined"), _SANDBOX)
     | dict.fromkeys(("network", "allow_host", "allow_hosts", "permissions", "permission_mode"), _SANDBOX)
     | dict.fromkeys(("env", "environment", "key", "keys", "api_key", "token", "tokens", "secrets"), _KEYS)
-    | dict.fromkeys(("github_token", "credentials", "login", "path", "agent_path"), _KEYS)
+    | dict.fromkeys(
+        ("github_token", "gitlab_token", "gitea_token", "credentials", "login", "path", "agent_path"), _KEYS
+    )
     | dict.fromkeys(("budget", "budgets", "max_budget_usd", "cost_usd", "max_cost_usd", "max_tokens"), _BUDGET)
 )
 """Keys that would loosen what a repository must not loosen, and why they are refused."""

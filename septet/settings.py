@@ -80,6 +80,22 @@ class Settings(BaseSettings):
     """Hosts that speak GitHub's API, separated by commas."""
     github_api_url: str | None = None
     """The API's address, where it is not the one that follows from the host."""
+    gitlab_token: SecretStr | None = Field(
+        default=None, validation_alias=AliasChoices("SEPTET_GITLAB_TOKEN", "GITLAB_TOKEN", "gitlab_token")
+    )
+    """The worker's key to GitLab, also read from `GITLAB_TOKEN`: a person's, a project's or a group's."""
+    gitlab_hosts: Annotated[tuple[str, ...], NoDecode] = ("gitlab.com",)
+    """Hosts that speak GitLab's API, separated by commas."""
+    gitlab_api_url: str | None = None
+    """The API's address, where it is not the one that follows from the host."""
+    gitea_token: SecretStr | None = Field(
+        default=None, validation_alias=AliasChoices("SEPTET_GITEA_TOKEN", "GITEA_TOKEN", "gitea_token")
+    )
+    """The worker's key to Gitea or Forgejo, also read from `GITEA_TOKEN`."""
+    gitea_hosts: Annotated[tuple[str, ...], NoDecode] = ("codeberg.org", "gitea.com")
+    """Hosts that speak Gitea's API, as Forgejo's do, separated by commas."""
+    gitea_api_url: str | None = None
+    """The API's address, where it is not the one that follows from the host."""
     ignored_limit_mib: Annotated[int, Field(ge=0)] = 50
     """Ignored files up to this size in all go into a snapshot."""
     orphan_limit_seconds: Annotated[float, Field(gt=0)] = 1800.0
@@ -177,7 +193,7 @@ class Settings(BaseSettings):
     def _split_paths(cls, paths: object) -> object:
         return tuple(path.strip() for path in paths.split(",")) if isinstance(paths, str) else paths
 
-    @field_validator("github_hosts", mode="before")
+    @field_validator("github_hosts", "gitlab_hosts", "gitea_hosts", mode="before")
     @classmethod
     def _split_at_commas(cls, hosts: object) -> object:
         return tuple(host.strip().lower() for host in hosts.split(",")) if isinstance(hosts, str) else hosts

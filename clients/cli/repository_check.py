@@ -10,6 +10,7 @@ from septet.commands.filler import check
 from septet.commands.loader import FOLDER, load_all, overrides
 from septet.commands.needs import missing
 from septet.errors import SeptetError
+from septet.forges.choose import token_for
 from septet.git.address import parse_address
 from septet.git.configuration import ELSEWHERE, write_configuration
 from septet.git.evidence import list_base_folder, read_base_files
@@ -34,8 +35,7 @@ def repository_findings(repo: str, settings: Settings) -> Iterator[Finding]:
 
 def _findings(repo: str, settings: Settings, state: StateDir) -> Iterator[Finding]:
     address = parse_address(repo, home=Path.home(), cwd=Path.cwd())
-    secret = settings.github_token
-    token = secret.get_secret_value() if secret is not None and address.kind == "remote" else None
+    token = token_for(address, settings)
     state.prepare()
     env = {**settings.git_env, "GIT_CONFIG_GLOBAL": str(state.root / "gitconfig")}
     for name in write_configuration(state.root / "gitconfig", settings.user_git_env):

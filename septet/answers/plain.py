@@ -42,7 +42,7 @@ _BRANCH: Final = re.compile(
     re.ASCII,
 )
 _PULL_REQUEST: Final = re.compile(
-    r"(?:https?://[^\s/\"'`<>()\[\]]+|file://)/[^\s\"'`<>()\[\]]+/pull/[1-9][0-9]*/?"
+    r"(?:https?://[^\s/\"'`<>()\[\]]+|file://)/[^\s\"'`<>()\[\]]+/(?:pull|pulls|merge_requests)/[1-9][0-9]*/?"
 )
 
 _TYPED_SUBJECT: Final = re.compile(

@@ -40,7 +40,7 @@ class PullRequestWatch(Wire):
     task: Task
     """The work order as it was completed, as the board shows it."""
     forge: str
-    """`github` or `local`."""
+    """`github`, `gitlab`, `gitea` or `local`."""
     task_queue: str = ""
     """Where a local forge can be looked at: a queue of the host on whose disk it lies."""
     watcher: WatchingHost | None = None

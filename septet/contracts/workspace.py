@@ -44,7 +44,7 @@ class Workspace(Wire):
     repository: str
     """The origin's address, without credentials."""
     forge: str
-    """`github` or `local`."""
+    """`github`, `gitlab`, `gitea` or `local`."""
     project: str
     """The repository's name, such as `o/r`."""
     base_branch: str

@@ -1,41 +1,28 @@
 """Which forge a repository has; a host with none is refused before anything starts."""
 
-from typing import Final, Literal
+from typing import Final
 
 from septet.errors import InvalidInputError
 from septet.forges.forge import Forge
-from septet.forges.github import GitHubForge
+from septet.forges.gitea.kind import GITEA
+from septet.forges.github.kind import GITHUB
+from septet.forges.gitlab.kind import GITLAB
+from septet.forges.kind import ForgeAccess, ForgeKind
 from septet.forges.local import LocalForge
 from septet.git.address import Address
 from septet.settings import Settings
 
-_GITHUB: Final = "github.com"
-_OWNER_AND_NAME: Final = 2
+KINDS: Final[tuple[ForgeKind, ...]] = (GITHUB, GITLAB, GITEA)
+"""All but `local`; another forge is another package, and a name here."""
 
 
-def forge_name(address: Address, github_hosts: tuple[str, ...] = (_GITHUB,)) -> Literal["github", "local"]:
+def forge_name(address: Address, settings: Settings) -> str:
     """Return which forge the repository has.
-
-    Args:
-        address: The repository.
-        github_hosts: Hosts that speak GitHub's API.
 
     Raises:
         InvalidInputError: Its host has no forge that is known, or the address is no repository there.
     """
-    if address.path is not None:
-        return "local"
-    if address.host not in github_hosts:
-        raise InvalidInputError(
-            f"repository: the host {address.host} has no forge that is known.",
-            remedy="Name it in SEPTET_GITHUB_HOSTS if it speaks GitHub's API, or give a path on this machine.",
-        )
-    if address.project.count("/") != _OWNER_AND_NAME - 1:
-        example = f"https://{address.host}/owner/name"
-        raise InvalidInputError(
-            f"repository: {address.url} is not a GitHub repository.", remedy=f"Give {example}."
-        )
-    return "github"
+    return "local" if address.path is not None else _kind_of(address, settings).name
 
 
 def forge_for(address: Address, settings: Settings) -> Forge:
@@ -44,12 +31,40 @@ def forge_for(address: Address, settings: Settings) -> Forge:
     Raises:
         InvalidInputError: As for `forge_name`.
     """
-    name = forge_name(address, settings.github_hosts)
-    if name == "local" and address.path is not None:
+    if address.path is not None:
         return LocalForge(address.path, settings.git_env)
-    token = settings.github_token.get_secret_value() if settings.github_token else None
-    return GitHubForge(address.project, settings.github_api_url or _api_url(address.host), token)
+    kind = _kind_of(address, settings)
+    return kind.connect(address, _access(kind, settings))
 
 
-def _api_url(host: str) -> str:
-    return f"https://api.{_GITHUB}" if host == _GITHUB else f"https://{host}/api/v3"
+def token_for(address: Address, settings: Settings) -> str | None:
+    """Return the worker's key for an origin; a key is for the hosts of its own forge, and for no other."""
+    if address.path is not None:
+        return None
+    accesses = (_access(kind, settings) for kind in KINDS)
+    return next((access.token for access in accesses if address.host in access.hosts), None)
+
+
+def _kind_of(address: Address, settings: Settings) -> ForgeKind:
+    for kind in KINDS:
+        if address.host in _access(kind, settings).hosts:
+            break
+    else:
+        names = ", ".join(f"SEPTET_{each.name.upper()}_HOSTS" for each in KINDS)
+        raise InvalidInputError(
+            f"repository: the host {address.host} has no forge that is known.",
+            remedy=f"Name it in {names}, by the API that it speaks, or give a path on this machine.",
+        )
+    folders = address.project.count("/") + 1
+    if folders < 2 or (folders > 2 and not kind.nests):  # noqa: PLR2004 -- an owner and a name
+        raise InvalidInputError(
+            f"repository: {address.url} is not a {kind.title} repository.",
+            remedy=f"Give https://{address.host}/owner/name.",
+        )
+    return kind
+
+
+def _access(kind: ForgeKind, settings: Settings) -> ForgeAccess:
+    """Return what the settings that have the forge's name say of it."""
+    hosts, api_url, token = (getattr(settings, f"{kind.name}_{what}") for what in ("hosts", "api_url", "token"))
+    return ForgeAccess(hosts, api_url, token.get_secret_value() if token is not None else None)

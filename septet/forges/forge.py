@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Final, Literal, Protocol
 
 from septet.errors import ForgeError, InvalidInputError
@@ -20,8 +20,12 @@ BODY_LIMIT: Final = 60_000
 """Characters of a pull request's body; GitHub takes 65,536."""
 _BODIES_LIMIT: Final = 65_000
 """Characters of the body of one that brings the work of several work orders."""
+MOST_BRANCHES: Final = 1000
+"""The most branches with one prefix that are looked at."""
 PullRequestState = Literal["open", "closed", "merged"]
-_NUMBERED: Final = re.compile(r"/pull/(\d{1,18})/?$")
+ReviewState = Literal["approved", "changes_requested", "commented"]
+CheckState = Literal["pending", "success", "failure"]
+_NUMBERED: Final = re.compile(r"/(?:pull|pulls|merge_requests)/(\d{1,18})/?$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +36,9 @@ class Comment:
     body: str
     created_at: str = ""
     """ISO 8601, UTC."""
+    standing: str = ""
+    """What the author is to the repository, in the forge's own word in lower case, such as `owner`, `member`,
+    `maintainer`, `collaborator` or `none`; empty where the forge does not tell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +73,41 @@ class PullRequest:
     state: PullRequestState = "open"
     warnings: tuple[str, ...] = ()
     """What did not work on the side, such as a label."""
+    body: str = field(default="", compare=False, repr=False)
+
+    def is_of(self, work_order_id: str) -> bool:
+        """Say whether it brings the work of a work order, by the mark in its body."""
+        return marker_of(work_order_id) in self.body
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A branch as the forge has it."""
+
+    name: str
+    sha: str
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """What somebody thinks of a pull request."""
+
+    author: str
+    state: ReviewState
+    body: str = ""
+    commit: str = ""
+    """What was looked at; empty where the forge does not tell."""
+    standing: str = ""
+    """As `Comment.standing`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What a check, a status or a job of a pipeline says of a commit."""
+
+    name: str
+    state: CheckState
+    url: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +122,11 @@ class NewPullRequest:
     """The work order's id; it stands invisibly in the body, so that people and programs find whose it is."""
     draft: bool = False
     labels: tuple[str, ...] = ()
+    reviewers: tuple[str, ...] = ()
+    """Accounts that are asked for a review."""
+    assignees: tuple[str, ...] = ()
+    head_project: str = ""
+    """The fork that holds `head`, such as `me/r`; empty where the repository itself does."""
 
     @property
     def bounded_title(self) -> str:
@@ -108,7 +155,12 @@ class NewPullRequest:
 
     @property
     def _mark(self) -> str:
-        return f"<!-- septet: {self.marker} -->"
+        return marker_of(self.marker)
+
+
+def marker_of(work_order_id: str) -> str:
+    """Return the mark of a work order, which people do not see in a text that is shown as Markdown."""
+    return f"<!-- septet: {work_order_id} -->"
 
 
 class Forge(Protocol):
@@ -116,7 +168,7 @@ class Forge(Protocol):
 
     @property
     def name(self) -> str:
-        """`github` or `local`."""
+        """`github`, `gitlab`, `gitea` or `local`."""
 
     def issue(self, number: int) -> Issue:
         """Return an issue.
@@ -149,6 +201,48 @@ class Forge(Protocol):
         """Return the open pull request of branch `head`, whoever opened it, or `None`.
 
         Raises:
+            ForgeUnavailableError: The forge did not answer.
+            ForgeError: It refused.
+        """
+
+    def pull_requests_of(self, head: str) -> tuple[PullRequest, ...]:
+        """Return the pull requests of branch `head` in every state, whoever opened them, the newest first.
+
+        Raises:
+            ForgeUnavailableError: The forge did not answer.
+            ForgeError: It refused.
+        """
+
+    def branches(self, prefix: str) -> tuple[Branch, ...]:
+        """Return the branches whose names begin with `prefix`, at most `MOST_BRANCHES`.
+
+        Raises:
+            ForgeUnavailableError: The forge did not answer.
+            ForgeError: It refused.
+        """
+
+    def reviews(self, number: int) -> tuple[Review, ...]:
+        """Return the reviews of a pull request, from the oldest to the newest.
+
+        Raises:
+            NotFoundError: There is none of this number that the worker can see.
+            ForgeUnavailableError: The forge did not answer.
+            ForgeError: It refused.
+        """
+
+    def checks(self, commit: str) -> tuple[Check, ...]:
+        """Return what checks, statuses or pipelines say of a commit; one for each name, the newest.
+
+        Raises:
+            ForgeUnavailableError: The forge did not answer.
+            ForgeError: It refused.
+        """
+
+    def put_comment(self, number: int, marker: str, body: str) -> None:
+        """Have an issue carry one comment with the mark of `marker`: a new one, or the one that is there, edited.
+
+        Raises:
+            NotFoundError: There is no issue of this number that the worker can see.
             ForgeUnavailableError: The forge did not answer.
             ForgeError: It refused.
         """
@@ -193,7 +287,8 @@ def pull_request_number(url: str) -> int:
     match = _NUMBERED.search(url)
     if match is None:
         raise InvalidInputError(
-            f"{url!r} is not the address of a pull request.", remedy="It ends with /pull/NUMBER."
+            f"{url!r} is not the address of a pull request.",
+            remedy="It ends with /pull/NUMBER, /pulls/NUMBER or /merge_requests/NUMBER.",
         )
     return int(match[1])
 

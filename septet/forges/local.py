@@ -9,6 +9,7 @@ import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Final, Literal, TypeVar
@@ -19,17 +20,23 @@ from pydantic_core import to_json
 from septet.contracts.wire import Wire
 from septet.errors import ForgeError, ForgeUnavailableError, NotFoundError
 from septet.forges.forge import (
+    MOST_BRANCHES,
+    Branch,
+    Check,
     Comment,
     Issue,
     NewPullRequest,
     PullRequest,
+    Review,
     bounded_issue,
     bounded_list,
     label_names,
 )
 from septet.forges.local_merge import holds, merge_branch
+from septet.forges.opening import put_once
 from septet.forges.ref_store import RefStore, StoreContents
 from septet.git.engine import Git
+from septet.system.timestamps import timestamp
 
 REF: Final = "refs/septet/forge"
 _LONGEST_PAUSE_SECONDS: Final = 0.05
@@ -85,11 +92,7 @@ class LocalForge:
 
     def issue(self, number: int) -> Issue:
         """Return an issue; as `Forge.issue`."""
-        for record in self._records(self._store.read(), "issue", _IssueRecord):
-            if record.number == number:
-                return bounded_issue(self._issue(record))
-        remedy = "Add one with `septet issue add`, or give the work order a title and a description."
-        raise NotFoundError(f"{self.path} has no issue {number}.", remedy=remedy)
+        return bounded_issue(self._issue(self._issue_record(self._store.read(), number)))
 
     def find_issues(self, numbers: Sequence[int]) -> tuple[Issue, ...]:
         """Return those of some issues that there are; as `Forge.find_issues`."""
@@ -128,6 +131,50 @@ class LocalForge:
     def find_pull_request(self, head: str) -> PullRequest | None:
         """Return the open pull request of branch `head`; as `Forge.find_pull_request`."""
         return self._open(self._store.read(), head)
+
+    def pull_requests_of(self, head: str) -> tuple[PullRequest, ...]:
+        """Return the pull requests of branch `head` in every state; as `Forge.pull_requests_of`."""
+        records = self._records(self._store.read(), "pull", _PullRecord, naming=head)
+        return tuple(self._as_it_is(record, "") for record in reversed(records) if record.head == head)
+
+    def branches(self, prefix: str) -> tuple[Branch, ...]:
+        """Return the branches whose names begin with `prefix`; as `Forge.branches`."""
+        listing = self._git.text(
+            "for-each-ref", f"--count={MOST_BRANCHES}", "--format=%(refname:lstrip=2) %(objectname)", "refs/heads/"
+        )
+        pairs = (line.rpartition(" ") for line in listing.splitlines())
+        return tuple(Branch(name, sha) for name, _, sha in pairs if name.startswith(prefix))
+
+    def reviews(self, number: int) -> tuple[Review, ...]:
+        """Return no review: nobody writes one here; as `Forge.reviews`."""
+        self._pull(self._store.read(), number)
+        return ()
+
+    def checks(self, commit: str) -> tuple[Check, ...]:
+        """Return no check: nothing runs here; as `Forge.checks`."""
+        del commit
+        return ()
+
+    def put_comment(self, number: int, marker: str, body: str) -> None:
+        """Have an issue carry one comment with a mark; as `Forge.put_comment`."""
+
+        def put(contents: StoreContents) -> bool | None:
+            record = self._issue_record(contents, number)
+            comments = list(record.comments)
+
+            def create(text: str) -> None:
+                comments.append(
+                    _CommentRecord(author="septet", body=text, created_at=timestamp(datetime.now(UTC)))
+                )
+
+            def edit(index: int, text: str) -> None:
+                comments[index] = comments[index].model_copy(update={"body": text})
+
+            put_once(lambda: [(n, each.body) for n, each in enumerate(comments)], create, edit, marker, body)
+            after = record.model_copy(update={"comments": tuple(comments)})
+            return after == record or self._put(contents, "issue", after) or None
+
+        self._until_done(put)
 
     def pull_request(self, number: int, commit: str = "") -> PullRequest:
         """Return a pull request as it is now; as `Forge.pull_request`.
@@ -252,6 +299,12 @@ class LocalForge:
         )
         return patch.decode("utf-8", "replace")
 
+    def _issue_record(self, contents: StoreContents, number: int) -> _IssueRecord:
+        for record in self._records(contents, f"issue-{number}.json", _IssueRecord):
+            return record
+        remedy = "Add one with `septet issue add`, or give the work order a title and a description."
+        raise NotFoundError(f"{self.path} has no issue {number}.", remedy=remedy)
+
     def _pull(self, contents: StoreContents, number: int) -> _PullRecord:
         for record in self._records(contents, f"pull-{number}.json", _PullRecord):
             return record
@@ -336,6 +389,7 @@ class LocalForge:
             base=record.base,
             head_sha=self._sha(record.head),
             state=record.state,
+            body=record.body,
         )
 
     def _sha(self, branch: str) -> str:

@@ -43,7 +43,7 @@ _FAILURES: Final[tuple[tuple[tuple[str, ...], type[SeptetError], str, str], ...]
         ),
         GitError,
         "refused the worker's credentials",
-        "Set SEPTET_GITHUB_TOKEN or a git credential helper; credentials in an address are not used.",
+        "Set the forge's token (SEPTET_GITHUB_TOKEN, …) or a git credential helper; those in an address do not count.",
     ),
     (
         (

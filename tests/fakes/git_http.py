@@ -8,6 +8,7 @@ from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -42,7 +43,7 @@ def serving_git(server: GitHttp) -> Iterator[GitHttp]:  # noqa: C901 -- the hand
             self._answer()
 
         def _answer(self) -> None:
-            content = self._content()
+            content = body_of(self)
             given = self.headers.get("Authorization", "")
             server.seen.append(given)
             may_read = given in {_basic(token) for token in (server.token, *server.readers)}
@@ -55,44 +56,9 @@ def serving_git(server: GitHttp) -> Iterator[GitHttp]:  # noqa: C901 -- the hand
             else:
                 self._run_backend(content)
 
-        def _content(self) -> bytes:
-            if self.headers.get("Transfer-Encoding") == "chunked":
-                chunks = []
-                while size := int(self.rfile.readline(), 16):
-                    chunks.append(self.rfile.read(size))
-                    self.rfile.readline()
-                self.rfile.readline()
-                content = b"".join(chunks)
-            else:
-                content = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            return gzip.decompress(content) if self.headers.get("Content-Encoding") == "gzip" else content
-
         def _run_backend(self, content: bytes) -> None:
-            parts = urlsplit(self.path)
-            completed = subprocess.run(
-                ["git", "http-backend"],
-                input=content,
-                capture_output=True,
-                check=False,
-                env={
-                    "PATH": os.environ["PATH"],
-                    "GIT_PROJECT_ROOT": str(server.root),
-                    "GIT_HTTP_EXPORT_ALL": "1",
-                    "GIT_CONFIG_NOSYSTEM": "1",
-                    "REQUEST_METHOD": self.command,
-                    "PATH_INFO": parts.path,
-                    "QUERY_STRING": parts.query,
-                    "CONTENT_TYPE": self.headers.get("Content-Type", ""),
-                    "CONTENT_LENGTH": str(len(content)),
-                    "GIT_PROTOCOL": self.headers.get("Git-Protocol", ""),
-                    "REMOTE_USER": "septet",
-                    "REMOTE_ADDR": "127.0.0.1",
-                },
-            )
-            head, _, body = completed.stdout.partition(b"\r\n\r\n")
-            headers = [tuple(line.split(": ", 1)) for line in head.decode().split("\r\n") if line]
-            status = next((int(value[:3]) for name, value in headers if name == "Status"), 200)
-            self._send(status, [(name, value) for name, value in headers if name != "Status"], body)
+            status, headers, body = run_backend(server.root, self.command, self.path, self.headers, content)
+            self._send(status, list(headers.items()), body)
 
         def _send(self, status: int, headers: list[tuple[str, str]], body: bytes) -> None:
             self.send_response(status)
@@ -114,6 +80,50 @@ def serving_git(server: GitHttp) -> Iterator[GitHttp]:  # noqa: C901 -- the hand
         http.shutdown()
         thread.join()
         http.server_close()
+
+
+def body_of(request: BaseHTTPRequestHandler) -> bytes:
+    """Return the body of a request, which git sends in chunks and compressed."""
+    if request.headers.get("Transfer-Encoding") == "chunked":
+        chunks = []
+        while size := int(request.rfile.readline(), 16):
+            chunks.append(request.rfile.read(size))
+            request.rfile.readline()
+        request.rfile.readline()
+        content = b"".join(chunks)
+    else:
+        content = request.rfile.read(int(request.headers.get("Content-Length", 0)))
+    return gzip.decompress(content) if request.headers.get("Content-Encoding") == "gzip" else content
+
+
+def run_backend(
+    root: Path, method: str, path: str, headers: Message, content: bytes
+) -> tuple[int, dict[str, str], bytes]:
+    """Return what `git http-backend` answers to a request: status, headers and body."""
+    parts = urlsplit(path)
+    completed = subprocess.run(
+        ["git", "http-backend"],
+        input=content,
+        capture_output=True,
+        check=False,
+        env={
+            "PATH": os.environ["PATH"],
+            "GIT_PROJECT_ROOT": str(root),
+            "GIT_HTTP_EXPORT_ALL": "1",
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "REQUEST_METHOD": method,
+            "PATH_INFO": parts.path,
+            "QUERY_STRING": parts.query,
+            "CONTENT_TYPE": headers.get("Content-Type", ""),
+            "CONTENT_LENGTH": str(len(content)),
+            "GIT_PROTOCOL": headers.get("Git-Protocol", ""),
+            "REMOTE_USER": "septet",
+            "REMOTE_ADDR": "127.0.0.1",
+        },
+    )
+    head, _, body = completed.stdout.partition(b"\r\n\r\n")
+    fields = dict(line.split(": ", 1) for line in head.decode().split("\r\n") if line)
+    return int(fields.pop("Status", "200")[:3]), fields, body
 
 
 def _basic(token: str) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from septet.errors import ForgeError, InvalidInputError
-from septet.forges.choose import forge_for, forge_name
+from septet.forges.choose import forge_for, forge_name, token_for
 from septet.forges.forge import (
     BODY_LIMIT,
     ISSUE_LIMIT_BYTES,
@@ -18,7 +18,9 @@ from septet.forges.forge import (
     label_names,
     pull_request_number,
 )
-from septet.forges.github import GitHubForge
+from septet.forges.gitea.forge import GiteaForge
+from septet.forges.github.forge import GitHubForge
+from septet.forges.gitlab.forge import GitLabForge
 from septet.forges.local import LocalForge
 from septet.git.address import parse_address
 from septet.settings import Settings
@@ -147,6 +149,48 @@ def test_a_host_that_speaks_githubs_api_has_the_github_forge(
     assert "secret" not in repr(forge)
 
 
+@pytest.mark.parametrize(
+    ("repository", "name", "api_url"),
+    [
+        ("https://gitlab.com/group/sub/r", "gitlab", "https://gitlab.com/api/v4"),
+        ("git@git.example:group/r.git", "gitlab", "https://git.example/api/v4"),
+        ("https://codeberg.org/o/r", "gitea", "https://codeberg.org/api/v1"),
+        ("http://127.0.0.1:3000/o/r", "gitea", "http://127.0.0.1:3000/api/v1"),
+    ],
+)
+def test_gitlab_and_gitea_are_known_by_their_hosts(
+    tmp_path: Path, repository: str, name: str, api_url: str
+) -> None:
+    """A host leads to its forge and its API; GitLab's groups may hold groups."""
+    known = settings(
+        tmp_path, gitlab_hosts=("gitlab.com", "git.example"), gitea_hosts=("codeberg.org", "127.0.0.1:3000")
+    )
+
+    forge = forge_for(parse_address(repository), known)
+
+    assert isinstance(forge, GitLabForge | GiteaForge)
+    assert (forge.name, forge.api.url) == (name, api_url)
+
+
+def test_a_key_goes_to_its_own_forge_alone(tmp_path: Path) -> None:
+    """GitHub's token is never shown to a GitLab, nor to a host that nobody named."""
+    known = settings(tmp_path, github_token="hub", gitlab_token="lab")
+
+    tokens = [
+        token_for(parse_address(each), known)
+        for each in (
+            "https://github.com/o/r",
+            "https://gitlab.com/o/r",
+            "https://codeberg.org/o/r",
+            "https://x.example/o/r",
+            "/srv/r",
+        )
+    ]
+
+    assert tokens == ["hub", "lab", None, None, None]
+    assert "lab" not in repr(forge_for(parse_address("https://gitlab.com/o/r"), known))
+
+
 def test_the_api_may_be_elsewhere(tmp_path: Path) -> None:
     """A setting names the API where it does not follow from the host."""
     known = settings(tmp_path, github_api_url="http://127.0.0.1:1/api")
@@ -156,24 +200,32 @@ def test_the_api_may_be_elsewhere(tmp_path: Path) -> None:
     )
 
 
-def test_a_host_without_a_forge_is_refused() -> None:
+def test_a_host_without_a_forge_is_refused(tmp_path: Path) -> None:
     """A host that nobody named is refused, and the remedy names the setting."""
     with pytest.raises(InvalidInputError, match=r"git\.example") as refused:
-        forge_name(parse_address("https://git.example/o/r"))
+        forge_name(parse_address("https://git.example/o/r"), settings(tmp_path))
 
     assert "SEPTET_GITHUB_HOSTS" in refused.value.remedy
 
 
 @pytest.mark.parametrize("repository", ["https://github.com/o", "https://github.com/o/r/tree/main"])
-def test_a_page_of_github_is_no_repository(repository: str) -> None:
+def test_a_page_of_github_is_no_repository(tmp_path: Path, repository: str) -> None:
     """A repository on GitHub has an owner and a name."""
     with pytest.raises(InvalidInputError, match="not a GitHub repository") as refused:
-        forge_name(parse_address(repository))
+        forge_name(parse_address(repository), settings(tmp_path))
 
     assert "owner/name" in refused.value.remedy
 
 
-@pytest.mark.parametrize("url", ["https://github.com/o/r/pull/17", "file:///srv/my%20app.git/pull/17"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://github.com/o/r/pull/17",
+        "https://gitlab.example/g/s/r/-/merge_requests/17",
+        "https://codeberg.org/o/r/pulls/17",
+        "file:///srv/my%20app.git/pull/17",
+    ],
+)
 def test_an_address_of_a_pull_request_ends_with_its_number(url: str) -> None:
     """The number is all that a forge needs to find it again."""
     assert pull_request_number(url) == 17

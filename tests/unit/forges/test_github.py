@@ -13,8 +13,8 @@ from fakes.github import FakeGitHub, Fault, serving
 
 from septet.errors import ForgeError, ForgeUnavailableError, InvalidInputError, NotFoundError, SeptetError
 from septet.forges.forge import ISSUE_LIMIT_BYTES, Comment, Issue, NewPullRequest, PullRequest
-from septet.forges.github import GitHubForge
-from septet.forges.github_client import asking
+from septet.forges.github.client import asking
+from septet.forges.github.forge import GitHubForge
 
 SHA = "b" * 40
 NEW = NewPullRequest("feat-1", "main", "A thing", "Body.", "wo-1")

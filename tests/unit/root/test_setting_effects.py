@@ -38,6 +38,8 @@ from workers.versions import deployment_config
 ROOT: Final = Path(__file__).parents[3]
 ENTERPRISE: Final = parse_address("https://ghe.example/o/r", home=Path("/home/ada"))
 GITHUB: Final = parse_address("https://github.com/o/r", home=Path("/home/ada"))
+GITLAB: Final = parse_address("https://gitlab.com/o/r", home=Path("/home/ada"))
+CODEBERG: Final = parse_address("https://codeberg.org/o/r", home=Path("/home/ada"))
 _PROGRAM: Final = """
 import logging
 import structlog
@@ -99,6 +101,12 @@ EFFECTS: Final[Mapping[str, tuple[object, Callable[[Settings], object]]]] = {
     "github_token": ("t", lambda settings: host(settings).token(GITHUB)),
     "github_hosts": (("ghe.example",), lambda settings: forge_for(ENTERPRISE, settings).name),
     "github_api_url": ("https://api", lambda settings: forge_for(GITHUB, settings)),
+    "gitlab_token": ("t", lambda settings: host(settings).token(GITLAB)),
+    "gitlab_hosts": (("gitlab.com", "ghe.example"), lambda settings: forge_for(ENTERPRISE, settings).name),
+    "gitlab_api_url": ("https://api", lambda settings: forge_for(GITLAB, settings)),
+    "gitea_token": ("t", lambda settings: host(settings).token(CODEBERG)),
+    "gitea_hosts": (("ghe.example",), lambda settings: forge_for(ENTERPRISE, settings).name),
+    "gitea_api_url": ("https://api", lambda settings: forge_for(CODEBERG, settings)),
     "ignored_limit_mib": (1, lambda settings: host(settings).why("why").ignored_limit_bytes),
     "orphan_limit_seconds": (9.0, lambda settings: host(settings).runtime.orphan_limit_seconds),
     "checkpoint_remote": ("origin", lambda settings: host(settings).whereabouts["kept"]),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from septet.errors import ForgeError, ForgeUnavailableError, NotFoundError, SeptetError
-from septet.forges.github_answers import RefusalAnswer
+from septet.forges.github.answers import RefusalAnswer
 
 if TYPE_CHECKING:
     from githubkit import GitHub, Response

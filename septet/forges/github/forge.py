@@ -3,23 +3,37 @@
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import count
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from septet.errors import ForgeError, ForgeUnavailableError, InvalidInputError, NotFoundError
 from septet.forges.forge import (
     ISSUE_LIMIT_BYTES,
+    MOST_BRANCHES,
     MOST_LABELLED,
+    Branch,
+    Check,
     Comment,
     Issue,
     NewPullRequest,
     PullRequest,
+    Review,
     bounded_issue,
     bounded_list,
     label_names,
 )
-from septet.forges.github_answers import CommentAnswer, IssueAnswer, PullRequestAnswer
-from septet.forges.github_client import GitHubRefusedError, asking, read
+from septet.forges.github.answers import (
+    CheckRunsAnswer,
+    CombinedStatusAnswer,
+    CommentAnswer,
+    IssueAnswer,
+    PullRequestAnswer,
+    ReferenceAnswer,
+    ReviewAnswer,
+)
+from septet.forges.github.client import asking, read
+from septet.forges.opening import open_once, put_once
 
 if TYPE_CHECKING:
     from githubkit import GitHub
@@ -80,14 +94,52 @@ class GitHubForge:
 
     def find_pull_request(self, head: str) -> PullRequest | None:
         """Return the open pull request of branch `head`; as `Forge.find_pull_request`."""
-        owner, _ = self._repository
-        with asking(self.api_url, self.token, f"pull requests of {self.project}") as github:
-            answer = github.rest.pulls.list(
-                *self._repository, state="open", head=f"{owner}:{head}", per_page=100, headers=_HEADERS
+        return self._find_of(self.project, head)
+
+    def pull_requests_of(self, head: str) -> tuple[PullRequest, ...]:
+        """Return the pull requests of branch `head` in every state; as `Forge.pull_requests_of`."""
+        return self._with_head(self.project, head, "all")
+
+    def branches(self, prefix: str) -> tuple[Branch, ...]:
+        """Return the branches whose names begin with `prefix`; as `Forge.branches`."""
+        with asking(self.api_url, self.token, f"the branches of {self.project}") as github:
+            answer = github.rest.git.list_matching_refs(*self._repository, f"heads/{prefix}", headers=_HEADERS)
+            return tuple(each.branch() for each in read(list[ReferenceAnswer], answer)[:MOST_BRANCHES])
+
+    def reviews(self, number: int) -> tuple[Review, ...]:
+        """Return the reviews of a pull request; as `Forge.reviews`."""
+        reviews: list[Review] = []
+        with asking(self.api_url, self.token, f"the reviews of pull request {number} of {self.project}") as github:
+            for page in range(1, _MOST_PAGES + 1):
+                answer = github.rest.pulls.list_reviews(
+                    *self._repository, number, per_page=_COMMENTS_PER_PAGE, page=page, headers=_HEADERS
+                )
+                answers = read(list[ReviewAnswer], answer)
+                reviews += [review for each in answers if (review := each.review()) is not None]
+                if len(answers) < _COMMENTS_PER_PAGE:
+                    break
+        return tuple(reviews)
+
+    def checks(self, commit: str) -> tuple[Check, ...]:
+        """Return what check runs and statuses say of a commit; as `Forge.checks`."""
+        with asking(self.api_url, self.token, f"the checks of {commit[:12]} in {self.project}") as github:
+            runs = github.rest.checks.list_for_ref(*self._repository, commit, per_page=100, headers=_HEADERS)
+            statuses = github.rest.repos.get_combined_status_for_ref(
+                *self._repository, commit, per_page=100, headers=_HEADERS
             )
-            answers = read(list[PullRequestAnswer], answer)
-        # A head that GitHub does not understand filters nothing.
-        return next((each.pull_request() for each in answers if each.head.ref == head), None)
+            checks = {each.name: each.check() for each in read(CheckRunsAnswer, runs).check_runs}
+            checks |= {each.name: each for each in read(CombinedStatusAnswer, statuses).checks()}
+        return tuple(checks.values())
+
+    def put_comment(self, number: int, marker: str, body: str) -> None:
+        """Have an issue carry one comment with a mark; as `Forge.put_comment`."""
+        put_once(
+            partial(self._marked_comments, number),
+            partial(self._create_comment, number),
+            self._edit_comment,
+            marker,
+            body,
+        )
 
     def pull_request(self, number: int, commit: str = "") -> PullRequest:
         """Return a pull request as it is now; as `Forge.pull_request`: GitHub itself knows what became of it."""
@@ -97,21 +149,10 @@ class GitHubForge:
             return read(PullRequestAnswer, answer).pull_request()
 
     def open_pull_request(self, new: NewPullRequest) -> PullRequest:
-        """Return the one open pull request of `new.head`; as `Forge.open_pull_request`.
-
-        Two who ask at once get the same one: GitHub itself refuses a second for one branch.
-        """
-        pull_request = self.find_pull_request(new.head)
-        if pull_request is None:
-            try:
-                pull_request = self._create(new)
-            except GitHubRefusedError as error:
-                if (
-                    "already exists" not in error.message
-                    or (pull_request := self.find_pull_request(new.head)) is None
-                ):
-                    raise
-        return self._add_labels(pull_request, label_names(new.labels))
+        """Return the one open pull request of `new.head`; as `Forge.open_pull_request`."""
+        find = partial(self._find_of, new.head_project or self.project)
+        pull_request = open_once(find, self._create, new)
+        return self._add_people(self._add_labels(pull_request, label_names(new.labels)), new)
 
     def add_to_pull_request(self, number: int, new: NewPullRequest) -> None:
         """Have a pull request tell of another work order; as `Forge.add_to_pull_request`."""
@@ -120,6 +161,62 @@ class GitHubForge:
             there = read(PullRequestAnswer, answer).body or ""
             if (body := new.added_to(there)) != there:
                 github.rest.pulls.update(*self._repository, number, body=body, headers=_HEADERS)
+
+    def _marked_comments(self, number: int) -> list[tuple[int, str]]:
+        found: list[tuple[int, str]] = []
+        with asking(self.api_url, self.token, f"the comments on {self._issue_name(number)}") as github:
+            for page in range(1, _MOST_PAGES + 1):
+                answer = github.rest.issues.list_comments(
+                    *self._repository, number, per_page=_COMMENTS_PER_PAGE, page=page, headers=_HEADERS
+                )
+                answers = read(list[CommentAnswer], answer)
+                found += [(each.id, each.body or "") for each in answers]
+                if len(answers) < _COMMENTS_PER_PAGE:
+                    break
+        return found
+
+    def _create_comment(self, number: int, text: str) -> None:
+        with asking(self.api_url, self.token, f"a comment on {self._issue_name(number)}") as github:
+            github.rest.issues.create_comment(*self._repository, number, body=text, headers=_HEADERS)
+
+    def _edit_comment(self, comment_id: int, text: str) -> None:
+        with asking(self.api_url, self.token, f"comment {comment_id} of {self.project}") as github:
+            github.rest.issues.update_comment(*self._repository, comment_id, body=text, headers=_HEADERS)
+
+    def _find_of(self, head_project: str, head: str) -> PullRequest | None:
+        return next(iter(self._with_head(head_project, head, "open")), None)
+
+    def _with_head(self, head_project: str, head: str, state: Literal["open", "all"]) -> tuple[PullRequest, ...]:
+        """Return the pull requests of a branch of this repository or of a fork, the newest first."""
+        owner = head_project.partition("/")[0]
+        with asking(self.api_url, self.token, f"pull requests of {self.project}") as github:
+            answer = github.rest.pulls.list(
+                *self._repository, state=state, head=f"{owner}:{head}", per_page=100, headers=_HEADERS
+            )
+            answers = read(list[PullRequestAnswer], answer)
+        # A head that GitHub does not understand filters nothing.
+        return tuple(each.pull_request() for each in answers if each.head.ref == head)
+
+    def _add_people(self, pull_request: PullRequest, new: NewPullRequest) -> PullRequest:
+        """Ask reviewers and name assignees; a name that is refused is a warning."""
+        if not new.reviewers and not new.assignees:
+            return pull_request
+        try:
+            with asking(self.api_url, self.token, f"the people of {pull_request.url}") as github:
+                if new.reviewers:
+                    github.rest.pulls.request_reviewers(
+                        *self._repository, pull_request.number, reviewers=list(new.reviewers), headers=_HEADERS
+                    )
+                if new.assignees:
+                    github.rest.issues.add_assignees(
+                        *self._repository, pull_request.number, assignees=list(new.assignees), headers=_HEADERS
+                    )
+        except ForgeUnavailableError:
+            raise
+        except (ForgeError, NotFoundError) as error:
+            warning = f"reviewers and assignees were not set: {error}"
+            return replace(pull_request, warnings=(*pull_request.warnings, warning))
+        return pull_request
 
     @property
     def _repository(self) -> tuple[str, str]:
@@ -153,11 +250,12 @@ class GitHubForge:
         return comments
 
     def _create(self, new: NewPullRequest) -> PullRequest:
+        owner = new.head_project.partition("/")[0]
         with asking(self.api_url, self.token, f"a pull request of {self.project}") as github:
             answer = github.rest.pulls.create(
                 *self._repository,
                 title=new.bounded_title,
-                head=new.head,
+                head=f"{owner}:{new.head}" if owner else new.head,
                 base=new.base,
                 body=new.marked_body,
                 draft=new.draft,

@@ -1,0 +1,144 @@
+"""What Gitea and Forgejo answer, as far as it is used: read strictly in what is needed, and blind to all else."""
+
+from typing import Final, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from septet.forges.forge import Branch, Check, CheckState, Comment, Issue, PullRequest, Review, ReviewState
+
+_CHECKS: Final[dict[str, CheckState]] = {
+    "success": "success",
+    "skipped": "success",
+    "warning": "success",
+    "failure": "failure",
+    "error": "failure",
+}
+_REVIEWS: Final[dict[str, ReviewState]] = {
+    "APPROVED": "approved",
+    "REQUEST_CHANGES": "changes_requested",
+    "COMMENT": "commented",
+}
+
+
+class _Foreign(BaseModel):
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class GiteaUserAnswer(_Foreign):
+    """An account (`User`)."""
+
+    login: str
+
+
+class GiteaLabelAnswer(_Foreign):
+    """A label of a repository or an organization (`Label`)."""
+
+    id: int
+    name: str
+
+
+class GiteaIssueAnswer(_Foreign):
+    """`GET /repos/{owner}/{repo}/issues/{index}`, and one of the list (`Issue`)."""
+
+    number: int
+    title: str
+    body: str | None = None
+    html_url: str
+    state: Literal["open", "closed"]
+    labels: tuple[GiteaLabelAnswer, ...] | None = None
+    comments: int = 0
+    """How many there are."""
+    pull_request: dict[str, object] | None = None
+    """Present where the number is a pull request's."""
+
+    def issue(self, comments: tuple[Comment, ...] = ()) -> Issue:
+        """Return the issue with `comments`."""
+        labels = tuple(label.name for label in self.labels or ())
+        return Issue(self.number, self.title, self.body or "", self.html_url, self.state, labels, comments)
+
+
+class GiteaCommentAnswer(_Foreign):
+    """One of `GET /repos/{owner}/{repo}/issues/{index}/comments` (`Comment`)."""
+
+    id: int
+    body: str | None = None
+    user: GiteaUserAnswer | None = None
+    created_at: str = ""
+
+    def comment(self, standing: str) -> Comment:
+        """Return the comment; an account that is gone is `Ghost`, as Gitea shows it."""
+        return Comment(self.user.login if self.user else "Ghost", self.body or "", self.created_at, standing)
+
+
+class _Repository(_Foreign):
+    full_name: str
+
+
+class _Head(_Foreign):
+    ref: str
+    sha: str = ""
+    repo: _Repository | None = None
+    """`None` where the fork is gone."""
+
+
+class GiteaPullRequestAnswer(_Foreign):
+    """`GET /repos/{owner}/{repo}/pulls/{index}`, and what a `POST` of one answers (`PullRequest`)."""
+
+    number: int
+    html_url: str
+    head: _Head
+    base: _Head
+    state: Literal["open", "closed"]
+    merged: bool = False
+    body: str | None = None
+
+    def pull_request(self) -> PullRequest:
+        """Return the pull request."""
+        state = "merged" if self.merged else self.state
+        return PullRequest(
+            self.number, self.html_url, self.head.ref, self.base.ref, self.head.sha, state, body=self.body or ""
+        )
+
+
+class _Commit(_Foreign):
+    id: str
+
+
+class GiteaBranchAnswer(_Foreign):
+    """One of `GET /repos/{owner}/{repo}/branches` (`Branch`)."""
+
+    name: str
+    commit: _Commit
+
+    def branch(self) -> Branch:
+        """Return the branch."""
+        return Branch(self.name, self.commit.id)
+
+
+class GiteaReviewAnswer(_Foreign):
+    """One of `GET /repos/{owner}/{repo}/pulls/{index}/reviews` (`PullReview`)."""
+
+    user: GiteaUserAnswer | None = None
+    state: str
+    body: str | None = None
+    commit_id: str | None = None
+    dismissed: bool = False
+
+    def review(self) -> Review | None:
+        """Return the review; `None` where it was dismissed, or is not given yet."""
+        state = _REVIEWS.get(self.state)
+        if state is None or self.dismissed:
+            return None
+        return Review(self.user.login if self.user else "Ghost", state, self.body or "", self.commit_id or "")
+
+
+class GiteaStatusAnswer(_Foreign):
+    """One of `GET /repos/{owner}/{repo}/commits/{ref}/statuses` (`CommitStatus`)."""
+
+    context: str
+    status: str
+    target_url: str | None = None
+
+    def check(self) -> Check:
+        """Return what it says."""
+        return Check(self.context, _CHECKS.get(self.status, "pending"), self.target_url or "")

@@ -1,0 +1,137 @@
+"""Asking Gitea and Forgejo: the operations of their API that are used, each typed by what it answers."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeVar
+from urllib.parse import quote
+
+from pydantic import TypeAdapter
+from pydantic_core import from_json
+
+from septet.forges.gitea.answers import (
+    GiteaBranchAnswer,
+    GiteaCommentAnswer,
+    GiteaIssueAnswer,
+    GiteaLabelAnswer,
+    GiteaPullRequestAnswer,
+    GiteaReviewAnswer,
+    GiteaStatusAnswer,
+)
+from septet.forges.http_client import ForgeApi
+
+if TYPE_CHECKING:
+    import httpx
+
+PAGE: Final = 50
+"""The most that Gitea puts on one page, unless its administrator allows more."""
+_RIGHTS: Final = "Give the token the scopes `write:issue` and `write:repository`."
+REMEDIES: Final = {
+    401: "Set SEPTET_GITEA_TOKEN to a token that is valid on this host.",
+    403: _RIGHTS,
+    404: "Check name and number; without the right to read it, a private repository looks like this too. "
+    + _RIGHTS,
+}
+
+T = TypeVar("T")
+Query = Mapping[str, str | int]
+Body = Mapping[str, object]
+
+
+@contextmanager
+def asking_gitea(api: ForgeApi, project: str, what: str) -> Iterator["GiteaRepository"]:
+    """Give the API of one repository for the block; errors as for `ForgeApi.asking`."""
+    with api.asking(what) as client:
+        yield GiteaRepository(client, f"{api.url}/repos/{quote(project)}")
+
+
+@dataclass(frozen=True, slots=True)
+class GiteaRepository:
+    """The API of one repository; each method is one operation, named as in the API's description."""
+
+    client: "httpx.Client"
+    url: str
+
+    def issue_get_issue(self, index: int) -> GiteaIssueAnswer:
+        """`GET /issues/{index}`."""
+        return self._ask(GiteaIssueAnswer, "GET", f"/issues/{index}")
+
+    def issue_list_issues(self, *, state: str, labels: str, page: int) -> list[GiteaIssueAnswer]:
+        """`GET /issues`, without pull requests."""
+        query: Query = {"state": state, "type": "issues", "labels": labels, "page": page, "limit": PAGE}
+        return self._ask(list[GiteaIssueAnswer], "GET", "/issues", query)
+
+    def issue_get_comments(self, index: int) -> list[GiteaCommentAnswer]:
+        """`GET /issues/{index}/comments`: all of them, for it has no pages."""
+        return self._ask(list[GiteaCommentAnswer], "GET", f"/issues/{index}/comments")
+
+    def issue_create_comment(self, index: int, body: str) -> GiteaCommentAnswer:
+        """`POST /issues/{index}/comments`."""
+        return self._ask(GiteaCommentAnswer, "POST", f"/issues/{index}/comments", body={"body": body})
+
+    def issue_edit_comment(self, comment_id: int, body: str) -> GiteaCommentAnswer:
+        """`PATCH /issues/comments/{id}`."""
+        return self._ask(GiteaCommentAnswer, "PATCH", f"/issues/comments/{comment_id}", body={"body": body})
+
+    def issue_list_labels(self, page: int) -> list[GiteaLabelAnswer]:
+        """`GET /labels`."""
+        return self._ask(list[GiteaLabelAnswer], "GET", "/labels", {"page": page, "limit": PAGE})
+
+    def issue_create_label(self, name: str, color: str) -> GiteaLabelAnswer:
+        """`POST /labels`."""
+        return self._ask(GiteaLabelAnswer, "POST", "/labels", body={"name": name, "color": color})
+
+    def issue_add_label(self, index: int, labels: list[int]) -> list[GiteaLabelAnswer]:
+        """`POST /issues/{index}/labels`."""
+        return self._ask(list[GiteaLabelAnswer], "POST", f"/issues/{index}/labels", body={"labels": labels})
+
+    def repo_list_pull_requests(self, *, state: str, page: int) -> list[GiteaPullRequestAnswer]:
+        """`GET /pulls`, the youngest change first."""
+        query: Query = {"state": state, "sort": "recentupdate", "page": page, "limit": PAGE}
+        return self._ask(list[GiteaPullRequestAnswer], "GET", "/pulls", query)
+
+    def repo_get_pull_request(self, index: int) -> GiteaPullRequestAnswer:
+        """`GET /pulls/{index}`."""
+        return self._ask(GiteaPullRequestAnswer, "GET", f"/pulls/{index}")
+
+    def repo_create_pull_request(self, body: Body) -> GiteaPullRequestAnswer:
+        """`POST /pulls`."""
+        return self._ask(GiteaPullRequestAnswer, "POST", "/pulls", body=body)
+
+    def repo_edit_pull_request(self, index: int, body: Body) -> GiteaPullRequestAnswer:
+        """`PATCH /pulls/{index}`."""
+        return self._ask(GiteaPullRequestAnswer, "PATCH", f"/pulls/{index}", body=body)
+
+    def repo_create_pull_review_requests(self, index: int, reviewers: list[str]) -> None:
+        """`POST /pulls/{index}/requested_reviewers`."""
+        self._send("POST", f"/pulls/{index}/requested_reviewers", body={"reviewers": reviewers})
+
+    def repo_list_pull_reviews(self, index: int, page: int) -> list[GiteaReviewAnswer]:
+        """`GET /pulls/{index}/reviews`."""
+        return self._ask(list[GiteaReviewAnswer], "GET", f"/pulls/{index}/reviews", {"page": page, "limit": PAGE})
+
+    def repo_list_branches(self, page: int) -> list[GiteaBranchAnswer]:
+        """`GET /branches`."""
+        return self._ask(list[GiteaBranchAnswer], "GET", "/branches", {"page": page, "limit": PAGE})
+
+    def repo_list_statuses_by_ref(self, ref: str, page: int) -> list[GiteaStatusAnswer]:
+        """`GET /commits/{ref}/statuses`, the newest first."""
+        query: Query = {"sort": "recentupdate", "page": page, "limit": PAGE}
+        return self._ask(list[GiteaStatusAnswer], "GET", f"/commits/{ref}/statuses", query)
+
+    def repo_check_collaborator(self, collaborator: str) -> None:
+        """`GET /collaborators/{collaborator}`.
+
+        Raises:
+            NotFoundError: The account is none.
+        """
+        self._send("GET", f"/collaborators/{quote(collaborator, safe='')}")
+
+    def _ask(
+        self, form: type[T], method: str, path: str, query: Query | None = None, *, body: Body | None = None
+    ) -> T:
+        return TypeAdapter(form).validate_python(from_json(self._send(method, path, query, body=body)))
+
+    def _send(self, method: str, path: str, query: Query | None = None, *, body: Body | None = None) -> bytes:
+        response = self.client.request(method, self.url + path, params=query, json=body)
+        return response.content

@@ -1,0 +1,250 @@
+"""Gitea and Forgejo: issues read, pull requests found by their branch or opened."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Final, TypeVar
+
+from septet.errors import ForgeError, ForgeUnavailableError, InvalidInputError, NotFoundError
+from septet.forges.forge import (
+    MOST_BRANCHES,
+    MOST_LABELLED,
+    Branch,
+    Check,
+    Comment,
+    Issue,
+    NewPullRequest,
+    PullRequest,
+    Review,
+    bounded_issue,
+    bounded_list,
+    label_names,
+)
+from septet.forges.gitea.answers import GiteaCommentAnswer, GiteaIssueAnswer, GiteaPullRequestAnswer
+from septet.forges.gitea.client import PAGE, GiteaRepository, asking_gitea
+from septet.forges.http_client import ForgeApi
+from septet.forges.opening import open_once, put_once
+
+_MOST_PAGES: Final = 50
+_MOST_AUTHORS: Final = 20
+"""The standing of so many is asked for, each by a question of its own; that of the others is not told."""
+_LABEL_COLOR: Final = "#ededed"
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class GiteaForge:
+    """One repository on Gitea or Forgejo."""
+
+    project: str
+    """`owner/name`."""
+    api: ForgeApi
+    name: str = "gitea"
+
+    def issue(self, number: int) -> Issue:
+        """Return an issue with its labels and comments; as `Forge.issue`."""
+        with asking_gitea(self.api, self.project, self._issue_name(number)) as repository:
+            answer = self._issue_answer(repository, number)
+            comments = repository.issue_get_comments(number) if answer.comments else []
+            issue = bounded_issue(answer.issue(tuple(each.comment("") for each in comments)))
+            standings = self._standings(repository, issue.comments)
+            return replace(
+                issue,
+                comments=tuple(replace(each, standing=standings.get(each.author, "")) for each in issue.comments),
+            )
+
+    def find_issues(self, numbers: Sequence[int]) -> tuple[Issue, ...]:
+        """Return those of some issues that there are; as `Forge.find_issues`. One question for each."""
+        issues: list[Issue] = []
+        for number in numbers:
+            with (
+                suppress(NotFoundError),
+                asking_gitea(self.api, self.project, self._issue_name(number)) as repository,
+            ):
+                issues.append(bounded_issue(self._issue_answer(repository, number).issue()))
+        return tuple(issues)
+
+    def open_issues(self, label: str) -> tuple[Issue, ...]:
+        """Return the open issues with a label; as `Forge.open_issues`."""
+        issues: list[Issue] = []
+        what = f"the issues of {self.project} with the label {label}"
+        with asking_gitea(self.api, self.project, what) as repository:
+            for answer in _pages(partial(repository.issue_list_issues, state="open", labels=label)):
+                # Gitea passes over a label that it does not know.
+                if answer.pull_request is None and label in answer.issue().labels:
+                    issues.append(answer.issue())
+                if len(issues) > MOST_LABELLED:
+                    break
+        return bounded_list(issues, label)
+
+    def find_pull_request(self, head: str) -> PullRequest | None:
+        """Return the open pull request of branch `head`; as `Forge.find_pull_request`."""
+        return self._find_of(self.project, head)
+
+    def pull_requests_of(self, head: str) -> tuple[PullRequest, ...]:
+        """Return the pull requests of branch `head` in every state; as `Forge.pull_requests_of`.
+
+        Gitea filters by no branch: of the last 2,500 that changed those are taken that have it.
+        """
+        return tuple(answer.pull_request() for answer in self._with_head(self.project, head, "all"))
+
+    def pull_request(self, number: int, commit: str = "") -> PullRequest:
+        """Return a pull request as it is now; as `Forge.pull_request`: Gitea itself knows what became of it."""
+        del commit
+        what = f"pull request {number} of {self.project}"
+        with asking_gitea(self.api, self.project, what) as repository:
+            return repository.repo_get_pull_request(number).pull_request()
+
+    def open_pull_request(self, new: NewPullRequest) -> PullRequest:
+        """Return the one open pull request of `new.head`; as `Forge.open_pull_request`."""
+        find = partial(self._find_of, new.head_project or self.project)
+        return self._complete(open_once(find, self._create, new), new)
+
+    def add_to_pull_request(self, number: int, new: NewPullRequest) -> None:
+        """Have a pull request tell of another work order; as `Forge.add_to_pull_request`."""
+        what = f"the text of pull request {number} of {self.project}"
+        with asking_gitea(self.api, self.project, what) as repository:
+            there = repository.repo_get_pull_request(number).body or ""
+            if (body := new.added_to(there)) != there:
+                repository.repo_edit_pull_request(number, {"body": body})
+
+    def branches(self, prefix: str) -> tuple[Branch, ...]:
+        """Return the branches whose names begin with `prefix`; as `Forge.branches`."""
+        with asking_gitea(self.api, self.project, f"the branches of {self.project}") as repository:
+            found = [each for each in _pages(repository.repo_list_branches) if each.name.startswith(prefix)]
+        return tuple(each.branch() for each in found[:MOST_BRANCHES])
+
+    def reviews(self, number: int) -> tuple[Review, ...]:
+        """Return the reviews of a pull request; as `Forge.reviews`."""
+        what = f"the reviews of pull request {number} of {self.project}"
+        with asking_gitea(self.api, self.project, what) as repository:
+            answers = list(_pages(partial(repository.repo_list_pull_reviews, number)))
+        return tuple(review for each in answers if (review := each.review()) is not None)
+
+    def checks(self, commit: str) -> tuple[Check, ...]:
+        """Return what statuses say of a commit; as `Forge.checks`."""
+        checks: dict[str, Check] = {}
+        what = f"the checks of {commit[:12]} in {self.project}"
+        with asking_gitea(self.api, self.project, what) as repository:
+            for answer in _pages(partial(repository.repo_list_statuses_by_ref, commit)):
+                checks.setdefault(answer.context, answer.check())
+        return tuple(checks.values())
+
+    def put_comment(self, number: int, marker: str, body: str) -> None:
+        """Have an issue carry one comment with a mark; as `Forge.put_comment`."""
+        what = f"a comment on {self._issue_name(number)}"
+        with asking_gitea(self.api, self.project, what) as repository:
+
+            def comments() -> list[tuple[int, str]]:
+                return [(each.id, each.body or "") for each in repository.issue_get_comments(number)]
+
+            create: Callable[[str], GiteaCommentAnswer] = partial(repository.issue_create_comment, number)
+            put_once(comments, create, repository.issue_edit_comment, marker, body)
+
+    def _issue_name(self, number: int) -> str:
+        return f"issue {number} of {self.project}"
+
+    def _issue_answer(self, repository: GiteaRepository, number: int) -> GiteaIssueAnswer:
+        answer = repository.issue_get_issue(number)
+        if answer.pull_request is not None:
+            raise InvalidInputError(
+                f"issue: {number} of {self.project} is a pull request.", remedy="Name the issue it belongs to."
+            )
+        return answer
+
+    def _standings(self, repository: GiteaRepository, comments: Sequence[Comment]) -> dict[str, str]:
+        """Return what the newest authors are to the repository: `owner`, `collaborator` or `none`."""
+        owner = self.project.partition("/")[0]
+        authors = list(dict.fromkeys(comment.author for comment in reversed(comments)))
+        standings: dict[str, str] = {}
+        for author in authors[:_MOST_AUTHORS]:
+            if author == owner:
+                standings[author] = "owner"
+                continue
+            try:
+                repository.repo_check_collaborator(author)
+                standings[author] = "collaborator"
+            except NotFoundError:
+                standings[author] = "none"
+            except ForgeUnavailableError:
+                raise
+            except ForgeError:
+                break  # the token may not ask
+        return standings
+
+    def _find_of(self, head_project: str, head: str) -> PullRequest | None:
+        for answer in self._with_head(head_project, head, "open"):
+            return answer.pull_request()
+        return None
+
+    def _with_head(self, head_project: str, head: str, state: str) -> list[GiteaPullRequestAnswer]:
+        with asking_gitea(self.api, self.project, f"pull requests of {self.project}") as repository:
+            answers = list(_pages(partial(repository.repo_list_pull_requests, state=state)))
+        return [
+            each
+            for each in answers
+            if each.head.ref == head
+            and each.head.repo is not None
+            and each.head.repo.full_name.lower() == head_project.lower()
+        ]
+
+    def _create(self, new: NewPullRequest) -> PullRequest:
+        owner = new.head_project.partition("/")[0]
+        with asking_gitea(self.api, self.project, f"a pull request of {self.project}") as repository:
+            answer = repository.repo_create_pull_request(
+                {
+                    "head": f"{owner}:{new.head}" if owner else new.head,
+                    "base": new.base,
+                    "title": f"WIP: {new.bounded_title}" if new.draft else new.bounded_title,
+                    "body": new.marked_body,
+                }
+            )
+        return answer.pull_request()
+
+    def _complete(self, pull_request: PullRequest, new: NewPullRequest) -> PullRequest:
+        """Set labels and people; what cannot be set is a warning, for the pull request is what counts."""
+        number, warnings = pull_request.number, []
+        actions: list[tuple[str, Sequence[str], Callable[[GiteaRepository], object]]] = [
+            ("labels", label_names(new.labels), lambda it: _add_labels(it, number, label_names(new.labels))),
+            (
+                "reviewers",
+                new.reviewers,
+                lambda it: it.repo_create_pull_review_requests(number, list(new.reviewers)),
+            ),
+            (
+                "assignees",
+                new.assignees,
+                lambda it: it.repo_edit_pull_request(number, {"assignees": list(new.assignees)}),
+            ),
+        ]
+        for what, names, act in actions:
+            if not names:
+                continue
+            try:
+                with asking_gitea(self.api, self.project, f"the {what} of {pull_request.url}") as repository:
+                    act(repository)
+            except ForgeUnavailableError:
+                raise
+            except (ForgeError, NotFoundError) as error:
+                warnings.append(f"{what} were not set: {error}")
+        return replace(pull_request, warnings=tuple(warnings)) if warnings else pull_request
+
+
+def _add_labels(repository: GiteaRepository, number: int, names: Sequence[str]) -> None:
+    """Put labels on an issue or pull request; those that the repository does not have are made first."""
+    ids = {label.name: label.id for label in _pages(repository.issue_list_labels)}
+    for name in names:
+        if name not in ids:
+            ids[name] = repository.issue_create_label(name, _LABEL_COLOR).id
+    repository.issue_add_label(number, [ids[name] for name in names])
+
+
+def _pages(list_page: Callable[..., list[T]]) -> Iterator[T]:
+    """Yield what a list holds, page by page, as far as the last page that is asked for."""
+    for page in range(1, _MOST_PAGES + 1):
+        answers = list_page(page=page)
+        yield from answers
+        if len(answers) < PAGE:
+            return

@@ -1,0 +1,192 @@
+"""What GitHub answers, as far as it is used: read strictly in what is needed, and blind to all else."""
+
+from typing import Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from septet.forges.forge import Branch, Check, CheckState, Comment, Issue, PullRequest, Review, ReviewState
+
+_REVIEWS: Final[dict[str, ReviewState]] = {
+    "APPROVED": "approved",
+    "CHANGES_REQUESTED": "changes_requested",
+    "COMMENTED": "commented",
+}
+_CONCLUSIONS: Final[dict[str, CheckState]] = {
+    "success": "success",
+    "neutral": "success",
+    "skipped": "success",
+    "failure": "failure",
+    "error": "failure",
+    "cancelled": "failure",
+    "timed_out": "failure",
+    "action_required": "failure",
+    "startup_failure": "failure",
+    "stale": "failure",
+}
+
+
+class _Foreign(BaseModel):
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class _User(_Foreign):
+    login: str
+
+
+class _Label(_Foreign):
+    name: str | None = None
+
+
+class _Branch(_Foreign):
+    ref: str
+    sha: str
+
+
+class IssueAnswer(_Foreign):
+    """`GET /repos/{owner}/{repo}/issues/{number}`."""
+
+    number: int
+    title: str
+    body: str | None = None
+    html_url: str
+    state: Literal["open", "closed"]
+    labels: tuple[_Label | str, ...] = ()
+    comments: int = 0
+    """How many there are."""
+    pull_request: dict[str, object] | None = None
+    """Present where the number is a pull request's."""
+
+    def issue(self, comments: tuple[Comment, ...]) -> Issue:
+        """Return the issue with `comments`."""
+        names = (label if isinstance(label, str) else label.name for label in self.labels)
+        labels = tuple(name for name in names if name)
+        return Issue(self.number, self.title, self.body or "", self.html_url, self.state, labels, comments)
+
+
+class CommentAnswer(_Foreign):
+    """One of `GET /repos/{owner}/{repo}/issues/{number}/comments`."""
+
+    id: int
+    user: _User | None = None
+    body: str | None = None
+    created_at: str = ""
+    author_association: str = ""
+
+    def comment(self) -> Comment:
+        """Return the comment; an account that is gone is GitHub's `ghost`."""
+        author = self.user.login if self.user else "ghost"
+        return Comment(author, self.body or "", self.created_at, self.author_association.lower())
+
+
+class PullRequestAnswer(_Foreign):
+    """`GET /repos/{owner}/{repo}/pulls/{number}`, one of the list `…/pulls`, and what a `POST` there answers."""
+
+    number: int
+    html_url: str
+    head: _Branch
+    base: _Branch
+    state: Literal["open", "closed"]
+    merged_at: str | None = None
+    body: str | None = None
+
+    def pull_request(self) -> PullRequest:
+        """Return the pull request."""
+        state = "merged" if self.merged_at else self.state
+        return PullRequest(
+            self.number, self.html_url, self.head.ref, self.base.ref, self.head.sha, state, body=self.body or ""
+        )
+
+
+class ReferenceAnswer(_Foreign):
+    """One of `GET /repos/{owner}/{repo}/git/matching-refs/heads/{prefix}`."""
+
+    class _Object(_Foreign):
+        sha: str
+
+    ref: str
+    object: _Object
+
+    def branch(self) -> Branch:
+        """Return the branch."""
+        return Branch(self.ref.removeprefix("refs/heads/"), self.object.sha)
+
+
+class ReviewAnswer(_Foreign):
+    """One of `GET /repos/{owner}/{repo}/pulls/{number}/reviews`."""
+
+    user: _User | None = None
+    state: str
+    body: str | None = None
+    commit_id: str | None = None
+    author_association: str = ""
+
+    def review(self) -> Review | None:
+        """Return the review; `None` where it was dismissed, or is not given yet."""
+        if (state := _REVIEWS.get(self.state)) is None:
+            return None
+        author = self.user.login if self.user else "ghost"
+        return Review(author, state, self.body or "", self.commit_id or "", self.author_association.lower())
+
+
+class CheckRunAnswer(_Foreign):
+    """One of `GET /repos/{owner}/{repo}/commits/{ref}/check-runs`."""
+
+    name: str
+    status: str
+    conclusion: str | None = None
+    html_url: str | None = None
+
+    def check(self) -> Check:
+        """Return what it says."""
+        state = _CONCLUSIONS.get(self.conclusion or "", "pending") if self.status == "completed" else "pending"
+        return Check(self.name, state, self.html_url or "")
+
+
+class CheckRunsAnswer(_Foreign):
+    """`GET /repos/{owner}/{repo}/commits/{ref}/check-runs`."""
+
+    check_runs: tuple[CheckRunAnswer, ...]
+
+
+class _Status(_Foreign):
+    context: str
+    state: str
+    target_url: str | None = None
+
+
+class CombinedStatusAnswer(_Foreign):
+    """`GET /repos/{owner}/{repo}/commits/{ref}/status`: the newest status of each service."""
+
+    statuses: tuple[_Status, ...]
+
+    def checks(self) -> tuple[Check, ...]:
+        """Return what they say."""
+        return tuple(
+            Check(each.context, _CONCLUSIONS.get(each.state, "pending"), each.target_url or "")
+            for each in self.statuses
+        )
+
+
+class _Detail(_Foreign):
+    message: str | None = None
+    resource: str = ""
+    field: str = ""
+    code: str = ""
+
+
+class RefusalAnswer(_Foreign):
+    """What GitHub says with a status of 4xx."""
+
+    message: str = ""
+    errors: tuple[_Detail | str, ...] = Field(default=())
+
+    @property
+    def text(self) -> str:
+        """All that it says, on one line."""
+        details = (
+            error
+            if isinstance(error, str)
+            else error.message or f"{error.resource} {error.field} {error.code}".strip()
+            for error in self.errors
+        )
+        return "; ".join(text for text in (self.message, *details) if text)

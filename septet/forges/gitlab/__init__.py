@@ -1,0 +1,1 @@
+"""GitLab, of any address, asked by python-gitlab."""

@@ -1,0 +1,158 @@
+"""What GitLab answers, as far as it is used: read strictly in what is needed, and blind to all else."""
+
+from typing import Final, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from septet.forges.forge import Branch, Check, CheckState, Comment, Issue, PullRequest, Review, ReviewState
+
+_LEVELS: Final = ((50, "owner"), (40, "maintainer"), (30, "developer"), (20, "reporter"), (10, "guest"))
+_CHECKS: Final[dict[str, CheckState]] = {
+    "success": "success",
+    "skipped": "success",
+    "failed": "failure",
+    "canceled": "failure",
+}
+_REVIEWS: Final[dict[str, ReviewState]] = {
+    "approved": "approved",
+    "requested_changes": "changes_requested",
+    "reviewed": "commented",
+}
+
+
+class _Foreign(BaseModel):
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class GitLabUserAnswer(_Foreign):
+    """An account, as it stands in other answers and in `GET /users`."""
+
+    id: int
+    username: str
+
+
+class GitLabMemberAnswer(_Foreign):
+    """One of `GET /projects/{id}/members/all`."""
+
+    id: int
+    access_level: int
+
+    @property
+    def standing(self) -> str:
+        """The role, in GitLab's own word."""
+        return next((word for level, word in _LEVELS if self.access_level >= level), "none")
+
+
+class GitLabIssueAnswer(_Foreign):
+    """`GET /projects/{id}/issues/{iid}`, and one of the list."""
+
+    iid: int
+    title: str
+    description: str | None = None
+    web_url: str
+    state: Literal["opened", "closed"]
+    labels: tuple[str, ...] = ()
+    user_notes_count: int = 0
+
+    def issue(self, comments: tuple[Comment, ...] = ()) -> Issue:
+        """Return the issue with `comments`."""
+        state: Literal["open", "closed"] = "open" if self.state == "opened" else "closed"
+        return Issue(self.iid, self.title, self.description or "", self.web_url, state, self.labels, comments)
+
+
+class GitLabNoteAnswer(_Foreign):
+    """One of `GET /projects/{id}/issues/{iid}/notes`."""
+
+    id: int
+    body: str
+    author: GitLabUserAnswer | None = None
+    system: bool = False
+    """Written by GitLab itself, such as that a label was set."""
+    created_at: str = ""
+
+    def comment(self, standings: dict[int, str]) -> Comment:
+        """Return the comment with its author's role."""
+        if self.author is None:
+            return Comment("ghost", self.body, self.created_at, "none")
+        return Comment(self.author.username, self.body, self.created_at, standings.get(self.author.id, "none"))
+
+
+class GitLabMergeRequestAnswer(_Foreign):
+    """`GET /projects/{id}/merge_requests/{iid}`, one of the list, and what a `POST` there answers."""
+
+    iid: int
+    web_url: str
+    source_branch: str
+    target_branch: str
+    source_project_id: int | None = None
+    """`None` where the fork is gone."""
+    target_project_id: int
+    sha: str | None = None
+    state: Literal["opened", "closed", "locked", "merged"]
+    description: str | None = None
+
+    def pull_request(self) -> PullRequest:
+        """Return the merge request."""
+        state = self.state if self.state in {"closed", "merged"} else "open"
+        return PullRequest(
+            self.iid,
+            self.web_url,
+            self.source_branch,
+            self.target_branch,
+            self.sha or "",
+            "merged" if state == "merged" else "closed" if state == "closed" else "open",
+            body=self.description or "",
+        )
+
+
+class _Commit(_Foreign):
+    id: str
+
+
+class GitLabBranchAnswer(_Foreign):
+    """One of `GET /projects/{id}/repository/branches`."""
+
+    name: str
+    commit: _Commit
+
+    def branch(self) -> Branch:
+        """Return the branch."""
+        return Branch(self.name, self.commit.id)
+
+
+class GitLabReviewerAnswer(_Foreign):
+    """One of `GET /projects/{id}/merge_requests/{iid}/reviewers`."""
+
+    user: GitLabUserAnswer
+    state: str
+
+    def review(self) -> Review | None:
+        """Return what the reviewer thinks; `None` where there is nothing yet."""
+        state = _REVIEWS.get(self.state)
+        return Review(self.user.username, state) if state else None
+
+
+class _Approver(_Foreign):
+    user: GitLabUserAnswer
+
+
+class GitLabApprovalsAnswer(_Foreign):
+    """`GET /projects/{id}/merge_requests/{iid}/approvals`."""
+
+    approved_by: tuple[_Approver, ...] = ()
+
+
+class GitLabStatusAnswer(_Foreign):
+    """One of `GET /projects/{id}/repository/commits/{sha}/statuses`: a job of a pipeline, or a service's word."""
+
+    name: str
+    status: str
+    target_url: str | None = None
+    allow_failure: bool = False
+
+    def check(self) -> Check:
+        """Return what it says; a job that may fail has not failed."""
+        state = _CHECKS.get(self.status, "pending")
+        return Check(
+            self.name, "success" if self.allow_failure and state == "failure" else state, self.target_url or ""
+        )

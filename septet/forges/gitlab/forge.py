@@ -1,0 +1,278 @@
+"""GitLab: issues read, merge requests found by their branch or opened."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import count
+from typing import TYPE_CHECKING, Any, Final
+
+from septet.errors import ForgeError, ForgeUnavailableError, NotFoundError
+from septet.forges.forge import (
+    ISSUE_LIMIT_BYTES,
+    MOST_BRANCHES,
+    MOST_LABELLED,
+    Branch,
+    Check,
+    Comment,
+    Issue,
+    NewPullRequest,
+    PullRequest,
+    Review,
+    bounded_issue,
+    bounded_list,
+    label_names,
+)
+from septet.forges.gitlab.answers import (
+    GitLabApprovalsAnswer,
+    GitLabBranchAnswer,
+    GitLabIssueAnswer,
+    GitLabMemberAnswer,
+    GitLabMergeRequestAnswer,
+    GitLabNoteAnswer,
+    GitLabReviewerAnswer,
+    GitLabStatusAnswer,
+    GitLabUserAnswer,
+)
+from septet.forges.gitlab.client import asking_gitlab, read
+from septet.forges.http_client import ForgeApi
+from septet.forges.opening import open_once, put_once
+
+if TYPE_CHECKING:
+    from gitlab import Gitlab
+
+_PAGE: Final = 100
+_MOST_PAGES: Final = 50
+
+
+@dataclass(frozen=True, slots=True)
+class GitLabForge:
+    """One project on GitLab."""
+
+    project: str
+    """Such as `group/subgroup/name`."""
+    api: ForgeApi
+    name: str = "gitlab"
+
+    def issue(self, number: int) -> Issue:
+        """Return an issue with its labels and comments; as `Forge.issue`."""
+        with asking_gitlab(self.api, self._issue_name(number)) as gitlab:
+            answer = read(GitLabIssueAnswer, self._project(gitlab).issues.get(number))
+            comments = self._comments(gitlab, number) if answer.user_notes_count else ()
+            return bounded_issue(answer.issue(comments))
+
+    def find_issues(self, numbers: Sequence[int]) -> tuple[Issue, ...]:
+        """Return those of some issues that there are; as `Forge.find_issues`. One question for each."""
+        issues: list[Issue] = []
+        for number in numbers:
+            with suppress(NotFoundError), asking_gitlab(self.api, self._issue_name(number)) as gitlab:
+                answer = read(GitLabIssueAnswer, self._project(gitlab).issues.get(number))
+                issues.append(bounded_issue(answer.issue()))
+        return tuple(issues)
+
+    def open_issues(self, label: str) -> tuple[Issue, ...]:
+        """Return the open issues with a label; as `Forge.open_issues`."""
+        issues: list[Issue] = []
+        with asking_gitlab(self.api, f"the issues of {self.project} with the label {label}") as gitlab:
+            for page in range(1, _MOST_PAGES + 1):
+                answer = self._project(gitlab).issues.list(
+                    state="opened",
+                    labels=[label],
+                    order_by="created_at",
+                    sort="asc",
+                    per_page=_PAGE,
+                    page=page,
+                    get_all=False,
+                )
+                answers = read(list[GitLabIssueAnswer], answer)
+                issues += [each.issue() for each in answers]
+                if len(answers) < _PAGE or len(issues) > MOST_LABELLED:
+                    break
+        return bounded_list(issues, label)
+
+    def find_pull_request(self, head: str) -> PullRequest | None:
+        """Return the open merge request of branch `head`; as `Forge.find_pull_request`."""
+        return next(iter(self._merge_requests(head, "opened")), None)
+
+    def pull_requests_of(self, head: str) -> tuple[PullRequest, ...]:
+        """Return the merge requests of branch `head` in every state; as `Forge.pull_requests_of`."""
+        return self._merge_requests(head, "all")
+
+    def pull_request(self, number: int, commit: str = "") -> PullRequest:
+        """Return a merge request as it is now; as `Forge.pull_request`: GitLab itself knows what became of it."""
+        del commit
+        with asking_gitlab(self.api, f"merge request {number} of {self.project}") as gitlab:
+            answer = self._project(gitlab).mergerequests.get(number)
+            return read(GitLabMergeRequestAnswer, answer).pull_request()
+
+    def open_pull_request(self, new: NewPullRequest) -> PullRequest:
+        """Return the one open merge request of `new.head`; as `Forge.open_pull_request`."""
+        find = partial(self._find_of, new.head_project or self.project)
+        pull_request = open_once(find, self._create, new)
+        return self._with_people(pull_request, new)
+
+    def add_to_pull_request(self, number: int, new: NewPullRequest) -> None:
+        """Have a merge request tell of another work order; as `Forge.add_to_pull_request`."""
+        with asking_gitlab(self.api, f"the text of merge request {number} of {self.project}") as gitlab:
+            requests = self._project(gitlab).mergerequests
+            there = read(GitLabMergeRequestAnswer, requests.get(number)).description or ""
+            if (body := new.added_to(there)) != there:
+                requests.update(number, {"description": body})
+
+    def branches(self, prefix: str) -> tuple[Branch, ...]:
+        """Return the branches whose names begin with `prefix`; as `Forge.branches`."""
+        branches: list[Branch] = []
+        with asking_gitlab(self.api, f"the branches of {self.project}") as gitlab:
+            for page in range(1, MOST_BRANCHES // _PAGE + 1):
+                answer = self._project(gitlab).branches.list(
+                    search=f"^{prefix}", per_page=_PAGE, page=page, get_all=False
+                )
+                answers = read(list[GitLabBranchAnswer], answer)
+                branches += [each.branch() for each in answers if each.name.startswith(prefix)]
+                if len(answers) < _PAGE:
+                    break
+        return tuple(branches)
+
+    def reviews(self, number: int) -> tuple[Review, ...]:
+        """Return what reviewers and approvers think; as `Forge.reviews`, one for each of them."""
+        with asking_gitlab(self.api, f"the reviews of merge request {number} of {self.project}") as gitlab:
+            request = self._project(gitlab).mergerequests.get(number, lazy=True)
+            reviewers = read(list[GitLabReviewerAnswer], request.reviewer_details.list(get_all=False))
+            approvals = read(GitLabApprovalsAnswer, request.approvals.get())
+        reviews = {each.user.username: review for each in reviewers if (review := each.review()) is not None}
+        for approver in approvals.approved_by:
+            reviews[approver.user.username] = Review(approver.user.username, "approved")
+        return tuple(reviews.values())
+
+    def checks(self, commit: str) -> tuple[Check, ...]:
+        """Return what jobs and services say of a commit; as `Forge.checks`."""
+        checks: dict[str, Check] = {}
+        with asking_gitlab(self.api, f"the checks of {commit[:12]} in {self.project}") as gitlab:
+            statuses = self._project(gitlab).commits.get(commit, lazy=True).statuses
+            for page in range(1, _MOST_PAGES + 1):
+                answers = read(list[GitLabStatusAnswer], statuses.list(per_page=_PAGE, page=page, get_all=False))
+                checks |= {each.name: each.check() for each in answers}
+                if len(answers) < _PAGE:
+                    break
+        return tuple(checks.values())
+
+    def put_comment(self, number: int, marker: str, body: str) -> None:
+        """Have an issue carry one comment with a mark; as `Forge.put_comment`."""
+        with asking_gitlab(self.api, f"a comment on {self._issue_name(number)}") as gitlab:
+            notes = self._project(gitlab).issues.get(number, lazy=True).notes
+
+            def comments() -> list[tuple[int, str]]:
+                found: list[tuple[int, str]] = []
+                for page in count(1):
+                    answers = read(
+                        list[GitLabNoteAnswer],
+                        notes.list(sort="asc", order_by="created_at", per_page=_PAGE, page=page, get_all=False),
+                    )
+                    found += [(each.id, each.body) for each in answers if not each.system]
+                    if len(answers) < _PAGE or page == _MOST_PAGES:
+                        break
+                return found
+
+            put_once(
+                comments,
+                lambda text: notes.create({"body": text}),
+                lambda note_id, text: notes.update(note_id, {"body": text}),
+                marker,
+                body,
+            )
+
+    def _project(self, gitlab: "Gitlab") -> Any:  # noqa: ANN401 -- its managers are typed to give lists of any
+        return gitlab.projects.get(self.project, lazy=True)
+
+    def _issue_name(self, number: int) -> str:
+        return f"issue {number} of {self.project}"
+
+    def _comments(self, gitlab: "Gitlab", number: int) -> tuple[Comment, ...]:
+        """Return the newest comments, as many as can be of use, from the oldest to the newest."""
+        notes: list[GitLabNoteAnswer] = []
+        size = 0
+        manager = self._project(gitlab).issues.get(number, lazy=True).notes
+        for page in range(1, _MOST_PAGES + 1):
+            answer = manager.list(sort="desc", order_by="created_at", per_page=_PAGE, page=page, get_all=False)
+            answers = read(list[GitLabNoteAnswer], answer)
+            notes += [each for each in answers if not each.system]
+            size += sum(len(each.body.encode(errors="replace")) for each in answers)
+            if len(answers) < _PAGE or size > ISSUE_LIMIT_BYTES:
+                break
+        standings = self._standings(gitlab, {note.author.id for note in notes if note.author})
+        return tuple(note.comment(standings) for note in reversed(notes))
+
+    def _standings(self, gitlab: "Gitlab", accounts: set[int]) -> dict[int, str]:
+        """Return the roles of some accounts; who has none is not there."""
+        standings: dict[int, str] = {}
+        wanted = sorted(accounts)
+        for start in range(0, len(wanted), _PAGE):
+            answer = self._project(gitlab).members_all.list(
+                query_parameters={"user_ids[]": wanted[start : start + _PAGE]}, per_page=_PAGE, get_all=False
+            )
+            standings |= {each.id: each.standing for each in read(list[GitLabMemberAnswer], answer)}
+        return standings
+
+    def _merge_requests(self, head: str, state: str) -> tuple[PullRequest, ...]:
+        with asking_gitlab(self.api, f"merge requests of {self.project}") as gitlab:
+            answer = self._project(gitlab).mergerequests.list(
+                state=state, source_branch=head, order_by="created_at", sort="desc", per_page=_PAGE, get_all=False
+            )
+            answers = read(list[GitLabMergeRequestAnswer], answer)
+        return tuple(
+            each.pull_request()
+            for each in answers
+            if each.source_branch == head and each.source_project_id == each.target_project_id
+        )
+
+    def _find_of(self, head_project: str, head: str) -> PullRequest | None:
+        """Return the open merge request of a branch of this project, or of a fork."""
+        if head_project == self.project:
+            return self.find_pull_request(head)
+        with asking_gitlab(self.api, f"merge requests of {self.project}") as gitlab:
+            fork = gitlab.projects.get(head_project)
+            answer = self._project(gitlab).mergerequests.list(
+                state="opened", source_branch=head, per_page=_PAGE, get_all=False
+            )
+            answers = read(list[GitLabMergeRequestAnswer], answer)
+            return next((each.pull_request() for each in answers if each.source_project_id == fork.id), None)
+
+    def _create(self, new: NewPullRequest) -> PullRequest:
+        with asking_gitlab(self.api, f"a merge request of {self.project}") as gitlab:
+            facts: dict[str, object] = {
+                "source_branch": new.head,
+                "target_branch": new.base,
+                "title": f"Draft: {new.bounded_title}" if new.draft else new.bounded_title,
+                "description": new.marked_body,
+                "labels": ",".join(label_names(new.labels)),
+            }
+            project = self._project(gitlab)
+            if new.head_project:
+                facts["target_project_id"] = gitlab.projects.get(self.project).id
+                project = gitlab.projects.get(new.head_project, lazy=True)
+            return read(GitLabMergeRequestAnswer, project.mergerequests.create(facts)).pull_request()
+
+    def _with_people(self, pull_request: PullRequest, new: NewPullRequest) -> PullRequest:
+        """Ask reviewers and name assignees; who cannot be found is a warning, for the request is what counts."""
+        if not new.reviewers and not new.assignees:
+            return pull_request
+        try:
+            with asking_gitlab(self.api, f"the people of {pull_request.url}") as gitlab:
+                facts = {
+                    "reviewer_ids": [self._account(gitlab, name) for name in new.reviewers],
+                    "assignee_ids": [self._account(gitlab, name) for name in new.assignees],
+                }
+                self._project(gitlab).mergerequests.update(
+                    pull_request.number, {name: ids for name, ids in facts.items() if ids}
+                )
+        except ForgeUnavailableError:
+            raise
+        except (ForgeError, NotFoundError) as error:
+            return replace(pull_request, warnings=(f"reviewers and assignees were not set: {error}",))
+        return pull_request
+
+    @staticmethod
+    def _account(gitlab: "Gitlab", name: str) -> int:
+        for each in read(list[GitLabUserAnswer], gitlab.users.list(username=name, get_all=False)):
+            return each.id
+        raise NotFoundError(f"There is no account {name}.")

@@ -1,0 +1,77 @@
+"""Exactly one pull request, whatever the forge answers."""
+
+from collections.abc import Callable
+from contextlib import suppress
+
+from septet.errors import ForgeError, ForgeUnavailableError, NotFoundError, SeptetError
+from septet.forges.forge import NewPullRequest, PullRequest, marker_of
+
+Find = Callable[[str], PullRequest | None]
+Create = Callable[[NewPullRequest], PullRequest]
+
+
+def open_once(find: Find, create: Create, new: NewPullRequest) -> PullRequest:
+    """Return the one open pull request of `new.head`: the one that is there, or else a new one.
+
+    An answer that is an error says nothing of what the forge has done: it is looked up again, and only what is
+    not there then has failed. Two who ask at once get the same one, for each forge itself refuses a second.
+
+    Args:
+        find: Looks for the open pull request of a branch.
+        create: Asks for a new one, without looking.
+        new: What it is opened with.
+
+    Raises:
+        ForgeUnavailableError: The forge did not answer, or says that there is one and does not show it yet.
+        ForgeError: It refused.
+    """
+    if (there := find(new.head)) is not None:
+        return there
+    try:
+        return create(new)
+    except (ForgeError, NotFoundError) as error:
+        there = None
+        with suppress(SeptetError):  # the first error says more
+            there = find(new.head)
+        if there is not None:
+            return there
+        if "already exists" in error.message and not isinstance(error, ForgeUnavailableError):
+            raise ForgeUnavailableError(f"{error.message} It is not shown yet.") from error
+        raise
+
+
+def put_once(
+    comments: Callable[[], list[tuple[int, str]]],
+    create: Callable[[str], object],
+    edit: Callable[[int, str], object],
+    marker: str,
+    body: str,
+) -> None:
+    """Have one comment with a mark say `body`: the oldest that carries the mark and may be edited, or a new one.
+
+    Args:
+        comments: Lists the comments that there are, with their ids, from the oldest.
+        create: Adds one.
+        edit: Changes one.
+        marker: The work order's id.
+        body: What it is to say.
+
+    Raises:
+        ForgeUnavailableError: The forge did not answer.
+        ForgeError: It refused.
+    """
+    mark = marker_of(marker)
+    text = f"{body.rstrip()}\n\n{mark}\n"
+    for comment_id, there in comments():
+        if mark not in there:
+            continue
+        if there.strip() == text.strip():
+            return
+        try:
+            edit(comment_id, text)
+        except ForgeUnavailableError:
+            raise
+        except (ForgeError, NotFoundError):  # somebody else's, who has copied the mark
+            continue
+        return
+    create(text)

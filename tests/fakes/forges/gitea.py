@@ -1,0 +1,207 @@
+"""Gitea's and Forgejo's REST API, version 1, as far as it is used."""
+
+import re
+from dataclasses import dataclass, field
+
+from fakes.forges.state import SEPTET, WHEN, Answer, Asked, ForgeFake, IssueState, Json, Note, PullState, Route
+
+_PAGE = 30
+
+
+@dataclass
+class GiteaFake(ForgeFake):
+    """Issues and pull requests share their numbers; a second pull request of a branch is refused with 409."""
+
+    name = "gitea"
+    api_path = "/api/v1"
+    standing_words: dict[str, str] = field(
+        default_factory=lambda: {"owner": "collaborator", "none": "none"}  # `ada` is no namesake of the owner
+    )
+
+    def answer(self, asked: Asked) -> Answer:
+        """Return status and body of a request to the API."""
+        for method, pattern, act in self._routes():
+            if method == asked.method and (match := re.fullmatch(pattern, asked.path)):
+                return act(asked, *match.groups())
+        return 404, {"message": "not found", "url": f"{self.url}/api/swagger"}
+
+    def _routes(self) -> tuple[Route, ...]:
+        here = re.escape(f"/api/v1/repos/{self.project}")
+        return (
+            ("GET", rf"{here}/issues/(\d+)", self._issue),
+            ("GET", rf"{here}/issues", self._issues),
+            ("GET", rf"{here}/issues/(\d+)/comments", self._comments),
+            ("POST", rf"{here}/issues/(\d+)/comments", self._comment),
+            ("PATCH", rf"{here}/issues/comments/(\d+)", self._edit),
+            ("GET", rf"{here}/labels", self._all_labels),
+            ("POST", rf"{here}/labels", self._new_label),
+            ("POST", rf"{here}/issues/(\d+)/labels", self._labels),
+            ("GET", rf"{here}/pulls", self._pulls),
+            ("POST", rf"{here}/pulls", self._open),
+            ("GET", rf"{here}/pulls/(\d+)", self._pull),
+            ("PATCH", rf"{here}/pulls/(\d+)", self._change),
+            ("POST", rf"{here}/pulls/(\d+)/requested_reviewers", self._request),
+            ("GET", rf"{here}/pulls/(\d+)/reviews", self._reviews),
+            ("GET", rf"{here}/branches", self._branches),
+            ("GET", rf"{here}/commits/(\w+)/statuses", self._statuses),
+            ("GET", rf"{here}/collaborators/(.+)", self._collaborator),
+        )
+
+    def _issue(self, _asked: Asked, number: str) -> Answer:
+        if issue := self.issues.get(int(number)):
+            return 200, self._issue_json(issue)
+        if pull := self.pulls.get(int(number)):
+            return 200, {**self._pull_json(pull), "comments": 0, "pull_request": {"merged": False}}
+        return 404, {"message": "issue does not exist"}
+
+    def _issues(self, asked: Asked) -> Answer:
+        wanted = {label for label in asked.one("labels").split(",") if label in self._label_names()}
+        issues = [
+            self._issue_json(issue)
+            for issue in self.issues.values()
+            if issue.state == asked.one("state", "open") and (not wanted or wanted & set(issue.labels))
+        ]
+        return 200, asked.page_of(issues, "limit", _PAGE)
+
+    def _comments(self, _asked: Asked, number: str) -> Answer:
+        return 200, [self._note_json(note) for note in self.issues[int(number)].notes]
+
+    def _comment(self, asked: Asked, number: str) -> Answer:
+        if int(number) not in self.issues:
+            return 404, {"message": "issue does not exist"}
+        self.add_comment(int(number), asked.body["body"], SEPTET)
+        return 201, self._note_json(self.issues[int(number)].notes[-1])
+
+    def _edit(self, asked: Asked, note_id: str) -> Answer:
+        for issue in self.issues.values():
+            for note in issue.notes:
+                if note.id == int(note_id):
+                    if note.author != SEPTET:
+                        return 403, {"message": "user should have permission to edit comment"}
+                    note.body = asked.body["body"]
+                    return 200, self._note_json(note)
+        return 404, {"message": "comment does not exist"}
+
+    def _label_names(self) -> list[str]:
+        used = [label for issue in self.issues.values() for label in issue.labels]
+        return list(dict.fromkeys([*used, *self.repository_labels]))
+
+    def _all_labels(self, asked: Asked) -> Answer:
+        labels = [{"id": n, "name": name, "color": "ededed"} for n, name in enumerate(self._label_names(), 1)]
+        return 200, asked.page_of(labels, "limit", _PAGE)
+
+    def _new_label(self, asked: Asked) -> Answer:
+        self.repository_labels.append(asked.body["name"])
+        return 201, {"id": len(self._label_names()), "name": asked.body["name"], "color": "ededed"}
+
+    def _labels(self, asked: Asked, number: str) -> Answer:
+        names = self._label_names()
+        pull = self.pulls[int(number)]
+        pull.labels = list(dict.fromkeys([*pull.labels, *(names[each - 1] for each in asked.body["labels"])]))
+        return 200, [{"id": names.index(name) + 1, "name": name} for name in pull.labels]
+
+    def _pulls(self, asked: Asked) -> Answer:
+        state = asked.one("state", "open")
+        pulls = [
+            self._pull_json(pull)
+            for pull in self.listed_pulls()
+            if state == "all" or (pull.state == "open") == (state == "open")
+        ]
+        return 200, asked.page_of(pulls, "limit", _PAGE)
+
+    def _open(self, asked: Asked) -> Answer:
+        body = asked.body
+        owner, _, head = body["head"].rpartition(":")
+        project = f"{owner}/{self.project.partition('/')[2]}" if owner else self.project
+        title = body["title"]
+        draft = title.startswith("WIP: ")
+        pull = self.open_pull(project, head, body["base"], title.removeprefix("WIP: "), body["body"], draft=draft)
+        if isinstance(pull, PullState):
+            return 201, self._pull_json(pull)
+        if pull.startswith("exists"):
+            text = f"pull request already exists for these targets [id: 1, issue_id: {pull.split()[1]}]"
+            return 409, {"message": text}
+        if pull == "no commits":
+            return 422, {"message": "There are no changes between the head and the base"}
+        return 404, {"message": "The target couldn't be found."}
+
+    def _pull(self, _asked: Asked, number: str) -> Answer:
+        pull = self.pulls.get(int(number))
+        return (200, self._pull_json(pull)) if pull else (404, {"message": "pull request does not exist"})
+
+    def _change(self, asked: Asked, number: str) -> Answer:
+        pull = self.pulls[int(number)]
+        pull.body = asked.body.get("body", pull.body)
+        pull.assignees += asked.body.get("assignees", [])
+        return 201, self._pull_json(pull)
+
+    def _request(self, asked: Asked, number: str) -> Answer:
+        if any(name not in self.standings for name in asked.body["reviewers"]):
+            return 404, {"message": "user does not exist"}
+        self.pulls[int(number)].reviewers += asked.body["reviewers"]
+        return 201, []
+
+    def _reviews(self, asked: Asked, number: str) -> Answer:
+        if int(number) not in self.pulls:
+            return 404, {"message": "pull request does not exist"}
+        words = {"changes_requested": "REQUEST_CHANGES", "approved": "APPROVED"}
+        reviews = [
+            {
+                "id": 1,
+                "user": {"id": 1, "login": author},
+                "state": words.get(state, "COMMENT"),
+                "body": body,
+                "commit_id": self.sha(self.pulls[int(number)]),
+                "dismissed": False,
+            }
+            for author, state, body in self.pulls[int(number)].reviews
+        ]
+        return 200, asked.page_of(reviews, "limit", _PAGE)
+
+    def _branches(self, asked: Asked) -> Answer:
+        branches = [{"name": name, "commit": {"id": sha}} for name, sha in self.heads_of(self.project).items()]
+        return 200, asked.page_of(branches, "limit", _PAGE)
+
+    def _statuses(self, asked: Asked, sha: str) -> Answer:
+        statuses = [
+            {"id": 1, "context": name, "status": state, "target_url": ""}
+            for name, state in self.statuses.get(sha, [])
+        ]
+        return 200, asked.page_of(statuses, "limit", _PAGE)
+
+    def _collaborator(self, _asked: Asked, name: str) -> Answer:
+        if self.standings.get(name, "none") == "none":
+            return 404, {"message": "not found"}
+        return 204, None
+
+    def _note_json(self, note: Note) -> Json:
+        user = {"id": 1, "login": note.author} if note.author else None
+        return {"id": note.id, "body": note.body, "user": user, "created_at": WHEN, "updated_at": WHEN}
+
+    def _issue_json(self, issue: IssueState) -> Json:
+        names = self._label_names()
+        return {
+            "id": 1000 + issue.number,
+            "number": issue.number,
+            "title": issue.title,
+            "body": issue.body,
+            "state": issue.state,
+            "html_url": f"{self.url}/{self.project}/issues/{issue.number}",
+            "labels": [{"id": names.index(name) + 1, "name": name, "color": "ededed"} for name in issue.labels],
+            "comments": len(issue.notes),
+            "pull_request": None,
+        }
+
+    def _pull_json(self, pull: PullState) -> Json:
+        return {
+            "id": 2000 + pull.number,
+            "number": pull.number,
+            "html_url": f"{self.url}/{self.project}/pulls/{pull.number}",
+            "title": f"WIP: {pull.title}" if pull.draft else pull.title,
+            "body": pull.body,
+            "state": "open" if pull.state == "open" else "closed",
+            "merged": pull.state == "merged",
+            "labels": [{"id": 1, "name": label} for label in pull.labels],
+            "head": {"ref": pull.head, "sha": self.sha(pull), "repo": {"id": 1, "full_name": pull.head_project}},
+            "base": {"ref": pull.base, "sha": "", "repo": {"id": 1, "full_name": self.project}},
+        }

@@ -1,0 +1,221 @@
+"""GitHub's REST API, version 2022-11-28, as far as it is used."""
+
+import re
+from dataclasses import dataclass, field
+
+from fakes.forges.state import SEPTET, WHEN, Answer, Asked, ForgeFake, IssueState, Json, Note, PullState, Route
+
+
+@dataclass
+class GitHubFake(ForgeFake):
+    """Issues and pull requests share their numbers; a second pull request of a branch is refused with 422."""
+
+    name = "github"
+    api_path = ""
+    standing_words: dict[str, str] = field(
+        default_factory=lambda: {"owner": "owner", "none": "none", "member": "member"}
+    )
+
+    def answer(self, asked: Asked) -> Answer:
+        """Return status and body of a request to the API."""
+        for method, pattern, act in self._routes():
+            if method == asked.method and (match := re.fullmatch(pattern, asked.path)):
+                return act(asked, *match.groups())
+        return 404, {"message": "Not Found"}
+
+    def _routes(self) -> tuple[Route, ...]:
+        here = re.escape(f"/repos/{self.project}")
+        return (
+            ("GET", rf"{here}/issues/(\d+)", self._issue),
+            ("GET", rf"{here}/issues", self._issues),
+            ("GET", rf"{here}/issues/(\d+)/comments", self._comments),
+            ("POST", rf"{here}/issues/(\d+)/comments", self._comment),
+            ("PATCH", rf"{here}/issues/comments/(\d+)", self._edit),
+            ("POST", rf"{here}/issues/(\d+)/labels", self._labels),
+            ("POST", rf"{here}/issues/(\d+)/assignees", self._assign),
+            ("GET", rf"{here}/pulls", self._pulls),
+            ("POST", rf"{here}/pulls", self._open),
+            ("GET", rf"{here}/pulls/(\d+)", self._pull),
+            ("PATCH", rf"{here}/pulls/(\d+)", self._change),
+            ("GET", rf"{here}/pulls/(\d+)/reviews", self._reviews),
+            ("POST", rf"{here}/pulls/(\d+)/requested_reviewers", self._request),
+            ("GET", rf"{here}/git/matching-refs/heads/(.*)", self._refs),
+            ("GET", rf"{here}/commits/(\w+)/check-runs", self._runs),
+            ("GET", rf"{here}/commits/(\w+)/status", self._status),
+        )
+
+    def _issue(self, _asked: Asked, number: str) -> Answer:
+        if issue := self.issues.get(int(number)):
+            return 200, self._issue_json(issue)
+        if pull := self.pulls.get(int(number)):
+            return 200, {**self._pull_json(pull), "comments": 0, "pull_request": {"url": "u"}}
+        return 404, {"message": "Not Found"}
+
+    def _issues(self, asked: Asked) -> Answer:
+        wanted = set(asked.one("labels").split(",")) - {""}
+        issues = [
+            self._issue_json(issue)
+            for issue in self.issues.values()
+            if issue.state == asked.one("state", "open") and wanted <= set(issue.labels)
+        ]
+        return 200, asked.page_of(issues, "per_page", 30)
+
+    def _comments(self, asked: Asked, number: str) -> Answer:
+        notes = [self._note_json(note) for note in self.issues[int(number)].notes]
+        return 200, asked.page_of(notes, "per_page", 30)
+
+    def _comment(self, asked: Asked, number: str) -> Answer:
+        if int(number) not in self.issues:
+            return 404, {"message": "Not Found"}
+        self.add_comment(int(number), asked.body["body"], SEPTET)
+        return 201, self._note_json(self.issues[int(number)].notes[-1])
+
+    def _edit(self, asked: Asked, note_id: str) -> Answer:
+        for issue in self.issues.values():
+            for note in issue.notes:
+                if note.id == int(note_id):
+                    if note.author != SEPTET:
+                        return 403, {"message": "Must have admin rights to Repository."}
+                    note.body = asked.body["body"]
+                    return 200, self._note_json(note)
+        return 404, {"message": "Not Found"}
+
+    def _labels(self, asked: Asked, number: str) -> Answer:
+        wanted = asked.body if isinstance(asked.body, list) else asked.body["labels"]
+        thing = self.pulls.get(int(number)) or self.issues[int(number)]
+        thing.labels = list(dict.fromkeys([*thing.labels, *wanted]))
+        return 200, [{"name": name} for name in thing.labels]
+
+    def _assign(self, asked: Asked, number: str) -> Answer:
+        self.pulls[int(number)].assignees += asked.body["assignees"]
+        return 201, self._pull_json(self.pulls[int(number)])
+
+    def _request(self, asked: Asked, number: str) -> Answer:
+        unknown = [name for name in asked.body["reviewers"] if name not in self.standings]
+        if unknown:
+            return 422, {"message": "Reviews may only be requested from collaborators."}
+        self.pulls[int(number)].reviewers += asked.body["reviewers"]
+        return 201, self._pull_json(self.pulls[int(number)])
+
+    def _pulls(self, asked: Asked) -> Answer:
+        state, head = asked.one("state", "open"), asked.one("head")
+        pulls = [
+            pull for pull in self.listed_pulls() if state == "all" or (pull.state == "open") == (state == "open")
+        ]
+        if ":" in head:  # GitHub passes over a head that it does not understand
+            pulls = [pull for pull in pulls if self._label(pull) == head]
+        return 200, asked.page_of([self._pull_json(pull) for pull in pulls], "per_page", 30)
+
+    def _open(self, asked: Asked) -> Answer:
+        body = asked.body
+        owner, _, head = body["head"].rpartition(":")
+        project = f"{owner}/{self.project.partition('/')[2]}" if owner else self.project
+        pull = self.open_pull(
+            project, head, body["base"], body["title"], body["body"], draft=body.get("draft", False)
+        )
+        if isinstance(pull, PullState):
+            return 201, self._pull_json(pull)
+        return 422, {
+            "message": "Validation Failed",
+            "errors": [_error(pull, f"{project.partition('/')[0]}:{head}")],
+        }
+
+    def _pull(self, _asked: Asked, number: str) -> Answer:
+        pull = self.pulls.get(int(number))
+        return (200, self._pull_json(pull)) if pull else (404, {"message": "Not Found"})
+
+    def _change(self, asked: Asked, number: str) -> Answer:
+        pull = self.pulls[int(number)]
+        pull.body = asked.body.get("body", pull.body)
+        return 200, self._pull_json(pull)
+
+    def _reviews(self, _asked: Asked, number: str) -> Answer:
+        if int(number) not in self.pulls:
+            return 404, {"message": "Not Found"}
+        return 200, [
+            {
+                "id": 1,
+                "user": self._user(author),
+                "state": {"approved": "APPROVED", "changes_requested": "CHANGES_REQUESTED"}.get(
+                    state, "COMMENTED"
+                ),
+                "body": body,
+                "commit_id": self.sha(self.pulls[int(number)]),
+                "author_association": self.standings.get(author, "none").upper(),
+            }
+            for author, state, body in self.pulls[int(number)].reviews
+        ]
+
+    def _refs(self, _asked: Asked, prefix: str) -> Answer:
+        return 200, [
+            {"ref": f"refs/heads/{name}", "object": {"type": "commit", "sha": sha}}
+            for name, sha in self.heads_of(self.project).items()
+            if name.startswith(prefix)
+        ]
+
+    def _runs(self, _asked: Asked, sha: str) -> Answer:
+        runs = [
+            {
+                "name": name,
+                "status": "in_progress" if state == "pending" else "completed",
+                "conclusion": None if state == "pending" else state,
+                "html_url": f"{self.url}/runs/1",
+            }
+            for name, state in self.statuses.get(sha, [])
+        ]
+        return 200, {"total_count": len(runs), "check_runs": runs}
+
+    def _status(self, _asked: Asked, _sha: str) -> Answer:
+        return 200, {"state": "pending", "statuses": []}
+
+    @staticmethod
+    def _label(pull: PullState) -> str:
+        return f"{pull.head_project.partition('/')[0]}:{pull.head}"
+
+    @staticmethod
+    def _user(login: str | None) -> Json:
+        return {"login": login, "id": 1} if login else None
+
+    def _note_json(self, note: Note) -> Json:
+        return {
+            "id": note.id,
+            "body": note.body,
+            "user": self._user(note.author),
+            "created_at": WHEN,
+            "author_association": self.standings.get(note.author or "", "none").upper(),
+        }
+
+    def _issue_json(self, issue: IssueState) -> Json:
+        return {
+            "number": issue.number,
+            "title": issue.title,
+            "body": issue.body,
+            "state": issue.state,
+            "html_url": f"{self.url}/{self.project}/issues/{issue.number}",
+            "labels": [{"id": 1, "name": label, "color": "ededed"} for label in issue.labels],
+            "comments": len(issue.notes),
+        }
+
+    def _pull_json(self, pull: PullState) -> Json:
+        return {
+            "number": pull.number,
+            "html_url": f"{self.url}/{self.project}/pull/{pull.number}",
+            "title": pull.title,
+            "body": pull.body,
+            "draft": pull.draft,
+            "state": "open" if pull.state == "open" else "closed",
+            "merged_at": WHEN if pull.state == "merged" else None,
+            "labels": [{"name": label} for label in pull.labels],
+            "head": {"label": self._label(pull), "ref": pull.head, "sha": self.sha(pull)},
+            "base": {"label": "o:main", "ref": pull.base, "sha": self.heads_of(self.project).get(pull.base, "")},
+        }
+
+
+def _error(why: str, label: str) -> Json:
+    """Return a refusal of GitHub's in its own words."""
+    if why.startswith("exists"):
+        text = f"A pull request already exists for {label}."
+        return {"resource": "PullRequest", "code": "custom", "message": text}
+    if why == "no commits":
+        return {"resource": "PullRequest", "code": "custom", "message": "No commits between main and it"}
+    return {"resource": "PullRequest", "field": why.removeprefix("no "), "code": "invalid"}

@@ -1,0 +1,215 @@
+"""GitLab's REST API, version 4, as far as it is used."""
+
+import re
+from dataclasses import dataclass, field
+from urllib.parse import unquote
+
+from fakes.forges.state import SEPTET, WHEN, Answer, Asked, ForgeFake, IssueState, Json, Note, PullState, Route
+
+_LEVELS = {"owner": 50, "maintainer": 40, "developer": 30}
+
+
+@dataclass
+class GitLabFake(ForgeFake):
+    """Issues and merge requests are numbered apart; a second merge request of a branch is refused with 409."""
+
+    name = "gitlab"
+    api_path = "/api/v4"
+    is_numbered_together = False
+    standing_words: dict[str, str] = field(default_factory=lambda: {"owner": "owner", "none": "none"})
+
+    def answer(self, asked: Asked) -> Answer:
+        """Return status and body of a request to the API."""
+        match = re.fullmatch(r"/api/v4/projects/([^/]+)(/.*)?", asked.path)
+        if asked.path == "/api/v4/users":
+            name = asked.one("username")
+            return 200, [self._user(name)] if name in self.standings else []
+        if match is None:
+            return 404, {"error": "404 Not Found"}
+        project, path = unquote(match[1]), match[2] or ""
+        if project != self.project and project not in self.heads:
+            return 404, {"message": "404 Project Not Found"}
+        if not path:
+            return 200, {"id": self._project_id(project), "path_with_namespace": project}
+        for method, pattern, act in self._routes():
+            if method == asked.method and (found := re.fullmatch(pattern, path)):
+                return act(asked, project, *found.groups()) if act == self._open else act(asked, *found.groups())
+        return 404, {"error": "404 Not Found"}
+
+    def _routes(self) -> tuple[Route, ...]:
+        return (
+            ("GET", r"/issues/(\d+)", self._issue),
+            ("GET", r"/issues", self._issues),
+            ("GET", r"/issues/(\d+)/notes", self._notes),
+            ("POST", r"/issues/(\d+)/notes", self._note),
+            ("PUT", r"/issues/(\d+)/notes/(\d+)", self._edit),
+            ("GET", r"/members/all", self._members),
+            ("GET", r"/merge_requests", self._requests),
+            ("POST", r"/merge_requests", self._open),
+            ("GET", r"/merge_requests/(\d+)", self._request),
+            ("PUT", r"/merge_requests/(\d+)", self._change),
+            ("GET", r"/merge_requests/(\d+)/reviewers", self._reviewers),
+            ("GET", r"/merge_requests/(\d+)/approvals", self._approvals),
+            ("GET", r"/repository/branches", self._branches),
+            ("GET", r"/repository/commits/(\w+)/statuses", self._statuses),
+        )
+
+    def _issue(self, _asked: Asked, number: str) -> Answer:
+        issue = self.issues.get(int(number))
+        return (200, self._issue_json(issue)) if issue else (404, {"message": "404 Not found"})
+
+    def _issues(self, asked: Asked) -> Answer:
+        wanted = set(asked.one("labels").split(",")) - {""}
+        wanted |= set(asked.query.get("labels[]", []))
+        issues = [
+            self._issue_json(issue)
+            for issue in self.issues.values()
+            if (issue.state == "open") == (asked.one("state") == "opened") and wanted <= set(issue.labels)
+        ]
+        return 200, asked.page_of(issues, "per_page", 20)
+
+    def _notes(self, asked: Asked, number: str) -> Answer:
+        notes = [self._note_json(note) for note in self.issues[int(number)].notes]
+        notes = notes[::-1] if asked.one("sort", "desc") == "desc" else notes
+        return 200, asked.page_of(notes, "per_page", 20)
+
+    def _note(self, asked: Asked, number: str) -> Answer:
+        if int(number) not in self.issues:
+            return 404, {"message": "404 Issue Not Found"}
+        self.add_comment(int(number), asked.body["body"], SEPTET)
+        return 201, self._note_json(self.issues[int(number)].notes[-1])
+
+    def _edit(self, asked: Asked, number: str, note_id: str) -> Answer:
+        for note in self.issues[int(number)].notes:
+            if note.id == int(note_id):
+                if note.author != SEPTET:
+                    return 403, {"message": "403 Forbidden"}
+                note.body = asked.body["body"]
+                return 200, self._note_json(note)
+        return 404, {"message": "404 Note Not Found"}
+
+    def _members(self, asked: Asked) -> Answer:
+        wanted = {int(each) for each in asked.query.get("user_ids[]", [])}
+        return 200, [
+            {"id": self._id(name), "username": name, "access_level": _LEVELS[standing]}
+            for name, standing in self.standings.items()
+            if standing in _LEVELS and self._id(name) in wanted
+        ]
+
+    def _requests(self, asked: Asked) -> Answer:
+        state, head = asked.one("state", "all"), asked.one("source_branch")
+        pulls = [
+            self._pull_json(pull)
+            for pull in self.listed_pulls()
+            if state in {"all", "opened" if pull.state == "open" else pull.state} and head in {"", pull.head}
+        ]
+        return 200, asked.page_of(pulls, "per_page", 20)
+
+    def _open(self, asked: Asked, project: str) -> Answer:
+        body = asked.body
+        if project != self.project and body.get("target_project_id") != self._project_id(self.project):
+            return 403, {"message": "403 Forbidden"}
+        title = body["title"]
+        pull = self.open_pull(
+            project,
+            body["source_branch"],
+            body["target_branch"],
+            title.removeprefix("Draft: "),
+            body["description"],
+            draft=title.startswith("Draft: "),
+        )
+        if isinstance(pull, PullState):
+            pull.labels = [label for label in body.get("labels", "").split(",") if label]
+            return 201, self._pull_json(pull)
+        if pull.startswith("exists"):
+            number = pull.split()[1]
+            text = f"Another open merge request already exists for this source branch: !{number}"
+            return 409, {"message": [text]}
+        return 400, {"message": {"source_branch" if pull == "no head" else "base": ["can't be blank"]}}
+
+    def _request(self, _asked: Asked, number: str) -> Answer:
+        pull = self.pulls.get(int(number))
+        return (200, self._pull_json(pull)) if pull else (404, {"message": "404 Not found"})
+
+    def _change(self, asked: Asked, number: str) -> Answer:
+        pull = self.pulls[int(number)]
+        names = {self._id(name): name for name in self.standings}
+        pull.body = asked.body.get("description", pull.body)
+        pull.reviewers += [names[each] for each in asked.body.get("reviewer_ids", [])]
+        pull.assignees += [names[each] for each in asked.body.get("assignee_ids", [])]
+        return 200, self._pull_json(pull)
+
+    def _reviewers(self, _asked: Asked, number: str) -> Answer:
+        if int(number) not in self.pulls:
+            return 404, {"message": "404 Not found"}
+        words = {"changes_requested": "requested_changes", "approved": "approved"}
+        return 200, [
+            {"user": self._user(author), "state": words.get(state, "reviewed"), "created_at": WHEN}
+            for author, state, _ in self.pulls[int(number)].reviews
+        ]
+
+    def _approvals(self, _asked: Asked, number: str) -> Answer:
+        reviews = self.pulls[int(number)].reviews
+        return 200, {
+            "iid": int(number),
+            "approved_by": [{"user": self._user(author)} for author, state, _ in reviews if state == "approved"],
+        }
+
+    def _branches(self, asked: Asked) -> Answer:
+        prefix = asked.one("search").removeprefix("^")
+        branches = [
+            {"name": name, "commit": {"id": sha}, "protected": name in self.protected}
+            for name, sha in self.heads_of(self.project).items()
+            if name.startswith(prefix)
+        ]
+        return 200, asked.page_of(branches, "per_page", 20)
+
+    def _statuses(self, asked: Asked, sha: str) -> Answer:
+        words = {"failure": "failed", "pending": "running"}
+        statuses = [
+            {"name": name, "status": words.get(state, state), "target_url": None, "allow_failure": False}
+            for name, state in self.statuses.get(sha, [])
+        ]
+        return 200, asked.page_of(statuses, "per_page", 20)
+
+    def _project_id(self, project: str) -> int:
+        return 1 if project == self.project else 2 + sorted(self.heads).index(project)
+
+    def _id(self, name: str) -> int:
+        return 100 + sorted({*self.standings, SEPTET}).index(name)
+
+    def _user(self, name: str) -> Json:
+        return {"id": self._id(name), "username": name, "name": name}
+
+    def _note_json(self, note: Note) -> Json:
+        author = self._user(note.author) if note.author else None
+        return {"id": note.id, "body": note.body, "author": author, "system": False, "created_at": WHEN}
+
+    def _issue_json(self, issue: IssueState) -> Json:
+        return {
+            "id": 1000 + issue.number,
+            "iid": issue.number,
+            "project_id": 1,
+            "title": issue.title,
+            "description": issue.body,
+            "state": "opened" if issue.state == "open" else "closed",
+            "web_url": f"{self.url}/{self.project}/-/issues/{issue.number}",
+            "labels": issue.labels,
+            "user_notes_count": len(issue.notes),
+        }
+
+    def _pull_json(self, pull: PullState) -> Json:
+        return {
+            "id": 2000 + pull.number,
+            "iid": pull.number,
+            "web_url": f"{self.url}/{self.project}/-/merge_requests/{pull.number}",
+            "title": f"Draft: {pull.title}" if pull.draft else pull.title,
+            "description": pull.body,
+            "state": "opened" if pull.state == "open" else pull.state,
+            "source_branch": pull.head,
+            "target_branch": pull.base,
+            "source_project_id": self._project_id(pull.head_project),
+            "target_project_id": 1,
+            "sha": self.sha(pull) or None,
+            "labels": pull.labels,
+        }

@@ -1,0 +1,142 @@
+"""A forge that answers on loopback: its API, git over smart HTTP, and the faults that it is told to make."""
+
+import copy
+import json
+import os
+import subprocess
+import threading
+from base64 import b64decode
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import urlsplit
+
+from fakes.forges.state import Answer, Asked, Fault, ForgeFake, query_of
+from fakes.git_http import body_of, run_backend
+
+_HOOK = """#!/bin/sh
+case " %s " in *" ${1#refs/heads/} "*) echo "GH006: Protected branch update failed for $1." >&2; exit 1;; esac
+"""
+
+
+@contextmanager
+def serving_forge(forge: ForgeFake) -> Iterator[ForgeFake]:  # noqa: C901 -- the handler closes over its forge
+    """Let it answer on 127.0.0.1 for as long as the block lasts; its address is `url`."""
+    _protect(forge)
+    ended = threading.Event()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def handle_any(self) -> None:
+            content = body_of(self)
+            parts = urlsplit(self.path)
+            if ".git/" in parts.path:
+                self._answer_git(content)
+                return
+            headers = {name.lower(): value for name, value in self.headers.items()}
+            body = json.loads(content) if content else None
+            asked = Asked(self.command, parts.path, headers, query_of(parts.query), body)
+            with forge.lock:
+                forge.asked.append(asked)
+                fault = _fault_for(forge, asked)
+                answer = self._answer(asked, fault)
+            if fault is not None and fault.lie == "slow":
+                ended.wait(fault.seconds)
+            if answer is not None:
+                self._send(*answer)
+
+        do_GET = do_POST = do_PATCH = do_PUT = do_DELETE = handle_any  # noqa: N815 -- http.server calls them
+
+        def _answer(self, asked: Asked, fault: Fault | None) -> tuple[int, dict[str, str], bytes] | None:
+            before = copy.deepcopy(forge.pulls)
+            if fault is None or fault.after or fault.lie in {"slow", "truncated", "wrong_type", "stale"}:
+                if fault is not None and fault.lie == "stale":
+                    forge.stale_pulls = {} if asked.method == "GET" else before
+                status, answer = _true_answer(forge, asked)
+                forge.stale_pulls = None
+                whole = b"" if answer is None else json.dumps(answer).encode()
+            if fault is None or fault.lie in {"slow", "stale"}:
+                return status, {"Content-Type": "application/json"}, whole
+            if fault.lie == "drop":
+                self.close_connection = True
+                return None
+            if fault.lie == "truncated":
+                self.close_connection = True
+                self.send_response(status)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(whole)))
+                self.end_headers()
+                self.wfile.write(whole[: len(whole) // 2])
+                return None
+            if fault.lie == "wrong_type":
+                return 200, {"Content-Type": "application/json"}, b'{"number": "seven", "state": []}'
+            return fault.status, fault.headers, json.dumps({"message": fault.text}).encode()
+
+        def _answer_git(self, content: bytes) -> None:
+            given = self.headers.get("Authorization", "").removeprefix("Basic ")
+            if b64decode(given).decode().rpartition(":")[2] != forge.token:
+                self._send(401, {"WWW-Authenticate": 'Basic realm="git"'}, b"")
+                return
+            assert forge.repositories is not None
+            self._send(*run_backend(forge.repositories, self.command, self.path, self.headers, content))
+
+        def _send(self, status: int, headers: dict[str, str], body: bytes) -> None:
+            self.send_response(status)
+            for name, value in {**headers, "Content-Length": str(len(body))}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_args: object) -> None:
+            """Say nothing."""
+
+    class Server(ThreadingHTTPServer):
+        daemon_threads = False
+
+        def handle_error(self, *_args: object) -> None:
+            """Say nothing of clients that have hung up."""
+
+    server = Server(("127.0.0.1", 0), Handler)
+    forge.url = f"http://127.0.0.1:{server.server_address[1]}"
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield forge
+    finally:
+        ended.set()
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def _true_answer(forge: ForgeFake, asked: Asked) -> Answer:
+    if not forge.is_authorized(asked):
+        return 401, {"message": "Bad credentials"}
+    return forge.answer(asked)
+
+
+def _fault_for(forge: ForgeFake, asked: Asked) -> Fault | None:
+    """Return the first fault that is meant for a request, and count it."""
+    for fault in forge.faults:
+        if fault.method in {"", asked.method} and fault.path in asked.path:
+            fault.times -= 1
+            if fault.times <= 0:
+                forge.faults.remove(fault)
+            forge.seen_faults.append(fault)
+            return fault
+    return None
+
+
+def _protect(forge: ForgeFake) -> None:
+    """Let the repositories refuse pushes to protected branches, as branch protection does."""
+    if forge.repositories is None:
+        return
+    for bare in forge.repositories.glob("*/*.git"):
+        hook = bare / "hooks" / "update"
+        hook.parent.mkdir(exist_ok=True)
+        hook.write_text(_HOOK % " ".join(sorted(forge.protected)))
+        hook.chmod(0o755)
+        subprocess.run(
+            ["git", "config", "http.receivepack", "true"], cwd=bare, check=True, env={"PATH": os.environ["PATH"]}
+        )

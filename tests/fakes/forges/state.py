@@ -1,0 +1,208 @@
+"""What a forge knows: one state under the three ways of telling it."""
+
+import subprocess
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import parse_qs
+
+Json = Any
+Answer = tuple[int, Json]
+WHEN = "2026-01-01T00:00:00Z"
+SEPTET = "septet"
+
+
+@dataclass
+class Asked:
+    """A request as it came in."""
+
+    method: str
+    path: str
+    headers: dict[str, str]
+    query: dict[str, list[str]]
+    body: Json
+
+    def one(self, name: str, default: str = "") -> str:
+        """Return one parameter of the query."""
+        return self.query.get(name, [default])[0]
+
+    def page_of(self, everything: list[Json], size_name: str, size: int) -> list[Json]:
+        """Return the page of a list that is asked for."""
+        size = min(int(self.one(size_name, str(size))), 100)
+        page = int(self.one("page", "1"))
+        return everything[size * (page - 1) : size * page]
+
+
+@dataclass
+class Note:
+    """A comment."""
+
+    id: int
+    author: str | None
+    body: str
+
+
+@dataclass
+class IssueState:
+    """An issue."""
+
+    number: int
+    title: str
+    body: str
+    labels: list[str]
+    state: str = "open"
+    notes: list[Note] = field(default_factory=list)
+
+
+@dataclass
+class PullState:
+    """A pull request."""
+
+    number: int
+    head_project: str
+    head: str
+    base: str
+    title: str
+    body: str
+    draft: bool
+    labels: list[str] = field(default_factory=list)
+    reviewers: list[str] = field(default_factory=list)
+    assignees: list[str] = field(default_factory=list)
+    state: Literal["open", "closed", "merged"] = "open"
+    reviews: list[tuple[str, str, str]] = field(default_factory=list)
+    """Author, state and words."""
+
+
+Lie = Literal["drop", "status", "truncated", "wrong_type", "slow", "stale"]
+
+
+@dataclass
+class Fault:
+    """An answer that is given instead of the true one, `times` times."""
+
+    lie: Lie = "status"
+    status: int = 500
+    headers: dict[str, str] = field(default_factory=dict)
+    text: str = "Server Error"
+    method: str = ""
+    """Only for requests of this method; for any, when empty."""
+    path: str = ""
+    """Only for paths that hold this."""
+    after: bool = False
+    """Do what was asked first: the answer alone is lost."""
+    times: int = 1
+    seconds: float = 0.0
+    """For so long a slow answer takes."""
+
+
+@dataclass
+class ForgeFake:
+    """One repository and its forks; the three forges are its children."""
+
+    project: str = "o/foo.js"
+    token: str = "good-token"  # noqa: S105 -- of a forge on loopback
+    repositories: Path | None = None
+    """A folder of bare repositories, `<project>.git`; without one, `heads` are the branches."""
+    heads: dict[str, dict[str, str]] = field(default_factory=dict)
+    """Branches by repository."""
+    protected: frozenset[str] = frozenset()
+    """Branches that nobody may push to."""
+    standings: dict[str, str] = field(default_factory=lambda: {"ada": "owner", "eve": "none"})
+    issues: dict[int, IssueState] = field(default_factory=dict)
+    pulls: dict[int, PullState] = field(default_factory=dict)
+    statuses: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
+    """Name and state of the checks of a commit."""
+    repository_labels: list[str] = field(default_factory=list)
+    faults: list[Fault] = field(default_factory=list)
+    seen_faults: list[Fault] = field(default_factory=list)
+    asked: list[Asked] = field(default_factory=list)
+    lock: threading.RLock = field(default_factory=threading.RLock)
+    url: str = ""
+    stale_pulls: dict[int, PullState] | None = None
+    """What lists show while they lag behind."""
+    next_note: int = 0
+
+    name = "forge"
+    api_path = ""
+    is_numbered_together = True
+    standing_words: dict[str, str] = field(default_factory=dict)
+
+    def add_issue(self, title: str, body: str = "", labels: tuple[str, ...] = ()) -> int:
+        """Add an issue and return its number."""
+        with self.lock:
+            number = self._next_number(self.issues)
+            self.issues[number] = IssueState(number, title, body, list(labels))
+            return number
+
+    def add_comment(self, number: int, body: str, author: str | None = "ada") -> None:
+        """Add a comment to an issue; an account that is gone has no author."""
+        with self.lock:
+            self.next_note += 1
+            self.issues[number].notes.append(Note(self.next_note, author, body))
+
+    def end_pull(self, number: int, state: Literal["closed", "merged"]) -> None:
+        """Close or merge a pull request, as a person does."""
+        self.pulls[number].state = state
+
+    def heads_of(self, project: str) -> dict[str, str]:
+        """Return the branches of a repository."""
+        if self.repositories is None:
+            return self.heads.get(project, {})
+        listing = subprocess.run(
+            ["git", "for-each-ref", "--format=%(refname:lstrip=2) %(objectname)", "refs/heads"],
+            cwd=self.repositories / f"{project}.git",
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        return dict(line.rsplit(" ", 1) for line in listing.splitlines())
+
+    def sha(self, pull: PullState) -> str:
+        """Return where the branch of a pull request stands."""
+        return self.heads_of(pull.head_project).get(pull.head, "")
+
+    def listed_pulls(self) -> list[PullState]:
+        """Return the pull requests as lists show them, the newest first."""
+        pulls = self.pulls if self.stale_pulls is None else self.stale_pulls
+        return sorted(pulls.values(), key=lambda pull: -pull.number)
+
+    def open_pull(
+        self, head_project: str, head: str, base: str, title: str, body: str, *, draft: bool = False
+    ) -> PullState | str:
+        """Open a pull request, or return why not."""
+        with self.lock:
+            if not self.heads_of(head_project).get(head):
+                return "no head"
+            if not self.heads_of(self.project).get(base):
+                return "no base"
+            if self.heads_of(head_project)[head] == self.heads_of(self.project)[base]:
+                return "no commits"
+            for pull in self.pulls.values():
+                if (pull.head_project, pull.head, pull.base, pull.state) == (head_project, head, base, "open"):
+                    return f"exists {pull.number}"
+            number = self._next_number(self.pulls)
+            self.pulls[number] = PullState(number, head_project, head, base, title, body, draft)
+            return self.pulls[number]
+
+    def answer(self, asked: Asked) -> Answer:
+        """Return status and body of a request to the API."""
+        raise NotImplementedError
+
+    def is_authorized(self, asked: Asked) -> bool:
+        """Say whether the request has the token."""
+        return asked.headers.get("authorization", "") in {f"token {self.token}", f"Bearer {self.token}"}
+
+    def _next_number(self, things: dict[int, Any]) -> int:
+        if self.is_numbered_together:
+            return len(self.issues) + len(self.pulls) + 1
+        return len(things) + 1
+
+
+Route = tuple[str, str, Callable[..., Answer]]
+
+
+def query_of(text: str) -> dict[str, list[str]]:
+    """Return the parameters of a query."""
+    return parse_qs(text, keep_blank_values=True)

@@ -1,0 +1,260 @@
+"""What every forge promises, against each of them: three over HTTP on loopback with their real clients."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import pytest
+from fakes.forges.gitea import GiteaFake
+from fakes.forges.github import GitHubFake
+from fakes.forges.gitlab import GitLabFake
+from fakes.forges.serving import serving_forge
+from fakes.forges.state import Fault, ForgeFake
+
+from septet.errors import ForgeError, ForgeUnavailableError, NotFoundError
+from septet.forges.choose import forge_for
+from septet.forges.forge import Forge, NewPullRequest, marker_of, pull_request_number
+from septet.git.address import parse_address
+from septet.settings import Settings
+
+SHA = "b" * 40
+NEW = NewPullRequest("feat-1", "main", "A thing", "Body.\n\nCloses #1", "wo-1")
+FAKES: Final[tuple[type[ForgeFake], ...]] = (GitHubFake, GitLabFake, GiteaFake)
+
+pytestmark = pytest.mark.law
+
+
+@pytest.fixture(params=FAKES, ids=lambda fake: fake.name)
+def fake(request: pytest.FixtureRequest) -> Iterator[ForgeFake]:
+    """Return a forge whose repository has one branch beside `main`, and whose fork has one too."""
+    branches = {"main": "a" * 40, "feat-1": SHA}
+    with serving_forge(request.param(heads={"o/foo.js": branches, "me/foo.js": {"feat-2": "c" * 40}})) as fake:
+        yield fake
+
+
+def connected(fake: ForgeFake, tmp_path: Path, token: str) -> Forge:
+    """Return the forge as a worker has it whose settings name its host."""
+    host = fake.url.removeprefix("http://")
+    known = {
+        "state_dir": tmp_path,
+        f"{fake.name}_hosts": (host,),
+        f"{fake.name}_token": token,
+        f"{fake.name}_api_url": fake.url + fake.api_path,
+    }
+    return forge_for(parse_address(f"{fake.url}/{fake.project}.git"), Settings.model_validate(known))
+
+
+@pytest.fixture
+def forge(fake: ForgeFake, tmp_path: Path) -> Forge:
+    """Return the forge as a worker has it."""
+    return connected(fake, tmp_path, fake.token)
+
+
+def test_an_issue_is_read_with_whose_words_are_whose(fake: ForgeFake, forge: Forge) -> None:
+    """Title, body, labels and comments are read, and with each comment what its author is to the repository."""
+    number = fake.add_issue("Größe", "Body.", ("bug", "ui"))
+    fake.add_comment(number, "First.", "ada")
+    fake.add_comment(number, "Second.", "eve")
+
+    issue = forge.issue(number)
+
+    assert (issue.number, issue.title, issue.body, issue.state) == (1, "Größe", "Body.", "open")
+    assert issue.labels == ("bug", "ui")
+    assert [(each.author, each.body, each.standing) for each in issue.comments] == [
+        ("ada", "First.", fake.standing_words["owner"]),
+        ("eve", "Second.", fake.standing_words["none"]),
+    ]
+    assert forge.name == fake.name
+
+
+def test_all_comments_are_read_in_order(fake: ForgeFake, forge: Forge) -> None:
+    """Comments over several pages come from the oldest to the newest."""
+    number = fake.add_issue("Title")
+    for count in range(130):
+        fake.add_comment(number, str(count))
+
+    assert [comment.body for comment in forge.issue(number).comments] == [str(count) for count in range(130)]
+
+
+def test_an_issue_that_is_not_there_is_named(forge: Forge) -> None:
+    """Asking for an unknown issue names it, and what to check."""
+    with pytest.raises(NotFoundError, match="issue 7 of o/foo.js") as refused:
+        forge.issue(7)
+    assert refused.value.remedy
+
+
+def test_issues_are_found_by_number_and_by_label(fake: ForgeFake, forge: Forge) -> None:
+    """Those that there are come in order; a label names the open ones that have it."""
+    for count in range(120):
+        fake.add_issue(f"Issue {count}", labels=("septet",) if count % 2 == 0 else ("other",))
+    fake.issues[1].state = "closed"
+
+    assert [issue.number for issue in forge.find_issues((3, 999, 2))] == [3, 2]
+    assert [issue.number for issue in forge.open_issues("septet")] == list(range(3, 121, 2))
+    assert forge.open_issues("unknown") == ()
+
+
+def test_a_pull_request_is_opened_once_with_all_that_belongs_to_it(fake: ForgeFake, forge: Forge) -> None:
+    """Title, marked body, draft, labels, reviewers and assignees are set; a second asking finds it."""
+    new = replace(NEW, draft=True, labels=("septet", "ui"), reviewers=("ada",), assignees=("eve",))
+    assert forge.find_pull_request("feat-1") is None
+
+    opened = forge.open_pull_request(new)
+
+    assert (opened.head, opened.base, opened.head_sha, opened.state) == ("feat-1", "main", SHA, "open")
+    assert opened.warnings == ()
+    assert opened.is_of("wo-1")
+    assert pull_request_number(opened.url) == opened.number
+    assert forge.open_pull_request(NEW) == opened == forge.find_pull_request("feat-1")
+    (pull,) = fake.pulls.values()
+    assert (pull.title, pull.draft, pull.labels) == ("A thing", True, ["septet", "ui"])
+    assert (pull.reviewers, pull.assignees) == (["ada"], ["eve"])
+    assert pull.body == f"Body.\n\nCloses #1\n\n{marker_of('wo-1')}\n"
+
+
+def test_a_reviewer_who_is_not_there_is_a_warning(fake: ForgeFake, forge: Forge) -> None:
+    """The pull request is what counts: what cannot be set on it is told."""
+    opened = forge.open_pull_request(replace(NEW, reviewers=("nobody",)))
+
+    assert "reviewers" in opened.warnings[0]
+    assert len(fake.pulls) == 1
+
+
+def test_a_pull_request_takes_in_another_work_order(fake: ForgeFake, forge: Forge) -> None:
+    """Its text is changed once, and a second asking changes nothing."""
+    opened = forge.open_pull_request(NEW)
+    for _ in range(2):
+        forge.add_to_pull_request(opened.number, replace(NEW, title="More", body="Closes #2", marker="wo-2"))
+
+    body = fake.pulls[opened.number].body
+    assert body.count("## More") == 1
+    assert marker_of("wo-1") in body
+    assert forge.pull_request(opened.number).is_of("wo-2")
+
+
+@pytest.mark.parametrize("state", ["closed", "merged"])
+def test_an_ended_pull_request_is_told_and_not_taken_for_open(fake: ForgeFake, forge: Forge, state: str) -> None:
+    """Only an open one counts for a branch; those of the branch in every state are listed."""
+    opened = forge.open_pull_request(NEW)
+    fake.end_pull(opened.number, "closed" if state == "closed" else "merged")
+
+    assert forge.find_pull_request("feat-1") is None
+    assert forge.pull_request(opened.number).state == state
+    assert [(each.number, each.state) for each in forge.pull_requests_of("feat-1")] == [(opened.number, state)]
+    assert forge.pull_requests_of("feat-9") == ()
+
+
+def test_work_on_a_fork_is_requested_upstream(fake: ForgeFake, forge: Forge) -> None:
+    """A branch of a named fork gets its one pull request here; the same name in the repository is another branch."""
+    new = replace(NEW, head="feat-2", head_project="me/foo.js")
+
+    opened = forge.open_pull_request(new)
+
+    assert opened == forge.open_pull_request(new)
+    assert [pull.head_project for pull in fake.pulls.values()] == ["me/foo.js"]
+    assert forge.find_pull_request("feat-2") is None
+
+
+def test_branches_are_listed_by_what_they_begin_with(fake: ForgeFake, forge: Forge) -> None:
+    """Each comes with its commit, over pages."""
+    fake.heads["o/foo.js"] |= {f"feat-issue-{count}": "d" * 40 for count in range(120)}
+
+    assert {branch.name for branch in forge.branches("feat-issue-")} == {f"feat-issue-{n}" for n in range(120)}
+    assert [(branch.name, branch.sha) for branch in forge.branches("feat-1")] == [("feat-1", SHA)]
+
+
+def test_reviews_and_checks_are_read(fake: ForgeFake, forge: Forge) -> None:
+    """Who approved and who wants changes is told, and what failed, passed or still runs."""
+    opened = forge.open_pull_request(NEW)
+    fake.pulls[opened.number].reviews += [("ada", "approved", "Fine."), ("eve", "changes_requested", "No.")]
+    fake.statuses[SHA] = [("build", "success"), ("test", "failure"), ("slow", "pending")]
+
+    assert {each.author: each.state for each in forge.reviews(opened.number)} == {
+        "ada": "approved",
+        "eve": "changes_requested",
+    }
+    assert {each.name: each.state for each in forge.checks(SHA)} == {
+        "build": "success",
+        "test": "failure",
+        "slow": "pending",
+    }
+    assert forge.checks("e" * 40) == ()
+
+
+def test_an_issue_carries_one_comment_of_a_work_order(fake: ForgeFake, forge: Forge) -> None:
+    """It is edited in place; one of somebody else who has copied the mark is left alone."""
+    number = fake.add_issue("Title")
+    fake.add_comment(number, f"Mine. {marker_of('wo-1')}", "eve")
+    for words in ("Plan.", "Plan.", "Done."):
+        forge.put_comment(number, "wo-1", words)
+    forge.put_comment(number, "wo-2", "Another.")
+
+    bodies = [(note.author, note.body.split("\n")[0]) for note in fake.issues[number].notes]
+    assert bodies[1:] == [("septet", "Done."), ("septet", "Another.")]
+    assert bodies[0] == ("eve", f"Mine. {marker_of('wo-1')}")
+
+
+UNCLEAR: Final[dict[str, Fault]] = {
+    "answer dropped after the work": Fault("drop", method="POST", path="s", after=True),
+    "dropped before the work": Fault("drop", method="POST", path="s"),
+    "500 after the work": Fault(status=500, method="POST", after=True),
+    "502 before the work": Fault(status=502, method="POST"),
+    "truncated": Fault("truncated", method="POST"),
+    "wrong type": Fault("wrong_type", method="POST"),
+    "stale": Fault("stale", method="GET"),
+}
+
+
+@pytest.mark.parametrize("fault", list(UNCLEAR))
+def test_an_unclear_answer_leads_to_no_second_pull_request(fake: ForgeFake, forge: Forge, fault: str) -> None:
+    """Whatever became of the answer: whoever asks until there is one has one, and the forge has one."""
+    fake.faults.append(replace(UNCLEAR[fault]))
+    for _ in range(3):
+        try:
+            opened = forge.open_pull_request(NEW)
+        except ForgeUnavailableError:
+            continue
+        break
+
+    assert [pull.number for pull in fake.pulls.values()] == [opened.number]
+    assert fake.seen_faults
+
+
+def test_a_branch_whose_pull_request_the_forge_hides_is_waited_for(fake: ForgeFake, forge: Forge) -> None:
+    """A forge that refuses a second one and does not show the first is asked again later, and is not a failure."""
+    forge.open_pull_request(NEW)
+    fake.faults.append(Fault("stale", method="GET", times=2))
+
+    with pytest.raises(ForgeUnavailableError):
+        forge.open_pull_request(NEW)
+    assert len(fake.pulls) == 1
+
+
+def test_a_forge_that_is_busy_says_when_to_come_back(fake: ForgeFake, forge: Forge) -> None:
+    """A limit is no refusal: the pause that the forge asks for is told to whoever waits."""
+    fake.add_issue("Title")
+    fake.faults.append(Fault(status=429, headers={"Retry-After": "7"}, text="slow down"))
+
+    with pytest.raises(ForgeUnavailableError) as busy:
+        forge.issue(1)
+    assert busy.value.retry_after_seconds == 7
+
+
+def test_a_wrong_key_is_refused_with_a_remedy(fake: ForgeFake, tmp_path: Path) -> None:
+    """The remedy names the setting, and the key is nowhere."""
+    fake.add_issue("Title")
+
+    with pytest.raises(ForgeError) as refused:
+        connected(fake, tmp_path, "wrong-token").issue(1)
+    assert not refused.value.retryable
+    assert f"SEPTET_{fake.name.upper()}_TOKEN" in refused.value.remedy
+    assert "wrong-token" not in str(refused.value)
+
+
+def test_a_branch_without_commits_is_refused_for_good(fake: ForgeFake, forge: Forge) -> None:
+    """What no retry can help is no unavailability."""
+    with pytest.raises((ForgeError, NotFoundError)) as refused:
+        forge.open_pull_request(replace(NEW, head="feat-none"))
+    assert not refused.value.retryable
+    assert fake.pulls == {}
