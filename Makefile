@@ -14,7 +14,7 @@ CHAOS := $(if $(RUNS),--runs $(RUNS)) $(if $(SEED),--seed $(SEED)) $(if $(MINUTE
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup ready demo test test-faces page-tools test-recovery escape test-long test-api test-agents flaky histories pictures lint types contracts dist bench chaos chaos-rolling chaos-pipeline upgrade-trial lock container-trial clean
+.PHONY: help setup ready demo test test-faces page-tools test-recovery escape test-long test-api test-agents flaky histories pictures lint types contracts dist bench chaos chaos-rolling chaos-pipeline faults upgrade-trial lock container-trial clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
@@ -91,6 +91,9 @@ chaos-rolling: ready ## The worker ends every five seconds under 20 work orders:
 
 chaos-pipeline: ready ## Kill at random under a pipeline of 20 issues; RUNS=50 takes so many, each with a seed of its own
 	@$(BIN)/python -m bench.chaos.pipelines $(if $(RUNS),--runs $(RUNS)) $(if $(SEED),--seed $(SEED)) $(ARGS)
+
+faults: ready ## Whole work orders on forges that answer badly: RUNS=1000 SEED=7; a table, and bench/results/faults.json
+	@$(BIN)/python -m bench.faults $(if $(RUNS),--runs $(RUNS)) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
 upgrade-trial: ready ## Kept releases and this commit as workers of one server: killed, ramped, promoted, rolled back; ORDERS=30 in each act
 	@$(BIN)/python -m bench.upgrade $(if $(ORDERS),--orders $(ORDERS)) $(ARGS)

@@ -17,7 +17,7 @@ def prove_create_pull_request(host: Host, claim: Claim[CreatePullRequestAnswer])
     """Push the commit, find or open the one pull request of the branch, and hold it against the commit.
 
     Raises:
-        EvidenceError: There is no commit, one holds a key, or the pull request stands elsewhere.
+        EvidenceError: There is no commit, one holds a key, or the pull request stands elsewhere or has ended.
         MovedError: The work order goes on on another host: nothing is pushed from here.
     """
     call, progress = claim.call, claim.call.progress
@@ -32,12 +32,31 @@ def prove_create_pull_request(host: Host, claim: Claim[CreatePullRequestAnswer])
     claim.fence.check()
     sha = push(claim.place, progress.branch_name, progress.commit_sha, expected_tip=there, token=token)
     claim.fence.check()
-    earlier = forge.find_pull_request(progress.branch_name)
-    opened = _add_to(forge, earlier, claim) if earlier is not None else forge.open_pull_request(_new(claim))
+    opened = _opened(forge, claim, sha)
     if opened.head_sha not in {"", sha}:
         raise EvidenceError(f"{opened.url} stands at {opened.head_sha}, and the branch at {sha}.")
     lacking = tuple(filter(None, [_lacking(call.workspace.lacks)]))
     return Proof(opened.url, commit_sha=sha, warnings=(*opened.warnings, *lacking))
+
+
+def _opened(forge: Forge, claim: Claim[CreatePullRequestAnswer], sha: str) -> PullRequest:
+    """Return the pull request of the branch: the open one, this work order's ended one, or else a new one.
+
+    Raises:
+        EvidenceError: The one that this work order had was closed, or merged before `sha` was in it.
+    """
+    head, order_id = claim.call.progress.branch_name or "", claim.call.workspace.work_order_id
+    if (earlier := forge.find_pull_request(head)) is not None:
+        return _add_to(forge, earlier, claim)
+    ended = next((each for each in forge.pull_requests_of(head) if each.is_of(order_id)), None)
+    if ended is None or ended.state == "open":
+        return forge.open_pull_request(_new(claim))
+    if ended.state == "merged" and ended.head_sha in {"", sha}:
+        return replace(ended, warnings=(f"{ended.url} is merged already.",))
+    raise EvidenceError(
+        f"{ended.url} of this work order is {ended.state}: no second one is opened.",
+        remedy="Reopen it there, or start another work order; `septet retry` then goes on.",
+    )
 
 
 def _add_to(forge: Forge, earlier: PullRequest, claim: Claim[CreatePullRequestAnswer]) -> PullRequest:

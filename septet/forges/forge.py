@@ -102,7 +102,7 @@ class Review:
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class CommitCheck:
     """What a check, a status or a job of a pipeline says of a commit."""
 
     name: str
@@ -230,7 +230,7 @@ class Forge(Protocol):
             ForgeError: It refused.
         """
 
-    def checks(self, commit: str) -> tuple[Check, ...]:
+    def checks(self, commit: str) -> tuple[CommitCheck, ...]:
         """Return what checks, statuses or pipelines say of a commit; one for each name, the newest.
 
         Raises:

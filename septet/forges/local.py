@@ -22,8 +22,8 @@ from septet.errors import ForgeError, ForgeUnavailableError, NotFoundError
 from septet.forges.forge import (
     MOST_BRANCHES,
     Branch,
-    Check,
     Comment,
+    CommitCheck,
     Issue,
     NewPullRequest,
     PullRequest,
@@ -150,7 +150,7 @@ class LocalForge:
         self._pull(self._store.read(), number)
         return ()
 
-    def checks(self, commit: str) -> tuple[Check, ...]:
+    def checks(self, commit: str) -> tuple[CommitCheck, ...]:
         """Return no check: nothing runs here; as `Forge.checks`."""
         del commit
         return ()

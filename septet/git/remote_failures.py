@@ -43,7 +43,7 @@ _FAILURES: Final[tuple[tuple[tuple[str, ...], type[SeptetError], str, str], ...]
         ),
         GitError,
         "refused the worker's credentials",
-        "Set the forge's token (SEPTET_GITHUB_TOKEN, …) or a git credential helper; those in an address do not count.",
+        "Set the forge's token, such as SEPTET_GITHUB_TOKEN, or a git credential helper; an address gives none.",
     ),
     (
         (

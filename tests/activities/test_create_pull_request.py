@@ -4,7 +4,7 @@ from fakes.step_lab import BRANCH, TITLE, StepLab
 from temporalio.exceptions import ApplicationError
 
 from septet.contracts.names import Step, Verdict
-from septet.forges.local import REF
+from septet.forges.local import REF, LocalForge
 
 pytestmark = pytest.mark.law
 
@@ -54,6 +54,34 @@ async def test_one_pull_request_tells_of_every_work_order_on_its_branch(lab: Ste
     assert (second.verdict, second.result_text) == (Verdict.DONE, first.result_text)
     (text,) = _pull_requests(lab)
     assert all(words in text for words in (WORDS["title"], WORDS["body"], "## More", "Closes #8"))
+
+
+async def test_one_that_was_closed_is_told_and_not_opened_again(lab: StepLab) -> None:
+    """A person's close stands: the step says so, opens no second one, and reopens none."""
+    await lab.open_to(Step.CREATE_PULL_REQUEST)
+    lab.scenario(create_pull_request={"answer": WORDS})
+    call = lab.call(Step.CREATE_PULL_REQUEST)
+    first = await lab.running(call)
+    LocalForge(lab.origin.bare).close_pull_request(1)
+    lab.run_id = "run-2"
+    second = await lab.running(call)
+    assert (first.verdict, second.verdict) == (Verdict.DONE, Verdict.UNPROVEN)
+    assert "is closed" in " ".join(second.reasons)
+    assert len(_pull_requests(lab)) == 1
+
+
+async def test_one_that_was_merged_is_the_result(lab: StepLab) -> None:
+    """Work that was merged while the step was tried again is done: its pull request is told, with a warning."""
+    await lab.open_to(Step.CREATE_PULL_REQUEST)
+    lab.scenario(create_pull_request={"answer": WORDS})
+    call = lab.call(Step.CREATE_PULL_REQUEST)
+    first = await lab.running(call)
+    LocalForge(lab.origin.bare, lab.parts.host.settings.git_env).merge_pull_request(1)
+    lab.run_id = "run-2"
+    second = await lab.running(call)
+    assert (second.verdict, second.result_text) == (Verdict.DONE, first.result_text)
+    assert any("merged already" in warning for warning in second.warnings)
+    assert len(_pull_requests(lab)) == 1
 
 
 async def test_an_address_alone_takes_its_words_from_the_issue(lab: StepLab) -> None:

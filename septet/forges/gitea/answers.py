@@ -4,7 +4,7 @@ from typing import Final, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from septet.forges.forge import Branch, Check, CheckState, Comment, Issue, PullRequest, Review, ReviewState
+from septet.forges.forge import Branch, CheckState, Comment, CommitCheck, Issue, PullRequest, Review, ReviewState
 
 _CHECKS: Final[dict[str, CheckState]] = {
     "success": "success",
@@ -139,6 +139,6 @@ class GiteaStatusAnswer(_Foreign):
     status: str
     target_url: str | None = None
 
-    def check(self) -> Check:
+    def check(self) -> CommitCheck:
         """Return what it says."""
-        return Check(self.context, _CHECKS.get(self.status, "pending"), self.target_url or "")
+        return CommitCheck(self.context, _CHECKS.get(self.status, "pending"), self.target_url or "")

@@ -11,8 +11,8 @@ from septet.forges.forge import (
     MOST_BRANCHES,
     MOST_LABELLED,
     Branch,
-    Check,
     Comment,
+    CommitCheck,
     Issue,
     NewPullRequest,
     PullRequest,
@@ -123,9 +123,9 @@ class GiteaForge:
             answers = list(_pages(partial(repository.repo_list_pull_reviews, number)))
         return tuple(review for each in answers if (review := each.review()) is not None)
 
-    def checks(self, commit: str) -> tuple[Check, ...]:
+    def checks(self, commit: str) -> tuple[CommitCheck, ...]:
         """Return what statuses say of a commit; as `Forge.checks`."""
-        checks: dict[str, Check] = {}
+        checks: dict[str, CommitCheck] = {}
         what = f"the checks of {commit[:12]} in {self.project}"
         with asking_gitea(self.api, self.project, what) as repository:
             for answer in _pages(partial(repository.repo_list_statuses_by_ref, commit)):

@@ -4,7 +4,7 @@ from typing import Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from septet.forges.forge import Branch, Check, CheckState, Comment, Issue, PullRequest, Review, ReviewState
+from septet.forges.forge import Branch, CheckState, Comment, CommitCheck, Issue, PullRequest, Review, ReviewState
 
 _REVIEWS: Final[dict[str, ReviewState]] = {
     "APPROVED": "approved",
@@ -136,10 +136,10 @@ class CheckRunAnswer(_Foreign):
     conclusion: str | None = None
     html_url: str | None = None
 
-    def check(self) -> Check:
+    def check(self) -> CommitCheck:
         """Return what it says."""
         state = _CONCLUSIONS.get(self.conclusion or "", "pending") if self.status == "completed" else "pending"
-        return Check(self.name, state, self.html_url or "")
+        return CommitCheck(self.name, state, self.html_url or "")
 
 
 class CheckRunsAnswer(_Foreign):
@@ -159,10 +159,10 @@ class CombinedStatusAnswer(_Foreign):
 
     statuses: tuple[_Status, ...]
 
-    def checks(self) -> tuple[Check, ...]:
+    def checks(self) -> tuple[CommitCheck, ...]:
         """Return what they say."""
         return tuple(
-            Check(each.context, _CONCLUSIONS.get(each.state, "pending"), each.target_url or "")
+            CommitCheck(each.context, _CONCLUSIONS.get(each.state, "pending"), each.target_url or "")
             for each in self.statuses
         )
 

@@ -13,8 +13,8 @@ from septet.forges.forge import (
     MOST_BRANCHES,
     MOST_LABELLED,
     Branch,
-    Check,
     Comment,
+    CommitCheck,
     Issue,
     NewPullRequest,
     PullRequest,
@@ -120,7 +120,7 @@ class GitHubForge:
                     break
         return tuple(reviews)
 
-    def checks(self, commit: str) -> tuple[Check, ...]:
+    def checks(self, commit: str) -> tuple[CommitCheck, ...]:
         """Return what check runs and statuses say of a commit; as `Forge.checks`."""
         with asking(self.api_url, self.token, f"the checks of {commit[:12]} in {self.project}") as github:
             runs = github.rest.checks.list_for_ref(*self._repository, commit, per_page=100, headers=_HEADERS)

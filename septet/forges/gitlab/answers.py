@@ -4,7 +4,7 @@ from typing import Final, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from septet.forges.forge import Branch, Check, CheckState, Comment, Issue, PullRequest, Review, ReviewState
+from septet.forges.forge import Branch, CheckState, Comment, CommitCheck, Issue, PullRequest, Review, ReviewState
 
 _LEVELS: Final = ((50, "owner"), (40, "maintainer"), (30, "developer"), (20, "reporter"), (10, "guest"))
 _CHECKS: Final[dict[str, CheckState]] = {
@@ -150,9 +150,9 @@ class GitLabStatusAnswer(_Foreign):
     target_url: str | None = None
     allow_failure: bool = False
 
-    def check(self) -> Check:
+    def check(self) -> CommitCheck:
         """Return what it says; a job that may fail has not failed."""
         state = _CHECKS.get(self.status, "pending")
-        return Check(
+        return CommitCheck(
             self.name, "success" if self.allow_failure and state == "failure" else state, self.target_url or ""
         )

@@ -13,8 +13,8 @@ from septet.forges.forge import (
     MOST_BRANCHES,
     MOST_LABELLED,
     Branch,
-    Check,
     Comment,
+    CommitCheck,
     Issue,
     NewPullRequest,
     PullRequest,
@@ -144,9 +144,9 @@ class GitLabForge:
             reviews[approver.user.username] = Review(approver.user.username, "approved")
         return tuple(reviews.values())
 
-    def checks(self, commit: str) -> tuple[Check, ...]:
+    def checks(self, commit: str) -> tuple[CommitCheck, ...]:
         """Return what jobs and services say of a commit; as `Forge.checks`."""
-        checks: dict[str, Check] = {}
+        checks: dict[str, CommitCheck] = {}
         with asking_gitlab(self.api, f"the checks of {commit[:12]} in {self.project}") as gitlab:
             statuses = self._project(gitlab).commits.get(commit, lazy=True).statuses
             for page in range(1, _MOST_PAGES + 1):

@@ -79,7 +79,17 @@ def serving_forge(forge: ForgeFake) -> Iterator[ForgeFake]:  # noqa: C901 -- the
                 self._send(401, {"WWW-Authenticate": 'Basic realm="git"'}, b"")
                 return
             assert forge.repositories is not None
-            self._send(*run_backend(forge.repositories, self.command, self.path, self.headers, content))
+            asked = Asked(self.command, self.path, {}, {}, content.decode(errors="replace"))
+            with forge.lock:
+                fault = _fault_for(forge, asked) if self.path.endswith("/git-receive-pack") else None
+            if fault is None or fault.after:
+                answer = run_backend(forge.repositories, self.command, self.path, self.headers, content)
+            if fault is None:
+                self._send(*answer)
+            elif fault.lie == "drop":
+                self.close_connection = True
+            else:
+                self._send(fault.status, fault.headers, b"")
 
         def _send(self, status: int, headers: dict[str, str], body: bytes) -> None:
             self.send_response(status)
@@ -119,7 +129,8 @@ def _true_answer(forge: ForgeFake, asked: Asked) -> Answer:
 def _fault_for(forge: ForgeFake, asked: Asked) -> Fault | None:
     """Return the first fault that is meant for a request, and count it."""
     for fault in forge.faults:
-        if fault.method in {"", asked.method} and fault.path in asked.path:
+        told = f"{asked.body} {asked.query}"
+        if fault.method in {"", asked.method} and fault.path in asked.path and fault.about in told:
             fault.times -= 1
             if fault.times <= 0:
                 forge.faults.remove(fault)

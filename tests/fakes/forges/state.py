@@ -90,6 +90,8 @@ class Fault:
     """Only for requests of this method; for any, when empty."""
     path: str = ""
     """Only for paths that hold this."""
+    about: str = ""
+    """Only for requests whose body or query holds this, such as a branch."""
     after: bool = False
     """Do what was asked first: the answer alone is lost."""
     times: int = 1

@@ -1,0 +1,58 @@
+"""Which work order meets which fault."""
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from fakes.forges.state import Fault
+
+_PUSH: Final = "/git-receive-pack"
+_LIMITS: Final = {"github": 403, "gitlab": 429, "gitea": 429}
+_SECONDARY: Final = "You have exceeded a secondary rate limit."
+_EXISTS: Final = "A pull request already exists for this branch."
+
+Make = Callable[[str, str], list[Fault]]
+"""From the forge's name and what the branch's name holds to the faults."""
+
+KINDS: Final[dict[str, Make]] = {
+    "created, answer dropped": lambda _, head: [Fault("drop", method="POST", about=head, after=True)],
+    "dropped": lambda _, head: [Fault("drop", method="POST", about=head)],
+    "created, 500": lambda _, head: [Fault(status=500, method="POST", about=head, after=True)],
+    "502": lambda _, head: [Fault(status=502, method="POST", about=head)],
+    "503 again and again": lambda _, head: [Fault(status=503, method="POST", about=head, times=3)],
+    "created, 422": lambda _, head: [Fault(status=422, method="POST", about=head, after=True, text=_EXISTS)],
+    "422 that is not so": lambda _, head: [Fault(status=422, method="POST", about=head, text=_EXISTS)],
+    "limit": lambda forge, head: [
+        Fault(status=_LIMITS[forge], method="POST", about=head, text=_SECONDARY, headers={"Retry-After": "1"})
+    ],
+    "slow": lambda _, head: [Fault("slow", method="POST", about=head, seconds=1.0)],
+    "created, wrong type": lambda _, head: [Fault("wrong_type", method="POST", about=head)],
+    "created, truncated": lambda _, head: [Fault("truncated", method="POST", about=head)],
+    "created, dropped, stale lists": lambda _, head: [
+        Fault("drop", method="POST", about=head, after=True),
+        Fault("stale", method="GET", path="s", about="state", times=2),
+    ],
+    "pushed, answer dropped": lambda _, head: [Fault("drop", path=_PUSH, about=head, after=True)],
+    "push 503": lambda _, head: [Fault(status=503, path=_PUSH, about=head)],
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedOrder:
+    """A work order, and what it meets."""
+
+    id: str
+    forge: str
+    kind: str
+
+
+def plan(runs: int, seed: int, forges: tuple[str, ...]) -> list[PlannedOrder]:
+    """Return as many work orders as `runs`: each fault on each forge as often as any other, in a random order."""
+    chance = random.Random(seed)  # noqa: S311 -- the same plan for the same seed is the point
+    pairs = [(forge, kind) for kind in KINDS for forge in forges]
+    chance.shuffle(pairs)
+    return [
+        PlannedOrder(f"wo-f{number:04}", *pairs[number % len(pairs)])  # an id that holds no other one
+        for number in range(runs)
+    ]
