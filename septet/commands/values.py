@@ -1,5 +1,6 @@
 """The table of what a step's command may use: named values, and the numbered arguments made of them."""
 
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -32,6 +33,7 @@ FIRST_STEP: Final[Mapping[str, Step]] = MappingProxyType(
         "ISSUE_BODY": Step.CLASSIFY_ISSUE,
         "ISSUE_JSON": Step.CLASSIFY_ISSUE,
         "ISSUE_URL": Step.CLASSIFY_ISSUE,
+        "ISSUE_MARK": Step.CLASSIFY_ISSUE,
         "WORK_ORDER_ID": Step.CLASSIFY_ISSUE,
         "REPOSITORY": Step.CLASSIFY_ISSUE,
         "BASE_BRANCH": Step.CLASSIFY_ISSUE,
@@ -72,12 +74,14 @@ def values(step: Step, workspace: Workspace, progress: Progress, issue: Mapping[
         issue: The issue as it is shown to agents; `body` is read from it. Its JSON is one line, so that no text
             inside it can look like a line of the command.
     """
+    issue_json = json.dumps(issue, ensure_ascii=False)
     facts = {
         "ISSUE_NUMBER": workspace.issue_number,
         "ISSUE_TITLE": workspace.issue_title,
         "ISSUE_BODY": str(issue.get("body") or ""),
-        "ISSUE_JSON": json.dumps(issue, ensure_ascii=False),
+        "ISSUE_JSON": issue_json,
         "ISSUE_URL": workspace.issue_url or "",
+        "ISSUE_MARK": _mark_of(issue_json),
         "WORK_ORDER_ID": workspace.work_order_id,
         "REPOSITORY": workspace.repository,
         "BASE_BRANCH": workspace.base_branch,
@@ -90,6 +94,14 @@ def values(step: Step, workspace: Workspace, progress: Progress, issue: Mapping[
     }
     by_name = {name: facts[name] for name in _names_of(step)}
     return Values(tuple(by_name[name] for name in ARGUMENTS[step]), by_name)
+
+
+def _mark_of(text: str) -> str:
+    """Return what fences a text off: it follows from all of the text, so that nobody can write it into the text.
+
+    The same text has the same mark in every attempt, so that a prompt does not change between two of them.
+    """
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]
 
 
 def _names_of(step: Step) -> tuple[str, ...]:

@@ -129,8 +129,8 @@ def _facts(prompt: str) -> dict[str, str]:
 
 
 def _issue(prompt: str) -> dict[str, Any]:
-    marked = _between(prompt, "<issue>", "</issue>")
-    text = marked or prompt
+    marked = re.search(r"\n<(issue(?:-[0-9a-f]+)?)>\n(.*?)\n</\1>\n", prompt, re.DOTALL)
+    text = marked[2] if marked else prompt
     decoder = json.JSONDecoder()
     start = text.find("{")
     for _ in range(_OBJECTS_TRIED):
