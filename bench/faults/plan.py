@@ -15,23 +15,50 @@ _EXISTS: Final = "A pull request already exists for this branch."
 Make = Callable[[str, str], list[Fault]]
 """From the forge's name and what the branch's name holds to the faults."""
 
+
+def _requests(forge: str) -> str:
+    """Return where new pull requests are sent to."""
+    return "/merge_requests" if forge == "gitlab" else "/pulls"
+
+
 KINDS: Final[dict[str, Make]] = {
-    "created, answer dropped": lambda _, head: [Fault("drop", method="POST", about=head, after=True)],
-    "dropped": lambda _, head: [Fault("drop", method="POST", about=head)],
-    "created, 500": lambda _, head: [Fault(status=500, method="POST", about=head, after=True)],
-    "502": lambda _, head: [Fault(status=502, method="POST", about=head)],
-    "503 again and again": lambda _, head: [Fault(status=503, method="POST", about=head, times=3)],
-    "created, 422": lambda _, head: [Fault(status=422, method="POST", about=head, after=True, text=_EXISTS)],
-    "422 that is not so": lambda _, head: [Fault(status=422, method="POST", about=head, text=_EXISTS)],
-    "limit": lambda forge, head: [
-        Fault(status=_LIMITS[forge], method="POST", about=head, text=_SECONDARY, headers={"Retry-After": "1"})
+    "created, answer dropped": lambda forge, head: [
+        Fault("drop", method="POST", path=_requests(forge), about=head, after=True)
     ],
-    "slow": lambda _, head: [Fault("slow", method="POST", about=head, seconds=1.0)],
-    "created, wrong type": lambda _, head: [Fault("wrong_type", method="POST", about=head)],
-    "created, truncated": lambda _, head: [Fault("truncated", method="POST", about=head)],
-    "created, dropped, stale lists": lambda _, head: [
-        Fault("drop", method="POST", about=head, after=True),
-        Fault("stale", method="GET", path="s", about="state", times=2),
+    "dropped": lambda forge, head: [Fault("drop", method="POST", path=_requests(forge), about=head)],
+    "created, 500": lambda forge, head: [
+        Fault(status=500, method="POST", path=_requests(forge), about=head, after=True)
+    ],
+    "502": lambda forge, head: [Fault(status=502, method="POST", path=_requests(forge), about=head)],
+    "503 again and again": lambda forge, head: [
+        Fault(status=503, method="POST", path=_requests(forge), about=head, times=3)
+    ],
+    "created, 422": lambda forge, head: [
+        Fault(status=422, method="POST", path=_requests(forge), about=head, after=True, text=_EXISTS)
+    ],
+    "422 that is not so": lambda forge, head: [
+        Fault(status=422, method="POST", path=_requests(forge), about=head, text=_EXISTS)
+    ],
+    "limit": lambda forge, head: [
+        Fault(
+            status=_LIMITS[forge],
+            method="POST",
+            path=_requests(forge),
+            about=head,
+            text=_SECONDARY,
+            headers={"Retry-After": "1"},
+        )
+    ],
+    "slow": lambda forge, head: [Fault("slow", method="POST", path=_requests(forge), about=head, seconds=1.0)],
+    "created, wrong type": lambda forge, head: [
+        Fault("wrong_type", method="POST", path=_requests(forge), about=head)
+    ],
+    "created, truncated": lambda forge, head: [
+        Fault("truncated", method="POST", path=_requests(forge), about=head)
+    ],
+    "created, dropped, stale lists": lambda forge, head: [
+        Fault("drop", method="POST", path=_requests(forge), about=head, after=True),
+        Fault("stale", method="GET", path=_requests(forge), about="state", times=2),
     ],
     "pushed, answer dropped": lambda _, head: [Fault("drop", path=_PUSH, about=head, after=True)],
     "push 503": lambda _, head: [Fault(status=503, path=_PUSH, about=head)],

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic_core import from_json
 
 from septet.errors import ForgeError, ForgeUnavailableError, NotFoundError, SeptetError
+from septet.forges.pauses import PAUSES, pause_seconds
 
 if TYPE_CHECKING:
     import httpx
@@ -21,6 +22,7 @@ _ASKING_SECONDS: Final = 180.0
 _SERVER_ERRORS: Final = 500
 _ERRORS: Final = 400
 _BUSY: Final = frozenset({408, 425, 429})
+_LIMITED: Final = frozenset({403, 429})
 _NOT_THERE: Final = frozenset({404, 410})
 _REFUSED: Final = frozenset({400, 409, 412, 422})
 _SHOWN: Final = 1000
@@ -51,7 +53,7 @@ class ForgeApi:
             within_seconds: After that nothing more is asked or read.
 
         Raises:
-            ForgeUnavailableError: The forge did not answer, was busy, or answered something else than its JSON.
+            ForgeUnavailableError: The forge did not answer, wants to be left alone, or did not answer its JSON.
             NotFoundError: There is no such thing, or the token may not see it.
             ForgeRefusedError: It is there already, or the forge takes it for invalid.
             ForgeError: It refused otherwise.
@@ -60,6 +62,7 @@ class ForgeApi:
 
         from septet.forges.time_limit import TimeLimit
 
+        PAUSES.check(self.url, self.token, what)
         limit = TimeLimit(within_seconds)
 
         def refuse(response: httpx.Response) -> None:
@@ -88,8 +91,12 @@ class ForgeApi:
     def _failure(self, what: str, response: "httpx.Response") -> SeptetError:
         status = response.status_code
         message = f"{self.url} answered {status} ({what}): {_refusal_text(response)}"
+        seconds = pause_seconds(response.headers)
+        if status in _LIMITED and seconds is not None:
+            PAUSES.note(self.url, self.token, seconds)
+            return ForgeUnavailableError(message, retry_after_seconds=seconds)
         if status >= _SERVER_ERRORS or status in _BUSY:
-            return ForgeUnavailableError(message, retry_after_seconds=pause_seconds(response.headers))
+            return ForgeUnavailableError(message, retry_after_seconds=seconds)
         if status in _REFUSED:
             return ForgeRefusedError(message, remedy=self.remedies.get(status, ""))
         kind = NotFoundError if status in _NOT_THERE else ForgeError
@@ -102,12 +109,6 @@ def trusted_authorities() -> ssl.SSLContext:
     import httpx
 
     return httpx.create_ssl_context()
-
-
-def pause_seconds(headers: Mapping[str, str]) -> float | None:
-    """Return for how long a forge wants to be left alone, by the headers of its answer."""
-    retry_after = headers.get("retry-after", "")
-    return float(retry_after) if retry_after.isdecimal() else None
 
 
 def _refusal_text(response: "httpx.Response") -> str:

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from septet.errors import GitError, InvalidInputError
+from septet.errors import GitError, InvalidInputError, NotFoundError
 from septet.git.branches import protected_branches
 from septet.git.dot_git import refuse_links
 from septet.git.evidence import contains
@@ -65,11 +65,24 @@ def push(place: Place, branch: str, sha: str, *, expected_tip: str | None = None
         ok=(0, _REJECTED),
     )
     rejected = next((line for line in completed.stdout.splitlines() if line.startswith(b"!")), b"")
+    if completed.exit_code != 0 and _is_there(place, branch, sha, token):
+        return sha
     if rejected:
         raise _rejection(place.origin, branch, printable(rejected), remote_words(completed.stderr))
     if completed.exit_code != 0:
         raise failure_of("push", place.origin, completed.stderr)
     return sha
+
+
+def _is_there(place: Place, branch: str, sha: str, token: str | None) -> bool:
+    """Say whether the origin has it all the same.
+
+    git itself sends a push again whose answer was lost, and is told that its branch exists.
+    """
+    try:
+        return remote_branch(place, branch, token=token) == sha
+    except (GitError, NotFoundError):
+        return False
 
 
 def remote_branch(place: Place, branch: str, *, token: str | None = None) -> str | None:

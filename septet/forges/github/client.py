@@ -10,6 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from septet.errors import ForgeError, ForgeUnavailableError, NotFoundError, SeptetError
 from septet.forges.github.answers import RefusalAnswer
+from septet.forges.pauses import PAUSES
 
 if TYPE_CHECKING:
     from githubkit import GitHub, Response
@@ -71,6 +72,7 @@ def asking(
 
     from septet.forges.time_limit import TimeLimit
 
+    PAUSES.check(api_url, token, what)
     limit = TimeLimit(within_seconds)
     hooks: dict[str, list[Callable[..., Any]]] = {"request": [limit.before], "response": [limit.over]}
     client = GitHub(
@@ -88,6 +90,7 @@ def asking(
             yield github
     except RateLimitExceeded as error:
         seconds = error.retry_after.total_seconds()
+        PAUSES.note(api_url, token, seconds)
         message = f"{api_url} takes no more requests for {seconds:.0f} s ({what})."
         raise ForgeUnavailableError(message, retry_after_seconds=seconds) from error
     except RequestFailed as error:

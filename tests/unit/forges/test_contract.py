@@ -1,5 +1,6 @@
 """What every forge promises, against each of them: three over HTTP on loopback with their real clients."""
 
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -239,6 +240,28 @@ def test_a_forge_that_is_busy_says_when_to_come_back(fake: ForgeFake, forge: For
     with pytest.raises(ForgeUnavailableError) as busy:
         forge.issue(1)
     assert busy.value.retry_after_seconds == 7
+
+
+def test_a_limit_that_is_spent_stops_all_who_ask_with_its_key(
+    fake: ForgeFake, forge: Forge, tmp_path: Path
+) -> None:
+    """Until the limit begins anew nobody asks with that key, and each is told how long that takes; others ask on."""
+    fake.add_issue("Title")
+    headers = {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": str(int(time.time()) + 600)}
+    if fake.name == "gitlab":
+        headers = {name.removeprefix("X-"): value for name, value in headers.items()}
+    fake.faults.append(Fault(status=429 if fake.name == "gitlab" else 403, headers=headers, text="limit exceeded"))
+
+    pauses = []
+    for _ in range(3):
+        with pytest.raises(ForgeUnavailableError) as busy:
+            connected(fake, tmp_path, fake.token).issue(1)
+        pauses.append(busy.value.retry_after_seconds or 0)
+
+    assert len(fake.asked) == 1
+    assert all(500 < pause <= 600 for pause in pauses)
+    with pytest.raises(ForgeError, match="401"):
+        connected(fake, tmp_path, "another-token").issue(1)
 
 
 def test_a_wrong_key_is_refused_with_a_remedy(fake: ForgeFake, tmp_path: Path) -> None:

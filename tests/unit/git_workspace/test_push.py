@@ -2,9 +2,14 @@
 
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
-from fakes.repositories import Origin, git
+from fakes.forges.github import GitHubFake
+from fakes.forges.serving import serving_forge
+from fakes.forges.state import Fault
+from fakes.repositories import Origin, git, make_origin
 
 from septet.errors import GitError, InvalidInputError, NotFoundError
 from septet.git.address import parse_address
@@ -43,6 +48,27 @@ def test_a_new_branch_is_pushed_once(place: Place, origin: Origin, commit: Calla
     assert sha == push(place, BRANCH, sha, expected_tip=sha)
 
     assert sha == origin.sha(BRANCH) == remote_branch(place, BRANCH)
+
+
+@pytest.mark.parametrize(
+    "fault", [Fault("drop", after=True), Fault(status=500, after=True)], ids=["dropped", "500"]
+)
+def test_a_push_whose_answer_is_lost_is_looked_up(
+    tmp_path: Path, state: StateDir, env: dict[str, str], fault: Fault
+) -> None:
+    """Git sends it again by itself and is refused: what counts is that the origin has the commit."""
+    origin = make_origin(tmp_path / "hosted" / "o", "foo.js.git")
+    origin.push({"app.py": "x = 1\n"})
+    with serving_forge(GitHubFake(repositories=tmp_path / "hosted")) as forge:
+        address = parse_address(f"{forge.url}/o/foo.js.git")
+        place = open_workspace(state, address, "wo-1", first_run_id="r", env=env, token=forge.token)
+        create_branch(place, BRANCH)
+        (place.worktree / "new.py").write_text("y = 2\n")
+        sha = commit_all(place, "work")
+        forge.faults.append(replace(fault))
+
+        assert sha == push(place, BRANCH, sha, token=forge.token) == origin.sha(BRANCH)
+        assert len(forge.seen_faults) == 1
 
 
 def test_more_commits_follow(place: Place, origin: Origin, commit: Callable[[], str]) -> None:
