@@ -47,6 +47,11 @@ class ForgePauses:
             known = self._until.get((api_url, token), 0.0)
             self._until[api_url, token] = max(known, time.monotonic() + min(seconds, _LONGEST_SECONDS))
 
+    def clear(self) -> None:
+        """Let everybody ask again."""
+        with self._lock:
+            self._until.clear()
+
     def check(self, api_url: str, token: str | None, what: str) -> None:
         """See that the forge may be asked.
 

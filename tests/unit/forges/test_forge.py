@@ -79,7 +79,7 @@ def test_an_issue_is_json_for_the_agent() -> None:
         "url": URL,
         "state": "open",
         "labels": ["bug"],
-        "comments": [{"author": "ada", "body": "first", "created_at": "2026-01-01"}],
+        "comments": [{"author": "ada", "body": "first", "created_at": "2026-01-01", "standing": ""}],
     }
     assert "Größe" in issue.as_json()
 
@@ -174,7 +174,7 @@ def test_gitlab_and_gitea_are_known_by_their_hosts(
 
 def test_a_key_goes_to_its_own_forge_alone(tmp_path: Path) -> None:
     """GitHub's token is never shown to a GitLab, nor to a host that nobody named."""
-    known = settings(tmp_path, github_token="hub", gitlab_token="lab")
+    known = settings(tmp_path, github_token="key-1", gitlab_token="key-2")
 
     tokens = [
         token_for(parse_address(each), known)
@@ -187,8 +187,8 @@ def test_a_key_goes_to_its_own_forge_alone(tmp_path: Path) -> None:
         )
     ]
 
-    assert tokens == ["hub", "lab", None, None, None]
-    assert "lab" not in repr(forge_for(parse_address("https://gitlab.com/o/r"), known))
+    assert tokens == ["key-1", "key-2", None, None, None]
+    assert "key-2" not in repr(forge_for(parse_address("https://gitlab.com/o/r"), known))
 
 
 def test_the_api_may_be_elsewhere(tmp_path: Path) -> None:
