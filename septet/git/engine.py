@@ -7,6 +7,7 @@ from typing import Final
 
 from septet.errors import GitError
 from septet.git.git_words import shown_words
+from septet.git.secret_config import open_secret_config
 from septet.git.stale_locks import share_guard
 from septet.system import processes
 
@@ -42,6 +43,8 @@ class Git:
     """The environment of every call: PATH, HOME and what the worker allows git to see, nothing else."""
     index: Path | None = None
     """An index file of the engine's own."""
+    secret_config: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Settings that neither argv, nor an environment, nor a file of a disk may show: see `open_secret_config`."""
     guard: Path | None = None
     """What keeps sweeps of lock files away while a git runs here; `None` where nobody sweeps beside others."""
 
@@ -92,15 +95,15 @@ class Git:
             GitError: git could not be started.
         """
         try:
-            with share_guard(self.guard) as inherited:
+            with share_guard(self.guard) as inherited, open_secret_config(self.secret_config) as secret:
                 return processes.run(
-                    self._argv(args, config),
-                    env=self._environment(),
+                    self._argv(args, {**config, **({"include__path": secret.path} if secret.path else {})}),
+                    env={**self._environment(), **secret.env},
                     cwd=self.work_tree if self.work_tree is not None else self.git_dir.parent,
                     stdin=stdin,
                     timeout_seconds=timeout_seconds,
                     limit_bytes=limit_bytes,
-                    pass_fds=inherited,
+                    pass_fds=(*inherited, *secret.descriptors),
                 )
         except OSError as error:
             message = f"git could not be started in {error.filename or self.git_dir}: {error.strerror}."

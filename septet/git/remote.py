@@ -2,7 +2,7 @@
 
 from base64 import b64encode
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
@@ -108,25 +108,21 @@ class Remote:
         parts = urlsplit(self.url) if "://" in self.url else None
         if parts is None or parts.scheme == "ssh":
             return git if self.url.startswith("/") else git.with_env(GIT_SSH_COMMAND=self._ssh(git))
-        return git.with_env(**self._credentials(parts.scheme, parts.netloc))
+        return replace(git, secret_config=self._credentials(parts.scheme, parts.netloc))
 
     def _credentials(self, scheme: str, netloc: str) -> dict[str, str]:
         """Return the token as a setting of the one git process that needs it.
 
-        Not in argv, which everybody on the machine reads; not in a file; and not through git's credential
-        machinery, which hands what has worked to the user's own helpers, to be kept. The environment of a process
-        is read by its own user alone, and a confined agent does not see the process. The key's URL keeps it from
-        any other host.
+        Not in argv, which everybody on the machine reads; not in the environment, which `/proc` shows and every
+        child inherits; not in a file of a disk; and not through git's credential machinery, which hands what has
+        worked to the user's own helpers, to be kept. The key's URL keeps it from any other host.
         """
         if self.token is None:
             return {}
         basic = b64encode(f"x-access-token:{self.token}".encode()).decode()
         return {
-            "GIT_CONFIG_COUNT": "2",
-            "GIT_CONFIG_KEY_0": f"http.{scheme}://{netloc}/.extraHeader",
-            "GIT_CONFIG_VALUE_0": f"Authorization: Basic {basic}",
-            "GIT_CONFIG_KEY_1": "credential.helper",
-            "GIT_CONFIG_VALUE_1": "",
+            f"http.{scheme}://{netloc}/.extraHeader": f"Authorization: Basic {basic}",
+            "credential.helper": "",
         }
 
     def _ssh(self, git: Git) -> str:

@@ -54,14 +54,14 @@ def test_an_https_origin_is_fetched_and_pushed_with_the_token(
     assert sha == remote_branch(place, "feat-1", token=TOKEN) == origin.sha("feat-1")
 
 
-def test_the_token_is_in_no_file_and_no_argument(
+def test_the_token_is_in_no_file_no_environment_and_no_argument(
     server: GitHttp, state: StateDir, env: dict[str, str], tmp_path: Path
 ) -> None:
-    """Nothing under the state directory holds the token, nor does any command line, nor an error."""
+    """Nothing under the state directory holds the token, nor does a command line, an environment or an error."""
     real = subprocess.check_output(["sh", "-c", "command -v git"], text=True).strip()
     folder, seen = tmp_path / "bin", tmp_path / "argv"
     folder.mkdir()
-    (folder / "git").write_text(f'#!/bin/sh\necho "$@" >> {seen}\nexec {real} "$@"\n')
+    (folder / "git").write_text(f'#!/bin/sh\necho "$@" >> {seen}\nenv >> {seen}\nexec {real} "$@"\n')
     (folder / "git").chmod(0o755)
     spying = {**env, "PATH": f"{folder}:{env['PATH']}"}
     address = parse_address(f"{server.url}/o/foo.js.git")
