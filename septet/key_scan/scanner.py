@@ -28,12 +28,15 @@ _OPTIONS: Final = (
     "--format", "jsonl", "--confidence", "medium", "--jobs", "1",
 )  # fmt: skip
 """No finding is tried at its provider, and no comment beside a key lets it pass."""
-_CANDIDATE: Final = re.compile(
-    rb"PRIVATE KEY|://[^\s/@]+:[^\s/@]+@"
-    rb"|(?i:passw|pwd|secret|token|credential|api.?key|auth)\w*[\"']?\s*[:=]"
-    rb"|(?=[\w+/=.\-]*\d)(?=[\w+/=.\-]*[A-Za-z])[\w+/=.\-]{16,}"
+_WORDS: Final = re.compile(
+    rb"PRIVATE KEY|://[^\s/@]{1,200}:[^\s/@]{1,200}@"
+    rb"|(?i:passw|pwd|secret|token|credential|api.?key|auth)\w{0,40}[\"']?\s{0,8}[:=]"
 )
-"""A line without any of these is found by no rule: then the program need not start."""
+_RUN: Final = re.compile(rb"[\w+/=\-]{16,}")
+_PLAIN_RUN: Final = re.compile(rb"[A-Za-z0-9]{16,}")
+_LETTER: Final = re.compile(rb"[A-Za-z]")
+_CAPITAL: Final = re.compile(rb"[A-Z]")
+_DIGIT: Final = re.compile(rb"[0-9]")
 _GENERATED: Final = (
     "package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "packages.lock.json", "go.sum", "go.work.sum",
     "gradle.lockfile", "*.lock", "*.min.js", "*.js.map", "*.css.map",
@@ -84,7 +87,7 @@ class KeyScanner:
             EvidenceError: The scanner did not come to its end, so that nobody knows.
         """
         text = _Text([line for line in lines if not _is_generated(line.path)])
-        if not any(_CANDIDATE.search(line.content) for line in text.lines):
+        if not any(_may_hold_a_key(line.content) for line in text.lines):
             return ()
         return tuple(match for match, is_sure in text.matches(self._run(text.content)) if _counts(match, is_sure))
 
@@ -148,6 +151,23 @@ class _Text:
             if line is not None:
                 return line
         return None
+
+
+def _may_hold_a_key(line: bytes) -> bool:
+    """Say whether any rule could find something: a word that names a key, or a run of characters that may be one.
+
+    Letters and digits alone, or more with a capital among them: neither words nor ordinary paths. In linear time.
+    """
+    if _WORDS.search(line):
+        return True
+    return any(
+        _DIGIT.search(run) and (_CAPITAL.search(run) or any(map(_is_mixed, _PLAIN_RUN.findall(run))))
+        for run in _RUN.findall(line)
+    )
+
+
+def _is_mixed(run: bytes) -> bool:
+    return bool(_DIGIT.search(run) and _LETTER.search(run))
 
 
 def _counts(match: KeyMatch, is_sure: bool) -> bool:

@@ -126,14 +126,6 @@ OPERATIONS = {
         begins=PLANNED,
         until="waiting",
     ),
-    "approve findings": Operation(
-        cli=("approve", "{id}", "--finding", "0" * 12, "--json"),
-        http=("POST", f"{ORDERS}/{{id}}/approve", {"findings": ["0" * 12]}),
-        tool=("approve", {"id": "{id}", "findings": ["0" * 12]}),
-        client=lambda ask, name, _repo: ask.decisions.approve(name, findings=("0" * 12,)),
-        begins=PLANNED,
-        until="waiting",
-    ),
     "detail": Operation(
         cli=("show", "{id}", "--json"),
         http=("GET", f"{ORDERS}/{{id}}/detail", None),

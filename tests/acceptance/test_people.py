@@ -1,10 +1,16 @@
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
-from fakes.repositories import Origin
+from fakes.mcp_client import tools_of
+from fakes.repositories import Origin, git
 from fakes.septet_command import Septet
 from fakes.waiting import until
+
+from septet.key_scan.patches import AddedLine
+from septet.key_scan.scanner import KeyScanner
+from septet.state import StateDir
 
 pytestmark = pytest.mark.faces
 
@@ -152,3 +158,49 @@ def test_temporals_own_command_line_decides_too(served: Septet, origin: Origin) 
     assert "UPDATE" not in history
     assert update("move", to="cancelled", who="ann", why="enough").code == 0
     assert served("show", "wo-by-temporal", "--json").json["history"][-1]["who"] == "ann"
+
+
+@pytest.mark.timeout(300)  # the scanner compiles its rules first
+async def test_what_looks_like_a_key_waits_for_a_person(served: Septet, origin: Origin, tmp_path: Path) -> None:
+    """After the agent was told once, every face says what was found, and lets it pass by its id; none tells the value."""
+    tokens = [
+        "ghp_" + end for end in ("aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dE3fG5", "zY9dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dE3xW1")
+    ]
+    tokens.append("ghp_" + "Qw8dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dE4tR6")
+    KeyScanner(StateDir(served.state).key_scanner).scan(
+        [AddedLine("a.py", 1, tokens[0].encode())]
+    )  # compiles rules
+    files = {f"src/{name}.py": f"TOKEN = '{token}'\n" for name, token in zip("abc", tokens, strict=True)}
+    order = served.scenario("wo-found", {"steps": {"create_commit": {"edits": files}}})
+    run = ("run", "--repo", str(origin.bare), "--title", "Log in", "--id", order, "--json")
+    assert served(*run).code == 0
+
+    def found() -> dict[str, Any] | None:
+        answer: dict[str, Any] = served("show", order, "--json").json
+        return answer if answer["task"]["findings"] else None
+
+    waits = until(found)
+    first, second, third = waits["task"]["findings"]
+    assert (first["path"], first["line"], first["rule"]) == ("src/a.py", 1, "github-pat")
+    command = f"septet approve {order} --finding {first['id']} --finding {second['id']} --finding {third['id']}"
+    assert command in waits["waiting_for"]
+    assert command in served("show", order).out
+    assert served("approve", order, "--json").code == 5
+    assert served("approve", order, "--finding", "it", "--json").code == 2
+    assert git(origin.bare, "branch", "--list", waits["task"]["branch_name"]) == ""
+    with served.api as api:
+        page = api.get(
+            f"/work-orders/{order}?token={served.page.rpartition('token=')[2]}", follow_redirects=True
+        ).text
+        assert f"--finding {first['id']}" in page
+        left = api.post(f"/agent-work-orders/{order}/approve", json={"findings": [first["id"]]}).json()["task"]
+    assert (left["status"], left["findings"]) == ("waiting", [second, third])
+    async with tools_of(served, tmp_path / "mcp.log") as tools:
+        left = (await tools("approve", id=order, findings=[second["id"]]))["task"]
+    assert left["findings"] == [third]
+    approved = served("approve", order, "--finding", third["id"], "--why", "of a test")
+    assert approved.code == 0, approved
+    assert served.closed(order)["status"] == "completed"
+    assert not [
+        token for token in tokens if token in json.dumps(waits) + served("show", order, "--json").out + page
+    ]

@@ -26,7 +26,7 @@ def lines_of(path: str, *texts: str, first: int = 1) -> list[AddedLine]:
 
 
 def test_keys_are_found_by_file_line_and_rule(scanner: KeyScanner) -> None:
-    """Tokens, private keys and a token in base64's clothes of a comment are found where they begin."""
+    """Tokens, private keys and one in a message are found where they begin, whatever a comment says."""
     lines = [
         *lines_of("src/app.py", "import os", f"TOKEN = '{TOKEN}'  # kingfisher:ignore", first=40),
         *lines_of("deploy/key.pem", *PEM),
@@ -63,7 +63,8 @@ def test_a_token_of_a_known_form_counts_in_test_data_too(scanner: KeyScanner) ->
 def test_without_a_candidate_nothing_is_started(tmp_path: Path) -> None:
     """Lines in which no rule could find anything cost no process."""
     folder = tmp_path / "scanner"
-    assert KeyScanner(folder).scan(lines_of("src/app.py", "def total(prices):", "    return sum(prices)")) == ()
+    ordinary = ("def total(prices):", "See specs/issue-7-wo-1-planner-totals.md", "a" * 1_000_000, "token " * 9)
+    assert KeyScanner(folder).scan(lines_of("src/app.py", *ordinary)) == ()
     assert not folder.exists()
 
 
