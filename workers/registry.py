@@ -44,6 +44,7 @@ from septet.git.checkpoint_remote import ORIGIN
 from septet.git.configuration import ELSEWHERE, write_configuration
 from septet.settings import Settings
 from septet.state import StateDir
+from septet.system.masking import hide
 from septet.system.threads import ThreadPools
 from workers.slots import agents_at_once
 
@@ -178,7 +179,7 @@ def _by_name(*activities: Activity) -> Mapping[str, Activity]:
 
 def _sandbox(settings: Settings, state: StateDir) -> Sandbox:
     """Return what confines agents here, and say it where nothing does."""
-    state.api_token()  # made before any agent starts, for none is to read it
+    hide((state.api_token(),))  # made before any agent starts, for none is to read it
     home = settings.home
     named_paths = parse_named_paths(settings.guest_paths, home)
     covered = (state.root, *_checkpoint_folders(settings, state))

@@ -15,6 +15,7 @@ from clients.operations import Operations
 from clients.page.key import new_page_key, page_link
 from septet.errors import UsageError
 from septet.settings import Settings
+from septet.system.masking import hide, reveal
 
 _STREAMS_END_WITHIN_SECONDS: Final = 1
 _BACKLOG: Final = 512
@@ -58,6 +59,7 @@ async def serve_api(
     """
     token = api_token(settings)
     key = new_page_key() if token is not None else None
+    hide(filter(None, (token, key)))
     with _listen(port, option) as listener:
         config = uvicorn.Config(
             api_of(operations, token, settings.temporal_ui_url, key, settings.user),
@@ -77,6 +79,7 @@ async def serve_api(
         finally:
             server.should_exit = True
             await task
+            reveal(filter(None, (key,)))
 
 
 @contextmanager

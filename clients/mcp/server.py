@@ -23,6 +23,7 @@ from clients.mcp.pipeline_tools import PIPELINE_TOOLS
 from clients.mcp.tools import TOOLS
 from septet.contracts.replies import ErrorReply, Reply
 from septet.errors import SeptetError
+from septet.system.masking import mask_json
 
 _INSTRUCTIONS: Final = """\
 Septet turns an issue into a pull request with a coding agent, in seven steps that survive every crash. A task is
@@ -87,7 +88,7 @@ async def _answer(
 
 
 def _result(reply: Reply | ErrorReply) -> CallToolResult:
-    """Return an answer as an object, and as text for clients that know no objects."""
-    structured = reply.model_dump(mode="json")
+    """Return an answer as an object, and as text for clients that know no objects; keys are masked."""
+    structured = json.loads(mask_json(reply.model_dump_json().encode()))
     text = TextContent(text=json.dumps(structured, ensure_ascii=False))
     return CallToolResult(content=[text], structured_content=structured, is_error=not reply.ok)
