@@ -1,10 +1,13 @@
 """What the HTTP API lets in, and what it makes of what it is sent."""
 
+import re
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import httpx
 import pytest
 from fakes.unreached import FullDisk, full_disk, unreached
+from starlette.routing import BaseRoute
 from starlette.types import Message, Receive, Scope, Send
 
 from clients.error_reply import error_reply
@@ -95,6 +98,40 @@ async def test_a_page_of_another_site_decides_nothing(path: str, tmp_path: Path)
             assert answer.status_code == 415, answer.text
         described = (await client.get("/openapi.json")).json()["paths"]
         assert "403" in described[path.replace("wo-1", "{order_id}")]["post"]["responses"]
+
+
+async def test_whatever_acts_is_behind_the_same_door(tmp_path: Path) -> None:
+    """Each route that is no look, of every face, wants the token or the page's key, this host, and no foreign page."""
+    app = api_of(await unreached(tmp_path), "token", page_key="page-key")
+    acting = sorted(set(_acting_routes(app.routes)))
+    assert {path for _, path in acting} >= {*(path.replace("wo-1", "x") for path in POSTS), "/mcp"}
+    known = {"Authorization": "Bearer token", "Cookie": "septet-8888=page-key"}
+    transport = httpx.ASGITransport(app, raise_app_exceptions=False)
+    async with httpx.AsyncClient(transport=transport, base_url=OWN) as client:
+        for method, path in acting:
+            for refused, headers in (
+                (401, {}),
+                (401, {"Authorization": "Bearer another"}),
+                (401, {"Origin": OWN, "Cookie": "septet-8888=another"}),
+                (403, {**known, "Origin": "https://evil.example"}),
+                (403, {**known, "Origin": "http://127.0.0.1:5173"}),
+                (403, {**known, "Sec-Fetch-Site": "cross-site"}),
+                (421, {**known, "Host": "evil.example:8888"}),
+            ):
+                answer = await client.request(method, path, headers=headers)
+                assert answer.status_code == refused, (method, path, headers, answer.text)
+
+
+def _acting_routes(routes: Iterable[BaseRoute]) -> Iterator[tuple[str, str]]:
+    """Return method and path of each route that may change something, with `x` for its parameters."""
+    for route in routes:
+        own = getattr(route, "routes", None) or getattr(getattr(route, "original_router", None), "routes", None)
+        if own:
+            yield from _acting_routes(own)
+            continue
+        path = re.sub(r"{[^}]*}", "x", getattr(route, "path", ""))
+        methods = getattr(route, "methods", None) or {"POST", "PUT", "PATCH", "DELETE"}
+        yield from ((method, path) for method in methods if method not in {"GET", "HEAD", "OPTIONS"})
 
 
 async def test_what_the_machine_refuses_is_told_as_every_face_tells_it(tmp_path: Path) -> None:
