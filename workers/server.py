@@ -110,10 +110,11 @@ async def embedded_server(
     state.prepare()
     with _sole_holder(state):
         await asyncio.to_thread(_end_leftover, state)
-        _free_or_refuse(ports.server, "--port")
-        _free_or_refuse(ports.ui, "--ui-port", ports.server)
+        remedy = _command_with_other_ports(ports)
+        _free_or_refuse(ports.server, "--port", remedy)
+        _free_or_refuse(ports.ui, "--ui-port", remedy, ports.server)
         if ports.api is not None:
-            _free_or_refuse(ports.api, "--api-port", ports.server, ports.ui)
+            _free_or_refuse(ports.api, "--api-port", remedy, ports.server, ports.ui)
         server = _Server(state, ports, env, is_tuned=is_tuned)
         try:
             server_file = await server.start()
@@ -301,7 +302,36 @@ def _write_server_file(state: StateDir, ports: Ports, server_pid: int) -> Server
     return server_file
 
 
-def _free_or_refuse(port: int, option: str, *given: int) -> None:
+def port_holder(port: int) -> str:
+    """Return which process listens on a port of this machine; empty where none is seen."""
+    with contextlib.suppress(psutil.Error, OSError):
+        for each in psutil.net_connections("tcp"):
+            if each.status == psutil.CONN_LISTEN and each.laddr[1:2] == (port,) and each.pid is not None:
+                return f"{psutil.Process(each.pid).name()} (process {each.pid})"
+    return ""
+
+
+def is_free(port: int) -> bool:
+    """Return whether a port of loopback can be listened on at this moment."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        with contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return True
+    return False
+
+
+def _command_with_other_ports(ports: Ports) -> str:
+    """Return the whole command that uses ports which are free now, near those that were asked for."""
+    chosen: list[int] = []
+    for port in (ports.server, ports.ui, *([ports.api] if ports.api is not None else [])):
+        near = (each for each in range(port, min(port + 200, 65_536)) if each not in chosen and is_free(each))
+        chosen.append(next(near, 0) or free_port())
+    options = zip(("--port", "--ui-port", "--api-port"), chosen, strict=False)
+    return f"Use others: septet up {' '.join(f'{option} {port}' for option, port in options)}"
+
+
+def _free_or_refuse(port: int, option: str, remedy: str, *given: int) -> None:
     if port in given:
         raise UsageError(f"Port {port} is given twice.", remedy=f"Name another one with {option}.")
     with socket.socket() as probe:
@@ -309,9 +339,9 @@ def _free_or_refuse(port: int, option: str, *given: int) -> None:
         try:
             probe.bind(("127.0.0.1", port))
         except OSError as error:
-            raise UsageError(
-                f"Port {port} of 127.0.0.1 is taken.", remedy=f"Name another one with {option}."
-            ) from error
+            holder = port_holder(port)
+            by = f" by {holder}" if holder else ""
+            raise UsageError(f"Port {port} of 127.0.0.1 is taken{by}.", remedy=remedy) from error
 
 
 def _end_leftover(state: StateDir) -> None:

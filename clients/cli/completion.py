@@ -19,6 +19,18 @@ def known_pipelines(incomplete: str) -> list[str]:
     return _newest("pipelines", incomplete)
 
 
+def known_snapshots(incomplete: str) -> list[str]:
+    """Return the rescues that this host keeps and that begin with `incomplete`."""
+    from clients.disk.rescues import snapshots_of
+
+    try:
+        settings = load_settings()
+        snapshots = snapshots_of(StateDir(settings.state_dir), settings.git_env, None, everything=False)
+    except (OSError, SeptetError):
+        return []
+    return [each.snapshot for each in snapshots if each.snapshot.startswith(incomplete)][:_SHOWN]
+
+
 def _newest(folder: str, incomplete: str) -> list[str]:
     try:
         root = StateDir(load_settings().state_dir).root / folder

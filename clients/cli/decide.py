@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 app = typer.Typer()
 
-Feedback = Annotated[str, typer.Option(help="What the agent is told as it works again.")]
+Feedback = Annotated[
+    str, typer.Option(metavar="TEXT", help="What the agent should do differently.", show_default=False)
+]
 Plan = Annotated[
     str | None, typer.Option(metavar="SHA256", help="The plan that you read; otherwise the one that waits now.")
 ]
@@ -32,11 +34,16 @@ Findings = Annotated[
 async def move(
     operations: "Operations",
     order_id: given.Id,
-    stage: Annotated[str, typer.Argument(metavar="STAGE", help="A stage of the board, or cancelled.")],
+    stage: Annotated[
+        str,
+        typer.Argument(
+            metavar="STAGE", help="A stage of the board, or cancelled.", autocompletion=given.complete_target
+        ),
+    ],
     why: given.Why = "",
     feedback: Feedback = "",
 ) -> CommandReply:
-    """Move a work order on the board, where that is allowed; a refusal says where it may move.
+    """Move a work order on the board.
 
     Example: septet move wo-42 triaged --why 'next in line'
     """
@@ -45,7 +52,7 @@ async def move(
     from septet.contracts.transitions import Target
 
     remedy = f"A work order can be moved to {', '.join(Target)}."
-    target = _word(Target, stage, f"{stage}: there is no such stage.", remedy)
+    target = _word(Target, stage, f"{stage} is not a stage.", remedy)
     call = parse_decision(MoveCall, to=target, who=given.current_user(), why=why, feedback=feedback)
     return reply_of_task(await operations.decisions.move(order_id, call))
 
@@ -59,7 +66,7 @@ async def approve(
     finding: Findings = None,
     why: given.Why = "",
 ) -> CommandReply:
-    """Let a work order go on with the plan, or with the findings, that it waits with.
+    """Approve the plan, or the findings, that a work order waits with.
 
     Example: septet approve wo-42
     """
@@ -75,7 +82,7 @@ async def approve(
 async def reject(
     operations: "Operations", order_id: given.Id, feedback: Feedback, plan: Plan = None, why: given.Why = ""
 ) -> CommandReply:
-    """Let a work order plan again, or take out what looks like a key.
+    """Reject the plan, or the findings, that a work order waits with: it works again, with your feedback.
 
     Example: septet reject wo-42 --feedback 'Round the total, not each item.'
     """
@@ -88,7 +95,7 @@ async def reject(
 @app.command()
 @given.give_operations
 async def cancel(operations: "Operations", order_id: given.Id, why: given.Why = "") -> CommandReply:
-    """End a work order's agent and keep its work in a rescue.
+    """Stop a work order and keep its work in a rescue.
 
     Example: septet cancel wo-42
     """
@@ -102,13 +109,18 @@ async def cancel(operations: "Operations", order_id: given.Id, why: given.Why = 
 async def retry(
     operations: "Operations",
     order_id: given.Id,
-    from_step: Annotated[str | None, typer.Option("--from", help="An earlier step to go back to.")] = None,
+    from_step: Annotated[
+        str | None,
+        typer.Option(
+            "--from", metavar="STEP", help="An earlier step to go back to.", autocompletion=given.complete_step
+        ),
+    ] = None,
     why: given.Why = "",
     feedback: Feedback = "",
     wait: given.Wait = False,
     as_json: given.Json = False,
 ) -> CommandReply:
-    """Go on with a work order that is closed, at the step that failed; or with one that is held up.
+    """Continue a work order that failed or was cancelled, or one that is blocked.
 
     Example: septet retry wo-42 --from implement_plan
     """

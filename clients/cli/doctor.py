@@ -2,13 +2,14 @@
 
 import asyncio
 import platform
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
 from rich.text import Text
 
+from clients.cli.machine_checks import Check, CheckStatus, machine_checks, summary
 from clients.cli.render.work_order import console
 from clients.cli.reply import CommandReply
 from clients.cli.repository_check import repository_findings
@@ -38,21 +39,9 @@ from workers.logs import set_up_logs
 from workers.server import temporal_program
 from workers.slots import agents_at_once
 
-Status = Literal["ok", "warning", "failed"]
-
 OLDEST_GIT: Final = (2, 38)
 _NAME_A_NUMBER: Final = "Set SEPTET_MAX_AGENTS to a number, and SEPTET_AGENT to an agent that there is."
-_STYLES: Final[dict[Status, str]] = {"ok": "green", "warning": "yellow", "failed": "bold red"}
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One thing that was looked at."""
-
-    name: str
-    status: Status
-    message: str
-    remedy: str = ""
+_STYLES: Final[dict[CheckStatus, str]] = {"ok": "green", "warning": "yellow", "failed": "bold red"}
 
 
 class UnfitError(SeptetError):
@@ -67,6 +56,7 @@ async def check_machine(repo: str | None, address: str | None) -> CommandReply:
     checks = [
         _system(),
         _git(settings),
+        *machine_checks(settings, confines=isinstance(sandbox, Sandbox) and sandbox.confines),
         await _server(settings, address),
         _sandbox(sandbox),
         *_guest_paths(settings, sandbox),
@@ -243,3 +233,4 @@ def _show(checks: list[Check]) -> None:
         )
         if check.remedy and check.status != "ok":
             out.print(Text(f"        {check.remedy}"), soft_wrap=True)
+    out.print(Text(summary(checks), style="bold"), soft_wrap=True)

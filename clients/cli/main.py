@@ -8,6 +8,7 @@ import typer
 
 from clients.cli import decide, follow, hosts, local_forge, pipelines, promote, rescues, show, start
 from clients.cli import options as given
+from clients.cli.grouped_help import GroupedCommands
 from clients.cli.reply import ExitCode, end_with_error, reply
 from septet.system.exit import end_process
 from septet.system.keys import take_keys_out_of_sight
@@ -20,6 +21,7 @@ _EXIT_CODES: Final = (
 
 app = typer.Typer(
     name="septet",
+    cls=GroupedCommands,
     help=_HELP,
     epilog=_EXIT_CODES,
     no_args_is_help=True,
@@ -27,9 +29,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-Port = Annotated[int, typer.Option(help="The embedded server's port.", min=1, max=65535)]
-UiPort = Annotated[int, typer.Option(help="The web UI's port.", min=1, max=65535)]
-ApiPort = Annotated[int, typer.Option(help="The HTTP API's port.", min=1, max=65535)]
+Port = Annotated[int, typer.Option(metavar="PORT", help="The embedded server's port.", min=1, max=65535)]
+UiPort = Annotated[int, typer.Option(metavar="PORT", help="The web UI's port.", min=1, max=65535)]
+ApiPort = Annotated[int, typer.Option(metavar="PORT", help="The HTTP API's port.", min=1, max=65535)]
 
 
 def _print_version(is_asked: bool) -> None:
@@ -41,7 +43,7 @@ def _print_version(is_asked: bool) -> None:
 @app.callback()
 def septet(
     _version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Tell the version and exit.")
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
     """Take what belongs to no command of its own."""
@@ -66,12 +68,28 @@ def up(
     reply(lambda: serve_everything(Ports(port, ui_port, api_port), sandbox, as_json=as_json), as_json=as_json)
 
 
+def _complete_scenario(incomplete: str) -> list[str]:
+    from septet.agents.scripted.scenario import built_in_scenarios
+
+    return [name for name in built_in_scenarios() if name.startswith(incomplete)]
+
+
 @app.command()
 def demo(
     scenario: Annotated[
-        str | None, typer.Option(help="What the scripted agent does wrong: malformed, crash, …")
+        str | None,
+        typer.Option(
+            metavar="SCENARIO",
+            help="What the scripted agent does wrong, such as malformed or crash.",
+            autocompletion=_complete_scenario,
+        ),
     ] = None,
-    agent: Annotated[str, typer.Option(help="The agent; a real one costs money.")] = "scripted",
+    agent: Annotated[
+        str,
+        typer.Option(
+            metavar="AGENT", help="The agent; a real one costs money.", autocompletion=given.complete_agent
+        ),
+    ] = "scripted",
     sandbox: given.Sandbox = None,
     as_json: given.Json = False,
 ) -> None:

@@ -13,7 +13,7 @@ from clients.cli.reply import CommandReply, reply_with_operations
 from septet.contracts.names import SandboxChoice
 
 Json = Annotated[bool, typer.Option("--json", help="Answer with one JSON object on stdout.")]
-Address = Annotated[str | None, typer.Option(help="The Temporal server, as host:port.")]
+Address = Annotated[str | None, typer.Option(metavar="HOST:PORT", help="The Temporal server.")]
 
 
 def _complete_id(incomplete: str) -> list[str]:
@@ -21,6 +21,34 @@ def _complete_id(incomplete: str) -> list[str]:
     from clients.cli.completion import known_ids
 
     return known_ids(incomplete)
+
+
+def complete_agent(incomplete: str) -> list[str]:
+    """Return the agents that begin so, for the shell's completion."""
+    from septet.agents.clis.registry import ADAPTERS
+
+    return [name for name in ADAPTERS if name.startswith(incomplete)]
+
+
+def complete_step(incomplete: str) -> list[str]:
+    """Return the steps that begin so, for the shell's completion."""
+    from septet.contracts.names import Step
+
+    return [step.value for step in Step if step.value.startswith(incomplete)]
+
+
+def complete_target(incomplete: str) -> list[str]:
+    """Return where a work order can be moved to that begins so, for the shell's completion."""
+    from septet.contracts.transitions import Target
+
+    return [target.value for target in Target if target.value.startswith(incomplete)]
+
+
+def complete_snapshot(incomplete: str) -> list[str]:
+    """Return the rescues of this host that begin so, for the shell's completion."""
+    from clients.cli.completion import known_snapshots
+
+    return known_snapshots(incomplete)
 
 
 Id = Annotated[
@@ -40,15 +68,20 @@ Target = Annotated[
 ]
 Again = Annotated[bool, typer.Option("--again", help="Start another one for an issue that has an open one.")]
 Sandbox = Annotated[
-    SandboxChoice | None, typer.Option("--sandbox", help="What confines agents; SEPTET_SANDBOX, else auto.")
+    SandboxChoice | None,
+    typer.Option("--sandbox", help="What confines agents. [default: SEPTET_SANDBOX]"),
 ]
-Wait = Annotated[bool, typer.Option("--wait", help="Wait for its end.")]
-Why = Annotated[str, typer.Option(help="Your reason, for its history.")]
-Next = Annotated[str, typer.Option(metavar="NEXT", help="The `next` of the page before.")]
-Agent = Annotated[str | None, typer.Option(help="The agent, such as claude.")]
-Model = Annotated[str | None, typer.Option(help="The model to ask the agent for.")]
-Base = Annotated[str | None, typer.Option(help="The branch to start from.")]
-Project = Annotated[str | None, typer.Option(help="The board's project; the repository's name otherwise.")]
+Wait = Annotated[bool, typer.Option("--wait", help="Wait for its end, and show it live.")]
+Why = Annotated[str, typer.Option(metavar="TEXT", help="Your reason, for its history.", show_default=False)]
+Next = Annotated[str, typer.Option(metavar="NEXT", help="The `next` of the page before.", show_default=False)]
+Agent = Annotated[
+    str | None, typer.Option(metavar="AGENT", help="The agent, such as claude.", autocompletion=complete_agent)
+]
+Model = Annotated[str | None, typer.Option(metavar="MODEL", help="The model to ask the agent for.")]
+Base = Annotated[str | None, typer.Option(metavar="BRANCH", help="The branch to start from.")]
+Project = Annotated[
+    str | None, typer.Option(metavar="PROJECT", help="The board's project; the repository's name by default.")
+]
 Draft = Annotated[bool, typer.Option("--draft", help="Open the pull request as a draft.")]
 
 
@@ -56,12 +89,15 @@ Draft = Annotated[bool, typer.Option("--draft", help="Open the pull request as a
 class IssueOptions:
     """The issue: a number, a file, or a title and a body."""
 
-    issue: Annotated[int | None, typer.Option("--issue", help="An issue of the repository's forge.")] = None
-    issue_file: Annotated[
-        Path | None, typer.Option(help="A file with the issue: its first line is the title.")
+    issue: Annotated[
+        int | None, typer.Option("--issue", metavar="N", help="An issue of the repository's forge.")
     ] = None
-    title: Annotated[str | None, typer.Option(help="The issue's title.")] = None
-    body: Annotated[str | None, typer.Option(help="The issue's body.")] = None
+    issue_file: Annotated[
+        Path | None,
+        typer.Option("--issue-file", metavar="FILE", help="A text file; its first line is the title."),
+    ] = None
+    title: Annotated[str | None, typer.Option(metavar="TEXT", help="The issue's title.")] = None
+    body: Annotated[str | None, typer.Option(metavar="TEXT", help="The issue's body.")] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,22 +107,31 @@ class OrderOptions:
     agent: Agent = None
     model: Model = None
     base: Base = None
-    id: Annotated[str | None, typer.Option("--id", help="The work order's id.")] = None
+    id: Annotated[
+        str | None, typer.Option("--id", metavar="ID", help="The work order's id; one is made by default.")
+    ] = None
     project: Project = None
-    priority: Annotated[int | None, typer.Option(help="From 1 to 5; 3 otherwise, as for impact and effort.")] = (
-        None
-    )
-    impact: Annotated[int | None, typer.Option(help="From 1 to 5.")] = None
-    effort: Annotated[int | None, typer.Option(help="From 1 to 5. Score = priority + impact - effort.")] = None
+    priority: Annotated[int | None, typer.Option(metavar="1-5", help="How urgent it is. [default: 3]")] = None
+    impact: Annotated[int | None, typer.Option(metavar="1-5", help="How much it is worth. [default: 3]")] = None
+    effort: Annotated[
+        int | None,
+        typer.Option(metavar="1-5", help="How much work it is; score = priority + impact - effort. [default: 3]"),
+    ] = None
     after: Annotated[
-        list[str] | None, typer.Option(metavar="ID", help="A work order that must be over first.")
+        list[str] | None,
+        typer.Option(metavar="ID", help="A work order that must be over first.", autocompletion=_complete_id),
     ] = None
     after_until: Annotated[
         Literal["merged", "completed", "closed"] | None,
-        typer.Option(help="How far those must be; merged otherwise."),
+        typer.Option(help="How far those must be. [default: merged]"),
     ] = None
-    label: Annotated[list[str] | None, typer.Option(help="A label for the pull request.")] = None
-    approve_plan: Annotated[bool, typer.Option("--approve-plan", help="Wait for a person after the plan.")] = False
+    label: Annotated[
+        list[str] | None,
+        typer.Option(metavar="LABEL", help="A label for the pull request; may be given several times."),
+    ] = None
+    approve_plan: Annotated[
+        bool, typer.Option("--approve-plan", help="Wait for your approval after planning.")
+    ] = False
     follow_pr: Annotated[
         bool, typer.Option("--follow-pr", help="Refused: agents do not answer checks and reviews yet.")
     ] = False
@@ -96,7 +141,7 @@ class OrderOptions:
         typer.Option(
             "--step",
             metavar="STEP.KEY=VALUE",
-            help="tools, model, wall_seconds, idle_seconds or turns of one step.",
+            help="Tools, model, wall_seconds, idle_seconds or turns of one step: build_plan.model=opus.",
         ),
     ] = None
 

@@ -35,28 +35,26 @@ class PipelineOptions:
     model: given.Model = None
     base: given.Base = None
     project: given.Project = None
-    executors: Annotated[
-        int | None, typer.Option(metavar="K", help="Solutions at a time, on different files; 1.")
-    ] = None
+    executors: Annotated[int | None, typer.Option(metavar="K", help="Parallel executors. [default: 1]")] = None
     one_branch: Annotated[
         bool, typer.Option("--one-branch", help="One branch and pull request, a commit for each.")
     ] = False
     fresh: Annotated[bool, typer.Option("--fresh", help="New sessions for each issue; else they go on.")] = False
     plans_ahead: Annotated[
-        int | None, typer.Option(metavar="N", help="Plans that may wait for an executor; 5.")
+        int | None, typer.Option(metavar="N", help="Plans that may wait for an executor. [default: 5]")
     ] = None
     plan_seconds: Annotated[
-        float | None, typer.Option(metavar="S", help="The most that a plan may take; 300.")
+        float | None, typer.Option(metavar="S", help="The most that a plan may take. [default: 300]")
     ] = None
     execution_seconds: Annotated[
-        float | None, typer.Option(metavar="S", help="The most that carrying one out may take; 600.")
+        float | None, typer.Option(metavar="S", help="The most that carrying one out may take. [default: 600]")
     ] = None
     context_tokens: Annotated[
         int | None,
-        typer.Option(metavar="N", help="A longer session is summarised, and a new one begins; 120000."),
+        typer.Option(metavar="N", help="Summarise a longer session and begin a new one. [default: 120000]"),
     ] = None
     draft: given.Draft = False
-    id: Annotated[str | None, typer.Option("--id", help="The pipeline's id; one is made otherwise.")] = None
+    id: Annotated[str | None, typer.Option("--id", help="The pipeline's id; one is made by default.")] = None
 
     def order(self) -> "PipelineInput":
         """Return the pipeline's input.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from septet.contracts.replies import KeptSnapshot
     from septet.state import StateDir
 
-app = typer.Typer(name="rescue", help="Get work back.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(name="rescue", help="List and restore saved work.", no_args_is_help=True, rich_markup_mode=None)
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
 
@@ -46,7 +46,12 @@ def list_rescues(
 
 @app.command()
 def restore(
-    snapshot: Annotated[str, typer.Argument(metavar="SNAPSHOT", help="Its name, as `rescue list` shows it.")],
+    snapshot: Annotated[
+        str,
+        typer.Argument(
+            metavar="SNAPSHOT", help="Its name, as `rescue list` shows it.", autocompletion=given.complete_snapshot
+        ),
+    ],
     to: Annotated[Path, typer.Option(help="A new or empty folder.")],
     as_json: given.Json = False,
 ) -> None:

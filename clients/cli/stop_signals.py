@@ -35,5 +35,5 @@ class StopSignals:
 def reply_at_stop(living: Sequence[str]) -> CommandReply:
     """Name the agents that live on under their supervisors, on stderr: stdout has had its answer."""
     for run in living:
-        typer.echo(f"Agent {run} lives on; the next worker of this host takes it over.", err=True)
+        typer.echo(f"Agent {run} keeps running; the next worker of this host takes it over.", err=True)
     return CommandReply(is_printed=True)

@@ -1,13 +1,16 @@
 """`septet up`: server, web UI, worker and HTTP API in one terminal."""
 
 import asyncio
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager, suppress
 from importlib import import_module
-from typing import Final
+from typing import Any, Final
 
 import typer
 
 from clients.cli.reply import CommandReply, print_json
 from clients.cli.stop_signals import StopSignals, reply_at_stop
+from clients.cli.up_lines import print_lines
 from clients.operations import Operations
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.names import SandboxChoice
@@ -26,7 +29,8 @@ async def serve_everything(ports: Ports, sandbox: SandboxChoice | None, *, as_js
     from workers.worker import running_worker
 
     settings = load_settings(sandbox)
-    set_up_logs(settings)
+    is_quiet = not as_json and "log_level" not in settings.model_fields_set
+    set_up_logs(settings.model_copy(update={"log_level": "error"}) if is_quiet else settings)
     state = StateDir(settings.state_dir)
     http = asyncio.create_task(asyncio.to_thread(import_module, "clients.http.serving"))
     async with embedded_server(state, ports, settings.git_env) as server:
@@ -36,14 +40,31 @@ async def serve_everything(ports: Ports, sandbox: SandboxChoice | None, *, as_js
             async with (await http).serve_api(operations, settings, ports.api, "--api-port") as api:
                 signals = StopSignals.listen()
                 _print_ready(server, state, api.page, as_json=as_json)
-                await signals.first.wait()
+                async with _beside(print_lines(operations), begins=not as_json):
+                    await signals.first.wait()
             if parts.living_agents():
-                typer.echo("Agents live on. Ctrl-C again ends them now, with a rescue.", err=True)
+                typer.echo(
+                    "Agents keep running. Press Ctrl-C again to stop them now and keep their work in a rescue.",
+                    err=True,
+                )
         if signals.second.is_set():
             for run in await end_living(parts.host, _WHY_ENDED):
-                typer.echo(f"Agent {run} was ended; the next `septet up` resumes its session.", err=True)
+                typer.echo(f"Agent {run} was stopped; the next `septet up` resumes its session.", err=True)
         living = parts.living_agents()
     return reply_at_stop(living)
+
+
+@asynccontextmanager
+async def _beside(work: Coroutine[Any, Any, None], *, begins: bool) -> AsyncIterator[None]:
+    """Do other work while the block lasts, where it is to begin at all."""
+    task = asyncio.create_task(work) if begins else work.close()
+    try:
+        yield
+    finally:
+        if task is not None:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
 
 
 def _print_ready(server: ServerFile, state: StateDir, page: str, *, as_json: bool) -> None:
@@ -51,9 +72,9 @@ def _print_ready(server: ServerFile, state: StateDir, page: str, *, as_json: boo
         where = {"address": server.address, "ui": server.ui, "api": server.api, "page": page}
         print_json({"ok": True, "ready": True, **where, "state_dir": str(state.root)})
         return
-    typer.echo(f"Septet is up: server {server.address}, web UI {server.ui}, API {server.api}, state {state.root}.")
-    typer.echo(f"The page, for your browser: {page}")
+    typer.echo(f"Open in your browser: {page}")
     typer.echo(
-        "Start a work order in another terminal: septet run --repo . --title 'What is wrong' --body 'Where'"
+        "Start a work order in another terminal: cd YOUR-REPOSITORY && septet run --title 'What is wrong' --wait"
     )
-    typer.echo("Ctrl-C stops server and worker; agents live on, unless it is pressed twice.")
+    typer.echo(f"Temporal {server.address}, its UI {server.ui}, HTTP API {server.api}, state {state.root}")
+    typer.echo("Ctrl-C stops the server and the worker; agents keep running. Press it twice to stop them too.")

@@ -48,6 +48,9 @@ def targets_of(status: Status, stage: Stage) -> tuple[Target, ...]:
     return ALLOWED.get((status, stage), ())
 
 
+_FINISHED: Final = "It is finished and cannot be moved."
+
+
 def check_move(task: Task, to: Target) -> None:
     """See that a move is allowed.
 
@@ -58,5 +61,5 @@ def check_move(task: Task, to: Target) -> None:
     if to not in targets:
         raise RefusedTransitionError(
             f"{task.id} is {task.stage.value} ({task.status.value}) and cannot move to {to.value}.",
-            remedy=f"From here it can move to: {', '.join(targets) or 'nowhere'}.",
+            remedy=f"From here it can move to: {', '.join(targets)}." if targets else _FINISHED,
         )

@@ -72,7 +72,7 @@ def _begun(order_id: str, repo: str, **choices: Any) -> tuple[WorkOrderInput, st
 CREATE = ("--repo", "{repo}", "--title", TEXT["title"], "--body", TEXT["description"], "--id", "{id}", "--json")
 WAITING = ("create", *CREATE)
 PLANNED = ("run", *CREATE, "--approve-plan")
-HELD = ("create", *CREATE, "--stage", "triaged", "--after", "wo-nobody")
+HELD = ("create", *CREATE, "--stage", "triaged", "--after", "wo-awaited")
 PIPELINE = ("pipeline", "--repo", "{repo}", "--file", "{issues}", "--id", "{id}", "--json")
 ISSUES = [{"id": "a", "title": "A", "body": "First."}, {"id": "b", "title": "B", "body": "Then."}]
 OPERATIONS = {
@@ -83,10 +83,10 @@ OPERATIONS = {
         client=lambda ask, name, repo: ask.orders.run(*_begun(name, repo, stage="collected")),
     ),
     "run": Operation(
-        cli=("run", *CREATE, "--after", "wo-nobody"),
-        http=("POST", ORDERS, {"repository_url": "{repo}", **TEXT, "id": "{id}", "after": ["wo-nobody"]}),
-        tool=("run", {"repository": "{repo}", **TEXT, "id": "{id}", "after": ["wo-nobody"]}),
-        client=lambda ask, name, repo: ask.orders.run(*_begun(name, repo, after=("wo-nobody",))),
+        cli=("run", *CREATE, "--after", "wo-awaited"),
+        http=("POST", ORDERS, {"repository_url": "{repo}", **TEXT, "id": "{id}", "after": ["wo-awaited"]}),
+        tool=("run", {"repository": "{repo}", **TEXT, "id": "{id}", "after": ["wo-awaited"]}),
+        client=lambda ask, name, repo: ask.orders.run(*_begun(name, repo, after=("wo-awaited",))),
     ),
     "move": Operation(
         cli=("move", "{id}", "blocked", "--why", "not now", "--json"),
@@ -299,6 +299,7 @@ async def test_every_face_answers_the_same_object(
     known = {"repo": str(origin.bare), "issues": str(tmp_path / "issues.json")}
     (tmp_path / "issues.json").write_text(json.dumps(ISSUES), encoding="utf-8")
     cancel = ("pipeline", "cancel") if "pipeline" in name else ("cancel",)
+    served("create", "--repo", origin.bare, "--title", "Stay collected", "--id", "wo-awaited", "--json")  # once
     async with faces_of(served, tmp_path / "mcp.log") as faces:
         answers = []
         if operation.of:

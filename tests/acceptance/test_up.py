@@ -1,10 +1,12 @@
 import json
+import re
 import signal
 
 import psutil
 import pytest
 from fakes.repositories import Origin
-from fakes.septet_command import WITHIN_SECONDS, Septet, at_work
+from fakes.septet_command import WITHIN_SECONDS, Septet, at_work, free_ports
+from fakes.terminal import terminal
 from fakes.waiting import until
 
 from septet.contracts.names import Step
@@ -57,7 +59,7 @@ def test_ctrl_c_leaves_the_agents_of_an_up_alive(septet: Septet, origin: Origin)
         assert (told["address"], told["pid"]) == (first.address, first.process.pid)
         start(septet, origin, order)
         assert first.end(signal.SIGINT) == 0
-        (living,) = until(lambda: [line for line in first.errors if "lives on" in line])
+        (living,) = until(lambda: [line for line in first.errors if "keeps running" in line])
         assert "5-implement_plan-1" in living
         assert len(first.lines) == 1
         assert any("result_text_extracted" in line for line in first.errors)
@@ -79,7 +81,7 @@ def test_an_agent_that_ends_while_up_stops_is_not_said_to_live_on(septet: Septet
         gate.touch()
         first.process.send_signal(signal.SIGINT)
         assert first.process.wait(WITHIN_SECONDS) == 0
-        assert not any("lives on" in line for line in first.errors)
+        assert not any("keeps running" in line for line in first.errors)
 
 
 @pytest.mark.law
@@ -108,4 +110,25 @@ def test_a_taken_port_is_refused_with_the_option_that_names_another(served: Sept
     address = json.loads((served.state / "server.json").read_text(encoding="utf-8"))["address"]
     ended = septet("up", "--port", address.rpartition(":")[2], "--json")
     assert ended.code == 2
-    assert "--port" in ended.error["remedy"]
+    assert re.search(r"septet up --port \d+ --ui-port \d+ --api-port \d+$", ended.error["remedy"])
+    holder = json.loads((served.state / "server.json").read_text(encoding="utf-8"))["server_pid"]
+    assert f"(process {holder})" in ended.error["message"]
+
+
+def test_up_says_what_becomes_of_work_orders_and_nothing_else(septet: Septet, origin: Origin) -> None:
+    """Without `--json` an `up` prints its addresses, and a line for each work order that begins and ends; no logs."""
+    ports = zip(("--port", "--ui-port", "--api-port"), map(str, free_ports(3)), strict=True)
+    with terminal(septet, "up", *(part for pair in ports for part in pair)) as up:
+        try:
+            up.until("Ctrl-C stops")
+            assert (
+                septet("run", origin.bare, "--title", "Say goodbye", "--id", "wo-said", "--wait", "--json").code
+                == 0
+            )
+            told = up.until("wo-said is completed: file://")
+            assert "[info" not in told
+            assert "wo-said is completed" in told
+            up.interrupt()
+            assert up.end()[0] == 0
+        finally:
+            septet.end_all()

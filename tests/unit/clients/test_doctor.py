@@ -85,7 +85,9 @@ def test_what_a_pipe_reads_is_not_wrapped(tmp_path: Path) -> None:
         check=False,
     )
     starts = ("ok ", "warning ", "failed ", " " * 8)
-    assert [line for line in done.stdout.splitlines() if not line.startswith(starts)] == []
+    *findings, summary = done.stdout.splitlines()
+    assert [line for line in findings if not line.startswith(starts)] == []
+    assert summary == "Septet cannot work here yet: git."
 
 
 def test_what_an_agent_says_in_place_of_a_version_is_told(tmp_path: Path) -> None:
@@ -110,3 +112,24 @@ def test_each_path_that_guests_see_is_told_with_what_it_opens(tmp_path: Path) ->
         ]
     wrong = _named(_doctor(tmp_path, PATH=os.environ["PATH"], SEPTET_GUEST_PATHS="cache")[1])["sandbox"]
     assert (wrong["status"], "SEPTET_GUEST_PATHS" in wrong["message"]) == ("warning", True)
+
+
+def test_the_machine_itself_is_looked_at(fit: tuple[int, dict[str, Any]]) -> None:
+    """User, git's identity, the forge's key and the disk are told; a key that is missing has its remedy."""
+    checks = _named(fit[1])
+    assert {"user", "git identity", "forge", "disk"} <= set(checks)
+    assert "GITHUB_TOKEN" in checks["forge"]["remedy"]
+
+
+def test_the_findings_are_summed_up(tmp_path: Path) -> None:
+    """The last line says whether work can begin, and what to install where no agent CLI is ready."""
+    git = os.path.dirname(shutil.which("git") or "")
+    done = subprocess.run(
+        [sys.executable, "-c", _SEPTET, "doctor", "--address", "127.0.0.1:1"],
+        env={"HOME": str(tmp_path), "SEPTET_STATE_DIR": str(tmp_path / "state"), "PATH": git},
+        cwd=Path(__file__).parents[3],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.splitlines()[-1].startswith(("No agent CLI is ready yet: install", "Ready with "))

@@ -18,7 +18,8 @@ def test_what_the_table_does_not_have_is_refused_with_what_it_has() -> None:
         with pytest.raises(RefusedTransitionError) as refused:
             check_move(task, to)
         assert f"cannot move to {to.value}" in refused.value.message
-        assert refused.value.remedy == f"From here it can move to: {', '.join(may) or 'nowhere'}."
+        expected = f"From here it can move to: {', '.join(may)}." if may else "It is finished and cannot be moved."
+        assert refused.value.remedy == expected
 
 
 @pytest.mark.parametrize("status", [Status.COMPLETED, Status.CANCELLED])

@@ -1,0 +1,104 @@
+"""What `septet doctor` looks at that is the machine's own: its user, git's identity, the forge's key, the disk."""
+
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal
+
+from septet.settings import Settings
+from septet.system import processes
+
+CheckStatus = Literal["ok", "warning", "failed"]
+_GIB: Final = 1024**3
+_LEAST_FREE_GIB: Final = 5
+_OWN_NAME: Final = "scripted"
+"""It is there for demos and tests, and is no coding agent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was looked at."""
+
+    name: str
+    status: CheckStatus
+    message: str
+    remedy: str = ""
+
+
+def machine_checks(settings: Settings, *, confines: bool) -> Iterator[Check]:
+    """Yield what there is to say of the user, git's identity, the forge's key and the disk.
+
+    Args:
+        settings: This machine's.
+        confines: Whether agents have a sandbox here.
+    """
+    yield _user(confines=confines)
+    yield _identity(settings)
+    yield _forge(settings)
+    yield _disk(settings.state_dir)
+
+
+def summary(checks: Sequence[Check]) -> str:
+    """Return what all findings come to, in one line."""
+    failed = [check.name for check in checks if check.status == "failed"]
+    if failed:
+        return f"Septet cannot work here yet: {', '.join(failed)}."
+    agents = [check for check in checks if check.name.startswith("agent ")]
+    names = [check.name.removeprefix("agent ") for check in agents if check.name != f"agent {_OWN_NAME}"]
+    is_there = {check.name.removeprefix("agent ") for check in agents if check.status == "ok"} - {_OWN_NAME}
+    if names and not is_there:
+        clis = ", ".join(name for name in names if name != "command")
+        return f"No agent CLI is ready yet: install and log in one of {clis}. `septet demo` works without."
+    warnings = sum(check.status == "warning" for check in checks)
+    noted = f"; {warnings} thing{'s' * (warnings != 1)} to note above" if warnings else ""
+    return f"Ready with {', '.join(sorted(is_there)) or _OWN_NAME}{noted}."
+
+
+def _user(*, confines: bool) -> Check:
+    if os.geteuid() != 0:
+        return Check("user", "ok", "An ordinary user.")
+    if confines:
+        return Check("user", "ok", "This is root; agents are confined by the sandbox.")
+    message = "This is root: some agent CLIs refuse to work without a sandbox as root."
+    return Check("user", "warning", message, "Run Septet as an ordinary user, or install bubblewrap.")
+
+
+def _identity(settings: Settings) -> Check:
+    names = []
+    for key in ("user.name", "user.email"):
+        try:
+            done = processes.run(["git", "config", "--get", key], env=settings.user_git_env, timeout_seconds=10)
+        except OSError:
+            return Check("git identity", "ok", "It is read once git is there.")
+        names.append(done.stdout.decode("utf-8", "replace").strip())
+    if all(names):
+        return Check("git identity", "ok", f"Commits are made as {names[0]} <{names[1]}>.")
+    remedy = "git config --global user.name 'Your Name' && git config --global user.email you@example.org"
+    return Check("git identity", "warning", "git knows no name and e-mail: Septet commits as itself.", remedy)
+
+
+def _forge(settings: Settings) -> Check:
+    if settings.github_token is not None:
+        return Check("forge", "ok", f"A key for {', '.join(settings.github_hosts)} is set.")
+    message = "No key for GitHub is set: repositories on this machine work, those on GitHub do not."
+    return Check(
+        "forge",
+        "warning",
+        message,
+        "Set GITHUB_TOKEN to a token that may read issues, push and open pull requests.",
+    )
+
+
+def _disk(state_dir: Path) -> Check:
+    folder = next((path for path in (state_dir, *state_dir.parents) if path.exists()), Path("/"))
+    try:
+        free = shutil.disk_usage(folder).free / _GIB
+    except OSError as error:
+        remedy = "Name another folder in SEPTET_STATE_DIR."
+        return Check("disk", "warning", f"{folder} cannot be looked at: {error.strerror}.", remedy)
+    message = f"{free:.0f} GiB are free for {state_dir}."
+    if free >= _LEAST_FREE_GIB:
+        return Check("disk", "ok", message)
+    return Check("disk", "warning", message, "Make room there, or name another folder in SEPTET_STATE_DIR.")

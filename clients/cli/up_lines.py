@@ -1,0 +1,72 @@
+"""What `septet up` says while it runs: a line for each work order that begins, waits for somebody, or ends."""
+
+import asyncio
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+import typer
+
+from clients.operations import Operations
+from septet.contracts.names import Status
+from septet.contracts.task import Task
+from septet.errors import SeptetError
+from septet.system.preview import preview
+
+_LOOK_SECONDS: Final = 1.0
+_AT_ONCE: Final = 200
+
+
+class WorkOrderLines:
+    """The lines of work orders, each said once."""
+
+    def __init__(self, since: datetime) -> None:
+        """Begin at a moment: what had ended by then is no news."""
+        self._since = since
+        self._statuses: dict[str, Status] = {}
+
+    def new_lines(self, tasks: Iterable[Task]) -> Iterator[str]:
+        """Yield a line for each work order that is not as it was at the last look, oldest first."""
+        for task in sorted(tasks, key=lambda task: task.created_at):
+            before, self._statuses[task.id] = self._statuses.get(task.id), task.status
+            is_old = before is None and task.is_closed and self._is_before(task.updated_at)
+            if before is not task.status and not is_old and (line := _line(task)):
+                yield line
+
+    def _is_before(self, moment: str) -> bool:
+        return not moment or datetime.fromisoformat(moment) < self._since
+
+
+async def print_lines(operations: Operations) -> None:
+    """Print what becomes of the work orders of the last day and of all open ones, until this is cancelled."""
+    lines = WorkOrderLines(datetime.now(UTC))
+    while True:
+        with suppress(SeptetError):
+            recent, open_ones = await asyncio.gather(
+                operations.orders.list(within=timedelta(days=1), limit=_AT_ONCE),
+                operations.orders.list(is_open=True, limit=_AT_ONCE),
+            )
+            tasks = {task.id: task for task in (*recent.tasks, *open_ones.tasks)}
+            for line in lines.new_lines(tasks.values()):
+                typer.echo(f"{datetime.now().astimezone():%H:%M:%S}  {line}")
+        await asyncio.sleep(_LOOK_SECONDS)
+
+
+def _line(task: Task) -> str:  # noqa: PLR0911 -- one for each status
+    title = f": {preview(task.title, limit=60)}" if task.title else ""
+    match task.status:
+        case Status.RUNNING:
+            return f"{task.id} is running{title}"
+        case Status.WAITING if task.waits_for_a_decision:
+            return f"{task.id} is waiting for your approval: septet approve {task.id}"
+        case Status.WAITING:
+            return f"{task.id} is waiting: septet show {task.id}"
+        case Status.COMPLETED:
+            return f"{task.id} is completed: {task.pr_url or f'septet show {task.id}'}"
+        case Status.FAILED:
+            return f"{task.id} failed: septet show {task.id}"
+        case Status.CANCELLED:
+            return f"{task.id} was cancelled"
+        case _:
+            return f"{task.id} is on the board{title}"

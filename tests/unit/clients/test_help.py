@@ -1,0 +1,46 @@
+import subprocess
+import sys
+from pathlib import Path
+
+import typer.main
+
+from clients.cli.grouped_help import GROUPS
+from clients.cli.main import app
+
+SEPTET = Path(sys.executable).parent / "septet"
+
+
+def help_of(*words: str) -> str:
+    """Return what `--help` prints in a terminal of 100 columns."""
+    done = subprocess.run(
+        [SEPTET, *words, "--help"],
+        env={"COLUMNS": "100", "TERMINAL_WIDTH": "100", "HOME": "/nonexistent"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout
+
+
+def test_each_command_stands_in_one_group() -> None:
+    """`septet --help` has every command once, under what people want to do."""
+    commands = set(typer.main.get_group(app).commands)
+    names = [name for group in GROUPS.values() for name in group]
+    assert sorted(names) == sorted(commands)
+
+
+def test_no_sentence_is_cut() -> None:
+    """The groups follow in their order, and each command has a whole sentence."""
+    shown = help_of()
+    places = [shown.index(f"{heading}:") for heading in GROUPS]
+    assert places == sorted(places)
+    assert "..." not in shown.replace("[ARGS]...", "")
+
+
+def test_an_option_says_what_goes_there() -> None:
+    """Choices are listed, defaults are shown as defaults, and no option shows a type of Python."""
+    shown = help_of("run")
+    for words in ("--title TEXT", "--agent AGENT", "--priority 1-5", "--id ID", "[default: 3]", "--after-until"):
+        assert words in shown
+    for words in ("<int>", "<str>", "<path>", "<list"):
+        assert words not in shown.partition("Options:")[2]
