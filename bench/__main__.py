@@ -17,7 +17,7 @@ from septet.system.exit import end_process
 
 GROUPS = (
     "start", "idle", "ladder", "stream", "snapshot", "gap", "turn", "warm", "pipeline", "server", "board",
-    "outage", "hops", "actions",
+    "page", "outage", "hops", "actions",
 )  # fmt: skip
 """One module each, with a function `measure`."""
 LONG = ("thousand", "many", "crowd", "busy")

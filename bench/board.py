@@ -33,7 +33,7 @@ async def _measured(pace: Pace) -> list[Figure]:
     count = pace.times(10_000, 2000)
     async with stage() as on:
         await register_search_attributes(on.client)
-        await _fill(on, count)
+        await fill_board(on, count)
         rows = BoardRows(on.client)
         again = await _take_up_again(on, count)
         pages = [await _page_seconds(rows, count) for _ in range(pace.times(20, 5))]
@@ -45,7 +45,7 @@ async def _measured(pace: Pace) -> list[Figure]:
     ]
 
 
-async def _fill(on: Stage, count: int) -> None:
+async def fill_board(on: Stage, count: int) -> None:
     """Put work orders on the board, and wait until the server's lists show them."""
     orders, places = WorkOrders(on.client), asyncio.Semaphore(_AT_ONCE)
 

@@ -1,4 +1,4 @@
-"""Take the pictures of docs/pictures/ again: board, work order, pipeline and Temporal's web UI, in Chromium.
+"""Take the pictures of docs/pictures/ again: board, plan, work order, pipeline and Temporal's web UI, in Chromium.
 
 They are of a `septet up` of its own with the sample repository and another one, which end with it.
 """
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parent.parent
 PICTURES = ROOT / "docs" / "pictures"
 WIDTH = 1280
+PHONE_WIDTH = 390
 FAILS = {"steps": {"implement_plan": {"refuse": "The price list and the till disagree on who rounds."}}}
 
 PRICES = [
@@ -41,12 +42,18 @@ def take() -> None:
         septet = Septet(Path(folder))
         with septet.up() as running, chromium() as browser:
             _set_the_scene(septet)
-            page = browser.new_page(viewport={"width": WIDTH, "height": 620}, base_url=running.api)
+            page = browser.new_page(viewport={"width": WIDTH, "height": 800}, base_url=running.api)
             page.goto(running.ready["page"])
             _picture(page, "board.png", "/", ".stage-executing .card")
-            page.set_viewport_size({"width": WIDTH, "height": 900})
+            page.emulate_media(color_scheme="dark")
+            _picture(page, "board-dark.png", "/", ".stage-executing .card")
+            page.emulate_media(color_scheme="light")
+            page.set_viewport_size({"width": PHONE_WIDTH, "height": 844})
+            _picture(page, "board-phone.png", "/", ".stage-executing .card")
+            page.set_viewport_size({"width": WIDTH, "height": 1100})
+            _picture(page, "plan.png", "/work-orders/wo-tax", "#approve")
             _picture(page, "work-order.png", "/work-orders/wo-discount", ".steps .now")
-            page.set_viewport_size({"width": WIDTH, "height": 480})
+            page.set_viewport_size({"width": WIDTH, "height": 520})
             _picture(page, "pipeline.png", "/pipeline/pl-prices", ".badge.executing")
             _temporal(page, running)
 
@@ -72,6 +79,9 @@ def _set_the_scene(septet: "Septet") -> None:
     septet("run", *at_till, "--title", "Totals are rounded twice", "--id", "wo-rounding", "--wait")
     _done(septet("create", *at_till, "--title", "Prices in several currencies", "--id", "wo-currencies"))
     _done(septet("create", *at_till, "--title", "Sort receipts by day", "--id", "wo-sorted", "--priority", "5"))
+    tax = ("--title", "Ask before the tax table changes", "--id", "wo-tax", "--approve-plan")
+    _done(septet("run", *at_till, *tax))
+    until(lambda: septet("show", "wo-tax", "--json").json["task"]["status"] == "waiting")
     septet.scenario("wo-discount", {"steps": {"create_commit": {"wait_for": str(septet.root / "never")}}})
     _done(septet("run", "--repo", shop.origin, "--issue", str(shop.issue), "--id", "wo-discount", "--json"))
     until((septet.state / "runs" / "wo-discount" / "6-create_commit-1" / "run.json").exists)

@@ -72,7 +72,7 @@ def need_of(task: Task) -> str:
         case _, _ if task.waits_for_a_decision:
             need = "Waiting for you to approve the plan"
         case Status.FAILED, _:
-            need = f"Failed: {task.error.message}" if task.error else "Failed"
+            need = task.error.message if task.error else "It failed"
         case Status.WAITING, Stage.BLOCKED:
             need = "Waiting for a host that does not answer"
         case Status.PENDING, Stage.BLOCKED:
