@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
@@ -151,7 +151,9 @@ async def _keep_alive(events: AsyncGenerator[bytes, None]) -> AsyncIterator[byte
                 following = asyncio.ensure_future(_next_event(events))
         finally:
             following.cancel()
-            await asyncio.wait([following])
+            while not following.done():  # the server cancels again while it waits
+                with suppress(asyncio.CancelledError):
+                    await asyncio.wait([following])
 
 
 async def _next_event(events: AsyncIterator[bytes]) -> bytes | None:

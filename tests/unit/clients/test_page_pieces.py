@@ -1,8 +1,11 @@
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import suppress
 from typing import ClassVar
 
 import pytest
 
-from clients.page.live import Pieces
+from clients.page.live import Pieces, _keep_alive
 from clients.page.rendering import text_of
 from septet.contracts.names import Status
 from septet.contracts.replies import DetailReply, DiffView, PlanView, WatchReply
@@ -72,3 +75,31 @@ def test_other_addresses_are_words(url: str) -> None:
 def test_web_and_mail_are_links(url: str) -> None:
     """An address of http, https or mail can be followed."""
     assert f'<a href="{url}">here</a>' in plan_of(f"[here]({url})")
+
+
+async def test_a_reader_who_leaves_is_no_error() -> None:
+    """A stream that is cancelled again and again while its events end, as the server does, ends with them."""
+    begun, ended = asyncio.Event(), asyncio.Event()
+
+    async def events() -> AsyncGenerator[bytes, None]:
+        try:
+            begun.set()
+            await asyncio.Event().wait()
+            yield b""
+        finally:
+            for _ in range(5):
+                await asyncio.sleep(0)
+            ended.set()
+
+    async def read() -> None:
+        async for _ in _keep_alive(events()):
+            pass
+
+    reader = asyncio.create_task(read())
+    await begun.wait()
+    while not reader.done():
+        reader.cancel()
+        await asyncio.sleep(0)
+    with suppress(asyncio.CancelledError):
+        await reader
+    assert ended.is_set()
