@@ -7,6 +7,16 @@ from septet.agents.clis.plain_settings import SettingsFile
 
 
 @dataclass(frozen=True, slots=True)
+class ModelVariables:
+    """Variables by which a CLI is told where its model is, and the keys that it takes there."""
+
+    address: str
+    keys: tuple[str, ...]
+    usual_address: str = ""
+    """Where it is without the first; empty where it is left to the CLI then."""
+
+
+@dataclass(frozen=True, slots=True)
 class Capabilities:
     """Facts about one CLI, measured with the versions that are named."""
 
@@ -38,6 +48,8 @@ class Capabilities:
     """Variables of which any one is a login."""
     model_hosts: tuple[str, ...] = ()
     """What it asks of the internet for its model and its login, by https."""
+    model_variables: tuple[ModelVariables, ...] = ()
+    """With these its keys stay out of the sandbox."""
     home: tuple[str, str] = ("", "")
     """The variable that moves its folder, and where that is without it."""
     packages: tuple[str, ...] = ()

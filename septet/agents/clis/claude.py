@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from septet.agents.clis.adapter import Adapter, Machine, Turn, option
-from septet.agents.clis.capabilities import Capabilities
+from septet.agents.clis.capabilities import Capabilities, ModelVariables
 from septet.agents.clis.claude_stream import ClaudeStream
 from septet.agents.clis.login_files import LoginFile, TokenFields
 from septet.agents.clis.plain_settings import SettingsFile
@@ -47,6 +47,11 @@ _CAPABILITIES: Final = Capabilities(
     login_files=("~/.claude/.credentials.json", "~/.claude.json"),
     login_variables=("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"),
     model_hosts=("api.anthropic.com", "platform.claude.com", "console.anthropic.com"),
+    model_variables=(
+        ModelVariables(
+            "ANTHROPIC_BASE_URL", ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"), "https://api.anthropic.com"
+        ),
+    ),
     home=("CLAUDE_CONFIG_DIR", "~/.claude"),
     session_files="projects/*/{id}.jsonl",
     packages=("~/.claude/local",),
@@ -120,6 +125,7 @@ SCRIPTED: Final = Claude(
         login_files=(),
         login_variables=(),
         model_hosts=(),
+        model_variables=(),
         home=("SEPTET_SCRIPTED_HOME", "~/.septet-scripted"),
         session_files="sessions/{id}.json",
         notes_of_workspace="starts/*-{order}-????????-*",

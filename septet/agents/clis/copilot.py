@@ -7,7 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from septet.agents.clis.adapter import Adapter, Machine, Turn, option
-from septet.agents.clis.capabilities import Capabilities
+from septet.agents.clis.capabilities import Capabilities, ModelVariables
 from septet.agents.clis.endings import Ending
 from septet.agents.clis.line_stream import NOBODY_ANSWERED, LineEvent, LineStream, api_error, text_of
 from septet.agents.clis.login_files import LoginFile
@@ -24,6 +24,7 @@ _CAPABILITIES: Final = Capabilities(
     resumes_after_kill=False,
     login_files=("~/.copilot/config.json",),
     login_variables=("COPILOT_GITHUB_TOKEN", "COPILOT_PROVIDER_API_KEY"),
+    model_variables=(ModelVariables("COPILOT_PROVIDER_BASE_URL", ("COPILOT_PROVIDER_API_KEY",)),),
     model_hosts=(
         "api.github.com",
         "api.githubcopilot.com",

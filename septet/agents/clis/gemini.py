@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from septet.agents.clis.adapter import Adapter, Machine, Turn, option
-from septet.agents.clis.capabilities import Capabilities
+from septet.agents.clis.capabilities import Capabilities, ModelVariables
 from septet.agents.clis.endings import Ending
 from septet.agents.clis.line_stream import NOBODY_ANSWERED, LineEvent, LineStream, api_error, count, text_of
 from septet.agents.clis.login_files import LoginFile
@@ -31,6 +31,7 @@ _CAPABILITIES: Final = Capabilities(
     own_session_id=True,
     login_files=("~/.gemini/oauth_creds.json", "~/.gemini/google_accounts.json", "~/.gemini/settings.json"),
     login_variables=("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_APPLICATION_CREDENTIALS"),
+    model_variables=(ModelVariables("GOOGLE_GEMINI_BASE_URL", ("GEMINI_API_KEY",)),),
     model_hosts=(
         "generativelanguage.googleapis.com",
         "cloudcode-pa.googleapis.com",

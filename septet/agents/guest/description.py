@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from septet.agents.guest.named_paths import NamedPath
-from septet.agents.guest.network import NamedHost, NetworkSettings, OwnNetwork
+from septet.agents.guest.network import ModelKey, NamedHost, NetworkSettings, OwnNetwork
 from septet.agents.guest.placements import OwnFolder, PlacedInOwnFolder
 from septet.agents.guest.programs import Needs
 from septet.agents.guest.protections import (
@@ -97,6 +97,8 @@ class GuestFiles:
     """The hosts of its CLI's model API."""
     own_hosts: tuple[NamedHost, ...] = ()
     """A model API that the worker's settings name, wherever it is."""
+    models: tuple[ModelKey, ...] = ()
+    """Model APIs whose keys stay outside."""
 
 
 def describe(world: World, files: GuestFiles) -> Description:
@@ -156,7 +158,8 @@ def _network(way_out: NetworkSettings, files: GuestFiles) -> OwnNetwork | HostNe
     if way_out.is_open:
         return HostNetwork()
     hosts = tuple(dict.fromkeys((*files.hosts, *way_out.hosts)))
-    return OwnNetwork(hosts, files.own_hosts, way_out.proxies)
+    ca_file = files.env.get("SSL_CERT_FILE") or files.env.get("NODE_EXTRA_CA_CERTS") or ""
+    return OwnNetwork(hosts, files.own_hosts, way_out.proxies, files.models, ca_file)
 
 
 def _place(

@@ -10,6 +10,7 @@ from septet.agents.guest.protections import HOST_NAME
 from septet.errors import InvalidInputError
 
 PROXY_PORT: Final = 61128
+FIRST_MODEL_PORT: Final = 61129
 """On the guest's own loopback; above what programs are given that ask for any port."""
 _PROXY: Final = f"http://127.0.0.1:{PROXY_PORT}"
 _NAME: Final = re.compile(
@@ -84,6 +85,32 @@ def hosts_in(texts: Iterable[str]) -> tuple[NamedHost, ...]:
 
 
 @dataclass(frozen=True, slots=True)
+class ModelKey:
+    """A model API that a guest asks at a port of its own loopback, with a key of no worth."""
+
+    port: int
+    address: str
+    """Where it is."""
+    keys: tuple[str, ...] = field(repr=False)
+    """The real ones, for the proxy alone: the guest has `worthless_key` of each one's number."""
+
+    @property
+    def address_inside(self) -> str:
+        """Where the guest finds it."""
+        return f"http://127.0.0.1:{self.port}"
+
+    def order(self) -> dict[str, Any]:
+        """Return what its supervisor is told."""
+        keys = [[worthless_key(number), key] for number, key in enumerate(self.keys)]
+        return {"port": self.port, "address": self.address, "keys": keys}
+
+
+def worthless_key(number: int) -> str:
+    """Return what a guest has in the place of a key."""
+    return f"sk-septet-stands-in-for-a-key-that-stays-outside-{number}"
+
+
+@dataclass(frozen=True, slots=True)
 class OwnNetwork:
     """A network of its own, in which nothing is but its loopback; its supervisor's proxy listens there."""
 
@@ -93,6 +120,10 @@ class OwnNetwork:
     """What the worker's settings name as its own model API: that is let through wherever it is."""
     proxies: Mapping[str, str] = field(default_factory=dict, repr=False)
     """The worker's own way out, by its variables in small letters; with its passwords, for the proxy alone."""
+    models: tuple[ModelKey, ...] = ()
+    """Its model APIs, whose keys the proxy puts in."""
+    ca_file: str = ""
+    """Authorities of the worker's own, for those."""
 
     def arguments(self) -> tuple[str, ...]:
         """Unshare it."""
@@ -113,6 +144,8 @@ class OwnNetwork:
             "own_hosts": [[each.name, each.port] for each in self.own_hosts],
             "forwards": [[each.name, each.port] for each in self.own_hosts if each.is_loopback],
             "proxies": dict(self.proxies),
+            "models": [each.order() for each in self.models],
+            "ca_file": self.ca_file,
         }
 
 

@@ -6,9 +6,12 @@ another one a moment later opens nothing.
 
 import ipaddress
 import socket
+import ssl
 from binascii import b2a_base64
 from collections.abc import Mapping, Sequence
 from urllib.parse import SplitResult, unquote, urlsplit
+
+from septet.agents.supervisor.model_port import read_model_ports
 
 LONGEST_NAME = 253
 CONNECT_SECONDS = 20.0
@@ -41,6 +44,11 @@ class Network:
         """What the worker's settings name as its own, wherever it is."""
         self.forwards = {int(port): str(name) for name, port in pairs(fields.get("forwards"))}
         """By port on the guest's loopback: the name of this machine's own, whose same port is meant."""
+        self.models = {each.port: each for each in read_model_ports(fields.get("models"))}
+        """By port on the guest's loopback: its model API."""
+        self.ca_file = str(fields.get("ca_file") or "")
+        """Authorities of the worker's own, beside the machine's."""
+        self.tls: ssl.SSLContext | None = None
         proxies = fields.get("proxies")
         self.proxies = dict(proxies) if isinstance(proxies, dict) else {}
         """The worker's own ways out, by their variables in small letters."""
@@ -48,7 +56,19 @@ class Network:
     @property
     def ports(self) -> list[int]:
         """The ports to listen on, that of the proxy first."""
-        return [self.port, *(port for port in self.forwards if port != self.port)]
+        ports = (self.port, *self.models, *self.forwards)
+        return list(dict.fromkeys(ports))
+
+    def prepare_tls(self) -> None:
+        """Read the authorities whose hosts are trusted; where they cannot be read, none is."""
+        if not any(each.is_https for each in self.models.values()):
+            return
+        self.tls = ssl.create_default_context()
+        if self.ca_file:
+            try:
+                self.tls.load_verify_locations(self.ca_file)
+            except OSError:
+                return
 
     def connect(self, name: str, port: int) -> socket.socket:
         """Return a connection to a host that may be reached.

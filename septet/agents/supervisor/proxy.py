@@ -5,13 +5,16 @@ tunnels (`CONNECT`) and plain HTTP by its own port, and connections to ports tha
 A thread serves each connection.
 """
 
+import encodings.idna  # noqa: F401 -- TLS imports it for a host's name: see the package for why it does not then
 import os
 import select
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Sequence
 
+from septet.agents.supervisor.model_port import ModelPort
 from septet.agents.supervisor.network_log import AskedHost, NetworkLog
 from septet.agents.supervisor.network_rules import Network, NetworkRefusal, host_name, split_host
 
@@ -100,6 +103,8 @@ class Proxy:
             with client:
                 if port == self.network.port:
                     self.serve_request(client)
+                elif port in self.network.models:
+                    self.serve_model(client, self.network.models[port])
                 else:
                     Passage(self, client, self.network.forwards[port], port).pass_on(b"")
         except OSError:  # it went, or was cut
@@ -136,6 +141,14 @@ class Proxy:
         else:
             answer(client, "400 Bad Request", "This is a proxy: ask it for http:// addresses, or by CONNECT.")
 
+    def serve_model(self, client: socket.socket, model: ModelPort) -> None:
+        """Pass a request on to the model, with the real key."""
+        client.settimeout(HEAD_SECONDS)
+        head, rest = read_head(client)
+        passage = Passage(self, client, model.name, model.host_port)
+        passage.is_plain, passage.is_https = True, model.is_https
+        passage.pass_on(model.change_head(head) + END_OF_HEAD + rest)
+
     def split(self, client: socket.socket, text: str, usual_port: int) -> tuple[str, int]:
         """Return whom is asked for.
 
@@ -162,6 +175,8 @@ class Passage:
         self.answer_first = b""
         """What the client is told when the host answers."""
         self.is_plain = port not in proxy.network.forwards
+        self.is_https = False
+        """This process itself speaks TLS with the host."""
         self.sent_bytes = self.received_bytes = 0
 
     def pass_on(self, first: bytes) -> None:
@@ -172,7 +187,7 @@ class Passage:
         """
         request = AskedHost(self.name, self.port)
         try:
-            with self.proxy.network.connect(host_name(self.name), self.port) as host:
+            with self.connect() as host:
                 self.pass_between(host, first)
         except NetworkRefusal as error:
             request.refusal = str(error)
@@ -185,6 +200,25 @@ class Passage:
                 )
         finally:
             self.proxy.log.note(request, sent_bytes=self.sent_bytes, received_bytes=self.received_bytes)
+
+    def connect(self) -> socket.socket:
+        """Return a connection to the host.
+
+        Raises:
+            NetworkRefusal: It may not be reached.
+            OSError: It does not answer, or is not who it should be.
+        """
+        tls = self.proxy.network.tls
+        if self.is_https and tls is None:
+            raise OSError(0, "no certificate can be looked at")
+        host = self.proxy.network.connect(host_name(self.name), self.port)
+        if not self.is_https or tls is None:
+            return host
+        try:
+            return tls.wrap_socket(host, server_hostname=self.name)
+        except OSError:
+            host.close()
+            raise
 
     def refuse(self, status: str, words: str) -> None:
         """Tell the guest why; over a forwarded port nobody would understand it."""
@@ -229,7 +263,9 @@ class Passage:
             for descriptor, _ in ready:
                 is_host = descriptor == host.fileno()
                 source, target = (host, self.client) if is_host else (self.client, host)
-                data = source.recv(CHUNK_BYTES)
+                data = receive(source)
+                if not data and not is_host and self.is_https:
+                    return  # what speaks TLS is not closed by halves
                 if not data:
                     poller.unregister(descriptor)
                     open_ones -= 1
@@ -238,6 +274,18 @@ class Passage:
                 target.sendall(data)
                 self.received_bytes += len(data) if is_host else 0
                 self.sent_bytes += 0 if is_host else len(data)
+
+
+def receive(source: socket.socket) -> bytes:
+    """Return what has come, also what TLS has read and not given yet.
+
+    Raises:
+        OSError: The other side is gone.
+    """
+    data = source.recv(CHUNK_BYTES)
+    while isinstance(source, ssl.SSLSocket) and data and source.pending():
+        data += source.recv(source.pending())
+    return data
 
 
 def read_head(client: socket.socket) -> tuple[bytes, bytes]:

@@ -169,6 +169,7 @@ def serve(way_out: WayOut, log: NetworkLog, control: socket.socket) -> None:
         tell(control, READY if listeners else ENDED_BEFORE.encode(), listeners)
         os.close(way_out.info)
         os.close(way_out.release)  # the guest goes on
+    way_out.network.prepare_tls()
     give_up_root()
     if listeners:
         sockets = [socket.socket(fileno=each) for each in listeners]

@@ -21,7 +21,7 @@ from septet.agents.supervisor.order import RUN, WARM, Confinement, Limits, Order
 from septet.agents.supervisor.process_tree import LINUX
 from septet.agents.turns.follow import Pace
 from septet.agents.turns.guest_home import prepare_home
-from septet.agents.turns.model_hosts import model_hosts, named_model_hosts
+from septet.agents.turns.model_hosts import model_hosts, model_keys, named_model_hosts, without_keys
 from septet.agents.turns.recovery import Start
 from septet.agents.turns.sandbox import Sandbox
 from septet.agents.turns.supervisors import Supervisors
@@ -126,7 +126,7 @@ def launch(request: TurnRequest, start: Start, writer_lock: int) -> tuple[Run, s
                 folder=str(run.folder),
                 directory=str(turn.worktree),
                 argv=invocation.argv,
-                env={**_sandbox(runtime).environment(invocation.env), RUN_VARIABLE: record.mark},
+                env={**_environment(request, invocation), RUN_VARIABLE: record.mark},
                 limits=Limits(
                     limits.wall_seconds, limits.idle_seconds, orphan_seconds=runtime.orphan_limit_seconds
                 ).with_resources(runtime.resources),
@@ -169,7 +169,7 @@ def _warm_start(request: TurnRequest, turn: Turn, own_home: tuple[OwnFolder, ...
     plain = request.adapter.invocation(replace(turn, prompt="", session_id=None, resume_id=None), host)
     confinement = _confinement(request, plain, own_home)
     argv = plain.argv if confinement is None else (*confinement.inline(plain.argv), str(confinement.network))
-    return WarmStart(argv, _sandbox(request.runtime).environment(plain.env), turn.worktree)
+    return WarmStart(argv, _environment(request, plain), turn.worktree)
 
 
 def _confinement(
@@ -190,8 +190,16 @@ def _confinement(
             own_packages(request.adapter, runtime.host),
             model_hosts(request.adapter),
             named_model_hosts(request.adapter, runtime.host, invocation),
+            model_keys(request.adapter, invocation.env),
         )
     )
+
+
+def _environment(request: TurnRequest, invocation: Invocation) -> Mapping[str, str]:
+    """Return the agent's environment; in a network of its own the keys of its model stay outside."""
+    sandbox = _sandbox(request.runtime)
+    has_own = sandbox.confines and not sandbox.world.way_out.is_open
+    return sandbox.environment(without_keys(request.adapter, invocation.env) if has_own else invocation.env)
 
 
 def _sandbox(runtime: AgentRuntime) -> Sandbox:

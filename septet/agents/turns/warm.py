@@ -63,7 +63,7 @@ class WarmProcess(msgspec.Struct, frozen=True):
 class WarmStart:
     """How a process is started that is kept for further turns: all but its prompt and its session."""
 
-    argv: tuple[str, ...]
+    argv: tuple[str, ...] = field(repr=False)
     env: Mapping[str, str] = field(repr=False)
     worktree: Path
 

@@ -1,0 +1,131 @@
+"""The key of a model API stays outside of the sandbox: the proxy puts it in on the way to that one host."""
+
+import os
+import socket
+import ssl
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from fakes.agent_lab import Lab
+from fakes.guest_kinds import confine
+
+from septet.agents.clis.adapter import Turn
+from septet.agents.clis.registry import adapter_for
+from septet.agents.supervisor.model_port import ModelPort
+from septet.agents.turns.model_hosts import model_keys, without_keys
+
+KEY = "sk-real-5d1f-0123456789"
+ASKS = """
+import urllib.request
+init()
+request = urllib.request.Request(os.environ["ANTHROPIC_BASE_URL"] + "/v1/messages?beta=true", b"{}")
+request.add_header("x-api-key", os.environ["ANTHROPIC_API_KEY"])
+try:
+    answer = urllib.request.urlopen(request).read().decode()
+except OSError as error:
+    answer = str(error)
+turn("m1"); result(answer + " " + str(KEY in str(os.environ)))
+""".replace("KEY in", repr(KEY) + " in")
+
+
+@contextmanager
+def model(tls: ssl.SSLContext | None = None) -> Iterator[tuple[int, list[bytes]]]:
+    """Serve a model that answers, and give its port and what it heard."""
+    heard: list[bytes] = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            try:
+                client, _ = server.accept()
+                with client if tls is None else tls.wrap_socket(client, server_side=True) as connected:
+                    heard.append(connected.recv(65536))
+                    connected.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nanswer")
+            except OSError:
+                return
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield int(server.getsockname()[1]), heard
+        server.shutdown(socket.SHUT_RDWR)
+        thread.join()
+
+
+def certified(folder: Path) -> ssl.SSLContext:
+    """Return what a server that is `localhost` speaks TLS with; its own certificate is left in the folder."""
+    made = ("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "key.pem", "-out", "cert.pem")
+    about = ("-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost")
+    subprocess.run((*made, *about), cwd=folder, check=True, capture_output=True)
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(folder / "cert.pem", folder / "key.pem")
+    return tls
+
+
+async def asked(lab: Lab, env: dict[str, str]) -> str:
+    """Let an agent of claude's kind ask its model, and return what it was answered."""
+    sandbox = confine(lab)
+    if not sandbox.confines:
+        pytest.skip(f"nothing confines here: {sandbox.reason}")
+    lab.agent(ASKS)
+    host = replace(lab.runtime.host, env={**lab.runtime.host.env, **env}, programs={"claude": str(lab.program)})
+    lab.runtime = replace(lab.runtime, host=replace(host, sandboxed=True))
+    number = len(lab.runtime.runs.of("wo-1"))
+    request = lab.request(activity_id=str(number), turn=Turn("Work.\n", lab.worktree))
+    turn_result = await lab.carry_out(replace(request, adapter=adapter_for("claude")))
+    return str(turn_result.outcome.text)
+
+
+async def test_the_model_gets_the_key_and_the_guest_does_not(lab: Lab) -> None:
+    """By plain HTTP, for a model of one's own."""
+    with model() as (port, heard):
+        env = {"ANTHROPIC_BASE_URL": f"http://127.0.0.1:{port}/mine", "ANTHROPIC_API_KEY": KEY}
+        assert await asked(lab, env) == "answer False"
+    assert heard[0].startswith(b"POST /mine/v1/messages?beta=true HTTP/1.1\r\n")
+    assert f"x-api-key: {KEY}".encode() in heard[0].lower()
+    assert b"Connection: close" in heard[0]
+    runs = lab.runtime.runs.of("wo-1")
+    files = b"".join(path.read_bytes() for path in runs[0].folder.iterdir() if path.is_file())
+    assert KEY.encode() not in files
+
+
+async def test_a_model_behind_tls_is_who_its_certificate_says(lab: Lab, tmp_path: Path) -> None:
+    """With an authority of the worker's own it gets the key, and without that nothing."""
+    tls = certified(tmp_path)
+    with model(tls) as (port, heard):
+        env = {"ANTHROPIC_BASE_URL": f"https://localhost:{port}", "ANTHROPIC_API_KEY": KEY}
+        assert "502" in await asked(lab, env)
+        assert heard == []
+    with model(tls) as (port, heard):
+        env = {"ANTHROPIC_BASE_URL": f"https://localhost:{port}", "ANTHROPIC_API_KEY": KEY}
+        assert await asked(lab, {**env, "NODE_EXTRA_CA_CERTS": str(tmp_path / "cert.pem")}) == "answer False"
+    assert KEY.encode() in heard[0]
+
+
+def test_a_cli_without_a_key_keeps_its_own_way() -> None:
+    """A login by subscription goes to the usual address; another CLI has its variables as they are."""
+    assert model_keys(adapter_for("claude"), {"PATH": os.defpath}) == ()
+    assert without_keys(adapter_for("claude"), {"CLAUDE_CODE_OAUTH_TOKEN": "t"}) == {
+        "CLAUDE_CODE_OAUTH_TOKEN": "t"
+    }
+    assert without_keys(adapter_for("gemini"), {"GEMINI_API_KEY": KEY}) == {"GEMINI_API_KEY": KEY}
+
+
+def test_the_usual_address_is_asked_with_its_own_name() -> None:
+    """What the guest says of the host does not count, and an upgrade stays one."""
+    inside = without_keys(adapter_for("claude"), {"ANTHROPIC_API_KEY": KEY})
+    (key,) = model_keys(adapter_for("claude"), {"ANTHROPIC_API_KEY": KEY})
+    port = ModelPort(key.order())
+    said = f"GET /v1/x HTTP/1.1\r\nHost: evil.example\r\nUpgrade: websocket\r\nx-api-key: {inside['ANTHROPIC_API_KEY']}"
+    head = port.change_head(said.encode()).decode()
+    assert head.split("\r\n") == [
+        "GET /v1/x HTTP/1.1",
+        "Host: api.anthropic.com",
+        "Upgrade: websocket",
+        f"x-api-key: {KEY}",
+        "Connection: Upgrade",
+    ]
+    assert (port.name, port.host_port, port.is_https) == ("api.anthropic.com", 443, True)
