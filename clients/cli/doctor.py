@@ -60,6 +60,7 @@ async def check_machine(repo: str | None, address: str | None) -> CommandReply:
         await _server(settings, address),
         _sandbox(sandbox),
         *_guest_paths(settings, sandbox),
+        *_guest_network(sandbox),
         _capacity(settings),
         *([_runner(settings)] if settings.runner else []),
         *_warm(settings),
@@ -130,6 +131,22 @@ def _guest_paths(settings: Settings, sandbox: Sandbox | SeptetError) -> list[Che
     return [Check("guest path", "warning", opening[:1].upper() + opening[1:], remedy) for opening in openings]
 
 
+def _guest_network(sandbox: Sandbox | SeptetError) -> list[Check]:
+    """Say what agents and checks reach of the network."""
+    if isinstance(sandbox, SeptetError) or not sandbox.confines:
+        return []
+    way_out = sandbox.world.way_out
+    if way_out.is_open:
+        message = "Agents and checks have this machine's network, and reach all that listens on it."
+        remedy = "Unset SEPTET_GUEST_NETWORK, and name the hosts that they need in SEPTET_GUEST_HOSTS."
+        return [Check("guest network", "warning", message, remedy)]
+    hosts = ", ".join(map(str, way_out.hosts)) or "nothing"
+    message = (
+        f"Agents reach the hosts of their model API alone; agents and checks beside: {hosts} (SEPTET_GUEST_HOSTS)."
+    )
+    return [Check("guest network", "ok", message)]
+
+
 def _sandbox(sandbox: Sandbox | SeptetError) -> Check:
     """Say what confines agents; without it they work all the same."""
     if isinstance(sandbox, SeptetError):
@@ -146,7 +163,7 @@ def _sandbox(sandbox: Sandbox | SeptetError) -> Check:
         return Check("sandbox", "warning", message, remedy)
     message = (
         f"{sandbox.version} starts: agents and checks see their own workspace and no other, and each work order's "
-        "agents have a home of their own with a copy of their CLI's login; their network is this machine's."
+        "agents have a home of their own with a copy of their CLI's login."
     )
     return Check("sandbox", "ok", message)
 

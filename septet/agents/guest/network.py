@@ -22,7 +22,7 @@ _USUAL_PORTS: Final = {"http": 80, "https": _HTTPS_PORT}
 _MOST_PORTS: Final = 65536
 _PROXY_VARIABLES: Final = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
 _REMEDY: Final = (
-    "Separate hosts by commas, each as `name:port`, such as `pypi.org:443,files.pythonhosted.org:443`."
+    "Separate hosts by commas, each as `name:port`, such as `packages.example.com:443,files.example.com:443`."
 )
 
 

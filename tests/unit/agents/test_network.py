@@ -205,9 +205,9 @@ def test_what_is_no_host_is_refused(text: str) -> None:
 
 def test_another_port_of_a_named_host_is_refused() -> None:
     """The list is by name and port."""
-    network = Network({"port": 1, "hosts": [["pypi.org", 443]]})
+    network = Network({"port": 1, "hosts": [["packages.example.com", 443]]})
     with pytest.raises(NetworkRefusal):
-        network.connect("pypi.org", 22)
+        network.connect("packages.example.com", 22)
 
 
 def test_a_worker_behind_a_proxy_goes_on_by_it() -> None:

@@ -8,9 +8,9 @@ from septet.errors import InvalidInputError
 
 def test_hosts_are_named_with_their_port() -> None:
     """Without one it is that of https; an address of IPv6 stands in brackets."""
-    hosts = parse_hosts(("pypi.org", " Files.Example:8443 ", "[2001:db8::1]:80", "[2001:db8::2]", ""))
+    hosts = parse_hosts(("packages.example.com", " Files.Example:8443 ", "[2001:db8::1]:80", "[2001:db8::2]", ""))
     assert [str(each) for each in hosts] == [
-        "pypi.org:443",
+        "packages.example.com:443",
         "files.example:8443",
         "[2001:db8::1]:80",
         "[2001:db8::2]:443",
@@ -18,7 +18,16 @@ def test_hosts_are_named_with_their_port() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["https://pypi.org", "*.org:443", "a b:1", ":443", "pypi.org:0", "pypi.org:x", "-a:1"]
+    "text",
+    [
+        "https://packages.example.com",
+        "*.org:443",
+        "a b:1",
+        ":443",
+        "packages.example.com:0",
+        "packages.example.com:x",
+        "-a:1",
+    ],
 )
 def test_what_names_no_host_is_refused(text: str) -> None:
     """The message says which entry it is, and how one looks."""

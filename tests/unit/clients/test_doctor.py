@@ -133,3 +133,21 @@ def test_the_findings_are_summed_up(tmp_path: Path) -> None:
         check=False,
     )
     assert done.stdout.splitlines()[-1].startswith(("No agent CLI is ready yet: install", "Ready with "))
+
+
+@pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
+@pytest.mark.parametrize(
+    ("name", "value", "status", "words"),
+    [
+        ("SEPTET_GUEST_HOSTS", "packages.example.com", "ok", "packages.example.com:443"),
+        ("SEPTET_GUEST_NETWORK", "open", "warning", "this machine's network"),
+    ],
+)
+def test_what_guests_reach_of_the_network_is_told(
+    tmp_path: Path, name: str, value: str, status: str, words: str
+) -> None:
+    """By name and port; the machine's own network is a warning."""
+    checks = _named(_doctor(tmp_path, PATH=os.environ["PATH"], **{name: value})[1])
+    if checks["sandbox"]["status"] == "ok":
+        told = checks["guest network"]
+        assert (told["status"], words in told["message"]) == (status, True)

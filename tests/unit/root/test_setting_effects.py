@@ -124,7 +124,7 @@ EFFECTS: Final[Mapping[str, tuple[object, Callable[[Settings], object]]]] = {
     "warm_agents": (False, lambda settings: host(settings).keeps_process("claude")),
     "sandbox": ("none", lambda settings: find_sandbox(settings.sandbox, {"PATH": "/nowhere"}).reason),
     "guest_paths": (("/opt/tools",), lambda settings: parse_named_paths(settings.guest_paths, settings.home)),
-    "guest_hosts": (("pypi.org:443",), lambda settings: parse_hosts(settings.guest_hosts)),
+    "guest_hosts": (("packages.example.com:443",), lambda settings: parse_hosts(settings.guest_hosts)),
     "guest_network": ("open", lambda settings: parse_way_out((), settings.guest_network, {})),
     "process_limit": (9, lambda settings: host(settings).runtime.resources),
     "memory_limit_mib": (9, lambda settings: host(settings).runtime.resources),
