@@ -32,14 +32,14 @@ def prove_create_pull_request(host: Host, claim: Claim[CreatePullRequestAnswer])
     claim.fence.check()
     sha = push(claim.place, progress.branch_name, progress.commit_sha, expected_tip=there, token=token)
     claim.fence.check()
-    opened = _opened(forge, claim, sha)
+    opened = _find_or_open(forge, claim, sha)
     if opened.head_sha not in {"", sha}:
         raise EvidenceError(f"{opened.url} stands at {opened.head_sha}, and the branch at {sha}.")
     lacking = tuple(filter(None, [_lacking(call.workspace.lacks)]))
     return Proof(opened.url, commit_sha=sha, warnings=(*opened.warnings, *lacking))
 
 
-def _opened(forge: Forge, claim: Claim[CreatePullRequestAnswer], sha: str) -> PullRequest:
+def _find_or_open(forge: Forge, claim: Claim[CreatePullRequestAnswer], sha: str) -> PullRequest:
     """Return the pull request of the branch: the open one, this work order's ended one, or else a new one.
 
     Raises:

@@ -53,8 +53,6 @@ class StoppedWaitingError(Exception):
         super().__init__(message)
 
 
-_LOGGED: Final = 30
-"""Warnings and errors."""
 _EXIT_CODES: Final[Mapping[type[SeptetError], ExitCode]] = {
     UsageError: ExitCode.USAGE,
     InvalidInputError: ExitCode.USAGE,
@@ -89,7 +87,6 @@ class CommandReply:
 
 def reply(work: Callable[[], Awaitable[CommandReply]], *, as_json: bool) -> None:
     """Do a command's work and end this process with its answer."""
-    _keep_logs_apart()
     try:
         answer = asyncio.run(_await(work))
     except KeyboardInterrupt:
@@ -108,16 +105,6 @@ def reply(work: Callable[[], Awaitable[CommandReply]], *, as_json: bool) -> None
     except BrokenPipeError:
         _end_without_reader()
     raise typer.Exit(ExitCode.OK if answer.failure is None else exit_code_of(answer.failure))
-
-
-def _keep_logs_apart() -> None:
-    """Have warnings of the engine's parts go to stderr, until a command that serves sets its logs up."""
-    import structlog
-
-    structlog.configure(
-        wrapper_class=structlog.make_filtering_bound_logger(_LOGGED),
-        logger_factory=structlog.WriteLoggerFactory(sys.stderr),
-    )
 
 
 def reply_with_operations(

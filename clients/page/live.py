@@ -30,7 +30,7 @@ OF_A_LOOK: Final = ("overview", "steps", "plan", "diff")
 
 def board_events(operations: Operations, project: str | None) -> AsyncIterator[bytes]:
     """Yield the board whenever it has changed."""
-    return _keep_alive(_changes("board", "board", lambda: board_view(operations, project)))
+    return keep_alive(_changes("board", "board", lambda: board_view(operations, project)))
 
 
 async def board_view(operations: Operations, project: str | None) -> BoardView:
@@ -42,17 +42,17 @@ async def board_view(operations: Operations, project: str | None) -> BoardView:
 def pipelines_events(operations: Operations) -> AsyncIterator[bytes]:
     """Yield the list of pipelines whenever it has changed."""
     views: KnownViews = {}
-    return _keep_alive(_changes("pipelines", "answer", lambda: operations.pipelines.list(known_views=views)))
+    return keep_alive(_changes("pipelines", "answer", lambda: operations.pipelines.list(known_views=views)))
 
 
 def pipeline_events(operations: Operations, pipeline_id: str) -> AsyncIterator[bytes]:
     """Yield a pipeline whenever it has changed, and last that nothing changes any more."""
-    return _keep_alive(_pipeline_changes(operations, pipeline_id))
+    return keep_alive(_pipeline_changes(operations, pipeline_id))
 
 
 def work_order_events(operations: Operations, order_id: str, ui: object) -> AsyncIterator[bytes]:
     """Yield the pieces of a work order's page that have changed, and last that nothing changes any more."""
-    return _keep_alive(_piece_changes(operations, order_id, ui))
+    return keep_alive(_piece_changes(operations, order_id, ui))
 
 
 async def _pipeline_changes(operations: Operations, pipeline_id: str) -> AsyncGenerator[bytes, None]:
@@ -131,7 +131,7 @@ def _facts(reply: WatchReply | DetailReply) -> tuple[object, ...]:
     return task.status, task.stage, task.updated_at, len(task.steps), task.rescues
 
 
-async def _keep_alive(events: AsyncGenerator[bytes, None]) -> AsyncIterator[bytes]:
+async def keep_alive(events: AsyncGenerator[bytes, None]) -> AsyncIterator[bytes]:
     """Yield the events, and comments between them, by which the server notices that nobody reads any more.
 
     Where something fails the stream ends; the browser comes back by itself. The events are closed with it.

@@ -107,8 +107,8 @@ def test_an_issue_on_github_becomes_a_branch_and_a_pull_request_there(
 
 
 def test_a_repository_that_is_not_there_is_named_with_its_remedy(served: Septet, tmp_path: Path) -> None:
-    """A path without a repository fails the work order within seconds, without an agent and without a traceback."""
+    """A path without a repository is refused before anything starts, without a traceback."""
     ended = served("run", "--repo", tmp_path / "nowhere", "--title", "T", "--id", "wo-gone", "--wait", "--json")
-    assert ended.code == 1
+    assert ended.code == 2
     assert str(tmp_path / "nowhere") in ended.json["error"]["message"]
     assert not (served.state / "runs" / "wo-gone").exists()

@@ -31,8 +31,8 @@ async def test_the_agents_own_branch_stays(lab: StepLab) -> None:
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("bug..totals", "no branch name that git takes"),
-        ("-f", "no name for a branch"),
+        ("bug..totals", "not a branch name that git accepts"),
+        ("-f", "not a name for a branch"),
         ("main", "where the work starts from"),
         ("bug-taken", "already has a branch"),
     ],

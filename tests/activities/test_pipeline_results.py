@@ -32,5 +32,5 @@ async def test_results_and_report_lie_in_the_pipelines_folder(lab: StepLab) -> N
 
 async def test_a_name_that_is_no_pipeline_makes_no_folder(lab: StepLab) -> None:
     """A path is no id: nothing is written outside of the pipelines' folder."""
-    with pytest.raises(ApplicationError, match="no id of a pipeline"):
+    with pytest.raises(ApplicationError, match="not an id of a pipeline"):
         await ActivityEnvironment().run(PipelineActivities(lab.parts.host).note_results, _view("../p1"))

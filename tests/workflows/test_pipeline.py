@@ -245,7 +245,7 @@ async def test_a_person_can_skip_an_issue_and_want_another_plan(client: Client) 
         view = await handle.result()
         assert statuses(view) == ["completed", "completed", "skipped"]
         assert [call.reasons for call in line.doubles.calls_of(Step.BUILD_PLAN)][-1] == (
-            "a person wants another plan: smaller steps",
+            "a person asks for another plan: smaller steps",
         )
 
 

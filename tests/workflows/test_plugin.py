@@ -22,7 +22,7 @@ from workflows.board import Board
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
-ALL = {"WorkOrder", "PullRequestWorkflow", "Board", "Janitor", "Pipeline"}
+ALL = {"WorkOrder", "NotificationWorkflow", "PullRequestWorkflow", "Board", "Janitor", "Pipeline"}
 
 
 class Reversed(PayloadCodec):

@@ -28,6 +28,13 @@ WALL_CLOCKS = {
     "clients/watch.py": "how long a work order has taken, for people",
     "clients/temporal/work_orders.py": "when a work order was created, until its workflow says it by the server's clock",
     "clients/disk/rescues.py": "how old a snapshot is, for people",
+    "activities/send_notification.py": "when an event was signed, as its receiver expects it",
+    "clients/cli/render/ages.py": "how old something is, for people",
+    "clients/cli/up_lines.py": "which work orders are recent, and when a line was printed, for people",
+    "clients/page/standing.py": "how old something is, for people",
+    "clients/temporal/board.py": "which work orders closed in the last days, for people",
+    "septet/forges/local.py": "when a comment was made, for people",
+    "septet/forges/pauses.py": "a forge names the moment at which its limit ends",
     "clients/temporal/pipelines.py": "when a pipeline was asked for, until its workflow says it by the server's clock",
 }
 """By module: what the wall clock serves for there. A limit, a heartbeat or a lease never asks it."""

@@ -71,7 +71,9 @@ def test_runs_of_all_clis_read_the_same_while_they_go_on_and_after(tmp_path: Pat
         assert whole[: len(first)] == first
         assert whole[-1]["kind"] == "result"
     assert logs(tmp_path, "--raw") == b"".join(printed)
-    assert f"5-implement_plan-5  result: {after[-1]['text']}".encode() in logs(tmp_path)
+    told = logs(tmp_path).decode()
+    assert f"implement_plan · {after[-1]['agent']}  (5-implement_plan-5)" in told
+    assert f"  {after[-1]['text']}" in told
 
 
 def test_end_without_a_result_is_told_with_the_last_words_of_stderr(tmp_path: Path) -> None:

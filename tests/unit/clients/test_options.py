@@ -18,6 +18,7 @@ from clients.cli.start import order_input
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.pipeline import PipelineInput
 from septet.contracts.wire import Wire
+from septet.forges.choose import KINDS
 from septet.settings import Settings
 
 ROOT = Path(__file__).parents[3]
@@ -42,6 +43,8 @@ SAMPLES: Final[Mapping[str, tuple[str, ...]]] = {
 INSTEAD_OF: Final = {"--issue": "--title", "--issue-file": "--title", "--file": "--issues", "--label": "--issues"}
 """Options of which one excludes the other; `--label` of a pipeline alone."""
 NOT_OF_THE_INPUT: Final = {"--id", "--wait", "--address", "--json", "--again"}
+FORGE_SETTINGS: Final = {f"{kind.name}_{what}" for kind in KINDS for what in ("hosts", "api_url", "token")}
+"""`septet.forges.choose` reads them by a forge's name."""
 COMPLETION: Final = {"--install-completion", "--show-completion"}
 """Of typer itself."""
 
@@ -121,9 +124,8 @@ def reads(*, by_clients: bool) -> frozenset[str]:
     paths = (path for room in ROOMS if by_clients or room != "clients" for path in (ROOT / room).rglob("*.py"))
     trees = (ast.parse(path.read_text(encoding="utf-8")) for path in paths)
     nodes = (node for tree in trees for node in ast.walk(tree))
-    return frozenset(
-        node.attr for node in nodes if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)
-    )
+    read = {node.attr for node in nodes if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)}
+    return frozenset(read | FORGE_SETTINGS)
 
 
 @pytest.mark.parametrize("kind", [WorkOrderInput, PipelineInput])

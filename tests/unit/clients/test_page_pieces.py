@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import pytest
 
-from clients.page.live import Pieces, _keep_alive
+from clients.page.live import Pieces, keep_alive
 from clients.page.rendering import text_of
 from septet.contracts.names import Status
 from septet.contracts.replies import DetailReply, DiffView, PlanView, WatchReply
@@ -92,7 +92,7 @@ async def test_a_reader_who_leaves_is_no_error() -> None:
             ended.set()
 
     async def read() -> None:
-        async for _ in _keep_alive(events()):
+        async for _ in keep_alive(events()):
             pass
 
     reader = asyncio.create_task(read())

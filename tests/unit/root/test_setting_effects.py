@@ -148,6 +148,8 @@ TRIED_BY: Final[Mapping[str, tuple[str, str]]] = {
         "activities/test_classify_issue.py",
         "test_agent_and_model_of_the_settings_serve_where_none_are_named",
     ),
+    "notify_url": ("acceptance/test_notifications.py", "test_an_address_is_told_what_people_should_know"),
+    "notify_secret": ("acceptance/test_notifications.py", "test_an_address_without_a_secret_is_refused"),
     "checkpoint_key": (
         "activities/test_hosts.py",
         "test_the_finalizer_goes_on_with_the_session_on_the_other_host",
