@@ -139,7 +139,7 @@ def test_a_work_order_is_started_and_a_mistake_is_told_in_place(
 ) -> None:
     """The form starts one and leads to it; what the API refuses stands at the form, and nothing typed is lost."""
     with tab_of(browser, served, allowed=(REFUSED,)) as page:
-        page.get_by_role("link", name="New work order").click()
+        page.get_by_role("navigation", name="Main").get_by_role("link", name="New work order").click()
         page.get_by_label("Repository").fill(str(origin.bare))
         page.get_by_label("Wait for my approval").uncheck()
         page.get_by_role("button", name="Start work order").click()

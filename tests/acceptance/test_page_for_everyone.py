@@ -34,7 +34,7 @@ PAGES = {
 }
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def scene(served: Septet, done: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Septet]:
     """A machine with a work order in every state, and a pipeline of which one issue has failed."""
     root = tmp_path_factory.mktemp("axe")
