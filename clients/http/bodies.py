@@ -7,9 +7,10 @@ from typing import Annotated, Any, Final, Literal, TypeVar
 from fastapi import HTTPException, Path, Request
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
 
+from septet.agents.clis.registry import ADAPTERS
 from septet.contracts.decisions import FINDINGS_NAMED, FindingId, MoveCall, RetryCall, Sha256, Who, Words
 from septet.contracts.names import ORDER_ID
-from septet.contracts.order import TEXT_LIMIT_BYTES, OrderChoices, Repository, WorkOrderInput
+from septet.contracts.order import TEXT_LIMIT_BYTES, Name, OrderChoices, Repository, WorkOrderInput
 from septet.contracts.wire import StrictWire, Wire
 
 Body = TypeVar("Body", bound=Wire)
@@ -54,6 +55,8 @@ class NewWorkOrder(OrderChoices):
         }
     )
 
+    agent: Annotated[Name | None, Field(json_schema_extra={"enum": [*ADAPTERS, None]})] = None
+    """The agent to use; the worker's default when absent."""
     repository_url: Repository
     """An address that git takes, or a path on the worker's host."""
     sandbox_type: Literal["git_branch", "git_worktree"] = "git_branch"

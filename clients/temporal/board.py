@@ -86,7 +86,8 @@ class BoardRows:
         rows, counts = await asyncio.gather(
             self.rows(project, after=after, limit=limit, closed_within=closed_within), self.counts(project)
         )
-        whole = not after and rows.next is None and closed_within is None
+        holds_all = closed_within is None or len(rows.tasks) == sum(counts.values())
+        whole = not after and rows.next is None and holds_all
         stages = {stage: tuple(task for task in rows.tasks if task.stage is stage) for stage in Stage}
         completed = counts[Stage.REVIEW] + counts[Stage.DONE]
         if whole:

@@ -70,7 +70,7 @@ class PipelineClient(Executions[PipelineView]):
             pipeline_id = f"pl-{sha256(key.encode()).hexdigest()[:16] if key else secrets.token_hex(4)}"
         if not re.fullmatch(PIPELINE_ID, pipeline_id):
             remedy = "Use up to 40 letters, digits, dots, hyphens and underscores."
-            raise InvalidInputError(f"{pipeline_id!r} is no id of a pipeline.", remedy=remedy)
+            raise InvalidInputError(f"{pipeline_id!r} is not a pipeline id.", remedy=remedy)
         order_issues(order.issue_list)
         order = order.model_copy(update={"repository": without_credentials(order.repository)})
         issues = f"label {order.label}" if order.label is not None else f"{len(order.issues)} issues"

@@ -114,7 +114,7 @@ class WorkOrders(Executions[Task]):
         order_id = order_id if order_id is not None else f"wo-{secrets.token_hex(4)}"
         if not ORDER_ID.fullmatch(order_id):
             remedy = "Use up to 64 letters, digits, dots, hyphens and underscores."
-            raise InvalidInputError(f"{order_id!r} is no id of a work order.", remedy=remedy)
+            raise InvalidInputError(f"{order_id!r} is not a work order id.", remedy=remedy)
         if order.follow_pr:
             remedy = f"When there are some, `septet move {order_id} executing --feedback TEXT` has them worked on."
             raise InvalidInputError(f"{FOLLOW_PR_REFUSAL}.", remedy=remedy)

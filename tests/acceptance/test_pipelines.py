@@ -183,7 +183,7 @@ def test_temporals_own_command_line_starts_asks_and_decides(
     [
         (("--issues", "1,2"), 2, "--repo is missing"),
         (("--repo", "{repo}"), 2, "which issues are meant"),
-        (("--repo", "{repo}", "--issues", "1", "--id", "a/b"), 2, "not an id of a pipeline"),
+        (("--repo", "{repo}", "--issues", "1", "--id", "a/b"), 2, "not a pipeline id"),
         (("--repo", "{repo}", "--issues", "1", "--id", "pl-done"), 6, "was used before"),
         (("--repo", "{repo}", "--file", "{circle}"), 2, "they wait for each other: x → y → x"),
         (("--repo", "{repo}", "--file", "{unknown}"), 2, "depends on z, which is not an issue of this pipeline"),
