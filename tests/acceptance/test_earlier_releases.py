@@ -89,7 +89,7 @@ def test_a_state_directory_of_an_earlier_release_goes_on(
             }
             assert septet.runs("wo-living") == ONCE
 
-            assert septet("show", "wo-done", "--json").json["task"] == shown | {"stuck": None}
+            assert septet("show", "wo-done", "--json").json["task"] == shown | {"stuck": None, "findings": []}
             assert septet("logs", "wo-done", "--json").json["log_entries"]
             assert septet("retry", "wo-failed", "--json").code == 0
             assert septet.closed("wo-failed")["status"] == "completed"

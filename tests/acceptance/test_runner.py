@@ -104,7 +104,7 @@ def test_a_work_order_that_waits_says_for_what(team: Septet, origin: Origin) -> 
     with team.serving("worker"):
         begin(team, origin, "wo-waits-for-runner")
         until(lambda: "runner" in (team("show", "wo-waits-for-runner", "--json").json["waiting_for"] or ""))
-        until(lambda: "waits for     classify_issue-1: " in team("show", "wo-waits-for-runner").out)
+        until(lambda: "waiting for   classify_issue-1: " in team("show", "wo-waits-for-runner").out)
         with team.started("runner"):
             team.closed("wo-waits-for-runner")
             until(lambda: team("show", "wo-waits-for-runner", "--json").json["waiting_for"] is None)

@@ -95,7 +95,7 @@ def test_a_second_ctrl_c_ends_the_agents_with_a_rescue(septet: Septet, origin: O
         until(lambda: [line for line in first.errors if "Ctrl-C again" in line])
         first.process.send_signal(signal.SIGINT)
         assert first.process.wait(WITHIN_SECONDS) == 0
-        until(lambda: [line for line in first.errors if "5-implement_plan-1 was ended" in line])
+        until(lambda: [line for line in first.errors if "5-implement_plan-1 was stopped" in line])
         assert not any("next worker of this host" in line for line in first.errors)
         assert not at_work(septet, septet.state / "workspaces" / order)
         gate.touch()
