@@ -5,7 +5,12 @@ cat > /dev/null
 session=00000000-0000-4000-8000-000000000000
 case "$*" in
 *'"ClassifyIssueAnswer"'*)
-    sleep "${SEPTET_SCRIPTED_SECONDS:-0}"
+    # Says when it is told to end, so that the time until then can be taken.
+    trap 'echo told >&2; exit 143' TERM
+    echo working >&2
+    sleep "${SEPTET_SCRIPTED_SECONDS:-0}" &
+    wait $!
+    trap - TERM
     answer='{"issue_class":"/chore"}'
     ;;
 *'"BuildPlanAnswer"'*)

@@ -28,7 +28,7 @@ CANCEL_TARGET_SECONDS: Final = 2.0
 ENDED_TARGET_SECONDS: Final = 4.0
 """Two until a cancel reaches the agent that works, and two of grace until it is killed."""
 TOLD_TARGET_SECONDS: Final = 30.0
-"""Until a pause or a reset has ended the agent that works: its worker looks for them every few seconds."""
+"""Until a pause or a reset reaches the agent that works: its worker looks for them every few seconds."""
 _HANGING: Final = 8
 _PATIENCE_SECONDS: Final = 600.0
 _AGENT_SECONDS: Final = 60
@@ -87,7 +87,7 @@ async def _queued_cancel(pace: Pace) -> list[Figure]:
         one_slot = {**on.environ, "SEPTET_MAX_AGENTS": "1", "SEPTET_SCRIPTED_SECONDS": str(_AGENT_SECONDS)}
         async with worker(on, one_slot):
             await _start(on, "holds", await _origin(on))
-            await _until_exists(on, "holds")
+            await _until_said(on, "holds", "working")
             seconds = [await _cancel_seconds(on, f"queued-{number}") for number in range(pace.times(3, 1))]
             await WorkOrders(on.client).cancel_and_wait("wo-holds")
             await WorkOrders(on.client).wait("wo-holds")
@@ -140,30 +140,34 @@ async def _told_agents(pace: Pace) -> list[Figure]:
             for tell in (cancel, pause, reset)
             for times in [pace.times(3, 1)]
         }
-    targets = {"cancel": ENDED_TARGET_SECONDS, "pause": TOLD_TARGET_SECONDS, "reset": TOLD_TARGET_SECONDS}
+    targets = {
+        "cancel": (CANCEL_TARGET_SECONDS, ENDED_TARGET_SECONDS),
+        "pause": (TOLD_TARGET_SECONDS, None),
+        "reset": (TOLD_TARGET_SECONDS, None),
+    }
     return [
         Figure(
-            f"a {what} until the agent has ended",
-            max(seconds[what]),
-            "s",
-            target,
-            note=f"the slowest of {len(seconds[what])}",
+            f"a {what} until the agent {event}", max(times[at] for times in seconds[what]), "s", target, note=note
         )
-        for what, target in targets.items()
+        for what, both in targets.items()
+        for note in [f"the slowest of {len(seconds[what])}"]
+        for at, (event, target) in enumerate(zip(("is told", "has ended"), both, strict=True))
     ]
 
 
-async def _told_seconds(on: Stage, name: str, tell: Callable[[str], Awaitable[None]]) -> float:
-    """Tell a step whose agent works, and return the seconds until that agent has ended."""
+async def _told_seconds(on: Stage, name: str, tell: Callable[[str], Awaitable[None]]) -> tuple[float, float]:
+    """Tell a step whose agent works; return the seconds until that agent got SIGTERM, and until it has ended."""
     await _start(on, name, await _origin(on))
-    await _until_exists(on, name)
+    await _until_said(on, name, "working")
     begin = time.perf_counter()
     await tell(f"wo-{name}")
-    await _until_exists(on, name, "exit.json")
-    seconds = time.perf_counter() - begin
+    await _until_said(on, name, "told")
+    told = time.perf_counter() - begin
+    await _until_said(on, name, "{", "exit.json")
+    ended = time.perf_counter() - begin
     with suppress(RPCError):  # a cancelled one is closed
         await on.client.get_workflow_handle(f"wo-{name}").terminate()
-    return seconds
+    return told, ended
 
 
 async def _order_seconds(on: Stage, name: str) -> float:
@@ -187,9 +191,9 @@ async def _origin(on: Stage) -> str:
     return str(origin)
 
 
-async def _until_exists(on: Stage, name: str, file: str = "stdout.jsonl") -> None:
-    """Wait until the first agent of a work order works, or has left another file in its record."""
+async def _until_said(on: Stage, name: str, word: str, file: str = "stderr.log") -> None:
+    """Wait until the first agent of a work order has said a word, or until another file of its record has it."""
     runs = on.settings.state_dir / "runs" / f"wo-{name}"
     async with asyncio.timeout(_PATIENCE_SECONDS):
-        while not list(runs.glob(f"1-*-1/{file}")):  # noqa: ASYNC110 -- another process makes it
+        while not any(word in path.read_text() for path in runs.glob(f"1-*-1/{file}")):  # noqa: ASYNC110 -- another process writes it
             await asyncio.sleep(_LOOK_SECONDS)
