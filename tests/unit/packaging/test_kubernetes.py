@@ -1,0 +1,127 @@
+"""The manifests for Kubernetes: what the cluster's own schema says of them, and what no pod may do."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import kubernetes_validate
+import pytest
+import yaml
+from typer.main import get_command
+
+from clients.cli.main import app
+from septet.settings import Settings
+
+FOLDER = Path(__file__).parents[3] / "deploy/kubernetes"
+BASE = FOLDER / "base"
+
+
+def documents(folder: Path) -> Iterator[dict[str, Any]]:
+    """Return every resource that a kustomization names, in its order."""
+    for file in yaml.safe_load((folder / "kustomization.yaml").read_text())["resources"]:
+        if file.endswith(".yaml"):
+            yield from yaml.safe_load_all((folder / file).read_text())
+
+
+def pods() -> dict[str, dict[str, Any]]:
+    """Return the specification of each pod by the name of what makes it."""
+    return {
+        each["metadata"]["name"]: each["spec"]["template"]["spec"]
+        for each in documents(BASE)
+        if "template" in each.get("spec", {})
+    }
+
+
+def containers() -> dict[str, dict[str, Any]]:
+    """Return each container by its name."""
+    return {container["name"]: container for pod in pods().values() for container in pod["containers"]}
+
+
+@pytest.mark.parametrize(
+    "resource", list(documents(BASE)), ids=lambda each: f"{each['kind']}/{each['metadata']['name']}"
+)
+def test_a_resource_is_what_the_schema_of_kubernetes_says(resource: dict[str, Any]) -> None:
+    """No field is unknown, missing or of the wrong kind."""
+    kubernetes_validate.validate(resource, kubernetes_validate.latest_version(), strict=True)
+
+
+@pytest.mark.parametrize("folder", [BASE, FOLDER / "keda"], ids=lambda each: each.name)
+def test_a_kustomization_names_every_file_beside_it(folder: Path) -> None:
+    """A manifest that nobody names is applied by nobody."""
+    named = yaml.safe_load((folder / "kustomization.yaml").read_text())["resources"]
+    files = {file.name for file in folder.glob("*.yaml")} - {"kustomization.yaml"}
+    assert {name for name in named if name.endswith(".yaml")} == files
+
+
+@pytest.mark.parametrize("name", sorted(pods()))
+def test_pods_keep_to_the_restricted_standard(name: str) -> None:
+    """The namespace enforces it, so a pod that did not would never start."""
+    pod = pods()[name]
+    assert pod["securityContext"]["runAsNonRoot"] is True
+    assert pod["securityContext"]["runAsUser"] > 0
+    assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert pod["automountServiceAccountToken"] is False
+    kinds = {next(iter(set(volume) - {"name"})) for volume in pod["volumes"]}
+    assert kinds <= {"emptyDir", "secret"}
+    for container in pod["containers"]:
+        assert container["securityContext"] == {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        }
+        assert {"cpu", "memory"} <= container["resources"]["requests"].keys()
+        assert "memory" in container["resources"]["limits"]
+
+
+def test_keys_are_mounted_where_no_agent_runs() -> None:
+    """Agents run in the runner's container: it has neither the Secret nor the settings of the server."""
+    with_keys = {
+        name
+        for name, container in containers().items()
+        if "keys" in {each["name"] for each in container["volumeMounts"]}
+    }
+    assert with_keys == {"worker", "register", "promote"}
+    assert "envFrom" not in containers()["runner"]
+
+
+def test_worker_and_runner_of_a_pod_share_what_they_lease() -> None:
+    """The slot's folder is one place for both, and everything else that they write is their own."""
+    mounts = {
+        name: {each["mountPath"]: each["name"] for each in containers()[name]["volumeMounts"]}
+        for name in ("worker", "runner")
+    }
+    shared = {path for path, volume in mounts["worker"].items() if mounts["runner"].get(path) == volume}
+    assert shared == {"/var/lib/septet/slots", "/var/lib/septet/homes"}
+
+
+def test_commands_and_settings_exist() -> None:
+    """Each container starts a command of `septet`, with variables that it or Temporal reads."""
+    commands = get_command(app).list_commands(None)  # type: ignore[attr-defined]
+    settings = {f"SEPTET_{name.upper()}" for name in Settings.model_fields}
+    settings_map = next(each for each in documents(BASE) if each["kind"] == "ConfigMap")["data"]
+    for container in containers().values():
+        assert container["args"][0] in commands
+        names = {each["name"] for each in container.get("env", ())} | settings_map.keys()
+        assert {name for name in names if not name.startswith("TEMPORAL_")} <= settings
+
+
+def test_the_limits_of_a_runner_hold_its_agents() -> None:
+    """Its memory is at least 600 MB for each agent that the settings let in."""
+    settings_map = next(each for each in documents(BASE) if each["kind"] == "ConfigMap")["data"]
+    mebibytes = int(containers()["runner"]["resources"]["limits"]["memory"].removesuffix("Gi")) * 1024
+    assert int(settings_map["SEPTET_MAX_AGENTS"]) * 600 <= mebibytes
+
+
+def test_a_scaled_set_is_the_one_of_the_base_and_watches_its_queue() -> None:
+    """What KEDA scales exists, and the queue that it looks at is the one of the settings."""
+    (scaled,) = documents(FOLDER / "keda")
+    target = scaled["spec"]["scaleTargetRef"]
+    sets = {each["metadata"]["name"] for each in documents(BASE) if each["kind"] == target["kind"]}
+    assert target["name"] in sets
+    data = next(each for each in documents(BASE) if each["kind"] == "ConfigMap")["data"]
+    metadata = scaled["spec"]["triggers"][0]["metadata"]
+    assert (metadata["taskQueue"], metadata["namespace"], metadata["endpoint"]) == (
+        data["SEPTET_TASK_QUEUE"],
+        data["TEMPORAL_NAMESPACE"],
+        data["TEMPORAL_ADDRESS"],
+    )
