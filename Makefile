@@ -14,7 +14,7 @@ CHAOS := $(if $(RUNS),--runs $(RUNS)) $(if $(SEED),--seed $(SEED)) $(if $(MINUTE
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup ready demo test test-faces page-tools test-recovery escape test-long test-api test-agents flaky histories pictures lint types contracts dist bench chaos chaos-rolling chaos-pipeline faults upgrade-trial lock container-trial clean
+.PHONY: help setup ready demo test test-faces page-tools test-recovery escape test-long test-api test-agents flaky histories pictures lint types contracts dist supply-chain bench chaos chaos-rolling chaos-pipeline faults upgrade-trial lock container-trial clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
@@ -79,6 +79,9 @@ contracts: ready ## Imports run one way
 dist: ready ## The wheel and the source archive, under dist/
 	@rm -rf build dist
 	@SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python -c "from setuptools.build_meta import build_sdist, build_wheel; build_sdist('dist'); build_wheel('dist')" > /dev/null
+
+supply-chain: dist ## What a release is made of, under dist/: packages and licences, advisories, how it was built
+	@scripts/supply-chain
 
 bench: ready ## The figures: a table, and JSON under bench/results/
 	@$(BIN)/python -m bench $(ARGS)

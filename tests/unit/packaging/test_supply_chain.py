@@ -1,0 +1,99 @@
+"""What is told of a release: its packages' licences, the advisories against them, and how it was built."""
+
+import hashlib
+import json
+import re
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+LICENCES = re.compile(
+    r"MIT|BSD|Apache|ISC|PSF|Python Software Foundation|MPL|Mozilla|Unlicense|LGPL|Lesser", re.IGNORECASE
+)
+"""What may be used beside code under the Apache licence without giving that up."""
+
+
+def packages() -> list[str]:
+    """Return the names of what the application runs with."""
+    return re.findall(r"^([\w.-]+)==", (ROOT / "requirements.lock").read_text(), re.MULTILINE)
+
+
+def licences_of(name: str) -> str:
+    """Return all that a package's metadata says of its licence."""
+    about = metadata.metadata(name)
+    classifiers = [each for each in about.get_all("Classifier") or () if each.startswith("License")]
+    return " ".join([about.get("License-Expression") or "", (about.get("License") or "")[:200], *classifiers])
+
+
+def run_script(name: str, argument: Path) -> subprocess.CompletedProcess[str]:
+    """Run one of the scripts of a release."""
+    argv = [sys.executable, str(ROOT / "scripts" / name), str(argument)]
+    return subprocess.run(argv, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("name", packages())
+def test_each_package_has_a_licence_that_allows_its_use(name: str) -> None:
+    """Nothing that the application runs with asks more of a user than to keep its notice and its own source open."""
+    try:
+        assert LICENCES.search(licences_of(name))
+    except metadata.PackageNotFoundError:
+        marker = re.search(rf"^{re.escape(name)}==\S+ ;", (ROOT / "requirements.lock").read_text(), re.MULTILINE)
+        assert marker, f"{name} is not installed, and is not for another platform alone"
+
+
+def test_a_statement_names_each_product_by_its_hash_and_the_commit(tmp_path: Path) -> None:
+    """Whoever has the file and the statement can tell whether they belong together."""
+    wheel = tmp_path / "septet-1.0-py3-none-any.whl"
+    wheel.write_bytes(b"a wheel")
+    assert run_script("write_statement.py", tmp_path).returncode == 0
+    statement = json.loads((tmp_path / "septet.intoto.json").read_text())
+    assert statement["subject"] == [
+        {"name": wheel.name, "digest": {"sha256": hashlib.sha256(b"a wheel").hexdigest()}}
+    ]
+    commit, *locks = statement["predicate"]["buildDefinition"]["resolvedDependencies"]
+    assert re.fullmatch(r"[0-9a-f]{40}", commit["digest"]["gitCommit"])
+    assert {each["name"] for each in locks} == {file.name for file in ROOT.glob("requirements*.lock")}
+
+
+def test_a_statement_without_a_wheel_is_refused(tmp_path: Path) -> None:
+    """It says what to run first."""
+    done = run_script("write_statement.py", tmp_path)
+    assert (done.returncode, done.stderr) == (1, f"{tmp_path} holds no wheel: run `make dist` first.\n")
+
+
+@pytest.mark.parametrize(
+    ("report", "told", "code"),
+    [
+        ("", "not checked: the service of advisories did not answer\n", 0),
+        (
+            json.dumps({"dependencies": [{"name": "a", "skip_reason": "unknown"}]}),
+            "checked 0 packages, not checked 1, advisories 0\n",
+            0,
+        ),
+        (
+            json.dumps(
+                {
+                    "dependencies": [
+                        {"name": "a", "version": "1.0", "vulns": [{"id": "PYSEC-1", "fix_versions": ["1.1"]}]},
+                        {"name": "b", "version": "2.0", "vulns": []},
+                    ]
+                }
+            ),
+            "checked 2 packages, not checked 0, advisories 1\na 1.0: PYSEC-1, mended in 1.1\n",
+            1,
+        ),
+    ],
+    ids=["unreachable", "unknown", "found"],
+)
+def test_advisories_are_told_and_what_was_not_checked_is_no_good_news(
+    tmp_path: Path, report: str, told: str, code: int
+) -> None:
+    """A package that nobody could ask about is counted as not checked, and one with an advisory fails the release."""
+    file = tmp_path / "audit.json"
+    file.write_text(report)
+    done = run_script("write_advisories.py", file)
+    assert (done.stdout, done.returncode) == (told, code)
