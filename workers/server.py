@@ -4,18 +4,21 @@ import asyncio
 import contextlib
 import json
 import os
+import secrets
 import shutil
 import socket
 import stat
 import subprocess
+import sys
 import sysconfig
 import time
 from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from ipaddress import IPv4Address
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import psutil
 import structlog
@@ -68,10 +71,29 @@ class Ports:
 
     server: int = 7233
     ui: int = 8233
+    """Where whoever runs the server serves its web UI; the UI itself listens elsewhere, or not at all."""
     api: int | None = None
     """The HTTP API's, which whoever runs the server serves; `None`: nobody does."""
     metrics: int | None = None
     """Where the server tells its metrics; `None`: nowhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class UiAddress:
+    """Where the server's own web UI listens. It lets everybody in, under any name: only a relay is told of it."""
+
+    host: str
+    port: int
+
+    @classmethod
+    def free(cls) -> Self:
+        """Return an address of loopback that no page of another site guesses; on Linux all of 127.0.0.0/8 is."""
+        if sys.platform != "linux":
+            return cls("127.0.0.1", free_port())
+        host = str(IPv4Address("127.0.0.0") + 256 + secrets.randbelow(2**24 - 512))
+        with socket.socket() as probe:
+            probe.bind((host, 0))
+            return cls(host, probe.getsockname()[1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,12 +116,24 @@ class ServerFile:
 
 @asynccontextmanager
 async def embedded_server(
-    state: StateDir, ports: Ports, env: Mapping[str, str], *, is_tuned: bool = True
+    state: StateDir,
+    ports: Ports,
+    env: Mapping[str, str],
+    *,
+    ui: UiAddress | None = None,
+    is_tuned: bool = True,
 ) -> AsyncIterator[ServerFile]:
     """Run the server on this state directory's database for as long as the block lasts.
 
     A server that a killed process left behind is ended first, and one that dies is started again: its database
     holds all it had.
+
+    Args:
+        state: The state directory.
+        ports: Where the server is to be found; `ports.ui` is served by the caller, from `ui`.
+        env: The environment of the server.
+        ui: Where its web UI listens, told to nobody: it asks nobody who he is. `None`: it has no UI.
+        is_tuned: Whether it gets our dynamic configuration.
 
     Raises:
         AlreadyRunningError: Another process runs a server on this state directory; the message names it.
@@ -115,7 +149,7 @@ async def embedded_server(
         _free_or_refuse(ports.ui, "--ui-port", remedy, ports.server)
         if ports.api is not None:
             _free_or_refuse(ports.api, "--api-port", remedy, ports.server, ports.ui)
-        server = _Server(state, ports, env, is_tuned=is_tuned)
+        server = _Server(state, ports, env, ui, is_tuned=is_tuned)
         try:
             server_file = await server.start()
             await _register_missing_attributes(server_file)
@@ -130,11 +164,13 @@ async def embedded_server(
 class _Server:
     """The server's process, and the one that takes its place when it dies."""
 
-    def __init__(self, state: StateDir, ports: Ports, env: Mapping[str, str], *, is_tuned: bool) -> None:
+    def __init__(
+        self, state: StateDir, ports: Ports, env: Mapping[str, str], ui: UiAddress | None, *, is_tuned: bool
+    ) -> None:
         self._state = state
         self._ports = ports
         self._env = env
-        self._argv = _argv(state, ports, is_tuned=is_tuned)
+        self._argv = _argv(state, ports, ui, is_tuned=is_tuned)
         self._process: subprocess.Popen[bytes] | None = None
         self._waiting = ThreadPoolExecutor(1, "septet-server")
         """Waits for the process's end as long as it lives, and keeps no thread from others by that."""
@@ -232,7 +268,7 @@ def _sole_holder(state: StateDir) -> Iterator[None]:
         yield
 
 
-def _argv(state: StateDir, ports: Ports, *, is_tuned: bool) -> list[str]:
+def _argv(state: StateDir, ports: Ports, ui: UiAddress | None, *, is_tuned: bool) -> list[str]:
     kinds = {key.name: key.indexed_value_type.name.capitalize() for key in ALL}
     tuning = [
         *("--sqlite-pragma", "journal_mode=wal"),
@@ -242,7 +278,8 @@ def _argv(state: StateDir, ports: Ports, *, is_tuned: bool) -> list[str]:
     return [
         str(temporal_program()),
         *("server", "start-dev", "--ip", "127.0.0.1"),
-        *("--port", str(ports.server), "--ui-port", str(ports.ui)),
+        *("--port", str(ports.server)),
+        *(("--ui-ip", ui.host, "--ui-port", str(ui.port)) if ui is not None else ("--headless",)),
         *("--db-filename", str(state.database), "--ui-disable-news-fetch", "--log-level", "error"),
         *(part for name, kind in kinds.items() for part in ("--search-attribute", f"{name}={kind}")),
         *(("--metrics-port", str(ports.metrics)) if ports.metrics is not None else ()),

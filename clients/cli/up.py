@@ -18,7 +18,7 @@ from septet.settings import load_settings
 from septet.state import StateDir
 from workers.connection import connect
 from workers.logs import set_up_logs
-from workers.server import Ports, ServerFile, embedded_server
+from workers.server import Ports, ServerFile, UiAddress, embedded_server
 
 _WHY_ENDED: Final = "a person ended `septet up` with its agents"
 
@@ -33,11 +33,16 @@ async def serve_everything(ports: Ports, sandbox: SandboxChoice | None, *, as_js
     set_up_logs(settings.model_copy(update={"log_level": "error"}) if is_quiet else settings)
     state = StateDir(settings.state_dir)
     http = asyncio.create_task(asyncio.to_thread(import_module, "clients.http.serving"))
-    async with embedded_server(state, ports, settings.git_env) as server:
+    ui = UiAddress.free()
+    async with embedded_server(state, ports, settings.git_env, ui=ui) as server:
         client = await connect(settings, address=server.address, identity=f"septet@{state.host_id()}")
         operations = Operations(WorkOrders(client, settings.task_queue), state, settings.git_env)
         async with running_worker(client, settings, sole=True) as parts:
-            async with (await http).serve_api(operations, settings, ports.api, "--api-port") as api:
+            serving = await http
+            async with (
+                serving.serve_api(operations, settings, ports.api, "--api-port") as api,
+                serving.serve_ui(ui, api.visitors, ports.ui, "--ui-port"),
+            ):
                 signals = StopSignals.listen()
                 _print_ready(server, state, api.page, as_json=as_json)
                 async with _beside(print_lines(operations), begins=not as_json):

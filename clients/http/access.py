@@ -55,10 +55,10 @@ class Guard:
 
         A page of another site may send what it cannot read the answer of, without a token where none is wanted.
         """
-        if _name(headers.get("host", "")) not in _OWN_NAMES:
+        if not names_this_machine(headers):
             detail, remedy = "The Host header names another host.", "Call it http://127.0.0.1 or http://localhost."
             return problem(HTTPStatus.MISDIRECTED_REQUEST, "MisdirectedRequest", detail, remedy)
-        if method not in _CHANGES_NOTHING and _from_another_site(headers):
+        if method not in _CHANGES_NOTHING and comes_from_another_site(headers):
             detail, remedy = "A page of another site sent this.", "Send it from this machine, not from a page."
             return problem(HTTPStatus.FORBIDDEN, "Forbidden", detail, remedy)
         if (
@@ -85,10 +85,15 @@ class Guard:
         """Return whether the page decides: its script knows the key, and the browser names the page's origin."""
         key = headers.get(DECIDING_KEY_HEADER, "")
         known = self.deciding_key is not None and secrets.compare_digest(key.encode(), self.deciding_key.encode())
-        return known and "origin" in headers and not _from_another_site(headers)
+        return known and "origin" in headers and not comes_from_another_site(headers)
 
 
-def _from_another_site(headers: Headers) -> bool:
+def names_this_machine(headers: Headers) -> bool:
+    """Return whether the Host header is a name of loopback: another site may have bound its own name to it."""
+    return _name(headers.get("host", "")) in _OWN_NAMES
+
+
+def comes_from_another_site(headers: Headers) -> bool:
     """Return whether a browser says so: a sandboxed page has the origin `null`, programs have none.
 
     Only the page itself is its own site: what another program serves on another port of this machine is not.

@@ -1,4 +1,4 @@
-"""The API on a port of loopback, for as long as a block lasts."""
+"""The API, and Temporal's web UI, each on a port of loopback for as long as a block lasts."""
 
 import asyncio
 import socket
@@ -8,14 +8,17 @@ from dataclasses import dataclass
 from typing import Final
 
 import uvicorn
+from starlette.types import ASGIApp
 
 from clients.api_token import api_token
 from clients.http.app import api_of
+from clients.http.ui_relay import UiRelay, Visitors, relay_client
 from clients.operations import Operations
 from clients.page.key import new_page_key, page_link
 from septet.errors import UsageError
 from septet.settings import Settings
 from septet.system.masking import hide, reveal
+from workers.server import UiAddress
 
 _STREAMS_END_WITHIN_SECONDS: Final = 1
 _BACKLOG: Final = 512
@@ -28,9 +31,11 @@ class ServedApi:
     address: str
     page: str
     """The link that opens the page in a browser: it holds a key, which is new with each start."""
+    visitors: Visitors
+    """Who has opened it."""
 
 
-class _ApiServer(uvicorn.Server):
+class _Server(uvicorn.Server):
     """A server that leaves signals to the command in whose process it is, and says when it is ready."""
 
     def __init__(self, config: uvicorn.Config) -> None:
@@ -60,9 +65,33 @@ async def serve_api(
     token = api_token(settings)
     key = new_page_key() if token is not None else None
     hide(filter(None, (token, key)))
+    try:
+        async with _serve_app(
+            api_of(operations, token, settings.temporal_ui_url, key, settings.user), port, option
+        ):
+            address = f"http://127.0.0.1:{port}"
+            yield ServedApi(address, page_link(address, key), Visitors(port, key))
+    finally:
+        reveal(filter(None, (key,)))
+
+
+@asynccontextmanager
+async def serve_ui(ui: UiAddress, visitors: Visitors, port: int, option: str) -> AsyncIterator[None]:
+    """Serve the embedded server's web UI on a port, for those who have opened the page.
+
+    Raises:
+        UsageError: The port is taken; the remedy names the option.
+    """
+    async with relay_client(ui.host, ui.port) as client, _serve_app(UiRelay(client, visitors), port, option):
+        yield
+
+
+@asynccontextmanager
+async def _serve_app(app: ASGIApp, port: int, option: str) -> AsyncIterator[None]:
+    """Serve an application on a port of loopback for as long as the block lasts."""
     with _listen(port, option) as listener:
         config = uvicorn.Config(
-            api_of(operations, token, settings.temporal_ui_url, key, settings.user),
+            app,
             log_config=None,
             access_log=False,
             server_header=False,
@@ -70,16 +99,14 @@ async def serve_api(
             lifespan="off",
             timeout_graceful_shutdown=_STREAMS_END_WITHIN_SECONDS,
         )
-        server = _ApiServer(config)
+        server = _Server(config)
         task = asyncio.create_task(server.serve(sockets=[listener]))
         try:
             await server.ready.wait()
-            address = f"http://127.0.0.1:{port}"
-            yield ServedApi(address, page_link(address, key))
+            yield
         finally:
             server.should_exit = True
             await task
-            reveal(filter(None, (key,)))
 
 
 @contextmanager

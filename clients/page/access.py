@@ -42,7 +42,7 @@ class PageAccess:
         """Return what a browser gets instead of what it asked for; `None` lets it in."""
         if self.key is None or request.url.path.startswith(_OPEN_PATHS):
             return None
-        token, cookie = request.query_params.get("token"), _cookie_of(request)
+        token, cookie = request.query_params.get("token"), cookie_name(request.url.port or _DEFAULT_PORT)
         if token is not None and _is_key(token, self.key):
             address = f"{request.url.path}#key={deciding_key(self.key)}"
             response = RedirectResponse(address, HTTPStatus.SEE_OTHER)
@@ -60,9 +60,9 @@ class PageAccess:
         return render("refused.html", HTTPStatus.UNAUTHORIZED, **words)
 
 
-def _cookie_of(request: Request) -> str:
-    """Return a name for this port alone: a browser gives the cookies of one port of this machine to all others."""
-    return f"septet-{request.url.port or _DEFAULT_PORT}"
+def cookie_name(port: int) -> str:
+    """Return a name for one port alone: a browser gives the cookies of one port of this machine to all others."""
+    return f"septet-{port}"
 
 
 def _is_key(text: str, key: str) -> bool:

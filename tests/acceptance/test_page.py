@@ -133,10 +133,8 @@ def test_links_lead_to_the_work_order_in_temporals_own_ui(page: Page, served: Se
     page.goto(f"/work-orders/{done['id']}")
     shown = page.get_by_role("link", name="Temporal UI").first.get_attribute("href")
     assert shown == f"{ui}/namespaces/default/workflows/{done['id']}"
-    browser = page.context.browser
-    assert browser is not None
     for address in (listed, shown):
-        tab = browser.new_page()
+        tab = page.context.new_page()
         tab.goto(str(address), timeout=WITHIN_MS)
         expect(tab.get_by_text(done["id"]).first).to_be_visible(timeout=WITHIN_MS)
         tab.close()

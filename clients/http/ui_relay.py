@@ -1,0 +1,124 @@
+"""Temporal's web UI, for browsers that have opened the page.
+
+The UI of the embedded server lets everybody in, under any host name: a page of another site that has bound its own
+name to this machine could read and end work orders. So the UI listens where nobody is told, and this relay stands
+before it: it wants the exact name of this machine, the page's cookie, and, for what changes something, its own
+origin.
+"""
+
+import hmac
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Final
+
+import httpx
+from starlette.background import BackgroundTask
+from starlette.datastructures import Headers
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+from clients.http.access import comes_from_another_site, names_this_machine
+from clients.page.access import cookie_name
+from clients.page.key import looking_key
+
+_HOP_BY_HOP: Final = frozenset(
+    {"connection", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade"}
+)
+"""What is said to the next program alone, by RFC 9110."""
+_NOT_PASSED: Final = _HOP_BY_HOP | {"host", "cookie", "content-length"}
+_NOT_RETURNED: Final = frozenset(name.encode() for name in _HOP_BY_HOP)
+_CHANGES_NOTHING: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+_TIMEOUT_SECONDS: Final = 60.0
+_FRAMING: Final = {
+    "Content-Security-Policy": "frame-ancestors 'none'",
+    "X-Frame-Options": "DENY",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+"""No page of another site shows it in a frame, where a click could be led astray."""
+_SIGN_IN: Final = (
+    "Sign-in link required. Open the link that septet up printed at its last start, then reload this page.\n"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Visitors:
+    """Who may see the UI: browsers that have the cookie of the page, which is served on another port."""
+
+    page_port: int
+    key: str | None = field(repr=False)
+    """The page's key; `None`: everybody on this machine is let in."""
+
+    def include(self, cookies: dict[str, str]) -> bool:
+        """Return whether these are the cookies of one who has opened the page."""
+        if self.key is None:
+            return True
+        cookie = cookies.get(cookie_name(self.page_port), "")
+        return hmac.compare_digest(cookie.encode(), looking_key(self.key).encode())
+
+
+@dataclass(frozen=True, slots=True)
+class UiRelay:
+    """An ASGI application that hands on what visitors ask, and what the UI answers."""
+
+    client: httpx.AsyncClient
+    """Knows the UI's address, follows no redirect and keeps no cookie."""
+    visitors: Visitors
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            return
+        request = Request(scope, receive)
+        response = self._refusal(request) or await self._answer(request)
+        await response(scope, receive, send)
+
+    def _refusal(self, request: Request) -> Response | None:
+        if not names_this_machine(request.headers):
+            words = "The Host header names another host. Call it http://127.0.0.1 or http://localhost.\n"
+            return PlainTextResponse(words, HTTPStatus.MISDIRECTED_REQUEST)
+        if request.method not in _CHANGES_NOTHING and comes_from_another_site(request.headers):
+            return PlainTextResponse("A page of another site sent this.\n", HTTPStatus.FORBIDDEN)
+        if not self.visitors.include(request.cookies):
+            return PlainTextResponse(_SIGN_IN, HTTPStatus.UNAUTHORIZED)
+        return None
+
+    async def _answer(self, request: Request) -> Response:
+        own = cookie_name(self.visitors.page_port)
+        cookies = "; ".join(f"{name}={value}" for name, value in request.cookies.items() if name != own)
+        asked = self.client.build_request(
+            request.method,
+            httpx.URL(path=request.url.path, query=request.url.query.encode()),
+            headers=[*_headers_to_pass(request.headers), *([("cookie", cookies)] if cookies else [])],
+            content=await request.body(),
+        )
+        try:
+            answer = await self.client.send(asked, stream=True)
+        except httpx.HTTPError:
+            words = "Temporal's web UI does not answer now. Reload this page in a few seconds.\n"
+            return PlainTextResponse(words, HTTPStatus.BAD_GATEWAY)
+        response = StreamingResponse(_chunks(answer), answer.status_code, background=BackgroundTask(answer.aclose))
+        response.raw_headers = [
+            (name, value)
+            for name, value in answer.headers.raw
+            if name.lower().decode("latin-1") not in _HOP_BY_HOP
+        ]
+        response.headers.update(_FRAMING)
+        return response
+
+
+def relay_client(host: str, port: int) -> httpx.AsyncClient:
+    """Return the client of a UI at this address, which heeds no proxy of the environment."""
+    return httpx.AsyncClient(base_url=f"http://{host}:{port}", timeout=_TIMEOUT_SECONDS, trust_env=False)
+
+
+def _headers_to_pass(headers: Headers) -> list[tuple[str, str]]:
+    passed = [(name, value) for name, value in headers.items() if name not in _NOT_PASSED]
+    return passed if "accept-encoding" in headers else [*passed, ("accept-encoding", "identity")]
+
+
+async def _chunks(answer: httpx.Response) -> AsyncIterator[bytes]:
+    """Give the body as it came, compressed or not."""
+    async for chunk in answer.aiter_raw():
+        yield chunk

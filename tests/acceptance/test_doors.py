@@ -1,0 +1,197 @@
+"""The doors of `septet up`: a page of another site, a name that was bound to this machine, and another user."""
+
+import json
+import os
+import stat
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import httpx
+import psutil
+import pytest
+from fakes.page import WITHIN_MS, where
+from fakes.septet_command import WITHIN_SECONDS, Septet
+from playwright.sync_api import Browser
+
+from clients.page.access import cookie_name
+from clients.page.key import looking_key
+
+pytestmark = pytest.mark.faces
+
+ANOTHER_USER = 64_321
+"""Of no account."""
+WORKFLOWS = "/api/v1/namespaces/default/workflows"
+SENT = """async ([addresses]) => {
+    const answers = [];
+    for (const address of addresses) {
+        for (const mode of ["no-cors", "cors"]) {
+            for (const type of ["text/plain", "application/json"]) {
+                try {
+                    const answer = await fetch(address, {
+                        method: "POST", mode, credentials: "include", body: "{}", headers: { "Content-Type": type },
+                    });
+                    answers.push(answer.status);
+                } catch (error) {
+                    answers.push(String(error));
+                }
+            }
+        }
+        try {
+            answers.push((await (await fetch(address, { credentials: "include" })).text()).length);
+        } catch (error) {
+            answers.push(String(error));
+        }
+    }
+    return answers;
+}"""
+"""What a page of another site sends wherever it can think of; 0 is the status of an answer that it may not see."""
+READ = """
+import os, sys
+os.setgroups([]); os.setgid(int(sys.argv[1])); os.setuid(int(sys.argv[1]))
+for name in sys.argv[2:]:
+    try:
+        print(name, len(open(name, "rb").read()))
+    except OSError as error:
+        print(name, type(error).__name__)
+"""
+"""Another user's look at files."""
+
+
+class _Elsewhere(BaseHTTPRequestHandler):
+    """A page that another program of this machine serves."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html")
+        self.end_headers()
+        self.wfile.write(b"<!doctype html><title>Elsewhere</title>")
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 -- the base class names it so
+        pass
+
+
+@pytest.fixture
+def elsewhere() -> Iterator[int]:
+    """Serve a page on a port of loopback that is not ours, and return the port."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Elsewhere) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield server.server_port
+        server.shutdown()
+        thread.join(WITHIN_SECONDS)
+
+
+def ui_of(served: Septet) -> httpx.Client:
+    """Return a client of Temporal's web UI that has not opened the page."""
+    return httpx.Client(base_url=where(served)["ui"], trust_env=False, timeout=WITHIN_SECONDS)
+
+
+def cookies_of(served: Septet) -> dict[str, str]:
+    """Return the cookie of a browser that has opened the page."""
+    port = int(where(served)["api"].rpartition(":")[2])
+    return {cookie_name(port): looking_key(served.page.rpartition("token=")[2])}
+
+
+def test_temporals_ui_is_for_those_who_have_opened_the_page(served: Septet) -> None:
+    """Without the page's cookie it shows nothing, and says which link opens it; with it, it answers as ever."""
+    with ui_of(served) as client:
+        for path in ("/", WORKFLOWS, "/_app/version.json"):
+            refused = client.get(path)
+            assert (refused.status_code, "Open the link that septet up printed" in refused.text) == (401, True)
+        wrong = dict.fromkeys(cookies_of(served), "0" * 64)
+        assert client.get(WORKFLOWS, headers={"Cookie": _cookie(wrong)}).status_code == 401
+        shown = client.get(WORKFLOWS, headers={"Cookie": _cookie(cookies_of(served))})
+        assert shown.status_code == 200, shown.text
+        assert "executions" in shown.json() or shown.json() == {}
+
+
+def test_temporals_ui_answers_to_the_name_of_this_machine_alone(served: Septet) -> None:
+    """A name that another site has bound to this machine is refused, whoever has the cookie."""
+    with ui_of(served) as client:
+        for host in ("evil.example", "evil.example:8233", "127.0.0.1.evil.example"):
+            headers = {"Cookie": _cookie(cookies_of(served)), "Host": host}
+            assert client.get(WORKFLOWS, headers=headers).status_code == 421
+
+
+def test_temporals_ui_changes_nothing_for_a_page_of_another_site(served: Septet) -> None:
+    """A request that acts has the UI's own origin, or none, as a program's."""
+    path = f"{WORKFLOWS}/wo-none/terminate"
+    with ui_of(served) as client:
+        for headers in (
+            {"Origin": "https://evil.example"},
+            {"Origin": "null"},
+            {"Origin": where(served)["api"]},
+            {"Sec-Fetch-Site": "cross-site"},
+        ):
+            known = {"Cookie": _cookie(cookies_of(served)), **headers}
+            assert client.post(path, headers=known, json={}).status_code == 403
+
+
+def test_the_server_itself_answers_no_browser(served: Septet) -> None:
+    """Whatever it listens on, but for the UI, speaks gRPC or refuses; the UI has an address that nobody is told."""
+    server = psutil.Process(json.loads((served.state / "server.json").read_text())["server_pid"])
+    listening = {each.laddr for each in server.net_connections("tcp") if each.status == psutil.CONN_LISTEN}
+    told = {int(where(served)[name].rpartition(":")[2]) for name in ("ui", "api")}
+    assert {address.port for address in listening}.isdisjoint(told)
+    answers = set()
+    for address in listening:
+        if not _is_hidden(address.ip):
+            try:
+                asked = httpx.get(
+                    f"http://127.0.0.1:{address.port}{WORKFLOWS}", trust_env=False, timeout=WITHIN_SECONDS
+                )
+            except httpx.HTTPError:
+                continue
+            answers.add(asked.status_code)
+    assert answers <= {403, 404}
+    hidden = [address.ip for address in listening if _is_hidden(address.ip)]
+    assert len(hidden) == 1 or sys.platform != "linux"
+
+
+@pytest.mark.parametrize("name", ["127.0.0.1", "localhost"])
+def test_a_page_of_another_site_starts_and_sees_nothing(
+    browser: Browser, served: Septet, elsewhere: int, name: str
+) -> None:
+    """In a browser that has opened our page, what another port of this machine serves gets no work order started."""
+    addresses = where(served)
+    before = len(served("list", "--json").json["tasks"])
+    targets = [
+        f"{addresses['api']}/agent-work-orders",
+        f"{addresses['api']}/agent-work-orders/wo-done/cancel",
+        f"{addresses['api']}/mcp",
+        f"{addresses['ui']}{WORKFLOWS}/wo-other-site",
+        f"http://{addresses['address']}{WORKFLOWS}/wo-other-site",
+    ]
+    context = browser.new_context()
+    context.set_default_timeout(WITHIN_MS)
+    tab = context.new_page()
+    tab.goto(served.page)
+    tab.goto(f"http://{name}:{elsewhere}/")
+    seen = tab.evaluate(SENT, [targets])
+    context.close()
+    assert {answer for answer in seen if answer != 0 and "Failed to fetch" not in str(answer)} == set()
+    assert len(served("list", "--json").json["tasks"]) == before
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_another_user_reads_no_key_and_no_work(served: Septet, tmp_path: Path) -> None:
+    """The state directory is closed to others, and so is each file in it, whatever the folders above allow."""
+    names = [served.state / "api-token", served.state / "server.json", served.state / "temporal.db"]
+    argv = [sys.executable, "-I", "-S", "-c", READ, str(ANOTHER_USER), *map(str, names)]
+    seen = subprocess.run(argv, capture_output=True, text=True, check=True, cwd="/", timeout=WITHIN_SECONDS)
+    assert seen.stdout.split()[1::2] == ["PermissionError"] * len(names)
+    modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in names}
+    assert modes == {"api-token": 0o600, "server.json": 0o600, "temporal.db": 0o600}
+    assert stat.S_IMODE(served.state.stat().st_mode) == 0o700
+
+
+def _is_hidden(ip: str) -> bool:
+    return ip.startswith("127.") and ip != "127.0.0.1"
+
+
+def _cookie(cookies: dict[str, str]) -> str:
+    return "; ".join(f"{name}={value}" for name, value in cookies.items())
