@@ -21,7 +21,7 @@ from septet.state import StateDir
 
 KINDS: Final[tuple[Kind, ...]] = ("worker", "restart", "supervisor", "agent", "tool", "server")
 ISSUES: Final = 20
-USUAL: Final = Plan(runs=ISSUES, kinds=KINDS, every_seconds=1.5, step_seconds=0.6, patience_seconds=600.0)
+USUAL: Final = Plan(runs=ISSUES, kinds=KINDS, every_seconds=1.5, step_seconds=0.6, patience_seconds=1800.0)
 """Short steps: what is between them is hit too."""
 _MOST_EXECUTORS: Final = 3
 
