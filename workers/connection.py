@@ -7,7 +7,7 @@ from temporalio.client import Client
 from temporalio.envconfig import ClientConfig
 from temporalio.service import RPCError
 
-from septet.errors import ServerNotReachedError
+from septet.errors import ServerNotReachedError, UsageError
 from septet.settings import Settings
 from septet.state import StateDir
 from workers.plugin import SeptetPlugin
@@ -16,6 +16,10 @@ from workers.server import read_server_file
 
 DEFAULT_ADDRESS: Final = "127.0.0.1:7233"
 _TRANSPORT: Final = "tonic::transport"
+_NO_TLS: Final = "InvalidContentType"
+"""What the SDK's TLS library calls an answer that is not TLS."""
+_ADDRESS: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s:/\[\]]+):(?P<port>[0-9]{1,5})")
+_HIGHEST_PORT: Final = 65_535
 _QUOTED: Final = re.compile(r'"([^"]+)"')
 
 
@@ -23,6 +27,7 @@ async def connect(settings: Settings, *, address: str | None = None, identity: s
     """Connect by flag, else Temporal's environment and profile, else `server.json`, else the default address.
 
     Raises:
+        UsageError: The address is not HOST:PORT.
         ServerNotReachedError: Nobody answers there; the message says where it looked and why there.
     """
     config, why = _find(settings, address)
@@ -40,6 +45,7 @@ def server_address(settings: Settings, address: str | None = None) -> str:
     """Return where `connect` would look for the server right now, as host:port.
 
     Raises:
+        UsageError: The address is not HOST:PORT.
         ServerNotReachedError: Temporal's profile could not be read.
     """
     config, _ = _find(settings, address)
@@ -59,17 +65,30 @@ def _find(settings: Settings, address: str | None) -> tuple[dict[str, Any], str]
         message = f"Temporal's profile could not be read: {_first_line(error)}"
         raise ServerNotReachedError(message, remedy="See TEMPORAL_CONFIG_FILE and TEMPORAL_PROFILE.") from error
     if address:
-        return {**config, "target_host": address}, "--address"
+        return {**config, "target_host": _check_address(address, "--address")}, "--address"
     if config.get("target_host"):
-        return config, "Temporal's environment or profile"
+        why = "Temporal's environment or profile"
+        _check_address(config["target_host"], why)
+        return config, why
     server_file = read_server_file(StateDir(settings.state_dir))
     if server_file is not None:
         return {**config, "target_host": server_file.address}, f"server.json in {settings.state_dir}"
     return {**config, "target_host": DEFAULT_ADDRESS}, "the default address"
 
 
+def _check_address(address: str, why: str) -> str:
+    """Return an address that is HOST:PORT, with an IPv6 address in brackets."""
+    match = _ADDRESS.fullmatch(address)
+    if match is None or not 0 < int(match["port"]) <= _HIGHEST_PORT:
+        message = f"{address} is not the address of a Temporal server ({why})."
+        raise UsageError(message, remedy="Write it as HOST:PORT, for example 127.0.0.1:7233.")
+    return address
+
+
 def _first_line(error: Exception) -> str:
     """Return an error's first line; of an error of the SDK's transport, a nest of structures, its cause alone."""
+    if _NO_TLS in str(error):
+        return "it does not use TLS, which Temporal's environment or profile asks for."
     line = str(error).splitlines()[0][:300] if str(error) else type(error).__name__
     causes = _QUOTED.findall(line) if _TRANSPORT in line else []
     return f"{causes[-1]}." if causes else line

@@ -36,7 +36,8 @@ def host_gone(
         orders = await give_up(await connect(load_settings(), address=address), host)
         text = (
             f"Host {host} is given up by {', '.join(orders)}.\n"
-            "With a checkpoint remote they go on elsewhere; without one they wait for the host: `septet show ID`."
+            "With a checkpoint remote they continue on another host; without one they wait for this one: "
+            f"septet show {orders[0]}"
         )
         return CommandReply({"host": host, "work_orders": orders}, lambda: typer.echo(text))
 
