@@ -30,9 +30,7 @@ async def give_up(client: Client, host: str) -> list[str]:
     except RPCError as error:
         raise server_refusal(error) from error
     if not orders:
-        remedy = (
-            "`septet list` names the work orders; `septet show` tells which host one of them waits for."
-        )
+        remedy = "`septet list` names the work orders; `septet show` tells which host one of them waits for."
         raise NotFoundError(f"No running work order is on host {host}.", remedy=remedy)
     return sorted(orders)
 

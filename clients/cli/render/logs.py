@@ -28,14 +28,20 @@ class LogText:
     structured: bool = False
     """Whether the answers that programs read are shown too."""
     _run: str = ""
+    _said: str = ""
+    """What the agent said last: most CLIs send it once more as the result of the run."""
     _runs: dict[str, AgentRun] = field(default_factory=dict)
 
     def lines(self, entry: LogEntry) -> Iterator[str]:
         """Yield the lines of an entry, after a heading where another run begins."""
         if entry.run != self._run:
             heading = "" if not self._run else "\n"
-            self._run = entry.run
+            self._run, self._said = entry.run, ""
             yield f"{heading}{self._time_of(entry.run)}{entry.step or entry.run} · {entry.agent}  ({entry.run})"
+        text = entry.text.strip()
+        if entry.kind == "result" and text == self._said:
+            return
+        self._said = text if entry.kind == "text" else self._said
         for line in _lines(entry, structured=self.structured):
             yield _INDENT + printable(line)
 

@@ -41,6 +41,14 @@ def test_an_answer_for_programs_is_left_out(tmp_path: Path) -> None:
     assert list(LogText(StateDir(tmp_path), "wo-1", structured=True).lines(answer))[1:] == [f"  {answer.text}"]
 
 
+def test_last_words_are_told_once(tmp_path: Path) -> None:
+    """A CLI that sends its last words again as the result of the run is shown to have said them once."""
+    log = LogText(StateDir(tmp_path), "wo-1")
+    said = [entry("text", "Done.\n"), entry("tool_call", "{}", tool="StructuredOutput"), entry("result", "Done.")]
+    assert [line for each in said for line in log.lines(each)][1:] == ["  Done."]
+    assert list(log.lines(entry("result", "Done.", run="3-find_plan_file-1")))[1:] == ["  Done."]
+
+
 def test_each_run_has_a_heading(tmp_path: Path) -> None:
     """Another run begins with a heading of its own, and control characters reach no terminal."""
     log = LogText(StateDir(tmp_path), "wo-1")
