@@ -1,5 +1,7 @@
 """The tools, one by one: each docstring is what an agent reads before it chooses one."""
 
+import asyncio
+from contextlib import aclosing, suppress
 from typing import Annotated, ClassVar, Final, Literal, Self, TypeVar
 
 from mcp.types import ToolAnnotations
@@ -10,12 +12,16 @@ from clients.mcp.call import ADDS, ENDS, Call
 from clients.operations import Operations
 from clients.repository_path import whole_path
 from septet.contracts.decisions import FINDINGS_NAMED, FindingId, MoveCall, RetryCall, Sha256, Who, Words
+from septet.contracts.names import Status
 from septet.contracts.order import Id, WorkOrderInput
 from septet.contracts.replies import (
     BoardReply,
     DetailReply,
+    DiffReply,
     LogsReply,
+    PlanReply,
     RescuesReply,
+    RestoredReply,
     StepsReply,
     TaskReply,
 )
@@ -25,6 +31,10 @@ Part = TypeVar("Part", bound=Wire)
 _ROWS_AT_ONCE: Final = 50
 _ENTRIES_AT_ONCE: Final = 50
 """An agent's context is small; it can ask for more."""
+_WAIT_SECONDS: Final = 45
+"""Many clients give up a call after a minute."""
+_LONGEST_WAIT_SECONDS: Final = 600
+_SNAPSHOT_LENGTH: Final = 200
 
 
 class _OfTask(Call):
@@ -240,7 +250,7 @@ class RetryTask(RetryCall, _OfTask):
 class ListRescues(Call):
     """List the work that was kept when an agent failed or was stopped, as snapshots on this host.
 
-    Nobody's work is lost: `septet rescue restore SNAPSHOT --to DIR` gives one back, in a folder of its own.
+    Nobody's work is lost: `restore_rescue` puts one into a new folder.
     """
 
     tool: ClassVar[str] = "rescues"
@@ -255,6 +265,66 @@ class ListRescues(Call):
         return await operations.rescues(self.id, everything=self.everything)
 
 
+class RestoreRescue(Call):
+    """Restore one piece of kept work to a new folder on the host that keeps it; the answer names the folder.
+
+    Nothing is overwritten, and the task stays as it is.
+    """
+
+    tool: ClassVar[str] = "restore_rescue"
+    hints: ClassVar[ToolAnnotations] = ToolAnnotations(
+        read_only_hint=False, destructive_hint=False, open_world_hint=False
+    )
+
+    snapshot: Annotated[str, Field(min_length=1, max_length=_SNAPSHOT_LENGTH)]
+    """The `snapshot` of one of `rescues`."""
+
+    async def answer(self, operations: Operations) -> RestoredReply:
+        """Restore it."""
+        return await operations.restore(self.snapshot)
+
+
+class ReadPlan(_OfTask):
+    """Read the plan of a task, with the `plan_sha256` that `approve` and `reject` take."""
+
+    tool: ClassVar[str] = "plan"
+
+    async def answer(self, operations: Operations) -> PlanReply:
+        """Read."""
+        return await operations.plan(self.id)
+
+
+class ReadDiff(_OfTask):
+    """Read what a task has changed so far, committed or not: the files with their lines, and the patch."""
+
+    tool: ClassVar[str] = "diff"
+
+    async def answer(self, operations: Operations) -> DiffReply:
+        """Read."""
+        return await operations.diff(self.id)
+
+
+class WaitForTask(_OfTask):
+    """Wait until a task needs somebody (`status` waiting, or `stuck`) or is over, for some seconds at most.
+
+    The answer is that of `task_detail`. Where its `status` is still pending or running, call again.
+    """
+
+    tool: ClassVar[str] = "wait"
+
+    seconds: Annotated[int, Field(ge=1, le=_LONGEST_WAIT_SECONDS)] = _WAIT_SECONDS
+    """The longest to wait."""
+
+    async def answer(self, operations: Operations) -> DetailReply:
+        """Wait, and look."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self.seconds), aclosing(operations.watch(self.id).looks()) as looks:
+                async for look in looks:
+                    if look.task.is_closed or look.task.stuck or look.task.status is Status.WAITING:
+                        break
+        return await operations.detail(self.id)
+
+
 def _part_of(kind: type[Part], call: Part) -> Part:
     """Return what an operation takes of a call."""
     return kind(**{name: getattr(call, name) for name in kind.model_fields})
@@ -262,5 +332,5 @@ def _part_of(kind: type[Part], call: Part) -> Part:
 
 TOOLS: Final[tuple[type[Call], ...]] = (
     *(CreateTask, RunTask, TaskDetail, ShowBoard, MoveTask, ApprovePlan, RejectPlan),
-    *(ShowSteps, ReadLogs, CancelTask, RetryTask, ListRescues),
+    *(ReadPlan, ReadDiff, ShowSteps, ReadLogs, WaitForTask, CancelTask, RetryTask, ListRescues, RestoreRescue),
 )

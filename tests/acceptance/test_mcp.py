@@ -19,7 +19,19 @@ from mcp import MCPError
 pytestmark = pytest.mark.faces
 
 DOES = {"create_task", "run", "move", "approve", "reject", "cancel", "retry", "create_pipeline", "pipeline_decide"}
-LOOKS = {"task_detail", "board", "steps", "logs", "rescues", "get_pipeline", "list_pipelines"}
+DOES |= {"restore_rescue"}
+LOOKS = {
+    "plan",
+    "diff",
+    "wait",
+    "task_detail",
+    "board",
+    "steps",
+    "logs",
+    "rescues",
+    "get_pipeline",
+    "list_pipelines",
+}
 
 
 MISTAKES: list[tuple[str, dict[str, Any], str, str]] = [
@@ -32,6 +44,11 @@ MISTAKES: list[tuple[str, dict[str, Any], str, str]] = [
     ("task_detail", {"id": 7}, "InvalidInput", "id "),
     ("task_detail", {"id": "wo-1", "step": "x"}, "InvalidInput", "step "),
     ("logs", {"id": "wo-1", "limit": 0}, "InvalidInput", "limit "),
+    ("plan", {"id": "wo-nobody"}, "NotFound", "wo-nobody"),
+    ("diff", {"id": "wo-nobody"}, "NotFound", "wo-nobody"),
+    ("wait", {"id": "wo-nobody"}, "NotFound", "wo-nobody"),
+    ("wait", {"id": "wo-1", "seconds": 0}, "InvalidInput", "seconds "),
+    ("restore_rescue", {"snapshot": "none"}, "NotFound", "none"),
     ("retry", {"id": "wo-1", "from_step": "sleep"}, "InvalidInput", "from_step "),
     ("run", {"repository": "."}, "InvalidInput", "issue or title is missing"),
     ("run", {"repository": ".", "issue": 1, "priority": 6}, "InvalidInput", "priority "),
@@ -101,6 +118,9 @@ async def test_tools_answer_what_the_commands_print(begin: Begin, served: Septet
         order, project = done["id"], done["project"]
         looks: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
             "task_detail": ({"id": order}, ("show", order)),
+            "wait": ({"id": order}, ("show", order)),
+            "plan": ({"id": order}, ("plan", order)),
+            "diff": ({"id": order}, ("diff", order)),
             "steps": ({"id": order}, ("steps", order)),
             "logs": ({"id": order, "limit": 1000}, ("logs", order)),
             "rescues": ({"id": order, "everything": True}, ("rescue", "list", order, "--all")),
@@ -117,6 +137,25 @@ async def test_tools_answer_what_the_commands_print(begin: Begin, served: Septet
                     del row["age_seconds"]
             assert answered == printed, name
         assert (await tools("rescues", id=order, everything=True))["rescues"]
+
+
+async def test_a_wait_ends_when_somebody_is_needed(
+    begin: Begin, served: Septet, origin: Origin, done: dict[str, Any]
+) -> None:
+    """It answers with the plan that waits for approval, at its time limit else, and kept work comes back."""
+    async with begin() as tools:
+        order = {"id": "wo-mcp-wait", "repository": str(origin.bare), "title": "Wait for me", "approve_plan": True}
+        await tools("run", **order)
+        waiting = await tools("wait", id=order["id"], seconds=int(WITHIN_SECONDS))
+        assert waiting["task"]["status"] == "waiting", waiting
+        plan = await tools("plan", id=order["id"])
+        assert plan["plan_sha256"] == waiting["task"]["plan_sha256"]
+        await tools("cancel", id=order["id"])
+        assert (await tools("wait", id=order["id"], seconds=int(WITHIN_SECONDS)))["task"]["status"] == "cancelled"
+        kept = (await tools("rescues", id=done["id"], everything=True))["rescues"][0]["snapshot"]
+        restored = await tools("restore_rescue", snapshot=kept)
+        assert (Path(restored["restored_to"]) / "app.py").exists()
+        assert (await tools.refused("restore_rescue", snapshot=kept))["type"] == "RefusedTransition"
 
 
 async def test_logs_come_in_pages(begin: Begin, done: dict[str, Any]) -> None:
