@@ -8,7 +8,7 @@ from activities.host import Host
 from activities.remote_checkpoints import expect_hold
 from septet.contracts.answers import CreatePullRequestAnswer, PullRequestText
 from septet.errors import EvidenceError, ForgeError, ForgeUnavailableError, NotFoundError
-from septet.forges.forge import Forge, NewPullRequest, PullRequest
+from septet.forges.forge import Forge, NewPullRequest, PullRequest, ended_one
 from septet.git.keys_in_work import refuse_keys_in_commits
 from septet.git.push import push, remote_branch
 
@@ -17,7 +17,8 @@ def prove_create_pull_request(host: Host, claim: Claim[CreatePullRequestAnswer])
     """Push the commit, find or open the one pull request of the branch, and hold it against the commit.
 
     Raises:
-        EvidenceError: There is no commit, one holds a key, or the pull request stands elsewhere or has ended.
+        EvidenceError: There is no commit, one holds a key, or the pull request stands elsewhere.
+        ForgeError: The pull request has ended: an agent that is asked again cannot help.
         MovedError: The work order goes on on another host: nothing is pushed from here.
     """
     call, progress = claim.call, claim.call.progress
@@ -43,7 +44,7 @@ def _find_or_open(forge: Forge, claim: Claim[CreatePullRequestAnswer], sha: str)
     """Return the pull request of the branch: the open one, this work order's ended one, or else a new one.
 
     Raises:
-        EvidenceError: The one that this work order had was closed, or merged before `sha` was in it.
+        ForgeError: The one that this work order had was closed, or merged before `sha` was in it.
     """
     head, order_id = claim.call.progress.branch_name or "", claim.call.workspace.work_order_id
     if (earlier := forge.find_pull_request(head)) is not None:
@@ -53,10 +54,7 @@ def _find_or_open(forge: Forge, claim: Claim[CreatePullRequestAnswer], sha: str)
         return forge.open_pull_request(_new(claim))
     if ended.state == "merged" and ended.head_sha in {"", sha}:
         return replace(ended, warnings=(f"{ended.url} is merged already.",))
-    raise EvidenceError(
-        f"{ended.url} of this work order is {ended.state}: no second one is opened.",
-        remedy="Reopen it there, or start another work order; `septet retry` then goes on.",
-    )
+    raise ended_one(ended)
 
 
 def _add_to(forge: Forge, earlier: PullRequest, claim: Claim[CreatePullRequestAnswer]) -> PullRequest:

@@ -1,28 +1,80 @@
 """Step 4 is proved by the branch, which is made where the agent has not made it."""
 
+from dataclasses import dataclass
+
 from activities._claims import Claim, Proof
 from activities.host import Host
 from septet.contracts.answers import GenerateBranchAnswer
 from septet.contracts.steps import StepCall
-from septet.errors import EvidenceError
-from septet.git.branches import branch_refusal, create_branch
+from septet.errors import EvidenceError, GitError
+from septet.forges.forge import ended_one
+from septet.git.branches import branch_refusal, branches_of, create_branch
+from septet.git.own_pushes import is_own_push
 from septet.system.masking import mask
 
 
 def prove_generate_branch(host: Host, claim: Claim[GenerateBranchAnswer]) -> Proof:
     """Check name and remote, and make it the worktree's branch where the agent has not.
 
+    A work order that has a branch on the forge already, before it was taken back to an earlier step, goes on with
+    that one: another would become a second pull request.
+
     Raises:
         EvidenceError: The name cannot be used.
+        ForgeError: The pull request that this work order had has ended.
+        GitError: Its branch holds what others have pushed.
     """
     name, token = claim.answer.branch_name, host.token_for(claim.call.workspace.repository)
     if mask(name) != name:
         raise EvidenceError("The branch's name holds a key of the worker: choose another one.")
+    earlier = None if claim.call.workspace.lane else _earlier_branch(host, claim, token)
+    if earlier is not None:
+        claim.fence.check()
+        create_branch(claim.place, earlier.name)
+        return Proof(earlier.name, warnings=(*_unusual(claim.call, earlier.name), *earlier.warnings(name)))
     if refusal := branch_refusal(claim.place, name, token=token):
         raise EvidenceError(refusal)
     claim.fence.check()
     create_branch(claim.place, name)
     return Proof(name, warnings=_unusual(claim.call, name))
+
+
+@dataclass(frozen=True, slots=True)
+class _EarlierBranch:
+    name: str
+    pull_request: str = ""
+
+    def warnings(self, name: str) -> tuple[str, ...]:
+        of = f" with {self.pull_request}" if self.pull_request else ""
+        return () if name == self.name else (f"{self.name}{of} is this work order's already: it is kept",)
+
+
+def _earlier_branch(host: Host, claim: Claim[GenerateBranchAnswer], token: str | None) -> _EarlierBranch | None:
+    """Return the branch that this work order has on the forge; `None` where it has none.
+
+    Raises:
+        ForgeError: Its pull request has ended, or the forge refused.
+        GitError: Others have pushed to it, or the origin refused.
+    """
+    order_id, found = claim.call.workspace.work_order_id, None
+    candidates = branches_of(claim.place, order_id, token=token)
+    if not candidates:
+        return None
+    _, forge = host.forge(claim.call.workspace.repository)
+    for name, sha in candidates.items():
+        ours = [each for each in forge.pull_requests_of(name) if each.is_of(order_id)]
+        is_own = sha is not None and is_own_push(claim.place, name, sha)
+        pull_request = next((each for each in ours if each.state == "open"), None)
+        if ours and pull_request is None:
+            raise ended_one(ours[0])
+        if pull_request is not None and not is_own:
+            raise GitError(
+                f"{pull_request.url} of this work order stands at {sha}, which it has not pushed.",
+                remedy="Merge or close it, and start another work order for what is left.",
+            )
+        if is_own and (found is None or pull_request is not None):
+            found = _EarlierBranch(name, pull_request.url if pull_request else "")
+    return found
 
 
 def _unusual(call: StepCall, name: str) -> tuple[str, ...]:

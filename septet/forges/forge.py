@@ -163,6 +163,14 @@ def marker_of(work_order_id: str) -> str:
     return f"<!-- septet: {work_order_id} -->"
 
 
+def ended_one(pull_request: PullRequest) -> ForgeError:
+    """Return the error of a work order whose pull request has ended: it is neither opened again nor replaced."""
+    return ForgeError(
+        f"{pull_request.url} of this work order is {pull_request.state}: no second one is opened.",
+        remedy="Reopen it there and run `septet retry`, or start another work order.",
+    )
+
+
 class Forge(Protocol):
     """Where issues and pull requests live."""
 

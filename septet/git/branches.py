@@ -5,7 +5,7 @@ from typing import Final
 
 from septet.errors import EvidenceError, GitError
 from septet.git.dot_git import clear_locks, read_head, refuse_links, switch_head
-from septet.git.own_pushes import is_own_push
+from septet.git.own_pushes import is_own_push, pushed_branches
 from septet.git.place import Place
 from septet.git.record import record_of
 from septet.git.remote import Remote
@@ -46,6 +46,24 @@ def branch_refusal(place: Place, name: str, *, token: str | None = None) -> str 
                 f"the remote has a branch {name_there}, beside which there can be no {name}: choose another name"
             )
     return None
+
+
+def branches_of(place: Place, order_id: str, *, token: str | None = None) -> dict[str, str | None]:
+    """Return the origin's branches that may be a work order's, with their commits.
+
+    They are those that hold its id as a word, and those that it has pushed to; one of these that is gone has none.
+
+    Raises:
+        GitUnavailableError: The origin was not reached.
+        GitError: The origin refused.
+    """
+    pushed = pushed_branches(place)
+    patterns = (f"refs/heads/*{order_id}*", *(f"refs/heads/{name}" for name in pushed))
+    shas = Remote(place.origin, place.env, token).refs(place.mirror, *patterns).shas
+    there = {ref.removeprefix("refs/heads/"): sha for ref, sha in shas.items()}
+    word = re.compile(rf"(?<![A-Za-z0-9]){re.escape(order_id)}(?![A-Za-z0-9])")
+    named = {name: sha for name, sha in there.items() if word.search(name)}
+    return {**{name: there.get(name) for name in pushed}, **named}
 
 
 def create_branch(place: Place, name: str) -> None:

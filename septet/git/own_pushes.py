@@ -22,6 +22,11 @@ def is_own_push(place: Place, branch: str, sha: str) -> bool:
     return sha in _read(place).get(branch, [])
 
 
+def pushed_branches(place: Place) -> tuple[str, ...]:
+    """Return the branches that this work order has pushed to, the first one first."""
+    return tuple(_read(place))
+
+
 def _read(place: Place) -> dict[str, list[str]]:
     try:
         pushes: dict[str, list[str]] = json.loads((place.records / _FILE).read_bytes())

@@ -64,9 +64,11 @@ async def test_one_that_was_closed_is_told_and_not_opened_again(lab: StepLab) ->
     first = await lab.running(call)
     LocalForge(lab.origin.bare).close_pull_request(1)
     lab.run_id = "run-2"
-    second = await lab.running(call)
-    assert (first.verdict, second.verdict) == (Verdict.DONE, Verdict.UNPROVEN)
-    assert "is closed" in " ".join(second.reasons)
+    with pytest.raises(ApplicationError, match="is closed") as failed:
+        await lab.running(call)
+    assert first.verdict is Verdict.DONE
+    assert failed.value.non_retryable
+    assert "septet retry" in failed.value.details[0].remedy
     assert len(_pull_requests(lab)) == 1
 
 

@@ -1,9 +1,13 @@
 import pytest
 from fakes.repositories import git
 from fakes.step_lab import BRANCH, PLAN, StepLab
+from temporalio.exceptions import ApplicationError
 
 from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import StepResult
+from septet.forges.forge import NewPullRequest
+from septet.forges.local import LocalForge
+from septet.git.own_pushes import note_push
 
 
 async def _named(lab: StepLab, name: str) -> StepResult:
@@ -51,3 +55,57 @@ async def test_a_name_without_the_work_orders_id_is_unusual(lab: StepLab) -> Non
     done = await _named(lab, "bugfix/totals")
     assert done.verdict is Verdict.DONE
     assert "wo-1" in done.warnings[0]
+
+
+async def _with_earlier(lab: StepLab, *, own: bool = True) -> LocalForge:
+    """Open the workspace of a work order whose earlier branch is on the forge, with a pull request."""
+    await lab.open_to(Step.GENERATE_BRANCH)
+    sha = lab.origin.push({"earlier.txt": "earlier work\n"}, branch=BRANCH)
+    if own:
+        note_push(lab.place, BRANCH, sha)
+    forge = LocalForge(lab.origin.bare, lab.parts.host.settings.git_env)
+    forge.open_pull_request(NewPullRequest(BRANCH, "main", "Totals", "", "wo-1"))
+    lab.scenario(generate_branch={"answer": {"branch_name": "feat-issue-7-wo-1-another-name"}})
+    return forge
+
+
+async def test_the_branch_of_an_earlier_pull_request_is_kept(lab: StepLab) -> None:
+    """A work order that is taken back goes on with the branch of its open pull request, whatever name comes now."""
+    await _with_earlier(lab)
+    done = await lab.run(Step.GENERATE_BRANCH)
+    assert (done.verdict, done.result_text) == (Verdict.DONE, BRANCH)
+    assert "/pull/1 is this work order's already" in done.warnings[0]
+    assert git(lab.worktree, "symbolic-ref", "--short", "HEAD") == BRANCH
+
+
+async def test_a_branch_that_was_only_pushed_is_kept(lab: StepLab) -> None:
+    """A push whose pull request was never opened is gone on with too, also under a custom of names without the id."""
+    await lab.open_to(Step.GENERATE_BRANCH)
+    note_push(lab.place, "bugfix/totals", lab.origin.push({"earlier.txt": "it\n"}, branch="bugfix/totals"))
+    lab.scenario(generate_branch={"answer": {"branch_name": BRANCH}})
+    done = await lab.run(Step.GENERATE_BRANCH)
+    assert (done.verdict, done.result_text) == (Verdict.DONE, "bugfix/totals")
+
+
+async def test_one_that_has_ended_is_told_before_more_is_paid_for(lab: StepLab) -> None:
+    """A closed pull request of this work order is neither reopened nor replaced; its person learns that at once."""
+    forge = await _with_earlier(lab)
+    forge.close_pull_request(1)
+    with pytest.raises(ApplicationError, match="/pull/1 of this work order is closed") as failed:
+        await lab.run(Step.GENERATE_BRANCH)
+    assert failed.value.non_retryable
+
+
+async def test_what_a_person_pushed_there_is_not_replaced(lab: StepLab) -> None:
+    """The pull request's branch that stands at somebody else's commit is left alone."""
+    await _with_earlier(lab, own=False)
+    with pytest.raises(ApplicationError, match="which it has not pushed"):
+        await lab.run(Step.GENERATE_BRANCH)
+
+
+async def test_branches_of_others_are_passed_over(lab: StepLab) -> None:
+    """A branch with the id of another work order, or one that a person made, is none of this work order's."""
+    for name in ("feat-issue-7-wo-10-other", "try-wo-1"):
+        lab.origin.push({"other.txt": "other\n"}, branch=name)
+    done = await _named(lab, BRANCH)
+    assert (done.verdict, done.result_text, done.warnings) == (Verdict.DONE, BRANCH, ())
