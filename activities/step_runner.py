@@ -7,13 +7,14 @@ from activities._attempt import StepAttempt, attempting
 from activities._between_steps import TOLD, see_untouched
 from activities._finalizing import settle_failed_finalizer, settle_finalizer
 from activities._guard import end_agents_of
-from activities._prepared_steps import prepare_end, prepare_finalizer, prepare_step
+from activities._prepared_steps import PreparedStep, prepare_end, prepare_finalizer, prepare_step
 from activities._results import add_warnings
 from activities._settling import settle
 from activities.attempts import heartbeating
 from activities.cancellation import CANCELLED
 from activities.failures import translating_failures
 from activities.host import Host
+from activities.progress_comment import note_progress
 from septet.agents.turns.carry_out import last_result
 from septet.contracts.names import Verdict
 from septet.contracts.steps import FinalizeCall, StepCall, StepResult
@@ -42,6 +43,7 @@ class StepRunner:
             )
             if is_changed:
                 attempt.result = add_warnings(attempt.result, TOLD)
+            attempt.result = await self._tell(prepared_step, attempt.result)
         return attempt.result
 
     async def finalize(self, finalizing: FinalizeCall) -> StepResult:
@@ -62,6 +64,7 @@ class StepRunner:
             else:
                 call = partial(settle_finalizer, self.host, prepared_step, finalizing, turn)
                 attempt.result = await stoppable_thread(threads.network, stop, call)
+            attempt.result = await self._tell(prepared_step, attempt.result)
         return attempt.result
 
     async def end(self, call: StepCall) -> StepResult:
@@ -79,3 +82,18 @@ class StepRunner:
                 prepared_step.fence.lease.check()
                 await end_agents_of(runs, call.workspace)
                 return await StepAttempt(self.host, prepared_step, heartbeats).end(Verdict.CANCELLED, CANCELLED)
+
+    async def _tell(self, prepared_step: PreparedStep, result: StepResult) -> StepResult:
+        """Tell the issue's readers how the step ended, where the repository asks for that."""
+        if not prepared_step.repository_settings.progress_comment:
+            return result
+        warnings = await stoppable_thread(
+            self.host.threads.network,
+            prepared_step.fence.halt.now,
+            note_progress,
+            self.host,
+            prepared_step.place,
+            prepared_step.call,
+            result,
+        )
+        return add_warnings(result, *warnings)

@@ -20,6 +20,16 @@ turns = 400
 [steps.create_commit]
 tools = "read"              # `all`, `read` or `none`: less than the step has, never more
 
+[issue]
+progress_comment = true     # one comment on the issue, edited after each step: steps, times, cost, links
+
+[pull_request]
+draft = true
+labels = ["septet"]         # beside those that the work order names
+reviewers = ["ada"]         # accounts that are asked for a review
+assignees = ["eve"]
+closes_issue = true         # `Closes #N` stands in the text, where the issue has a number
+
 [[allow_findings]]          # what looks like a key in new lines, and is none
 path = "docs/*"             # `*` stands for any characters, `/` among them
 rule = "github-pat"         # the scanner's name for it; any when absent
@@ -33,7 +43,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from types import MappingProxyType
-from typing import Final
+from typing import Annotated, Final
 
 from pydantic import Field, ValidationError
 from pydantic_core import ErrorDetails
@@ -124,12 +134,38 @@ class AllowedFinding(StrictWire):
         return fnmatchcase(path, self.path) and fnmatchcase(rule, self.rule)
 
 
+_Accounts = Annotated[list[Word], Field(max_length=20)]
+_Label = Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[^,\x00-\x1f\x7f]+$")]
+_Labels = Annotated[list[_Label], Field(max_length=20)]
+
+
+class PullRequestSettings(StrictWire):
+    """What a repository asks for its pull requests."""
+
+    draft: bool = False
+    """Open each as a draft, also where the work order does not ask for one."""
+    labels: _Labels = Field(default_factory=list)
+    """Beside those that the work order names."""
+    reviewers: _Accounts = Field(default_factory=list)
+    """Accounts that are asked for a review."""
+    assignees: _Accounts = Field(default_factory=list)
+    """Accounts that it is given to."""
+    closes_issue: bool = True
+    """Whether its merge closes the issue, where that has a number."""
+
+
+class _Issue(StrictWire):
+    progress_comment: bool = False
+
+
 class _File(StrictWire):
     checks: list[str | list[str]] = Field(default_factory=list, max_length=50)
     agents: _Agents = _Agents()
     limits: _Limits = _Limits()
     steps: _Steps = _Steps()
     allow_findings: list[AllowedFinding] = Field(default_factory=list, max_length=200)
+    issue: _Issue = _Issue()
+    pull_request: PullRequestSettings = PullRequestSettings()
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +185,9 @@ class RepositorySettings:
     """The time that each of them has."""
     allow_findings: tuple[AllowedFinding, ...] = ()
     """What the scanner for keys may find in new lines."""
+    progress_comment: bool = False
+    """Whether one comment on the issue tells how the work gets on."""
+    pull_request: PullRequestSettings = field(default_factory=PullRequestSettings)
 
     def model_for(self, step: Step, by_name: str | None = None, by_order: StepSettings = _NOTHING) -> str | None:
         """Return the model for `step`: what the work order asked for, else the step's, else the repository's."""
@@ -210,6 +249,8 @@ def load_repository_settings(read: Callable[[str], bytes | None]) -> RepositoryS
         checks=tuple(_argv(check, text, number) for number, check in enumerate(file.checks)),
         check_seconds=file.limits.check_seconds,
         allow_findings=tuple(file.allow_findings),
+        progress_comment=file.issue.progress_comment,
+        pull_request=file.pull_request,
     )
 
 

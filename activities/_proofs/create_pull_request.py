@@ -1,5 +1,6 @@
 """Step 7 is proved by the forge: the branch is pushed, and its pull request stands at the commit."""
 
+import re
 from dataclasses import replace
 
 from activities._claims import Claim, Proof
@@ -48,7 +49,9 @@ def _find_or_open(forge: Forge, claim: Claim[CreatePullRequestAnswer], sha: str)
     """
     head, order_id = claim.call.progress.branch_name or "", claim.call.workspace.work_order_id
     if (earlier := forge.find_pull_request(head)) is not None:
-        return _add_to(forge, earlier, claim)
+        if claim.call.workspace.began_at or not earlier.is_of(order_id):
+            return _add_to(forge, earlier, claim)
+        return forge.open_pull_request(_new(claim))  # it finds it, and completes labels and people
     ended = next((each for each in forge.pull_requests_of(head) if each.is_of(order_id)), None)
     if ended is None or ended.state == "open":
         return forge.open_pull_request(_new(claim))
@@ -74,16 +77,26 @@ def _new(claim: Claim[CreatePullRequestAnswer]) -> NewPullRequest:
     """Return what the pull request is opened with: the agent's words, or the commit's where it gave only a URL."""
     call, answer = claim.call, claim.answer
     text = answer if isinstance(answer, PullRequestText) else None
-    paragraphs = (text.body if text else "", _lacking(call.workspace.lacks))
+    wishes, body = claim.repository_settings.pull_request, text.body if text else ""
+    closes = _closes(body, call.workspace.issue_number) if wishes.closes_issue else ""
+    paragraphs = (body, closes, _lacking(call.workspace.lacks))
     return NewPullRequest(
         head=call.progress.branch_name or "",
         base=call.workspace.base_branch,
         title=text.title if text else call.workspace.issue_title,
         body="\n\n".join(filter(None, paragraphs)),
         marker=call.workspace.work_order_id,
-        draft=call.draft,
-        labels=call.labels,
+        draft=call.draft or wishes.draft,
+        labels=(*call.labels, *wishes.labels),
+        reviewers=tuple(wishes.reviewers),
+        assignees=tuple(wishes.assignees),
     )
+
+
+def _closes(body: str, number: str) -> str:
+    """Return the line by whose merge the issue is closed; nothing without a number, or where it stands there."""
+    said = re.search(rf"\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?):? +#{number}\b", body, re.IGNORECASE)
+    return f"Closes #{number}" if number.isdecimal() and said is None else ""
 
 
 def _lacking(branches: tuple[str, ...]) -> str:

@@ -49,6 +49,8 @@ def put_once(
 ) -> None:
     """Have one comment with a mark say `body`: the oldest that carries the mark and may be edited, or a new one.
 
+    After an answer that is an error the comments are looked up again, as `open_once` does.
+
     Args:
         comments: Lists the comments that there are, with their ids, from the oldest.
         create: Adds one.
@@ -74,4 +76,11 @@ def put_once(
         except (ForgeError, NotFoundError):  # somebody else's, who has copied the mark
             continue
         return
-    create(text)
+    try:
+        create(text)
+    except (ForgeError, NotFoundError):
+        is_there = False
+        with suppress(SeptetError):  # the first error says more
+            is_there = any(mark in there for _, there in comments())
+        if not is_there:
+            raise

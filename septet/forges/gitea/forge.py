@@ -21,7 +21,7 @@ from septet.forges.forge import (
     bounded_list,
     label_names,
 )
-from septet.forges.gitea.answers import GiteaCommentAnswer, GiteaIssueAnswer, GiteaPullRequestAnswer
+from septet.forges.gitea.answers import GiteaIssueAnswer, GiteaPullRequestAnswer
 from septet.forges.gitea.client import PAGE, GiteaRepository, asking_gitea
 from septet.forges.http_client import ForgeApi
 from septet.forges.opening import open_once, put_once
@@ -134,14 +134,26 @@ class GiteaForge:
 
     def put_comment(self, number: int, marker: str, body: str) -> None:
         """Have an issue carry one comment with a mark; as `Forge.put_comment`."""
-        what = f"a comment on {self._issue_name(number)}"
+        put_once(
+            partial(self._marked_comments, number),
+            partial(self._create_comment, number),
+            self._edit_comment,
+            marker,
+            body,
+        )
+
+    def _marked_comments(self, number: int) -> list[tuple[int, str]]:
+        what = f"the comments on {self._issue_name(number)}"
         with asking_gitea(self.api, self.project, what) as repository:
+            return [(each.id, each.body or "") for each in repository.issue_get_comments(number)]
 
-            def comments() -> list[tuple[int, str]]:
-                return [(each.id, each.body or "") for each in repository.issue_get_comments(number)]
+    def _create_comment(self, number: int, text: str) -> None:
+        with asking_gitea(self.api, self.project, f"a comment on {self._issue_name(number)}") as repository:
+            repository.issue_create_comment(number, text)
 
-            create: Callable[[str], GiteaCommentAnswer] = partial(repository.issue_create_comment, number)
-            put_once(comments, create, repository.issue_edit_comment, marker, body)
+    def _edit_comment(self, comment_id: int, text: str) -> None:
+        with asking_gitea(self.api, self.project, f"comment {comment_id} of {self.project}") as repository:
+            repository.issue_edit_comment(comment_id, text)
 
     def _issue_name(self, number: int) -> str:
         return f"issue {number} of {self.project}"

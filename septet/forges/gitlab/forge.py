@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
 from septet.errors import ForgeError, ForgeUnavailableError, NotFoundError
@@ -158,28 +157,33 @@ class GitLabForge:
 
     def put_comment(self, number: int, marker: str, body: str) -> None:
         """Have an issue carry one comment with a mark; as `Forge.put_comment`."""
-        with asking_gitlab(self.api, f"a comment on {self._issue_name(number)}") as gitlab:
+        put_once(
+            partial(self._marked_comments, number),
+            partial(self._create_comment, number),
+            partial(self._edit_comment, number),
+            marker,
+            body,
+        )
+
+    def _marked_comments(self, number: int) -> list[tuple[int, str]]:
+        found: list[tuple[int, str]] = []
+        with asking_gitlab(self.api, f"the comments on {self._issue_name(number)}") as gitlab:
             notes = self._project(gitlab).issues.get(number, lazy=True).notes
+            for page in range(1, _MOST_PAGES + 1):
+                answer = notes.list(sort="asc", order_by="created_at", per_page=_PAGE, page=page, get_all=False)
+                answers = read(list[GitLabNoteAnswer], answer)
+                found += [(each.id, each.body) for each in answers if not each.system]
+                if len(answers) < _PAGE:
+                    break
+        return found
 
-            def comments() -> list[tuple[int, str]]:
-                found: list[tuple[int, str]] = []
-                for page in count(1):
-                    answers = read(
-                        list[GitLabNoteAnswer],
-                        notes.list(sort="asc", order_by="created_at", per_page=_PAGE, page=page, get_all=False),
-                    )
-                    found += [(each.id, each.body) for each in answers if not each.system]
-                    if len(answers) < _PAGE or page == _MOST_PAGES:
-                        break
-                return found
+    def _create_comment(self, number: int, text: str) -> None:
+        with asking_gitlab(self.api, f"a comment on {self._issue_name(number)}") as gitlab:
+            self._project(gitlab).issues.get(number, lazy=True).notes.create({"body": text})
 
-            put_once(
-                comments,
-                lambda text: notes.create({"body": text}),
-                lambda note_id, text: notes.update(note_id, {"body": text}),
-                marker,
-                body,
-            )
+    def _edit_comment(self, number: int, note_id: int, text: str) -> None:
+        with asking_gitlab(self.api, f"comment {note_id} on {self._issue_name(number)}") as gitlab:
+            self._project(gitlab).issues.get(number, lazy=True).notes.update(note_id, {"body": text})
 
     def _project(self, gitlab: "Gitlab") -> Any:  # noqa: ANN401 -- its managers are typed to give lists of any
         return gitlab.projects.get(self.project, lazy=True)

@@ -1,0 +1,143 @@
+"""What a repository asks for on its forge: one comment that tells of the progress, and how pull requests look."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fakes.forges.gitea import GiteaFake
+from fakes.forges.github import GitHubFake
+from fakes.forges.gitlab import GitLabFake
+from fakes.forges.serving import serving_forge
+from fakes.forges.state import Fault, ForgeFake
+from fakes.repositories import git
+from fakes.step_lab import BRANCH, PLAN, StepLab
+
+from activities.host import Host
+from activities.progress_comment import note_progress
+from septet.agents.turns.supervisors import Supervisors
+from septet.contracts.facts import Usage
+from septet.contracts.names import Step, Verdict
+from septet.contracts.steps import StepCall, StepResult
+from septet.contracts.workspace import Workspace
+from septet.forges.local import LocalForge
+from septet.forges.pauses import PAUSES
+from septet.git.place import Place
+from septet.settings import Settings
+from septet.state import StateDir
+
+pytestmark = pytest.mark.law
+WORDS = {"title": "bug: sum the prices", "body": "Totals were always 0."}
+
+
+@pytest.fixture(params=(GitHubFake, GitLabFake, GiteaFake), ids=lambda fake: fake.name)
+def fake(request: pytest.FixtureRequest) -> Iterator[ForgeFake]:
+    """Return a forge with one issue."""
+    PAUSES.clear()
+    with serving_forge(request.param(heads={"o/foo.js": {"main": "a" * 40}})) as fake:
+        fake.add_issue("Totals are wrong")
+        yield fake
+
+
+class Teller:
+    """Tells of steps, as a worker does."""
+
+    def __init__(self, fake: ForgeFake, root: Path) -> None:
+        """Take the forge, and a folder for the records."""
+        known = {
+            "state_dir": root,
+            f"{fake.name}_hosts": (fake.url.removeprefix("http://"),),
+            f"{fake.name}_token": fake.token,
+            f"{fake.name}_api_url": fake.url + fake.api_path,
+        }
+        settings = Settings.model_validate(known)
+        self.fake = fake
+        self.host = Host("host-1", settings, StateDir(root), Supervisors())
+        self.place = Place("wo-1", root / "tree", root / "mirror", root / "vault", "origin", "main", "0" * 40)
+        self.place.records.mkdir(parents=True)
+
+    def tell(self, step: Step, result_text: str = "it") -> tuple[str, ...]:
+        """Tell of a step that is done."""
+        workspace = Workspace.model_construct(
+            work_order_id="wo-1",
+            repository=f"{self.fake.url}/{self.fake.project}.git",
+            agent="claude",
+            issue_number="1",
+        )
+        result = StepResult(
+            step=step,
+            verdict=Verdict.DONE,
+            duration_seconds=65,
+            usage=Usage(cost_usd=0.5),
+            result_text=result_text,
+        )
+        return note_progress(
+            self.host, self.place, StepCall.model_construct(step=step, workspace=workspace), result
+        )
+
+    @property
+    def comments(self) -> list[str]:
+        """The issue's comments."""
+        return [note.body for note in self.fake.issues[1].notes]
+
+
+def test_one_comment_tells_of_all_steps(fake: ForgeFake, tmp_path: Path) -> None:
+    """It is edited in place: steps, times, costs, branch and pull request."""
+    teller = Teller(fake, tmp_path)
+    for step in Step:
+        assert teller.tell(step, "https://forge/pull/2" if step is Step.CREATE_PULL_REQUEST else "it") == ()
+    (comment,) = teller.comments
+    assert "7 of 7 steps done" in comment
+    assert "| implement_plan | done | 1 min 5 s | $0.50 |" in comment
+    assert "| together | | 7 min 35 s | $3.50 |" in comment
+    assert "Pull request: https://forge/pull/2" in comment
+    assert "<!-- septet: wo-1 -->" in comment
+
+
+@pytest.mark.parametrize("status", [0, 500, 502])
+def test_a_comment_whose_answer_was_lost_is_not_written_twice(
+    fake: ForgeFake, tmp_path: Path, status: int
+) -> None:
+    """After an unclear answer the comments are looked up again."""
+    teller = Teller(fake, tmp_path)
+    path = "/notes" if fake.name == "gitlab" else "/comments"
+    fake.faults = [
+        Fault("status" if status else "drop", status=status, method="POST", path=path, about="wo-1", after=True)
+    ]
+    assert teller.tell(Step.CLASSIFY_ISSUE) == ()
+    assert teller.tell(Step.BUILD_PLAN) == ()
+    assert len(teller.comments) == 1
+
+
+def test_a_forge_without_the_right_costs_a_warning(fake: ForgeFake, tmp_path: Path) -> None:
+    """The step is done all the same, and says what was not written."""
+    teller = Teller(fake, tmp_path)
+    fake.faults = [Fault(status=403, method="POST", text="Resource not accessible", about="wo-1")]
+    (warning,) = teller.tell(Step.CLASSIFY_ISSUE)
+    assert "the progress comment was not written" in warning
+    assert teller.comments == []
+
+
+async def test_a_repository_says_how_its_pull_requests_look(lab: StepLab) -> None:
+    """Draft and labels are as `.septet/septet.toml` asks, and the merge closes the issue."""
+    settings = "[pull_request]\ndraft = true\nlabels = ['good first issue']\n[issue]\nprogress_comment = true\n"
+    lab.origin.push({".septet/septet.toml": settings})
+    forge = LocalForge(lab.origin.bare, lab.parts.host.settings.git_env)
+    forge.add_issue("Totals are wrong")
+    await lab.open(issue=1)
+    git(lab.worktree, "checkout", "-q", "-b", BRANCH)
+    lab.write("src/app.py", "def total(prices):\n    return sum(prices)\n")
+    git(lab.worktree, "add", "-A")
+    git(lab.worktree, "commit", "-q", "-m", "bug: totals")
+    lab.progress = lab.progress.model_copy(
+        update={"plan_path": PLAN, "branch_name": BRANCH, "commit_sha": git(lab.worktree, "rev-parse", "HEAD")}
+    )
+    lab.parts.host.snapshot(lab.place, "checkpoint", "what the steps before this one leave")
+    lab.scenario(create_pull_request={"answer": WORDS})
+    done = await lab.run(Step.CREATE_PULL_REQUEST)
+    assert (done.verdict, done.warnings) == (Verdict.DONE, ())
+    assert "Closes #1" in forge.pull_request_text(1)[1]
+    (comment,) = forge.issue(1).comments
+    assert f"Pull request: {lab.origin.bare.as_uri()}/pull/1" in comment.body
+    record = git(lab.origin.bare, "show", "refs/septet/forge:pull-1.json", check=False)
+    assert '"good first issue"' in record
+    assert '"draft": true' in record
