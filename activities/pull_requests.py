@@ -10,6 +10,7 @@ from activities.host import Host
 from septet.contracts.pull_request import PullRequestEnd, PullRequestLook
 from septet.errors import SeptetError
 from septet.forges.forge import PullRequestState, pull_request_number
+from septet.forges.polls import PolledForge, PullRequestPolls
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,19 @@ def state_of(host: Host, look: PullRequestLook) -> PullRequestState:
     """
     _, forge = host.forge(look.repository)
     return forge.pull_request(pull_request_number(look.url), look.commit).state
+
+
+def polled_state_of(host: Host, polls: PullRequestPolls, look: PullRequestLook) -> PullRequestState:
+    """Return the same, by one question to the repository for all of its pull requests.
+
+    Raises:
+        SeptetError: The forge did not tell.
+    """
+    address, forge = host.forge(look.repository)
+    number = pull_request_number(look.url)
+    if isinstance(forge, PolledForge):
+        return polls.state(address.url, forge, number)
+    return forge.pull_request(number, look.commit).state
 
 
 def error_kind(error: SeptetError) -> str:

@@ -21,10 +21,11 @@ from temporalio.client import Client
 from temporalio.service import RPCError
 
 from activities.host import Host
-from activities.pull_requests import error_kind, state_of
+from activities.pull_requests import error_kind, polled_state_of
 from septet.contracts.pull_request import PullRequestLook, PullRequestNews, WatchingHost
 from septet.errors import SeptetError
 from septet.forges.forge import PullRequestState
+from septet.forges.polls import PullRequestPolls
 from septet.system.locks import open_lock, try_lock
 from septet.system.text import cut
 from workers.beside import beside, repeat
@@ -48,7 +49,8 @@ async def looking_at_pull_requests(client: Client, host: Host) -> AsyncIterator[
     settings = host.settings
     pace = LookPace(settings.look_seconds, settings.longest_look_seconds)
     here = WatchingHost(host=host.id, control_queue=host.control_queue)
-    watcher = PullRequestWatcher(client, settings.task_queue, here, partial(state_of, host), pace)
+    look_at = partial(polled_state_of, host, PullRequestPolls(settings.look_seconds))
+    watcher = PullRequestWatcher(client, settings.task_queue, here, look_at, pace)
     lock = open_lock(host.state.root / "looks.lock")
 
     async def look() -> None:

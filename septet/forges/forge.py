@@ -74,6 +74,8 @@ class PullRequest:
     warnings: tuple[str, ...] = ()
     """What did not work on the side, such as a label."""
     body: str = field(default="", compare=False, repr=False)
+    updated_at: str = field(default="", compare=False)
+    """When it changed last, in the forge's own form."""
 
     def is_of(self, work_order_id: str) -> bool:
         """Say whether it brings the work of a work order, by the mark in its body."""

@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from pydantic import TypeAdapter
 from pydantic_core import from_json
 
 from septet.errors import ForgeError, ForgeUnavailableError, NotFoundError, SeptetError
@@ -25,7 +26,10 @@ _BUSY: Final = frozenset({408, 425, 429})
 _LIMITED: Final = frozenset({403, 429})
 _NOT_THERE: Final = frozenset({404, 410})
 _REFUSED: Final = frozenset({400, 409, 412, 422})
+_NOT_MODIFIED: Final = 304
 _SHOWN: Final = 1000
+
+T = TypeVar("T")
 
 
 class ForgeRefusedError(ForgeError):
@@ -87,6 +91,21 @@ class ForgeApi:
             raise ForgeUnavailableError(f"{self.url} was not reached ({what}): {error!r}.") from error
         except (ValueError, TypeError) as error:
             raise ForgeUnavailableError(f"{self.url} did not answer as {self.forge} does ({what}).") from error
+
+    def list_if_changed(
+        self, what: str, url: str, query: Mapping[str, str | int], etag: str, form: type[T]
+    ) -> tuple[T, str] | None:
+        """Return a list as a value of type `form`, and its ETag; `None` where it is what `etag` stands for.
+
+        Raises:
+            ForgeUnavailableError, NotFoundError, ForgeError: As for `asking`.
+        """
+        with self.asking(what) as client:
+            response = client.get(url, params=query, headers={"If-None-Match": etag} if etag else None)
+            if response.status_code == _NOT_MODIFIED:
+                return None
+            answer = TypeAdapter(form).validate_python(from_json(response.content))
+            return answer, response.headers.get("etag", "")
 
     def _failure(self, what: str, response: "httpx.Response") -> SeptetError:
         status = response.status_code

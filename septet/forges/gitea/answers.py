@@ -91,12 +91,20 @@ class GiteaPullRequestAnswer(_Foreign):
     state: Literal["open", "closed"]
     merged: bool = False
     body: str | None = None
+    updated_at: str = ""
 
     def pull_request(self) -> PullRequest:
         """Return the pull request."""
         state = "merged" if self.merged else self.state
         return PullRequest(
-            self.number, self.html_url, self.head.ref, self.base.ref, self.head.sha, state, body=self.body or ""
+            self.number,
+            self.html_url,
+            self.head.ref,
+            self.base.ref,
+            self.head.sha,
+            state,
+            body=self.body or "",
+            updated_at=self.updated_at,
         )
 
 

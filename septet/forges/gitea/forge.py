@@ -1,10 +1,11 @@
 """Gitea and Forgejo: issues read, pull requests found by their branch or opened."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, TypeVar
+from urllib.parse import quote
 
 from septet.errors import ForgeError, ForgeUnavailableError, InvalidInputError, NotFoundError
 from septet.forges.forge import (
@@ -25,6 +26,7 @@ from septet.forges.gitea.answers import GiteaIssueAnswer, GiteaPullRequestAnswer
 from septet.forges.gitea.client import PAGE, GiteaRepository, asking_gitea
 from septet.forges.http_client import ForgeApi
 from septet.forges.opening import open_once, put_once
+from septet.forges.polls import RecentPullRequests
 
 _MOST_PAGES: Final = 50
 _MOST_AUTHORS: Final = 20
@@ -96,6 +98,16 @@ class GiteaForge:
         what = f"pull request {number} of {self.project}"
         with asking_gitea(self.api, self.project, what) as repository:
             return repository.repo_get_pull_request(number).pull_request()
+
+    def recent_pull_requests(self, etag: str = "") -> RecentPullRequests | None:
+        """Return the pull requests that changed last; as `PolledForge.recent_pull_requests`."""
+        what, url = f"pull requests of {self.project}", f"{self.api.url}/repos/{quote(self.project)}/pulls"
+        query: Mapping[str, str | int] = {"state": "all", "sort": "recentupdate", "limit": PAGE}
+        answer = self.api.list_if_changed(what, url, query, etag, list[GiteaPullRequestAnswer])
+        if answer is None:
+            return None
+        answers, new_etag = answer
+        return RecentPullRequests(tuple(each.pull_request() for each in answers), len(answers) < PAGE, new_etag)
 
     def open_pull_request(self, new: NewPullRequest) -> PullRequest:
         """Return the one open pull request of `new.head`; as `Forge.open_pull_request`."""

@@ -88,12 +88,20 @@ class PullRequestAnswer(_Foreign):
     state: Literal["open", "closed"]
     merged_at: str | None = None
     body: str | None = None
+    updated_at: str = ""
 
     def pull_request(self) -> PullRequest:
         """Return the pull request."""
         state = "merged" if self.merged_at else self.state
         return PullRequest(
-            self.number, self.html_url, self.head.ref, self.base.ref, self.head.sha, state, body=self.body or ""
+            self.number,
+            self.html_url,
+            self.head.ref,
+            self.base.ref,
+            self.head.sha,
+            state,
+            body=self.body or "",
+            updated_at=self.updated_at,
         )
 
 

@@ -34,6 +34,7 @@ from septet.forges.github.answers import (
 )
 from septet.forges.github.client import asking, read
 from septet.forges.opening import open_once, put_once
+from septet.forges.polls import RecentPullRequests
 
 if TYPE_CHECKING:
     from githubkit import GitHub
@@ -42,6 +43,7 @@ _COMMENTS_PER_PAGE: Final = 100
 _ISSUES_PER_PAGE: Final = 100
 _MOST_PAGES: Final = 50
 """Pull requests are in these lists too, so that a page may hold few issues."""
+_NOT_MODIFIED: Final = 304
 _HEADERS: Final = {"X-GitHub-Api-Version": "2022-11-28"}
 """The version that GitHub Enterprise servers speak as well; what is read here is the same in newer ones."""
 
@@ -147,6 +149,28 @@ class GitHubForge:
         with asking(self.api_url, self.token, f"pull request {number} of {self.project}") as github:
             answer = github.rest.pulls.get(*self._repository, number, headers=_HEADERS)
             return read(PullRequestAnswer, answer).pull_request()
+
+    def recent_pull_requests(self, etag: str = "") -> RecentPullRequests | None:
+        """Return the pull requests that changed last; as `PolledForge.recent_pull_requests`.
+
+        An answer that nothing has changed counts for no limit of GitHub's.
+        """
+        headers = {**_HEADERS, "If-None-Match": etag} if etag else _HEADERS
+        with asking(self.api_url, self.token, f"pull requests of {self.project}") as github:
+            answer = github.rest.pulls.list(
+                *self._repository,
+                state="all",
+                sort="updated",
+                direction="desc",
+                per_page=_ISSUES_PER_PAGE,
+                headers=headers,
+            )
+            if answer.status_code == _NOT_MODIFIED:
+                return None
+            answers = read(list[PullRequestAnswer], answer)
+        pull_requests = tuple(each.pull_request() for each in answers)
+        is_all = len(answers) < _ISSUES_PER_PAGE
+        return RecentPullRequests(pull_requests, is_all, answer.headers.get("etag", ""))
 
     def open_pull_request(self, new: NewPullRequest) -> PullRequest:
         """Return the one open pull request of `new.head`; as `Forge.open_pull_request`."""

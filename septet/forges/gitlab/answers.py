@@ -90,6 +90,7 @@ class GitLabMergeRequestAnswer(_Foreign):
     sha: str | None = None
     state: Literal["opened", "closed", "locked", "merged"]
     description: str | None = None
+    updated_at: str = ""
 
     def pull_request(self) -> PullRequest:
         """Return the merge request."""
@@ -102,6 +103,7 @@ class GitLabMergeRequestAnswer(_Foreign):
             self.sha or "",
             "merged" if state == "merged" else "closed" if state == "closed" else "open",
             body=self.description or "",
+            updated_at=self.updated_at,
         )
 
 

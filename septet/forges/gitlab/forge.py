@@ -1,10 +1,11 @@
 """GitLab: issues read, merge requests found by their branch or opened."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
 
 from septet.errors import ForgeError, ForgeUnavailableError, NotFoundError
 from septet.forges.forge import (
@@ -36,6 +37,7 @@ from septet.forges.gitlab.answers import (
 from septet.forges.gitlab.client import asking_gitlab, read
 from septet.forges.http_client import ForgeApi
 from septet.forges.opening import open_once, put_once
+from septet.forges.polls import RecentPullRequests
 
 if TYPE_CHECKING:
     from gitlab import Gitlab
@@ -103,6 +105,22 @@ class GitLabForge:
         with asking_gitlab(self.api, f"merge request {number} of {self.project}") as gitlab:
             answer = self._project(gitlab).mergerequests.get(number)
             return read(GitLabMergeRequestAnswer, answer).pull_request()
+
+    def recent_pull_requests(self, etag: str = "") -> RecentPullRequests | None:
+        """Return the merge requests that changed last; as `PolledForge.recent_pull_requests`."""
+        what, url = f"merge requests of {self.project}", f"{self.api.url}/projects/{quote(self.project, safe='')}"
+        query: Mapping[str, str | int] = {
+            "state": "all",
+            "order_by": "updated_at",
+            "sort": "desc",
+            "per_page": _PAGE,
+        }
+        form = list[GitLabMergeRequestAnswer]
+        answer = self.api.list_if_changed(what, f"{url}/merge_requests", query, etag, form)
+        if answer is None:
+            return None
+        answers, new_etag = answer
+        return RecentPullRequests(tuple(each.pull_request() for each in answers), len(answers) < _PAGE, new_etag)
 
     def open_pull_request(self, new: NewPullRequest) -> PullRequest:
         """Return the one open merge request of `new.head`; as `Forge.open_pull_request`."""

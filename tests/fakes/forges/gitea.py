@@ -14,6 +14,7 @@ class GiteaFake(ForgeFake):
 
     name = "gitea"
     api_path = "/api/v1"
+    has_etags = False
     standing_words: dict[str, str] = field(
         default_factory=lambda: {"owner": "collaborator", "none": "none"}  # `ada` is no namesake of the owner
     )
@@ -104,7 +105,7 @@ class GiteaFake(ForgeFake):
         state = asked.one("state", "open")
         pulls = [
             self._pull_json(pull)
-            for pull in self.listed_pulls()
+            for pull in self.listed_pulls(asked.one("sort"))
             if state == "all" or (pull.state == "open") == (state == "open")
         ]
         return 200, asked.page_of(pulls, "limit", _PAGE)
@@ -199,6 +200,7 @@ class GiteaFake(ForgeFake):
             "html_url": f"{self.url}/{self.project}/pulls/{pull.number}",
             "title": f"WIP: {pull.title}" if pull.draft else pull.title,
             "body": pull.body,
+            "updated_at": pull.updated_at,
             "state": "open" if pull.state == "open" else "closed",
             "merged": pull.state == "merged",
             "labels": [{"id": 1, "name": label} for label in pull.labels],

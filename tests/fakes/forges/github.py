@@ -100,7 +100,9 @@ class GitHubFake(ForgeFake):
     def _pulls(self, asked: Asked) -> Answer:
         state, head = asked.one("state", "open"), asked.one("head")
         pulls = [
-            pull for pull in self.listed_pulls() if state == "all" or (pull.state == "open") == (state == "open")
+            pull
+            for pull in self.listed_pulls(asked.one("sort"))
+            if state == "all" or (pull.state == "open") == (state == "open")
         ]
         if ":" in head:  # GitHub passes over a head that it does not understand
             pulls = [pull for pull in pulls if self._label(pull) == head]
@@ -202,6 +204,7 @@ class GitHubFake(ForgeFake):
             "html_url": f"{self.url}/{self.project}/pull/{pull.number}",
             "title": pull.title,
             "body": pull.body,
+            "updated_at": pull.updated_at,
             "draft": pull.draft,
             "state": "open" if pull.state == "open" else "closed",
             "merged_at": WHEN if pull.state == "merged" else None,

@@ -100,7 +100,7 @@ class GitLabFake(ForgeFake):
         state, head = asked.one("state", "all"), asked.one("source_branch")
         pulls = [
             self._pull_json(pull)
-            for pull in self.listed_pulls()
+            for pull in self.listed_pulls(asked.one("order_by"))
             if state in {"all", "opened" if pull.state == "open" else pull.state} and head in {"", pull.head}
         ]
         return 200, asked.page_of(pulls, "per_page", 20)
@@ -205,6 +205,7 @@ class GitLabFake(ForgeFake):
             "web_url": f"{self.url}/{self.project}/-/merge_requests/{pull.number}",
             "title": f"Draft: {pull.title}" if pull.draft else pull.title,
             "description": pull.body,
+            "updated_at": pull.updated_at,
             "state": "opened" if pull.state == "open" else pull.state,
             "source_branch": pull.head,
             "target_branch": pull.base,

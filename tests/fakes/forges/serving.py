@@ -1,6 +1,7 @@
 """A forge that answers on loopback: its API, git over smart HTTP, and the faults that it is told to make."""
 
 import copy
+import hashlib
 import json
 import os
 import subprocess
@@ -8,6 +9,7 @@ import threading
 from base64 import b64decode
 from collections.abc import Iterator
 from contextlib import contextmanager
+from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import urlsplit
 
@@ -57,7 +59,7 @@ def serving_forge(forge: ForgeFake) -> Iterator[ForgeFake]:  # noqa: C901 -- the
                 forge.stale_pulls = None
                 whole = b"" if answer is None else json.dumps(answer).encode()
             if fault is None or fault.lie in {"slow", "stale"}:
-                return status, {"Content-Type": "application/json"}, whole
+                return _unless_known(forge, asked, status, whole)
             if fault.lie == "drop":
                 self.close_connection = True
                 return None
@@ -118,6 +120,17 @@ def serving_forge(forge: ForgeFake) -> Iterator[ForgeFake]:  # noqa: C901 -- the
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+def _unless_known(forge: ForgeFake, asked: Asked, status: int, whole: bytes) -> tuple[int, dict[str, str], bytes]:
+    """Return an answer with its ETag, or that it is what the client has already."""
+    headers = {"Content-Type": "application/json"}
+    if asked.method != "GET" or status != HTTPStatus.OK or not forge.has_etags:
+        return status, headers, whole
+    headers["ETag"] = f'W/"{hashlib.sha256(whole).hexdigest()}"'
+    if asked.headers.get("if-none-match") == headers["ETag"]:
+        return HTTPStatus.NOT_MODIFIED, headers, b""
+    return status, headers, whole
 
 
 def _true_answer(forge: ForgeFake, asked: Asked) -> Answer:

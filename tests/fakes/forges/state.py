@@ -73,6 +73,13 @@ class PullState:
     state: Literal["open", "closed", "merged"] = "open"
     reviews: list[tuple[str, str, str]] = field(default_factory=list)
     """Author, state and words."""
+    changed: int = 0
+    """Counts the changes of all pull requests: the number of its last one."""
+
+    @property
+    def updated_at(self) -> str:
+        """When it changed last."""
+        return f"2026-01-01T{self.changed // 3600:02}:{self.changed // 60 % 60:02}:{self.changed % 60:02}Z"
 
 
 Lie = Literal["drop", "status", "truncated", "wrong_type", "slow", "stale"]
@@ -125,10 +132,12 @@ class ForgeFake:
     stale_pulls: dict[int, PullState] | None = None
     """What lists show while they lag behind."""
     next_note: int = 0
+    changes: int = 0
 
     name = "forge"
     api_path = ""
     is_numbered_together = True
+    has_etags = True
     standing_words: dict[str, str] = field(default_factory=dict)
 
     def add_issue(self, title: str, body: str = "", labels: tuple[str, ...] = ()) -> int:
@@ -146,7 +155,14 @@ class ForgeFake:
 
     def end_pull(self, number: int, state: Literal["closed", "merged"]) -> None:
         """Close or merge a pull request, as a person does."""
-        self.pulls[number].state = state
+        with self.lock:
+            self.pulls[number].state = state
+            self.touch(self.pulls[number])
+
+    def touch(self, pull: PullState) -> None:
+        """Note that a pull request has just changed."""
+        self.changes += 1
+        pull.changed = self.changes
 
     def heads_of(self, project: str) -> dict[str, str]:
         """Return the branches of a repository."""
@@ -165,9 +181,11 @@ class ForgeFake:
         """Return where the branch of a pull request stands."""
         return self.heads_of(pull.head_project).get(pull.head, "")
 
-    def listed_pulls(self) -> list[PullState]:
-        """Return the pull requests as lists show them, the newest first."""
+    def listed_pulls(self, order: str = "") -> list[PullState]:
+        """Return the pull requests as lists show them, the newest or the last changed first."""
         pulls = self.pulls if self.stale_pulls is None else self.stale_pulls
+        if "update" in order:
+            return sorted(pulls.values(), key=lambda pull: (-pull.changed, -pull.number))
         return sorted(pulls.values(), key=lambda pull: -pull.number)
 
     def open_pull(
@@ -186,6 +204,7 @@ class ForgeFake:
                     return f"exists {pull.number}"
             number = self._next_number(self.pulls)
             self.pulls[number] = PullState(number, head_project, head, base, title, body, draft)
+            self.touch(self.pulls[number])
             return self.pulls[number]
 
     def answer(self, asked: Asked) -> Answer:

@@ -1,0 +1,126 @@
+"""Many pull requests of one repository are looked at by one conditional question."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from fakes.forges.gitea import GiteaFake
+from fakes.forges.github import GitHubFake
+from fakes.forges.gitlab import GitLabFake
+from fakes.forges.serving import serving_forge
+from fakes.forges.state import Fault, ForgeFake
+
+from septet.errors import ForgeUnavailableError
+from septet.forges.choose import forge_for
+from septet.forges.polls import LONGEST_SECONDS, PolledForge, PullRequestPolls
+from septet.git.address import parse_address
+from septet.settings import Settings
+
+HOUR = 3600
+
+
+@pytest.fixture(params=(GitHubFake, GitLabFake, GiteaFake), ids=lambda fake: fake.name)
+def fake(request: pytest.FixtureRequest) -> Iterator[ForgeFake]:
+    """Return a forge with thirty open pull requests."""
+    heads = {"main": "a" * 40} | {f"feat-{number}": f"{number:040x}" for number in range(1, 161)}
+    with serving_forge(request.param(heads={"o/foo.js": heads})) as fake:
+        for number in range(1, 31):
+            fake.open_pull("o/foo.js", f"feat-{number}", "main", "A thing", "")
+        yield fake
+
+
+@pytest.fixture
+def forge(fake: ForgeFake, tmp_path: Path) -> PolledForge:
+    """Return the forge as a worker has it."""
+    known = {
+        "state_dir": tmp_path,
+        f"{fake.name}_hosts": (fake.url.removeprefix("http://"),),
+        f"{fake.name}_token": fake.token,
+        f"{fake.name}_api_url": fake.url + fake.api_path,
+    }
+    forge = forge_for(parse_address(f"{fake.url}/{fake.project}.git"), Settings.model_validate(known))
+    assert isinstance(forge, PolledForge)
+    return forge
+
+
+@dataclass
+class Clock:
+    """A clock that a test moves."""
+
+    now: float = 0.0
+
+    def __call__(self) -> float:
+        """Return what it shows."""
+        return self.now
+
+
+def states(polls: PullRequestPolls, forge: PolledForge, fake: ForgeFake) -> list[str]:
+    """Look at all pull requests."""
+    return [polls.state("it", forge, number) for number in sorted(fake.pulls)]
+
+
+def test_an_hour_of_looks_costs_a_question_a_minute(fake: ForgeFake, forge: PolledForge) -> None:
+    """Thirty pull requests are looked at twice a minute for an hour, with at most sixty requests and a few to begin."""
+    clock = Clock()
+    polls = PullRequestPolls(5.0, clock)
+    states(polls, forge, fake)
+    clock.now = 20 * 60
+    states(polls, forge, fake)
+    fake.asked.clear()
+    for clock.now in range(30 * 60, 30 * 60 + HOUR, 30):
+        assert set(states(polls, forge, fake)) == {"open"}
+    assert len(fake.asked) <= HOUR / LONGEST_SECONDS
+    if fake.has_etags:
+        assert all("if-none-match" in asked.headers for asked in fake.asked)
+
+
+def test_a_merge_and_a_close_are_seen(fake: ForgeFake, forge: PolledForge) -> None:
+    """What changed stands on top of the page, and all others stay as they are known."""
+    clock = Clock()
+    polls = PullRequestPolls(5.0, clock)
+    states(polls, forge, fake)
+    first, second = sorted(fake.pulls)[:2]
+    fake.end_pull(first, "merged")
+    fake.end_pull(second, "closed")
+    clock.now = 6.0
+    fake.asked.clear()
+    assert states(polls, forge, fake) == ["merged", "closed", *["open"] * 28]
+    assert len(fake.asked) == 1
+
+
+def test_more_changes_than_a_page_holds_are_not_missed(fake: ForgeFake, forge: PolledForge) -> None:
+    """Where nothing on the page was seen before, each is asked for by itself once."""
+    clock = Clock()
+    polls = PullRequestPolls(5.0, clock)
+    states(polls, forge, fake)
+    fake.end_pull(min(fake.pulls), "merged")
+    for number in range(31, 161):
+        fake.open_pull("o/foo.js", f"feat-{number}", "main", "A thing", "")
+    clock.now = 6.0
+    told = states(polls, forge, fake)
+    assert told == ["merged", *["open"] * 159]
+
+
+def test_one_that_no_page_tells_of_is_asked_for_once(fake: ForgeFake, forge: PolledForge) -> None:
+    """A pull request that a list does not show yet is asked for by its number."""
+    polls = PullRequestPolls(5.0, Clock())
+    fake.faults = [Fault("stale", method="GET")]
+    fake.asked.clear()
+    number = min(fake.pulls)
+    assert polls.state("it", forge, number) == polls.state("it", forge, number) == "open"
+    assert len(fake.asked) == 2
+
+
+def test_a_forge_that_is_away_is_asked_once(fake: ForgeFake, forge: PolledForge) -> None:
+    """All looks within the pause have the same answer, and the next one after it asks again."""
+    clock = Clock()
+    polls = PullRequestPolls(5.0, clock)
+    fake.faults = [Fault(status=503)]
+    fake.asked.clear()
+    for number in sorted(fake.pulls):
+        with pytest.raises(ForgeUnavailableError):
+            polls.state("it", forge, number)
+    assert len(fake.asked) == 1
+    clock.now = 6.0
+    assert set(states(polls, forge, fake)) == {"open"}
