@@ -23,6 +23,9 @@ tools = "read"              # `all`, `read` or `none`: less than the step has, n
 [issue]
 progress_comment = true     # one comment on the issue, edited after each step: steps, times, cost, links
 
+[commit]
+assisted_by = true          # the engine's commits name the agent: `Assisted-by: claude:opus`
+
 [pull_request]
 draft = true
 labels = ["septet"]         # beside those that the work order names
@@ -158,12 +161,17 @@ class _Issue(StrictWire):
     progress_comment: bool = False
 
 
+class _Commit(StrictWire):
+    assisted_by: bool = True
+
+
 class _File(StrictWire):
     checks: list[str | list[str]] = Field(default_factory=list, max_length=50)
     agents: _Agents = _Agents()
     limits: _Limits = _Limits()
     steps: _Steps = _Steps()
     allow_findings: list[AllowedFinding] = Field(default_factory=list, max_length=200)
+    commit: _Commit = _Commit()
     issue: _Issue = _Issue()
     pull_request: PullRequestSettings = PullRequestSettings()
 
@@ -185,6 +193,8 @@ class RepositorySettings:
     """The time that each of them has."""
     allow_findings: tuple[AllowedFinding, ...] = ()
     """What the scanner for keys may find in new lines."""
+    assisted_by: bool = True
+    """Whether the engine's commits name the agent in a trailer."""
     progress_comment: bool = False
     """Whether one comment on the issue tells how the work gets on."""
     pull_request: PullRequestSettings = field(default_factory=PullRequestSettings)
@@ -249,6 +259,7 @@ def load_repository_settings(read: Callable[[str], bytes | None]) -> RepositoryS
         checks=tuple(_argv(check, text, number) for number, check in enumerate(file.checks)),
         check_seconds=file.limits.check_seconds,
         allow_findings=tuple(file.allow_findings),
+        assisted_by=file.commit.assisted_by,
         progress_comment=file.issue.progress_comment,
         pull_request=file.pull_request,
     )

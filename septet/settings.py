@@ -32,6 +32,7 @@ _FOR_NETWORK: Final = (
 )
 _FOR_GIT: Final = ("SSH_AUTH_SOCK", "GIT_SSH_COMMAND", "GIT_SSL_CAINFO")
 _FOR_USER_GIT: Final = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM", "XDG_CONFIG_HOME")
+_FOR_LOGINS: Final = ("XDG_CONFIG_HOME", "GH_CONFIG_DIR", "GLAB_CONFIG_DIR", "DBUS_SESSION_BUS_ADDRESS")
 MIB: Final = 1024 * 1024
 
 
@@ -96,6 +97,12 @@ class Settings(BaseSettings):
     """Hosts that speak Gitea's API, as Forgejo's do, separated by commas."""
     gitea_api_url: str | None = None
     """The API's address, where it is not the one that follows from the host."""
+    github_app_id: str | None = None
+    """The id of a GitHub App that asks in place of a person's token, where none is set."""
+    github_app_key_file: Path | None = None
+    """The App's private key, a PEM file."""
+    forge_logins: Annotated[tuple[Literal["gh", "glab"], ...], NoDecode] = ()
+    """Programs whose logins serve where a forge has no token, separated by commas: `gh`, `glab`."""
     ignored_limit_mib: Annotated[int, Field(ge=0)] = 50
     """Ignored files up to this size in all go into a snapshot."""
     orphan_limit_seconds: Annotated[float, Field(gt=0)] = 1800.0
@@ -182,13 +189,20 @@ class Settings(BaseSettings):
         return url
 
     @model_validator(mode="after")
+    def _has_a_key_for_its_app(self) -> "Settings":
+        if (self.github_app_id is None) != (self.github_app_key_file is None):
+            message = "SEPTET_GITHUB_APP_ID and SEPTET_GITHUB_APP_KEY_FILE need each other"
+            raise ValueError(message)
+        return self
+
+    @model_validator(mode="after")
     def _signs_what_it_sends(self) -> "Settings":
         if self.notify_url is not None and self.notify_secret is None:
             message = "SEPTET_NOTIFY_URL needs SEPTET_NOTIFY_SECRET, with which what is sent there is signed"
             raise ValueError(message)
         return self
 
-    @field_validator("guest_paths", "guest_hosts", mode="before")
+    @field_validator("guest_paths", "guest_hosts", "forge_logins", mode="before")
     @classmethod
     def _split_paths(cls, paths: object) -> object:
         return tuple(path.strip() for path in paths.split(",")) if isinstance(paths, str) else paths
@@ -245,6 +259,11 @@ class Settings(BaseSettings):
     def user_git_env(self) -> dict[str, str]:
         """The environment in which git reads the configuration of the user and of the machine."""
         return self._variables(*_FOR_EVERY_PROCESS, *_FOR_USER_GIT)
+
+    @property
+    def forge_login_env(self) -> dict[str, str]:
+        """The environment of `gh` and `glab`, which read their own logins."""
+        return self._variables(*_FOR_EVERY_PROCESS, *_FOR_LOGINS)
 
     @cached_property
     def agent_programs(self) -> dict[str, str]:

@@ -9,8 +9,9 @@ from activities.host import Host
 from septet.agents.clis.adapter import FOR_EVERY_AGENT, select_variables
 from septet.agents.turns.guest_run import GuestCommand
 from septet.contracts.answers import CreateCommitAnswer
+from septet.contracts.names import Step
 from septet.errors import EvidenceError
-from septet.git.commit import commit_all
+from septet.git.commit import commit_all, with_trailer
 from septet.git.keys_in_work import refuse_keys_in_commits, refuse_keys_in_files
 from septet.git.worktree_status import WorktreeStatus
 from septet.system.masking import mask
@@ -33,7 +34,7 @@ def prove_create_commit(host: Host, claim: Claim[CreateCommitAnswer]) -> Proof:
     claim.fence.check()
     sha = commit_all(
         claim.place,
-        message,
+        with_trailer(message, _assistance(host, claim)),
         sign=host.settings.sign_commits,
         scan=claim.scan,
         examine=partial(refuse_found_keys, host, claim),
@@ -41,6 +42,15 @@ def prove_create_commit(host: Host, claim: Claim[CreateCommitAnswer]) -> Proof:
     if sha == claim.began_at:
         raise EvidenceError("HEAD is where the work began: there is nothing to commit.")
     return Proof(message, commit_sha=sha, status=WorktreeStatus(sha, ()))
+
+
+def _assistance(host: Host, claim: AnyClaim) -> str:
+    """Return the line that names the agent, and its model where one was asked for; empty where none is wanted."""
+    settings, call = claim.repository_settings, claim.call
+    if not settings.assisted_by:
+        return ""
+    asked = settings.model_for(Step.IMPLEMENT_PLAN, call.model or host.settings.model, call.settings)
+    return f"Assisted-by: {call.workspace.agent}{f':{asked}' if asked else ''}"
 
 
 def _run_checks(host: Host, claim: AnyClaim) -> None:

@@ -2,13 +2,17 @@
 
 from typing import Final
 
+from pydantic import SecretStr
+
 from septet.errors import InvalidInputError
 from septet.forges.forge import Forge
 from septet.forges.gitea.kind import GITEA
-from septet.forges.github.kind import GITHUB
+from septet.forges.github.app import INSTALLATIONS, GitHubApp
+from septet.forges.github.kind import GITHUB, github_api_url
 from septet.forges.gitlab.kind import GITLAB
 from septet.forges.kind import ForgeAccess, ForgeKind
 from septet.forges.local import LocalForge
+from septet.forges.logins import LOGINS
 from septet.git.address import Address
 from septet.settings import Settings
 
@@ -34,20 +38,28 @@ def forge_for(address: Address, settings: Settings) -> Forge:
     if address.path is not None:
         return LocalForge(address.path, settings.git_env)
     kind = _kind_of(address, settings)
-    return kind.connect(address, _access(kind, settings))
+    api_url = getattr(settings, f"{kind.name}_api_url")
+    return kind.connect(address, ForgeAccess(_hosts(kind, settings), api_url, _token(kind, address, settings)))
 
 
 def token_for(address: Address, settings: Settings) -> str | None:
-    """Return the worker's key for an origin; a key is for the hosts of its own forge, and for no other."""
+    """Return the worker's key for an origin; a key is for the hosts of its own forge, and for no other.
+
+    It is the token of the settings, else one of the App's installation, else that of a login that they name.
+
+    Raises:
+        ForgeError: The App or the login has none.
+        ForgeUnavailableError: GitHub did not answer when it was asked for one.
+    """
     if address.path is not None:
         return None
-    accesses = (_access(kind, settings) for kind in KINDS)
-    return next((access.token for access in accesses if address.host in access.hosts), None)
+    kind = next((kind for kind in KINDS if address.host in _hosts(kind, settings)), None)
+    return _token(kind, address, settings) if kind is not None else None
 
 
 def _kind_of(address: Address, settings: Settings) -> ForgeKind:
     for kind in KINDS:
-        if address.host in _access(kind, settings).hosts:
+        if address.host in _hosts(kind, settings):
             break
     else:
         names = ", ".join(f"SEPTET_{each.name.upper()}_HOSTS" for each in KINDS)
@@ -64,7 +76,20 @@ def _kind_of(address: Address, settings: Settings) -> ForgeKind:
     return kind
 
 
-def _access(kind: ForgeKind, settings: Settings) -> ForgeAccess:
-    """Return what the settings that have the forge's name say of it."""
-    hosts, api_url, token = (getattr(settings, f"{kind.name}_{what}") for what in ("hosts", "api_url", "token"))
-    return ForgeAccess(hosts, api_url, token.get_secret_value() if token is not None else None)
+def _hosts(kind: ForgeKind, settings: Settings) -> tuple[str, ...]:
+    """Return the hosts that speak the forge's API."""
+    hosts: tuple[str, ...] = getattr(settings, f"{kind.name}_hosts")
+    return hosts
+
+
+def _token(kind: ForgeKind, address: Address, settings: Settings) -> str | None:
+    """Return the worker's key for a repository on a forge."""
+    token: SecretStr | None = getattr(settings, f"{kind.name}_token")
+    if token is not None:
+        return token.get_secret_value()
+    if kind is GITHUB and settings.github_app_id and settings.github_app_key_file is not None:
+        app = GitHubApp(settings.github_app_id, settings.github_app_key_file)
+        return INSTALLATIONS.token(app, github_api_url(address, settings.github_api_url), address.project)
+    if kind.login and kind.login[0] in settings.forge_logins:
+        return LOGINS.token(kind.login, address.host, settings.forge_login_env)
+    return None

@@ -29,6 +29,8 @@ class ForgeKind:
     nests: bool
     """Whether a repository may lie in a group of a group."""
     connect: Callable[[Address, ForgeAccess], Forge]
+    login: tuple[str, ...] = ()
+    """The command of the forge's own program that prints its token for the host that follows; empty: none."""
 
 
 def web_address(address: Address) -> str:

@@ -1,5 +1,6 @@
 """The engine's commit: everything in the worktree that is not ignored, on top of what the agent has committed."""
 
+import re
 from collections.abc import Callable
 from typing import Final
 
@@ -15,6 +16,7 @@ from septet.system.masking import mask
 from septet.system.text import without_controls
 
 _MESSAGE_LIMIT: Final = 65_536
+_TRAILER: Final = re.compile(r"[A-Za-z0-9-]+: \S.*")
 
 
 def commit_all(
@@ -64,6 +66,20 @@ def commit_all(
         git.run("update-ref", f"refs/heads/{dirt.head.branch}", sha, dirt.head.sha)
     take_index(place, staging_index(place), sha)
     return sha
+
+
+def with_trailer(message: str, trailer: str) -> str:
+    """Return a message with a trailer such as `Assisted-by: claude` at its end, beside those that it has.
+
+    A message that has the same line already stays, and so does every one where `trailer` is empty.
+    """
+    text = message.rstrip()
+    if not text or not trailer or trailer in text.splitlines():
+        return message
+    first, _, last = text.rpartition("\n\n")
+    has_trailers = bool(first) and all(_TRAILER.fullmatch(line) for line in last.splitlines())
+    between = "\n" if has_trailers else "\n\n"
+    return f"{text}{between}{trailer}\n"
 
 
 def _commit(git: Git, tree: str, parent: str, message: str, *, sign: bool) -> str:

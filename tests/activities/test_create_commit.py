@@ -1,3 +1,4 @@
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -26,7 +27,7 @@ async def test_the_engine_commits_with_the_agents_message(lab: StepLab) -> None:
     done = await _committed(lab)
     assert (done.verdict, done.result_text) == (Verdict.DONE, MESSAGE)
     assert done.commit_sha == git(lab.worktree, "rev-parse", f"refs/heads/{BRANCH}")
-    assert git(lab.worktree, "log", "-1", "--format=%B") == MESSAGE
+    assert git(lab.worktree, "log", "-1", "--format=%B") == f"{MESSAGE}\n\nAssisted-by: scripted"
     assert git(lab.worktree, "status", "--porcelain") == ""
     assert git(lab.worktree, "diff", "--name-only", lab.place.base_sha, "HEAD").split() == [PLAN, "src/app.py"]
 
@@ -57,6 +58,29 @@ async def test_commits_are_signed_where_the_setting_says_so(tmp_path: Path, orig
         done = await _committed(lab)
         assert done.verdict is Verdict.DONE
         assert "BEGIN PGP SIGNATURE" in git(lab.worktree, "cat-file", "commit", done.commit_sha or "")
+
+
+def _make_ssh_key(key: Path) -> Path:
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
+    return key
+
+
+async def test_commits_are_signed_with_an_ssh_key(tmp_path: Path, origin: Origin) -> None:
+    """With `gpg.format = ssh` in the worker's own git settings git itself finds the commit's signature good."""
+    settings = settings_of(tmp_path).model_copy(update={"sign_commits": True})
+    key = _make_ssh_key(tmp_path / "key")
+    allowed = tmp_path / "allowed"
+    allowed.write_text(f"w@example.org {key.with_suffix('.pub').read_text()}")
+    (Path(settings.git_env["HOME"]) / ".gitconfig").write_text(
+        f"[gpg]\n\tformat = ssh\n[user]\n\tname = W\n\temail = w@example.org\n\tsigningkey = {key}\n"
+    )
+    async with parts_of(settings) as parts:
+        lab = StepLab(tmp_path, origin, parts)
+        done = await _committed(lab)
+        commit = done.commit_sha or ""
+        assert done.verdict is Verdict.DONE
+        git(lab.worktree, "-c", f"gpg.ssh.allowedSignersFile={allowed}", "verify-commit", commit)
+        assert git(lab.worktree, "log", "-1", "--format=%an <%ae>", commit) == "W <w@example.org>"
 
 
 @pytest.mark.law

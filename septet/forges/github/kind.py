@@ -11,8 +11,15 @@ _PUBLIC: Final = "github.com"
 
 def connect_github(address: Address, access: ForgeAccess) -> GitHubForge:
     """Return the forge of a repository."""
+    return GitHubForge(address.project, github_api_url(address, access.api_url), access.token)
+
+
+def github_api_url(address: Address, api_url: str | None) -> str:
+    """Return where the API of a repository's host answers: as the settings say, or as follows from the host."""
     follows = f"https://api.{_PUBLIC}" if address.host == _PUBLIC else f"https://{address.host}/api/v3"
-    return GitHubForge(address.project, access.api_url or follows, access.token)
+    return api_url or follows
 
 
-GITHUB: Final = ForgeKind("github", "GitHub", nests=False, connect=connect_github)
+GITHUB: Final = ForgeKind(
+    "github", "GitHub", nests=False, connect=connect_github, login=("gh", "auth", "token", "--hostname")
+)

@@ -15,4 +15,6 @@ def connect_gitlab(address: Address, access: ForgeAccess) -> GitLabForge:
     return GitLabForge(address.project, ForgeApi("GitLab", url.rstrip("/"), access.token, REMEDIES))
 
 
-GITLAB: Final = ForgeKind("gitlab", "GitLab", nests=True, connect=connect_gitlab)
+GITLAB: Final = ForgeKind(
+    "gitlab", "GitLab", nests=True, connect=connect_gitlab, login=("glab", "config", "get", "token", "--host")
+)

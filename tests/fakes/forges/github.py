@@ -1,8 +1,15 @@
 """GitHub's REST API, version 2022-11-28, as far as it is used."""
 
+import json
 import re
+import time
+from base64 import urlsafe_b64decode
 from dataclasses import dataclass, field
 
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+from cryptography.hazmat.primitives.hashes import SHA256
 from fakes.forges.state import SEPTET, WHEN, Answer, Asked, ForgeFake, IssueState, Json, Note, PullState, Route
 
 
@@ -16,6 +23,18 @@ class GitHubFake(ForgeFake):
         default_factory=lambda: {"owner": "owner", "none": "none", "member": "member"}
     )
 
+    app_key: RSAPublicKey | None = None
+    """The public key of an App that is installed on the repository."""
+    app_tokens: list[str] = field(default_factory=list)
+    """Those that its installation was given."""
+
+    def is_authorized(self, asked: Asked) -> bool:
+        """Say whether the request has a token, or the App's proof where that is what is wanted."""
+        given = asked.headers.get("authorization", "").removeprefix("Bearer ").removeprefix("token ")
+        if asked.path.startswith("/app/") or asked.path.endswith("/installation"):
+            return self.app_key is not None and is_signed_by(self.app_key, given)
+        return super().is_authorized(asked) or given in self.app_tokens
+
     def answer(self, asked: Asked) -> Answer:
         """Return status and body of a request to the API."""
         for method, pattern, act in self._routes():
@@ -26,6 +45,8 @@ class GitHubFake(ForgeFake):
     def _routes(self) -> tuple[Route, ...]:
         here = re.escape(f"/repos/{self.project}")
         return (
+            ("GET", rf"{here}/installation", lambda _asked: (200, {"id": 7, "app_id": 1})),
+            ("POST", "/app/installations/7/access_tokens", self._token),
             ("GET", rf"{here}/issues/(\d+)", self._issue),
             ("GET", rf"{here}/issues", self._issues),
             ("GET", rf"{here}/issues/(\d+)/comments", self._comments),
@@ -63,6 +84,11 @@ class GitHubFake(ForgeFake):
     def _comments(self, asked: Asked, number: str) -> Answer:
         notes = [self._note_json(note) for note in self.issues[int(number)].notes]
         return 200, asked.page_of(notes, "per_page", 30)
+
+    def _token(self, asked: Asked) -> Answer:
+        assert asked.body == {"repositories": [self.project.partition("/")[2]]}
+        self.app_tokens.append(f"ghs_installation_{len(self.app_tokens)}")
+        return 201, {"token": self.app_tokens[-1], "expires_at": "2026-01-01T01:00:00Z"}
 
     def _comment(self, asked: Asked, number: str) -> Answer:
         if int(number) not in self.issues:
@@ -212,6 +238,21 @@ class GitHubFake(ForgeFake):
             "head": {"label": self._label(pull), "ref": pull.head, "sha": self.sha(pull)},
             "base": {"label": "o:main", "ref": pull.base, "sha": self.heads_of(self.project).get(pull.base, "")},
         }
+
+
+def is_signed_by(key: RSAPublicKey, jwt: str) -> bool:
+    """Say whether a JWT is signed by a key, and is of an App that GitHub would take for now."""
+    try:
+        text, _, signature = jwt.rpartition(".")
+        key.verify(_bytes_of(signature), text.encode(), PKCS1v15(), SHA256())
+        claims = json.loads(_bytes_of(text.partition(".")[2]))
+    except (InvalidSignature, ValueError):
+        return False
+    return bool(claims["iss"] == "1" and claims["iat"] <= time.time() < claims["exp"] <= time.time() + 600)
+
+
+def _bytes_of(text: str) -> bytes:
+    return urlsafe_b64decode(text + "=" * (-len(text) % 4))
 
 
 def _error(why: str, label: str) -> Json:

@@ -33,6 +33,7 @@ WALL_CLOCKS = {
     "clients/cli/up_lines.py": "which work orders are recent, and when a line was printed, for people",
     "clients/page/standing.py": "how old something is, for people",
     "clients/temporal/board.py": "which work orders closed in the last days, for people",
+    "septet/forges/github/app.py": "GitHub holds what an App proves itself with against its own clock",
     "septet/forges/local.py": "when a comment was made, for people",
     "septet/forges/pauses.py": "a forge names the moment at which its limit ends",
     "clients/temporal/pipelines.py": "when a pipeline was asked for, until its workflow says it by the server's clock",

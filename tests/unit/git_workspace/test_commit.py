@@ -8,7 +8,7 @@ from fakes.repositories import git, make_origin
 
 from septet.errors import EvidenceError, GitError
 from septet.git.branches import create_branch
-from septet.git.commit import commit_all
+from septet.git.commit import commit_all, with_trailer
 from septet.git.dot_git import Head
 from septet.git.evidence import current_head, gather
 from septet.git.place import Place
@@ -276,3 +276,18 @@ def test_nested_repositories_are_left_out(branched: Place) -> None:
     assert "vendor" not in git(branched.worktree, "ls-tree", "-r", "--name-only", sha)
     assert (nested / "a").read_text() == "1"
     assert gather(branched).clean
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        ("fix: it", "fix: it\n\nAssisted-by: claude\n"),
+        ("fix: it\n\nWhy: so\n", "fix: it\n\nWhy: so\nAssisted-by: claude\n"),
+        ("fix: it\n\nIt was so.", "fix: it\n\nIt was so.\n\nAssisted-by: claude\n"),
+        ("fix: it\n\nAssisted-by: claude", "fix: it\n\nAssisted-by: claude"),
+    ],
+)
+def test_a_trailer_stands_beside_those_that_there_are(message: str, expected: str) -> None:
+    """It has a paragraph of its own, or stands with other trailers; it is never there twice."""
+    assert with_trailer(message, "Assisted-by: claude") == expected
+    assert with_trailer(message, "") == message

@@ -31,6 +31,7 @@ def test_every_setting_is_read() -> None:
         "[agents]\r\ndefault = 'codex'\r\nmodel = 'm-1'\r\n"
         "[limits]\r\nwall_seconds = 60\r\ncheck_seconds = 5.5\r\n"
         "[steps.implement_plan]\r\nmodel = 'm-2'\r\nturns = 9\r\n"
+        "[commit]\r\nassisted_by = false\r\n"
         "[issue]\r\nprogress_comment = true\r\n"
         "[pull_request]\r\ndraft = true\r\nlabels = ['good first issue']\r\nreviewers = ['ada']\r\n"
         "assignees = ['eve']\r\ncloses_issue = false\r\n"
@@ -39,6 +40,7 @@ def test_every_setting_is_read() -> None:
     assert settings.checks == (("make", "lint all"), ("python", "-m", "unit test", "a && b"))
     assert settings.check_seconds == 5.5
     assert settings.progress_comment
+    assert not settings.assisted_by
     wishes = settings.pull_request
     assert (wishes.draft, wishes.labels, wishes.closes_issue) == (True, ["good first issue"], False)
     assert (wishes.reviewers, wishes.assignees) == (["ada"], ["eve"])
@@ -86,7 +88,7 @@ def test_limits_can_only_be_lowered(allowed: Timeouts, step: Step, expected: tup
         (
             "zebra.stripes = 1\n",
             1,
-            "zebra is not a setting. There are: checks, agents, limits, steps, allow_findings, issue, pull_request.",
+            "zebra is not a setting. There are: checks, agents, limits, steps, allow_findings, commit, issue, pull_request.",
         ),
         ("\nchecks = [\n 'a',\n 3,\n]\n", 2, "checks.1: Input should be a valid string"),
         ("checks = [['a', 3]]\n", 1, "checks.0: Input should be a valid string"),

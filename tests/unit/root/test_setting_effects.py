@@ -155,6 +155,9 @@ TRIED_BY: Final[Mapping[str, tuple[str, str]]] = {
         "test_the_finalizer_goes_on_with_the_session_on_the_other_host",
     ),
     "sign_commits": ("activities/test_create_commit.py", "test_commits_are_signed_where_the_setting_says_so"),
+    "github_app_id": ("unit/forges/test_keys_of_forges.py", "test_an_app_serves_api_and_git_with_one_token"),
+    "github_app_key_file": ("unit/forges/test_keys_of_forges.py", "test_an_app_serves_api_and_git_with_one_token"),
+    "forge_logins": ("unit/forges/test_keys_of_forges.py", "test_a_login_that_is_named_serves"),
     "temporal_ui_url": (
         "acceptance/test_options.py",
         "test_links_of_the_page_lead_to_the_web_ui_of_the_setting",

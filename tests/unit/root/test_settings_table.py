@@ -1,4 +1,4 @@
-"""The table of settings in docs/operating.md."""
+"""The tables of settings in docs/."""
 
 import re
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from pydantic import AliasChoices
 
 from septet.settings import Settings
 
-OPERATING = Path(__file__).parents[3] / "docs" / "operating.md"
+PAGES = [Path(__file__).parents[3] / "docs" / name for name in ("operating.md", "forges.md")]
 NO_FIELD = {"SEPTET_<AGENT>_PATH"}
 """What `Settings.agent_programs` reads."""
 
@@ -24,10 +24,11 @@ def variables() -> Iterator[str]:
             yield f"SEPTET_{name.upper()}"
 
 
-def test_the_table_of_settings_names_every_setting_and_nothing_else() -> None:
-    """Who reads the table knows all that a worker or a client takes from its environment."""
-    section = OPERATING.read_text(encoding="utf-8").partition("\n## Settings\n")[2].partition("\n## ")[0]
-    cells = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
+def test_the_tables_of_settings_name_every_setting_once_and_nothing_else() -> None:
+    """Who reads the tables knows all that a worker or a client takes from its environment."""
+    pages = [page.read_text(encoding="utf-8") for page in PAGES]
+    sections = [page.partition("\n## Settings\n")[2].partition("\n## ")[0] for page in pages]
+    cells = [line.split("|")[1] for text in sections for line in text.splitlines() if line.startswith("| `")]
 
     named = [name for cell in cells for name in re.findall(r"`([^`]+)`", cell)]
 

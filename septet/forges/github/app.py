@@ -1,0 +1,122 @@
+"""A GitHub App in place of a person's token: each repository's installation has tokens that last an hour."""
+
+import json
+import threading
+import time
+from base64 import urlsafe_b64encode
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from pydantic import BaseModel, ConfigDict
+
+from septet.errors import ForgeError
+from septet.forges.http_client import ForgeApi
+from septet.system.masking import hide
+
+_KEPT_SECONDS: Final = 3000.0
+"""GitHub's last an hour; what is asked with one may take minutes."""
+_CLOCKS_DIFFER_SECONDS: Final = 60
+_JWT_SECONDS: Final = 540
+"""GitHub takes ten minutes at the most."""
+_REMEDIES: Final[Mapping[int, str]] = {
+    401: "See that SEPTET_GITHUB_APP_ID and SEPTET_GITHUB_APP_KEY_FILE belong together, and the clock is right.",
+    404: "Install the App on the repository's account, and give it this repository.",
+}
+
+
+class _Foreign(BaseModel):
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class _Installation(_Foreign):
+    id: int
+
+
+class _InstallationToken(_Foreign):
+    token: str
+
+
+@dataclass(frozen=True, slots=True)
+class GitHubApp:
+    """An App of GitHub's."""
+
+    id: str
+    """Its App id, or its client id."""
+    key_file: Path
+    """Its private key, in PEM."""
+
+
+@dataclass(slots=True)
+class InstallationTokens:
+    """The tokens of installations, each asked for again before it ends."""
+
+    _known: dict[tuple[str, str, str], tuple[float, str]] = field(default_factory=dict)
+    """By App, API and repository: when it was given, by the monotonic clock, and the token."""
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def token(self, app: GitHubApp, api_url: str, project: str) -> str:
+        """Return a token for a repository, by the installation that has it.
+
+        Raises:
+            NotFoundError: The App is not installed there.
+            ForgeUnavailableError: GitHub did not answer.
+            ForgeError: The key cannot be used, or GitHub refused.
+        """
+        key = (app.id, api_url, project)
+        with self._lock:
+            known = self._known.get(key)
+            if known is not None and time.monotonic() - known[0] < _KEPT_SECONDS:
+                return known[1]
+            began, token = time.monotonic(), _ask(app, api_url, project)
+            self._known[key] = (began, token)
+            return token
+
+
+def _ask(app: GitHubApp, api_url: str, project: str) -> str:
+    api = ForgeApi("GitHub", api_url, _jwt(app), _REMEDIES)
+    what = f"a token of GitHub App {app.id} for {project}"
+    with api.asking(what) as client:
+        found = _Installation.model_validate_json(client.get(f"{api_url}/repos/{project}/installation").content)
+        url = f"{api_url}/app/installations/{found.id}/access_tokens"
+        wished = {"repositories": [project.partition("/")[2]]}
+        token = _InstallationToken.model_validate_json(client.post(url, json=wished).content).token
+    hide([token])
+    return token
+
+
+def _jwt(app: GitHubApp) -> str:
+    """Return what the App proves itself with: signed by its key, good for some minutes."""
+    from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
+    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+    from cryptography.hazmat.primitives.hashes import SHA256
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+    remedy = (
+        "Name the App's private key, a PEM file that the worker's user may read, in SEPTET_GITHUB_APP_KEY_FILE."
+    )
+    try:
+        key = load_pem_private_key(app.key_file.read_bytes(), password=None)
+    except (OSError, ValueError, TypeError) as error:
+        message = f"The key of GitHub App {app.id} at {app.key_file} cannot be read: {type(error).__name__}."
+        raise ForgeError(message, remedy=remedy) from error
+    if not isinstance(key, RSAPrivateKey):
+        raise ForgeError(f"The key of GitHub App {app.id} at {app.key_file} is no RSA key.", remedy=remedy)
+    now = int(time.time())
+    claims = {"iat": now - _CLOCKS_DIFFER_SECONDS, "exp": now + _JWT_SECONDS, "iss": app.id}
+    text = f"{_part_of({'alg': 'RS256', 'typ': 'JWT'})}.{_part_of(claims)}"
+    signature = key.sign(text.encode("ascii"), PKCS1v15(), SHA256())
+    return f"{text}.{_base64(signature)}"
+
+
+def _part_of(value: Mapping[str, object]) -> str:
+    return _base64(json.dumps(value, separators=(",", ":")).encode())
+
+
+def _base64(content: bytes) -> str:
+    return urlsafe_b64encode(content).rstrip(b"=").decode("ascii")
+
+
+INSTALLATIONS: Final = InstallationTokens()
+"""Those of this process."""

@@ -1,0 +1,61 @@
+"""Logins that a forge's own program keeps: `gh` for GitHub, `glab` for GitLab; read only where they are named."""
+
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from septet.errors import ForgeError
+from septet.system.masking import hide
+from septet.system.processes import run
+
+_KEPT_SECONDS: Final = 60.0
+"""A login may change, and starting a program for each question takes longer than the question."""
+_TIMEOUT_SECONDS: Final = 20.0
+
+
+@dataclass(slots=True)
+class LoginTokens:
+    """What programs said last, by program and host."""
+
+    _known: dict[tuple[tuple[str, ...], str], tuple[float, str]] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def token(self, argv: Sequence[str], host: str, env: Mapping[str, str]) -> str:
+        """Return the token that a program has for a host.
+
+        Args:
+            argv: The program's own command that prints it; the host is put at its end.
+            host: Of the forge.
+            env: The program's environment.
+
+        Raises:
+            ForgeError: The program is not there, or has no login for the host.
+        """
+        key = (tuple(argv), host)
+        with self._lock:
+            known = self._known.get(key)
+            if known is not None and time.monotonic() - known[0] < _KEPT_SECONDS:
+                return known[1]
+            token = _ask([*argv, host], host, env)
+            self._known[key] = (time.monotonic(), token)
+            return token
+
+
+def _ask(argv: Sequence[str], host: str, env: Mapping[str, str]) -> str:
+    login = f"Run `{argv[0]} auth login --hostname {host}` as the worker's user, or set the forge's token."
+    try:
+        done = run(argv, env=env, timeout_seconds=_TIMEOUT_SECONDS)
+    except OSError as error:
+        message = f"`{argv[0]}` could not be started: {error.strerror}."
+        raise ForgeError(message, remedy=f"Install {argv[0]}, or leave it out of SEPTET_FORGE_LOGINS.") from error
+    token = done.stdout.decode("utf-8", "replace").strip()
+    if done.exit_code != 0 or done.timed_out or not token or len(token.split()) != 1:
+        raise ForgeError(f"`{argv[0]}` has no login for {host}.", remedy=login)
+    hide([token])
+    return token
+
+
+LOGINS: Final = LoginTokens()
+"""Those of this process."""
