@@ -294,7 +294,7 @@ class GitHubForge:
         try:
             with asking(self.api_url, self.token, f"the labels of {pull_request.url}") as github:
                 github.rest.issues.add_labels(
-                    *self._repository, pull_request.number, data=list(labels), headers=_HEADERS
+                    *self._repository, pull_request.number, labels=list(labels), headers=_HEADERS
                 )
         except ForgeUnavailableError:
             raise

@@ -113,8 +113,9 @@ class GitHubFake(ForgeFake):
         return 200, [{"name": name} for name in thing.labels]
 
     def _assign(self, asked: Asked, number: str) -> Answer:
-        self.pulls[int(number)].assignees += asked.body["assignees"]
-        return 201, self._pull_json(self.pulls[int(number)])
+        pull = self.pulls[int(number)]
+        pull.assignees += asked.body["assignees"]
+        return 201, self._issue_json(IssueState(pull.number, pull.title, pull.body, pull.labels))
 
     def _request(self, asked: Asked, number: str) -> Answer:
         unknown = [name for name in asked.body["reviewers"] if name not in self.standings]

@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
+from fakes.forges.description import description_of, is_described
 from fakes.forges.state import Answer, Asked, Fault, ForgeFake, query_of
 from fakes.git_http import body_of, run_backend
 
@@ -136,7 +137,12 @@ def _unless_known(forge: ForgeFake, asked: Asked, status: int, whole: bytes) -> 
 def _true_answer(forge: ForgeFake, asked: Asked) -> Answer:
     if not forge.is_authorized(asked):
         return 401, {"message": "Bad credentials"}
-    return forge.answer(asked)
+    status, answer = forge.answer(asked)
+    if is_described(forge.name):
+        path = unquote(asked.path.removeprefix(forge.api_path))
+        told = description_of(forge.name).deviations(asked.method, path, asked.query, asked.body, status, answer)
+        forge.deviations += told
+    return status, answer
 
 
 def _fault_for(forge: ForgeFake, asked: Asked) -> Fault | None:

@@ -133,6 +133,8 @@ class ForgeFake:
     """What lists show while they lag behind."""
     next_note: int = 0
     changes: int = 0
+    deviations: list[str] = field(default_factory=list)
+    """Where requests, or its own answers, were not as the forge has published them."""
 
     name = "forge"
     api_path = ""

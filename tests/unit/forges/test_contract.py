@@ -32,6 +32,7 @@ def fake(request: pytest.FixtureRequest) -> Iterator[ForgeFake]:
     branches = {"main": "a" * 40, "feat-1": SHA}
     with serving_forge(request.param(heads={"o/foo.js": branches, "me/foo.js": {"feat-2": "c" * 40}})) as fake:
         yield fake
+    assert fake.deviations == []  # neither clients nor fake do what is not published
 
 
 def connected(fake: ForgeFake, tmp_path: Path, token: str) -> Forge:

@@ -1,0 +1,140 @@
+"""What a forge has published of its API, and where its fake answers, or is asked, otherwise."""
+
+import json
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jsonschema import Draft4Validator
+
+DATA = Path(__file__).parents[2] / "data" / "openapi"
+_GOOD = range(200, 300)
+
+
+class ForgeDescription:
+    """The part of a published description that is used: see `scripts/describe-forge`."""
+
+    def __init__(self, name: str) -> None:
+        """Read it."""
+        described = json.loads((DATA / f"{name}.json").read_text(encoding="utf-8"))
+        self.about: dict[str, Any] = described["about"]
+        self._paths: dict[str, Any] = described["paths"]
+        self._known: dict[str, Any] = described["known"]
+        self._nulls = any("/definitions/" in reference for reference in self._known)
+        """Swagger 2 does not tell what may be null."""
+        self._definitions: dict[str, Any] = {}
+
+    def deviations(
+        self, method: str, path: str, query: dict[str, list[str]], body: object, status: int, answer: object
+    ) -> Iterator[str]:
+        """Yield what is not as it is described: of the request all, of a good answer whatever it has.
+
+        A fake may leave out what clients do not read. What it does give has the name and the type that are described.
+        """
+        operation = self._operation(method, path)
+        where = f"{method} {path}"
+        if operation is None:
+            yield f"{where} is not described"
+            return
+        parameters = [self._resolve(each) for each in operation["parameters"]]
+        names = {each["name"] for each in parameters if each["in"] == "query"}
+        yield from (f"{where}: there is no parameter {name}" for name in sorted(set(query) - names))
+        if status in _GOOD and body is not None and (schema := self._body(operation, parameters)) is not None:
+            yield from self._errors(f"{where}, body", self._strict(schema), body)
+        if status in _GOOD:
+            response = operation["responses"].get(str(status))
+            if response is None:
+                yield f"{where}: {status} is not described"
+            elif (schema := self._schema(self._resolve(response))) is not None:
+                yield from self._errors(f"{where}, answer", self._loose(schema), answer)
+
+    def _operation(self, method: str, path: str) -> Any:
+        # `ref` may hold slashes; a path of words alone goes before one with a place for anything.
+        for template in sorted(self._paths, key=lambda each: each.count("{")):
+            pattern = re.sub(r"\\{ref\\}", ".+", re.escape(template))
+            pattern = re.sub(r"\\{\w+\\}", "[^/]+", pattern)
+            if method in self._paths[template] and re.fullmatch(pattern, path):
+                return self._paths[template][method]
+        return None
+
+    def _resolve(self, value: Any) -> Any:
+        while "$ref" in value:
+            value = self._known[value["$ref"]]
+        return value
+
+    def _body(self, operation: Any, parameters: list[Any]) -> Any:
+        if "requestBody" in operation:
+            return self._schema(self._resolve(operation["requestBody"]))
+        return next((each["schema"] for each in parameters if each["in"] == "body"), None)
+
+    @staticmethod
+    def _schema(thing: Any) -> Any:
+        return thing.get("schema") or thing.get("content", {}).get("application/json", {}).get("schema")
+
+    def _strict(self, schema: Any) -> Any:
+        """Return a schema as JSON Schema has it."""
+        return self._translated(schema, strict=True)
+
+    def _loose(self, schema: Any) -> Any:
+        """Return it without what must be there, and with nothing allowed that is not described."""
+        return self._translated(schema, strict=False)
+
+    def _translated(self, schema: Any, *, strict: bool, combines: bool = False) -> Any:
+        if isinstance(schema, list):
+            return [self._translated(each, strict=strict, combines=combines) for each in schema]
+        if not isinstance(schema, dict):
+            return schema
+        if "$ref" in schema:
+            return {"$ref": self._defined(schema["$ref"], strict=strict, combines=combines)}
+        made: dict[str, Any] = {}
+        for key, value in schema.items():
+            if key == "properties":
+                made[key] = {name: self._translated(each, strict=strict) for name, each in value.items()}
+            elif key in {"oneOf", "anyOf", "allOf"}:
+                name = "anyOf" if key == "oneOf" and not strict else key
+                made[name] = self._translated(value, strict=strict, combines=key == "allOf")
+            elif key == "items" or (key == "additionalProperties" and isinstance(value, dict)):
+                made[key] = self._translated(value, strict=strict)
+            elif key not in {"nullable", "format"} and (strict or key != "required"):
+                made[key] = value
+        if not strict and "properties" in made and not combines:
+            made.setdefault("additionalProperties", False)
+        is_nullable = schema.get("nullable") or (self._nulls and not strict)
+        return {"anyOf": [made, {"type": "null"}]} if is_nullable else made
+
+    def _defined(self, reference: str, *, strict: bool, combines: bool) -> str:
+        """Translate what is referred to once, for it may refer to itself; return where it is."""
+        key = f"{'strict' if strict else 'loose'}-{combines:d}-{reference.rpartition('/')[2]}"
+        if key not in self._definitions:
+            self._definitions[key] = {}
+            self._definitions[key] = self._translated(self._known[reference], strict=strict, combines=combines)
+        return f"#/definitions/{key}"
+
+    def _errors(self, where: str, schema: Any, value: object) -> Iterator[str]:
+        whole = {"allOf": [schema], "definitions": self._definitions}
+        for error in Draft4Validator(whole).iter_errors(value):
+            for cause in _causes(error):
+                path = "/".join(map(str, cause.absolute_path))
+                yield f"{where}: {path}: {cause.message[:300]}"
+
+
+def _causes(error: Any) -> Iterator[Any]:
+    """Yield what is wrong within alternatives; what is wrong is not null."""
+    deeper = [each for each in error.context if each.validator_value != "null"]
+    if not deeper:
+        yield error
+    for each in deeper:
+        yield from _causes(each)
+
+
+@cache
+def description_of(name: str) -> ForgeDescription:
+    """Return the description of a forge, read once."""
+    return ForgeDescription(name)
+
+
+def is_described(name: str) -> bool:
+    """Say whether there is one."""
+    return (DATA / f"{name}.json").exists()
