@@ -110,7 +110,8 @@ class Operations:
         runs = await asyncio.to_thread(runs_of, self.state, order_id)
         if task.stuck:
             return DetailReply(task=task, runs=runs)
-        history, waiting_for = await self.orders.history(order_id), await self.orders.waiting_for(order_id)
+        history = await self.orders.history(order_id)
+        waiting_for = await self.orders.waiting_for(order_id, tells_next_try=True)
         return DetailReply(
             task=task, runs=runs, history=history, waiting_for=task.findings_question or waiting_for
         )

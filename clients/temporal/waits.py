@@ -1,5 +1,6 @@
 """What a work order waits for: a person's word, or one of the activities that its server has pending."""
 
+from datetime import UTC
 from typing import Final
 
 from temporalio.api.enums.v1 import PendingActivityState
@@ -21,8 +22,13 @@ _NO_FAILURE: Final = "PullRequestOpen"
 """Nothing holds up a task in review but its people."""
 
 
-async def waiting_for(description: WorkflowExecutionDescription) -> str | None:
-    """Return what waits and why: a plan, or an activity in the words of its last failure; else `None`."""
+async def waiting_for(description: WorkflowExecutionDescription, *, tells_next_try: bool = False) -> str | None:
+    """Return what waits and why: a plan, or an activity in the words of its last failure; else `None`.
+
+    Args:
+        description: Of the workflow.
+        tells_next_try: Say how often it was tried, and when it is tried again: other words after each try.
+    """
     columns = description.typed_search_attributes
     if (columns.get(STATUS), columns.get(STAGE)) == (Status.WAITING, Stage.EXECUTING):
         return _PLAN.format(id=description.id)
@@ -31,7 +37,7 @@ async def waiting_for(description: WorkflowExecutionDescription) -> str | None:
             continue
         reason = await _reason(pending, description.data_converter)
         if reason is not None:
-            return f"{pending.activity_id}: {reason}"
+            return f"{pending.activity_id}: {reason}{_next_try(pending) if tells_next_try else ''}"
     return await _trouble_of(description) if columns.get(STAGE) == Stage.REVIEW else None
 
 
@@ -51,3 +57,12 @@ async def _reason(pending: PendingActivityInfo, converter: DataConverter) -> str
     if not pending.HasField("last_failure"):
         return _NOT_TAKEN
     return getattr(await converter.decode_failure(pending.last_failure), "message", "") or _NOT_TAKEN
+
+
+def _next_try(pending: PendingActivityInfo) -> str:
+    """Return when an activity that has failed is tried again, for people."""
+    if pending.paused or not (pending.HasField("last_failure") and pending.HasField("next_attempt_schedule_time")):
+        return ""
+    when = pending.next_attempt_schedule_time.ToDatetime(UTC)
+    tries = pending.attempt - 1
+    return f" (tried {'once' if tries == 1 else f'{tries} times'}, again at {when:%H:%M:%S} UTC)"

@@ -201,8 +201,12 @@ class WorkOrders(Executions[Task]):
             return (*moves, *await self._moves_of(watch_id(order_id)))
         return moves
 
-    async def waiting_for(self, order_id: str) -> str | None:
+    async def waiting_for(self, order_id: str, *, tells_next_try: bool = False) -> str | None:
         """Return what holds a work order up right now: a full disk, a pause, a host without a slot; else `None`.
+
+        Args:
+            order_id: Which one.
+            tells_next_try: Say when it is tried again, too: for who looks once.
 
         Raises:
             NotFoundError: There is no such work order.
@@ -210,8 +214,8 @@ class WorkOrders(Executions[Task]):
         description = await self.describe(order_id)
         if description.status is WorkflowExecutionStatus.COMPLETED:
             watch = await watch_of(self.client, order_id)
-            return await waiting_for(watch) if watch is not None else None
-        return await waiting_for(description)
+            return await waiting_for(watch, tells_next_try=tells_next_try) if watch is not None else None
+        return await waiting_for(description, tells_next_try=tells_next_try)
 
     async def stuck(self, order_id: str) -> str | None:
         """Return why a work order stands still although it is open, and what helps; else `None`.

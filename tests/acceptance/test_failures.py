@@ -1,6 +1,7 @@
 """A failure's cause reaches people: on every face, and in Temporal's own history."""
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -50,4 +51,6 @@ def test_a_failure_says_its_cause_and_shows_no_foreign_stack(away: Septet, origi
     waiting = until(lambda: away("show", "wo-away", "--json").json["waiting_for"])
     assert "open_workspace" in waiting
     assert "http://127.0.0.1:1 was not reached (issue 7 of o/r)" in waiting
+    again = re.compile(r" \(tried (once|[0-9]+ times), again at [0-9:]{8} UTC\)$")
+    until(lambda: again.search(away("show", "wo-away", "--json").json["waiting_for"] or ""))
     assert away("cancel", "wo-away", "--json").code == 0
