@@ -15,6 +15,8 @@ from septet.git.snapshots.facts import Snapshot
 from septet.git.snapshots.patch import write_patch
 from septet.system.durable import close_after
 from septet.system.preview import preview
+from septet.telemetry.metrics import RESCUES
+from septet.telemetry.recorder import RECORDER
 
 _FILE: Final = "rescues.jsonl"
 
@@ -32,6 +34,7 @@ def note_rescue(runs: Runs, place: Place, snapshot: Snapshot, host_id: str) -> R
         taken_at=snapshot.taken_at,
     )
     _append(place, rescue)
+    RECORDER.record(RESCUES, step=rescue.step)
     _log.info("rescue_taken", snapshot=rescue.snapshot, reason=preview(rescue.reason), patch=rescue.patch)
     return rescue
 

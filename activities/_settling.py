@@ -10,6 +10,7 @@ import structlog
 from activities._claims import AnyClaim, Claim, RefusedError
 from activities._prepared_steps import PreparedStep
 from activities._proofs.table import PROOFS
+from activities._refusals import record_refusals
 from activities._rescues import rescues_of
 from activities._results import add_warnings, begin_result, with_answer, with_proof, with_reasons
 from activities.host import Host
@@ -37,6 +38,7 @@ def settle(host: Host, prepared_step: PreparedStep, turn: TurnResult) -> StepRes
         SupersededError, HaltedError: A later attempt has begun, or this one was cancelled.
         WorkspaceBusyError: Somebody else holds the writer's lock.
     """
+    record_refusals(prepared_step.call, turn.run)
     with prepared_step.fence.lease.hold() as writer_lock:
         scan = None if _is_checked(prepared_step) else host.scan(prepared_step.place)
         evidence = gather(prepared_step.place, prepared_step.began_at, scan=scan)

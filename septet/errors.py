@@ -48,6 +48,12 @@ class ServerNotReachedError(SeptetError):
     default_remedy = "Start one with `septet up`, or name one with --address."
 
 
+class MetricsAddressError(SeptetError):
+    """Metrics cannot be served."""
+
+    default_remedy = "Set SEPTET_METRICS to a free address of this machine, such as 127.0.0.1:9464."
+
+
 class RefusedTransitionError(SeptetError):
     """A work order cannot move that way."""
 

@@ -176,6 +176,8 @@ class Settings(BaseSettings):
     """Events below it are not logged."""
     log_format: Literal["auto", "json", "console"] = "auto"
     """`json`, `console`, or `auto`: console on a terminal."""
+    metrics: str | None = None
+    """Where a worker serves its metrics for Prometheus, as host:port; nowhere when absent."""
 
     environ: Mapping[str, str] = Field(default_factory=lambda: dict(os.environ), repr=False, exclude=True)
     """The whole environment, of which processes get what their kind is allowed."""

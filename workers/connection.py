@@ -10,8 +10,9 @@ from temporalio.service import RPCError
 from septet.errors import ServerNotReachedError, UsageError
 from septet.settings import Settings
 from septet.state import StateDir
+from workers.observers import worker_interceptors
 from workers.plugin import SeptetPlugin
-from workers.runtime import heartbeat_seconds, quiet_runtime
+from workers.runtime import heartbeat_seconds, measured_runtime, quiet_runtime
 from workers.server import read_server_file
 
 DEFAULT_ADDRESS: Final = "127.0.0.1:7233"
@@ -23,19 +24,31 @@ _HIGHEST_PORT: Final = 65_535
 _QUOTED: Final = re.compile(r'"([^"]+)"')
 
 
-async def connect(settings: Settings, *, address: str | None = None, identity: str | None = None) -> Client:
+async def connect(
+    settings: Settings, *, address: str | None = None, identity: str | None = None, serves: bool = False
+) -> Client:
     """Connect by flag, else Temporal's environment and profile, else `server.json`, else the default address.
+
+    Args:
+        settings: Those of this process.
+        address: Where, if a person says so.
+        identity: How the server names this client; its process and machine when absent.
+        serves: Workers will use this client, and their metrics are served where the settings say so.
 
     Raises:
         UsageError: The address is not HOST:PORT.
         ServerNotReachedError: Nobody answers there; the message says where it looked and why there.
+        MetricsAddressError: The metrics of a worker cannot be served where the settings say.
     """
     config, why = _find(settings, address)
     if identity is not None:
         config["identity"] = identity
+    heartbeat = heartbeat_seconds(settings.probe_seconds)
+    metrics = settings.metrics if serves else None
+    runtime = quiet_runtime(heartbeat) if metrics is None else measured_runtime(heartbeat, metrics)
+    plugin = SeptetPlugin(settings.task_queue, worker_interceptors(settings) if serves else ())
     try:
-        runtime = quiet_runtime(heartbeat_seconds(settings.probe_seconds))
-        return await Client.connect(**config, plugins=[SeptetPlugin(settings.task_queue)], runtime=runtime)
+        return await Client.connect(**config, plugins=[plugin], runtime=runtime)
     except (RuntimeError, RPCError) as error:
         message = f"No Temporal server answers at {config['target_host']} ({why}): {_first_line(error)}"
         raise ServerNotReachedError(message) from error

@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from temporalio.client import Interceptor as ClientInterceptor
 from temporalio.converter import DataConverter, DefaultFailureConverter
 from temporalio.plugin import SimplePlugin
+from temporalio.worker import Interceptor as WorkerInterceptor
 from temporalio.worker import WorkerConfig, WorkflowRunner
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
 
@@ -15,18 +17,23 @@ from workers.payload_converter import MaskingPayloadConverter
 class SeptetPlugin(SimplePlugin):
     """The converter of values for clients, workers and replays; for the latter workflows and their guard too.
 
+    What observes them comes with it as interceptors: for a client's own calls, and for all of its workers.
+
     A client hands it on to its workers, which are not given it again; a replayer and a test's environment are.
     Workflows that are named beside it, such as a test's, stand for all. Activities, and the interceptor that keeps
     their tokens, stay with their queues: a plugin's go to every worker of its client.
     """
 
-    def __init__(self, task_queue: str = "") -> None:
+    def __init__(
+        self, task_queue: str = "", interceptors: Sequence[ClientInterceptor | WorkerInterceptor] = ()
+    ) -> None:
         """Take the queue of work orders: among a client's workers its own alone serves all workflows."""
         super().__init__(
             "septet",
             data_converter=_values_as_pydantic,
             workflows=_default_workflows,
             workflow_runner=_guarding_runner,
+            interceptors=interceptors,
         )
         self._task_queue = task_queue
 

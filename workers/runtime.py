@@ -7,6 +7,8 @@ from typing import Final
 
 from temporalio.runtime import LogForwardingConfig, LoggingConfig, Runtime, TelemetryConfig, TelemetryFilter
 
+from septet.errors import MetricsAddressError
+
 _LOGGED: Final = TelemetryFilter(core_level="WARN", other_level="ERROR")
 """As much as the SDK tells by itself, of a server that is away above all."""
 
@@ -28,8 +30,28 @@ def quiet_runtime(heartbeat: float = _HEARTBEAT_SECONDS) -> Runtime:
     Args:
         heartbeat: Seconds between the heartbeats of the process's workers.
     """
-    forwarding = LogForwardingConfig(logger=logging.getLogger("temporalio"))
     return Runtime(
-        telemetry=TelemetryConfig(logging=LoggingConfig(filter=_LOGGED, forwarding=forwarding)),
-        worker_heartbeat_interval=timedelta(seconds=heartbeat),
+        telemetry=TelemetryConfig(logging=_logging()), worker_heartbeat_interval=timedelta(seconds=heartbeat)
     )
+
+
+@cache
+def measured_runtime(heartbeat: float, address: str) -> Runtime:
+    """Return the runtime of a worker that serves metrics for Prometheus, at an address as host:port.
+
+    Raises:
+        MetricsAddressError: Nothing can be served there.
+    """
+    from workers.metrics import prometheus_config, record_with
+
+    telemetry = TelemetryConfig(logging=_logging(), metrics=prometheus_config(address), attach_service_name=False)
+    try:
+        runtime = Runtime(telemetry=telemetry, worker_heartbeat_interval=timedelta(seconds=heartbeat))
+    except ValueError as error:
+        raise MetricsAddressError(f"Metrics cannot be served at {address}: {error}.") from error
+    record_with(runtime.metric_meter)
+    return runtime
+
+
+def _logging() -> LoggingConfig:
+    return LoggingConfig(filter=_LOGGED, forwarding=LogForwardingConfig(logger=logging.getLogger("temporalio")))

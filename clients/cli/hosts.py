@@ -70,7 +70,8 @@ def worker(
         set_up_logs(settings)
         state = StateDir(settings.state_dir)
         state.prepare()
-        client = await connect(settings, address=address, identity=f"septet@{state.host_id()}")
+        identity = f"septet@{state.host_id()}"
+        client = await connect(settings, address=address, identity=identity, serves=not register)
         is_made = register and await register_namespace(client)
         names = await register_search_attributes(client)
         payload = {"namespace": client.namespace, "registered": list(names)}

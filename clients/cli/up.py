@@ -35,7 +35,8 @@ async def serve_everything(ports: Ports, sandbox: SandboxChoice | None, *, as_js
     http = asyncio.create_task(asyncio.to_thread(import_module, "clients.http.serving"))
     ui = UiAddress.free()
     async with embedded_server(state, ports, settings.git_env, ui=ui) as server:
-        client = await connect(settings, address=server.address, identity=f"septet@{state.host_id()}")
+        identity = f"septet@{state.host_id()}"
+        client = await connect(settings, address=server.address, identity=identity, serves=True)
         operations = Operations(WorkOrders(client, settings.task_queue), state, settings.git_env)
         async with running_worker(client, settings, sole=True) as parts:
             serving = await http

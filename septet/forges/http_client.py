@@ -11,6 +11,7 @@ from pydantic import TypeAdapter
 from pydantic_core import from_json
 
 from septet.errors import ForgeError, ForgeUnavailableError, NotFoundError, SeptetError
+from septet.forges.measures import note_answer, note_request, note_unreached
 from septet.forges.pauses import PAUSES, pause_seconds
 
 if TYPE_CHECKING:
@@ -75,7 +76,10 @@ class ForgeApi:
                 response.read()
                 raise self._failure(what, response)
 
-        hooks: dict[str, list[Callable[..., Any]]] = {"request": [limit.before], "response": [refuse]}
+        hooks: dict[str, list[Callable[..., Any]]] = {
+            "request": [limit.before, note_request],
+            "response": [note_answer, refuse],
+        }
         headers = {"User-Agent": "septet", "Accept": "application/json"}
         if self.token:
             headers["Authorization"] = f"Bearer {self.token}"
@@ -88,6 +92,7 @@ class ForgeApi:
             ) as client:
                 yield client
         except httpx.HTTPError as error:
+            note_unreached(self.url)
             raise ForgeUnavailableError(f"{self.url} was not reached ({what}): {error!r}.") from error
         except (ValueError, TypeError) as error:
             raise ForgeUnavailableError(f"{self.url} did not answer as {self.forge} does ({what}).") from error

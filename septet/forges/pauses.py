@@ -5,8 +5,11 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
+from urllib.parse import urlsplit
 
 from septet.errors import ForgeUnavailableError
+from septet.telemetry.metrics import FORGE_PAUSES
+from septet.telemetry.recorder import RECORDER
 
 _LONGEST_SECONDS: Final = 3600.0
 """A forge that names a longer pause is asked again after this one: limits are counted by the hour."""
@@ -43,6 +46,7 @@ class ForgePauses:
 
     def note(self, api_url: str, token: str | None, seconds: float) -> None:
         """Let nobody ask for a while."""
+        RECORDER.record(FORGE_PAUSES, min(seconds, _LONGEST_SECONDS), host=urlsplit(api_url).hostname)
         with self._lock:
             known = self._until.get((api_url, token), 0.0)
             self._until[api_url, token] = max(known, time.monotonic() + min(seconds, _LONGEST_SECONDS))

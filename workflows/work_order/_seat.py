@@ -12,6 +12,7 @@ from septet.contracts.board import SeatRequest, board_id
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.others import OthersLook
 from septet.contracts.task import Task
+from septet.telemetry.metrics import SEAT_WAIT
 from workflows._cancellation import cancel_and_wait, send_signal
 from workflows.activity_stubs import LOOK_AT_OTHERS
 
@@ -37,10 +38,11 @@ class Seat:
 
         The board of the queue gives it; in a pipeline the pipeline does.
         """
-        self._board = order.pipeline or ""
+        self._board, since = order.pipeline or "", workflow.now()
         if await self._wait_for_others(order, task, is_wanted) and await self._request(task, is_wanted):
             await workflow.wait_condition(lambda: self._is_given or not is_wanted())
         if is_wanted():
+            _record_wait(workflow.now() - since)
             return True
         await self.give_back()
         return False
@@ -101,3 +103,9 @@ class Seat:
     async def _tell_board(self, signal: str, content: SeatRequest | str) -> bool:
         """Signal the board of this queue, or the pipeline; return whether there is one."""
         return await send_signal(self._board or board_id(workflow.info().task_queue), signal, content)
+
+
+def _record_wait(wait: timedelta) -> None:
+    """Record how long a seat was waited for; the SDK's meter leaves out what a replay repeats."""
+    histogram = workflow.metric_meter().create_histogram_float(SEAT_WAIT.name, SEAT_WAIT.help)
+    histogram.record(wait.total_seconds())

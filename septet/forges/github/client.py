@@ -10,6 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from septet.errors import ForgeError, ForgeUnavailableError, NotFoundError, SeptetError
 from septet.forges.github.answers import RefusalAnswer
+from septet.forges.measures import note_answer, note_request, note_unreached
 from septet.forges.pauses import PAUSES
 
 if TYPE_CHECKING:
@@ -74,7 +75,10 @@ def asking(
 
     PAUSES.check(api_url, token, what)
     limit = TimeLimit(within_seconds)
-    hooks: dict[str, list[Callable[..., Any]]] = {"request": [limit.before], "response": [limit.over]}
+    hooks: dict[str, list[Callable[..., Any]]] = {
+        "request": [limit.before, note_request],
+        "response": [note_answer, limit.over],
+    }
     client = GitHub(
         token,
         base_url=api_url,
@@ -96,6 +100,7 @@ def asking(
     except RequestFailed as error:
         raise _failure(api_url, what, error) from error
     except RequestError as error:
+        note_unreached(api_url)
         raise ForgeUnavailableError(f"{api_url} was not reached ({what}): {error.exc!r}.") from error
     except ValueError as error:
         raise ForgeUnavailableError(f"{api_url} did not answer as GitHub does ({what}).") from error

@@ -32,6 +32,7 @@ from septet.settings import Settings
 from septet.state import StateDir
 from workers.board import capacity_of
 from workers.build_id import build_id
+from workers.observers import worker_interceptors
 from workers.slots import agents_at_once
 from workers.versions import deployment_config
 
@@ -134,6 +135,7 @@ EFFECTS: Final[Mapping[str, tuple[object, Callable[[Settings], object]]]] = {
     "runner": (True, lambda settings: host(settings).runner_lock),
     "sandboxed": (True, started_as_root),
     "api_token": ("none", api_token),
+    "metrics": ("127.0.0.1:9464", lambda settings: [type(each) for each in worker_interceptors(settings)]),
     "log_level": ("error", printed),
     "log_format": ("console", printed),
 }

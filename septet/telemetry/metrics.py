@@ -1,0 +1,114 @@
+"""Every metric of ours: its name, its labels and what it says. Nothing is recorded under another name."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+_SECONDS: Final = (1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 1800.0, 3600.0, 14_400.0, 86_400.0)
+_REQUEST_SECONDS: Final = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 180.0)
+_DOLLARS: Final = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 25.0)
+
+
+class MetricKind(StrEnum):
+    """How the values of a metric are put together."""
+
+    COUNTER = "counter"
+    HISTOGRAM = "histogram"
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One metric, as Prometheus shows it."""
+
+    name: str
+    """The name without `_total`, which Prometheus puts behind a counter's."""
+    help: str
+    labels: tuple[str, ...] = ()
+    """Their values come from small sets: never an id, a path or a text of users."""
+    kind: MetricKind = MetricKind.COUNTER
+    buckets: tuple[float, ...] = ()
+
+    @property
+    def exposed(self) -> str:
+        """The name under which Prometheus finds it; a histogram's series end in `_bucket`, `_sum` and `_count`."""
+        return f"{self.name}_total" if self.kind is MetricKind.COUNTER else self.name
+
+
+STEPS: Final = Metric("septet_steps", "Tries of steps that have their verdict", ("step", "agent", "outcome"))
+ANSWERS: Final = Metric("septet_answers", "Answers that were read", ("step", "agent", "parsed_by"))
+FINALIZER_RUNS: Final = Metric(
+    "septet_finalizer_runs", "Times that a session was asked for its answer alone", ("step", "agent", "outcome")
+)
+RECOVERIES: Final = Metric(
+    "septet_recoveries", "Tries of steps that needed recovery, by what it took", ("step", "agent", "recovered_by")
+)
+RESCUES: Final = Metric("septet_rescues", "Rescues: snapshots of work that did not count", ("step",))
+AGENT_STARTS: Final = Metric("septet_agent_starts", "Starts of agent processes", ("step", "agent"))
+AGENT_SECONDS: Final = Metric(
+    "septet_agent_seconds",
+    "How long agents worked on a step",
+    ("step", "agent", "model"),
+    MetricKind.HISTOGRAM,
+    _SECONDS,
+)
+TOKENS: Final = Metric("septet_tokens", "Tokens that agents used", ("agent", "model", "project", "type"))
+COST: Final = Metric(
+    "septet_cost_usd",
+    "US dollars that a step cost, where its CLI says so",
+    ("agent", "model", "project"),
+    MetricKind.HISTOGRAM,
+    _DOLLARS,
+)
+QUEUE_WAIT: Final = Metric(
+    "septet_queue_wait_seconds",
+    "How long an activity waited for a free slot of its host",
+    ("activity",),
+    MetricKind.HISTOGRAM,
+    _SECONDS,
+)
+SEAT_WAIT: Final = Metric(
+    "septet_seat_wait_seconds",
+    "How long a triaged work order waited for its turn",
+    (),
+    MetricKind.HISTOGRAM,
+    _SECONDS,
+)
+FORGE_REQUESTS: Final = Metric("septet_forge_requests", "Requests to forges", ("host", "outcome"))
+FORGE_SECONDS: Final = Metric(
+    "septet_forge_request_seconds",
+    "How long a forge took to begin its answer",
+    ("host",),
+    MetricKind.HISTOGRAM,
+    _REQUEST_SECONDS,
+)
+FORGE_PAUSES: Final = Metric(
+    "septet_forge_pause_seconds",
+    "How long a forge wanted to be left alone",
+    ("host",),
+    MetricKind.HISTOGRAM,
+    _SECONDS,
+)
+PROXY_REFUSALS: Final = Metric(
+    "septet_proxy_refusals",
+    "Hosts that a run of an agent was refused by the proxy of its sandbox",
+    ("step", "agent"),
+)
+
+METRICS: Final = (
+    STEPS,
+    ANSWERS,
+    FINALIZER_RUNS,
+    RECOVERIES,
+    RESCUES,
+    AGENT_STARTS,
+    AGENT_SECONDS,
+    TOKENS,
+    COST,
+    QUEUE_WAIT,
+    SEAT_WAIT,
+    FORGE_REQUESTS,
+    FORGE_SECONDS,
+    FORGE_PAUSES,
+    PROXY_REFUSALS,
+)
+"""All of them."""

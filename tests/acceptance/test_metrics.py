@@ -1,0 +1,91 @@
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from fakes.prometheus import scrape
+from fakes.repositories import Origin
+from fakes.septet_command import Septet, free_port
+from fakes.shared_server import Host
+from fakes.waiting import until
+
+pytestmark = pytest.mark.faces
+
+MALFORMED = {"steps": {"classify_issue": [{"malformed": "truncated"}]}}
+REFUSED = {"steps": {"implement_plan": [{"refuse": "I will not."}, {"refuse": "I will not."}]}}
+IDLE = """
+import asyncio, sys
+from septet.settings import Settings
+from workers import connection, worker
+names = [name for name in sys.modules if name.startswith(("workers.metrics", "opentelemetry"))]
+print(names)
+"""
+
+
+def test_a_worker_serves_the_metrics_of_its_work_orders_and_of_the_sdk(host: Host, origin: Origin) -> None:
+    """Steps, answers, finalizers, starts, seconds, tokens and waits are at one address, by names of Prometheus."""
+    address = f"127.0.0.1:{free_port()}"
+    host.scenario("wo-measured", **MALFORMED["steps"])
+    with host.worker(SEPTET_METRICS=address) as worker:
+        task = host.septet.closed(host.start(origin, "wo-measured"))
+        assert task["status"] == "completed"
+        until(lambda: scrape(address).total("septet_steps_total", outcome="done") == 7)
+        seen = scrape(address)
+        assert seen.total("septet_finalizer_runs_total", step="classify_issue", outcome="done") == 1
+        assert seen.total("septet_recoveries_total", recovered_by="finalizer") == 1
+        assert seen.total("septet_answers_total") == 7
+        assert seen.total("septet_agent_starts_total") == 8
+        assert seen.total("septet_agent_seconds_count") == 8
+        assert (
+            seen.total("septet_tokens_total", type="input", project=task["project"])
+            == task["usage"]["input_tokens"]
+        )
+        assert seen.total("septet_tokens_total", type="output") == task["usage"]["output_tokens"]
+        assert seen.total("septet_cost_usd_sum") == pytest.approx(task["usage"]["cost_usd"] or 0.0)
+        assert seen.total("septet_queue_wait_seconds_count", activity="build_plan") == 1
+        assert seen.total("temporal_activity_execution_latency_seconds_count", activity_type="build_plan") == 1
+        assert seen.labels("septet_steps_total") == {"step", "agent", "outcome"}
+        assert worker.end(signal.SIGTERM) == 0
+
+
+def test_a_step_that_fails_is_counted_with_its_rescues(host: Host, origin: Origin) -> None:
+    """Two refused tries of a step are two verdicts and two rescues."""
+    address = f"127.0.0.1:{free_port()}"
+    host.scenario("wo-refused", **REFUSED["steps"])
+    with host.worker(SEPTET_METRICS=address):
+        task = host.septet.closed(host.start(origin, "wo-refused"))
+        assert task["status"] == "failed"
+        until(lambda: scrape(address).total("septet_steps_total", step="implement_plan") == 2)
+        seen = scrape(address)
+        assert seen.total("septet_steps_total", outcome="done") == 4
+        assert seen.total("septet_rescues_total", step="implement_plan") == len(task["rescues"])
+
+
+def test_the_wait_for_a_seat_is_measured(host: Host, origin: Origin) -> None:
+    """A triaged work order tells how long it waited for its turn, once."""
+    address = f"127.0.0.1:{free_port()}"
+    with host.worker(SEPTET_METRICS=address):
+        host.septet("create", "--repo", origin.bare, "--title", "T", "--id", "wo-seat")
+        assert host.septet("move", "wo-seat", "triaged").code == 0
+        assert host.septet.closed("wo-seat")["status"] == "completed"
+        until(lambda: scrape(address).total("septet_seat_wait_seconds_count") == 1)
+
+
+def test_a_taken_address_is_named_with_its_remedy(served: Septet, septet: Septet) -> None:
+    """A worker whose metrics cannot be served does not start, and says which setting to change."""
+    server = json.loads((served.state / "server.json").read_text(encoding="utf-8"))["address"]
+    for address in (server, "no address"):
+        ended = Septet(septet.root, {"SEPTET_METRICS": address})("worker", "--address", server, "--json")
+        assert (ended.code, ended.error["type"]) == (1, "MetricsAddress"), ended
+        assert address in ended.error["message"]
+        assert "SEPTET_METRICS" in ended.error["remedy"]
+    asked = Septet(served.root, {"SEPTET_METRICS": server})("list", "--json")
+    assert asked.code == 0, "a command serves no metrics"
+
+
+def test_without_the_setting_nothing_is_imported() -> None:
+    """A worker that serves no metrics does not load what would."""
+    done = subprocess.check_output([sys.executable, "-c", IDLE], cwd=Path(__file__).parents[2])
+    assert done == b"[]\n"

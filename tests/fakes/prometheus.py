@@ -1,0 +1,49 @@
+"""What a worker serves for Prometheus, as a scrape reads it."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import httpx
+
+_LINE = re.compile(r"(?P<name>[a-zA-Z_:]\w*)(?:\{(?P<labels>.*)\})? (?P<value>\S+)")
+_LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One series with its value now."""
+
+    name: str
+    labels: Mapping[str, str]
+    value: float
+
+
+@dataclass(frozen=True)
+class Scrape:
+    """All series of one moment."""
+
+    samples: tuple[Sample, ...]
+
+    def total(self, name: str, **labels: str) -> float:
+        """Return the sum of the series of a name that have these labels."""
+        found = (each for each in self.samples if each.name == name and labels.items() <= each.labels.items())
+        return sum(each.value for each in found)
+
+    def labels(self, name: str) -> set[str]:
+        """Return the names of the labels that the series of a name have."""
+        return {label for each in self.samples if each.name == name for label in each.labels}
+
+
+def scrape(address: str) -> Scrape:
+    """Return what is served at host:port."""
+    answer = httpx.get(f"http://{address}/metrics", trust_env=False)
+    answer.raise_for_status()
+    matches = (_LINE.fullmatch(line) for line in answer.text.splitlines())
+    return Scrape(
+        tuple(
+            Sample(match["name"], dict(_LABEL.findall(match["labels"] or "")), float(match["value"]))
+            for match in matches
+            if match
+        )
+    )

@@ -1,0 +1,110 @@
+from collections.abc import Iterable
+
+import pytest
+
+from septet.contracts.facts import Usage
+from septet.contracts.names import Step, Verdict
+from septet.contracts.steps import FinalizeCall, StepCall, StepResult
+from septet.contracts.workspace import Workspace
+from septet.telemetry.recorder import Recorder
+from septet.telemetry.step_values import record_finalizer, record_step
+
+CALL = StepCall(
+    step=Step.BUILD_PLAN,
+    workspace=Workspace(
+        work_order_id="wo-1",
+        host="h",
+        task_queue="q",
+        repository="https://github.com/o/r",
+        forge="github",
+        project="o/r",
+        base_branch="main",
+        base_sha="0" * 40,
+        path="/w",
+        agent="claude",
+    ),
+)
+DONE = StepResult(
+    step=Step.BUILD_PLAN,
+    verdict=Verdict.DONE,
+    agent="claude",
+    model="opus",
+    run="wo-1/2-build_plan-1",
+    agent_starts=2,
+    parsed_by="fence",
+    recovered_by="resume",
+    duration_seconds=12.5,
+    usage=Usage(input_tokens=10, output_tokens=5, cost_usd=0.25),
+    checkpoint="c",
+)
+UNREAD = DONE.model_copy(update={"verdict": Verdict.UNPARSED, "parsed_by": None, "recovered_by": None})
+
+
+@pytest.fixture
+def recorder() -> Recorder:
+    return Recorder()
+
+
+def values(recorder: Recorder) -> dict[str, float]:
+    """Return what is recorded from now on, by metric and labels."""
+    taken: dict[str, float] = {}
+
+    def take(metric: object, value: float, labels: Iterable[str]) -> None:
+        key = " ".join((metric.name, *dict(labels).values()))  # type: ignore[attr-defined, call-overload]
+        taken[key] = taken.get(key, 0) + value
+
+    recorder.send_to(take)  # type: ignore[arg-type]
+    return taken
+
+
+def test_a_step_that_is_done_counts_once_with_what_it_used(recorder: Recorder) -> None:
+    """Verdict, answer, recovery, starts, seconds, tokens and cost of one try, each under its labels."""
+    taken = values(recorder)
+    record_step(CALL, DONE, recorder)
+    assert taken == {
+        "septet_steps build_plan claude done": 1,
+        "septet_answers build_plan claude fence": 1,
+        "septet_recoveries build_plan claude resume": 1,
+        "septet_agent_starts build_plan claude": 2,
+        "septet_agent_seconds build_plan claude opus": 12.5,
+        "septet_tokens claude opus o/r input": 10,
+        "septet_tokens claude opus o/r output": 5,
+        "septet_cost_usd claude opus o/r": 0.25,
+    }
+
+
+def test_an_answer_that_waits_for_its_finalizer_has_no_verdict_yet(recorder: Recorder) -> None:
+    """A try counts once, when its finalizer has read it; the finalizer counts only what it used itself."""
+    taken = values(recorder)
+    record_step(CALL, UNREAD, recorder)
+    assert not [key for key in taken if key.startswith("septet_steps")]
+    taken.clear()
+    usage = Usage(input_tokens=13, output_tokens=6, cost_usd=0.5)
+    told = {"recovered_by": "finalizer", "usage": usage, "duration_seconds": 14.0}
+    finalizing = FinalizeCall(call=CALL, session_id="s", reasons=("r",), result=UNREAD)
+    record_finalizer(finalizing, DONE.model_copy(update=told), recorder)
+    assert taken == {
+        "septet_finalizer_runs build_plan claude done": 1,
+        "septet_agent_starts build_plan claude": 1,
+        "septet_steps build_plan claude done": 1,
+        "septet_answers build_plan claude fence": 1,
+        "septet_recoveries build_plan claude finalizer": 1,
+        "septet_agent_seconds build_plan claude opus": 1.5,
+        "septet_tokens claude opus o/r input": 3,
+        "septet_tokens claude opus o/r output": 1,
+        "septet_cost_usd claude opus o/r": 0.25,
+    }
+
+
+def test_an_answer_that_no_finalizer_can_read_is_a_verdict(recorder: Recorder) -> None:
+    """Without a checkpoint nobody asks again: the try is over as unparsed."""
+    taken = values(recorder)
+    record_step(CALL, UNREAD.model_copy(update={"checkpoint": None}), recorder)
+    assert taken["septet_steps build_plan claude unparsed"] == 1
+
+
+def test_a_step_that_no_agent_was_started_for_costs_nothing(recorder: Recorder) -> None:
+    """What a forge or a disk refused before an agent began is a verdict and nothing else."""
+    taken = values(recorder)
+    record_step(CALL, StepResult(step=Step.BUILD_PLAN, verdict=Verdict.FAILED, agent="claude"), recorder)
+    assert taken == {"septet_steps build_plan claude failed": 1}

@@ -1,0 +1,90 @@
+"""Metrics of a worker: the SDK's and ours, at one address for Prometheus."""
+
+import math
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any, Final
+
+from temporalio import activity
+from temporalio.common import MetricMeter
+from temporalio.exceptions import ApplicationError
+from temporalio.runtime import PrometheusConfig
+from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
+
+from septet.contracts.steps import FailureFacts, FinalizeCall, StepCall, StepResult
+from septet.telemetry.metrics import METRICS, QUEUE_WAIT, Metric, MetricKind
+from septet.telemetry.recorder import RECORDER
+from septet.telemetry.step_values import record_finalizer, record_step
+
+
+def prometheus_config(address: str) -> PrometheusConfig:
+    """Return how the SDK serves metrics at an address, as host:port, with names as Prometheus has them."""
+    buckets = {metric.name: metric.buckets for metric in METRICS if metric.kind is MetricKind.HISTOGRAM}
+    return PrometheusConfig(
+        bind_address=address,
+        counters_total_suffix=True,
+        unit_suffix=True,
+        durations_as_seconds=True,
+        histogram_bucket_overrides=buckets,
+    )
+
+
+def record_with(meter: MetricMeter) -> None:
+    """Have what this process records go to a runtime's meter, and so to the address of its metrics."""
+    instruments = _Instruments(meter)
+    RECORDER.send_to(instruments.take)
+
+
+class _Instruments:
+    """Makes an instrument of the SDK for each metric, when it has its first value."""
+
+    def __init__(self, meter: MetricMeter) -> None:
+        self._of: Final = cache(lambda metric: _instrument(meter, metric))
+
+    def take(self, metric: Metric, value: float, labels: Mapping[str, str]) -> None:
+        """Hand a value on."""
+        self._of(metric)(value, labels)
+
+
+def _instrument(meter: MetricMeter, metric: Metric) -> Callable[[float, Mapping[str, str]], None]:
+    if metric.kind is MetricKind.COUNTER:
+        counter = meter.create_counter(metric.name, metric.help)
+        return lambda value, labels: counter.add(math.ceil(value), labels)
+    return meter.create_histogram_float(metric.name, metric.help).record
+
+
+class StepMetrics(Interceptor):
+    """Records how long each activity waited, and what steps and finalizers have come to.
+
+    Activities are not carried out again when a workflow is replayed, and so nothing is counted twice by a replay.
+    """
+
+    def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:  # noqa: A002 -- the SDK's own name
+        """Wrap the execution of activities."""
+        return _StepMetricsInbound(next)
+
+
+class _StepMetricsInbound(ActivityInboundInterceptor):
+    async def execute_activity(self, input: ExecuteActivityInput) -> Any:  # noqa: A002, ANN401 -- the SDK's own
+        """Execute it, and record its result; a failure for good carries one too."""
+        info = activity.info()
+        wait = (info.started_time - info.current_attempt_scheduled_time).total_seconds()
+        RECORDER.record(QUEUE_WAIT, max(wait, 0.0), activity=info.activity_type)
+        call = input.args[0] if input.args else None
+        try:
+            result = await self.next.execute_activity(input)
+        except ApplicationError as error:
+            facts = error.details[0] if error.details else None
+            if isinstance(facts, FailureFacts) and facts.result is not None:
+                _record(call, facts.result)
+            raise
+        if isinstance(result, StepResult):
+            _record(call, result)
+        return result
+
+
+def _record(call: object, result: StepResult) -> None:
+    if isinstance(call, FinalizeCall):
+        record_finalizer(call, result)
+    elif isinstance(call, StepCall):
+        record_step(call, result)
