@@ -16,6 +16,7 @@ from septet.system.masking import mask
 _EXPECTED: Final = (TemporalError, asyncio.CancelledError)
 """What activities raise on purpose."""
 _ACTIVITY_LOG: Final = "temporalio.activity"
+_FOR_MACHINES: Final = ("workflow", "run_id", "agent", "trace_id")
 _LEVELS: Final = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 
 
@@ -49,22 +50,31 @@ def set_up_logs(settings: Settings) -> None:
 
 
 def _temporal_context(logger: object, method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """Say which work order and which activity an event belongs to."""
+    """Say which work order, run and activity an event belongs to, and which trace where there are any."""
     del logger, method
     if activity.in_activity():
-        info = activity.info()
-        event.setdefault("work_order_id", info.workflow_id)
-        event.setdefault("activity", info.activity_type)
-        event.setdefault("attempt", info.attempt)
+        about = activity.info()
+        event.setdefault("work_order_id", about.workflow_id)
+        event.setdefault("workflow", about.workflow_type)
+        event.setdefault("run_id", about.workflow_run_id)
+        event.setdefault("activity", about.activity_type)
+        event.setdefault("attempt", about.attempt)
+    elif workflow.in_workflow():
+        here = workflow.info()
+        event.setdefault("work_order_id", here.workflow_id)
+        event.setdefault("workflow", here.workflow_type)
+        event.setdefault("run_id", here.run_id)
     return event
 
 
 def shorten_event(logger: object, method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
     """Begin with the work order, and leave out what a reader takes for granted.
 
-    That is a first attempt, and an activity that is called as its step.
+    That is a first attempt, and an activity that is called as its step. Ids for machines are left out too.
     """
     del logger, method
+    for name in _FOR_MACHINES:
+        event.pop(name, None)
     if event.get("activity") == event.get("step"):
         event.pop("activity", None)
     if event.get("attempt") == 1:

@@ -1,4 +1,4 @@
-"""What observes a worker, as its settings say: nothing is imported for what they leave off."""
+"""What observes a worker: the context of its log, and what its settings turn on; the rest is not imported."""
 
 from temporalio.worker import Interceptor
 
@@ -6,9 +6,12 @@ from septet.settings import Settings
 
 
 def worker_interceptors(settings: Settings) -> list[Interceptor]:
-    """Return the interceptors for the metrics of a worker, where it serves any."""
-    if settings.metrics is None:
-        return []
-    from workers.metrics import StepMetrics
+    """Return the interceptors of a worker: for its logs, and for its metrics where it serves any."""
+    from workers.log_context import LogContext
 
-    return [StepMetrics()]
+    found: list[Interceptor] = [LogContext()]
+    if settings.metrics is not None:
+        from workers.metrics import StepMetrics
+
+        found.append(StepMetrics())
+    return found
