@@ -178,6 +178,8 @@ class Settings(BaseSettings):
     """`json`, `console`, or `auto`: console on a terminal."""
     metrics: str | None = None
     """Where a worker serves its metrics for Prometheus, as host:port; nowhere when absent."""
+    traces: str | None = None
+    """The OpenTelemetry collector that traces are sent to, over HTTP; none when absent."""
 
     environ: Mapping[str, str] = Field(default_factory=lambda: dict(os.environ), repr=False, exclude=True)
     """The whole environment, of which processes get what their kind is allowed."""
@@ -186,6 +188,14 @@ class Settings(BaseSettings):
     @classmethod
     def _is_web_address(cls, url: SecretStr | None) -> SecretStr | None:
         if url is not None and not url.get_secret_value().startswith(("https://", "http://")):
+            message = "it does not begin with https:// or http://"
+            raise ValueError(message)
+        return url
+
+    @field_validator("traces")
+    @classmethod
+    def _is_collector(cls, url: str | None) -> str | None:
+        if url is not None and not url.startswith(("https://", "http://")):
             message = "it does not begin with https:// or http://"
             raise ValueError(message)
         return url

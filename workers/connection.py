@@ -10,7 +10,7 @@ from temporalio.service import RPCError
 from septet.errors import ServerNotReachedError, UsageError
 from septet.settings import Settings
 from septet.state import StateDir
-from workers.observers import worker_interceptors
+from workers.observers import observers
 from workers.plugin import SeptetPlugin
 from workers.runtime import heartbeat_seconds, measured_runtime, quiet_runtime
 from workers.server import read_server_file
@@ -46,7 +46,7 @@ async def connect(
     heartbeat = heartbeat_seconds(settings.probe_seconds)
     metrics = settings.metrics if serves else None
     runtime = quiet_runtime(heartbeat) if metrics is None else measured_runtime(heartbeat, metrics)
-    plugin = SeptetPlugin(settings.task_queue, worker_interceptors(settings) if serves else ())
+    plugin = SeptetPlugin(settings.task_queue, observers(settings, serves=serves))
     try:
         return await Client.connect(**config, plugins=[plugin], runtime=runtime)
     except (RuntimeError, RPCError) as error:

@@ -1,17 +1,41 @@
-"""What observes a worker: the context of its log, and what its settings turn on; the rest is not imported."""
+"""What observes clients and workers: the context of logs, and what settings turn on; the rest is not imported."""
 
-from temporalio.worker import Interceptor
+from temporalio.client import Interceptor as ClientInterceptor
+from temporalio.worker import Interceptor as WorkerInterceptor
 
+from septet.errors import InvalidInputError
 from septet.settings import Settings
 
+Observers = list[ClientInterceptor | WorkerInterceptor]
 
-def worker_interceptors(settings: Settings) -> list[Interceptor]:
-    """Return the interceptors of a worker: for its logs, and for its metrics where it serves any."""
-    from workers.log_context import LogContext
 
-    found: list[Interceptor] = [LogContext()]
-    if settings.metrics is not None:
+def observers(settings: Settings, *, serves: bool) -> Observers:
+    """Return the interceptors of a client and, where it `serves`, of its workers; the first one is outermost.
+
+    Raises:
+        InvalidInputError: Traces are wanted, and what makes them is not installed.
+    """
+    found: Observers = []
+    if settings.traces is not None:
+        client_traces, worker_traces = _tracing(settings, settings.traces)
+        found += [client_traces, worker_traces] if serves else [client_traces]
+    if serves:
+        from workers.log_context import LogContext
+
+        found.append(LogContext())
+    if serves and settings.metrics is not None:
         from workers.metrics import StepMetrics
 
         found.append(StepMetrics())
     return found
+
+
+def _tracing(settings: Settings, address: str) -> Observers:
+    try:
+        from workers.traces import tracing
+    except ModuleNotFoundError as error:
+        remedy = "Install them with Septet: pip install 'septet[otel]'."
+        raise InvalidInputError(
+            f"SEPTET_TRACES needs packages that are missing: {error}.", remedy=remedy
+        ) from error
+    return list(tracing(settings, address))

@@ -42,7 +42,7 @@ def record_finalizer(finalizing: FinalizeCall, result: StepResult, recorder: Rec
     if result.recovered_by == "finalizer":
         recorder.record(RECOVERIES, step=step, agent=agent, recovered_by="finalizer")
     seconds = result.duration_seconds - first.duration_seconds
-    _record_use(finalizing.call.workspace, result, _difference(result.usage, first.usage), seconds, recorder)
+    _record_use(finalizing.call.workspace, result, usage_since(result.usage, first.usage), seconds, recorder)
 
 
 def is_settled(result: StepResult) -> bool:
@@ -74,7 +74,7 @@ def _record_use(
         recorder.record(COST, max(usage.cost_usd, 0.0), agent=agent, model=model, project=project)
 
 
-def _difference(usage: Usage, earlier: Usage) -> Usage:
+def usage_since(usage: Usage, earlier: Usage) -> Usage:
     """Return what was used since; a cost that was not told is not known."""
     cost = None if usage.cost_usd is None else usage.cost_usd - (earlier.cost_usd or 0.0)
     return Usage(

@@ -32,7 +32,7 @@ from septet.settings import Settings
 from septet.state import StateDir
 from workers.board import capacity_of
 from workers.build_id import build_id
-from workers.observers import worker_interceptors
+from workers.observers import observers
 from workers.slots import agents_at_once
 from workers.versions import deployment_config
 
@@ -135,7 +135,8 @@ EFFECTS: Final[Mapping[str, tuple[object, Callable[[Settings], object]]]] = {
     "runner": (True, lambda settings: host(settings).runner_lock),
     "sandboxed": (True, started_as_root),
     "api_token": ("none", api_token),
-    "metrics": ("127.0.0.1:9464", lambda settings: [type(each) for each in worker_interceptors(settings)]),
+    "metrics": ("127.0.0.1:9464", lambda settings: len(observers(settings, serves=True))),
+    "traces": ("http://127.0.0.1:9", lambda settings: len(observers(settings, serves=False))),
     "log_level": ("error", printed),
     "log_format": ("console", printed),
 }
