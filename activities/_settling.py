@@ -10,10 +10,10 @@ import structlog
 from activities._claims import AnyClaim, Claim, RefusedError
 from activities._prepared_steps import PreparedStep
 from activities._proofs.table import PROOFS
-from activities._refusals import record_refusals
 from activities._rescues import rescues_of
 from activities._results import add_warnings, begin_result, with_answer, with_proof, with_reasons
 from activities.host import Host
+from activities.refusals import record_refusals
 from activities.remote_checkpoints import KeptSession, keep
 from septet.agents.turns.guest_run import GuestRunner
 from septet.agents.turns.turn_runs import TurnResult

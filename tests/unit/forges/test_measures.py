@@ -1,0 +1,56 @@
+"""What is recorded of requests to forges."""
+
+import socket
+from collections import Counter
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+import pytest
+from fakes.github import FakeGitHub, serving
+
+from septet.errors import ForgeUnavailableError, NotFoundError
+from septet.forges.github.forge import GitHubForge
+from septet.forges.http_client import ForgeApi
+from septet.forges.pauses import ForgePauses
+from septet.telemetry.recorder import RECORDER
+
+
+@pytest.fixture
+def taken() -> Iterator[Counter[str]]:
+    """Return what is recorded during a test: how often each metric was, with its labels."""
+    values: Counter[str] = Counter()
+    RECORDER.send_to(lambda metric, _, labels: values.update([" ".join((metric.name, *labels.values()))]))
+    yield values
+    RECORDER.send_to(None)
+
+
+def test_each_request_counts_by_host_and_outcome(taken: Counter[str]) -> None:
+    """What is answered and what is refused count as what they are, each with the time that it took."""
+    with serving(FakeGitHub(heads={"main": "a" * 40})) as github:
+        host, forge = urlsplit(github.url).hostname, GitHubForge(github.project, github.url, "good-token")
+        number = github.add_issue("Title", "Body.")
+        forge.issue(number)
+        with pytest.raises(NotFoundError):
+            forge.issue(99)
+    assert taken[f"septet_forge_requests {host} 2xx"] >= 1
+    assert taken[f"septet_forge_requests {host} 4xx"] == 1
+    answers = sum(count for name, count in taken.items() if name.startswith("septet_forge_requests "))
+    assert taken[f"septet_forge_request_seconds {host}"] == answers
+
+
+def test_a_forge_that_is_away_counts_as_unreached(taken: Counter[str]) -> None:
+    """A forge that takes no connection is counted too, for GitHub and for those that share a client."""
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{nobody.getsockname()[1]}"
+        with pytest.raises(ForgeUnavailableError), ForgeApi("GitLab", url).asking("the version") as client:
+            client.get(f"{url}/version")
+        with pytest.raises(ForgeUnavailableError):
+            GitHubForge("o/r", url, None).issue(1)
+    assert taken == {"septet_forge_requests 127.0.0.1 unreached": 2}
+
+
+def test_a_pause_that_a_forge_wants_is_recorded(taken: Counter[str]) -> None:
+    """A spent limit is a wait, which people are told of by an alert."""
+    ForgePauses().note("https://api.github.com", "t", 30.0)
+    assert taken == {"septet_forge_pause_seconds api.github.com": 1}
