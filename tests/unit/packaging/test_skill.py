@@ -1,0 +1,66 @@
+"""The skill that teaches an agent to use Septet: by the format of Agent Skills, and with commands that exist."""
+
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from typer.main import get_command
+
+from clients.cli.main import app
+from clients.mcp.pipeline_tools import PIPELINE_TOOLS
+from clients.mcp.tools import TOOLS
+
+FOLDER = Path(__file__).parents[3] / "skills/septet"
+TEXT = (FOLDER / "SKILL.md").read_text(encoding="utf-8")
+MOST_LINES = 500
+"""Of a skill; an agent reads all of it."""
+
+
+def front_matter() -> dict[str, str]:
+    """Return what stands before the text."""
+    _, yaml_text, _ = TEXT.split("---\n", 2)
+    fields: dict[str, str] = yaml.safe_load(yaml_text)
+    return fields
+
+
+def commands() -> list[str]:
+    """Return each command that the skill shows."""
+    blocks = re.findall(r"^```\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL)
+    return [line for block in blocks for line in block.splitlines()]
+
+
+def test_its_front_matter_is_that_of_a_skill() -> None:
+    """Name and description keep to the limits of the format, and the name is that of the folder."""
+    fields = front_matter()
+    assert fields.keys() <= {"name", "description", "license", "compatibility", "metadata", "allowed-tools"}
+    assert fields["name"] == FOLDER.name
+    assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", fields["name"])
+    assert 0 < len(fields["name"]) <= 64
+    assert 0 < len(fields["description"]) <= 1024
+    assert len(fields["compatibility"]) <= 500
+    assert len(TEXT.splitlines()) <= MOST_LINES
+
+
+@pytest.mark.parametrize("line", commands())
+def test_each_command_of_it_exists(line: str) -> None:
+    """A command, its subcommand and its options are those of `septet`."""
+    program, *words = shlex.split(line)
+    assert program == "septet"
+    command: Any = get_command(app)
+    while words and words[0] in getattr(command, "commands", {}):
+        command = command.commands[words.pop(0)]
+    assert command.name != get_command(app).name
+    known = {option for parameter in command.params for option in parameter.opts} | {"--help"}
+    assert {word for word in words if word.startswith("--")} <= known
+
+
+def test_each_tool_that_it_names_exists() -> None:
+    """The tools of the first section are those of the MCP server."""
+    named = re.search(r"MCP tools \((.*?)\)", TEXT, re.DOTALL)
+    assert named is not None
+    tools = set(re.findall(r"`(\w+)`", named[1]))
+    assert tools
+    assert tools <= {call.tool for call in (*TOOLS, *PIPELINE_TOOLS)}
