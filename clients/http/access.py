@@ -10,13 +10,14 @@ from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from clients.http import reference
 from clients.http.problems import problem
 from clients.page.access import DECIDING_KEY_HEADER, is_page
 
 BODY_LIMIT_BYTES: Final = 256 * 1024
 """Four times the longest text of an issue: escaped, it may take more bytes than it holds."""
 _DROPPED_BYTES: Final = 16 * BODY_LIMIT_BYTES
-OPEN_PATHS: Final = frozenset({"/health", "/openapi.json"})
+OPEN_PATHS: Final = frozenset({"/health", "/openapi.json"}) | reference.PATHS
 """What tells nothing of any work order."""
 _CHANGES_NOTHING: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _OWN_NAMES: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})

@@ -8,7 +8,7 @@ from fastapi import APIRouter, FastAPI
 from fastapi.openapi.utils import get_openapi
 from temporalio.service import RPCError
 
-from clients.http import board, decisions, log_stream, pipelines, work_orders
+from clients.http import board, decisions, log_stream, pipelines, reference, work_orders
 from clients.http.access import OPEN_PATHS, Guard
 from clients.http.answers import Health
 from clients.http.masking import MaskedAnswers
@@ -29,6 +29,7 @@ _EVERYWHERE: Final = problems(
 _router = APIRouter(tags=["health"])
 _ROUTERS: Final = (
     _router, work_orders.router, log_stream.router, decisions.router, board.router, pipelines.router,
+    reference.router,
 )  # fmt: skip
 
 

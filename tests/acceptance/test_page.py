@@ -140,6 +140,19 @@ def test_links_lead_to_the_work_order_in_temporals_own_ui(page: Page, served: Se
         tab.close()
 
 
+def test_the_reference_of_the_api_is_shown_without_a_network(page: Page, served: Septet) -> None:
+    """Every path stands there, nothing is fetched but from its own server, and with the token a path can be tried."""
+    page.goto("/docs")
+    expect(page.get_by_text("/agent-work-orders/{order_id}/plan")).to_be_visible()
+    page.get_by_role("button", name="Authorize").first.click()
+    page.get_by_label("auth-bearer-value").fill(token(served))
+    page.get_by_role("button", name="Apply credentials").click()
+    page.get_by_role("button", name="Close").last.click()
+    page.locator("#operations-health-health_health_get").click()
+    page.get_by_role("button", name="Execute").click()
+    expect(page.locator(".live-responses-table .response .response-col_status")).to_contain_text("200")
+
+
 @pytest.mark.parametrize("path", ["/", "/work-orders/wo-done"])
 def test_the_page_fits_a_phone(page: Page, done: Task, path: str) -> None:
     """In 360 pixels nothing is wider than the screen."""

@@ -31,8 +31,10 @@ def tab_of(browser: Browser, served: Septet, *, allowed: tuple[str, ...] = ()) -
     tab, trouble = context.new_page(), list[str]()
     tab.on("pageerror", lambda error: trouble.append(str(error)))
     tab.on("console", lambda message: trouble.append(message.text) if message.type == "error" else None)
-    tab.on("request", lambda asked: trouble.append(asked.url) if not asked.url.startswith(home) else None)
+    own = (home, "data:")
+    tab.on("request", lambda asked: trouble.append(asked.url) if not asked.url.startswith(own) else None)
     tab.goto(served.page)
     yield tab
     context.close()
-    assert [words for words in trouble if not any(part in words for part in allowed)] == []
+    left = [words for words in trouble if not any(part in words for part in allowed)]
+    assert left == []
