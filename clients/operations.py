@@ -12,6 +12,7 @@ from urllib.parse import unquote
 from temporalio.service import RPCError
 
 from clients.disk.log_cache import LogCache
+from clients.disk.network_requests import REQUESTS_AT_ONCE, network_of, refused_to
 from clients.disk.rescues import kept_snapshot, snapshot_named, snapshots_of
 from clients.disk.runs import runs_of
 from clients.disk.workspace_view import WorkspaceView
@@ -28,6 +29,7 @@ from septet.contracts.replies import (
     DetailReply,
     DiffReply,
     LogsReply,
+    NetworkReply,
     PlanReply,
     RescuesReply,
     RestoredReply,
@@ -118,7 +120,9 @@ class Operations:
 
     async def steps(self, order_id: str) -> StepsReply:
         """Return the steps so far."""
-        return StepsReply(steps=(await self.orders.get(order_id)).steps)
+        steps = (await self.orders.get(order_id)).steps
+        runs = await asyncio.to_thread(runs_of, self.state, order_id)
+        return StepsReply(steps=steps, refused_hosts=refused_to(runs))
 
     async def plan(self, order_id: str) -> PlanReply:
         """Return the plan of a work order, whole unless it is very long.
@@ -185,6 +189,24 @@ class Operations:
         page = tuple(entries[first : first + limit])
         more = page[-1].id if page and first + limit < len(entries) else None
         return LogsReply(log_entries=page, total=len(entries), next=more)
+
+    async def network(
+        self, order_id: str, *, offset: int = 0, limit: int | None = REQUESTS_AT_ONCE
+    ) -> NetworkReply:
+        """Return what its agents and checks asked of the network on this host.
+
+        Args:
+            order_id: The work order.
+            offset: How many requests to leave out.
+            limit: The most to return; `None` for all.
+
+        Raises:
+            NotFoundError: There is no such work order.
+        """
+        reply = await asyncio.to_thread(network_of, self.state, order_id, offset=offset, limit=limit)
+        if not reply.total:
+            await self.orders.get(order_id)
+        return reply
 
     async def rescues(self, order_id: str | None = None, *, everything: bool = False) -> RescuesReply:
         """Return the rescues on this host; with `everything` the checkpoints too."""

@@ -9,6 +9,7 @@ import typer
 
 from clients.cli import options as given
 from clients.cli.reply import CommandReply, print_json, reply
+from septet.errors import UsageError
 
 if TYPE_CHECKING:
     from clients.cli.render.logs import LogText
@@ -50,6 +51,9 @@ def logs(
     structured: Annotated[
         bool, typer.Option("--structured", help="Show the answers that programs read, too.")
     ] = False,
+    network: Annotated[
+        bool, typer.Option("--network", help="Show what was asked of the network, and what was refused.")
+    ] = False,
     address: given.Address = None,
     as_json: given.Json = False,
 ) -> None:
@@ -66,6 +70,11 @@ def logs(
         from septet.state import StateDir
 
         settings = load_settings()
+        if network:
+            if follow or raw:
+                remedy = f"Type septet logs {order_id} --network, and again for what is new."
+                raise UsageError("--network shows what was asked for by now, and nothing else.", remedy=remedy)
+            return await _network(settings, order_id, address)
         if as_json and not raw and not follow:
             return CommandReply.from_reply(await _all_entries(settings, order_id, address), lambda: None)
         agent_logs = AgentLogs(StateDir(settings.state_dir), order_id)
@@ -88,6 +97,19 @@ def logs(
         return CommandReply(is_printed=True)
 
     reply(work, as_json=as_json and not raw)
+
+
+async def _network(settings: "Settings", order_id: str, address: str | None) -> CommandReply:
+    """Return what was asked of the network; the server is asked where this host's disk knows of nothing."""
+    from clients.cli.render.network import show_network
+    from clients.disk.network_requests import network_of
+    from clients.operations import connect_operations
+    from septet.state import StateDir
+
+    answer = network_of(StateDir(settings.state_dir), order_id, limit=None)
+    if not answer.total:
+        answer = await (await connect_operations(settings, address)).network(order_id, limit=None)
+    return CommandReply.from_reply(answer, lambda: show_network(order_id, answer))
 
 
 async def _last_look(looks: "AsyncIterator[WatchReply]", take: "Callable[[WatchReply], None]") -> "WatchReply":

@@ -43,10 +43,16 @@ async def steps(operations: "Operations", order_id: given.Id) -> CommandReply:
 
     Example: septet steps wo-42 --json
     """
+    from clients.cli.render.network import show_refusals
     from clients.cli.render.work_order import show_steps
 
     answer = await operations.steps(order_id)
-    return CommandReply.from_reply(answer, lambda: show_steps(answer.steps))
+
+    def show_all() -> None:
+        show_steps(answer.steps)
+        show_refusals(order_id, answer.refused_hosts)
+
+    return CommandReply.from_reply(answer, show_all)
 
 
 @app.command()

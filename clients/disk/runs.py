@@ -9,11 +9,15 @@ from typing import Final
 import msgspec
 
 from septet.agents.runs.folders import Run, Runs
+from septet.agents.runs.network import refused_hosts
 from septet.contracts.replies import AgentRun
 from septet.janitor.terms import pipeline_of
 from septet.state import StateDir
+from septet.system.preview import scrub
 
 _MOST_EXECUTORS: Final = 16
+_MOST_REFUSED: Final = 100
+"""Hosts of one run that are named; its log has the others."""
 _REMEMBERED: Final = 50_000
 """Runs; a lane has seven for each issue of its pipeline, and is looked at twice a second."""
 
@@ -117,6 +121,7 @@ def _agent_run(run: Run) -> AgentRun:
         exit_code=end.exit_code if end is not None else None,
         cause=end.cause if end is not None else None,
         folder=str(run.folder),
+        refused_hosts=tuple(scrub(name) for name in refused_hosts(run)[:_MOST_REFUSED]),
     )
 
 

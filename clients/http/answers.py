@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from clients.disk.commits import CommitCount
 from septet.contracts.names import Status, Step
-from septet.contracts.replies import LogsReply, StepsReply
+from septet.contracts.replies import LogsReply, NetworkReply, StepsReply
 from septet.contracts.task import Task
 from septet.contracts.wire import Wire
 
@@ -52,6 +52,14 @@ class StepHistory(StepsReply):
 
 class LogPage(LogsReply):
     """What the agents said and did, from `offset` on."""
+
+    agent_work_order_id: str
+    limit: int
+    offset: int
+
+
+class NetworkPage(NetworkReply):
+    """What the agents and checks asked of the network, from `offset` on."""
 
     agent_work_order_id: str
     limit: int

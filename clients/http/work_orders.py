@@ -9,10 +9,12 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic import BaseModel, Field
 
 from clients.disk.commits import CommitCount, count_commits
+from clients.disk.network_requests import REQUESTS_AT_ONCE
 from clients.http.answers import (
     AgentWorkOrder,
     GitProgress,
     LogPage,
+    NetworkPage,
     StepHistory,
     agent_work_order,
     git_progress,
@@ -139,6 +141,18 @@ async def get_logs(
     """Show what the agents said and did on this host."""
     reply = await operations.logs(order_id, after=after, offset=offset, limit=limit)
     return LogPage(**dict(reply), agent_work_order_id=order_id, limit=limit, offset=offset)
+
+
+@router.get("/{order_id}/network")
+async def get_network(
+    order_id: OrderId,
+    operations: Connected,
+    limit: Limit = REQUESTS_AT_ONCE,
+    offset: Annotated[int, Query(ge=0)] = 0,
+) -> NetworkPage:
+    """Show what its agents and checks asked of the network on this host, and what was refused."""
+    reply = await operations.network(order_id, offset=offset, limit=limit)
+    return NetworkPage(**dict(reply), agent_work_order_id=order_id, limit=limit, offset=offset)
 
 
 async def _whole(operations: Operations, task: Task) -> AgentWorkOrder:

@@ -25,6 +25,30 @@ class AgentRun(Wire):
     """How its process ended: `exited`, `killed`, a limit, …; `None` while it lives."""
     folder: str
     """On the host that keeps it: prompt, stream and record."""
+    refused_hosts: tuple[str, ...] = ()
+    """Hosts that its sandbox, or that of its work's checks, did not let through: `name:port`, each once."""
+
+
+class NetworkRequest(Wire):
+    """A connection that a run, or a check of its work, asked for, as its sandbox's proxy noted it."""
+
+    run: str
+    step: str = ""
+    of_check: bool = False
+    """Whether one of the repository's checks asked for it."""
+    asked_at: str = ""
+    """ISO 8601, UTC."""
+    host: str
+    """As it was asked for, without keys in it."""
+    port: int = 0
+    """0 where what was asked for names no host and port."""
+    allowed: bool
+    why: str = ""
+    """Why it was not."""
+    sent_bytes: int = 0
+    """To the host; as all it is counted when the connection is over."""
+    received_bytes: int = 0
+    seconds: float = 0.0
 
 
 class LogEntry(Wire):
@@ -94,6 +118,8 @@ class StepsReply(Reply):
     """The steps of a work order."""
 
     steps: tuple[TaskStep, ...] = ()
+    refused_hosts: tuple[str, ...] = ()
+    """Of its runs on the host that is asked: `name:port`, each once."""
 
 
 class TasksReply(PagedReply):
@@ -130,6 +156,16 @@ class LogsReply(PagedReply):
     log_entries: tuple[LogEntry, ...] = ()
     total: int = 0
     """Those there are so far, on this page and others."""
+
+
+class NetworkReply(Reply):
+    """What the agents and checks of a work order asked of the network, on the host that is asked."""
+
+    requests: tuple[NetworkRequest, ...] = ()
+    total: int = 0
+    """Those there are so far, on this page and others."""
+    is_cut: bool = False
+    """Whether a run asked for more than its log holds."""
 
 
 class RescuesReply(Reply):

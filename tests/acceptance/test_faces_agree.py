@@ -149,6 +149,14 @@ OPERATIONS = {
         of="wo-done",
         http_only=frozenset({"agent_work_order_id", "limit", "offset"}),
     ),
+    "network": Operation(
+        cli=("logs", "{id}", "--network", "--json"),
+        http=("GET", f"{ORDERS}/{{id}}/network", None),
+        tool=None,
+        client=lambda ask, name, _repo: ask.network(name),
+        of="wo-done",
+        http_only=frozenset({"agent_work_order_id", "limit", "offset"}),
+    ),
     "board": Operation(
         cli=("board", "--project", "agreed", "--json"),
         http=("GET", "/board?project=agreed", None),

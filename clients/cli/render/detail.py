@@ -6,7 +6,9 @@ from datetime import timedelta
 from rich.text import Text
 
 from clients.cli.render.ages import age_of
+from clients.cli.render.network import show_refusals
 from clients.cli.render.work_order import console, end_lines, heading_of, steps_table
+from clients.disk.network_requests import refused_to
 from clients.watch import elapsed_seconds
 from septet.contracts.names import Step
 from septet.contracts.replies import DetailReply
@@ -26,6 +28,7 @@ def show_detail(detail: DetailReply, running: str = "") -> None:
         out.print(steps_table(task.steps, running))
     for line in end_lines(task, with_error=True):
         out.print(line, soft_wrap=True)
+    show_refusals(task.id, refused_to(detail.runs))
 
 
 def _facts(task: Task, running: str) -> Iterator[tuple[str, str]]:

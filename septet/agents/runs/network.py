@@ -1,7 +1,7 @@
 """What runs asked of the network in their sandbox, as their proxies noted it."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -15,19 +15,36 @@ _MOST_NAMED: Final = 10
 _MOST_RUNS: Final = 20
 
 
-class _Line(msgspec.Struct):
-    """One connection."""
+class NetworkLine(msgspec.Struct):
+    """One connection that was asked for, or that there were more of them than a log holds."""
 
+    time: str = ""
+    """ISO 8601, UTC."""
     host: str = ""
     port: int = 0
+    """0 where what was asked for names no host and port."""
     allowed: bool = True
+    why: str = ""
+    sent_bytes: int = 0
+    received_bytes: int = 0
+    seconds: float = 0.0
+    more: bool = False
+    of_check: bool = False
+    """Whether it stands in the log of a check."""
+
+
+def network_lines(run: Run) -> Iterator[NetworkLine]:
+    """Yield what a run, and then the checks of its work, asked of the network; what cannot be read is left out."""
+    yield from _lines_of(run.folder / NETWORK_LOG)
+    for folder in sorted((run.folder / "checks").glob("*")):
+        for line in _lines_of(folder / NETWORK_LOG):
+            line.of_check = True
+            yield line
 
 
 def refused_hosts(run: Run) -> list[str]:
     """Return the hosts that a run and the checks of its work were refused, as `name:port`, each once."""
-    folders = [run.folder, *sorted((run.folder / "checks").glob("*"))]
-    lines = (line for folder in folders for line in _lines_of(folder / NETWORK_LOG))
-    names = (f"{line.host}:{line.port}" for line in lines if not line.allowed and line.port)
+    names = (f"{line.host}:{line.port}" for line in network_lines(run) if not line.allowed and line.port)
     return [name for name in dict.fromkeys(names) if _NAME.fullmatch(name)]
 
 
@@ -49,7 +66,7 @@ def refusal_note(runs: Sequence[Run]) -> str:
     )
 
 
-def _lines_of(path: Path) -> list[_Line]:
+def _lines_of(path: Path) -> list[NetworkLine]:
     """Return the lines of a log; what cannot be read is left out."""
     found = []
     try:
@@ -59,7 +76,7 @@ def _lines_of(path: Path) -> list[_Line]:
         return []
     for line in content.splitlines():
         try:
-            found.append(msgspec.json.decode(line, type=_Line))
+            found.append(msgspec.json.decode(line, type=NetworkLine))
         except msgspec.MsgspecError:
             continue
     return found

@@ -41,9 +41,14 @@ def run_of(agent: str, state: Path, *, serial: int = 1) -> Run:
 
 
 def logs(state: Path, *arguments: str) -> bytes:
-    """Return what the command prints."""
+    """Return what `septet logs` prints."""
+    return septet(state, "logs", "wo-1", *arguments)
+
+
+def septet(state: Path, *words: str) -> bytes:
+    """Return what a command prints."""
     env = {"PATH": os.environ["PATH"], "HOME": str(state), "SEPTET_STATE_DIR": str(state)}
-    argv = [str(SEPTET), "logs", "wo-1", *arguments]
+    argv = [str(SEPTET), *words]
     return subprocess.run(argv, env=env, capture_output=True, check=True, timeout=60).stdout
 
 
@@ -114,3 +119,29 @@ def test_agent_that_is_no_more_is_still_raw(tmp_path: Path) -> None:
     run.put("exit.json", b'{"cause": "exited", "exit_code": 0}')
     assert entries(tmp_path) == []
     assert logs(tmp_path, "--raw") == b"words"
+
+
+def test_what_was_asked_of_the_network_is_shown_without_a_server(tmp_path: Path) -> None:
+    """All connections of a run and of its checks, run by run, without keys; a line that was cut is left out."""
+    run = run_of("codex", tmp_path)
+    asked = {"time": "2026-01-01T00:00:01Z", "host": "api.openai.com", "port": 443, "allowed": True, "why": ""}
+    refused = {**asked, "host": "evil.example", "allowed": False, "why": "not in the list of hosts"}
+    key = {**refused, "host": "sk-ant-made-up-key-0123456789", "port": 0}
+    lines = (asked | {"sent_bytes": 1234, "received_bytes": 5, "seconds": 0.25}, refused, key, {"more": True})
+    run.put("network.jsonl", b"".join(json.dumps(line).encode() + b"\n" for line in lines) + b'{"host": "cut')
+    check = run.folder / "checks" / "1"
+    check.mkdir(parents=True)
+    (check / "network.jsonl").write_text(json.dumps(refused | {"host": "index.example"}), encoding="utf-8")
+    answer = json.loads(septet(tmp_path, "logs", "wo-1", "--network", "--json"))
+    assert [(each["host"], each["of_check"]) for each in answer["requests"]] == [
+        ("api.openai.com", False),
+        ("evil.example", False),
+        ("***", False),
+        ("index.example", True),
+    ]
+    assert (answer["total"], answer["is_cut"], answer["requests"][0]["run"]) == (4, True, "5-implement_plan-1")
+    told = logs(tmp_path, "--network").decode()
+    assert "5-implement_plan-1\n" in told
+    assert "allowed  api.openai.com:443  1,234 bytes sent, 5 received, 0.2 s\n" in told
+    assert "refused  evil.example:443  not in the list of hosts\n" in told
+    assert "refused  index.example:443  not in the list of hosts (a check)\n" in told

@@ -67,6 +67,9 @@ SEEN: Final[Mapping[str, Mapping[str, str]]] = {
     "--raw": {
         "logs": "acceptance/test_work_orders.py::test_logs_tell_what_the_agents_said_and_raw_gives_their_bytes"
     },
+    "--network": {
+        "logs": "unit/agents_recordings/test_logs.py::test_what_was_asked_of_the_network_is_shown_without_a_server"
+    },
     "--ramp": {
         "promote": "acceptance/test_upgrade.py::test_a_build_of_a_shared_server_gets_work_orders_by_a_command_alone"
     },

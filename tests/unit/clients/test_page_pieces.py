@@ -8,7 +8,7 @@ import pytest
 from clients.page.live import Pieces, keep_alive
 from clients.page.rendering import text_of
 from septet.contracts.names import Status
-from septet.contracts.replies import DetailReply, DiffView, PlanView, WatchReply
+from septet.contracts.replies import AgentRun, DetailReply, DiffView, PlanView, WatchReply
 from septet.contracts.task import Task
 
 TASK = Task(id="wo-1", status=Status.RUNNING, plan_path="specs/plan.md")
@@ -31,6 +31,17 @@ def test_a_piece_is_told_when_it_has_changed() -> None:
     assert set(pieces.changed_pieces(look, DETAIL)) == {"overview"}
     longer = plan.model_copy(update={"text": "# Two"})
     assert set(pieces.changed_pieces(look.model_copy(update={"plan": longer}), DETAIL)) == {"plan"}
+
+
+def test_hosts_that_a_run_was_refused_stand_at_the_run() -> None:
+    """The record names the first ten, and how many there are beside."""
+    hosts = tuple(f"host-{number}.example:443" for number in range(12))
+    runs = (AgentRun(run="1-a-1", folder="/r/1", refused_hosts=hosts), AgentRun(run="2-b-1", folder="/r/2"))
+    html = text_of("_record.html", look=WatchReply(task=TASK), detail=DetailReply(task=TASK, runs=runs), ui=None)
+    assert html.count("Refused on the network") == 1
+    assert "host-9.example:443" in html
+    assert "host-10.example:443" not in html
+    assert "and 2 more" in html
 
 
 class CountedPlan(PlanView):

@@ -3,9 +3,11 @@ from rich.console import Console
 
 from clients.cli.render import board as board_tables
 from clients.cli.render import work_order
+from clients.cli.render.detail import show_detail
+from clients.cli.render.network import show_refusals
 from septet.contracts.facts import Rescue, Usage
 from septet.contracts.names import Stage, Status
-from septet.contracts.replies import BoardReply, BoardSummary
+from septet.contracts.replies import AgentRun, BoardReply, BoardSummary, DetailReply
 from septet.contracts.task import Task, TaskError, TaskStep
 
 LONG_URL = f"https://github.com/{'o' * 100}/r/pull/1"
@@ -153,3 +155,13 @@ def test_a_rescue_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     rescue = Rescue(snapshot="wo-1/0003-rescue", reason="The check ended with 1:\nFAIL: test_it")
     work_order.show_task(TASK.model_copy(update={"rescues": (rescue,)}))
     assert "rescue        wo-1/0003-rescue: The check ended with 1\n" in capsys.readouterr().out
+
+
+def test_refused_hosts_are_one_line_with_the_command_that_shows_all(capsys: pytest.CaptureFixture[str]) -> None:
+    """Work orders without any have no such line; of many the first five are named."""
+    run = AgentRun(run="1-a-1", folder="/r", refused_hosts=tuple(f"h{number}:443" for number in range(7)))
+    show_detail(DetailReply(task=TASK, runs=(run, run)))
+    line = "refused hosts h0:443, h1:443, h2:443, h3:443, h4:443 and 2 more  (septet logs wo-1 --network)"
+    assert line in capsys.readouterr().out.splitlines()
+    show_refusals("wo-1", ())
+    assert capsys.readouterr().out == ""

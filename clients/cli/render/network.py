@@ -1,0 +1,57 @@
+"""What agents and checks asked of the network, as people read it: run by run, a line for each connection."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from itertools import groupby
+from typing import Final
+
+from rich.text import Text
+
+from clients.cli.render.work_order import console
+from septet.contracts.replies import NetworkReply, NetworkRequest
+from septet.system.preview import printable
+
+_MOST_NAMED: Final = 5
+
+
+def show_refusals(order_id: str, hosts: Sequence[str]) -> None:
+    """Print on one line which hosts were refused, and the command that shows the whole; nothing for none."""
+    if not hosts:
+        return
+    others = len(hosts) - _MOST_NAMED
+    names = ", ".join(hosts[:_MOST_NAMED]) + (f" and {others} more" if others > 0 else "")
+    line = Text(printable(f"refused hosts {names}  (septet logs {order_id} --network)"), style="yellow")
+    console().print(line, soft_wrap=True)
+
+
+def show_network(order_id: str, answer: NetworkReply) -> None:
+    """Print all that was asked for."""
+    out = console()
+    if not answer.requests:
+        out.print(
+            Text(f"Nothing was asked of the network in a sandbox of {order_id} on this host."), soft_wrap=True
+        )
+    for number, (run, requests) in enumerate(groupby(answer.requests, lambda each: each.run)):
+        out.print(Text(f"{chr(10) if number else ''}{run}", style="bold"), soft_wrap=True)
+        for each in requests:
+            out.print(Text(printable(f"  {_line(each)}"), style="" if each.allowed else "yellow"), soft_wrap=True)
+    if answer.is_cut:
+        out.print(Text("A run asked for more than its log holds."), soft_wrap=True)
+
+
+def _line(request: NetworkRequest) -> str:
+    verdict = "allowed" if request.allowed else "refused"
+    host = f"{request.host}:{request.port}" if request.port else request.host
+    told = (
+        f"{request.sent_bytes:,} bytes sent, {request.received_bytes:,} received, {request.seconds:.1f} s"
+        if request.allowed
+        else request.why
+    )
+    return f"{_time(request.asked_at)}{verdict}  {host}  {told}{' (a check)' if request.of_check else ''}"
+
+
+def _time(moment: str) -> str:
+    try:
+        return f"{datetime.fromisoformat(moment).astimezone():%H:%M:%S}  "
+    except ValueError:
+        return ""
