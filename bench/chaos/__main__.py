@@ -13,6 +13,7 @@ from rich.console import Console
 from bench.chaos.account import Account
 from bench.chaos.laws import broken
 from bench.chaos.plan import KINDS, ROLLING_STEP_SECONDS, USUAL, Kind, Plan
+from bench.chaos.proxies import can_confine
 from bench.chaos.report import as_json, evidence, table, write
 from bench.chaos.side import sides
 from bench.chaos.slow_disk import can_slow_disk
@@ -58,10 +59,14 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def without_impossible(plan: Plan) -> Plan:
     """Return the plan without what this machine cannot do, and say so."""
-    if "slow-disk" not in plan.kinds or can_slow_disk():
-        return plan
-    print("slow-disk is left out: it needs strace, and the right to trace (`apt-get install strace`).")
-    return replace(plan, kinds=tuple(kind for kind in plan.kinds if kind != "slow-disk"))
+    impossible = set()
+    if "slow-disk" in plan.kinds and not can_slow_disk():
+        print("slow-disk is left out: it needs strace, and the right to trace (`apt-get install strace`).")
+        impossible.add("slow-disk")
+    if "proxy" in plan.kinds and not can_confine():
+        print("proxy is left out: only guests in a sandbox have one (`septet doctor` says what is missing).")
+        impossible.add("proxy")
+    return replace(plan, kinds=tuple(kind for kind in plan.kinds if kind not in impossible))
 
 
 def _summary(side: str, account: Account) -> str:

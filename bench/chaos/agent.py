@@ -13,6 +13,7 @@ import hashlib
 import json
 import os
 import signal
+import socket
 import sys
 import time
 from pathlib import Path
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 BEAT_SECONDS = 0.1
 TOOL_TRIES = 5
 TERMINATED = 143
+NO_WAY_OUT = 3
+WAY_OUT_SECONDS = 20.0
 
 
 class Journal:
@@ -113,6 +116,27 @@ class Hands:
         return os.waitpid(child, 0)[1] == 0
 
 
+def ask_way_out() -> None:
+    """Ask the proxy that is the way out of this sandbox, where there is one, until it answers: it may be killed.
+
+    Raises:
+        SystemExit: It does not answer.
+    """
+    name, _, port = os.environ.get("http_proxy", "").removeprefix("http://").partition(":")
+    deadline = time.monotonic() + WAY_OUT_SECONDS
+    while port and time.monotonic() < deadline:
+        try:
+            with socket.create_connection((name, int(port)), timeout=WAY_OUT_SECONDS) as way:
+                way.sendall(b"GET / HTTP/1.1\r\n\r\n")
+                if way.recv(100).startswith(b"HTTP/1.1 400"):  # it is asked for nothing, and says so
+                    return
+        except OSError:
+            pass
+        time.sleep(BEAT_SECONDS)
+    if port:
+        raise SystemExit(NO_WAY_OUT)
+
+
 class Work:
     """What is done in one turn."""
 
@@ -131,6 +155,7 @@ class Work:
             self._edit(number, seconds / 3)
         elif number == UNITS // 2:
             self._use_tool("", seconds / 3)
+        ask_way_out()
         self._think(max(seconds - (time.monotonic() - begin), 0))
 
     def _plan(self, number: int) -> None:

@@ -18,6 +18,7 @@ from bench.chaos.journal import Life
 from bench.chaos.kills import Adoption, Kill
 from bench.chaos.plan import DEADLY, DEATHS_BORNE, Kind, Plan
 from bench.chaos.processes import NOBODY, Pid, of_folder, supervisor_of
+from bench.chaos.proxies import is_replaced, proxy_of
 from bench.chaos.side import Side
 from bench.chaos.slow_disk import slow_disk_of
 from septet.errors import SeptetError
@@ -45,6 +46,8 @@ class Blows:
     adoptions: list[Adoption] = field(default_factory=list)
     hanging: list[str] = field(default_factory=list)
     """Work orders that hang on a remote."""
+    unreplaced: list[str] = field(default_factory=list)
+    """Agents that were left without a proxy."""
     _deaths: Counter[tuple[str, str]] = field(default_factory=Counter)
     """Of agents, by work order and step."""
     _partitions: int = 0
@@ -71,16 +74,19 @@ class Blows:
         await (lasting[kind]() if kind in lasting else self.one(kind))
 
     async def one(self, kind: Kind) -> None:
-        """Kill an agent, its supervisor, or its tool; a tool works for moments only, and is waited for."""
+        """Kill an agent, its supervisor, proxy or tool; a tool works for moments only, and is waited for."""
         deadline = time.monotonic() + (_TOOL_SECONDS if kind == "tool" else 0.0)
         while not (living := self._bearing(kind)):
             if time.monotonic() >= deadline:
                 return
             await asyncio.sleep(_LOOK_SECONDS)
         life = self.chance.choice(living)
-        if self._there(life) and _aim(kind, life).signal(signal.SIGKILL):
+        aim = _aim(kind, life)
+        if self._there(life) and aim.signal(signal.SIGKILL):
             self._deaths[life.order, life.step] += kind in DEADLY
             self._note(kind, [life], target=life.name)
+            if kind == "proxy":
+                self.beside.create_task(self._see_replaced(life, aim))
 
     async def worker(self, kind: Kind) -> None:
         """End the worker, by force or politely, and start its successor at once."""
@@ -208,6 +214,10 @@ class Blows:
         if at is not None and worker.ready:
             self.adoptions.append(Adoption(kind, max(at - worker.ready_at, 0.0)))
 
+    async def _see_replaced(self, life: Life, proxy: Pid) -> None:
+        if not await is_replaced(life, proxy):
+            self.unreplaced.append(life.name)
+
     def _worth(self, hits: list[Life]) -> bool:
         """Say whether a blow that would hit these is struck."""
         return bool(hits)
@@ -221,6 +231,8 @@ class Blows:
         living = self.ground.journal.living()
         if kind == "tool":
             return [life for life in living if any(tool.lives for tool in life.tools[-1:])]
+        if kind == "proxy":
+            return living
         return [life for life in living if self._deaths[life.order, life.step] < DEATHS_BORNE]
 
     def _carried_by(self, worker: Worker) -> list[Life]:
@@ -240,4 +252,6 @@ def _aim(kind: Kind, life: Life) -> Pid:
     """Return the process that a kind of kill aims at."""
     if kind == "tool":
         return life.tools[-1] if life.tools else NOBODY
+    if kind == "proxy":
+        return proxy_of(life.pid)
     return life.pid if kind == "agent" else supervisor_of(life.pid)

@@ -1,7 +1,7 @@
 """What must hold of Septet in a trial."""
 
 from bench.chaos.account import Account, Tally
-from bench.chaos.plan import Kind
+from bench.chaos.plan import HARMLESS, Kind
 
 ADOPTION_SECONDS: dict[Kind, float] = {"worker": 2.0, "restart": 1.0}
 """p95 from a worker's readiness to the adoption of an agent, where workers alone die."""
@@ -14,13 +14,17 @@ def broken(account: Account) -> tuple[str, ...]:
         found.append("no kill hit a living agent")
     if account.seen.worker_ends:
         found.append("a worker ended by itself")
+    if account.seen.unreplaced:
+        found.append("a proxy was not replaced")
+    if HARMLESS.issuperset(account.seen.plan.kinds) and account.all.agent_starts != account.all.agent_steps:
+        found.append("agent_starts")
     if account.seen.plan.rolling:
-        found += _rolling(account.all, account.by_kind)
+        found += _rolling(account.by_kind)
     return tuple(found)
 
 
-def _rolling(all_kinds: Tally, by_kind: dict[Kind, Tally]) -> list[str]:
-    found = [] if all_kinds.agent_starts == all_kinds.agent_steps else ["agent_starts"]
+def _rolling(by_kind: dict[Kind, Tally]) -> list[str]:
+    found = []
     for kind, limit in ADOPTION_SECONDS.items():
         if kind not in by_kind:
             continue

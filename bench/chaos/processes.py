@@ -76,6 +76,12 @@ def supervisor_of(agent: Pid) -> Pid:
     return above if above.number > 1 else NOBODY
 
 
+def children_of(parent: Pid) -> list[Pid]:
+    """Return the processes whose parent it is."""
+    found = (Pid.of(number) for number in _numbers())
+    return [pid for pid in found if parent.lives and pid.parent == parent]
+
+
 def sockets_of(pid: Pid) -> frozenset[str]:
     """Return the sockets that a process holds open, by the kernel's names; none where it is gone."""
     found = set()

@@ -71,7 +71,8 @@ def evidence(account: Account) -> list[str]:
     second = [f"two writers: {life.order} {life.step} ({life.name})" for life in seen.lives if life.second]
     orphans = [f"orphan: {pid.number} {command}" for pid, command in seen.orphans.items()]
     ends = [f"a worker ended by itself: {said}" for said in seen.worker_ends]
-    lines = [*ends, *missing, *lost, *doubled, *second, *orphans]
+    unreplaced = [f"left without a proxy: {name}" for name in seen.unreplaced]
+    lines = [*ends, *unreplaced, *missing, *lost, *doubled, *second, *orphans]
     more = [f"and {len(lines) - _SHOWN} more"] if len(lines) > _SHOWN else []
     return lines[:_SHOWN] + more
 

@@ -152,8 +152,9 @@ class Naive:
         return life.pid.parent == worker
 
     def aims(self, kinds: Sequence[Kind]) -> tuple[Kind, ...]:
-        """Return all but those that it has nothing for: supervisors, other hosts, remotes, snapshots, builds."""
-        return tuple(kind for kind in kinds if kind not in {"supervisor", "host", "hang", "slow-disk", "upgrade"})
+        """Return all but those that it has nothing for, such as supervisors, proxies, snapshots and builds."""
+        lacking = {"supervisor", "proxy", "host", "hang", "slow-disk", "upgrade"}
+        return tuple(kind for kind in kinds if kind not in lacking)
 
 
 def sides(kinds: Sequence[Kind], *, naive: bool) -> list[Side]:

@@ -43,6 +43,8 @@ class Seen:
     rungs: list[str]
     worker_ends: list[str] = field(default_factory=list)
     """What workers said that ended by themselves."""
+    unreplaced: list[str] = field(default_factory=list)
+    """Agents whose proxy was killed, and that got no other."""
 
 
 @dataclass
@@ -85,6 +87,7 @@ class Trial:
             await self._orphans(),
             rungs,
             self.worker_ends,
+            blows.unreplaced,
         )
 
     def _blows(self, beside: asyncio.TaskGroup) -> Blows:

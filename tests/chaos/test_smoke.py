@@ -1,5 +1,6 @@
 import pytest
 
+from bench.chaos.__main__ import without_impossible
 from bench.chaos.account import Account
 from bench.chaos.laws import broken
 from bench.chaos.plan import Plan
@@ -13,7 +14,7 @@ SMOKE = Plan(
     runs=3,
     at_once=3,
     seed=7,
-    kinds=("worker", "supervisor", "agent", "tool"),
+    kinds=("worker", "supervisor", "agent", "tool", "proxy"),
     step_seconds=1.5,
     patience_seconds=240,
 )
@@ -22,8 +23,8 @@ SMOKE = Plan(
 @pytest.mark.long
 @pytest.mark.timeout(400)
 async def test_under_a_hand_that_kills_every_work_order_is_delivered_once_and_nothing_is_lost() -> None:
-    """Workers, supervisors, agents and tools die; git, the forge and the system then show every law kept."""
-    account = Account(await tried(Septet(), SMOKE))
+    """Workers, supervisors, agents, tools and proxies die; git, the forge and the system then show every law kept."""
+    account = Account(await tried(Septet(), without_impossible(SMOKE)))
     assert broken(account) == (), evidence(account)
     assert account.all.runs == account.all.completed == SMOKE.runs
     assert account.all.agent_steps == 7 * SMOKE.runs

@@ -123,6 +123,18 @@ def test_a_worker_that_ends_by_itself_breaks_a_law() -> None:
     assert evidence(Account(trial)) == ["a worker ended by itself: exit code 1, why"]
 
 
+def test_an_agent_that_is_left_without_a_proxy_breaks_a_law() -> None:
+    """Where proxies alone die each is replaced, and no agent starts twice."""
+    plan = Plan(kinds=("worker", "proxy"))
+    trial = replace(seen(life("a", 0, 9), kills=(kill("proxy", 3, "a"),)), plan=plan)
+    assert broken(Account(trial)) == ()
+    assert broken(Account(replace(trial, unreplaced=["a"]))) == ("a proxy was not replaced",)
+    assert evidence(Account(replace(trial, unreplaced=["a"]))) == ["left without a proxy: a"]
+    again = replace(trial, lives=[life("a", 0, 5, ended=False), life("b", 6, 9)])
+    assert broken(Account(again)) == ("agent_starts",)
+    assert broken(Account(replace(again, plan=Plan()))) == ()
+
+
 def test_a_trial_without_a_kill_proves_nothing() -> None:
     """Where no kill hit a living agent the program fails."""
     assert broken(Account(seen(life("a", 0, 9)))) == ("no kill hit a living agent",)
