@@ -42,6 +42,7 @@ class Desk:
     cli: str
     runtime: AgentRuntime
     worktree: Path
+    model: Model
     turns: int = 0
 
     def carry_out(self, session_id: str | None) -> TurnResult:
@@ -79,14 +80,15 @@ def desk(cli: str, programs: dict[str, str], tmp_path_factory: pytest.TempPathFa
     worktree.mkdir(parents=True)
     Git(worktree / ".git", worktree, env={"PATH": os.environ["PATH"]}).run("init", "--quiet")
     supervisors = Supervisors()
-    with serving(Model({"implement_plan": Part({"success": True})})) as address:
+    model = Model({"implement_plan": Part({"success": True})})
+    with serving(model) as address:
         environ = day_of(cli, programs, home, root).environment(address)
         host = Machine(environ, Settings(state_dir=root, environ=environ).agent_programs, sandboxed=True)
         world = World(home, (NamedPath(worktree, writable=True),), (root / "state",))
         homes = Homes(root / "state" / "homes", Logins(root / "state" / "logins"))
         sandbox = find_sandbox("bwrap", environ, world)
         runtime = AgentRuntime(Runs(root / "runs"), supervisors, host, sandbox=sandbox, homes=homes)
-        yield Desk(cli, runtime, worktree)
+        yield Desk(cli, runtime, worktree, model)
         supervisors.close()
 
 
@@ -157,3 +159,43 @@ def test_nothing_of_a_confined_turn_is_left_in_the_users_home(desk: Desk) -> Non
     before = set(home.rglob("*"))
     assert desk.carry_out(None).outcome.ended == "ok"
     assert set(home.rglob("*")) == before
+
+
+_LOOKS = (
+    "cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline > seen 2>/dev/null; cat $(find $HOME -type f) >> seen; true"
+)
+
+
+def looked_for(desk: Desk) -> bytes:
+    """Let the model look for keys in the sandbox, and return what it sees."""
+    desk.model.parts["implement_plan"] = Part({"success": True}, (_LOOKS,))
+    assert desk.carry_out(None).outcome.ended == "ok"
+    return (desk.worktree / "seen").read_bytes()
+
+
+@pytest.mark.parametrize("cli", ["claude", "codex", "opencode"], indirect=True)
+def test_the_key_of_a_model_is_not_in_the_sandbox(desk: Desk) -> None:
+    """The model is asked with the real one; no process and no file there has it. The others refuse to look."""
+    seen = looked_for(desk)
+    assert b"sk-septet-stands-in" in seen
+    assert b"made-up" not in seen
+    assert "made-up" in desk.model.keys
+
+
+@pytest.mark.parametrize("cli", ["codex", "opencode"], indirect=True)
+def test_the_key_of_a_usual_provider_is_not_in_the_sandbox(desk: Desk) -> None:
+    """It is in a variable, and the provider is one that the CLI knows by itself, at another address."""
+    env = dict(desk.runtime.host.env)
+    settings = Path(env["HOME"]) / ".codex/config.toml"
+    if desk.cli == "codex":
+        own = next(line for line in settings.read_text().splitlines() if line.startswith("base_url"))
+        settings.write_text(f"openai_{own}\n")
+    else:
+        options = json.loads(env["OPENCODE_CONFIG_CONTENT"])["provider"]["stub"]["options"]
+        provider = {"anthropic": {"options": {"baseURL": options["baseURL"]}}}
+        model = "anthropic/claude-sonnet-4-5"
+        given = {"model": model, "small_model": model, "provider": provider}
+        env |= {"OPENCODE_CONFIG_CONTENT": json.dumps(given), "ANTHROPIC_API_KEY": "made-up"}
+        desk.runtime = replace(desk.runtime, host=replace(desk.runtime.host, env=env))
+    assert b"made-up" not in looked_for(desk)
+    assert "made-up" in desk.model.keys

@@ -17,6 +17,8 @@ _HEADING: Final = re.compile(r"^# (build_plan|[a-z_]+?)(?:_bug|_feature|_chore)?
 _FINALIZER: Final = re.compile(r"answer for the step `([a-z_]+)`")
 _SHELLS: Final = ("Bash", "bash", "exec_command", "shell_command", "run_shell_command", "shell")
 _STRUCTURED: Final = "StructuredOutput"
+_KEYS: Final = ("authorization", "x-api-key", "x-goog-api-key")
+"""The headers that have a key."""
 _HANG_SECONDS: Final = 300.0
 _MESSAGES: Final = {401: "invalid x-api-key", 500: "Internal server error", 503: "overloaded", 529: "Overloaded"}
 
@@ -66,6 +68,8 @@ class Model:
     parts: dict[str, Part]
     faults: list[Fault] = field(default_factory=list)
     asked: list[Asked] = field(default_factory=list)
+    keys: set[str] = field(default_factory=set)
+    """Those that requests came with."""
     gone: threading.Event = field(default_factory=threading.Event)
     """Set when the stub closes: nothing hangs on."""
     _guard: threading.Lock = field(default_factory=threading.Lock)
@@ -167,6 +171,9 @@ class _Handler(BaseHTTPRequestHandler):
         if wire is None:
             self._send(200, {"input_tokens": 10, "totalTokens": 10})
             return
+        self.server.model.keys |= {
+            self.headers[name].removeprefix("Bearer ") for name in _KEYS if self.headers[name]
+        }
         model, asked, name = self.server.model, asked_in(wire, body), model_in(path, body)
         fault = model.fault(asked)
         if isinstance(fault, int):

@@ -6,11 +6,12 @@ import shutil
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Protocol
 
 from septet.agents.clis.capabilities import Capabilities
+from septet.agents.clis.model_place import ModelPlace
 from septet.agents.clis.outcome import NO_USAGE, ExitRecord, Outcome, StreamProgress
 from septet.agents.clis.transcript import Transcript
 from septet.contracts.facts import Usage
@@ -135,6 +136,35 @@ class Adapter(ABC):
         arguments, env = self.arguments(turn, host), self.environment(turn, host)
         argv = (find_program(self.name, self.program, host), *arguments)
         return Invocation(argv, env, encode_prompt(turn.prompt))
+
+    def model_places(self, invocation: Invocation, host: Machine) -> tuple[ModelPlace, ...]:
+        """Return where an invocation asks its models and with which keys, as far as it can be told other ones.
+
+        An address is empty where it is left to the CLI, and a key where there is none.
+        """
+        del host
+        env = invocation.env
+        return tuple(
+            ModelPlace(
+                each.address,
+                env.get(each.address) or each.usual_address,
+                {name: env.get(name, "") for name in each.keys},
+            )
+            for each in self.capabilities.model_variables
+        )
+
+    def move_models(self, invocation: Invocation, places: Sequence[ModelPlace]) -> Invocation:
+        """Return an invocation that asks at other addresses, with other keys.
+
+        Args:
+            invocation: How it is started where nothing is moved.
+            places: Some of its places, by their names, with the addresses and keys that they have now.
+        """
+        env = dict(invocation.env)
+        for place in places:
+            env[place.name] = place.address
+            env |= {name: key for name, key in place.keys.items() if env.get(name)}
+        return replace(invocation, env=env)
 
     def dialect(self, before: Usage = NO_USAGE) -> Dialect:
         """Return the reader of a new stream; `before` is what its session used in the runs before this one.

@@ -3,18 +3,22 @@
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
-from septet.agents.clis.adapter import Adapter, Dialect, Machine, Turn
+from septet.agents.clis.adapter import Adapter, Dialect, Invocation, Machine, Turn
 from septet.agents.clis.capabilities import Capabilities
 from septet.agents.clis.endings import Ending
 from septet.agents.clis.line_stream import LineEvent, LineStream, api_error, count, lines_of, text_of
 from septet.agents.clis.login_files import LoginFile, TokenFields
+from septet.agents.clis.model_place import ModelPlace
 from septet.agents.clis.outcome import NO_USAGE, ExitRecord
+from septet.agents.clis.own_files import locate
 from septet.agents.clis.plain_settings import SettingsFile
 from septet.agents.clis.stream import read_field
 from septet.agents.clis.transcript_codex import CodexTranscript
@@ -29,6 +33,13 @@ _QUIET: Final = (
 )
 """Its tools see none of its keys. Its retries are settings of a provider that only the user names: they are few,
 but at a refused connection it waits for ever. A limit ends that, and the outcome is an error of the API."""
+_SETTINGS_FILE: Final = "~/.codex/config.toml"
+_USUAL_PROVIDER: Final = "openai"
+_USUAL_ADDRESS: Final = "https://api.openai.com/v1"
+_KEY: Final = "CODEX_API_KEY"
+"""The one that it takes by itself; a key in `OPENAI_API_KEY` it has only where a provider names that."""
+_KEYS: Final = (_KEY, "OPENAI_API_KEY", "AZURE_OPENAI_API_KEY")
+_PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9_-]+")
 _KEPT_SETTINGS: Final = (
     "model", "model_provider", "model_providers", "model_reasoning_effort", "model_reasoning_summary",
     "model_verbosity", "model_context_window", "model_auto_compact_token_limit", "service_tier",
@@ -96,6 +107,37 @@ class Codex(Adapter):
         if turn.resume_id is not None:
             arguments.append(turn.resume_id)
         return [*arguments, "-"]
+
+    def model_places(self, invocation: Invocation, host: Machine) -> tuple[ModelPlace, ...]:
+        """Return the one provider that it asks, by the user's settings; none where it logs in by a file."""
+        try:
+            settings = tomllib.loads(locate(self, host, _SETTINGS_FILE).read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError):
+            settings = {}
+        name, providers = settings.get("model_provider", _USUAL_PROVIDER), settings.get("model_providers")
+        provider = providers.get(name) if isinstance(providers, dict) else None
+        env = invocation.env
+        if name == _USUAL_PROVIDER and provider is None:
+            address = settings.get("openai_base_url") or env.get("OPENAI_BASE_URL") or _USUAL_ADDRESS
+            keys = {each: env.get(each, "") for each in _CAPABILITIES.login_variables}
+            return (ModelPlace("openai_base_url", str(address), keys),) if keys[_KEY] else ()
+        if not isinstance(provider, dict) or not _PLAIN_NAME.fullmatch(str(name)):
+            return ()
+        headers = provider.get("env_http_headers")
+        variables = [provider.get("env_key"), *(headers.values() if isinstance(headers, dict) else ())]
+        keys = {str(each): env.get(str(each), "") for each in variables if each}
+        return (ModelPlace(f"model_providers.{name}.base_url", str(provider.get("base_url", "")), keys),)
+
+    def move_models(self, invocation: Invocation, places: Sequence[ModelPlace]) -> Invocation:
+        """Return an invocation whose provider is at another address; other providers' keys are left out."""
+        own_keys = {name for place in places for name in place.keys}
+        env = {name: value for name, value in invocation.env.items() if name not in {*_KEYS} - own_keys}
+        settings: list[str] = []
+        for place in places:
+            env |= {name: key for name, key in place.keys.items() if env.get(name)}
+            settings += ["-c", f"{place.name}={json.dumps(place.address)}"]
+        at = invocation.argv.index("--json") + 1
+        return replace(invocation, argv=(*invocation.argv[:at], *settings, *invocation.argv[at:]), env=env)
 
     def dialect(self, before: Usage = NO_USAGE) -> Dialect:
         """Return the reader of a new stream; its figures are those of the thread, without `before`."""

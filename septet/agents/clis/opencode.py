@@ -2,20 +2,23 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 import msgspec
 
 from septet.agents.clis import endings
-from septet.agents.clis.adapter import Adapter, Machine, Turn, option
+from septet.agents.clis.adapter import Adapter, Invocation, Machine, Turn, option
 from septet.agents.clis.capabilities import Capabilities
 from septet.agents.clis.endings import Ending
 from septet.agents.clis.line_stream import LineEvent, LineStream, api_error, call_of, count, text_of
 from septet.agents.clis.login_files import LoginFile, TokenFields
+from septet.agents.clis.model_place import ModelPlace
 from septet.agents.clis.outcome import NO_USAGE, ExitRecord
-from septet.agents.clis.plain_settings import SettingsFile
+from septet.agents.clis.own_files import locate
+from septet.agents.clis.plain_settings import SettingsFile, read_object
 from septet.agents.clis.stream import read_field
 from septet.agents.clis.transcript_opencode import OpenCodeTranscript
 from septet.contracts.facts import Usage
@@ -33,6 +36,25 @@ _QUIET: Final[Mapping[str, str]] = {
 }
 """No setting bounds its retries, of which its stream says nothing: the idle limit ends them."""
 _CONFIG: Final = "OPENCODE_CONFIG_CONTENT"
+_SETTINGS_FILE: Final = "~/.config/opencode/opencode.json"
+_LOGIN_FILE: Final = "~/.local/share/opencode/auth.json"
+_PROVIDERS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
+    "anthropic": ("https://api.anthropic.com/v1", ("ANTHROPIC_API_KEY",)),
+    "openai": ("https://api.openai.com/v1", ("OPENAI_API_KEY",)),
+    "google": (
+        "https://generativelanguage.googleapis.com/v1beta",
+        ("GOOGLE_GENERATIVE_AI_API_KEY", "GEMINI_API_KEY"),
+    ),
+    "openrouter": ("https://openrouter.ai/api/v1", ("OPENROUTER_API_KEY",)),
+    "mistral": ("https://api.mistral.ai/v1", ("MISTRAL_API_KEY",)),
+    "groq": ("https://api.groq.com/openai/v1", ("GROQ_API_KEY",)),
+    "deepseek": ("https://api.deepseek.com", ("DEEPSEEK_API_KEY",)),
+    "xai": ("https://api.x.ai/v1", ("XAI_API_KEY",)),
+    "opencode": ("https://opencode.ai/zen/v1", ("OPENCODE_API_KEY",)),
+}
+"""By the names that it gives them: where they are, and the variables of their keys."""
+_VARIABLE: Final = re.compile(r"\{env:([A-Za-z0-9_]+)\}")
+_OWN_KEY: Final = "apiKey"
 _KEPT_SETTINGS: Final = (
     "$schema", "model", "small_model", "provider", "enabled_providers", "disabled_providers",
 )  # fmt: skip
@@ -105,6 +127,65 @@ class OpenCode(Adapter):
         """
         env = super().environment(turn, host)
         return {**env, _CONFIG: _configuration(env.get(_CONFIG, ""), turn.tools)}
+
+    def model_places(self, invocation: Invocation, host: Machine) -> tuple[ModelPlace, ...]:
+        """Return its providers: those whose keys are in variables, and those that its variable configures.
+
+        A key that stands in the user's settings is not among them, nor is a provider with a login in the file.
+        """
+        given = _providers(invocation.env.get(_CONFIG, "").encode())
+        in_file = _providers(_content(locate(self, host, _SETTINGS_FILE)))
+        logins = read_object(_content(locate(self, host, _LOGIN_FILE))) or {}
+        places = []
+        for name in dict.fromkeys((*given, *in_file, *_PROVIDERS)):
+            if name in logins:
+                continue
+            address, variables = _PROVIDERS.get(name, ("", ()))
+            options = {**_options(in_file, name), **_options(given, name)}
+            referred = _VARIABLE.fullmatch(str(options.get(_OWN_KEY, "")))
+            names = (*variables, *((referred[1],) if referred else ()))
+            keys = {each: invocation.env.get(each, "") for each in names}
+            if not referred and isinstance(key := _options(given, name).get(_OWN_KEY), str):
+                keys[_OWN_KEY] = key
+            places.append(ModelPlace(name, str(options.get("baseURL", address)), keys))
+        return tuple(places)
+
+    def move_models(self, invocation: Invocation, places: Sequence[ModelPlace]) -> Invocation:
+        """Return an invocation whose configuration has these providers at other addresses."""
+        env = dict(invocation.env)
+        configuration = json.loads(env.get(_CONFIG) or "{}")
+        for place in places:
+            options = {"baseURL": place.address, **_own_key(place)}
+            providers = configuration.setdefault("provider", {})
+            provider = providers.setdefault(place.name, {})
+            provider["options"] = {**(provider.get("options") or {}), **options}
+            env |= {name: key for name, key in place.keys.items() if env.get(name)}
+        return replace(invocation, env={**env, _CONFIG: json.dumps(configuration)})
+
+
+def _content(path: Path) -> bytes:
+    """Return what is in a file of the user's; nothing where it cannot be read."""
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
+def _own_key(place: ModelPlace) -> dict[str, str]:
+    """Return the option that has a provider's key itself, where its configuration does."""
+    return {_OWN_KEY: place.keys[_OWN_KEY]} if place.keys.get(_OWN_KEY) else {}
+
+
+def _providers(configuration: bytes) -> dict[str, Any]:
+    """Return the providers of a configuration, as far as they are objects."""
+    providers = (read_object(configuration) or {}).get("provider")
+    found = providers.items() if isinstance(providers, dict) else ()
+    return {name: provider for name, provider in found if isinstance(provider, dict)}
+
+
+def _options(providers: Mapping[str, Any], name: str) -> dict[str, Any]:
+    options = providers.get(name, {}).get("options")
+    return options if isinstance(options, dict) else {}
 
 
 def _configuration(text: str, tools: Tools) -> str:

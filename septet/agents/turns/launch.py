@@ -118,15 +118,16 @@ def launch(request: TurnRequest, start: Start, writer_lock: int) -> tuple[Run, s
         process = TurnProcess.for_turn(runtime.runs, request.order_id, warm_start, turn.resume_id)
         run, run_lock, sent = None, None, False
         try:
-            record = _record(request, start, turn, invocation, process)
+            inside = _inside(request, invocation)
+            record = _record(request, start, turn, inside, process)
             run, run_lock = runtime.runs.create(request.order_id, request.number, record, invocation.stdin)
             confinement = _confinement(request, invocation, own_home)
             order = Order(
                 kind=WARM if turn.warm else RUN,
                 folder=str(run.folder),
                 directory=str(turn.worktree),
-                argv=invocation.argv,
-                env={**_environment(request, invocation), RUN_VARIABLE: record.mark},
+                argv=inside.argv,
+                env={**inside.env, RUN_VARIABLE: record.mark},
                 limits=Limits(
                     limits.wall_seconds, limits.idle_seconds, orphan_seconds=runtime.orphan_limit_seconds
                 ).with_resources(runtime.resources),
@@ -168,8 +169,9 @@ def _warm_start(request: TurnRequest, turn: Turn, own_home: tuple[OwnFolder, ...
     host = request.runtime.host
     plain = request.adapter.invocation(replace(turn, prompt="", session_id=None, resume_id=None), host)
     confinement = _confinement(request, plain, own_home)
-    argv = plain.argv if confinement is None else (*confinement.inline(plain.argv), str(confinement.network))
-    return WarmStart(argv, _environment(request, plain), turn.worktree)
+    inside = _inside(request, plain)
+    argv = inside.argv if confinement is None else (*confinement.inline(inside.argv), str(confinement.network))
+    return WarmStart(argv, inside.env, turn.worktree)
 
 
 def _confinement(
@@ -190,16 +192,17 @@ def _confinement(
             own_packages(request.adapter, runtime.host),
             model_hosts(request.adapter),
             named_model_hosts(request.adapter, runtime.host, invocation),
-            model_keys(request.adapter, invocation.env),
+            model_keys(request.adapter, runtime.host, invocation),
         )
     )
 
 
-def _environment(request: TurnRequest, invocation: Invocation) -> Mapping[str, str]:
-    """Return the agent's environment; in a network of its own the keys of its model stay outside."""
+def _inside(request: TurnRequest, invocation: Invocation) -> Invocation:
+    """Return how the agent is started in its sandbox: in a network of its own its models' keys stay outside."""
     sandbox = _sandbox(request.runtime)
     has_own = sandbox.confines and not sandbox.world.way_out.is_open
-    return sandbox.environment(without_keys(request.adapter, invocation.env) if has_own else invocation.env)
+    inside = without_keys(request.adapter, request.runtime.host, invocation) if has_own else invocation
+    return replace(inside, env=sandbox.environment(inside.env))
 
 
 def _sandbox(runtime: AgentRuntime) -> Sandbox:

@@ -1,9 +1,10 @@
 """The hosts of a CLI's model API: those that it asks by itself, and those that the worker's settings name."""
 
-from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 
 from septet.agents.clis.adapter import FOR_EVERY_AGENT, Adapter, Invocation, Machine, select_variables
+from septet.agents.clis.model_place import ModelPlace
 from septet.agents.clis.own_files import locate
 from septet.agents.guest.network import FIRST_MODEL_PORT, ModelKey, NamedHost, hosts_in, worthless_key
 
@@ -26,24 +27,31 @@ def named_model_hosts(adapter: Adapter, host: Machine, invocation: Invocation) -
     return hosts_in(texts)
 
 
-def model_keys(adapter: Adapter, env: Mapping[str, str]) -> tuple[ModelKey, ...]:
-    """Return the model APIs of a CLI whose keys are in its environment, and whose address it can be told."""
-    found = []
-    for number, variables in enumerate(adapter.capabilities.model_variables):
-        address = env.get(variables.address) or variables.usual_address
-        keys = tuple(env.get(name, "") for name in variables.keys)
-        if hosts_in([address]) and any(keys):
-            found.append(ModelKey(FIRST_MODEL_PORT + number, address, keys))
-    return tuple(found)
+def model_keys(adapter: Adapter, host: Machine, invocation: Invocation) -> tuple[ModelKey, ...]:
+    """Return the model APIs of a CLI whose keys the worker has, and whose address the CLI can be told."""
+    return tuple(key for _, key in _kept_outside(adapter, host, invocation))
 
 
-def without_keys(adapter: Adapter, env: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment as a guest gets it whose keys stay outside, with its models at ports of its own."""
-    inside, models = dict(env), {each.port: each for each in model_keys(adapter, env)}
-    for number, variables in enumerate(adapter.capabilities.model_variables):
-        model = models.get(FIRST_MODEL_PORT + number)
-        if model is not None:
-            inside[variables.address] = model.address_inside
-            for index, name in enumerate(variables.keys):
-                inside |= {name: worthless_key(index)} if env.get(name) else {}
-    return inside
+def without_keys(adapter: Adapter, host: Machine, invocation: Invocation) -> Invocation:
+    """Return the invocation of a guest whose keys stay outside, with its models at ports of its own."""
+    places = [
+        replace(
+            place,
+            address=key.address_inside,
+            keys={
+                name: worthless_key(number) if place.keys[name] else "" for number, name in enumerate(place.keys)
+            },
+        )
+        for place, key in _kept_outside(adapter, host, invocation)
+    ]
+    return adapter.move_models(invocation, places) if places else invocation
+
+
+def _kept_outside(adapter: Adapter, host: Machine, invocation: Invocation) -> list[tuple[ModelPlace, ModelKey]]:
+    """Return each place whose keys stay outside, and what stands for it."""
+    places = adapter.model_places(invocation, host)
+    kept = [place for place in places if hosts_in([place.address]) and any(place.keys.values())]
+    return [
+        (place, ModelKey(FIRST_MODEL_PORT + number, place.address, tuple(place.keys.values())))
+        for number, place in enumerate(kept)
+    ]

@@ -1,11 +1,13 @@
 """The key of a model API stays outside of the sandbox: the proxy puts it in on the way to that one host."""
 
+import json
 import os
+import re
 import socket
 import ssl
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -14,8 +16,9 @@ import pytest
 from fakes.agent_lab import Lab
 from fakes.guest_kinds import confine
 
-from septet.agents.clis.adapter import Turn
+from septet.agents.clis.adapter import Invocation, Machine, Turn
 from septet.agents.clis.registry import adapter_for
+from septet.agents.guest.network import ModelKey, worthless_key
 from septet.agents.supervisor.model_port import ModelPort
 from septet.agents.turns.model_hosts import model_keys, without_keys
 
@@ -105,21 +108,81 @@ async def test_a_model_behind_tls_is_who_its_certificate_says(lab: Lab, tmp_path
     assert KEY.encode() in heard[0]
 
 
+def inside_of(cli: str, env: Mapping[str, str], *argv: str) -> tuple[Invocation, tuple[ModelKey, ...]]:
+    """Return how a CLI is started in the sandbox, and the keys that stay outside."""
+    host, outside = Machine(env), Invocation((cli, *argv), env, b"")
+    adapter = adapter_for(cli)
+    return without_keys(adapter, host, outside), model_keys(adapter, host, outside)
+
+
 def test_a_cli_without_a_key_keeps_its_own_way() -> None:
     """A login by subscription goes to the usual address; another CLI has its variables as they are."""
-    assert model_keys(adapter_for("claude"), {"PATH": os.defpath}) == ()
-    assert without_keys(adapter_for("claude"), {"CLAUDE_CODE_OAUTH_TOKEN": "t"}) == {
-        "CLAUDE_CODE_OAUTH_TOKEN": "t"
+    for cli, env in (
+        ("claude", {"PATH": os.defpath}),
+        ("claude", {"CLAUDE_CODE_OAUTH_TOKEN": "t"}),
+        ("gemini", {"GEMINI_API_KEY": KEY}),
+        ("codex", {"HOME": "/nonexistent", "OPENAI_API_KEY": KEY}),
+        ("opencode", {"HOME": "/nonexistent", "PATH": os.defpath}),
+    ):
+        inside, keys = inside_of(cli, env)
+        assert (inside.env, inside.argv, keys) == (env, (cli,), ())
+
+
+def test_codex_is_told_of_its_provider_by_its_command_line(tmp_path: Path) -> None:
+    """The usual one, or the one that its settings name; a key of another provider is left out."""
+    env = {"HOME": str(tmp_path), "CODEX_API_KEY": KEY, "OPENAI_API_KEY": "sk-other"}
+    inside, (key,) = inside_of("codex", env, "exec", "--json", "-")
+    told = ("-c", f'openai_base_url="http://127.0.0.1:{key.port}"')
+    assert inside.argv == ("codex", "exec", "--json", *told, "-")
+    assert (key.address, key.keys) == ("https://api.openai.com/v1", (KEY, "sk-other"))
+    assert (inside.env["CODEX_API_KEY"], inside.env["OPENAI_API_KEY"]) == (worthless_key(0), worthless_key(1))
+    (tmp_path / ".codex").mkdir()
+    settings = tmp_path / ".codex" / "config.toml"
+    provider = 'base_url = "https://models.example/v1"\nenv_key = "OPENAI_API_KEY"'
+    settings.write_text(f'model_provider = "own"\n[model_providers.own]\n{provider}\n', encoding="utf-8")
+    inside, (key,) = inside_of("codex", env, "exec", "--json", "-")
+    assert inside.argv[4] == f'model_providers.own.base_url="{key.address_inside}"'
+    assert (key.address, key.keys) == ("https://models.example/v1", ("sk-other",))
+    assert inside.env == {"HOME": str(tmp_path), "OPENAI_API_KEY": worthless_key(0)}
+
+
+def test_opencode_is_told_of_its_providers_by_its_configuration(tmp_path: Path) -> None:
+    """Each has a port of its own; a key in its variable's configuration stays outside as one in a variable does."""
+    own = {"npm": "x", "options": {"baseURL": "https://models.example/v1", "apiKey": "sk-own"}}
+    named = {"options": {"baseURL": "https://named.example/v1", "apiKey": "{env:OPENAI_NAMED}"}}
+    given = {"model": "own/m", "provider": {"own": own, "named": named}}
+    env = {
+        "HOME": str(tmp_path),
+        "OPENCODE_CONFIG_CONTENT": json.dumps(given),
+        "ANTHROPIC_API_KEY": KEY,
+        "OPENAI_NAMED": "sk-named",
     }
-    assert without_keys(adapter_for("gemini"), {"GEMINI_API_KEY": KEY}) == {"GEMINI_API_KEY": KEY}
+    inside, keys = inside_of("opencode", env)
+    assert [(key.address, key.keys) for key in keys] == [
+        ("https://models.example/v1", ("sk-own",)),
+        ("https://named.example/v1", ("sk-named",)),
+        ("https://api.anthropic.com/v1", (KEY,)),
+    ]
+    assert len({key.port for key in keys}) == len(keys)
+    told = json.loads(inside.env["OPENCODE_CONFIG_CONTENT"])
+    options = {name: provider["options"] for name, provider in told["provider"].items()}
+    assert told["model"] == "own/m"
+    assert options == {
+        "own": {"baseURL": keys[0].address_inside, "apiKey": worthless_key(0)},
+        "named": {"baseURL": keys[1].address_inside, "apiKey": "{env:OPENAI_NAMED}"},
+        "anthropic": {"baseURL": keys[2].address_inside},
+    }
+    assert not {KEY, "sk-own", "sk-named"} & set(re.findall(r"sk-[a-z0-9-]+", str(inside.env)))
 
 
 def test_the_usual_address_is_asked_with_its_own_name() -> None:
     """What the guest says of the host does not count, and an upgrade stays one."""
-    inside = without_keys(adapter_for("claude"), {"ANTHROPIC_API_KEY": KEY})
-    (key,) = model_keys(adapter_for("claude"), {"ANTHROPIC_API_KEY": KEY})
+    inside, (key,) = inside_of("claude", {"ANTHROPIC_API_KEY": KEY})
     port = ModelPort(key.order())
-    said = f"GET /v1/x HTTP/1.1\r\nHost: evil.example\r\nUpgrade: websocket\r\nx-api-key: {inside['ANTHROPIC_API_KEY']}"
+    said = (
+        "GET /v1/x HTTP/1.1\r\nHost: evil.example\r\nUpgrade: websocket\r\n"
+        f"x-api-key: {inside.env['ANTHROPIC_API_KEY']}"
+    )
     head = port.change_head(said.encode()).decode()
     assert head.split("\r\n") == [
         "GET /v1/x HTTP/1.1",
