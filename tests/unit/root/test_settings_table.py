@@ -8,7 +8,7 @@ from pydantic import AliasChoices
 
 from septet.settings import Settings
 
-_NAMES = ("operating.md", "forges.md", "observability.md")
+_NAMES = ("settings.md", "forges.md", "observability.md")
 PAGES = [Path(__file__).parents[3] / "docs" / name for name in _NAMES]
 NO_FIELD = {"SEPTET_<AGENT>_PATH"}
 """What `Settings.agent_programs` reads."""
