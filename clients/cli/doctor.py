@@ -20,6 +20,7 @@ from septet.agents.guest.named_paths import parse_named_paths
 from septet.agents.guest.network import parse_way_out
 from septet.agents.runs.folders import Runs
 from septet.agents.turns import runner_connection
+from septet.agents.turns.network_trial import try_network
 from septet.agents.turns.probe import Probe, probe
 from septet.agents.turns.sandbox import Sandbox, find_sandbox
 from septet.agents.turns.warm import warm_orders
@@ -60,7 +61,7 @@ async def check_machine(repo: str | None, address: str | None) -> CommandReply:
         await _server(settings, address),
         _sandbox(sandbox),
         *_guest_paths(settings, sandbox),
-        *_guest_network(sandbox),
+        *await asyncio.to_thread(_guest_network, settings, sandbox),
         _capacity(settings),
         *([_runner(settings)] if settings.runner else []),
         *_warm(settings),
@@ -131,14 +132,19 @@ def _guest_paths(settings: Settings, sandbox: Sandbox | SeptetError) -> list[Che
     return [Check("guest path", "warning", opening[:1].upper() + opening[1:], remedy) for opening in openings]
 
 
-def _guest_network(sandbox: Sandbox | SeptetError) -> list[Check]:
-    """Say what agents and checks reach of the network."""
+def _guest_network(settings: Settings, sandbox: Sandbox | SeptetError) -> list[Check]:
+    """Say what agents and checks reach of the network; a guest with one of its own is started."""
     if isinstance(sandbox, SeptetError) or not sandbox.confines:
         return []
     way_out = sandbox.world.way_out
     if way_out.is_open:
         message = "Agents and checks have this machine's network, and reach all that listens on it."
         remedy = "Unset SEPTET_GUEST_NETWORK, and name the hosts that they need in SEPTET_GUEST_HOSTS."
+        return [Check("guest network", "warning", message, remedy)]
+    why = "" if settings.runner else try_network(sandbox, settings.git_env, settings.state_dir)
+    if why:
+        message = f"No guest starts with a network of its own: {why}"
+        remedy = "Let this user enter namespaces (`setns`): a container needs leave for it (docs/containers.md)."
         return [Check("guest network", "warning", message, remedy)]
     hosts = ", ".join(map(str, way_out.hosts)) or "nothing"
     message = (

@@ -151,3 +151,31 @@ def test_what_guests_reach_of_the_network_is_told(
     if checks["sandbox"]["status"] == "ok":
         told = checks["guest network"]
         assert (told["status"], words in told["message"]) == (status, True)
+
+
+_NOBODY = """\
+#!{python}
+import os, sys
+options = os.pread(int(sys.argv[2]), 1 << 20, 0).split(b"\\0") if sys.argv[1] == "--args" else ()
+if b"--info-fd" in options:
+    os.write(int(options[options.index(b"--info-fd") + 1]), b'{{"child-pid": 4194305 }}')
+os.execv("{bwrap}", ["{bwrap}", *sys.argv[1:]])
+"""
+"""A bubblewrap that starts, but whose first process, as it is told, is nobody: its network cannot be entered."""
+
+
+@pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
+def test_a_network_that_cannot_be_entered_is_told(tmp_path: Path) -> None:
+    """Doctor starts a guest with a network of its own, and says why none does."""
+    path = os.environ["PATH"]
+    if _named(_doctor(tmp_path, PATH=path)[1])["sandbox"]["status"] != "ok":
+        pytest.skip("nothing confines here")
+    program = tmp_path / "bin" / "bwrap"
+    program.parent.mkdir()
+    program.write_text(_NOBODY.format(python=sys.executable, bwrap=shutil.which("bwrap")), encoding="utf-8")
+    program.chmod(0o755)
+    told = _named(_doctor(tmp_path, PATH=f"{program.parent}{os.pathsep}{path}")[1])["guest network"]
+    assert told["status"] == "warning"
+    assert "cannot be entered" in told["message"]
+    assert "setns" in told["remedy"]
+    assert list((tmp_path / "state").glob("trial-*")) == []
