@@ -14,7 +14,7 @@ CHAOS := $(if $(RUNS),--runs $(RUNS)) $(if $(SEED),--seed $(SEED)) $(if $(MINUTE
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup ready demo test test-faces page-tools test-recovery escape test-long test-api test-agents flaky histories pictures lint types contracts dist supply-chain bench chaos chaos-rolling chaos-pipeline faults upgrade-trial lock container-trial clean
+.PHONY: help setup ready demo test test-faces page-tools test-recovery escape test-long test-api test-agents docs flaky histories pictures lint types contracts dist supply-chain bench chaos chaos-rolling chaos-pipeline faults upgrade-trial lock container-trial clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
@@ -62,7 +62,11 @@ flaky: ready ## Named tests thirty times, each time with another seed: TESTS="te
 histories: ready ## Record the histories for tests/replay that are missing
 	@$(BIN)/python scripts/record_histories.py
 
-pictures: ready ## Take the pictures in docs/ again; wants chromium
+docs: ready ## The documentation as a site in build/docs, with offline search; a broken link fails it
+	@$(BIN)/python -m zensical build --strict --clean
+	@echo 'Read it with: python3 -m http.server --bind 127.0.0.1 --directory build/docs 8000'
+
+pictures: ready ## Take the pictures in docs/ again; needs chromium
 	@$(BIN)/python scripts/take_pictures.py
 
 lint: ready ## Style and form of the code, and what no committed file may name

@@ -1,0 +1,33 @@
+"""The site that `make docs` builds."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[3]
+LOADED = re.compile(r"<(?:script|img|iframe|link)\b[^>]*?\b(?:src|href)=[\"']?((?:https?:)?//[^\"'\s>]+)")
+
+
+def _build(folder: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "zensical", "build", "--strict"]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+
+def test_the_site_loads_nothing_from_elsewhere_and_a_broken_link_fails_it(tmp_path: Path) -> None:
+    """It is read without a network, and nobody publishes a link that leads nowhere."""
+    shutil.copytree(ROOT / "docs", tmp_path / "docs")
+    shutil.copy(ROOT / "zensical.toml", tmp_path)
+
+    built = _build(tmp_path)
+
+    assert built.returncode == 0, built.stdout + built.stderr
+    pages = list((tmp_path / "build" / "docs").glob("**/*.html"))
+    assert {page.name for page in pages} >= {"index.html", "quickstart.html", "settings.html"}
+    assert [found for page in pages for found in LOADED.findall(page.read_text(encoding="utf-8"))] == []
+
+    with (tmp_path / "docs" / "index.md").open("a", encoding="utf-8") as index:
+        index.write("\n[nowhere](settings.md#no-such-heading)\n")
+
+    assert _build(tmp_path).returncode != 0
