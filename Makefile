@@ -73,6 +73,7 @@ lint: ready ## Style and form of the code, and what no committed file may name
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@scripts/check-names
+	@$(BIN)/python scripts/check-words
 
 types: ready ## Types, strictly
 	@$(BIN)/mypy

@@ -113,4 +113,4 @@ def _id_of(argument: ast.expr, names: Mapping[str, str], place: str) -> str:
         return argument.value
     if isinstance(argument, ast.Name) and argument.id in names:
         return names[argument.id]
-    raise ValueError(f"The id of a patch is no constant: {place}.")
+    raise ValueError(f"The id of a patch is not a constant: {place}.")

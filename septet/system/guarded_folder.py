@@ -163,5 +163,5 @@ def _is_folder(folder: int, name: str) -> bool:
 def _check_name(name: str) -> PurePosixPath:
     path = PurePosixPath(name)
     if path.is_absolute() or not path.parts or ".." in path.parts:
-        raise ValueError(f"{name!r} is no name in the folder")
+        raise ValueError(f"{name!r} is not a name in the folder")
     return path

@@ -69,7 +69,7 @@ def test_ids_are_found_as_texts_as_constants_and_as_constants_of_another_module(
     other = tmp_path / "other"
     (other / "workflows").mkdir(parents=True)
     (other / "workflows" / "order.py").write_text("def run(name):\n    workflow.patched(f'{name}-1')\n")
-    with pytest.raises(ValueError, match="no constant: workflows.order, line 2"):
+    with pytest.raises(ValueError, match="not a constant: workflows.order, line 2"):
         patches_below(other)
 
 
