@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
@@ -20,6 +20,7 @@ from septet.system.locks import hold_lock
 _HEADS: Final = "refs/heads/"
 _REMOTE_HEADS: Final = "refs/remotes/origin/"
 _SHA1_LENGTH: Final = 40
+_USUAL_BRANCHES: Final = ("main", "master", "develop", "trunk")
 
 # Workspaces borrow objects from here, so nothing may ever collect them: not git by itself (gc.auto), and not a
 # person with `git gc` or `git prune` (preciousObjects). Filters stay off, so that a checkout runs no program and
@@ -142,15 +143,21 @@ def _branch(url: str, refs: RemoteRefs, base: str | None) -> str:
     if base is not None:
         name = base.removeprefix(_HEADS)
         if name not in branches:
-            near = get_close_matches(name, branches) or branches[:3]
+            near = get_close_matches(name, branches) or _likeliest(branches, _default_branch(refs))
             raise NotFoundError(f"base: {url} has no branch {name!r}.", remedy=f"It has {', '.join(near)}.")
         return name
     if default := _default_branch(refs):
         return default
     if len(branches) == 1:
         return branches[0]
-    remedy = f"Name the branch to start from as `base`: {', '.join(branches[:3])} …"
+    remedy = f"Name the branch to start from as `base`: {', '.join(_likeliest(branches))} …"
     raise InvalidInputError(f"base: the HEAD of {url} names none of its branches.", remedy=remedy)
+
+
+def _likeliest(branches: Sequence[str], default: str = "") -> list[str]:
+    """Return three branches that people start from: the default one first, then those of the usual names."""
+    usual = (default, *_USUAL_BRANCHES)
+    return sorted(branches, key=lambda name: usual.index(name) if name in usual else len(usual))[:3]
 
 
 def _default_branch(refs: RemoteRefs) -> str:

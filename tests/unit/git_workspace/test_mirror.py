@@ -58,6 +58,17 @@ def test_a_base_that_is_no_branch_is_refused(mirror: Path, remote: Remote, origi
     assert "main" in refused.value.remedy
 
 
+def test_the_likeliest_branch_is_named_first(mirror: Path, remote: Remote, origin: Origin) -> None:
+    """The branch that the origin's HEAD names comes before all others, whatever their names."""
+    for number in range(4):
+        origin.push({"a": str(number)}, branch=f"chore-{number}")
+
+    with pytest.raises(NotFoundError) as refused:
+        refresh_mirror(mirror, remote, "x")
+
+    assert refused.value.remedy.startswith("It has main, chore-")
+
+
 def test_it_follows_the_origin(mirror: Path, remote: Remote, origin: Origin) -> None:
     """What was pushed since, also by force, is fetched."""
     refresh_mirror(mirror, remote)
