@@ -1,6 +1,7 @@
 """How a worker or a client finds its Temporal server."""
 
 import re
+from pathlib import Path
 from typing import Any, Final
 
 from temporalio.client import Client
@@ -13,7 +14,7 @@ from septet.state import StateDir
 from workers.observers import observers
 from workers.plugin import SeptetPlugin
 from workers.runtime import heartbeat_seconds, measured_runtime, quiet_runtime
-from workers.server import read_server_file
+from workers.server import read_server_file, state_dir_of
 
 DEFAULT_ADDRESS: Final = "127.0.0.1:7233"
 _TRANSPORT: Final = "tonic::transport"
@@ -37,7 +38,8 @@ async def connect(
 
     Raises:
         UsageError: The address is not HOST:PORT.
-        ServerNotReachedError: Nobody answers there; the message says where it looked and why there.
+        ServerNotReachedError: Nobody answers there, or nobody named it and it is another state directory's; the
+            message says where it looked and why there.
         MetricsAddressError: The metrics of a worker cannot be served where the settings say.
     """
     config, why = _find(settings, address)
@@ -86,7 +88,24 @@ def _find(settings: Settings, address: str | None) -> tuple[dict[str, Any], str]
     server_file = read_server_file(StateDir(settings.state_dir))
     if server_file is not None:
         return {**config, "target_host": server_file.address}, f"server.json in {settings.state_dir}"
+    refuse_foreign_server(DEFAULT_ADDRESS, settings.state_dir)
     return {**config, "target_host": DEFAULT_ADDRESS}, "the default address"
+
+
+def refuse_foreign_server(address: str, own: Path) -> None:
+    """Refuse a server that nobody named, where it is the one of another state directory.
+
+    Raises:
+        ServerNotReachedError: It is; the message says whose, and the remedy how to use it all the same.
+    """
+    owner = state_dir_of(address)
+    if owner is not None and owner.resolve() != own.resolve():
+        remedy = (
+            f"Start your own with `septet up`, or use that one: --address {address}, or SEPTET_STATE_DIR={owner}."
+        )
+        raise ServerNotReachedError(
+            f"No server of {own} is running; the one at {address} belongs to {owner}.", remedy=remedy
+        )
 
 
 def _check_address(address: str, why: str) -> str:

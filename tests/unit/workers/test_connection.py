@@ -1,14 +1,17 @@
 """How a client finds its server, and what it says when there is none."""
 
 import asyncio
+import os
 from pathlib import Path
 
 import pytest
-from fakes.septet_command import free_port
+from fakes.septet_command import free_port, free_ports
 
 from septet.errors import ServerNotReachedError, UsageError
 from septet.settings import Settings
-from workers.connection import connect
+from septet.state import StateDir
+from workers.connection import connect, refuse_foreign_server
+from workers.server import Ports, embedded_server, state_dir_of
 
 
 def test_a_server_that_is_not_there_is_told_in_plain_words(tmp_path: Path) -> None:
@@ -29,3 +32,19 @@ async def test_an_address_that_is_none_is_told_in_words(address: str, tmp_path: 
         await connect(Settings(state_dir=tmp_path), address=address)
     assert caught.value.message == f"{address} is not the address of a Temporal server (--address)."
     assert caught.value.remedy == "Write it as HOST:PORT, for example 127.0.0.1:7233."
+
+
+async def test_a_server_of_another_state_directory_is_not_used_unasked(tmp_path: Path) -> None:
+    """The message says whose it is, and the remedy names both ways to use it; its own state directory may."""
+    state = StateDir(tmp_path / "theirs")
+    async with embedded_server(
+        state, Ports(*free_ports(2)), {"PATH": os.environ["PATH"]}, is_tuned=False
+    ) as server:
+        assert state_dir_of(server.address) == state.root
+        refuse_foreign_server(server.address, state.root)
+        with pytest.raises(ServerNotReachedError) as caught:
+            refuse_foreign_server(server.address, tmp_path / "mine")
+    message = f"No server of {tmp_path / 'mine'} is running; the one at {server.address} belongs to {state.root}."
+    assert caught.value.message == message
+    assert f"--address {server.address}, or SEPTET_STATE_DIR={state.root}" in caught.value.remedy
+    assert state_dir_of(server.address) is None
