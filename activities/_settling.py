@@ -13,8 +13,8 @@ from activities._proofs.table import PROOFS
 from activities._rescues import rescues_of
 from activities._results import add_warnings, begin_result, with_answer, with_proof, with_reasons
 from activities.host import Host
-from activities.refusals import record_refusals
 from activities.remote_checkpoints import KeptSession, keep
+from septet.agents.runs.refusals import record_refusals
 from septet.agents.turns.guest_run import GuestRunner
 from septet.agents.turns.turn_runs import TurnResult
 from septet.answers.ladder import Answer, AnswerError

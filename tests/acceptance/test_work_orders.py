@@ -39,8 +39,9 @@ def test_show_answers_task_runs_and_history(served: Septet, done: Task) -> None:
 
 
 def test_steps_answers_the_seven_steps_in_their_order(served: Septet, done: Task) -> None:
-    """`steps` gives the steps of the work order object, and nothing else."""
-    assert served("steps", "wo-done", "--json").json == {"ok": True, "steps": done["steps"]}
+    """`steps` gives the steps of the work order object, and the hosts that its agents were refused."""
+    told = {"ok": True, "steps": done["steps"], "refused_hosts": []}
+    assert served("steps", "wo-done", "--json").json == told
     assert [row["step"] for row in done["steps"]] == [step.value for step in Step]
 
 

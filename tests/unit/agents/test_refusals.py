@@ -1,8 +1,8 @@
 import json
 from pathlib import Path
 
-from activities.refusals import record_refusals
 from septet.agents.runs.folders import Run
+from septet.agents.runs.refusals import record_refusals
 from septet.agents.supervisor.network_log import NETWORK_LOG
 from septet.contracts.names import Step
 from septet.contracts.steps import StepCall
