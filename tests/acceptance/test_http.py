@@ -324,7 +324,8 @@ def test_a_work_order_without_a_step_has_none_and_a_prompt_to_it_is_refused(
     order = served.scenario("wo-first", {"steps": {"classify_issue": {"wait_for": str(gate)}}})
     api.post(ORDERS, json={"repository_url": str(origin.bare), "user_request": "Wait", "id": order})
     path = f"{ORDERS}/{order}"
-    assert api.get(f"{path}/steps").json() == {"ok": True, "steps": [], "agent_work_order_id": order}
+    nothing_yet = {"ok": True, "steps": [], "refused_hosts": [], "agent_work_order_id": order}
+    assert api.get(f"{path}/steps").json() == nothing_yet
     assert api.get(f"{path}/logs").status_code == 200
     assert api.get(f"{path}/git-progress").json()["current_phase"] == "planning"
     told = problem(api.post(f"{path}/prompt", json={"prompt_text": "Hurry"}), 409)
