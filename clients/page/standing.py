@@ -30,9 +30,9 @@ class BoardView:
 
     @property
     def needs(self) -> tuple[Task, ...]:
-        """The work orders that need a person, those that wait longest first."""
+        """The work orders that need a person: those that go on at a word first, then those that wait longest."""
         tasks = [task for stage in self.reply.stages.values() for task in stage if need_of(task)]
-        return tuple(sorted(tasks, key=lambda task: task.updated_at))
+        return tuple(sorted(tasks, key=lambda task: (not task.waits_for_a_decision, task.updated_at)))
 
 
 def view_of_board(state: StateDir, reply: BoardReply) -> BoardView:

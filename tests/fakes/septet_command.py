@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import NamedTemporaryFile, TemporaryDirectory
 from typing import Any, TypeVar
 
 import httpx
@@ -252,10 +252,10 @@ class Septet:
     def _agent(self, home: Path) -> Path:
         path = home / "scripted-agent"
         if not path.exists():
-            draft = home / "scripted-agent.draft"
-            draft.write_text(_SCENARIO_BY_ORDER.format(scenarios=self.root / "scenarios"), encoding="utf-8")
-            draft.chmod(0o755)
-            draft.rename(path)
+            with NamedTemporaryFile("w", dir=home, prefix="scripted-agent.", delete=False) as draft:
+                draft.write(_SCENARIO_BY_ORDER.format(scenarios=self.root / "scenarios"))
+            Path(draft.name).chmod(0o755)
+            Path(draft.name).rename(path)
         return path
 
     def _popen(self, *args: str, **extra: str) -> "subprocess.Popen[str]":

@@ -52,3 +52,13 @@ def test_the_page_says_stuck() -> None:
     """The page of a work order has the whole cause, and so has its card on the board."""
     assert "septet promote one" in text_of("_overview.html", look=LOOK)
     assert "septet promote one" in text_of("_board.html", board=BoardView(BOARD, {}))
+
+
+def test_what_goes_on_at_a_word_stands_above_what_failed() -> None:
+    """The page's list of what needs a person begins with those that wait for a decision, whenever they began to."""
+    failed = Task(id="wo-failed", status=Status.FAILED, stage=Stage.BLOCKED, updated_at="2026-01-01T00:00:00Z")
+    waits = Task(id="wo-waits", status=Status.WAITING, stage=Stage.EXECUTING, updated_at="2026-01-02T00:00:00Z")
+    counts = {Stage.BLOCKED: 1, Stage.EXECUTING: 1}
+    summary = BoardSummary(total=2, in_progress=1, blocked=1, completed=0)
+    reply = BoardReply(stages={Stage.BLOCKED: (failed,), Stage.EXECUTING: (waits,)}, counts=counts, summary=summary)
+    assert [task.id for task in BoardView(reply, {}).needs] == ["wo-waits", "wo-failed"]
