@@ -60,5 +60,7 @@ def test_what_goes_on_at_a_word_stands_above_what_failed() -> None:
     waits = Task(id="wo-waits", status=Status.WAITING, stage=Stage.EXECUTING, updated_at="2026-01-02T00:00:00Z")
     counts = {Stage.BLOCKED: 1, Stage.EXECUTING: 1}
     summary = BoardSummary(total=2, in_progress=1, blocked=1, completed=0)
-    reply = BoardReply(stages={Stage.BLOCKED: (failed,), Stage.EXECUTING: (waits,)}, counts=counts, summary=summary)
+    reply = BoardReply(
+        stages={Stage.BLOCKED: (failed,), Stage.EXECUTING: (waits,)}, counts=counts, summary=summary
+    )
     assert [task.id for task in BoardView(reply, {}).needs] == ["wo-waits", "wo-failed"]
