@@ -27,7 +27,7 @@ def settle_finalizer(
     """
     with prepared_step.fence.lease.hold() as writer_lock:
         try:
-            answer = read_answer(prepared_step.call, turn)
+            answer = read_answer(host, prepared_step.call, turn)
         except AnswerError as error:
             return _leave_unanswered(host, prepared_step, finalizing, turn, error.reasons)
         result = _without_edits(host, prepared_step, add_turn(begin_again(finalizing.result), turn))

@@ -1,7 +1,7 @@
 """The settling of a step: from an agent's answer to its proof, and from that to the result and a checkpoint."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -14,6 +14,7 @@ from activities._rescues import rescues_of
 from activities._results import add_warnings, begin_result, with_answer, with_proof, with_reasons
 from activities.host import Host
 from activities.remote_checkpoints import KeptSession, keep
+from septet.agents.clis.answer_limit import bound_answer
 from septet.agents.runs.refusals import record_refusals
 from septet.agents.turns.guest_run import GuestRunner
 from septet.agents.turns.turn_runs import TurnResult
@@ -46,7 +47,7 @@ def settle(host: Host, prepared_step: PreparedStep, turn: TurnResult) -> StepRes
         settling = Settling(host, prepared_step, evidence, guests, scan)
         result = begin_result(prepared_step.call, turn, evidence.files_changed)
         try:
-            answer = read_answer(prepared_step.call, turn)
+            answer = read_answer(host, prepared_step.call, turn)
         except AnswerError as error:
             return settling.leave_unread(result, error.reasons)
         return settling.judge(result, answer)
@@ -57,16 +58,19 @@ def _is_checked(prepared_step: PreparedStep) -> bool:
     return prepared_step.call.step is Step.CREATE_COMMIT and bool(prepared_step.repository_settings.checks)
 
 
-def read_answer(call: StepCall, turn: TurnResult) -> Answer[Any]:
-    """Return the step's answer.
+def read_answer(host: Host, call: StepCall, turn: TurnResult) -> Answer[Any]:
+    """Return the step's answer, with a warning where it is too long to be read whole.
 
     Raises:
         AnswerError: It could not be read.
     """
-    outcome = turn.outcome
-    answer = read_step_answer(
-        call.step, outcome.text, structured=outcome.structured, in_pipeline=bool(call.pipeline)
-    )
+    outcome, notes = bound_answer(turn.outcome, host.settings.answer_limit_kib)
+    try:
+        answer = read_step_answer(
+            call.step, outcome.text, structured=outcome.structured, in_pipeline=bool(call.pipeline)
+        )
+    except AnswerError as error:
+        raise AnswerError((*error.reasons, *notes)) from None
     _log.info(
         "result_text_extracted",
         step=call.step,
@@ -74,7 +78,7 @@ def read_answer(call: StepCall, turn: TurnResult) -> Answer[Any]:
         length=len(outcome.text or ""),
         preview=preview(answer.value.result_text),
     )
-    return answer
+    return replace(answer, warnings=(*notes, *answer.warnings))
 
 
 @dataclass(frozen=True, slots=True)

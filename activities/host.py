@@ -1,6 +1,6 @@
 """The host that an activity works on: its settings, its folders, its agents, its forges and its snapshots."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -33,7 +33,7 @@ from septet.git.snapshots.known_trees import KnownTrees
 from septet.git.snapshots.scan import WorktreeScan, scan
 from septet.git.snapshots.take import take
 from septet.git.snapshots.vault import find, first_and_last, vault_at
-from septet.settings import Settings
+from septet.settings import MIB, Settings
 from septet.state import StateDir
 from septet.system.threads import ThreadPools
 
@@ -158,7 +158,8 @@ class Host:
         Raises:
             NotFoundError: It was opened on another host.
         """
-        return find_place(self.state, order_id, self.settings.git_env)
+        place = find_place(self.state, order_id, self.settings.git_env)
+        return replace(place, tree_limit_bytes=self.settings.tree_limit_mib * MIB)
 
     def forge(self, repository: str) -> tuple[Address, Forge]:
         """Return where a repository lives, and the forge of its issues and pull requests.

@@ -158,8 +158,12 @@ class Settings(BaseSettings):
     """What one agent run or check may write and leave on disk; 0: no limit."""
     tree_limit: Annotated[int, Field(ge=0)] = 1_000_000
     """Files and folders that it may write and leave; 0: no limit."""
+    tree_limit_mib: Annotated[int, Field(ge=0)] = 20_480
+    """How large the files that it writes and leaves may be together, holes in them included; 0: no limit."""
     output_limit_mib: Annotated[int, Field(ge=0)] = 1024
     """What it may print; 0: no limit."""
+    answer_limit_kib: Annotated[int, Field(ge=1, le=4096)] = 4096
+    """Of a longer final text of an agent, at 1024 characters for each KiB, only the end is read."""
     runner: bool = False
     """Agents are started by the `septet runner` of this state directory, and outlive this worker's container."""
     sandboxed: bool = False
@@ -248,6 +252,7 @@ class Settings(BaseSettings):
             "memory_bytes": memory,
             "disk_bytes": self.disk_limit_mib * MIB,
             "tree_entries": self.tree_limit,
+            "tree_bytes": self.tree_limit_mib * MIB,
             "output_bytes": self.output_limit_mib * MIB,
         }
 

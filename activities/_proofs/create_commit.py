@@ -58,6 +58,7 @@ def _run_checks(host: Host, claim: AnyClaim) -> None:
 
     Raises:
         EvidenceError: One failed; the message holds what the first that did printed.
+        SnapshotError: There is more in the worktree now than its limit of size lets be read.
     """
     settings, env = claim.repository_settings, select_variables(host.agents.env, FOR_EVERY_AGENT)
     for argv in settings.checks:
@@ -78,3 +79,5 @@ def _run_checks(host: Host, claim: AnyClaim) -> None:
         if end.code != 0 or end.record.cause != "exited":
             output = mask(end.output).strip()[-_OUTPUT_SHOWN:]
             raise EvidenceError(f"The repository's check `{shown}` ended with {end.code}:\n{output}")
+    if settings.checks:
+        host.scan(claim.place)  # what agent and checks have left is not too large to be read

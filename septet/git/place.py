@@ -25,6 +25,8 @@ class Place:
     base_sha: str
     env: Mapping[str, str] = field(default_factory=dict)
     """The environment of engine git."""
+    tree_limit_bytes: int = 0
+    """What may be added to the worktree between two snapshots, and a commit unfold to; 0 is no limit."""
 
     @property
     def objects(self) -> Path:

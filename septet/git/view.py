@@ -7,6 +7,7 @@ diffs, signing programs, includes and promisor remotes of the agent's own config
 """
 
 import shutil
+from collections import Counter
 from pathlib import Path
 from typing import Final
 
@@ -91,9 +92,11 @@ def hold_head(place: Place) -> Head:
         GitError: The commit cannot be read.
     """
     head = read_head(place.worktree / ".git")
-    if read_file(view_folder(place) / "HEAD") != head.sha.encode() + b"\n":
+    held = read_file(view_folder(place) / "HEAD") or b""
+    if held != head.sha.encode() + b"\n":
         (view_folder(place) / "index.lock").unlink(missing_ok=True)  # of a git that was killed
         _bound_tree(place, head.sha)
+        _bound_size(place, held.decode().strip() or place.base_sha, head.sha)
         view_git(place).run("read-tree", "-m", "-i", head.sha)  # -i: the files need not match
         _note_held(place, head.sha)
     return head
@@ -113,6 +116,32 @@ def _bound_tree(place: Place, sha: str) -> None:
         raise WorkspaceError(
             f"HEAD of {place.worktree}, commit {sha}: tree limit of {_MOST_ENTRIES} entries reached.",
             remedy="Look at that commit; `git reset` in the worktree takes it back, then `septet retry`.",
+        )
+
+
+def _bound_size(place: Place, since: str, sha: str) -> None:
+    """See that what a commit of the agent's adds is no larger than what may be added to the worktree.
+
+    Raises:
+        WorkspaceError: It is.
+        GitError: The commit cannot be read.
+    """
+    if not place.tree_limit_bytes:
+        return
+    git = view_git(place)
+    changes = git.run("diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", since, sha)
+    blobs = Counter(change.split()[3] for change in changes.split(b"\0")[::2] if change.startswith(b":"))
+    sizes = git.run("cat-file", "--batch-check=%(objectsize)", stdin=b"\n".join((*blobs, b"")))
+    added = sum(
+        int(size) * count
+        for size, count in zip(sizes.splitlines(), blobs.values(), strict=True)
+        if size.isdigit()  # a blob that is gone, and what a submodule names, have none
+    )
+    if added > place.tree_limit_bytes:
+        raise WorkspaceError(
+            f"HEAD of {place.worktree}, commit {sha}: tree limit of {place.tree_limit_bytes >> 20} MiB reached.",
+            remedy="Look at that commit; `git reset` in the worktree takes it back, or SEPTET_TREE_LIMIT_MIB "
+            "lets it pass; then `septet retry`.",
         )
 
 

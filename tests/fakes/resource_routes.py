@@ -149,6 +149,8 @@ BOMBS = (
          "tree_limit", "tree limit of 2000 entries reached"),
     Bomb("pipes-in-the-tree", "os.makedirs('pipes', exist_ok=True)\nfor n in range(3000):\n    os.mkfifo(f'pipes/{n}')", {"tree_entries": 2000},
          "tree_limit", "tree limit of 2000 entries reached"),
+    Bomb("holes-in-the-tree", "for n in range(4):\n    open(f'hole-{n}', 'wb').truncate(8 << 20)", {"tree_bytes": 20 * _MIB},
+         "tree_size_limit", "tree limit of 20 MiB reached"),
     Bomb("output", "for _ in range(30):\n    sys.stdout.write('x' * 1048576)\nsys.stdout.flush()", {"output_bytes": 10 * _MIB},
          "output_limit", "output limit of 10 MiB reached"),
 )  # fmt: skip

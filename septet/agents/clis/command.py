@@ -80,6 +80,7 @@ class CommandStream:
         """Begin with nothing printed."""
         self._events = ClaudeStream()
         self._text = bytearray()
+        self._left_out = 0
         self._has_events: bool | None = None
 
     def feed(self, chunk: bytes) -> None:
@@ -89,9 +90,13 @@ class CommandStream:
             if self._has_events is None:
                 self._look_at_first_line()
             if len(self._text) > 2 * TEXT_LIMIT_BYTES:
-                del self._text[:-TEXT_LIMIT_BYTES]
+                self._keep_end()
         else:
             self._events.feed(chunk)
+
+    def _keep_end(self) -> None:
+        self._left_out += max(0, len(self._text) - TEXT_LIMIT_BYTES)
+        del self._text[:-TEXT_LIMIT_BYTES]
 
     @property
     def progress(self) -> StreamProgress:
@@ -117,12 +122,14 @@ class CommandStream:
                 self._text.clear()
 
     def _outcome_of_text(self, end: ExitRecord, stderr: str) -> Outcome:
-        text = self._text[-TEXT_LIMIT_BYTES:].decode("utf-8", errors="replace").strip()
+        self._keep_end()
+        text = self._text.decode("utf-8", errors="replace").strip()
         ending = _ending(end, text, stderr)
         has_answer = ending.ended == "ok"
         outcome = Outcome(
             ended=ending.ended,
             text=text if has_answer else None,
+            left_out=self._left_out if has_answer else 0,
             warnings=endings.warnings_in(stderr) if has_answer else (),
         )
         return endings.with_ending(outcome, ending, end)

@@ -6,6 +6,7 @@ from signal import Signals
 from typing import Final
 
 from septet.agents.clis.outcome import Ended, ExitRecord, Outcome
+from septet.agents.clis.stream import LINE_LIMIT_BYTES
 
 CANCELLED: Final = "cancelled"
 SUPERSEDED: Final = "superseded"
@@ -28,6 +29,7 @@ RESOURCES: Final = {
     "memory_limit": ("memory", "SEPTET_MEMORY_LIMIT_MIB"),
     "disk_limit": ("disk", "SEPTET_DISK_LIMIT_MIB"),
     "tree_limit": ("tree", "SEPTET_TREE_LIMIT"),
+    "tree_size_limit": ("tree_size", "SEPTET_TREE_LIMIT_MIB"),
     "output_limit": ("output", "SEPTET_OUTPUT_LIMIT_MIB"),
 }
 """By the cause of an end at a limit of what may be used: the ending's kind, and the setting that moves it."""
@@ -47,8 +49,14 @@ class Ending:
 
 def with_ending(outcome: Outcome, ending: Ending, end: ExitRecord) -> Outcome:
     """Return what a stream has said, completed by how its run ended."""
+    skipped = outcome.skipped_lines
+    lines = f"{skipped} line{'s' * (skipped != 1)}"
+    note = f"{lines} of its output over {LINE_LIMIT_BYTES >> 20} MiB could not be read."
+    if skipped and ending.ended != "ok":
+        ending = replace(ending, message=f"{ending.message[: _MESSAGE_LIMIT - len(note) - 1]} {note}".strip())
     return replace(
         outcome,
+        warnings=(*outcome.warnings, note) if skipped and ending.ended == "ok" else outcome.warnings,
         ended=ending.ended,
         kind=ending.kind,
         message=ending.message[:_MESSAGE_LIMIT],

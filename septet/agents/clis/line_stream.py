@@ -54,6 +54,8 @@ class Facts:
     """Why the CLI says that it was interrupted."""
     denials: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    left_out: int = 0
+    """Characters of what the model said last that were not kept."""
     _texts: list[str] = field(default_factory=list)
     _text_length: int = 0
 
@@ -70,12 +72,17 @@ class Facts:
             self._texts.append(text)
             self._text_length += len(text)
         if self._text_length > 2 * _TEXT_LIMIT:
-            self._texts = [self.text]
-            self._text_length = _TEXT_LIMIT
+            self.keep_end()
+
+    def keep_end(self) -> None:
+        """Keep no more of what the model said last than its end."""
+        kept = self.text
+        self.left_out += self._text_length - len(kept)
+        self._texts, self._text_length = [kept], len(kept)
 
     def hush(self) -> None:
         """Forget what the model said last: a tool call came after it."""
-        self._texts, self._text_length = [], 0
+        self._texts, self._text_length, self.left_out = [], 0, 0
 
     def deny(self, tool: str) -> None:
         """Note that a tool was denied."""
@@ -156,10 +163,12 @@ class LineStream(ABC, Generic[E]):
                 self.take(event)
         self.take_stderr(words, end)
         facts, ending = self.facts, self._ending(end, words)
+        facts.keep_end()
         has_answer = facts.finished and ending.ended in {"ok", "denied"}
         outcome = Outcome(
             ended=ending.ended,
             text=facts.text if has_answer else None,
+            left_out=facts.left_out if has_answer else 0,
             session_id=facts.session_id,
             model=facts.model,
             usage=self.usage,

@@ -13,7 +13,7 @@ asked to; by itself without a result; or in good order, and yet without one."""
 
 Cause = Literal[
     "exited", "wall_limit", "idle_limit", "orphan_limit", "ended", "terminated", "not_started", "lost",
-    "process_limit", "memory_limit", "disk_limit", "tree_limit", "output_limit",
+    "process_limit", "memory_limit", "disk_limit", "tree_limit", "tree_size_limit", "output_limit",
 ]  # fmt: skip
 """Why the agent's process ended: by itself; at a limit that its supervisor holds; on request; with its
 supervisor's own end; it never started; or nobody saw it end."""
@@ -66,6 +66,8 @@ class Outcome:
     """What kind of `api_error`, `limit`, `crashed` and so on: `rate_limit`, `turns`, `signal` …"""
     text: str | None = None
     """The final text; a result that is no string is its JSON. `None` where no result counts."""
+    left_out: int = 0
+    """Characters of the final text before those in `text`: of a long one only the end is kept."""
     structured: Any = None
     """The CLI's own structured output, as JSON gives it; `None` when there is none."""
     session_id: str | None = None

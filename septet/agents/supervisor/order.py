@@ -26,7 +26,7 @@ RUN, WARM = "run", "warm"
 MOST_LOCKS = 3
 CONFINEMENT_NAMES = ("program", "arguments", "texts", "system_calls")
 LIMIT_NAMES = ("wall_seconds", "idle_seconds", "grace_seconds", "orphan_seconds")
-RESOURCE_NAMES = ("processes", "memory_bytes", "disk_bytes", "tree_entries", "output_bytes")
+RESOURCE_NAMES = ("processes", "memory_bytes", "disk_bytes", "tree_entries", "tree_bytes", "output_bytes")
 FIRST_CHUNK_BYTES, CHUNK_BYTES = 1 << 16, 1 << 20
 
 
@@ -40,6 +40,8 @@ class Limits:
     """Written by this run, and still there."""
     tree_entries = 0
     """Files and folders that it has written."""
+    tree_bytes = 0
+    """How large the files are together that it has written, whatever they take on disk."""
     output_bytes = 0
     """Printed on stdout and stderr."""
 

@@ -87,21 +87,27 @@ class ResourceWatch:
         most_bytes, most_entries = self.limits.disk_bytes, self.limits.tree_entries
         has_grown = 0 < most_bytes <= self.grown_bytes or 0 < most_entries <= self.grown_entries
         began_at = time.monotonic()
-        if not (most_bytes or most_entries) or not (has_grown or began_at >= self.count_at):
+        is_limited = most_bytes or most_entries or self.limits.tree_bytes
+        if not is_limited or not (has_grown or began_at >= self.count_at):
             return None
-        size, entries = self.count_written()
+        size, entries, length = self.count_written()
         now = time.monotonic()
         self.count_at = now + max(SHORTEST_COUNT_SECONDS, COUNT_SHARE * (now - began_at))
         if 0 < most_bytes <= size:
             return "disk_limit", f"disk limit of {most_bytes >> 20} MiB reached"
         if 0 < most_entries <= entries:
             return "tree_limit", f"tree limit of {most_entries} entries reached"
+        if 0 < self.limits.tree_bytes <= length:
+            return "tree_size_limit", f"tree limit of {self.limits.tree_bytes >> 20} MiB reached"
         self.grown_bytes, self.grown_entries = size, entries
         return None
 
-    def count_written(self) -> tuple[int, int]:
-        """Return the bytes and the entries that were written since the start, no further than to a limit."""
-        size = entries = 0
+    def count_written(self) -> tuple[int, int, int]:
+        """Return the blocks in bytes, the entries and the length of what was written since the start.
+
+        It counts no further than to a limit. A file with holes is longer than what it takes on disk.
+        """
+        limits, size, entries, length = self.limits, 0, 0, 0
         seen: set[tuple[int, int]] = set()
         for status in self.written_files():
             if status.st_nlink > 1 and not stat.S_ISDIR(status.st_mode):
@@ -110,9 +116,11 @@ class ResourceWatch:
                 seen.add((status.st_dev, status.st_ino))
             size += status.st_blocks * BLOCK_BYTES
             entries += 1
-            if 0 < self.limits.disk_bytes <= size or 0 < self.limits.tree_entries <= entries:
+            length += status.st_size if stat.S_ISREG(status.st_mode) else 0
+            is_over = 0 < limits.disk_bytes <= size or 0 < limits.tree_entries <= entries
+            if is_over or 0 < limits.tree_bytes <= length:
                 break
-        return size, entries
+        return size, entries, length
 
     def written_files(self) -> Iterator[os.stat_result]:
         """Give what was changed since the start in the folders, and open files that have no name any more.

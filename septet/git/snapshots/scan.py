@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from septet.errors import GitError, SnapshotError
+from septet.git.changes import shown_path
 from septet.git.place import Place
 from septet.git.snapshots.baseline import SnapshotBaseline, recall
 from septet.git.snapshots.known_trees import KnownTrees
@@ -75,7 +76,31 @@ def scan(place: Place, *, ignored_limit_bytes: int, known_trees: KnownTrees | No
             f"{place.worktree} cannot be looked at: {error}.",
             remedy=f"Nothing was removed. Make sure that it and {place.vault} exist, then try again.",
         ) from error
+    refuse_too_large(place, survey, past)
     return WorktreeScan(survey, past, _changed_paths(survey, past))
+
+
+def refuse_too_large(place: Place, survey: Survey, past: SnapshotBaseline) -> None:
+    """Refuse a worktree to which more was added since the last snapshot than git is to read: files may have holes.
+
+    Raises:
+        SnapshotError: It is so; the message names the largest file.
+    """
+    if not (place.tree_limit_bytes and past.commit):
+        return
+    added, largest = 0, (0, b"")
+    for path, names in _changed_names(survey, past):
+        now = survey.looks[path].entries()
+        for name in names & now.keys():
+            added += now[name].size
+            largest = max(largest, (now[name].size, join(path, name)))
+    if added > place.tree_limit_bytes:
+        raise SnapshotError(
+            f"{place.worktree}: tree limit of {place.tree_limit_bytes >> 20} MiB reached; the largest of the new "
+            f"files is {shown_path(largest[1])}, {largest[0] >> 20} MiB.",
+            remedy="Nothing was removed. Remove from that folder what is too large, or raise "
+            "SEPTET_TREE_LIMIT_MIB; then `septet retry`.",
+        )
 
 
 def survey_after(walk: WorktreeScan, root: int) -> Survey:

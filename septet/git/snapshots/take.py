@@ -25,7 +25,7 @@ from septet.git.snapshots.ledger import Record
 from septet.git.snapshots.mark import is_base, mark_of
 from septet.git.snapshots.outside import Scene, Sorting, sort
 from septet.git.snapshots.pack import Pack
-from septet.git.snapshots.scan import WorktreeScan, differing, survey_after
+from septet.git.snapshots.scan import WorktreeScan, differing, refuse_too_large, survey_after
 from septet.git.snapshots.survey import OPEN_FOLDER, OVER_LIMIT, join, look_at
 from septet.git.snapshots.vault import next_name, publish
 from septet.system.durable import close_after
@@ -148,6 +148,7 @@ def _look(place: Place, request: _Request, past: SnapshotBaseline, root: int) ->
             survey, scan = survey_after(scan, root), None
         else:
             survey = look_at(root, heavy, limit)
+        refuse_too_large(place, survey, past)
         scene = Scene(survey, past.records, differing(survey, past.records), past.tracked)
         sorting = sort(scene, vault, limit)
         if all(path in sorting.left_out for path, reason in survey.closed.items() if reason == OVER_LIMIT):

@@ -1,6 +1,7 @@
 """A commit of few objects that unfolds to more files than any disk holds."""
 
 import subprocess
+from dataclasses import replace
 
 import pytest
 
@@ -34,6 +35,20 @@ def test_a_tree_that_unfolds_without_end_is_refused_by_the_name_of_its_limit(pla
     git(place, "update-ref", "HEAD", git(place, "commit-tree", sha, "-m", "bomb"))
     with pytest.raises(WorkspaceError, match="tree limit of 1000000 entries reached"):
         hold_head(place)
+
+
+@pytest.mark.timeout(60)
+def test_a_commit_that_unfolds_to_too_many_bytes_is_refused_by_the_name_of_its_limit(place: Place) -> None:
+    """Ten thousand times the same large file are five objects; what it comes to counts, and the setting moves it."""
+    (place.worktree / "large.bin").write_bytes(b"0" * 2_000_000)
+    sha, mode, kind = git(place, "hash-object", "-w", "large.bin"), "100644", "blob"
+    for _ in range(4):
+        sha = git(place, "mktree", stdin="".join(f"{mode} {kind} {sha}\t{name}\n" for name in range(WIDE)))
+        mode, kind = "040000", "tree"
+    git(place, "update-ref", "HEAD", git(place, "commit-tree", sha, "-m", "bomb"))
+    with pytest.raises(WorkspaceError, match=r"tree limit of 10240 MiB reached.*SEPTET_TREE_LIMIT_MIB"):
+        hold_head(replace(place, tree_limit_bytes=10 << 30))
+    assert hold_head(replace(place, tree_limit_bytes=20 << 30)).sha == git(place, "rev-parse", "HEAD")
 
 
 def test_a_commit_of_the_usual_size_is_held(place: Place) -> None:

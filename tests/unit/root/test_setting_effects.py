@@ -131,6 +131,7 @@ EFFECTS: Final[Mapping[str, tuple[object, Callable[[Settings], object]]]] = {
     "memory_limit_mib": (9, lambda settings: host(settings).runtime.resources),
     "disk_limit_mib": (9, lambda settings: host(settings).runtime.resources),
     "tree_limit": (9, lambda settings: host(settings).runtime.resources),
+    "tree_limit_mib": (9, lambda settings: host(settings).runtime.resources),
     "output_limit_mib": (9, lambda settings: host(settings).runtime.resources),
     "runner": (True, lambda settings: host(settings).runner_lock),
     "sandboxed": (True, started_as_root),
@@ -151,6 +152,7 @@ TRIED_BY: Final[Mapping[str, tuple[str, str]]] = {
         "activities/test_classify_issue.py",
         "test_agent_and_model_of_the_settings_serve_where_none_are_named",
     ),
+    "answer_limit_kib": ("activities/test_size_limits.py", "small"),
     "notify_url": ("acceptance/test_notifications.py", "test_an_address_is_told_what_people_should_know"),
     "notify_secret": ("acceptance/test_notifications.py", "test_an_address_without_a_secret_is_refused"),
     "checkpoint_key": (

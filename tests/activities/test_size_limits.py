@@ -1,0 +1,70 @@
+"""Answers and trees that are too large: told by the name of their limit, with the work kept."""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+
+import pytest
+from fakes.step_lab import FIXED, StepLab
+from temporalio.exceptions import ApplicationError
+
+from septet.contracts.names import Step, Verdict
+from workers.registry import parts_of
+
+_SAYS = """
+BUG = '{{"issue_class": "/bug"}}'
+init()
+result(({text}).replace('"', chr(92) + '"'))
+"""
+
+
+@pytest.fixture
+async def small(lab: StepLab) -> AsyncIterator[StepLab]:
+    """A lab whose worker allows answers of 2 KiB and trees of 64 MiB."""
+    settings = lab.parts.host.settings.model_copy(update={"answer_limit_kib": 2, "tree_limit_mib": 64})
+    async with parts_of(settings) as parts:
+        yield replace(lab, parts=parts)
+
+
+async def test_of_an_answer_that_is_too_long_the_end_is_read(small: StepLab) -> None:
+    """The step is done by it, and its warning names the setting."""
+    await small.open_to(Step.CLASSIFY_ISSUE)
+    small.agent(_SAYS.format(text="'x ' * 2000 + BUG"))
+    done = await small.run(Step.CLASSIFY_ISSUE)
+    assert (done.verdict, done.result_text) == (Verdict.DONE, "/bug")
+    assert any("answer limit of 2 KiB reached" in warning for warning in done.warnings)
+
+
+async def test_an_answer_that_ends_before_the_limit_is_asked_for_again(small: StepLab) -> None:
+    """What begins with its JSON and goes on too long cannot be read; the reason names the setting."""
+    await small.open_to(Step.CLASSIFY_ISSUE)
+    small.agent(_SAYS.format(text="BUG + ' for' * 2000"))
+    unread = await small.run(Step.CLASSIFY_ISSUE)
+    assert unread.verdict is Verdict.UNPARSED
+    assert any("SEPTET_ANSWER_LIMIT_KIB" in reason for reason in unread.reasons)
+
+
+async def test_files_with_holes_end_the_step_by_the_name_of_the_limit(small: StepLab) -> None:
+    """They take no room on disk and would be read for hours: nobody reads or removes them."""
+    await small.open_to(Step.IMPLEMENT_PLAN)
+    small.agent(f"""
+open("src/app.py", "w").write({FIXED!r})
+for number in range(3):
+    open(f"hole-{{number}}", "wb").truncate(40 << 20)
+answer("done")
+""")
+    with pytest.raises(ApplicationError, match=r"tree limit of 64 MiB reached.*hole-.*40 MiB") as raised:
+        await small.run(Step.IMPLEMENT_PLAN)
+    assert raised.value.non_retryable
+    assert "SEPTET_TREE_LIMIT_MIB" in raised.value.details[0].remedy
+    assert (small.worktree / "src" / "app.py").read_text(encoding="utf-8") == FIXED
+    assert (small.worktree / "hole-2").stat().st_size == 40 << 20
+
+
+async def test_a_check_that_leaves_too_much_stops_the_commit(small: StepLab) -> None:
+    """What a repository's check has left is looked at before git reads it."""
+    small.origin.push({".septet/septet.toml": 'checks = ["truncate -s 80M left"]\n'})
+    await small.open_to(Step.CREATE_COMMIT)
+    small.scenario(create_commit={"answer": {"commit_message": "bug: sum the prices"}})
+    with pytest.raises(ApplicationError, match=r"tree limit of 64 MiB reached.*left, 80 MiB"):
+        await small.run(Step.CREATE_COMMIT)
+    assert (small.worktree / "left").stat().st_size == 80 << 20
