@@ -16,13 +16,18 @@ from clients.disk.network_requests import REQUESTS_AT_ONCE, network_of, refused_
 from clients.disk.rescues import kept_snapshot, snapshot_named, snapshots_of
 from clients.disk.runs import runs_of
 from clients.disk.workspace_view import WorkspaceView
-from clients.order_checks import checked_order
+from clients.order_checks import check_agents, check_folder, checked_order
+from clients.repository_path import with_host
 from clients.temporal.board import BoardRows
 from clients.temporal.decisions import OrderDecisions
+from clients.temporal.deliveries import Deliveries
+from clients.temporal.intakes import IntakeClient
 from clients.temporal.pipelines import PipelineClient
 from clients.temporal.pull_request_watch import look_now
 from clients.temporal.work_orders import WorkOrders, id_of_key
 from clients.watch import Watch
+from septet.contracts.intake import IntakeInput
+from septet.contracts.intake_replies import IntakeReply
 from septet.contracts.names import Stage
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.replies import (
@@ -38,6 +43,7 @@ from septet.contracts.replies import (
 )
 from septet.errors import NotFoundError, RefusedTransitionError
 from septet.forges.local import LocalForge
+from septet.git.address import parse_address
 from septet.git.snapshots.restore import restore
 from septet.settings import Settings
 from septet.state import StateDir
@@ -80,6 +86,30 @@ class Operations:
     def pipelines(self) -> PipelineClient:
         """What can be done with pipelines."""
         return PipelineClient(self.orders.client, self.orders.task_queue, state=self.state)
+
+    @property
+    def intakes(self) -> IntakeClient:
+        """Which issues become work orders by themselves."""
+        return IntakeClient(self.orders.client, self.orders.task_queue)
+
+    @property
+    def deliveries(self) -> Deliveries:
+        """What forges tell."""
+        return Deliveries(self.orders.client, self.orders.task_queue)
+
+    async def add_intake(self, intake: IntakeInput) -> IntakeReply:
+        """Have the issues of a label taken, once what can be seen to be wrong with it has been looked for.
+
+        Raises:
+            InvalidInputError: The repository, or the agent, is none that there is.
+            AlreadyRunningError: They are taken already.
+        """
+        intake = intake.model_copy(update={"repository": with_host(intake.repository)})
+        check_agents(agent for agent in (intake.agent,) if agent is not None)
+        address = parse_address(intake.repository, home=Path.home())
+        if self.is_here and address.path is not None:
+            check_folder(address.path)
+        return await self.intakes.add(intake)
 
     async def start(
         self, order: WorkOrderInput, order_id: str | None = None, *, key: str = "", again: bool = False

@@ -103,6 +103,8 @@ class Settings(BaseSettings):
     """The App's private key, a PEM file."""
     forge_logins: Annotated[tuple[Literal["gh", "glab"], ...], NoDecode] = ()
     """Programs whose logins serve where a forge has no token, separated by commas: `gh`, `glab`."""
+    github_webhook_secret: SecretStr | None = None
+    """What GitHub signs its webhooks with; none are taken when absent."""
     ignored_limit_mib: Annotated[int, Field(ge=0)] = 50
     """Ignored files up to this size in all go into a snapshot."""
     orphan_limit_seconds: Annotated[float, Field(gt=0)] = 1800.0
@@ -276,6 +278,12 @@ class Settings(BaseSettings):
     def user_git_env(self) -> dict[str, str]:
         """The environment in which git reads the configuration of the user and of the machine."""
         return self._variables(*_FOR_EVERY_PROCESS, *_FOR_USER_GIT)
+
+    @property
+    def webhook_secrets(self) -> dict[str, str]:
+        """By forge: what its webhooks are signed with, where they are taken."""
+        secrets = {"github": self.github_webhook_secret}
+        return {name: secret.get_secret_value() for name, secret in secrets.items() if secret is not None}
 
     @property
     def forge_login_env(self) -> dict[str, str]:

@@ -71,6 +71,11 @@ class StateDir:
         return self.root / "packages"
 
     @property
+    def scratch(self) -> Path:
+        """Repositories that are made for a moment."""
+        return self.root / "scratch"
+
+    @property
     def tokens(self) -> Path:
         """The task tokens of the activities that run here."""
         return self.root / "tokens"

@@ -60,13 +60,22 @@ def _values_as_pydantic(converter: DataConverter | None) -> DataConverter:
 def _default_workflows(workflows: Sequence[type] | None) -> Sequence[type]:
     """Import workflows where they are served or replayed: a client does without."""
     from workflows.board import Board
+    from workflows.intake import Intake
     from workflows.janitor import Janitor
     from workflows.notification import NotificationWorkflow
     from workflows.pipeline import Pipeline
     from workflows.pull_request import PullRequestWorkflow
     from workflows.work_order import WorkOrder
 
-    return workflows or [WorkOrder, PullRequestWorkflow, NotificationWorkflow, Board, Janitor, Pipeline]
+    return workflows or [
+        WorkOrder,
+        PullRequestWorkflow,
+        NotificationWorkflow,
+        Board,
+        Janitor,
+        Pipeline,
+        Intake,
+    ]
 
 
 def _guarding_runner(runner: WorkflowRunner | None) -> WorkflowRunner:

@@ -21,6 +21,7 @@ from activities.generate_branch import GenerateBranch
 from activities.host import Host
 from activities.hosts import HostActivities
 from activities.implement_plan import ImplementPlan
+from activities.intake import IntakeActivities
 from activities.lanes import LaneActivities
 from activities.others import Others
 from activities.pipelines import PipelineActivities
@@ -118,11 +119,12 @@ def openings_at_once(settings: Settings) -> int:
 
 
 def _shared(host: Host) -> Mapping[str, Activity]:
-    hosts, board, lanes, pipelines = (
+    hosts, board, lanes, pipelines, intake = (
         HostActivities(host),
         BoardActivities(),
         LaneActivities(host),
         PipelineActivities(host),
+        IntakeActivities(host),
     )
     return _by_name(
         WorkspaceActivities(host).open_workspace,
@@ -136,6 +138,8 @@ def _shared(host: Host) -> Mapping[str, Activity]:
         pipelines.note_results,
         pipelines.write_report,
         lanes.enter_lane,
+        intake.find_issues,
+        intake.claim_issue,
     )
 
 

@@ -8,6 +8,7 @@ from temporalio.common import Priority
 
 from septet.contracts.board import KnownOrders, WaitingOrders
 from septet.contracts.decisions import MoveReason
+from septet.contracts.intake import ClaimIssue, FindIssues, IssueClaim, IssuesFound
 from septet.contracts.lanes import CloseLanes, EnterLane, SessionSummary, SummariseCall
 from septet.contracts.names import Step
 from septet.contracts.notification import Notification
@@ -79,6 +80,9 @@ SUMMARISE_SESSION: Final = ActivityStub("summarise_session", SummariseCall, Sess
 READ_ISSUES: Final = ActivityStub("read_issues", ReadIssues, IssuesRead)
 NOTE_RESULTS: Final = ActivityStub("note_results", PipelineView, NOTHING)
 WRITE_REPORT: Final = ActivityStub("write_report", PipelineView, NOTHING)
+
+FIND_ISSUES: Final = ActivityStub("find_issues", FindIssues, IssuesFound)
+CLAIM_ISSUE: Final = ActivityStub("claim_issue", ClaimIssue, IssueClaim)
 
 FIND_CLOSED: Final = ActivityStub("find_closed", KnownOrders, list[str])
 FIND_WAITING: Final = ActivityStub("find_waiting", KnownOrders, WaitingOrders)

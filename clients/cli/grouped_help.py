@@ -7,7 +7,7 @@ import typer.core
 from typer._click import Context, HelpFormatter  # typer brings its own click
 
 GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
-    "Start": ("run", "create", "pipeline", "demo", "issue"),
+    "Start": ("run", "create", "pipeline", "intake", "demo", "issue"),
     "Watch": ("watch", "show", "list", "board", "logs", "plan", "diff", "steps", "open"),
     "Decide": ("approve", "reject", "cancel", "move", "pr"),
     "Recover": ("retry", "refresh", "rescue", "doctor", "host-gone"),

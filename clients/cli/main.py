@@ -6,7 +6,7 @@ from typing import Annotated, Final
 
 import typer
 
-from clients.cli import decide, follow, hosts, local_forge, pipelines, promote, rescues, show, start
+from clients.cli import decide, follow, hosts, intake, local_forge, pipelines, promote, rescues, show, start
 from clients.cli import options as given
 from clients.cli.grouped_help import GroupedCommands
 from clients.cli.reply import ExitCode, end_with_error, reply
@@ -105,7 +105,7 @@ def demo(
 
 for _commands in (
     show.app, follow.app, hosts.app, promote.app, start.app, decide.app, pipelines.app,
-    rescues.app, local_forge.issues, local_forge.pulls,
+    rescues.app, intake.app, local_forge.issues, local_forge.pulls,
 ):  # fmt: skip
     app.add_typer(_commands)
 

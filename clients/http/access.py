@@ -12,6 +12,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from clients.http import reference
 from clients.http.problems import problem
+from clients.http.webhooks import WEBHOOK_LIMIT_BYTES, is_webhook
 from clients.page.access import DECIDING_KEY_HEADER, is_page
 
 BODY_LIMIT_BYTES: Final = 256 * 1024
@@ -39,15 +40,16 @@ class Guard:
             await self.app(scope, receive, send)
             return
         headers = Headers(scope=scope)
+        limit_bytes = WEBHOOK_LIMIT_BYTES if is_webhook(scope["path"]) else BODY_LIMIT_BYTES
         try:
-            body = await _body(headers, receive)
+            body = await _body(headers, receive, limit_bytes)
         except ClientDisconnect:
             return
         refusal = self._refusal(scope["method"], scope["path"], headers)
         if refusal is not None:
             await refusal(scope, receive, send)
         elif body is None:
-            await _too_large()(scope, receive, send)
+            await _too_large(limit_bytes)(scope, receive, send)
         else:
             await self.app(scope, _receive_body(body, receive), send)
 
@@ -56,6 +58,8 @@ class Guard:
 
         A page of another site may send what it cannot read the answer of, without a token where none is wanted.
         """
+        if is_webhook(path):  # its signature is checked, which no page of another site can make
+            return None
         if not names_this_machine(headers):
             detail, remedy = "The Host header names another host.", "Call it http://127.0.0.1 or http://localhost."
             return problem(HTTPStatus.MISDIRECTED_REQUEST, "MisdirectedRequest", detail, remedy)
@@ -110,7 +114,7 @@ def _name(host: str) -> str:
     return (name if port.isdigit() else host).lower()
 
 
-async def _body(headers: Headers, receive: Receive) -> bytes | None:
+async def _body(headers: Headers, receive: Receive, limit_bytes: int) -> bytes | None:
     """Read the body, and return `None` for one that is too large, whatever its length was said to be.
 
     Somewhat more is read and dropped: who is still writing would not read the refusal.
@@ -127,9 +131,9 @@ async def _body(headers: Headers, receive: Receive) -> bytes | None:
             raise ClientDisconnect
         chunk: bytes = message.get("body", b"")
         size += len(chunk)
-        body += chunk if size <= BODY_LIMIT_BYTES else b""
+        body += chunk if size <= limit_bytes else b""
         more = message.get("more_body", False)
-    return body if size <= BODY_LIMIT_BYTES else None
+    return body if size <= limit_bytes else None
 
 
 def _receive_body(body: bytes, receive: Receive) -> Receive:
@@ -142,8 +146,8 @@ def _receive_body(body: bytes, receive: Receive) -> Receive:
     return receive_next
 
 
-def _too_large() -> JSONResponse:
+def _too_large(limit_bytes: int) -> JSONResponse:
     remedy = "Put long texts into an issue of the forge or a file of the repository, and name it."
-    detail = f"The body holds more than {BODY_LIMIT_BYTES} bytes."
+    detail = f"The body holds more than {limit_bytes} bytes."
     status, headers = HTTPStatus.REQUEST_ENTITY_TOO_LARGE, {"Connection": "close"}
     return problem(status, "ContentTooLarge", detail, remedy, headers=headers)

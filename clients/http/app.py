@@ -1,5 +1,6 @@
 """The API as one application."""
 
+from collections.abc import Mapping
 from http import HTTPStatus
 from importlib.metadata import version
 from typing import Any, Final
@@ -8,7 +9,7 @@ from fastapi import APIRouter, FastAPI
 from fastapi.openapi.utils import get_openapi
 from temporalio.service import RPCError
 
-from clients.http import board, decisions, log_stream, pipelines, reference, work_orders
+from clients.http import board, decisions, intakes, log_stream, pipelines, reference, webhooks, work_orders
 from clients.http.access import OPEN_PATHS, Guard
 from clients.http.answers import Health
 from clients.http.masking import MaskedAnswers
@@ -22,14 +23,16 @@ from clients.page.temporal_ui import temporal_ui
 
 _DESCRIPTION: Final = """\
 Work orders turn an issue into a pull request with a coding-agent CLI. Every error is a problem (RFC 9457) with a
-`remedy`. All paths but `/health` and this description want the token of the state directory's file `api-token`."""
+`remedy`. All paths but `/health`, `/webhooks/…` and this description want the token of the state directory's file
+`api-token`."""
 _EVERYWHERE: Final = problems(
     HTTPStatus.MISDIRECTED_REQUEST, HTTPStatus.INTERNAL_SERVER_ERROR, HTTPStatus.SERVICE_UNAVAILABLE
 )
+_NO_SECRETS: Final[Mapping[str, str]] = {}
 _router = APIRouter(tags=["health"])
 _ROUTERS: Final = (
     _router, work_orders.router, log_stream.router, decisions.router, board.router, pipelines.router,
-    reference.router,
+    intakes.router, webhooks.router, reference.router,
 )  # fmt: skip
 
 
@@ -43,12 +46,14 @@ async def health(operations: Connected) -> Health:
     return Health(status="healthy" if reached else "degraded", version=version("septet"), temporal=reached)
 
 
-def api_of(
+def api_of(  # noqa: PLR0913 -- what differs between the hosts that serve it, all but two by name
     operations: Operations,
     token: str | None,
+    *,
     ui_url: str | None = None,
     page_key: str | None = None,
     user: str = "",
+    webhook_secrets: Mapping[str, str] = _NO_SECRETS,
 ) -> FastAPI:
     """Return the application; without a token everybody on this machine is let in.
 
@@ -58,6 +63,7 @@ def api_of(
         ui_url: The address of Temporal's web UI, where it is not that of this host's embedded server.
         page_key: What opens the page, where there is a token; one that nobody knows when absent.
         user: Who decides on the page, as histories show it.
+        webhook_secrets: By forge: what its deliveries are signed with; those of others are not taken.
     """
     app = _Api(
         title="Septet",
@@ -70,6 +76,7 @@ def api_of(
     key = None if token is None else page_key or new_page_key()
     app.state.operations = operations
     app.state.token = token
+    app.state.webhook_secrets = webhook_secrets
     app.add_middleware(Guard, token=token, deciding_key=None if key is None else deciding_key(key))
     app.add_middleware(MaskedAnswers)
     answer_errors(app)

@@ -66,9 +66,15 @@ async def serve_api(
     key = new_page_key() if token is not None else None
     hide(filter(None, (token, key)))
     try:
-        async with _serve_app(
-            api_of(operations, token, settings.temporal_ui_url, key, settings.user), port, option
-        ):
+        app = api_of(
+            operations,
+            token,
+            ui_url=settings.temporal_ui_url,
+            page_key=key,
+            user=settings.user,
+            webhook_secrets=settings.webhook_secrets,
+        )
+        async with _serve_app(app, port, option):
             address = f"http://127.0.0.1:{port}"
             yield ServedApi(address, page_link(address, key), Visitors(port, key))
     finally:

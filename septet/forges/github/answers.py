@@ -6,12 +6,12 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from septet.forges.forge import Branch, CheckState, Comment, CommitCheck, Issue, PullRequest, Review, ReviewState
 
-_REVIEWS: Final[dict[str, ReviewState]] = {
+REVIEWS: Final[dict[str, ReviewState]] = {
     "APPROVED": "approved",
     "CHANGES_REQUESTED": "changes_requested",
     "COMMENTED": "commented",
 }
-_CONCLUSIONS: Final[dict[str, CheckState]] = {
+CONCLUSIONS: Final[dict[str, CheckState]] = {
     "success": "success",
     "neutral": "success",
     "skipped": "success",
@@ -130,7 +130,7 @@ class ReviewAnswer(_Foreign):
 
     def review(self) -> Review | None:
         """Return the review; `None` where it was dismissed, or is not given yet."""
-        if (state := _REVIEWS.get(self.state)) is None:
+        if (state := REVIEWS.get(self.state)) is None:
             return None
         author = self.user.login if self.user else "ghost"
         return Review(author, state, self.body or "", self.commit_id or "", self.author_association.lower())
@@ -146,7 +146,7 @@ class CheckRunAnswer(_Foreign):
 
     def check(self) -> CommitCheck:
         """Return what it says."""
-        state = _CONCLUSIONS.get(self.conclusion or "", "pending") if self.status == "completed" else "pending"
+        state = CONCLUSIONS.get(self.conclusion or "", "pending") if self.status == "completed" else "pending"
         return CommitCheck(self.name, state, self.html_url or "")
 
 
@@ -170,7 +170,7 @@ class CombinedStatusAnswer(_Foreign):
     def checks(self) -> tuple[CommitCheck, ...]:
         """Return what they say."""
         return tuple(
-            CommitCheck(each.context, _CONCLUSIONS.get(each.state, "pending"), each.target_url or "")
+            CommitCheck(each.context, CONCLUSIONS.get(each.state, "pending"), each.target_url or "")
             for each in self.statuses
         )
 

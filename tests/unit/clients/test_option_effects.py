@@ -41,7 +41,9 @@ ASKED: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
     "--all": ("", ("board",)),
 }  # fmt: skip
 """By option: a value, and the commands that ask the server for something else with it."""
+_INTAKE: Final = {"intake add": "acceptance/test_intake.py::test_an_intake_says_how_its_work_orders_are_done"}
 SEEN: Final[Mapping[str, Mapping[str, str]]] = {
+    **dict.fromkeys(("--every", "--model", "--project", "--approve-plan", "--draft", "--at-once"), _INTAKE),
     "--version": {"": "acceptance/test_work_orders.py::test_the_version_is_told"},
     "--port": {
         "up": "acceptance/test_up.py::test_a_taken_port_is_refused_with_the_option_that_names_another",
@@ -54,7 +56,10 @@ SEEN: Final[Mapping[str, Mapping[str, str]]] = {
         "acceptance/test_options.py::test_a_sandbox_that_is_demanded_is_had_or_nothing_starts",
     ),
     "--scenario": {"demo": "acceptance/test_demo.py::test_a_malformed_answer_is_asked_for_again_by_the_finalizer"},
-    "--agent": {"demo": "acceptance/test_mistakes.py::test_a_demo_with_an_agent_that_is_not_installed_is_refused"},
+    "--agent": {
+        "demo": "acceptance/test_mistakes.py::test_a_demo_with_an_agent_that_is_not_installed_is_refused",
+        **_INTAKE,
+    },
     "--follow": {
         "board": "acceptance/test_watch.py::test_a_followed_board_shows_what_changes",
         "logs": "acceptance/test_work_orders.py::test_logs_follow_prints_one_object_a_line",
@@ -83,6 +88,7 @@ SEEN: Final[Mapping[str, Mapping[str, str]]] = {
         "worker": "acceptance/test_worker.py::test_register_creates_the_search_attributes_that_a_namespace_lacks"
     },
     "--repo": {
+        **_INTAKE,
         "doctor": "acceptance/test_mistakes.py::test_doctor_warns_of_a_command_that_lacks_what_its_step_needs",
         "issue add": "acceptance/test_options.py::test_an_issue_of_the_local_forge_has_its_labels",
         **dict.fromkeys(
@@ -115,7 +121,10 @@ SEEN: Final[Mapping[str, Mapping[str, str]]] = {
     "--body": {
         "issue add": "acceptance/test_work_orders.py::test_an_issue_of_the_local_forge_becomes_a_pull_request"
     },
-    "--label": {"issue add": "acceptance/test_options.py::test_an_issue_of_the_local_forge_has_its_labels"},
+    "--label": {
+        "issue add": "acceptance/test_options.py::test_an_issue_of_the_local_forge_has_its_labels",
+        **_INTAKE,
+    },
 }
 """By option and command: the test in which it is seen to change something."""
 ON_ALL: Final = {"--json", "--address"}

@@ -1,0 +1,98 @@
+"""Taking issues: which are there that nobody has taken, and whose one is from now on."""
+
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from temporalio import activity
+from temporalio.client import Client
+from temporalio.common import SearchAttributeKey
+
+from activities.cancellation import cancellable_thread
+from activities.failures import translating_failures
+from activities.host import Host
+from septet.contracts.intake import TAKEN_AT_ONCE, ClaimIssue, FindIssues, IssueClaim, IssuesFound
+from septet.errors import InvalidInputError
+from septet.forges.forge import Issue
+from septet.git.address import Address, parse_address
+from septet.git.issue_claims import IssueClaims
+from septet.git.remote import Remote
+
+_QUERY: Final = 'WorkflowType="WorkOrder" AND SeptetIssue="{}"'
+_REPOSITORY: Final = SearchAttributeKey.for_keyword("SeptetRepository")
+
+
+@dataclass(frozen=True, slots=True)
+class IntakeActivities:
+    """The intake of one host, with its keys."""
+
+    host: Host
+
+    @activity.defn(name="find_issues")
+    async def find_issues(self, request: FindIssues) -> IssuesFound:
+        """Return open issues with a label that nobody has taken, the oldest first. Idempotent; leaves nothing.
+
+        Raises:
+            ApplicationError: The forge or the repository did not answer, or refused.
+        """
+        with translating_failures(self.host.state.root):
+            return await cancellable_thread(self.host.threads.network, self._find, request)
+
+    @activity.defn(name="claim_issue")
+    async def claim_issue(self, request: ClaimIssue) -> IssueClaim:
+        """Take an issue for a workflow, unless it was taken before.
+
+        Idempotent: a workflow that asks again has it still. Leaves the ref `refs/septet/issues/<number>` on the
+        repository. An issue for which a person has started a work order is taken for that one.
+
+        Raises:
+            ApplicationError: The repository did not answer, or refused.
+        """
+        with translating_failures(self.host.state.root):
+            address = parse_address(request.repository, home=Path.home())
+            own = issue_order_id(address, request.issue)
+            order_id = await order_of_issue(activity.client(), address, request.issue) or own
+            is_claimed = await cancellable_thread(
+                self.host.threads.network, self._claim, address, request, order_id
+            )
+        return IssueClaim(is_own=is_claimed and order_id == own, order_id=order_id)
+
+    def _find(self, request: FindIssues) -> IssuesFound:
+        address, forge = self.host.forge(request.repository)
+        issues: tuple[Issue, ...] = ()
+        if request.issue is None:
+            issues = forge.open_issues(request.label)
+        else:
+            with suppress(InvalidInputError):  # the number is a pull request's
+                issues = forge.find_issues((request.issue,))
+        numbers = [each.number for each in issues if each.state == "open" and request.label in each.labels]
+        taken = claims_of(self.host, address).numbers() if numbers else frozenset()
+        return IssuesFound(numbers=tuple(each for each in numbers if each not in taken)[:TAKEN_AT_ONCE])
+
+    def _claim(self, address: Address, request: ClaimIssue, order_id: str) -> bool:
+        claims = claims_of(self.host, address)
+        return claims.claim(request.issue, order_id, request.claimant, request.claimed_at)
+
+
+def claims_of(host: Host, address: Address) -> IssueClaims:
+    """Return the claims of a repository, with this host's key."""
+    return IssueClaims(Remote(address.url, host.settings.git_env, host.token(address)), host.state.scratch)
+
+
+def issue_order_id(address: Address, issue: int) -> str:
+    """Return the id of the work order that an intake starts for an issue."""
+    return f"wo-{address.key}-{issue}"
+
+
+async def order_of_issue(client: Client, address: Address, issue: int) -> str | None:
+    """Return the newest work order of an issue that the server knows; `None` where it knows none.
+
+    Raises:
+        RPCError: The server refused.
+    """
+    async for row in client.list_workflows(_QUERY.format(issue)):
+        url = row.typed_search_attributes.get(_REPOSITORY, "")
+        if url and parse_address(url, home=Path.home()).key == address.key:
+            return row.id
+    return None

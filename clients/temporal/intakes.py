@@ -1,0 +1,153 @@
+"""The typed client of intakes: each is a Temporal Schedule, whose input says what is taken."""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from datetime import timedelta
+from hashlib import sha256
+from pathlib import Path
+from typing import Final
+
+from pydantic import ValidationError
+from temporalio.client import (
+    Client,
+    Schedule,
+    ScheduleActionStartWorkflow,
+    ScheduleAlreadyRunningError,
+    ScheduleDescription,
+    ScheduleIntervalSpec,
+    ScheduleOverlapPolicy,
+    SchedulePolicy,
+    ScheduleSpec,
+)
+from temporalio.service import RPCError, RPCStatusCode
+
+from clients.temporal.payloads import read_json
+from clients.temporal.refusals import server_refusal
+from septet.contracts.intake import INTAKE_PREFIX, IntakeInput, IntakePass
+from septet.contracts.intake_replies import IntakeRemovedReply, IntakeReply, IntakesReply, IntakeView
+from septet.errors import AlreadyRunningError, NotFoundError
+from septet.git.address import parse_address, without_credentials
+from septet.system.timestamps import timestamp
+
+_DIGEST: Final = 6
+
+
+@dataclass(frozen=True, slots=True)
+class IntakeClient:
+    """The intakes of one Temporal namespace.
+
+    All raise `ServerNotReachedError` where nobody answers.
+    """
+
+    client: Client
+    task_queue: str
+
+    async def add(self, intake: IntakeInput) -> IntakeReply:
+        """Have the issues of a label taken from now on; the first pass begins at once.
+
+        Raises:
+            AlreadyRunningError: They are taken already.
+            InvalidInputError: The repository is not an address.
+        """
+        address = parse_address(intake.repository, home=Path.home())
+        intake = intake.model_copy(
+            update={
+                "repository": without_credentials(intake.repository),
+                "project": intake.project or address.project,
+            }
+        )
+        name = intake_id(address.key, intake.label)
+        schedule = Schedule(
+            action=ScheduleActionStartWorkflow(
+                "Intake",
+                IntakePass(intake=intake),
+                id=name,
+                task_queue=self.task_queue,
+                static_summary=f"{intake.repository} {intake.label}"[:200],
+            ),
+            spec=ScheduleSpec(intervals=[ScheduleIntervalSpec(every=timedelta(seconds=intake.every_seconds))]),
+            policy=SchedulePolicy(overlap=ScheduleOverlapPolicy.SKIP),
+        )
+        try:
+            await self.client.create_schedule(name, schedule, trigger_immediately=True)
+        except ScheduleAlreadyRunningError as error:
+            remedy = f"Remove it first, to add it with other choices: septet intake remove {name}"
+            message = f"Issues of {address.project} with the label {intake.label} are taken already."
+            raise AlreadyRunningError(message, remedy=remedy) from error
+        except RPCError as error:
+            raise server_refusal(error) from error
+        return IntakeReply(intake=await self._view(name))
+
+    async def list(self) -> IntakesReply:
+        """Return all intakes by their ids."""
+        try:
+            names = sorted([name async for name in self._names(INTAKE_PREFIX)])
+            return IntakesReply(intakes=tuple([await self._view(name) for name in names]))
+        except RPCError as error:
+            raise server_refusal(error) from error
+
+    async def remove(self, name: str) -> IntakeRemovedReply:
+        """Take no more; work orders that were started go on.
+
+        Raises:
+            NotFoundError: There is no such intake.
+        """
+        if not name.startswith(INTAKE_PREFIX):
+            raise _unknown(name)
+        try:
+            await self.client.get_schedule_handle(name).delete()
+        except RPCError as error:
+            raise _unknown(name) if error.status is RPCStatusCode.NOT_FOUND else server_refusal(error) from error
+        return IntakeRemovedReply(removed=name)
+
+    async def of_repository(self, key: str) -> tuple[IntakeInput, ...]:
+        """Return what is taken of a repository now, by its address's key; an intake that is paused takes nothing.
+
+        Raises:
+            RPCError: The server refused.
+        """
+        names = sorted([name async for name in self._names(f"{INTAKE_PREFIX}{key}-")])
+        descriptions = [await self._describe(name) for name in names]
+        return tuple([await self._input(each) for each in descriptions if not each.schedule.state.paused])
+
+    async def _names(self, prefix: str) -> AsyncIterator[str]:
+        async for entry in await self.client.list_schedules():
+            if entry.id.startswith(prefix):
+                yield entry.id
+
+    async def _describe(self, name: str) -> ScheduleDescription:
+        return await self.client.get_schedule_handle(name).describe()
+
+    async def _input(self, description: ScheduleDescription) -> IntakeInput:
+        """Return what an intake was added with.
+
+        Raises:
+            NotFoundError: The schedule is none of ours.
+        """
+        action = description.schedule.action
+        payloads = action.args if isinstance(action, ScheduleActionStartWorkflow) else ()
+        try:
+            content = await read_json(self.client.data_converter, payloads[0])
+            return IntakePass.model_validate_json(content, extra="ignore").intake
+        except (ValidationError, IndexError) as error:
+            raise _unknown(description.id) from error
+
+    async def _view(self, name: str) -> IntakeView:
+        description = await self._describe(name)
+        intake, following = await self._input(description), description.info.next_action_times
+        return IntakeView(
+            id=name,
+            is_paused=description.schedule.state.paused,
+            passes=description.info.num_actions,
+            next_at=timestamp(following[0]) if following else None,
+            **dict(intake),
+        )
+
+
+def intake_id(key: str, label: str) -> str:
+    """Return the id of the intake of a repository's label, which is that of its schedule."""
+    return f"{INTAKE_PREFIX}{key}-{sha256(label.encode()).hexdigest()[:_DIGEST]}"
+
+
+def _unknown(name: str) -> NotFoundError:
+    return NotFoundError(f"There is no intake {name}.", remedy="See them all with `septet intake list`.")

@@ -1,0 +1,94 @@
+"""Taking issues from a forge: what is taken, how its work orders are done, and what passes on the way."""
+
+from typing import Annotated, Final, Literal
+
+from pydantic import Field, StringConstraints
+
+from septet.contracts.order import Name, Repository, WorkOrderInput
+from septet.contracts.wire import StrictWire, Wire
+
+INTAKE_PREFIX: Final = "septet-intake-"
+"""What the ids of the schedules of intakes begin with."""
+TAKEN_AT_ONCE: Final = 100
+"""The most issues that one pass takes; the next one takes more."""
+DEFAULT_LABEL: Final = "septet"
+EVERY_SECONDS: Final = 300
+
+IntakeId = Annotated[str, StringConstraints(pattern=r"^septet-intake-[A-Za-z0-9._-]{1,120}$")]
+Label = Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=r"^[^,\x00-\x1f\x7f]+$")]
+
+
+class IntakeInput(StrictWire):
+    """Which issues of a repository become work orders, and how these are done."""
+
+    repository: Repository
+    """An address that git takes, or a path on the worker's host."""
+    label: Label = DEFAULT_LABEL
+    """Open issues that have this label are taken, each once."""
+    every_seconds: Annotated[int, Field(ge=10, le=86_400)] = EVERY_SECONDS
+    """How often the forge is asked; a webhook tells of an issue at once."""
+    agent: Name | None = None
+    """The agent to use; the worker's default when absent."""
+    model: Name | None = None
+    """The model to ask the agent for; the agent's default when absent."""
+    project: Name | None = None
+    """The board's project; the repository's name when absent."""
+    at_once: bool = False
+    """Begin at once, without waiting for a turn on the board."""
+    approve_plan: bool = False
+    """Wait for a person after the plan."""
+    draft: bool = False
+    """Open the pull requests as drafts."""
+
+    def order_for(self, issue: int) -> WorkOrderInput:
+        """Return the input of the work order of an issue: all but its number is the intake's own."""
+        names = ("agent", "model", "project", "approve_plan", "draft")
+        choices = {name: getattr(self, name) for name in names}
+        stage: Literal["triaged"] | None = None if self.at_once else "triaged"
+        return WorkOrderInput(repository=self.repository, issue=issue, stage=stage, **choices)
+
+
+class IntakePass(Wire):
+    """One pass of an intake: over all issues with its label, or over one that somebody tells of."""
+
+    intake: IntakeInput
+    issue: int | None = None
+
+
+class FindIssues(Wire):
+    """Which issues are to be found that nobody has taken."""
+
+    repository: str
+    label: str
+    issue: int | None = None
+    """This one alone."""
+
+
+class IssuesFound(Wire):
+    """Issues that are open, have the label, and that nobody has taken."""
+
+    numbers: tuple[int, ...] = Field(default=(), max_length=TAKEN_AT_ONCE)
+
+
+class ClaimIssue(Wire):
+    """An issue that is to be taken, by whom, and when."""
+
+    repository: str
+    issue: int
+    claimant: str
+    """The id of the workflow that takes it."""
+    claimed_at: str
+    """ISO 8601, UTC; the same whenever the workflow asks again."""
+
+
+class IssueClaim(Wire):
+    """Whether an issue is the claimant's now, and the work order that it has."""
+
+    is_own: bool
+    order_id: str
+
+
+class IntakeResult(Wire):
+    """The work orders that a pass has started."""
+
+    started: tuple[str, ...] = Field(default=(), max_length=TAKEN_AT_ONCE)

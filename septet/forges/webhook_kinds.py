@@ -1,0 +1,10 @@
+"""The forges that send webhooks, by the names in their paths: `POST /webhooks/github`."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from septet.forges.github.webhook import GITHUB_WEBHOOK
+from septet.forges.webhooks import WebhookKind
+
+WEBHOOK_KINDS: Final[Mapping[str, WebhookKind]] = {"github": GITHUB_WEBHOOK}
+"""Another forge is another module, and a line here."""

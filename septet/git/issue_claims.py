@@ -1,0 +1,118 @@
+"""Which issues were taken: a ref for each, `refs/septet/issues/<number>`, on the repository itself.
+
+Git creates a ref only where there is none, so that of several who take an issue at once one has it; it stays when
+Temporal has forgotten the work order, and only who may push can make one.
+"""
+
+import json
+import re
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from septet.errors import GitError
+from septet.git.engine import Git
+from septet.git.remote import Remote
+from septet.git.remote_failures import failure_of, printable
+
+_PREFIX: Final = "refs/septet/issues/"
+_REJECTED: Final = 1
+_PUSH_SECONDS: Final = 120.0
+_NAME: Final = re.compile(rf"{_PREFIX}([1-9][0-9]{{0,8}})")
+
+
+@dataclass(frozen=True, slots=True)
+class IssueClaims:
+    """The claims of one repository."""
+
+    remote: Remote
+    scratch: Path
+    """A folder of this host, in which a repository is made for a moment."""
+
+    def numbers(self) -> frozenset[int]:
+        """Return the issues that were taken, in one question.
+
+        Raises:
+            GitUnavailableError: The repository was not reached.
+            NotFoundError: There is none.
+            GitError: It refused.
+        """
+        with self._repository() as git:
+            shas = self.remote.refs(git.git_dir, f"{_PREFIX}*").shas
+        return frozenset(int(match[1]) for name in shas if (match := _NAME.fullmatch(name)))
+
+    def claim(self, number: int, order_id: str, claimant: str, claimed_at: str) -> bool:
+        """Take an issue; return whether it is the claimant's now, which it stays however often this is asked.
+
+        Raises:
+            GitUnavailableError: The repository was not reached.
+            NotFoundError: There is none.
+            GitError: It refused.
+        """
+        with self._repository() as git:
+            commit = _commit(git, {"order": order_id, "claimant": claimant}, claimed_at)
+            ref = f"{_PREFIX}{number}"
+            if (there := self.remote.refs(git.git_dir, ref).shas.get(ref)) is not None:
+                return there == commit
+            return self._push(git, commit, ref)
+
+    def order_of(self, number: int) -> str | None:
+        """Return the work order that an issue was taken for; `None` where it was not taken.
+
+        Raises:
+            GitUnavailableError: The repository was not reached.
+            NotFoundError: There is none.
+            GitError: It refused, or the claim is none of ours.
+        """
+        ref = f"{_PREFIX}{number}"
+        with self._repository() as git:
+            if ref not in self.remote.refs(git.git_dir, ref).shas:
+                return None
+            command = ("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules")
+            self.remote.run(git.git_dir, *command, "--", self.remote.url, f"+{ref}:{ref}")
+            content = git.text("log", "-1", "--format=%B", ref)
+        try:
+            return str(json.loads(content)["order"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise GitError(f"{ref} of {self.remote.url} does not say who took the issue.") from error
+
+    def _push(self, git: Git, commit: str, ref: str) -> bool:
+        """Create the ref where there is none; return whether it is there as it was wanted."""
+        completed = self.remote.run(
+            git.git_dir,
+            *("push", "--porcelain", "--no-verify", "--no-signed", "--no-follow-tags", "--recurse-submodules=no"),
+            *(f"--force-with-lease={ref}:", "--", self.remote.url, f"{commit}:{ref}"),
+            ok=(0, _REJECTED),
+            timeout_seconds=_PUSH_SECONDS,
+        )
+        if completed.exit_code == 0:
+            return True
+        there = self.remote.refs(git.git_dir, ref).shas.get(ref)
+        if there is not None:  # another one was faster, or this push arrived and its answer did not
+            return there == commit
+        rejected = next((line for line in completed.stdout.splitlines() if line.startswith(b"!")), b"")
+        if rejected:
+            message = f"{self.remote.url} rejected {ref}: {printable(rejected)}"
+            raise GitError(message, remedy="Give the worker's key the right to push to this repository.")
+        raise failure_of("push", self.remote.url, completed.stderr)
+
+    @contextmanager
+    def _repository(self) -> Iterator[Git]:
+        self.scratch.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=self.scratch, prefix="claim-") as folder:
+            git = Git(Path(folder) / "claims.git", env=self.remote.env)
+            git.run("init", "--quiet", "--bare", "--template=")
+            yield git
+
+
+def _commit(git: Git, facts: Mapping[str, str], when: str) -> str:
+    """Make a commit without files that says who took an issue; the same facts make the same commit."""
+    who = {"NAME": "Septet", "EMAIL": "septet@localhost", "DATE": when}
+    own = git.with_env(
+        **{f"GIT_{role}_{name}": text for role in ("AUTHOR", "COMMITTER") for name, text in who.items()}
+    )
+    tree = own.run("mktree", stdin=b"").decode("ascii").strip()
+    return own.text("commit-tree", tree, "-m", json.dumps(facts, sort_keys=True))

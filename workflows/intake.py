@@ -1,0 +1,84 @@
+"""A pass of an intake: issues that nobody has taken become work orders, each once."""
+
+from datetime import timedelta
+from typing import Final
+
+from temporalio import workflow
+from temporalio.common import RetryPolicy, WorkflowIDReusePolicy
+from temporalio.exceptions import WorkflowAlreadyStartedError
+from temporalio.workflow import ParentClosePolicy
+
+with workflow.unsafe.imports_passed_through():
+    from septet.contracts.intake import ClaimIssue, FindIssues, IntakeInput, IntakePass, IntakeResult
+    from septet.contracts.row import MEMO, first_task, row_of, waits_in
+    from septet.system.timestamps import timestamp
+    from workflows.activity_stubs import CLAIM_ISSUE, FIND_ISSUES
+    from workflows.policies import ActivityOptions
+    from workflows.search_attributes import start_attributes
+
+OPTIONS: Final = ActivityOptions(
+    start_to_close_timeout=timedelta(minutes=10),
+    schedule_to_close_timeout=timedelta(days=1),
+    retry_policy=RetryPolicy(
+        initial_interval=timedelta(seconds=1),
+        backoff_coefficient=2.0,
+        maximum_interval=timedelta(minutes=5),
+        maximum_attempts=0,
+    ),
+)
+"""A forge that is down for a night still has its issues taken; meanwhile a schedule begins no second pass."""
+
+
+@workflow.defn(name="Intake")
+class Intake:
+    """One pass over a repository, or over one issue of which a webhook tells.
+
+    Whose an issue is says a ref on the repository, which git creates once: so several passes at a time, one that
+    is reset, and one long after Temporal has forgotten the work order start it once in all.
+    """
+
+    @workflow.run
+    async def run(self, request: IntakePass) -> IntakeResult:
+        """Find issues, take each, and start its work order."""
+        intake = request.intake
+        found = await FIND_ISSUES.start(
+            FindIssues(repository=intake.repository, label=intake.label, issue=request.issue),
+            **OPTIONS,
+            summary=f"which issues with the label {intake.label} are new?",
+        )
+        started = [order_id for number in found.numbers if (order_id := await _take(intake, number))]
+        workflow.set_current_details(
+            f"**{intake.repository}** · label `{intake.label}` · {len(started)} of {len(found.numbers)} taken\n\n"
+            + "\n".join(f"- `{order_id}`" for order_id in started)
+        )
+        return IntakeResult(started=tuple(started))
+
+
+async def _take(intake: IntakeInput, number: int) -> str:
+    """Take an issue, and start its work order; return its id, or nothing where somebody else was faster."""
+    now = timestamp(workflow.now())
+    claim = await CLAIM_ISSUE.start(
+        ClaimIssue(
+            repository=intake.repository, issue=number, claimant=workflow.info().workflow_id, claimed_at=now
+        ),
+        **OPTIONS,
+        summary=f"take issue {number}",
+    )
+    if not claim.is_own:
+        return ""
+    order = intake.order_for(number)
+    row = row_of(first_task(claim.order_id, order, waits_in(order), now))
+    try:
+        await workflow.start_child_workflow(
+            "WorkOrder",
+            order,
+            id=claim.order_id,
+            id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
+            parent_close_policy=ParentClosePolicy.ABANDON,
+            memo={MEMO: row},
+            search_attributes=start_attributes(row),
+            static_summary=f"{order.repository} #{number}"[:200],
+        )
+    except WorkflowAlreadyStartedError:  # by this pass, before it was reset
+        return ""
+    return claim.order_id
