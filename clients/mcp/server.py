@@ -1,6 +1,5 @@
 """The server: tools are listed and called, and every answer is the object that all faces give."""
 
-import json
 from importlib.metadata import version
 from typing import Any, Final
 
@@ -13,25 +12,25 @@ from mcp.types import (
     CallToolResult,
     ListToolsResult,
     PaginatedRequestParams,
-    TextContent,
 )
+from pydantic import JsonValue
 
 from clients.connection import OperationsContext
 from clients.error_reply import error_reply
 from clients.mcp.call import Call
 from clients.mcp.pipeline_tools import PIPELINE_TOOLS
+from clients.mcp.result import tool_result
+from clients.mcp.task_object import created_task
+from clients.mcp.tasks import TaskMethods, becomes_task, client_name
 from clients.mcp.tools import TOOLS
-from septet.contracts.replies import ErrorReply, Reply
+from septet.contracts.replies import ErrorReply, Reply, TaskReply
 from septet.errors import SeptetError
-from septet.system.masking import mask_json
 
 _INSTRUCTIONS: Final = """\
 Septet turns an issue into a pull request with a coding agent, in seven steps that survive every crash. A task is
 one issue on its way; a pipeline works on many, each a task. Every answer is {"ok": true, ...} with the whole
 new state, or {"ok": false, "error": {type, message, remedy}}: do what the remedy says. Where it names a `septet`
 command, the tool of that name does the same. A step takes minutes: look again after a while instead of at once."""
-
-_NAME_LENGTH: Final = 200
 
 
 def mcp_server(connect: OperationsContext, *, beside: bool) -> Server[Any]:
@@ -50,45 +49,44 @@ def mcp_server(connect: OperationsContext, *, beside: bool) -> Server[Any]:
         del context, request
         return ListToolsResult(tools=tools)
 
-    async def call_tool(context: ServerRequestContext[Any], request: CallToolRequestParams) -> CallToolResult:
+    async def call_tool(
+        context: ServerRequestContext[Any], request: CallToolRequestParams
+    ) -> CallToolResult | dict[str, JsonValue]:
         call = calls.get(request.name)
         if call is None:
             message = f"There is no tool {request.name}. The tools are {', '.join(calls)}."
             raise MCPError(INVALID_PARAMS, message)
-        return await _answer(call, _sign(call, request.arguments or {}, context), connect, beside=beside)
+        reply = await _answer(call, _sign(call, request.arguments or {}, context), connect, beside=beside)
+        if isinstance(reply, TaskReply) and becomes_task(call, context):
+            return created_task(reply)
+        return tool_result(reply)
 
-    return Server(
+    server: Server[Any] = Server(
         "septet",
         title="Septet",
         version=version("septet"),
         instructions=_INSTRUCTIONS,
         on_list_tools=list_tools,
-        on_call_tool=call_tool,
     )
+    server.add_request_handler("tools/call", CallToolRequestParams, call_tool)
+    TaskMethods(connect, server).register()
+    return server
 
 
 def _sign(call: type[Call], arguments: dict[str, Any], context: ServerRequestContext[Any]) -> dict[str, Any]:
     """Say whose decision it is where the agent does not: that of the client's program."""
     if "who" not in call.model_fields:
         return arguments
-    client = context.session.client_params
-    return {"who": client.client_info.name[:_NAME_LENGTH] if client is not None else "mcp", **arguments}
+    return {"who": client_name(context), **arguments}
 
 
 async def _answer(
     call: type[Call], arguments: dict[str, Any], connect: OperationsContext, *, beside: bool
-) -> CallToolResult:
+) -> Reply | ErrorReply:
     try:
         request = call.read(arguments)
         request = request.from_here() if beside else request
         async with connect() as operations:
-            return _result(await request.answer(operations))
+            return await request.answer(operations)
     except (SeptetError, OSError) as error:
-        return _result(error_reply(error))
-
-
-def _result(reply: Reply | ErrorReply) -> CallToolResult:
-    """Return an answer as an object, and as text for clients that know no objects; keys are masked."""
-    structured = json.loads(mask_json(reply.model_dump_json().encode()))
-    text = TextContent(text=json.dumps(structured, ensure_ascii=False))
-    return CallToolResult(content=[text], structured_content=structured, is_error=not reply.ok)
+        return error_reply(error)

@@ -6,6 +6,7 @@ import httpx
 import httpx2
 import pytest
 from fakes.mcp_client import checked
+from fakes.mcp_lines import VERSION, WITH_TASKS
 from fakes.septet_command import WITHIN_SECONDS, Septet
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
@@ -28,6 +29,30 @@ async def test_tools_are_the_same_over_http(served: Septet, done: dict[str, Any]
             refused = await client.call_tool("task_detail", {"id": "wo-nobody"})
             assert refused.is_error
             assert checked(tools["task_detail"], refused)["error"]["type"] == "NotFound"
+
+
+def test_tasks_are_the_same_over_http(served: Septet, done: dict[str, Any]) -> None:
+    """A request that declares the extension looks at a work order as a task; each stands alone."""
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": VERSION,
+        "io.modelcontextprotocol/clientCapabilities": WITH_TASKS,
+    }
+    asked = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "tasks/get",
+        "params": {"taskId": done["id"], "_meta": meta},
+    }
+    headers = {
+        "Accept": "application/json, text/event-stream",
+        "MCP-Protocol-Version": VERSION,
+        "Mcp-Method": "tasks/get",
+        "Mcp-Name": done["id"],
+    }
+    with served.api as api:
+        task = api.post("/mcp", json=asked, headers=headers).json()["result"]
+    assert (task["resultType"], task["status"]) == ("complete", "completed")
+    assert task["result"]["structuredContent"]["task"] == done
 
 
 def test_tools_are_behind_the_token(served: Septet) -> None:

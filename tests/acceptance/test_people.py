@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from fakes.mcp_client import tools_of
+from fakes.mcp_lines import WITH_TASKS, mcp_lines
 from fakes.repositories import Origin, git
 from fakes.septet_command import Septet
 from fakes.waiting import until
@@ -166,11 +167,11 @@ async def test_what_looks_like_a_key_waits_for_a_person(served: Septet, origin: 
     tokens = [
         "ghp_" + end for end in ("aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dE3fG5", "zY9dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dE3xW1")
     ]
-    tokens.append("ghp_" + "Qw8dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dE4tR6")
+    tokens += ["ghp_" + "Qw8dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dE4tR6", "ghp_" + "Lk2dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dE5uS7"]
     KeyScanner(StateDir(served.state).key_scanner).scan(
         [AddedLine("a.py", 1, tokens[0].encode())]
     )  # compiles rules
-    files = {f"src/{name}.py": f"TOKEN = '{token}'\n" for name, token in zip("abc", tokens, strict=True)}
+    files = {f"src/{name}.py": f"TOKEN = '{token}'\n" for name, token in zip("abcd", tokens, strict=True)}
     order = served.scenario("wo-found", {"steps": {"create_commit": {"edits": files}}})
     run = ("run", "--repo", str(origin.bare), "--title", "Log in", "--id", order, "--json")
     assert served(*run).code == 0
@@ -180,9 +181,11 @@ async def test_what_looks_like_a_key_waits_for_a_person(served: Septet, origin: 
         return answer if answer["task"]["findings"] else None
 
     waits = until(found)
-    first, second, third = waits["task"]["findings"]
+    first, second, third, fourth = waits["task"]["findings"]
     assert (first["path"], first["line"], first["rule"]) == ("src/a.py", 1, "github-pat")
-    command = f"septet approve {order} --finding {first['id']} --finding {second['id']} --finding {third['id']}"
+    command = f"septet approve {order} " + " ".join(
+        f"--finding {finding['id']}" for finding in (first, second, third, fourth)
+    )
     assert command in waits["waiting_for"]
     assert command in served("show", order).out
     assert served("approve", order, "--json").code == 5
@@ -194,13 +197,20 @@ async def test_what_looks_like_a_key_waits_for_a_person(served: Septet, origin: 
         ).text
         assert f"--finding {first['id']}" in page
         left = api.post(f"/agent-work-orders/{order}/approve", json={"findings": [first["id"]]}).json()["task"]
-    assert (left["status"], left["findings"]) == ("waiting", [second, third])
+    assert (left["status"], left["findings"]) == ("waiting", [second, third, fourth])
     async with tools_of(served, tmp_path / "mcp.log") as tools:
         left = (await tools("approve", id=order, findings=[second["id"]]))["task"]
-    assert left["findings"] == [third]
+    assert left["findings"] == [third, fourth]
     approved = served("approve", order, "--finding", third["id"], "--why", "of a test")
     assert approved.code == 0, approved
+    with mcp_lines(served, WITH_TASKS) as client:
+        ((key, asked),) = client.task(order)["inputRequests"].items()
+        assert "src/d.py line 1" in asked["params"]["message"]
+        letting_pass = {"action": "accept", "content": {"decision": "approve"}}
+        client.ask("tasks/update", taskId=order, inputResponses={key: letting_pass})
     assert served.closed(order)["status"] == "completed"
     assert not [
-        token for token in tokens if token in json.dumps(waits) + served("show", order, "--json").out + page
+        token
+        for token in tokens
+        if token in json.dumps([waits, asked]) + served("show", order, "--json").out + page
     ]

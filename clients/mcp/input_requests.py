@@ -1,0 +1,120 @@
+"""What a work order asks a person, as forms that a client shows, and what is done with the answers."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import JsonValue, StringConstraints, ValidationError
+
+from clients.operations import Operations
+from septet.contracts.decisions import Words
+from septet.contracts.replies import DetailReply
+from septet.contracts.task import Task
+from septet.contracts.wire import Wire
+from septet.contracts.wording import describe_mistakes
+from septet.errors import InvalidInputError, NotFoundError
+
+_PLAN_CHARACTERS: Final = 8000
+"""More of a plan is not shown in a form; the tool `plan` gives the whole."""
+_KEY_LENGTH: Final = 16
+_APPROVE: Final = "approve"
+_REJECT: Final = "reject"
+_REMEDY: Final = "Answer with decision `approve`, or with decision `reject` and feedback."
+
+
+class Answers(Wire):
+    """The fields of a form."""
+
+    decision: Annotated[str, StringConstraints(max_length=20)] = ""
+    feedback: Words = ""
+
+
+class InputResponse(Wire):
+    """What a person did with a form: only `accept` decides anything."""
+
+    action: Literal["accept", "decline", "cancel"]
+    content: Answers | None = None
+
+
+async def input_requests(operations: Operations, detail: DetailReply) -> dict[str, JsonValue]:
+    """Return what a work order asks, by a key that occurs once in its life; nothing where it asks nothing."""
+    task = detail.task
+    if task.findings:
+        ids = ",".join(finding.id for finding in task.findings)
+        return {_key(detail, ids): _form(_findings_text(task), can_approve=_can_all_pass(task))}
+    if task.waits_for_a_decision:
+        text = await _plan_text(operations, task)
+        return {_key(detail, task.plan_sha256 or ""): _form(text, can_approve=True)}
+    return {}
+
+
+async def decide(operations: Operations, task: Task, response: Mapping[str, Any], who: str) -> None:
+    """Approve or reject what `task` waits with, as it was when it asked.
+
+    Raises:
+        InvalidInputError: The form was accepted without a decision, or with one that it does not offer.
+        RefusedTransitionError: The work order waits for something else by now.
+    """
+    answered = _read(response)
+    if answered.action != "accept":
+        return
+    answers = answered.content or Answers()
+    plan = None if task.findings else task.plan_sha256
+    if answers.decision == _REJECT and answers.feedback.strip():
+        await operations.decisions.reject(task.id, answers.feedback, plan, who)
+    elif answers.decision == _APPROVE and _can_all_pass(task):
+        findings = tuple(finding.id for finding in task.findings)
+        await operations.decisions.approve(task.id, plan, who, findings=findings)
+    else:
+        raise InvalidInputError(f"{task.id}: the answer does not decide anything.", remedy=_REMEDY)
+
+
+def _read(response: Mapping[str, Any]) -> InputResponse:
+    try:
+        return InputResponse.model_validate_json(json.dumps(response))
+    except ValidationError as error:
+        raise InvalidInputError(f"{describe_mistakes(error)}.", remedy=_REMEDY) from error
+
+
+def _can_all_pass(task: Task) -> bool:
+    """Return whether a person may let all findings pass: nobody can for a key of the worker."""
+    return all(finding.id for finding in task.findings)
+
+
+def _key(detail: DetailReply, subject: str) -> str:
+    """Return a name for this question: of its subject, and of the moment at which the work order came to it."""
+    when = detail.history[-1].when if detail.history else ""
+    asked = f"{subject} {len(detail.history)} {when}"
+    return f"decision-{hashlib.sha256(asked.encode()).hexdigest()[:_KEY_LENGTH]}"
+
+
+def _form(message: str, *, can_approve: bool) -> JsonValue:
+    choices: list[JsonValue] = [_APPROVE, _REJECT] if can_approve else [_REJECT]
+    feedback = "What the agent should do differently; needed to reject."
+    properties: dict[str, JsonValue] = {
+        "decision": {"type": "string", "title": "Decision", "enum": choices},
+        "feedback": {"type": "string", "title": "Feedback", "description": feedback},
+    }
+    schema: JsonValue = {"type": "object", "properties": properties, "required": ["decision"]}
+    return {
+        "method": "elicitation/create",
+        "params": {"mode": "form", "message": message, "requestedSchema": schema},
+    }
+
+
+async def _plan_text(operations: Operations, task: Task) -> str:
+    question = f"{task.id} ({task.title}) waits for your approval of its plan {task.plan_path}."
+    try:
+        plan = (await operations.plan(task.id)).plan.text
+    except NotFoundError as error:  # another host has it
+        return f"{question} {error.message} {error.remedy}"
+    shown = plan if len(plan) <= _PLAN_CHARACTERS else f"{plan[:_PLAN_CHARACTERS]}\n[…]"
+    return f"{question}\n\n{shown}"
+
+
+def _findings_text(task: Task) -> str:
+    places = "\n".join(finding.where for finding in task.findings)
+    choice = "Approve to let all of it pass, or reject" if _can_all_pass(task) else "Reject"
+    what = f"What looks like a key is in the work of {task.id} ({task.title}):"
+    return f"{what}\n{places}\n{choice} to have the agent take it out."

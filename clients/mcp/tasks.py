@@ -1,0 +1,160 @@
+"""Work orders as tasks of the Tasks extension: a call that takes hours is answered at once and then looked up."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from typing import Annotated, Any, Final, TypeVar
+
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.shared.exceptions import MCPError
+from mcp.types import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    METHOD_NOT_FOUND,
+    MISSING_REQUIRED_CLIENT_CAPABILITY,
+    ClientCapabilities,
+    DiscoverResult,
+    RequestParams,
+)
+from mcp.types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import Field
+
+from clients.connection import OperationsContext
+from clients.error_reply import error_reply
+from clients.mcp.call import Call
+from clients.mcp.input_requests import decide, input_requests
+from clients.mcp.task_object import Json, detailed_task, json_rpc_error
+from clients.mcp.tools import RetryTask, RunTask
+from clients.operations import Operations
+from septet.errors import InvalidInputError, NotFoundError, RefusedTransitionError, SeptetError
+
+EXTENSION: Final = "io.modelcontextprotocol/tasks"
+_RESPONSES_AT_ONCE: Final = 10
+_NAME_LENGTH: Final = 200
+_TASK_CALLS: Final[tuple[type[Call], ...]] = (RunTask, RetryTask)
+"""The tools whose work continues after their answer."""
+_MISTAKES: Final = (NotFoundError, InvalidInputError, RefusedTransitionError)
+
+Context = ServerRequestContext[Any, Any]
+
+
+class TaskParams(RequestParams):
+    """Name a task: its id is that of the work order."""
+
+    task_id: Annotated[str, Field(max_length=_NAME_LENGTH)]
+
+
+class UpdateParams(TaskParams):
+    """Answer what a task asks for."""
+
+    input_responses: Annotated[dict[str, dict[str, Any]], Field(max_length=_RESPONSES_AT_ONCE)]
+
+
+Params = TypeVar("Params", bound=TaskParams)
+
+
+@dataclass(frozen=True, slots=True)
+class TaskMethods:
+    """The methods of the extension, for clients that declare it with a request of the revision 2026-07-28."""
+
+    connect: OperationsContext
+    server: Server[Any]
+
+    def register(self) -> None:
+        """Serve them, and advertise them where the server is discovered: older clients see no difference."""
+        self.server.add_request_handler("server/discover", RequestParams, self.discover)
+        self.server.add_request_handler("tasks/get", RequestParams, self.get)
+        self.server.add_request_handler("tasks/update", RequestParams, self.update)
+        self.server.add_request_handler("tasks/cancel", RequestParams, self.cancel)
+
+    async def discover(self, context: Context, params: RequestParams) -> DiscoverResult:
+        """Tell versions, capabilities and instructions."""
+        del params
+        version = context.protocol_version
+        return DiscoverResult(
+            supported_versions=list(MODERN_PROTOCOL_VERSIONS),
+            capabilities=self.server.get_capabilities(extensions={EXTENSION: {}}, protocol_version=version),
+            instructions=self.server.instructions,
+        )
+
+    async def get(self, context: Context, _: RequestParams) -> Json:
+        """Return a task as it is now."""
+        params = _read(TaskParams, context)
+        async with self._operations() as operations:
+            detail = await operations.detail(params.task_id)
+            asks = await input_requests(operations, detail) if _shows_forms(context) else {}
+            return detailed_task(detail, asks)
+
+    async def update(self, context: Context, _: RequestParams) -> Json:
+        """Carry out what a person answered; answers to what is not asked any more change nothing."""
+        params = _read(UpdateParams, context)
+        async with self._operations() as operations:
+            detail = await operations.detail(params.task_id)
+            asked = await input_requests(operations, detail)
+            for key in asked.keys() & params.input_responses.keys():
+                with suppress(RefusedTransitionError):  # somebody else was faster
+                    await decide(operations, detail.task, params.input_responses[key], client_name(context))
+        return {}
+
+    async def cancel(self, context: Context, _: RequestParams) -> Json:
+        """End a task; a closed one stays as it is."""
+        params = _read(TaskParams, context)
+        async with self._operations() as operations:
+            with suppress(RefusedTransitionError):
+                await operations.decisions.cancel(params.task_id, client_name(context))
+        return {}
+
+    @asynccontextmanager
+    async def _operations(self) -> AsyncIterator[Operations]:
+        """Give what can be done with work orders.
+
+        Raises:
+            MCPError: What is asked for cannot be done.
+        """
+        try:
+            async with self.connect() as operations:
+                yield operations
+        except (SeptetError, OSError) as error:
+            code = INVALID_PARAMS if isinstance(error, _MISTAKES) else INTERNAL_ERROR
+            raise MCPError(**json_rpc_error(error_reply(error).error, code)) from error
+
+
+def _read(kind: type[Params], context: Context) -> Params:
+    """Return what a client that declared the extension asks.
+
+    Raises:
+        MCPError: It did not, or its protocol has no such method.
+        ValidationError: What it asks is not valid.
+    """
+    if context.protocol_version not in MODERN_PROTOCOL_VERSIONS:
+        raise MCPError(METHOD_NOT_FOUND, "Method not found", context.method)
+    if not _declares_tasks(context):
+        needed = ClientCapabilities(extensions={EXTENSION: {}}).model_dump(by_alias=True, exclude_none=True)
+        message = f"{context.method} is for clients that declare the extension {EXTENSION}."
+        raise MCPError(MISSING_REQUIRED_CLIENT_CAPABILITY, message, {"requiredCapabilities": needed})
+    return kind.model_validate(context.params or {}, by_name=False)
+
+
+def becomes_task(call: type[Call], context: Context) -> bool:
+    """Return whether a call of this client is answered with a task."""
+    is_modern = context.protocol_version in MODERN_PROTOCOL_VERSIONS
+    return call in _TASK_CALLS and is_modern and _declares_tasks(context)
+
+
+def client_name(context: Context) -> str:
+    """Return the name of the client's program, as the history shows it."""
+    client = context.session.client_params
+    return client.client_info.name[:_NAME_LENGTH] if client is not None else "mcp"
+
+
+def _declares_tasks(context: Context) -> bool:
+    capabilities = context.session.client_capabilities
+    return capabilities is not None and EXTENSION in (capabilities.extensions or {})
+
+
+def _shows_forms(context: Context) -> bool:
+    """Return whether the client shows forms to a person: an elicitation capability that names no mode means so."""
+    capabilities = context.session.client_capabilities
+    elicitation = capabilities.elicitation if capabilities is not None else None
+    return elicitation is not None and (elicitation.form is not None or elicitation.url is None)
