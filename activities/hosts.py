@@ -1,6 +1,6 @@
 """Hosts: whether one is there, and the move of a workspace from one that is gone."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from temporalio import activity
@@ -105,6 +105,8 @@ class HostActivities:
             base_sha=workspace.base_sha,
             env=host.settings.git_env,
         )
+        if workspace.fork:
+            place = replace(place, fork=address.beside(workspace.fork).url)
         adapter_for(workspace.agent).invocation(Turn(prompt="", worktree=place.worktree), host.agents)
         return WorkspaceMove(
             place,

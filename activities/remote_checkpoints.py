@@ -114,7 +114,9 @@ def checkpoint_ref(host: Host, place: Place, opened_by: str | None = None) -> Ch
     wanted = host.settings.checkpoint_remote or ""
     run_id = opened_by if opened_by is not None else record_of(place).first_run_id
     if wanted == ORIGIN:
-        return checkpoint_ref_at(Remote(place.origin, place.env, host.token_for(place.origin)), place, run_id)
+        return checkpoint_ref_at(
+            Remote(place.destination, place.env, host.token_for(place.destination)), place, run_id
+        )
     address = parse_address(wanted, home=Path.home())
     if address.path is not None:
         return checkpoint_ref_in(address.path, place, run_id)

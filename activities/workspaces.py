@@ -17,8 +17,9 @@ from septet.agents.clis.registry import adapter_for
 from septet.commands.filler import check
 from septet.commands.loader import load_all, overrides
 from septet.contracts.workspace import OpenWorkspace, Workspace
+from septet.forges.choose import fork_for
 from septet.forges.forge import Forge
-from septet.git.address import Address
+from septet.git.address import Address, parse_address
 from septet.git.destroy import return_to
 from septet.git.evidence import gather, read_base_files
 from septet.git.place import Place
@@ -66,6 +67,9 @@ class WorkspaceActivities:
         """
         host = self.host
         address, forge = host.forge(request.repository)
+        fork = request.push_to or fork_for(address, host.settings)
+        if fork:
+            forge.expect_fork(fork)
         issue = _issue(request, forge)
         if request.restores:
             copy_record(host.state, request.restores.rpartition("/")[0], place_id, run_id)
@@ -77,6 +81,7 @@ class WorkspaceActivities:
             env=host.settings.git_env,
             base=request.base,
             token=host.token(address),
+            fork=address.beside(fork).url if fork else "",
         )
         inputs, agent = self._read_inputs(request, place, issue)
         write_frozen_inputs(place, inputs)
@@ -124,6 +129,7 @@ class WorkspaceActivities:
             issue_url=str(issue["url"]) if issue["url"] else None,
             checkpoint=checkpoint,
             opened_by=record_of(place).first_run_id,
+            fork=_fork_of(place),
             **self.host.whereabouts,
         )
 
@@ -144,6 +150,11 @@ class WorkspaceActivities:
         if (status := gather(place).status) is not None:
             save_worktree_status(place, base.commit, status)
         return base.name
+
+
+def _fork_of(place: Place) -> str:
+    """Return the name of the fork that work is pushed to, as the workspace was opened; empty where it is none."""
+    return parse_address(place.fork).project if place.fork else ""
 
 
 def _opens_again(request: OpenWorkspace) -> bool:

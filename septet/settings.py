@@ -2,6 +2,7 @@
 
 import getpass
 import os
+import re
 from collections.abc import Mapping
 from functools import cache, cached_property
 from pathlib import Path
@@ -34,6 +35,8 @@ _FOR_GIT: Final = ("SSH_AUTH_SOCK", "GIT_SSH_COMMAND", "GIT_SSL_CAINFO")
 _FOR_USER_GIT: Final = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM", "XDG_CONFIG_HOME")
 _FOR_LOGINS: Final = ("XDG_CONFIG_HOME", "GH_CONFIG_DIR", "GLAB_CONFIG_DIR", "DBUS_SESSION_BUS_ADDRESS")
 MIB: Final = 1024 * 1024
+_REPOSITORY_OF_HOST: Final = re.compile(r"[^/\s=]+(/[^/\s=]+){2,}")
+_FORK: Final = re.compile(r"[^/\s=]+(/[^/\s=]+)+")
 
 
 def _login() -> str:
@@ -97,6 +100,9 @@ class Settings(BaseSettings):
     """Hosts that speak Gitea's API, as Forgejo's do, separated by commas."""
     gitea_api_url: str | None = None
     """The API's address, where it is not the one that follows from the host."""
+    forks: Annotated[Mapping[str, str], NoDecode] = Field(default_factory=dict)
+    """Repositories whose work is pushed to a fork on the same host, separated by commas: `github.com/o/r=me/r`. A
+    work order may name another fork."""
     github_app_id: str | None = None
     """The id of a GitHub App that asks in place of a person's token, where none is set."""
     github_app_key_file: Path | None = None
@@ -229,6 +235,18 @@ class Settings(BaseSettings):
     @classmethod
     def _split_at_commas(cls, hosts: object) -> object:
         return tuple(host.strip().lower() for host in hosts.split(",")) if isinstance(hosts, str) else hosts
+
+    @field_validator("forks", mode="before")
+    @classmethod
+    def _split_forks(cls, forks: object) -> object:
+        if not isinstance(forks, str):
+            return forks
+        pairs = [part.strip().partition("=") for part in forks.split(",") if part.strip()]
+        for repository, _, fork in pairs:
+            if not _REPOSITORY_OF_HOST.fullmatch(repository.strip()) or not _FORK.fullmatch(fork.strip()):
+                message = "it is not HOST/OWNER/NAME=OWNER/NAME, with commas between them"
+                raise ValueError(message)
+        return {repository.strip().lower(): fork.strip() for repository, _, fork in pairs}
 
     @field_validator("log_level", "log_format", "max_agents", mode="before")
     @classmethod

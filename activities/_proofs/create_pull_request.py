@@ -28,8 +28,8 @@ def prove_create_pull_request(host: Host, claim: Claim[CreatePullRequestAnswer])
     expect_hold(host, claim.place)
     refuse_keys_in_commits(claim.place, claim.began_at, progress.commit_sha)
     refuse_found_keys(host, claim, None, progress.commit_sha)
-    address, forge = host.forge(call.workspace.repository)
-    token = host.token(address)
+    _, forge = host.forge(call.workspace.repository)
+    token = host.token_for(claim.place.destination)
     there = remote_branch(claim.place, progress.branch_name, token=token)
     claim.fence.check()
     sha = push(claim.place, progress.branch_name, progress.commit_sha, expected_tip=there, token=token)
@@ -48,11 +48,12 @@ def _find_or_open(forge: Forge, claim: Claim[CreatePullRequestAnswer], sha: str)
         ForgeError: The one that this work order had was closed, or merged before `sha` was in it.
     """
     head, order_id = claim.call.progress.branch_name or "", claim.call.workspace.work_order_id
-    if (earlier := forge.find_pull_request(head)) is not None:
+    fork = claim.call.workspace.fork
+    if (earlier := forge.find_pull_request(head, fork)) is not None:
         if claim.call.workspace.began_at or not earlier.is_of(order_id):
             return _add_to(forge, earlier, claim)
         return forge.open_pull_request(_new(claim))  # it finds it, and completes labels and people
-    ended = next((each for each in forge.pull_requests_of(head) if each.is_of(order_id)), None)
+    ended = next((each for each in forge.pull_requests_of(head, fork) if each.is_of(order_id)), None)
     if ended is None or ended.state == "open":
         return forge.open_pull_request(_new(claim))
     if ended.state == "merged" and ended.head_sha in {"", sha}:
@@ -90,6 +91,7 @@ def _new(claim: Claim[CreatePullRequestAnswer]) -> NewPullRequest:
         labels=(*call.labels, *wishes.labels),
         reviewers=tuple(wishes.reviewers),
         assignees=tuple(wishes.assignees),
+        head_project=call.workspace.fork,
     )
 
 

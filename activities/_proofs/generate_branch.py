@@ -24,7 +24,7 @@ def prove_generate_branch(host: Host, claim: Claim[GenerateBranchAnswer]) -> Pro
         ForgeError: The pull request that this work order had has ended.
         GitError: Its branch holds what others have pushed.
     """
-    name, token = claim.answer.branch_name, host.token_for(claim.call.workspace.repository)
+    name, token = claim.answer.branch_name, host.token_for(claim.place.destination)
     if mask(name) != name:
         raise EvidenceError("The branch's name holds a key of the worker: choose another one.")
     earlier = None if claim.call.workspace.lane else _earlier_branch(host, claim, token)
@@ -62,7 +62,7 @@ def _earlier_branch(host: Host, claim: Claim[GenerateBranchAnswer], token: str |
         return None
     _, forge = host.forge(claim.call.workspace.repository)
     for name, sha in candidates.items():
-        ours = [each for each in forge.pull_requests_of(name) if each.is_of(order_id)]
+        ours = [each for each in forge.pull_requests_of(name, claim.call.workspace.fork) if each.is_of(order_id)]
         is_own = sha is not None and is_own_push(claim.place, name, sha)
         pull_request = next((each for each in ours if each.state == "open"), None)
         if ours and pull_request is None:

@@ -72,6 +72,8 @@ class PlannedOrder:
     id: str
     forge: str
     kind: str
+    is_forked: bool = False
+    """Whether its work is pushed to a fork."""
 
 
 def plan(runs: int, seed: int, forges: tuple[str, ...]) -> list[PlannedOrder]:
@@ -80,6 +82,7 @@ def plan(runs: int, seed: int, forges: tuple[str, ...]) -> list[PlannedOrder]:
     pairs = [(forge, kind) for kind in KINDS for forge in forges]
     chance.shuffle(pairs)
     return [
-        PlannedOrder(f"wo-f{number:04}", *pairs[number % len(pairs)])  # an id that holds no other one
+        # An id that holds no other one; every fifth is on a fork, so that each fault meets some of both.
+        PlannedOrder(f"wo-f{number:04}", *pairs[number % len(pairs)], is_forked=number % 5 == 0)
         for number in range(runs)
     ]

@@ -26,6 +26,7 @@ from septet.forges.forge import marker_of
 
 FAKES: Final[tuple[type[ForgeFake], ...]] = (GitHubFake, GitLabFake, GiteaFake)
 _PROJECT: Final = "o/foo.js"
+_FORK: Final = "me/foo.js"
 _AT_A_TIME: Final = 12
 _ORDER_SECONDS: Final = 300.0
 """Who has not ended by then is stuck."""
@@ -86,9 +87,10 @@ async def _forges(on: Stage) -> AsyncIterator[dict[str, ForgeFake]]:
         fakes = {}
         for fake in FAKES:
             repositories = on.settings.state_dir.parent / fake.name
-            bare = repositories / f"{_PROJECT}.git"
-            bare.parent.mkdir(parents=True)
-            await asyncio.to_thread(make_repository, bare, 20, 7, on.settings.git_env)
+            for project in (_PROJECT, _FORK):  # equal bytes: the same commits
+                bare = repositories / f"{project}.git"
+                bare.parent.mkdir(parents=True)
+                await asyncio.to_thread(make_repository, bare, 20, 7, on.settings.git_env)
             made = fake(project=_PROJECT, repositories=repositories, protected=frozenset({"main"}))
             fakes[fake.name] = stack.enter_context(serving_forge(made))
         yield fakes
@@ -114,7 +116,12 @@ async def _run(on: Stage, fake: ForgeFake, order: PlannedOrder, places: asyncio.
         with fake.lock:
             fake.faults += KINDS[order.kind](fake.name, order.id)
         orders = WorkOrders(on.client)
-        given = WorkOrderInput(repository=f"{fake.url}/{_PROJECT}.git", issue=issue, agent="scripted")
+        given = WorkOrderInput(
+            repository=f"{fake.url}/{_PROJECT}.git",
+            issue=issue,
+            agent="scripted",
+            push_to=_FORK if order.is_forked else None,
+        )
         try:
             await orders.put(given, order.id)
             return await asyncio.wait_for(orders.wait(order.id), _ORDER_SECONDS)

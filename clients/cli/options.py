@@ -79,6 +79,10 @@ Agent = Annotated[
 ]
 Model = Annotated[str | None, typer.Option(metavar="MODEL", help="The model to ask the agent for.")]
 Base = Annotated[str | None, typer.Option(metavar="BRANCH", help="The branch to start from.")]
+PushTo = Annotated[
+    str | None,
+    typer.Option(metavar="OWNER/NAME", help="Push to this fork, and open the pull request in REPO."),
+]
 Project = Annotated[
     str | None, typer.Option(metavar="PROJECT", help="The board's project; the repository's name by default.")
 ]
@@ -107,6 +111,7 @@ class OrderOptions:
     agent: Agent = None
     model: Model = None
     base: Base = None
+    push_to: PushTo = None
     id: Annotated[
         str | None, typer.Option("--id", metavar="ID", help="The work order's id; one is made by default.")
     ] = None

@@ -34,6 +34,7 @@ class PipelineOptions:
     ] = None
     model: given.Model = None
     base: given.Base = None
+    push_to: given.PushTo = None
     project: given.Project = None
     executors: Annotated[int | None, typer.Option(metavar="K", help="Parallel executors. [default: 1]")] = None
     one_branch: Annotated[

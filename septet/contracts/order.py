@@ -31,6 +31,13 @@ Name = Annotated[
 ]
 """One line that no program takes for an option."""
 Repository = Annotated[str, StringConstraints(min_length=1, max_length=2048, pattern=r"^[^\x00-\x1f]+$")]
+Fork = Annotated[
+    str,
+    StringConstraints(
+        max_length=500, pattern=r"^[A-Za-z0-9._~+@][A-Za-z0-9._~+@-]*(/[A-Za-z0-9._~+@][A-Za-z0-9._~+@-]*)+$"
+    ),
+]
+"""The name of a repository on the same host, such as `me/r`."""
 Id = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]{1,64}$")]
 
 
@@ -43,6 +50,9 @@ class OrderChoices(StrictWire):
     """The model to ask the agent for; the agent's default when absent."""
     base: Name | None = None
     """The branch to start from; the repository's default branch when absent."""
+    push_to: Fork | None = None
+    """The fork on the same host that work is pushed to, such as `me/r`; as the worker's settings say when absent.
+    The pull request is opened in `repository`."""
     project: Name | None = None
     """The board's project; the repository's name when absent."""
     priority: Score = 3

@@ -8,7 +8,7 @@ from pydantic_core import to_json
 
 from septet.contracts.limits import Seconds
 from septet.contracts.order import TEXT_LIMIT_BYTES as ISSUE_LIMIT_BYTES
-from septet.contracts.order import Name, Repository
+from septet.contracts.order import Fork, Name, Repository
 from septet.contracts.wire import InnerWire, StrictWire, Wire
 
 MOST_ISSUES = 1000
@@ -72,6 +72,8 @@ class PipelineChoices(StrictWire):
     """The agent that executes, where it is another one."""
     model: Name | None = None
     base: Name | None = None
+    push_to: Fork | None = None
+    """A fork on the same host that all work is pushed to, as for a work order."""
     project: Name | None = None
     executors: Annotated[int, Field(ge=1, le=16)] = 1
     """How many solutions that touch different files may be carried out side by side."""

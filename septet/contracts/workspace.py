@@ -29,6 +29,8 @@ class OpenWorkspace(Wire):
     """Agents that are to work after this one: nothing is paid for before they can be used as well."""
     first_run_id: str = ""
     """The work order's first workflow run: resets have others, and are the same work order all the same."""
+    push_to: str | None = None
+    """The fork that work is pushed to, such as `me/r`; as the worker's settings say when absent."""
     restores: str = ""
     """The snapshot of a lane on the same host to begin with: the work order goes on outside of its pipeline."""
 
@@ -79,6 +81,8 @@ class Workspace(Wire):
     """The commit on a lane's branch that the work order goes on from; empty: the base commit."""
     entered_after: str = ""
     """The last snapshot of a lane as the work order entered it: later ones are of its own."""
+    fork: str = ""
+    """The fork that work is pushed to, such as `me/r`; empty where it is the repository itself."""
     lacks: tuple[str, ...] = ()
     """Branches that the work order depends on, and that its own one does not hold."""
 

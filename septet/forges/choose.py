@@ -57,6 +57,11 @@ def token_for(address: Address, settings: Settings) -> str | None:
     return _token(kind, address, settings) if kind is not None else None
 
 
+def fork_for(address: Address, settings: Settings) -> str:
+    """Return the fork that the settings name for a repository, such as `me/r`; empty where they name none."""
+    return settings.forks.get(f"{address.host}/{address.project}".lower(), "")
+
+
 def _kind_of(address: Address, settings: Settings) -> ForgeKind:
     for kind in KINDS:
         if address.host in _hosts(kind, settings):

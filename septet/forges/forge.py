@@ -165,6 +165,14 @@ def marker_of(work_order_id: str) -> str:
     return f"<!-- septet: {work_order_id} -->"
 
 
+def no_fork_of(fork: str, project: str) -> InvalidInputError:
+    """Return the error of a repository that is named as a fork and is none."""
+    return InvalidInputError(
+        f"push_to: {fork} is not a fork of {project}.",
+        remedy=f"Fork {project} on the forge, and name that fork.",
+    )
+
+
 def ended_one(pull_request: PullRequest) -> ForgeError:
     """Return the error of a work order whose pull request has ended: it is neither opened again nor replaced."""
     return ForgeError(
@@ -207,16 +215,34 @@ class Forge(Protocol):
             ForgeError: It refused.
         """
 
-    def find_pull_request(self, head: str) -> PullRequest | None:
+    def expect_fork(self, fork: str) -> None:
+        """See that `fork`, such as `me/r`, is a fork of this repository on the same host.
+
+        Raises:
+            InvalidInputError: It is not, or the forge has none.
+            NotFoundError: There is no such repository that the worker can see.
+            ForgeUnavailableError: The forge did not answer.
+            ForgeError: It refused.
+        """
+
+    def find_pull_request(self, head: str, fork: str = "") -> PullRequest | None:
         """Return the open pull request of branch `head`, whoever opened it, or `None`.
+
+        Args:
+            head: The branch.
+            fork: The fork that has it, such as `me/r`; empty: this repository.
 
         Raises:
             ForgeUnavailableError: The forge did not answer.
             ForgeError: It refused.
         """
 
-    def pull_requests_of(self, head: str) -> tuple[PullRequest, ...]:
+    def pull_requests_of(self, head: str, fork: str = "") -> tuple[PullRequest, ...]:
         """Return the pull requests of branch `head` in every state, whoever opened them, the newest first.
+
+        Args:
+            head: The branch.
+            fork: As for `find_pull_request`.
 
         Raises:
             ForgeUnavailableError: The forge did not answer.

@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from pydantic_core import to_json
 
 from septet.contracts.wire import Wire
-from septet.errors import ForgeError, ForgeUnavailableError, NotFoundError
+from septet.errors import ForgeError, ForgeUnavailableError, InvalidInputError, NotFoundError
 from septet.forges.forge import (
     MOST_BRANCHES,
     Branch,
@@ -128,12 +128,23 @@ class LocalForge:
 
         return self._until_done(add)
 
-    def find_pull_request(self, head: str) -> PullRequest | None:
+    def expect_fork(self, fork: str) -> None:
+        """Refuse every fork; as `Forge.expect_fork`.
+
+        Raises:
+            InvalidInputError: Always.
+        """
+        message = f"push_to: {self.path} is a repository on this machine, which has no forks such as {fork}."
+        raise InvalidInputError(message, remedy="Leave push_to out, or name the fork as the repository.")
+
+    def find_pull_request(self, head: str, fork: str = "") -> PullRequest | None:
         """Return the open pull request of branch `head`; as `Forge.find_pull_request`."""
+        del fork
         return self._open(self._store.read(), head)
 
-    def pull_requests_of(self, head: str) -> tuple[PullRequest, ...]:
+    def pull_requests_of(self, head: str, fork: str = "") -> tuple[PullRequest, ...]:
         """Return the pull requests of branch `head` in every state; as `Forge.pull_requests_of`."""
+        del fork
         records = self._records(self._store.read(), "pull", _PullRecord, naming=head)
         return tuple(self._as_it_is(record, "") for record in reversed(records) if record.head == head)
 

@@ -42,6 +42,20 @@ class Address:
     key: str
     """A short stable folder name. The https and ssh addresses of one repository share it."""
 
+    def beside(self, project: str) -> "Address":
+        """Return the address of another repository on the same host, such as a fork, of the same form.
+
+        Raises:
+            InvalidInputError: The repository is a folder, or `project` is not the name of a repository.
+        """
+        before, found, after = self.url.rpartition(self.project)
+        if self.path is not None or not found:
+            raise _refusal(self.url, "has no other repositories beside it", "Name a repository of a forge.")
+        other = parse_address(f"{before}{project}{after}")
+        if (other.host, other.project) != (self.host, project):
+            raise _refusal(project, "is not the name of a repository", "Give OWNER/NAME, as the forge shows it.")
+        return other
+
 
 def parse_address(repository: str, *, home: Path | None = None, cwd: Path | None = None) -> Address:
     """Return what `repository` names. Nothing is looked up, on disk or elsewhere.

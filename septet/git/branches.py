@@ -33,8 +33,11 @@ def branch_refusal(place: Place, name: str, *, token: str | None = None) -> str 
     parts = name.split("/")
     above = ["/".join(parts[:depth]) for depth in range(1, len(parts))]
     patterns = [f"refs/heads/{pattern}" for pattern in (name, f"{name}/*", *above)]
-    shas = Remote(place.origin, place.env, token).refs(place.mirror, *patterns).shas
+    there = Remote(place.destination, place.env, token).refs(place.mirror, "HEAD", *patterns)
+    shas = {ref: sha for ref, sha in there.shas.items() if ref.startswith("refs/heads/")}
     own = f"refs/heads/{name}"
+    if own == there.head:
+        return f"{name} is the default branch there: use another branch for the work"
     if own in shas:
         sha = shas[own]
         ours = sha == read_head(place.worktree / ".git").sha or is_own_push(place, name, sha)
@@ -59,7 +62,7 @@ def branches_of(place: Place, order_id: str, *, token: str | None = None) -> dic
     """
     pushed = pushed_branches(place)
     patterns = (f"refs/heads/*{order_id}*", *(f"refs/heads/{name}" for name in pushed))
-    shas = Remote(place.origin, place.env, token).refs(place.mirror, *patterns).shas
+    shas = Remote(place.destination, place.env, token).refs(place.mirror, *patterns).shas
     there = {ref.removeprefix("refs/heads/"): sha for ref, sha in shas.items()}
     word = re.compile(rf"(?<![A-Za-z0-9]){re.escape(order_id)}(?![A-Za-z0-9])")
     named = {name: sha for name, sha in there.items() if word.search(name)}

@@ -20,13 +20,20 @@ class Place:
     vault: Path
     """`STATE/vaults/<key>.git`: the bare repository of this repository's snapshots."""
     origin: str
-    """The literal URL or path that the engine fetches from and pushes to."""
+    """The literal URL or path that the engine fetches from, and pushes to where there is no fork."""
     base_branch: str
     base_sha: str
     env: Mapping[str, str] = field(default_factory=dict)
     """The environment of engine git."""
     tree_limit_bytes: int = 0
     """What may be added to the worktree between two snapshots, and a commit unfold to; 0 is no limit."""
+    fork: str = ""
+    """The literal URL of the fork that work is pushed to; empty where it is the origin itself."""
+
+    @property
+    def destination(self) -> str:
+        """The literal URL or path that the engine pushes to."""
+        return self.fork or self.origin
 
     @property
     def objects(self) -> Path:

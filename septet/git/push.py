@@ -54,23 +54,23 @@ def push(place: Place, branch: str, sha: str, *, expected_tip: str | None = None
     refuse_foreign(place.worktree / ".git", borrowed_from(place.mirror))
     replaces = expected_tip is not None and is_own_push(place, branch, expected_tip)
     if expected_tip is not None and not replaces and not contains(place, sha, expected_tip):
-        message = f"{place.origin} has commits in {branch} that {sha[:12]} does not hold."
+        message = f"{place.destination} has commits in {branch} that {sha[:12]} does not hold."
         raise GitError(message, remedy=_SOMEBODY_ELSE)
     note_push(place, branch, sha)
     ref = f"refs/heads/{branch}"
-    completed = Remote(place.origin, place.env, token).run(
+    completed = Remote(place.destination, place.env, token).run(
         view_folder(place),
         *("push", "--porcelain", "--no-verify", "--no-signed", "--no-follow-tags", "--recurse-submodules=no"),
-        *(f"--force-with-lease={ref}:{expected_tip or ''}", "--", place.origin, f"{sha}:{ref}"),
+        *(f"--force-with-lease={ref}:{expected_tip or ''}", "--", place.destination, f"{sha}:{ref}"),
         ok=(0, _REJECTED),
     )
     rejected = next((line for line in completed.stdout.splitlines() if line.startswith(b"!")), b"")
     if completed.exit_code != 0 and _is_there(place, branch, sha, token):
         return sha
     if rejected:
-        raise _rejection(place.origin, branch, printable(rejected), remote_words(completed.stderr))
+        raise _rejection(place.destination, branch, printable(rejected), remote_words(completed.stderr))
     if completed.exit_code != 0:
-        raise failure_of("push", place.origin, completed.stderr)
+        raise failure_of("push", place.destination, completed.stderr)
     return sha
 
 
@@ -94,7 +94,7 @@ def remote_branch(place: Place, branch: str, *, token: str | None = None) -> str
         GitError: It refused.
     """
     ref = f"refs/heads/{branch}"
-    return Remote(place.origin, place.env, token).refs(place.mirror, ref).shas.get(ref)
+    return Remote(place.destination, place.env, token).refs(place.mirror, ref).shas.get(ref)
 
 
 def _rejection(origin: str, branch: str, line: str, stderr: str) -> GitError:

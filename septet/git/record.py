@@ -1,6 +1,7 @@
 """What is written down about a work order's workspace, in the engine's records on its host."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Final, Literal
 
@@ -32,15 +33,19 @@ class WorkspaceRecord(Wire):
     base_branch: str
     base_sha: str
     default_branch: str
+    fork: str = ""
+    """The URL of the fork that work is pushed to; empty where it is the origin itself."""
 
     def place(self, state: StateDir, env: Mapping[str, str]) -> Place:
         """Return where its bytes lie."""
-        return _place(state, self.order_id, self.origin, self.key, self.base_branch, self.base_sha, env)
+        place = _place(state, self.order_id, self.origin, self.key, self.base_branch, self.base_sha, env)
+        return replace(place, fork=self.fork)
 
 
-def record_for(order_id: str, first_run_id: str, address: Address, base: Base) -> WorkspaceRecord:
+def record_for(order_id: str, first_run_id: str, address: Address, base: Base, fork: str = "") -> WorkspaceRecord:
     """Return the record of a workspace that is about to be opened."""
     return WorkspaceRecord(
+        fork=fork,
         order_id=order_id,
         first_run_id=first_run_id,
         origin=address.url,

@@ -32,6 +32,7 @@ def open_workspace(  # noqa: PLR0913 -- what a work order is asked with, all by 
     env: Mapping[str, str],
     base: str | None = None,
     token: str | None = None,
+    fork: str = "",
 ) -> Place:
     """Open the workspace of a work order and return its place.
 
@@ -46,6 +47,7 @@ def open_workspace(  # noqa: PLR0913 -- what a work order is asked with, all by 
         env: The environment of engine git.
         base: The branch to start from; the default branch when absent.
         token: The worker's key for an https origin.
+        fork: The URL of the fork that work is pushed to; empty: the origin itself.
 
     Raises:
         AlreadyRunningError: The id was used before.
@@ -59,7 +61,7 @@ def open_workspace(  # noqa: PLR0913 -- what a work order is asked with, all by 
     with hold_lock(state.workspaces / f"{order_id}~lock"):
         record = find_record(state, order_id)
         if record is None:
-            record = _begin(state, address, order_id, first_run_id, env, base, token)
+            record = _begin(state, address, order_id, first_run_id, env, base, token, fork)
         elif record.first_run_id != first_run_id:
             raise AlreadyRunningError(f"The id {order_id} was used before.", remedy="Choose another id.")
         place = record.place(state, env)
@@ -83,6 +85,7 @@ def _begin(  # noqa: PLR0913, PLR0917 -- as above
     env: Mapping[str, str],
     base: str | None,
     token: str | None,
+    fork: str,
 ) -> WorkspaceRecord:
     """Choose the base commit and write it down."""
     if (worktree := state.workspaces / order_id).exists():
@@ -90,7 +93,7 @@ def _begin(  # noqa: PLR0913, PLR0917 -- as above
         raise WorkspaceError(f"{worktree} is there without a record of who opened it.", remedy=remedy)
     mirror = state.mirrors / f"{address.key}.git"
     start = refresh_mirror(mirror, Remote(address.url, env, token), base)
-    record = record_for(order_id, first_run_id, address, start)
+    record = record_for(order_id, first_run_id, address, start, fork)
     write_record(record.place(state, env), record)
     return record
 

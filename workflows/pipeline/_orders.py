@@ -132,6 +132,7 @@ def _make_order(pipeline_id: str, request: PipelineRun, issue: PipelineIssue) ->
         agent=request.planner or request.agent,
         model=request.model,
         base=request.base,
+        push_to=request.push_to,
         project=request.project,
         stage="triaged",
         draft=request.draft,

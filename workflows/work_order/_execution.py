@@ -174,6 +174,7 @@ class WorkOrderBase(WorkOrderHandlers):
             title=order.title,
             description=order.description,
             base=order.base,
+            push_to=order.push_to,
             agent=order.agent,
             first_run_id=workflow.info().first_execution_run_id,
         )

@@ -74,6 +74,17 @@ class _Repository(_Foreign):
     full_name: str
 
 
+class GiteaRepositoryAnswer(_Repository):
+    """`GET /repos/{owner}/{repo}` (`Repository`)."""
+
+    parent: _Repository | None = None
+    """What it was forked from."""
+
+    def is_fork_of(self, project: str) -> bool:
+        """Say whether it was forked from a repository."""
+        return self.parent is not None and self.parent.full_name.lower() == project.lower()
+
+
 class _Head(_Foreign):
     ref: str
     sha: str = ""

@@ -15,6 +15,7 @@ from septet.forges.gitea.answers import (
     GiteaIssueAnswer,
     GiteaLabelAnswer,
     GiteaPullRequestAnswer,
+    GiteaRepositoryAnswer,
     GiteaReviewAnswer,
     GiteaStatusAnswer,
 )
@@ -51,6 +52,10 @@ class GiteaRepository:
 
     client: "httpx.Client"
     url: str
+
+    def repo_get(self) -> GiteaRepositoryAnswer:
+        """`GET` of the repository itself."""
+        return self._ask(GiteaRepositoryAnswer, "GET", "")
 
     def issue_get_issue(self, index: int) -> GiteaIssueAnswer:
         """`GET /issues/{index}`."""

@@ -21,6 +21,7 @@ from septet.forges.forge import (
     bounded_issue,
     bounded_list,
     label_names,
+    no_fork_of,
 )
 from septet.forges.gitea.answers import GiteaIssueAnswer, GiteaPullRequestAnswer
 from septet.forges.gitea.client import PAGE, GiteaRepository, asking_gitea
@@ -81,16 +82,25 @@ class GiteaForge:
                     break
         return bounded_list(issues, label)
 
-    def find_pull_request(self, head: str) -> PullRequest | None:
-        """Return the open pull request of branch `head`; as `Forge.find_pull_request`."""
-        return self._find_of(self.project, head)
+    def expect_fork(self, fork: str) -> None:
+        """See that `fork` is a fork of this repository; as `Forge.expect_fork`."""
+        with asking_gitea(self.api, fork, f"the fork {fork}") as repository:
+            answer = repository.repo_get()
+        if not answer.is_fork_of(self.project):
+            raise no_fork_of(fork, self.project)
 
-    def pull_requests_of(self, head: str) -> tuple[PullRequest, ...]:
+    def find_pull_request(self, head: str, fork: str = "") -> PullRequest | None:
+        """Return the open pull request of branch `head`; as `Forge.find_pull_request`."""
+        for answer in self._with_head(fork or self.project, head, "open"):
+            return answer.pull_request()
+        return None
+
+    def pull_requests_of(self, head: str, fork: str = "") -> tuple[PullRequest, ...]:
         """Return the pull requests of branch `head` in every state; as `Forge.pull_requests_of`.
 
         Gitea filters by no branch: of the last 2,500 that changed those are taken that have it.
         """
-        return tuple(answer.pull_request() for answer in self._with_head(self.project, head, "all"))
+        return tuple(answer.pull_request() for answer in self._with_head(fork or self.project, head, "all"))
 
     def pull_request(self, number: int, commit: str = "") -> PullRequest:
         """Return a pull request as it is now; as `Forge.pull_request`: Gitea itself knows what became of it."""
@@ -111,7 +121,7 @@ class GiteaForge:
 
     def open_pull_request(self, new: NewPullRequest) -> PullRequest:
         """Return the one open pull request of `new.head`; as `Forge.open_pull_request`."""
-        find = partial(self._find_of, new.head_project or self.project)
+        find = partial(self.find_pull_request, fork=new.head_project)
         return self._complete(open_once(find, self._create, new), new)
 
     def add_to_pull_request(self, number: int, new: NewPullRequest) -> None:
@@ -197,11 +207,6 @@ class GiteaForge:
             except ForgeError:
                 break  # the token may not ask
         return standings
-
-    def _find_of(self, head_project: str, head: str) -> PullRequest | None:
-        for answer in self._with_head(head_project, head, "open"):
-            return answer.pull_request()
-        return None
 
     def _with_head(self, head_project: str, head: str, state: str) -> list[GiteaPullRequestAnswer]:
         with asking_gitea(self.api, self.project, f"pull requests of {self.project}") as repository:

@@ -37,9 +37,35 @@ class _Label(_Foreign):
     name: str | None = None
 
 
+class _Named(_Foreign):
+    full_name: str
+
+    def is_named(self, project: str) -> bool:
+        return self.full_name.lower() == project.lower()
+
+
+class RepositoryAnswer(_Named):
+    """`GET /repos/{owner}/{repo}`."""
+
+    parent: _Named | None = None
+    """What it was forked from."""
+    source: _Named | None = None
+    """What that, or what that was forked from, began as."""
+
+    def is_fork_of(self, project: str) -> bool:
+        """Say whether it was forked from a repository, or from a fork of it."""
+        return any(each is not None and each.is_named(project) for each in (self.parent, self.source))
+
+
 class _Branch(_Foreign):
     ref: str
     sha: str
+    repo: _Named | None = None
+    """`None` where the fork is gone."""
+
+    def is_of(self, project: str, ref: str) -> bool:
+        """Say whether it is a branch of a repository, as far as GitHub tells."""
+        return self.ref == ref and (self.repo is None or self.repo.is_named(project))
 
 
 class IssueAnswer(_Foreign):

@@ -22,6 +22,7 @@ from septet.forges.forge import (
     bounded_issue,
     bounded_list,
     label_names,
+    no_fork_of,
 )
 from septet.forges.github.answers import (
     CheckRunsAnswer,
@@ -30,6 +31,7 @@ from septet.forges.github.answers import (
     IssueAnswer,
     PullRequestAnswer,
     ReferenceAnswer,
+    RepositoryAnswer,
     ReviewAnswer,
 )
 from septet.forges.github.client import asking, read
@@ -94,13 +96,21 @@ class GitHubForge:
                     break
         return bounded_list(issues, label)
 
-    def find_pull_request(self, head: str) -> PullRequest | None:
-        """Return the open pull request of branch `head`; as `Forge.find_pull_request`."""
-        return self._find_of(self.project, head)
+    def expect_fork(self, fork: str) -> None:
+        """See that `fork` is a fork of this repository; as `Forge.expect_fork`."""
+        owner, _, name = fork.partition("/")
+        with asking(self.api_url, self.token, f"the fork {fork}") as github:
+            answer = read(RepositoryAnswer, github.rest.repos.get(owner, name, headers=_HEADERS))
+        if not answer.is_fork_of(self.project):
+            raise no_fork_of(fork, self.project)
 
-    def pull_requests_of(self, head: str) -> tuple[PullRequest, ...]:
+    def find_pull_request(self, head: str, fork: str = "") -> PullRequest | None:
+        """Return the open pull request of branch `head`; as `Forge.find_pull_request`."""
+        return next(iter(self._with_head(fork or self.project, head, "open")), None)
+
+    def pull_requests_of(self, head: str, fork: str = "") -> tuple[PullRequest, ...]:
         """Return the pull requests of branch `head` in every state; as `Forge.pull_requests_of`."""
-        return self._with_head(self.project, head, "all")
+        return self._with_head(fork or self.project, head, "all")
 
     def branches(self, prefix: str) -> tuple[Branch, ...]:
         """Return the branches whose names begin with `prefix`; as `Forge.branches`."""
@@ -174,8 +184,7 @@ class GitHubForge:
 
     def open_pull_request(self, new: NewPullRequest) -> PullRequest:
         """Return the one open pull request of `new.head`; as `Forge.open_pull_request`."""
-        find = partial(self._find_of, new.head_project or self.project)
-        pull_request = open_once(find, self._create, new)
+        pull_request = open_once(partial(self.find_pull_request, fork=new.head_project), self._create, new)
         return self._add_people(self._add_labels(pull_request, label_names(new.labels)), new)
 
     def add_to_pull_request(self, number: int, new: NewPullRequest) -> None:
@@ -207,9 +216,6 @@ class GitHubForge:
         with asking(self.api_url, self.token, f"comment {comment_id} of {self.project}") as github:
             github.rest.issues.update_comment(*self._repository, comment_id, body=text, headers=_HEADERS)
 
-    def _find_of(self, head_project: str, head: str) -> PullRequest | None:
-        return next(iter(self._with_head(head_project, head, "open")), None)
-
     def _with_head(self, head_project: str, head: str, state: Literal["open", "all"]) -> tuple[PullRequest, ...]:
         """Return the pull requests of a branch of this repository or of a fork, the newest first."""
         owner = head_project.partition("/")[0]
@@ -218,8 +224,8 @@ class GitHubForge:
                 *self._repository, state=state, head=f"{owner}:{head}", per_page=100, headers=_HEADERS
             )
             answers = read(list[PullRequestAnswer], answer)
-        # A head that GitHub does not understand filters nothing.
-        return tuple(each.pull_request() for each in answers if each.head.ref == head)
+        # A head that GitHub does not understand filters nothing, and an owner may have several forks.
+        return tuple(each.pull_request() for each in answers if each.head.is_of(head_project, head))
 
     def _add_people(self, pull_request: PullRequest, new: NewPullRequest) -> PullRequest:
         """Ask reviewers and name assignees; a name that is refused is a warning."""
@@ -274,7 +280,11 @@ class GitHubForge:
         return comments
 
     def _create(self, new: NewPullRequest) -> PullRequest:
-        owner = new.head_project.partition("/")[0]
+        owner, _, name = new.head_project.partition("/")
+        from githubkit.utils import UNSET
+
+        # Among repositories of one owner the name tells which one has the branch.
+        is_of_same_owner = owner.lower() == self._repository[0].lower()
         with asking(self.api_url, self.token, f"a pull request of {self.project}") as github:
             answer = github.rest.pulls.create(
                 *self._repository,
@@ -283,6 +293,7 @@ class GitHubForge:
                 base=new.base,
                 body=new.marked_body,
                 draft=new.draft,
+                head_repo=name if is_of_same_owner else UNSET,
                 headers=_HEADERS,
             )
             return read(PullRequestAnswer, answer).pull_request()

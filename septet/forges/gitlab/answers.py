@@ -31,6 +31,22 @@ class GitLabUserAnswer(_Foreign):
     username: str
 
 
+class _Named(_Foreign):
+    path_with_namespace: str
+
+
+class GitLabProjectAnswer(_Foreign):
+    """`GET /projects/{id}`."""
+
+    id: int
+    forked_from_project: _Named | None = None
+
+    def is_fork_of(self, project: str) -> bool:
+        """Say whether it was forked from a project."""
+        source = self.forked_from_project
+        return source is not None and source.path_with_namespace.lower() == project.lower()
+
+
 class GitLabMemberAnswer(_Foreign):
     """One of `GET /projects/{id}/members/all`."""
 

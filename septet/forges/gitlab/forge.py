@@ -22,6 +22,7 @@ from septet.forges.forge import (
     bounded_issue,
     bounded_list,
     label_names,
+    no_fork_of,
 )
 from septet.forges.gitlab.answers import (
     GitLabApprovalsAnswer,
@@ -30,6 +31,7 @@ from septet.forges.gitlab.answers import (
     GitLabMemberAnswer,
     GitLabMergeRequestAnswer,
     GitLabNoteAnswer,
+    GitLabProjectAnswer,
     GitLabReviewerAnswer,
     GitLabStatusAnswer,
     GitLabUserAnswer,
@@ -91,13 +93,20 @@ class GitLabForge:
                     break
         return bounded_list(issues, label)
 
-    def find_pull_request(self, head: str) -> PullRequest | None:
-        """Return the open merge request of branch `head`; as `Forge.find_pull_request`."""
-        return next(iter(self._merge_requests(head, "opened")), None)
+    def expect_fork(self, fork: str) -> None:
+        """See that `fork` is a fork of this project; as `Forge.expect_fork`."""
+        with asking_gitlab(self.api, f"the fork {fork}") as gitlab:
+            answer = read(GitLabProjectAnswer, gitlab.projects.get(fork))
+        if not answer.is_fork_of(self.project):
+            raise no_fork_of(fork, self.project)
 
-    def pull_requests_of(self, head: str) -> tuple[PullRequest, ...]:
+    def find_pull_request(self, head: str, fork: str = "") -> PullRequest | None:
+        """Return the open merge request of branch `head`; as `Forge.find_pull_request`."""
+        return next(iter(self._merge_requests(head, fork, "opened")), None)
+
+    def pull_requests_of(self, head: str, fork: str = "") -> tuple[PullRequest, ...]:
         """Return the merge requests of branch `head` in every state; as `Forge.pull_requests_of`."""
-        return self._merge_requests(head, "all")
+        return self._merge_requests(head, fork, "all")
 
     def pull_request(self, number: int, commit: str = "") -> PullRequest:
         """Return a merge request as it is now; as `Forge.pull_request`: GitLab itself knows what became of it."""
@@ -124,8 +133,7 @@ class GitLabForge:
 
     def open_pull_request(self, new: NewPullRequest) -> PullRequest:
         """Return the one open merge request of `new.head`; as `Forge.open_pull_request`."""
-        find = partial(self._find_of, new.head_project or self.project)
-        pull_request = open_once(find, self._create, new)
+        pull_request = open_once(partial(self.find_pull_request, fork=new.head_project), self._create, new)
         return self._with_people(pull_request, new)
 
     def add_to_pull_request(self, number: int, new: NewPullRequest) -> None:
@@ -235,8 +243,9 @@ class GitLabForge:
             standings |= {each.id: each.standing for each in read(list[GitLabMemberAnswer], answer)}
         return standings
 
-    def _merge_requests(self, head: str, state: str) -> tuple[PullRequest, ...]:
+    def _merge_requests(self, head: str, fork: str, state: str) -> tuple[PullRequest, ...]:
         with asking_gitlab(self.api, f"merge requests of {self.project}") as gitlab:
+            source = read(GitLabProjectAnswer, gitlab.projects.get(fork)).id if fork else None
             answer = self._project(gitlab).mergerequests.list(
                 state=state, source_branch=head, order_by="created_at", sort="desc", per_page=_PAGE, get_all=False
             )
@@ -244,20 +253,8 @@ class GitLabForge:
         return tuple(
             each.pull_request()
             for each in answers
-            if each.source_branch == head and each.source_project_id == each.target_project_id
+            if each.source_branch == head and each.source_project_id == (source or each.target_project_id)
         )
-
-    def _find_of(self, head_project: str, head: str) -> PullRequest | None:
-        """Return the open merge request of a branch of this project, or of a fork."""
-        if head_project == self.project:
-            return self.find_pull_request(head)
-        with asking_gitlab(self.api, f"merge requests of {self.project}") as gitlab:
-            fork = gitlab.projects.get(head_project)
-            answer = self._project(gitlab).mergerequests.list(
-                state="opened", source_branch=head, per_page=_PAGE, get_all=False
-            )
-            answers = read(list[GitLabMergeRequestAnswer], answer)
-            return next((each.pull_request() for each in answers if each.source_project_id == fork.id), None)
 
     def _create(self, new: NewPullRequest) -> PullRequest:
         with asking_gitlab(self.api, f"a merge request of {self.project}") as gitlab:

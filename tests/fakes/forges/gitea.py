@@ -29,6 +29,7 @@ class GiteaFake(ForgeFake):
     def _routes(self) -> tuple[Route, ...]:
         here = re.escape(f"/api/v1/repos/{self.project}")
         return (
+            ("GET", "/api/v1/repos/([^/]+/[^/]+)", self._repository),
             ("GET", rf"{here}/issues/(\d+)", self._issue),
             ("GET", rf"{here}/issues", self._issues),
             ("GET", rf"{here}/issues/(\d+)/comments", self._comments),
@@ -47,6 +48,12 @@ class GiteaFake(ForgeFake):
             ("GET", rf"{here}/commits/(\w+)/statuses", self._statuses),
             ("GET", rf"{here}/collaborators/(.+)", self._collaborator),
         )
+
+    def _repository(self, _asked: Asked, project: str) -> Answer:
+        if not self.has_repository(project):
+            return 404, {"message": "The target couldn't be found."}
+        parent = {"full_name": self.project} if self.is_fork(project) else None
+        return 200, {"full_name": project, "fork": self.is_fork(project), "parent": parent}
 
     def _issue(self, _asked: Asked, number: str) -> Answer:
         if issue := self.issues.get(int(number)):

@@ -46,6 +46,7 @@ class GitHubFake(ForgeFake):
         here = re.escape(f"/repos/{self.project}")
         return (
             ("GET", rf"{here}/installation", lambda _asked: (200, {"id": 7, "app_id": 1})),
+            ("GET", "/repos/([^/]+/[^/]+)", self._repository),
             ("POST", "/app/installations/7/access_tokens", self._token),
             ("GET", rf"{here}/issues/(\d+)", self._issue),
             ("GET", rf"{here}/issues", self._issues),
@@ -64,6 +65,14 @@ class GitHubFake(ForgeFake):
             ("GET", rf"{here}/commits/(\w+)/check-runs", self._runs),
             ("GET", rf"{here}/commits/(\w+)/status", self._status),
         )
+
+    def _repository(self, _asked: Asked, project: str) -> Answer:
+        if not self.has_repository(project):
+            return 404, {"message": "Not Found"}
+        repository: Json = {"full_name": project, "fork": self.is_fork(project)}
+        if self.is_fork(project):
+            repository |= {"parent": {"full_name": self.project}, "source": {"full_name": self.project}}
+        return 200, repository
 
     def _issue(self, _asked: Asked, number: str) -> Answer:
         if issue := self.issues.get(int(number)):
@@ -138,7 +147,8 @@ class GitHubFake(ForgeFake):
     def _open(self, asked: Asked) -> Answer:
         body = asked.body
         owner, _, head = body["head"].rpartition(":")
-        project = f"{owner}/{self.project.partition('/')[2]}" if owner else self.project
+        name = body.get("head_repo") or self.project.partition("/")[2]
+        project = f"{owner}/{name}" if owner else self.project
         pull = self.open_pull(
             project, head, body["base"], body["title"], body["body"], draft=body.get("draft", False)
         )
@@ -236,7 +246,12 @@ class GitHubFake(ForgeFake):
             "state": "open" if pull.state == "open" else "closed",
             "merged_at": WHEN if pull.state == "merged" else None,
             "labels": [{"name": label} for label in pull.labels],
-            "head": {"label": self._label(pull), "ref": pull.head, "sha": self.sha(pull)},
+            "head": {
+                "label": self._label(pull),
+                "ref": pull.head,
+                "sha": self.sha(pull),
+                "repo": {"full_name": pull.head_project},
+            },
             "base": {"label": "o:main", "ref": pull.base, "sha": self.heads_of(self.project).get(pull.base, "")},
         }
 

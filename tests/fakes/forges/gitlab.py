@@ -1,6 +1,7 @@
 """GitLab's REST API, version 4, as far as it is used."""
 
 import re
+import zlib
 from dataclasses import dataclass, field
 from urllib.parse import unquote
 
@@ -27,10 +28,11 @@ class GitLabFake(ForgeFake):
         if match is None:
             return 404, {"error": "404 Not Found"}
         project, path = unquote(match[1]), match[2] or ""
-        if project != self.project and project not in self.heads:
+        if not self.has_repository(project):
             return 404, {"message": "404 Project Not Found"}
         if not path:
-            return 200, {"id": self._project_id(project), "path_with_namespace": project}
+            told = {"id": self._project_id(project), "path_with_namespace": project}
+            return 200, told | ({"forked_from_project": self._source()} if self.is_fork(project) else {})
         for method, pattern, act in self._routes():
             if method == asked.method and (found := re.fullmatch(pattern, path)):
                 return act(asked, project, *found.groups()) if act == self._open else act(asked, *found.groups())
@@ -173,7 +175,10 @@ class GitLabFake(ForgeFake):
         return 200, asked.page_of(statuses, "per_page", 20)
 
     def _project_id(self, project: str) -> int:
-        return 1 if project == self.project else 2 + sorted(self.heads).index(project)
+        return 1 if project == self.project else 2 + zlib.crc32(project.encode())
+
+    def _source(self) -> Json:
+        return {"id": 1, "path_with_namespace": self.project}
 
     def _id(self, name: str) -> int:
         return 100 + sorted({*self.standings, SEPTET}).index(name)

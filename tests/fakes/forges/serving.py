@@ -82,6 +82,10 @@ def serving_forge(forge: ForgeFake) -> Iterator[ForgeFake]:  # noqa: C901 -- the
                 self._send(401, {"WWW-Authenticate": 'Basic realm="git"'}, b"")
                 return
             assert forge.repositories is not None
+            is_push = "git-receive-pack" in self.path
+            if is_push and any(self.path.startswith(f"/{project}.git/") for project in forge.read_only):
+                self._send(403, {}, b"")
+                return
             asked = Asked(self.command, self.path, {}, {}, content.decode(errors="replace"))
             with forge.lock:
                 fault = _fault_for(forge, asked) if self.path.endswith("/git-receive-pack") else None

@@ -116,6 +116,10 @@ class ForgeFake:
     """A folder of bare repositories, `<project>.git`; without one, `heads` are the branches."""
     heads: dict[str, dict[str, str]] = field(default_factory=dict)
     """Branches by repository."""
+    read_only: frozenset[str] = frozenset()
+    """Repositories that nobody may push to."""
+    strangers: frozenset[str] = frozenset()
+    """Repositories that are forks of none."""
     protected: frozenset[str] = frozenset()
     """Branches that nobody may push to."""
     standings: dict[str, str] = field(default_factory=lambda: {"ada": "owner", "eve": "none"})
@@ -178,6 +182,16 @@ class ForgeFake:
             check=True,
         ).stdout
         return dict(line.rsplit(" ", 1) for line in listing.splitlines())
+
+    def has_repository(self, project: str) -> bool:
+        """Say whether there is a repository of this name."""
+        if self.repositories is None:
+            return project == self.project or project in self.heads
+        return (self.repositories / f"{project}.git").exists()
+
+    def is_fork(self, project: str) -> bool:
+        """Say whether a repository is a fork of the one that this is about."""
+        return project != self.project and project not in self.strangers
 
     def sha(self, pull: PullState) -> str:
         """Return where the branch of a pull request stands."""

@@ -13,7 +13,7 @@ from fakes.forges.gitlab import GitLabFake
 from fakes.forges.serving import serving_forge
 from fakes.forges.state import Fault, ForgeFake
 
-from septet.errors import ForgeError, ForgeUnavailableError, NotFoundError
+from septet.errors import ForgeError, ForgeUnavailableError, InvalidInputError, NotFoundError
 from septet.forges.choose import forge_for
 from septet.forges.forge import Forge, NewPullRequest, marker_of, pull_request_number
 from septet.git.address import parse_address
@@ -30,7 +30,9 @@ pytestmark = pytest.mark.law
 def fake(request: pytest.FixtureRequest) -> Iterator[ForgeFake]:
     """Return a forge whose repository has one branch beside `main`, and whose fork has one too."""
     branches = {"main": "a" * 40, "feat-1": SHA}
-    with serving_forge(request.param(heads={"o/foo.js": branches, "me/foo.js": {"feat-2": "c" * 40}})) as fake:
+    with serving_forge(
+        request.param(heads={"o/foo.js": branches, "me/foo.js": {"feat-2": "c" * 40}, "you/foo.js": {}})
+    ) as fake:
         yield fake
     assert fake.deviations == []  # neither clients nor fake do what is not published
 
@@ -153,9 +155,27 @@ def test_work_on_a_fork_is_requested_upstream(fake: ForgeFake, forge: Forge) -> 
 
     opened = forge.open_pull_request(new)
 
-    assert opened == forge.open_pull_request(new)
+    assert opened == forge.open_pull_request(new) == forge.find_pull_request("feat-2", "me/foo.js")
     assert [pull.head_project for pull in fake.pulls.values()] == ["me/foo.js"]
     assert forge.find_pull_request("feat-2") is None
+    assert forge.find_pull_request("feat-2", "you/foo.js") is None
+    fake.end_pull(opened.number, "closed")
+    assert forge.find_pull_request("feat-2", "me/foo.js") is None
+    assert [each.state for each in forge.pull_requests_of("feat-2", "me/foo.js")] == ["closed"]
+    assert forge.pull_requests_of("feat-2") == ()
+
+
+def test_a_fork_is_never_taken_on_trust(fake: ForgeFake, forge: Forge) -> None:
+    """A repository that is not a fork of this one is refused, and so is one that is not there."""
+    fake.heads["you/other"] = {}
+    fake.strangers = frozenset({"you/other"})
+
+    forge.expect_fork("me/foo.js")
+    for name in ("you/other", "o/foo.js"):
+        with pytest.raises(InvalidInputError, match=f"{name} is not a fork of o/foo.js"):
+            forge.expect_fork(name)
+    with pytest.raises(NotFoundError, match="the fork nobody/foo.js"):
+        forge.expect_fork("nobody/foo.js")
 
 
 def test_branches_are_listed_by_what_they_begin_with(fake: ForgeFake, forge: Forge) -> None:

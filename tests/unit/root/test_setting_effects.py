@@ -27,7 +27,7 @@ from septet.agents.turns.sandbox import find_sandbox
 from septet.agents.turns.supervisors import Supervisors
 from septet.contracts.pull_request import PullRequestLook
 from septet.errors import SeptetError
-from septet.forges.choose import forge_for
+from septet.forges.choose import forge_for, fork_for
 from septet.git.address import parse_address
 from septet.settings import Settings
 from septet.state import StateDir
@@ -110,6 +110,7 @@ EFFECTS: Final[Mapping[str, tuple[object, Callable[[Settings], object]]]] = {
     "gitea_token": ("t", lambda settings: host(settings).token(CODEBERG)),
     "gitea_hosts": (("ghe.example",), lambda settings: forge_for(ENTERPRISE, settings).name),
     "gitea_api_url": ("https://api", lambda settings: forge_for(CODEBERG, settings)),
+    "forks": ({"github.com/o/r": "me/r"}, lambda settings: fork_for(GITHUB, settings)),
     "ignored_limit_mib": (1, lambda settings: host(settings).why("why").ignored_limit_bytes),
     "orphan_limit_seconds": (9.0, lambda settings: host(settings).runtime.orphan_limit_seconds),
     "checkpoint_remote": ("origin", lambda settings: host(settings).whereabouts["kept"]),

@@ -1,0 +1,123 @@
+"""Work on a fork: whole work orders push there, and their one pull request is opened in the repository itself."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from fakes.forges.gitea import GiteaFake
+from fakes.forges.github import GitHubFake
+from fakes.forges.gitlab import GitLabFake
+from fakes.forges.serving import serving_forge
+from fakes.forges.state import Fault, ForgeFake
+from fakes.repositories import Origin, git, make_origin
+from fakes.septet_command import Septet
+from fakes.shared_server import Host
+
+from septet.forges.forge import marker_of
+
+pytestmark = [pytest.mark.faces, pytest.mark.law]
+UPSTREAM, FORK, OTHER = "o/foo.js", "me/foo.js", "you/foo.js"
+FORGES = (GitHubFake, GitLabFake, GiteaFake)
+
+
+@dataclass
+class Hosted:
+    """A repository on a forge, and its forks."""
+
+    fake: ForgeFake
+    upstream: Origin
+    fork: Origin
+    other: Origin
+
+    @property
+    def address(self) -> str:
+        """The address of the repository itself."""
+        return f"{self.fake.url}/{UPSTREAM}.git"
+
+
+@pytest.fixture(scope="module")
+def forges(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Hosted]]:
+    """Return three forges, on each of which nobody but maintainers may push to the repository itself."""
+    with ExitStack() as stack:
+        yield {kind.name: _host(stack, kind, tmp_path_factory.mktemp(kind.name)) for kind in FORGES}
+
+
+def _host(stack: ExitStack, kind: type[ForgeFake], root: Path) -> Hosted:
+    upstream = make_origin(root / "o", "foo.js.git")
+    upstream.push({"README.md": "# foo\n"})
+    forks = []
+    for owner in ("me", "you"):
+        forks.append(make_origin(root / owner, "foo.js.git"))
+        git(forks[-1].bare, "fetch", "-q", str(upstream.bare), "main:main")
+    fake = stack.enter_context(serving_forge(kind(repositories=root, read_only=frozenset({UPSTREAM}))))
+    return Hosted(fake, upstream, *forks)
+
+
+@pytest.fixture(scope="module")
+def working(served: Septet, forges: dict[str, Hosted], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
+    """Return a host whose worker knows the forges, and pushes to a fork what it does on them."""
+    host = Host.beside(served, tmp_path_factory.mktemp("forks"))
+    extra = {"SEPTET_FORKS": ", ".join(f"{_host_of(each)}/{UPSTREAM}={FORK}" for each in forges.values())}
+    for name, hosted in forges.items():
+        extra |= {
+            f"SEPTET_{name.upper()}_HOSTS": _host_of(hosted),
+            f"SEPTET_{name.upper()}_API_URL": hosted.fake.url + hosted.fake.api_path,
+            f"SEPTET_{name.upper()}_TOKEN": hosted.fake.token,
+        }
+    with host.worker(**extra):
+        yield host
+    host.septet.end_all()
+
+
+def _host_of(hosted: Hosted) -> str:
+    return hosted.fake.url.removeprefix("http://")
+
+
+@pytest.mark.parametrize("name", [kind.name for kind in FORGES])
+def test_a_work_order_pushes_to_the_fork_and_asks_upstream(
+    working: Host, forges: dict[str, Hosted], name: str
+) -> None:
+    """The branch is on the fork alone, the pull request upstream, one although the answer to it was lost."""
+    hosted, order = forges[name], f"wo-fork-{name}"
+    number = hosted.fake.add_issue("Say goodbye", "The app greets only.")
+    path = "/merge_requests" if name == "gitlab" else "/pulls"
+    hosted.fake.faults.append(Fault("drop", method="POST", path=path, about=order, after=True))
+
+    ended = working.septet("run", "--repo", hosted.address, "--issue", number, "--id", order, "--wait", "--json")
+
+    assert ended.code == 0, ended
+    task = ended.json["task"]
+    (pull,) = [pull for pull in hosted.fake.pulls.values() if marker_of(order) in pull.body]
+    assert (pull.head_project, pull.head, pull.base) == (FORK, task["branch_name"], "main")
+    assert hosted.fork.sha(pull.head) == task["commit_sha"]
+    assert hosted.upstream.sha(pull.head) == ""
+    assert hosted.fake.seen_faults
+
+
+def test_a_work_order_names_another_fork(working: Host, forges: dict[str, Hosted]) -> None:
+    """What a work order says goes before the worker's settings."""
+    hosted = forges["github"]
+    ended = working.septet(
+        *("run", "--repo", hosted.address, "--title", "Add two", "--id", "wo-other-fork"),
+        *("--push-to", OTHER, "--wait", "--json"),
+    )
+    assert ended.code == 0, ended
+    assert hosted.other.sha(ended.json["task"]["branch_name"]) == ended.json["task"]["commit_sha"]
+
+
+def test_a_repository_that_is_no_fork_is_refused_before_an_agent_works(
+    working: Host, forges: dict[str, Hosted]
+) -> None:
+    """The work order fails at once, with what to name instead."""
+    hosted = forges["gitea"]
+    hosted.fake.strangers = frozenset({OTHER})
+    ended = working.septet(
+        *("run", "--repo", hosted.address, "--title", "Add two", "--id", "wo-no-fork"),
+        *("--push-to", OTHER, "--wait", "--json"),
+    )
+    error = ended.json["task"]["error"]
+    assert f"push_to: {OTHER} is not a fork of {UPSTREAM}" in error["message"]
+    assert "name that fork" in error["remedy"]
+    assert not (working.septet.state / "runs" / "wo-no-fork").exists()
