@@ -32,7 +32,7 @@ def machine_checks(settings: Settings, *, confines: bool) -> Iterator[Check]:
 
     Args:
         settings: This machine's.
-        confines: Whether agents have a sandbox here.
+        confines: Whether agents have a sandbox here, or are users of their own.
     """
     yield _user(confines=confines)
     yield _identity(settings)
@@ -60,7 +60,7 @@ def _user(*, confines: bool) -> Check:
     if os.geteuid() != 0:
         return Check("user", "ok", "An ordinary user.")
     if confines:
-        return Check("user", "ok", "This is root; agents are confined by the sandbox.")
+        return Check("user", "ok", "This is root; agents and checks are kept apart from it.")
     message = "This is root: some agent CLIs refuse to work without a sandbox as root."
     return Check("user", "warning", message, "Run Septet as an ordinary user, or install bubblewrap.")
 

@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 ORDER_ID: Final = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._-]{1,64}")
 """The whole of a work order's id, which is also a folder's name."""
-SandboxChoice = Literal["auto", "bwrap", "none"]
+SandboxChoice = Literal["auto", "bwrap", "uid", "none"]
 """What is to confine agents: bubblewrap, nothing, or bubblewrap where it can start."""
 
 

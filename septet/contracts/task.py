@@ -94,6 +94,8 @@ class Task(Wire):
     findings: tuple[KeyFinding, ...] = ()
     """What looks like a key in its work, and waits for a person's word."""
     error: TaskError | None = None
+    unconfined: str = ""
+    """That no sandbox confined its agents, and what that means; empty where one did."""
     stuck: str | None = None
     """Why no worker can take its next decision, and what helps; what clients find out, and no workflow says."""
     created_at: str = ""

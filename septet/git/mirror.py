@@ -115,6 +115,7 @@ def _create(mirror: Path, remote: Remote) -> None:
 
 
 def _make(folder: Path, env: Mapping[str, str]) -> None:
+    folder.mkdir(mode=0o700, exist_ok=True)
     Git(folder, env=env).run("init", "--quiet", "--bare", "--template=")
     with (folder / "config").open("a", encoding="utf-8") as config:
         config.write(_CONFIG)

@@ -281,16 +281,23 @@ async def test_the_story_is_told_in_the_current_details(client: Client, doubles:
     assert "Pull request: file:///origin.git/pull/1" in text
 
 
-@pytest.mark.parametrize(("sandbox", "told"), [("none", True), ("bwrap", False)])
+@pytest.mark.parametrize(
+    ("sandbox", "told"), [("none", "without a sandbox."), ("uid", "also on abstract sockets"), ("bwrap", "")]
+)
 async def test_agents_that_run_unconfined_are_told_of(
-    client: Client, doubles: Doubles, sandbox: str, told: bool
+    client: Client, doubles: Doubles, sandbox: str, told: str
 ) -> None:
-    """The web UI says that an agent of the work order had no sandbox; of one that had, there is nothing to say."""
+    """The web UI and the work order object, which each face shows, say that an agent had no sandbox, and what that means.
+
+    Of one that had a sandbox there is nothing to say.
+    """
     doubles.steps[Step.BUILD_PLAN] = [lambda call: done(call, sandbox=sandbox)]
     async with work_order(client, doubles, ORDER) as handle:
-        await asyncio.wait_for(handle.result(), 30)
+        task = await asyncio.wait_for(handle.result(), 30)
         details = await handle.query("__temporal_workflow_metadata")
-    assert ("*Unconfined*" in str(details)) is told
+    assert ("*Unconfined*" in str(details)) is bool(told)
+    assert told in str(details)
+    assert (told in task.unconfined, bool(task.unconfined)) == (True, bool(told))
 
 
 async def test_work_orders_are_found_by_their_search_attributes(client: Client, doubles: Doubles) -> None:

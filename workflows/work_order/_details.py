@@ -7,13 +7,12 @@ from septet.contracts.task import Task, TaskStep
 from septet.system.text import table_cell
 
 _FAILURE_LIMIT: Final = 2000
-_UNCONFINED: Final = "*Unconfined*: agents ran without a sandbox. `septet doctor` on their host says why."
 _PLAN_WAITS: Final = """\
 **Waits for a decision** on the plan `{path}` (SHA-256 `{sha256}`): `septet approve {id}`, or
 `septet reject {id} --feedback …`, or the update `approve_plan` or `reject_plan`."""
 
 
-def format_details(task: Task, running_step: Step | None, *, is_unconfined: bool) -> str:
+def format_details(task: Task, running_step: Step | None) -> str:
     """Return a work order as Markdown: what the web UI shows without opening a payload."""
     lines = [
         f"**{task.id}** · {table_cell(task.project)} · {table_cell(task.title)} · **{task.status.value}**",
@@ -24,8 +23,8 @@ def format_details(task: Task, running_step: Step | None, *, is_unconfined: bool
     lines += [_format_row(row) for row in task.steps]
     if running_step is not None:
         lines.append(f"| … | {running_step.value} | running | | | | |")
-    if is_unconfined:
-        lines += ["", _UNCONFINED]
+    if task.unconfined:
+        lines += ["", f"*Unconfined*: {task.unconfined}"]
     if task.waits_for_a_decision:
         lines += ["", _PLAN_WAITS.format(path=task.plan_path, sha256=task.plan_sha256, id=task.id)]
     if task.findings:

@@ -2,6 +2,7 @@
 
 from datetime import datetime
 
+from septet.contracts.confinement import UNCONFINED
 from septet.contracts.decisions import PreviousRun
 from septet.contracts.facts import KeyFinding, Rescue
 from septet.contracts.lanes import PlanningOutcome, SessionSummary
@@ -26,8 +27,6 @@ class WorkOrderState:
         self.history: tuple[Move, ...] = ()
         self._warnings: tuple[str, ...] = ()
         """What the next step's row is to warn of."""
-        self.is_unconfined = False
-        """Whether an agent ran without a sandbox."""
 
     def begin(self, order_id: str, order: WorkOrderInput, now: datetime, waits_in: Stage | None = None) -> None:
         """Take in what was asked for; `waits_in` is the stage of the board in which it waits."""
@@ -103,7 +102,6 @@ class WorkOrderState:
     def end_step(self, result: StepResult, attempt: int, now: datetime) -> None:
         """Take in how a step ended; a second try replaces the first one's row."""
         self.running_step = None
-        self.is_unconfined = self.is_unconfined or result.sandbox == "none"
         result = result.model_copy(update={"warnings": (*self._warnings, *result.warnings)})
         self._warnings = ()
         rows = [row for row in self.task.steps if row.step != result.step.value]
@@ -112,6 +110,7 @@ class WorkOrderState:
             now,
             steps=(*rows, _step_row(result, (first.attempts if first else 0) + 1 if attempt > 1 else attempt)),
             usage=self.task.usage.plus(result.usage),
+            unconfined=UNCONFINED.get(result.sandbox, "") or self.task.unconfined,
             rescues=self._rescues_with(result),
         )
         if result.verdict is Verdict.DONE:
@@ -169,7 +168,7 @@ class WorkOrderState:
 
     def details(self) -> str:
         """Return the work order as Markdown, for the web UI."""
-        return format_details(self.task, self.running_step, is_unconfined=self.is_unconfined)
+        return format_details(self.task, self.running_step)
 
     def _learn(self, result: StepResult, now: datetime) -> None:
         text = result.result_text

@@ -123,6 +123,8 @@ def _task_lines(task: Task, *, with_error: bool) -> list[Text]:
         )
         for rescue in task.rescues
     ]
+    if task.unconfined:
+        lines.append(Text(printable(f"unconfined    {task.unconfined}"), style="yellow"))
     if task.stuck:
         lines.append(Text(printable(f"stuck         {task.stuck}"), style="red"))
     if task.error and with_error:

@@ -61,6 +61,8 @@ class AgentHome:
             OSError: The disk refused.
         """
         folders, is_new = self.folders, not self.root.exists()
+        for closed in (self.root.parent, self.root):
+            closed.mkdir(mode=0o700, parents=True, exist_ok=True)
         for folder in folders:
             folder.source.mkdir(mode=0o700, parents=True, exist_ok=True)
             folder.source.chmod(0o700)

@@ -27,7 +27,7 @@ def finalize_run(run: Run) -> None:
         if run.runner is not None:
             await_sweep(run.runner.parent)
         if run.record is not None:
-            sweep_leftovers(run.record.mark, run.folder)
+            sweep_leftovers(run.record.mark, run.folder, run.record.user)
         run.close_as_lost()
 
 

@@ -33,8 +33,10 @@ def prepare_home(request: "TurnRequest", session_id: str | None) -> tuple[OwnFol
     home = _home_of(request)
     if home is None:
         return ()
-    if request.runtime.sandbox.confines:
-        runtime = request.runtime
+    runtime = request.runtime
+    if runtime.sandbox.separates:
+        return home.prepare(session_id, request.limits.wall_seconds)
+    if runtime.sandbox.confines:
         package = shared_package(home.packages, request.adapter, runtime.host, runtime.sandbox)
         return (*home.prepare(session_id, request.limits.wall_seconds), *package)
     if session_id is not None:

@@ -24,6 +24,7 @@ from septet.agents.turns.guest_home import prepare_home
 from septet.agents.turns.model_hosts import model_hosts, model_keys, named_model_hosts, without_keys
 from septet.agents.turns.recovery import Start
 from septet.agents.turns.sandbox import Sandbox
+from septet.agents.turns.separate_users import UserPlaces, new_user
 from septet.agents.turns.supervisors import Supervisors
 from septet.agents.turns.turn_process import TurnProcess
 from septet.agents.turns.warm import WarmStart
@@ -126,7 +127,7 @@ def launch(request: TurnRequest, start: Start, writer_lock: int) -> tuple[Run, s
                 kind=WARM if turn.warm else RUN,
                 folder=str(run.folder),
                 directory=str(turn.worktree),
-                argv=inside.argv,
+                argv=_command(request, inside, record),
                 env={**inside.env, RUN_VARIABLE: record.mark},
                 limits=Limits(
                     limits.wall_seconds, limits.idle_seconds, orphan_seconds=runtime.orphan_limit_seconds
@@ -158,8 +159,13 @@ def _turn(request: TurnRequest, start: Start) -> Turn:
         session_id=str(uuid.uuid4()) if own_id else None,
         resume_id=resume_id,
         max_turns=turn.max_turns or request.limits.turns,
-        warm=turn.warm and request.runtime.warm and LINUX and request.adapter.capabilities.input_stream,
+        warm=turn.warm and _keeps_processes(request.runtime) and request.adapter.capabilities.input_stream,
     )
+
+
+def _keeps_processes(runtime: AgentRuntime) -> bool:
+    """Say whether a process can serve many turns here: the engine's files between them are not its own user's."""
+    return runtime.warm and LINUX and not runtime.sandbox.separates
 
 
 def _warm_start(request: TurnRequest, turn: Turn, own_home: tuple[OwnFolder, ...]) -> WarmStart | None:
@@ -197,11 +203,29 @@ def _confinement(
     )
 
 
+def _command(request: TurnRequest, inside: Invocation, record: RunRecord) -> tuple[str, ...]:
+    """Return what the supervisor starts: the agent, or what becomes the agent as the run's own user."""
+    if not request.runtime.sandbox.separates:
+        return inside.argv
+    limit = request.runtime.resources.get("processes", 0)
+    return _places(request).command(record.user, inside.argv, limit)
+
+
+def _places(request: TurnRequest) -> UserPlaces:
+    """Return what a run's own user is given, where each run has one."""
+    state, name = request.runtime.sandbox.state, request.adapter.name
+    home = state / "homes" / request.order_id / name
+    return UserPlaces(state, request.turn.worktree, home, request.objects)
+
+
 def _inside(request: TurnRequest, invocation: Invocation) -> Invocation:
     """Return how the agent is started in its sandbox: in a network of its own its models' keys stay outside."""
     sandbox = _sandbox(request.runtime)
     has_own = sandbox.confines and not sandbox.world.way_out.is_open
     inside = without_keys(request.adapter, request.runtime.host, invocation) if has_own else invocation
+    if sandbox.separates:
+        moved_by = request.adapter.capabilities.home[0]
+        return replace(inside, env=_places(request).environment(inside.env, moved_by))
     return replace(inside, env=sandbox.environment(inside.env))
 
 
@@ -230,6 +254,7 @@ def _record(
         session_id=turn.session_id or turn.resume_id,
         resumed_from=turn.resume_id,
         sandbox=request.runtime.sandbox.kind,
+        user=new_user() if request.runtime.sandbox.separates else 0,
         warm=turn.warm,
         began_in=process.began_in,
     )

@@ -15,6 +15,8 @@ from septet.agents.guest.placements import make_mount_points
 from septet.agents.supervisor import AS_OWN_USER, PYTHON_OPTIONS
 from septet.agents.supervisor.confined import SandboxStart
 from septet.agents.supervisor.order import Confinement
+from septet.agents.turns.separate_users import run_as_user, try_user
+from septet.contracts.confinement import OF_USERS
 from septet.errors import SandboxError
 from septet.system import processes
 
@@ -26,6 +28,11 @@ _ALLOW: Final = (
     "`kernel.unprivileged_userns_clone`, `kernel.apparmor_restrict_unprivileged_userns`); a container needs leave "
     "for it too (docs/containers.md)."
 )
+_AS_ROOT: Final = (
+    "Run the worker as root, with a state directory in a folder that every user may pass, such as "
+    "SEPTET_STATE_DIR=/var/lib/septet; or set SEPTET_SANDBOX=auto."
+)
+_OFFER: Final = " Or set SEPTET_SANDBOX=uid, which makes each run a separate user (docs/sandbox.md)."
 _NO_HOME: Final = Path("/nonexistent")
 
 
@@ -45,6 +52,8 @@ class Sandbox:
     """A worker that is root starts each guest as a user of its own."""
     remains_root: str = ""
     """Why it does not: then guests are the kernel's user 0, without its capabilities."""
+    separates: bool = False
+    """Nothing confines guests, but each run is a user of its own: see `separate_users.py`."""
 
     @property
     def confines(self) -> bool:
@@ -52,9 +61,19 @@ class Sandbox:
         return self.program is not None
 
     @property
+    def keeps_apart(self) -> bool:
+        """Whether guests have homes of their work orders, and nothing of the user's own."""
+        return self.confines or self.separates
+
+    @property
     def kind(self) -> str:
-        """What a run's record says of it: `bwrap` or `none`."""
-        return "bwrap" if self.confines else "none"
+        """What a run's record says of it: `bwrap`, `uid` or `none`."""
+        return "bwrap" if self.confines else "uid" if self.separates else "none"
+
+    @property
+    def state(self) -> Path:
+        """The state directory, of which guests see their own part alone."""
+        return self.world.covered[0]
 
     def confinement(self, files: GuestFiles) -> Confinement | None:
         """Return what is around a guest that sees these files; `None` where nothing confines it."""
@@ -95,6 +114,8 @@ class Sandbox:
         Raises:
             OSError: It could not be started.
         """
+        if self.separates:
+            return run_as_user(self.state, argv, env, seconds)
         around = self.confinement(replace(files, program=argv))
         if around is None:
             return processes.run(argv, env=env, timeout_seconds=seconds)
@@ -110,7 +131,7 @@ class Sandbox:
 
 
 def find_sandbox(setting: str, env: Mapping[str, str], world: World | None = None) -> Sandbox:
-    """Return the sandbox that this host can give; the setting is `auto`, `bwrap` or `none`.
+    """Return the sandbox that this host can give; the setting is `auto`, `bwrap`, `uid` or `none`.
 
     Args:
         setting: What the worker's settings say.
@@ -118,14 +139,30 @@ def find_sandbox(setting: str, env: Mapping[str, str], world: World | None = Non
         world: What its guests have in common; nothing but the home that `env` names when absent.
 
     Raises:
-        SandboxError: Bubblewrap is demanded, and does not start here.
+        SandboxError: Bubblewrap or users of their own are demanded, and do not start here.
     """
     if setting == "none":
         return Sandbox(reason="The setting is `none`.", remedy="Set SEPTET_SANDBOX=auto.")
+    if setting == "uid":
+        return _separate_users(env, world or World(_NO_HOME))
     sandbox = _try_sandbox(env, world or World(Path(env.get("HOME") or _NO_HOME)))
     if setting == "bwrap" and sandbox.program is None:
         raise SandboxError(f"SEPTET_SANDBOX=bwrap: {sandbox.reason}", remedy=sandbox.remedy)
     return sandbox
+
+
+def _separate_users(env: Mapping[str, str], world: World) -> Sandbox:
+    """Return what starts each run as a user of its own.
+
+    Raises:
+        SandboxError: It does not work here.
+    """
+    if not world.covered:
+        raise SandboxError("SEPTET_SANDBOX=uid: there is no state directory.", remedy=_AS_ROOT)
+    why = try_user(world.covered[0], env)
+    if why:
+        raise SandboxError(f"SEPTET_SANDBOX=uid: no run can be a separate user here: {why}.", remedy=_AS_ROOT)
+    return Sandbox(reason=OF_USERS, world=world, separates=True)
 
 
 def _try_sandbox(env: Mapping[str, str], world: World) -> Sandbox:
@@ -137,7 +174,8 @@ def _try_sandbox(env: Mapping[str, str], world: World) -> Sandbox:
     if os.geteuid() != 0:
         return _start_once(sandbox, env)
     tried = _start_once(replace(sandbox, gives_up_root=True), env)
-    return tried if tried.confines else _start_once(replace(sandbox, remains_root=tried.reason), env)
+    tried = tried if tried.confines else _start_once(replace(sandbox, remains_root=tried.reason), env)
+    return tried if tried.confines else replace(tried, remedy=tried.remedy + _OFFER)
 
 
 def _start_once(sandbox: Sandbox, env: Mapping[str, str]) -> Sandbox:

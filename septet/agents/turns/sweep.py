@@ -19,7 +19,7 @@ _OWN_NAMESPACE: Final = Path("/proc/self/ns/pid")
 _FIRST_PROCESS: Final = re.compile(rb'"child-pid": (\d+)')
 
 
-def sweep_leftovers(mark: str, folder: Path) -> int:
+def sweep_leftovers(mark: str, folder: Path, user: int = 0) -> int:
     """Kill every process of a dead run and return how many there were.
 
     A process that cleared its environment is not found: only a pid namespace holds that one. A sandbox dies with
@@ -28,10 +28,13 @@ def sweep_leftovers(mark: str, folder: Path) -> int:
     Args:
         mark: The run's mark.
         folder: The run's folder.
+        user: The run's own user, of whom every process goes; 0 where it has none.
     """
     killed: set[int] = set()
     bound = time.monotonic() + _BOUND_SECONDS
-    while leftovers := [process for process in psutil.process_iter() if _has_mark(process, mark)]:
+    while leftovers := [
+        process for process in psutil.process_iter() if _has_mark(process, mark) or _is_of(process, user)
+    ]:
         for process in leftovers:
             killed.add(process.pid)
             _kill(process)
@@ -62,6 +65,13 @@ def _sandbox_lives(report: Path) -> bool:
 def _has_mark(process: psutil.Process, mark: str) -> bool:
     try:
         return process.environ().get(RUN_VARIABLE) == mark
+    except psutil.Error:
+        return False
+
+
+def _is_of(process: psutil.Process, user: int) -> bool:
+    try:
+        return user > 0 and process.uids().real == user and process.status() != psutil.STATUS_ZOMBIE
     except psutil.Error:
         return False
 

@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -179,3 +180,31 @@ def test_a_network_that_cannot_be_entered_is_told(tmp_path: Path) -> None:
     assert "cannot be entered" in told["message"]
     assert "setns" in told["remedy"]
     assert list((tmp_path / "state").glob("trial-*")) == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only a worker that is root can start them")
+def test_users_of_their_own_are_told_with_what_they_do_not_promise(tmp_path: Path) -> None:
+    """Where `SEPTET_SANDBOX=uid` works, `doctor` says unconfined, and names network and sockets."""
+    state = Path(tempfile.mkdtemp(prefix="septet-users-"))
+    state.chmod(0o755)
+    try:
+        path = os.pathsep.join((os.path.dirname(shutil.which("git") or ""), os.defpath))
+        _, answer = _doctor(tmp_path, PATH=path, SEPTET_SANDBOX="uid", SEPTET_STATE_DIR=str(state / "state"))
+    finally:
+        shutil.rmtree(state)
+    check = _named(answer)["sandbox"]
+    assert check["status"] == "warning"
+    assert "run unconfined, without a sandbox: each run is a separate user" in check["message"]
+    assert "abstract sockets" in check["message"]
+
+
+def test_users_of_their_own_that_cannot_be_are_a_reason_not_to_start(tmp_path: Path) -> None:
+    """Below a home that others cannot pass, or for a worker that is not root, nobody starts; the remedy says where."""
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o700)
+    _, answer = _doctor(
+        tmp_path, PATH=os.environ["PATH"], SEPTET_SANDBOX="uid", SEPTET_STATE_DIR=str(closed / "state")
+    )
+    check = _named(answer)["sandbox"]
+    assert check["message"].startswith("No worker starts here: SEPTET_SANDBOX=uid")
+    assert "/var/lib/septet" in check["remedy"]

@@ -8,6 +8,7 @@ from clients.cli.render import work_order
 from clients.cli.render.watch import WatchLines, WatchPicture
 from clients.page.rendering import text_of
 from clients.page.standing import BoardView
+from septet.contracts.confinement import UNCONFINED
 from septet.contracts.names import Stage, Status
 from septet.contracts.replies import BoardReply, BoardSummary, WatchReply
 from septet.contracts.task import Task
@@ -64,3 +65,10 @@ def test_what_goes_on_at_a_word_stands_above_what_failed() -> None:
         stages={Stage.BLOCKED: (failed,), Stage.EXECUTING: (waits,)}, counts=counts, summary=summary
     )
     assert [task.id for task in BoardView(reply, {}).needs] == ["wo-waits", "wo-failed"]
+
+
+def test_a_work_order_without_a_sandbox_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    """`show` tells what that means on a line of its own."""
+    task = TASK.model_copy(update={"stuck": None, "unconfined": UNCONFINED["uid"]})
+    work_order.show_task(task)
+    assert f"unconfined    {UNCONFINED['uid']}" in capsys.readouterr().out.splitlines()
