@@ -106,9 +106,9 @@ class GuestRunner:
             raise AgentCrashedError(f"The supervisor of {folder} was killed.", remedy="It is tried again.")
         return GuestEnd(record, _end_of(folder / "stdout.jsonl") + _end_of(folder / "stderr.log"))
 
-    def _start(self, command: GuestCommand, folder: Path, identity: tuple[str, int], run_lock: int) -> socket.socket:
+    def _start(self, command: GuestCommand, folder: Path, who: tuple[str, int], run_lock: int) -> socket.socket:
         """Send the order, with the run's mark and user; one whose attempt has gone ends the program at once."""
-        mark, user = identity
+        mark, user = who
         files = GuestFiles(command.directory, self.objects, env=command.env)
         sandbox = self.sandbox if self.supervisors.gives_way_out else self.sandbox.with_host_network()
         confinement = sandbox.confinement(files)
