@@ -40,7 +40,7 @@ class StepAttempt:
 
     async def carry_out(self) -> TurnResult:
         """Carry the turn out; an agent that has to begin anew finds the worktree as the step found it."""
-        place, step, start = self.prepared_step.place, self.prepared_step.call.step, self.prepared_step.starts_from
+        place, step, start = self.prepared_step.place, self.prepared_step.call.name, self.prepared_step.starts_from
         rescue = partial(self.host.rescue, place, _ANEW, step)
         if start:
             rescue = partial(self.host.return_to, place, start, _ANEW, step)
@@ -89,7 +89,7 @@ def _rescued_result(host: Host, prepared_step: PreparedStep, verdict: Verdict, r
     return_login(prepared_step.request)
     reasons = [reason]
     try:
-        host.rescue(prepared_step.place, reason[:200], prepared_step.call.step)
+        host.rescue(prepared_step.place, reason[:200], prepared_step.call.name)
     except (SnapshotError, OSError) as error:
         reasons.append(str(error))
     result = begin_result(prepared_step.call, _last_result(prepared_step), _changes(prepared_step))

@@ -37,7 +37,8 @@ def see_untouched(host: Host, prepared_step: PreparedStep) -> bool:
     if not prepared_step.call.workspace.lane:
         with prepared_step.fence.lease.hold():
             changed = _put_back(host, prepared_step)
-    if prepared_step.call.step is Step.IMPLEMENT_PLAN and prepared_step.call.attempt == 1:
+    call = prepared_step.call
+    if call.step is Step.IMPLEMENT_PLAN and call.attempt == 1 and call.rework is None:
         _expect_plan(prepared_step)
     return changed
 
@@ -85,4 +86,4 @@ def _put_back(host: Host, prepared_step: PreparedStep) -> bool:
         return False  # the engine has put it back after that rescue
     paths = [path.decode(errors="replace") for path in changed[:5]]
     _log.warning("changed_between_steps", step=call.step, paths=paths, returns_to=target)
-    return host.return_to(place, target, TOLD, call.step) is not None
+    return host.return_to(place, target, TOLD, call.name) is not None

@@ -70,6 +70,6 @@ def _without_edits(host: Host, prepared_step: PreparedStep, result: StepResult) 
     place, start = prepared_step.place, prepared_step.starts_from
     if not start or not host.differs(place, start):
         return result
-    rescue = host.return_to(place, start, "what the finalizer changed", prepared_step.call.step)
+    rescue = host.return_to(place, start, "what the finalizer changed", prepared_step.call.name)
     warning = _UNDONE.format(rescue.snapshot if rescue else "no snapshot, for nothing was left of it")
     return add_warnings(result, warning)

@@ -2,8 +2,11 @@
 
 from dataclasses import dataclass, replace
 
+from temporalio import activity
+
 from activities._fence import Fence, take_fence
-from activities._frozen_inputs import read_frozen_inputs
+from activities._frozen_inputs import FrozenInputs, read_frozen_inputs
+from activities._frozen_rework import words_of
 from activities._pipeline import pipeline_note, summary_for_new_session
 from activities.host import Host
 from septet.agents.clis.adapter import Turn
@@ -11,10 +14,9 @@ from septet.agents.clis.registry import adapter_for
 from septet.agents.turns.launch import TurnRequest
 from septet.answers.finalizer import finalizer_prompt
 from septet.answers.steps import request_schema_of
-from septet.commands.loader import load
+from septet.commands.loader import Command, load, load_rework
 from septet.commands.prompt import prompt, step_note
-from septet.commands.values import values
-from septet.contracts.names import Step
+from septet.commands.values import Values, rework_values, values
 from septet.contracts.steps import FinalizeCall, StepCall
 from septet.contracts.workspace import Workspace
 from septet.errors import WorkspaceError
@@ -53,12 +55,10 @@ def prepare_step(host: Host, call: StepCall) -> PreparedStep:
         NotFoundError, WorkspaceError: The workspace is not on this host, or was not opened to the end.
         CommandError, RepositorySettingsError: What the repository gives cannot be used.
     """
-    place = _opened_place(host, call)
+    place = opened_place(host, call)
     inputs = read_frozen_inputs(place)
-    read = inputs.files.get
-    settings = load_repository_settings(read)
-    command = load(call.step, call.progress.issue_class, read)
-    filled = values(call.step, call.workspace, call.progress, inputs.issue)
+    settings = load_repository_settings(inputs.files.get)
+    command, filled = _command_of(call, place, inputs)
     warm = bool(call.pipeline) and host.keeps_process(call.workspace.agent)
     turn = Turn(
         prompt=prompt(command, filled, pipeline_note(host.state, call), step_note(call.reasons, call.attempt)),
@@ -66,7 +66,7 @@ def prepare_step(host: Host, call: StepCall) -> PreparedStep:
         for_new_session=summary_for_new_session(host.state, call),
         resume_id=call.session_id,
         warm=warm,
-        schema=request_schema_of(call.step, in_pipeline=bool(call.pipeline)),
+        schema=request_schema_of(call.step, in_pipeline=bool(call.pipeline), in_rework=call.rework is not None),
         tools=settings.tools_for(call.step, call.settings, one_process=warm),
         model=settings.model_for(call.step, call.model or host.settings.model, call.settings),
     )
@@ -81,14 +81,16 @@ def prepare_finalizer(host: Host, finalizing: FinalizeCall) -> PreparedStep:
         NotFoundError, WorkspaceError: The workspace is not on this host, or was not opened to the end.
     """
     call = finalizing.call
-    place, in_pipeline = _opened_place(host, call), bool(call.pipeline)
+    place, in_pipeline, in_rework = opened_place(host, call), bool(call.pipeline), call.rework is not None
     settings = load_repository_settings(read_frozen_inputs(place).files.get)
     turn = Turn(
-        prompt=finalizer_prompt(call.step, finalizing.reasons, finalizing.attempt, in_pipeline=in_pipeline),
+        prompt=finalizer_prompt(
+            call.step, finalizing.reasons, finalizing.attempt, in_pipeline=in_pipeline, in_rework=in_rework
+        ),
         worktree=place.worktree,
         resume_id=finalizing.session_id,
         about_session=True,
-        schema=request_schema_of(call.step, in_pipeline=in_pipeline),
+        schema=request_schema_of(call.step, in_pipeline=in_pipeline, in_rework=in_rework),
         tools="none",
         model=settings.model_for(call.step, call.model or host.settings.model, call.settings),
     )
@@ -106,14 +108,14 @@ def prepare_end(host: Host, call: StepCall) -> PreparedStep:
         SupersededError: A later attempt has begun.
         NotFoundError, WorkspaceError: The workspace is not on this host.
     """
-    place = _opened_place(host, call)
+    place = opened_place(host, call)
     step = _prepare(host, call, place, RepositorySettings(), Turn(prompt="", worktree=place.worktree))
     records = [run.record for run in host.runtime.runs.of(step.request.order_id) if run.record is not None]
-    ours = [record for record in records if record.step in {call.step.value, _finalizer_of(call.step)}]
+    ours = [record for record in records if record.step in {call.name, _finalizer_of(call.name)}]
     return replace(step, request=replace(step.request, key=ours[-1].key)) if ours else step
 
 
-def _opened_place(host: Host, call: StepCall) -> Place:
+def opened_place(host: Host, call: StepCall) -> Place:
     """Return where a step works, and refuse a workspace that the janitor has removed.
 
     Raises:
@@ -138,8 +140,8 @@ def _prepare(host: Host, call: StepCall, place: Place, settings: RepositorySetti
     request = TurnRequest(
         key=fence.key,
         order_id=workspace.place_id,
-        number=call.step.number,
-        step=_finalizer_of(call.step) if turn.about_session else call.step.value,
+        number=call.number,
+        step=_finalizer_of(call.name) if turn.about_session else call.name,
         adapter=adapter_for(workspace.agent),
         turn=turn,
         limits=settings.limits_for(call.step, call.limits, call.settings),
@@ -147,8 +149,21 @@ def _prepare(host: Host, call: StepCall, place: Place, settings: RepositorySetti
         objects=place.objects,
     )
     began_at = workspace.began_at or place.base_sha
+    if call.rework is not None:
+        began_at = call.rework.merges or call.rework.head or began_at
     return PreparedStep(workspace, place, request, fence, call, settings, call.starts_from, began_at)
 
 
-def _finalizer_of(step: Step) -> str:
-    return f"{step.value}-finalizer"
+def _command_of(call: StepCall, place: Place, inputs: FrozenInputs) -> tuple[Command, Values]:
+    """Return the command of a call and what it is filled with; a rework has its own, and words of its own."""
+    read = inputs.files.get
+    if call.rework is None:
+        filled = values(call.step, call.workspace, call.progress, inputs.issue)
+        return load(call.step, call.progress.issue_class, read), filled
+    run_id = activity.info().workflow_run_id or ""
+    words = words_of(place, run_id, call.rework.round)
+    return load_rework(read), rework_values(call.workspace, call.progress, inputs.issue, words)
+
+
+def _finalizer_of(name: str) -> str:
+    return f"{name}-finalizer"

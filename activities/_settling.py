@@ -55,7 +55,8 @@ def settle(host: Host, prepared_step: PreparedStep, turn: TurnResult) -> StepRes
 
 def _is_checked(prepared_step: PreparedStep) -> bool:
     """Say whether the repository's own checks may write into the worktree, after whatever walk over it."""
-    return prepared_step.call.step is Step.CREATE_COMMIT and bool(prepared_step.repository_settings.checks)
+    commits = prepared_step.call.step is Step.CREATE_COMMIT or prepared_step.call.rework is not None
+    return commits and bool(prepared_step.repository_settings.checks)
 
 
 def read_answer(host: Host, call: StepCall, turn: TurnResult) -> Answer[Any]:
@@ -67,13 +68,17 @@ def read_answer(host: Host, call: StepCall, turn: TurnResult) -> Answer[Any]:
     outcome, notes = bound_answer(turn.outcome, host.settings.answer_limit_kib)
     try:
         answer = read_step_answer(
-            call.step, outcome.text, structured=outcome.structured, in_pipeline=bool(call.pipeline)
+            call.step,
+            outcome.text,
+            structured=outcome.structured,
+            in_pipeline=bool(call.pipeline),
+            in_rework=call.rework is not None,
         )
     except AnswerError as error:
         raise AnswerError((*error.reasons, *notes)) from None
     _log.info(
         "result_text_extracted",
-        step=call.step,
+        step=call.name,
         parsed_by=answer.parsed_by,
         length=len(outcome.text or ""),
         preview=preview(answer.value.result_text),
@@ -97,13 +102,13 @@ class Settling:
         call, result = self.prepared_step.call, with_answer(result, answer)
         try:
             with self.prepared_step.fence.halt.over():
-                proof = PROOFS[call.step](self.host, self._claim(answer))
+                proof = PROOFS[call.name](self.host, self._claim(answer))
         except EvidenceError as error:
             verdict = Verdict.REFUSED if isinstance(error, RefusedError) else Verdict.UNPROVEN
             if isinstance(error, KeysFoundError):
                 result = result.model_copy(update={"findings": error.findings})
             return reject(self.host, self.prepared_step, result, verdict, (str(error),))
-        checkpoint = self._checkpoint(f"{call.step} is done", proof.status or self.evidence.status)
+        checkpoint = self._checkpoint(f"{call.name} is done", proof.status or self.evidence.status)
         session = result.session_id if call.workspace.lane else None  # a lane's next work order goes on with it
         result = with_proof(result, proof, (*answer.warnings, *proof.warnings, *self._keep(session)))
         return complete(self.prepared_step, result, checkpoint)
@@ -133,7 +138,7 @@ class Settling:
     def _checkpoint(self, reason: str, status: WorktreeStatus | None) -> str | None:
         """Take a checkpoint and return its name; where a walk tells, how the worktree stands is noted with it."""
         place = self.prepared_step.place
-        checkpoint = self.host.snapshot(place, "checkpoint", reason, self.prepared_step.call.step, self.scan)
+        checkpoint = self.host.snapshot(place, "checkpoint", reason, self.prepared_step.call.name, self.scan)
         if checkpoint is None:
             return None
         if status is not None and self.scan is not None:
@@ -151,7 +156,7 @@ def reject(
     host: Host, prepared_step: PreparedStep, result: StepResult, verdict: Verdict, reasons: tuple[str, ...]
 ) -> StepResult:
     """Keep what was done in a rescue and say why it does not count."""
-    step = prepared_step.call.step
+    step = prepared_step.call.name
     host.rescue(prepared_step.place, reasons[0][:200], step)
     _log.warning("step_not_done", step=step, verdict=verdict, reasons=[preview(reason) for reason in reasons])
     return complete(prepared_step, with_reasons(result, verdict, reasons), checkpoint=None)

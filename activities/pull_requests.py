@@ -9,7 +9,9 @@ from activities.cancellation import cancellable_thread
 from activities.host import Host
 from septet.contracts.pull_request import PullRequestEnd, PullRequestLook
 from septet.errors import SeptetError
-from septet.forges.forge import PullRequestState, pull_request_number
+from septet.forges.conversation import FollowedForge
+from septet.forges.feedback import read_feedback
+from septet.forges.forge import Forge, PullRequestState, pull_request_number
 from septet.forges.polls import PolledForge, PullRequestPolls
 
 
@@ -21,33 +23,36 @@ class PullRequestActivities:
 
     @activity.defn(name="look_at_pull_request")
     async def look_at_pull_request(self, look: PullRequestLook) -> PullRequestEnd:
-        """Return how a pull request ended. Idempotent; leaves nothing.
+        """Return how a pull request ended, or what waits for an agent that follows it. Idempotent; leaves nothing.
 
         Raises:
             ApplicationError: It is open, or the forge did not tell; Temporal looks again after a growing pause.
         """
         settings = self.host.settings
         try:
-            state = await cancellable_thread(self.host.threads.network, state_of, self.host, look)
+            end = await cancellable_thread(self.host.threads.network, look_at, self.host, look)
         except SeptetError as error:
             raise not_yet(str(error), settings, kind=error_kind(error), rarely=not error.retryable) from error
-        if state == "open":
+        if end.state == "open" and not look.follows:
             raise not_yet(f"{look.url} is open.", settings, kind="PullRequestOpen")
-        return PullRequestEnd(state="merged" if state == "merged" else "closed")
+        return end
 
 
-def state_of(host: Host, look: PullRequestLook) -> PullRequestState:
-    """Return whether a pull request is open, merged or closed, with this host's key or from its disk.
+def look_at(host: Host, look: PullRequestLook) -> PullRequestEnd:
+    """Return what became of a pull request, with this host's key or from its disk.
 
     Raises:
         SeptetError: The forge did not tell.
     """
     _, forge = host.forge(look.repository)
-    return forge.pull_request(pull_request_number(look.url), look.commit).state
+    state = forge.pull_request(pull_request_number(look.url), look.commit).state
+    return _with_events(forge, look, state)
 
 
-def polled_state_of(host: Host, polls: PullRequestPolls, look: PullRequestLook) -> PullRequestState:
+def look_by_polls(host: Host, polls: PullRequestPolls, look: PullRequestLook) -> PullRequestEnd:
     """Return the same, by one question to the repository for all of its pull requests.
+
+    Of one that an agent follows, checks, reviews and comments are asked for as well.
 
     Raises:
         SeptetError: The forge did not tell.
@@ -55,8 +60,17 @@ def polled_state_of(host: Host, polls: PullRequestPolls, look: PullRequestLook) 
     address, forge = host.forge(look.repository)
     number = pull_request_number(look.url)
     if isinstance(forge, PolledForge):
-        return polls.state(address.url, forge, number)
-    return forge.pull_request(number, look.commit).state
+        state = polls.state(address.url, forge, number)
+    else:
+        state = forge.pull_request(number, look.commit).state
+    return _with_events(forge, look, state)
+
+
+def _with_events(forge: Forge, look: PullRequestLook, state: PullRequestState) -> PullRequestEnd:
+    if state != "open" or not look.follows or not isinstance(forge, FollowedForge):
+        return PullRequestEnd(state=state)
+    feedback = read_feedback(forge, pull_request_number(look.url), look.commit)
+    return PullRequestEnd(state=feedback.pull_request.state, events=feedback.events)
 
 
 def error_kind(error: SeptetError) -> str:

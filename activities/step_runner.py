@@ -85,7 +85,7 @@ class StepRunner:
 
     async def _tell(self, prepared_step: PreparedStep, result: StepResult) -> StepResult:
         """Tell the issue's readers how the step ended, where the repository asks for that."""
-        if not prepared_step.repository_settings.progress_comment:
+        if not prepared_step.repository_settings.progress_comment or prepared_step.call.rework is not None:
             return result
         warnings = await stoppable_thread(
             self.host.threads.network,

@@ -15,6 +15,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from activities.attempts import heartbeating
 from activities.failures import translating_failures
 from activities.host import Host
+from septet.contracts.pull_request import FOLLOWS, watch_id
 from septet.contracts.steps import SweepCall
 from septet.janitor.sweep import Sweep, until
 from septet.janitor.terms import Ask, Fate, Swept, Terms, distrust, pipeline_of, together
@@ -97,9 +98,20 @@ def _asking(client: Client, loop: asyncio.AbstractEventLoop) -> Ask:
 
 
 async def fate_of(client: Client, place_id: str) -> Fate:
-    """Return what became of those who use a workspace: a work order, or a pipeline with its lanes."""
+    """Return what became of those who use a workspace: a work order and who follows it, or a pipeline."""
     own, pipeline_id = await _fate_of_workflow(client, place_id), pipeline_of(place_id)
+    if own.status == "closed" and pipeline_id is None and await _is_followed(client, place_id):
+        return Fate("running")
     return own if pipeline_id is None else together(own, await _fate_of_workflow(client, pipeline_id))
+
+
+async def _is_followed(client: Client, order_id: str) -> bool:
+    """Say whether an agent may still work on the pull request of a closed work order; so, where nobody can tell."""
+    try:
+        watch = await client.get_workflow_handle(watch_id(order_id)).describe()
+    except RPCError as error:
+        return error.status is not RPCStatusCode.NOT_FOUND
+    return watch.status is WorkflowExecutionStatus.RUNNING and bool(await watch.memo_value(FOLLOWS, None))
 
 
 async def _fate_of_workflow(client: Client, workflow_id: str) -> Fate:

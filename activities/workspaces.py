@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pydantic import JsonValue
 from temporalio import activity
 
-from activities._frozen_inputs import FrozenInputs, write_frozen_inputs
+from activities._frozen_inputs import FrozenInputs, read_frozen_inputs, write_frozen_inputs
 from activities.attempts import heartbeating
 from activities.cancellation import cancellable_thread
 from activities.failures import OPENING_TRIES, translating_failures
@@ -16,6 +16,7 @@ from septet.agents.clis.adapter import Turn
 from septet.agents.clis.registry import adapter_for
 from septet.commands.filler import check
 from septet.commands.loader import load_all, overrides
+from septet.contracts.rework import FollowTerms
 from septet.contracts.workspace import OpenWorkspace, Workspace
 from septet.forges.choose import fork_for
 from septet.forges.forge import Forge
@@ -124,6 +125,7 @@ class WorkspaceActivities:
             base_sha=place.base_sha,
             path=str(place.worktree),
             agent=agent,
+            follow=_follow_terms(place, issue),
             issue_number=str(issue["number"]),
             issue_title=str(issue["title"]),
             issue_url=str(issue["url"]) if issue["url"] else None,
@@ -155,6 +157,13 @@ class WorkspaceActivities:
 def _fork_of(place: Place) -> str:
     """Return the name of the fork that work is pushed to, as the workspace was opened; empty where it is none."""
     return parse_address(place.fork).project if place.fork else ""
+
+
+def _follow_terms(place: Place, issue: dict[str, JsonValue]) -> FollowTerms:
+    """Return how far the repository has agents follow its pull requests, and whether it asks for this one."""
+    settings = load_repository_settings(read_frozen_inputs(place).files.get)
+    labels = issue.get("labels")
+    return settings.pull_request.follow_terms([str(each) for each in labels] if isinstance(labels, list) else [])
 
 
 def _opens_again(request: OpenWorkspace) -> bool:

@@ -32,6 +32,11 @@ labels = ["septet"]         # beside those that the work order names
 reviewers = ["ada"]         # accounts that are asked for a review
 assignees = ["eve"]
 closes_issue = true         # `Closes #N` stands in the text, where the issue has a number
+follow = true               # the agent answers failed checks, reviews and conflicts, as with --follow-pr
+follow_label = "follow-pr"  # an issue with this label has its pull request followed; no label does when absent
+follow_rounds = 3           # at most so many times
+follow_hours = 4            # of work, all rounds together
+follow_quiet_hours = 168    # without news, until it ends
 
 [[allow_findings]]          # what looks like a key in new lines, and is none
 path = "docs/*"             # `*` stands for any characters, `/` among them
@@ -54,6 +59,7 @@ from pydantic_core import ErrorDetails
 from septet.agents.clis.registry import ADAPTERS
 from septet.contracts.limits import Seconds, SomeLimits, StepSettings, Timeouts, Tools, Word
 from septet.contracts.names import Step
+from septet.contracts.rework import FollowTerms
 from septet.contracts.wire import StrictWire
 from septet.errors import RepositorySettingsError
 from septet.system.toml_lines import line_of
@@ -155,6 +161,25 @@ class PullRequestSettings(StrictWire):
     """Accounts that it is given to."""
     closes_issue: bool = True
     """Whether its merge closes the issue, where that has a number."""
+    follow: bool = False
+    """Whether the agent answers what happens on it, also where the work order does not ask for it."""
+    follow_label: _Label | None = None
+    """The label by which an issue asks for that."""
+    follow_rounds: Annotated[int, Field(ge=1, le=20)] = 3
+    """How often the agent may work on it."""
+    follow_hours: Annotated[float, Field(gt=0, le=168)] = 4.0
+    """How long all rounds together may take."""
+    follow_quiet_hours: Annotated[float, Field(gt=0, le=2160)] = 168.0
+    """How long nothing may be new on it until it is followed no more."""
+
+    def follow_terms(self, labels: Sequence[str]) -> FollowTerms:
+        """Return how far agents follow the pull request of an issue with some labels."""
+        return FollowTerms(
+            by_default=self.follow or (self.follow_label is not None and self.follow_label in labels),
+            rounds=self.follow_rounds,
+            work_seconds=self.follow_hours * 3600,
+            quiet_seconds=self.follow_quiet_hours * 3600,
+        )
 
 
 class _Issue(StrictWire):

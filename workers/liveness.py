@@ -27,6 +27,7 @@ from workflows.search_attributes import HOST, STAGE, STATUS
 
 _PAGE: Final = 1000
 _MOST_PAGES: Final = 100
+_WITH_A_WORKSPACE: Final = 'WorkflowType IN ("WorkOrder", "PullRequest")'
 
 _log = structlog.get_logger()
 
@@ -132,7 +133,7 @@ class HostsWatch:
     async def _orders(self, condition: str) -> AsyncIterator[tuple[str, str, str]]:
         """Yield the run, the id and the host of the running work orders of this queue that meet a condition."""
         queue = self.host.settings.task_queue
-        running = f'WorkflowType="WorkOrder" AND ExecutionStatus="Running" AND TaskQueue="{queue}"'
+        running = f'{_WITH_A_WORKSPACE} AND ExecutionStatus="Running" AND TaskQueue="{queue}"'
         async for order in self.client.list_workflows(f"{running} AND {HOST.name} IS NOT NULL AND {condition}"):
             yield order.run_id, order.id, order.typed_search_attributes.get(HOST) or ""
 

@@ -30,4 +30,4 @@ def step_context(args: Sequence[Any]) -> Mapping[str, str]:
     call = call.call if isinstance(call, FinalizeCall) else call
     if not isinstance(call, StepCall):
         return {}
-    return {"step": str(call.step), "agent": call.workspace.agent}
+    return {"step": call.name, "agent": call.workspace.agent}

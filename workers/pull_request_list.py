@@ -1,6 +1,7 @@
 """The pull requests that are watched, as the server's list has them: reading it costs no Action."""
 
 from collections.abc import AsyncIterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
@@ -8,12 +9,13 @@ from typing import Final
 from pydantic import ValidationError
 from temporalio.client import Client, WorkflowExecution
 
-from septet.contracts.pull_request import TROUBLE, WATCHER, PullRequestLook, PullRequestNews, WatchingHost
+from septet.contracts.pull_request import FOLLOWS, TROUBLE, WATCHER, PullRequestLook, PullRequestNews, WatchingHost
 from septet.contracts.row import MEMO
 from septet.contracts.task import Task
 
 _QUERY: Final = (
-    'WorkflowType="PullRequest" AND ExecutionStatus="Running" AND SeptetStage="review" AND TaskQueue="{}"'
+    'WorkflowType="PullRequest" AND ExecutionStatus="Running" '
+    'AND SeptetStage IN ("review", "executing") AND TaskQueue="{}"'
 )
 _AT_ONCE: Final = 1000
 
@@ -35,9 +37,15 @@ class WatchedPullRequest:
         """How long it has been watched."""
         return (datetime.now(UTC) - self.started_at).total_seconds()
 
-    def is_news(self, news: PullRequestNews) -> bool:
-        """Say whether the workflow does not know it: a kind of trouble is told once, and its end."""
-        return news.state in {"merged", "closed"} or news.kind != self.trouble
+    def is_news(self, news: PullRequestNews, event_ids: AbstractSet[str] = frozenset()) -> bool:
+        """Say whether the workflow does not know it: a kind of trouble is told once, and its end.
+
+        Args:
+            news: What was seen.
+            event_ids: The events that it was told of.
+        """
+        events = {event.id for event in news.events}
+        return news.state in {"merged", "closed"} or news.kind != self.trouble or not events <= event_ids
 
 
 async def list_watched(
@@ -67,6 +75,7 @@ async def _watch_of(row: WorkflowExecution) -> WatchedPullRequest | None:
         watcher = WatchingHost.model_validate(await row.memo_value(WATCHER, None), strict=False)
         task = Task.model_validate(await row.memo_value(MEMO, None), strict=False)
         trouble = await row.memo_value(TROUBLE, None)
+        follows = bool(await row.memo_value(FOLLOWS, None))
     except ValidationError:
         return None
     return WatchedPullRequest(
@@ -74,6 +83,11 @@ async def _watch_of(row: WorkflowExecution) -> WatchedPullRequest | None:
         run_id=row.run_id or "",
         started_at=row.start_time,
         watcher=watcher,
-        look=PullRequestLook(repository=task.repository_url, url=task.pr_url or "", commit=task.commit_sha or ""),
+        look=PullRequestLook(
+            repository=task.repository_url,
+            url=task.pr_url or "",
+            commit=task.commit_sha or "",
+            follows=follows,
+        ),
         trouble=str(trouble.get("kind", "")) if isinstance(trouble, dict) else "",
     )

@@ -21,10 +21,9 @@ from temporalio.client import Client
 from temporalio.service import RPCError
 
 from activities.host import Host
-from activities.pull_requests import error_kind, polled_state_of
-from septet.contracts.pull_request import PullRequestLook, PullRequestNews, WatchingHost
+from activities.pull_requests import error_kind, look_by_polls
+from septet.contracts.pull_request import PullRequestEnd, PullRequestLook, PullRequestNews, WatchingHost
 from septet.errors import SeptetError
-from septet.forges.forge import PullRequestState
 from septet.forges.polls import PullRequestPolls
 from septet.system.locks import open_lock, try_lock
 from septet.system.text import cut
@@ -35,12 +34,14 @@ from workflows.pull_request import PullRequestWorkflow
 
 HOST_GONE: Final = "HostGone"
 _WHY_LIMIT: Final = 1000
+_FOLLOWED: Final = 0.1
+"""One that an agent follows is looked at as if it were so much younger."""
 _LOOKS_AT_A_TIME: Final = 16
 """Threads of their own, so that a forge that hangs holds nobody else up."""
 
 _log = structlog.get_logger()
 
-Look = Callable[[PullRequestLook], PullRequestState]
+Look = Callable[[PullRequestLook], PullRequestEnd]
 
 
 @asynccontextmanager
@@ -49,7 +50,7 @@ async def looking_at_pull_requests(client: Client, host: Host) -> AsyncIterator[
     settings = host.settings
     pace = LookPace(settings.look_seconds, settings.longest_look_seconds)
     here = WatchingHost(host=host.id, control_queue=host.control_queue)
-    look_at = partial(polled_state_of, host, PullRequestPolls(settings.look_seconds))
+    look_at = partial(look_by_polls, host, PullRequestPolls(settings.look_seconds))
     watcher = PullRequestWatcher(client, settings.task_queue, here, look_at, pace)
     lock = open_lock(host.state.root / "looks.lock")
 
@@ -79,6 +80,8 @@ class PullRequestWatcher:
     _watched: dict[str, WatchedPullRequest] = field(default_factory=dict)
     _looked_at: dict[str, float] = field(default_factory=dict)
     """When each was looked at, by the monotonic clock."""
+    _told: dict[str, frozenset[str]] = field(default_factory=dict)
+    """The events that each was told of; a workflow that hears of one again passes over it."""
     _looks: dict[str, asyncio.Task[None]] = field(default_factory=dict)
     """Those under way."""
     _listed_at: float | None = None
@@ -125,6 +128,7 @@ class PullRequestWatcher:
         if is_full:
             self._listed_at, self._watched = now, rows
             self._looked_at = {run: at for run, at in self._looked_at.items() if run in rows}
+            self._told = {run: events for run, events in self._told.items() if run in rows}
         else:
             self._watched |= rows
 
@@ -137,7 +141,7 @@ class PullRequestWatcher:
             share = hash(watch.run_id) % 1000 / 1000 if watch.age_seconds > self.pace.longest_seconds else 1.0
             self._looked_at[watch.run_id] = now - self.pace.longest_seconds * share
         since = now - self._looked_at[watch.run_id]
-        return self.pace.is_over(since, watch.age_seconds)
+        return self.pace.is_over(since, watch.age_seconds * (_FOLLOWED if watch.look.follows else 1.0))
 
     async def _gone_hosts(self, due: list[WatchedPullRequest]) -> set[str]:
         """Return which of the other hosts that are to look are gone."""
@@ -171,8 +175,10 @@ class PullRequestWatcher:
         try:
             if is_left and news.state != "unknown":
                 await handle.signal(PullRequestWorkflow.watch_from, self.here)
-            if watch.is_news(news):
+            known = self._told.get(watch.run_id, frozenset())
+            if watch.is_news(news, known):
                 await handle.signal(PullRequestWorkflow.looked, news)
+                self._told[watch.run_id] = known | {event.id for event in news.events}
                 self._watched.pop(watch.run_id, None)  # it is listed again if it is still watched
         except RPCError as error:
             _log.info("pull_request_not_told", watch=watch.workflow_id, error=error.message)
@@ -181,9 +187,9 @@ class PullRequestWatcher:
         """Return what the forge says, or why it does not."""
         url = watch.look.url
         try:
-            state = await asyncio.get_running_loop().run_in_executor(self._threads, self.look, watch.look)
+            end = await asyncio.get_running_loop().run_in_executor(self._threads, self.look, watch.look)
         except SeptetError as error:
             return PullRequestNews(
                 url=url, state="unknown", kind=error_kind(error), why=cut(str(error), _WHY_LIMIT)
             )
-        return PullRequestNews(url=url, state=state)
+        return PullRequestNews(url=url, state=end.state, events=end.events)

@@ -25,7 +25,9 @@ from activities.intake import IntakeActivities
 from activities.lanes import LaneActivities
 from activities.others import Others
 from activities.pipelines import PipelineActivities
+from activities.prepare_rework import PrepareRework
 from activities.pull_requests import PullRequestActivities
+from activities.rework import ReworkPullRequest
 from activities.send_notification import SendNotification
 from activities.step_runner import StepRunner
 from activities.summarise_session import SummariseSession
@@ -153,6 +155,8 @@ def _own(host: Host) -> Mapping[str, Activity]:
         ImplementPlan(runner).run,
         CreateCommit(runner).run,
         CreatePullRequest(runner).run,
+        PrepareRework(host).run,
+        ReworkPullRequest(runner).run,
         FinalizeJson(runner).run,
         EndWork(runner).run,
         SweepHost(host).run,

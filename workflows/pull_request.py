@@ -13,6 +13,7 @@ with workflow.unsafe.imports_passed_through():
     from septet.contracts.decisions import MoveCall
     from septet.contracts.names import Stage
     from septet.contracts.pull_request import (
+        FOLLOWS,
         TROUBLE,
         WATCHER,
         PullRequestEnd,
@@ -23,9 +24,12 @@ with workflow.unsafe.imports_passed_through():
     )
     from septet.contracts.task import Move, Task, TaskError
     from septet.contracts.transitions import Target, check_move
+    from septet.contracts.workspace import HostSilence
     from septet.errors import RefusedTransitionError
     from septet.system.timestamps import timestamp
-    from workflows._cancellation import cancel_and_wait
+    from workflows._cancellation import cancel_and_wait, wait_despite_cancel
+    from workflows._failures import AgentEnded
+    from workflows._follower import Follower
     from workflows._patches import has_patch
     from workflows._refusals import refusal
     from workflows._row import Row
@@ -41,6 +45,7 @@ _BY_HOST: Final = "host-looks-at-pull-request"
 """Before it, each look at a pull request was an attempt of an activity: an Action."""
 _AGAIN_AND_AGAIN: Final = ActivityOptions(start_to_close_timeout=_LOOK, retry_policy=_RETRIES)
 _ONCE: Final = ActivityOptions(schedule_to_close_timeout=_LOOK, retry_policy=RetryPolicy(maximum_attempts=1))
+_TAKEN_OVER: Final = "a person took it over"
 _CLOSED: Final = "The pull request was closed without a merge."
 _GO_ON: Final = "`septet move {id} executing` continues the work, `septet move {id} done` ends it."
 
@@ -58,6 +63,9 @@ class PullRequestWorkflow:
         self._is_looked_after = False
         """Whether a host looks, and tells what is new."""
         self._row = Row()
+        self._follower = Follower(self._show)
+        self._is_followed = False
+        """Whether the memo says that an agent follows."""
 
     @workflow.run
     async def run(self, watch: PullRequestWatch) -> Task:
@@ -68,7 +76,9 @@ class PullRequestWorkflow:
         self.renew(watch)
         try:
             while self._task.stage is not Stage.DONE:
-                if self._task.stage is Stage.REVIEW and self._is_looked_after:
+                if self._task.stage is Stage.REVIEW and self._follower.is_due:
+                    await self._take_round()
+                elif self._task.stage is Stage.REVIEW and self._is_looked_after:
                     await self._wait_for_news()
                 elif self._task.stage is Stage.REVIEW:
                     await self._look()
@@ -107,6 +117,8 @@ class PullRequestWorkflow:
                 message=call.why or "a person moved it to blocked",
                 remedy=_GO_ON.format(id=self._task.id),
             )
+        if self._follower.is_active:
+            self._follower.end(call.why or _TAKEN_OVER)
         self._move(Stage(call.to.value), call.why, call.who or "septet", error)
         return self._task
 
@@ -131,6 +143,8 @@ class PullRequestWorkflow:
         self._watch, self._task = watch, watch.task
         self._is_looked_after = watch.watcher is not None and has_patch(_BY_HOST)
         self._looks_again = not self._is_looked_after
+        if watch.follow is not None and self._is_looked_after:
+            self._follower.begin(watch.follow, watch.task)
         if self._is_looked_after and workflow.memo_value(WATCHER, None, type_hint=WatchingHost) != watch.watcher:
             workflow.upsert_memo({WATCHER: watch.watcher})
         self._show()
@@ -138,8 +152,9 @@ class PullRequestWorkflow:
     @workflow.signal(description="A host has seen what became of the pull request, or cannot see it.")
     def looked(self, news: PullRequestNews) -> None:
         """Take in what is new; of a pull request that is not watched any more, nothing is."""
-        if self._task.stage is not Stage.REVIEW or news.url != self._task.pr_url:
+        if self._task.stage not in {Stage.REVIEW, Stage.EXECUTING} or news.url != self._task.pr_url:
             return
+        self._follower.note(news.events)
         match news.state:
             case "merged" | "closed" as state:
                 self._end(PullRequestEnd(state=state))
@@ -153,9 +168,58 @@ class PullRequestWorkflow:
         self._watch = self._watch.model_copy(update={"watcher": watcher, "task_queue": queue})
         workflow.upsert_memo({WATCHER: watcher})
 
+    @workflow.signal(description="The host of the workspace is silent.")
+    def host_silent(self, silence: HostSilence) -> None:
+        """Learn that no worker of a host was heard of."""
+        self._follower.hosts.note_silence(silence)
+
+    @workflow.signal(description="A host is heard of again.")
+    def host_back(self, host: str) -> None:
+        """Learn that a host is there again."""
+        self._follower.hosts.note_return(host)
+
+    async def _take_round(self) -> None:
+        """Have the agent answer what waits; a person's word, a merge or a cancel ends it with a rescue."""
+        if not self._follower.take_round():
+            self._show()
+            return
+        self._move(Stage.EXECUTING, self._follower.text)
+        work = asyncio.create_task(self._follower.carry_out(self._task))
+        try:
+            await workflow.wait_condition(lambda: work.done() or self._task.stage is not Stage.EXECUTING)
+        finally:
+            if not work.done():
+                work.cancel()
+                await self._end_round(work)
+        if self._task.stage is not Stage.EXECUTING:
+            self._show()
+            return
+        work.result()
+        self._move(Stage.REVIEW, self._follower.text)
+
+    async def _end_round(self, work: asyncio.Task[None]) -> None:
+        """Wait for a cancelled round's end; where it could not end its agent itself, have that ended."""
+        await wait_despite_cancel(work.done)
+        try:
+            work.result()
+        except AgentEnded:
+            return
+        except asyncio.CancelledError:
+            ending = asyncio.create_task(self._follower.end_agent())
+            await wait_despite_cancel(ending.done)
+
     async def _wait_for_news(self) -> None:
         """Wait for what a host tells, or for a person's word; who asks for a look now has it here, once."""
-        await workflow.wait_condition(lambda: self._looks_again or self._task.stage is not Stage.REVIEW)
+        try:
+            await workflow.wait_condition(
+                lambda: self._looks_again or self._follower.is_due or self._task.stage is not Stage.REVIEW,
+                timeout=self._follower.quiet_left,
+                timeout_summary="is anything new on the pull request?",
+            )
+        except TimeoutError:
+            self._follower.end("nothing was new for a while")
+            self._show()
+            return
         if self._looks_again and self._task.stage is Stage.REVIEW:
             self._looks_again = False
             looking = self._start_look(_ONCE)
@@ -164,7 +228,14 @@ class PullRequestWorkflow:
                 await cancel_and_wait(looking)
                 return
             with suppress(ActivityError):  # it is open, or the host that looks tells what is wrong
-                self._end(await looking)
+                self._take_in(await looking)
+
+    def _take_in(self, end: PullRequestEnd) -> None:
+        """Take in what a look has seen."""
+        if end.state == "open":
+            self._follower.note(end.events)
+        else:
+            self._end(end)
 
     async def _look(self) -> None:
         """Look until there is an end, or a reason to look anew."""
@@ -181,13 +252,20 @@ class PullRequestWorkflow:
     def _start_look(self, options: ActivityOptions = _AGAIN_AND_AGAIN) -> workflow.ActivityHandle[PullRequestEnd]:
         watch, task = self._watch, self._watch.task
         return LOOK_AT_PULL_REQUEST.start(
-            PullRequestLook(repository=task.repository_url, url=task.pr_url or "", commit=task.commit_sha or ""),
+            PullRequestLook(
+                repository=task.repository_url,
+                url=task.pr_url or "",
+                commit=task.commit_sha or "",
+                follows=self._follower.is_active,
+            ),
             task_queue=watch.task_queue or None,
             **options,
             summary=f"is {task.pr_url} merged?",
         )
 
     def _end(self, end: PullRequestEnd) -> None:
+        if self._follower.is_active:
+            self._follower.end(f"the pull request is {end.state}")
         if end.state == "merged":
             self._move(Stage.DONE, "the pull request is merged")
             return
@@ -202,7 +280,11 @@ class PullRequestWorkflow:
         self._show()
 
     def _show(self) -> None:
-        task = self._task
+        self._task = task = self._follower.tell(self._task)
+        if self._is_followed is not self._follower.is_active:
+            self._is_followed = self._follower.is_active
+            workflow.upsert_memo({FOLLOWS: self._is_followed or None})
         why = f"\n\n**{task.error.type}**: {task.error.message} {task.error.remedy}" if task.error else ""
-        workflow.set_current_details(f"**{task.id}** · {task.pr_url} · **{task.stage.value}**{why}")
-        self._row.write(task)
+        rework = f"\n\n{task.rework.text}" if task.rework else ""
+        workflow.set_current_details(f"**{task.id}** · {task.pr_url} · **{task.stage.value}**{rework}{why}")
+        self._row.write(task, self._follower.hosts.attributes if self._follower.is_active else ())

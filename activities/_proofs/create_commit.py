@@ -27,14 +27,14 @@ def prove_create_commit(host: Host, claim: Claim[CreateCommitAnswer]) -> Proof:
         KeysFoundError: The work holds what looks like a key.
         EvidenceError: A check failed, the work holds a key of the worker, or there is nothing to commit.
     """
-    _run_checks(host, claim)
+    run_checks(host, claim)
     refuse_keys_in_files(claim.place, claim.evidence.files_changed)
     refuse_keys_in_commits(claim.place, claim.began_at, claim.evidence.head.sha)
     message = claim.answer.commit_message
     claim.fence.check()
     sha = commit_all(
         claim.place,
-        with_trailer(message, _assistance(host, claim)),
+        with_trailer(message, assistance(host, claim)),
         sign=host.settings.sign_commits,
         scan=claim.scan,
         examine=partial(refuse_found_keys, host, claim),
@@ -44,7 +44,7 @@ def prove_create_commit(host: Host, claim: Claim[CreateCommitAnswer]) -> Proof:
     return Proof(message, commit_sha=sha, status=WorktreeStatus(sha, ()))
 
 
-def _assistance(host: Host, claim: AnyClaim) -> str:
+def assistance(host: Host, claim: AnyClaim) -> str:
     """Return the line that names the agent, and its model where one was asked for; empty where none is wanted."""
     settings, call = claim.repository_settings, claim.call
     if not settings.assisted_by:
@@ -53,7 +53,7 @@ def _assistance(host: Host, claim: AnyClaim) -> str:
     return f"Assisted-by: {call.workspace.agent}{f':{asked}' if asked else ''}"
 
 
-def _run_checks(host: Host, claim: AnyClaim) -> None:
+def run_checks(host: Host, claim: AnyClaim) -> None:
     """Run the checks in their order, confined as agents are, in their environment: argv, never a shell.
 
     Raises:

@@ -11,10 +11,11 @@ from activities._proofs.create_pull_request import prove_create_pull_request
 from activities._proofs.find_plan_file import prove_find_plan_file
 from activities._proofs.generate_branch import prove_generate_branch
 from activities._proofs.implement_plan import prove_implement_plan
+from activities._proofs.rework import prove_rework
 from activities.host import Host
-from septet.contracts.names import Step
+from septet.contracts.names import REWORK, Step
 
-PROOFS: Final[Mapping[Step, Callable[[Host, AnyClaim], Proof]]] = {
+PROOFS: Final[Mapping[str, Callable[[Host, AnyClaim], Proof]]] = {
     Step.CLASSIFY_ISSUE: prove_classify_issue,
     Step.BUILD_PLAN: prove_build_plan,
     Step.FIND_PLAN_FILE: prove_find_plan_file,
@@ -22,5 +23,6 @@ PROOFS: Final[Mapping[Step, Callable[[Host, AnyClaim], Proof]]] = {
     Step.IMPLEMENT_PLAN: prove_implement_plan,
     Step.CREATE_COMMIT: prove_create_commit,
     Step.CREATE_PULL_REQUEST: prove_create_pull_request,
+    REWORK: prove_rework,
 }
 """Each holds a claim against git and the forge, and does of it what the agent has left to the engine."""

@@ -138,7 +138,11 @@ class OrderOptions:
         bool, typer.Option("--approve-plan", help="Wait for your approval after planning.")
     ] = False
     follow_pr: Annotated[
-        bool, typer.Option("--follow-pr", help="Refused: agents do not answer checks and reviews yet.")
+        bool,
+        typer.Option(
+            "--follow-pr",
+            help="Have the agent answer failed checks, reviews and conflicts until the pull request has ended.",
+        ),
     ] = False
     draft: Draft = False
     step: Annotated[

@@ -5,7 +5,7 @@ from typing import Final
 
 from temporalio.client import WorkflowExecutionStatus
 
-from clients.temporal.pull_request_watch import give_up_watch
+from clients.temporal.pull_request_watch import give_up_watch, watch_of
 from clients.temporal.resets import claim, reset, reset_point
 from clients.temporal.updates import send_update
 from clients.temporal.work_orders import WorkOrders
@@ -40,8 +40,20 @@ class OrderDecisions:
 
     async def cancel(self, order_id: str, who: str = "", why: str = "") -> TaskReply:
         """End its agent, keep its work in a rescue, and return the closed work order; no worker has to answer."""
-        reason = MoveCall(to=Target.CANCELLED, who=who, why=why).reason_line
+        call = MoveCall(to=Target.CANCELLED, who=who, why=why)
+        reason = call.reason_line
+        if await self._is_reworked(order_id):
+            await self._update(watch_id(order_id), "move", call.model_copy(update={"to": Target.REVIEW}))
+            return TaskReply(task=await self.orders.get(order_id))
         return TaskReply(task=await self.orders.cancel_and_wait(order_id, reason))
+
+    async def _is_reworked(self, order_id: str) -> bool:
+        """Say whether an agent works on the pull request of a completed work order."""
+        watch = await watch_of(self.orders.client, order_id)
+        if watch is None or watch.status is not WorkflowExecutionStatus.RUNNING:
+            return False
+        task = await self.orders.get(order_id)
+        return (task.status, task.stage) == (Status.COMPLETED, Stage.EXECUTING)
 
     async def move(self, order_id: str, call: MoveCall) -> TaskReply:
         """Move a work order on the board; a refusal lists where it may move from where it is."""
@@ -109,6 +121,9 @@ class OrderDecisions:
             if task.stage is not Stage.BLOCKED:
                 raise RefusedTransitionError(f"{order_id} is {task.status.value}.", remedy=_END_FIRST)
             return await self._decide(order_id, "retry", call)
+        if (task.status, task.stage) == (Status.COMPLETED, Stage.EXECUTING):
+            message = f"An agent works on the pull request of {order_id}."
+            raise RefusedTransitionError(message, remedy=f"`septet cancel {order_id}` ends that first.")
         if (task.status, task.stage) == (Status.COMPLETED, Stage.DONE):
             raise RefusedTransitionError(f"{order_id} is done.", remedy="Create another with `septet create`.")
         if task.status is Status.COMPLETED and call.from_step is None:

@@ -31,9 +31,18 @@ async def with_watch(client: Client, task: Task) -> Task:
     if watch is None:
         return task
     row = await task_of_row(watch)
-    if row.stage is Stage.REVIEW:
+    if row.stage is Stage.REVIEW and row.rework is None:
         return task
-    return task.model_copy(update={"stage": row.stage, "error": row.error, "updated_at": row.updated_at})
+    update: dict[str, object] = {
+        "stage": row.stage,
+        "error": row.error,
+        "updated_at": row.updated_at,
+        "rework": row.rework,
+    }
+    if row.rework is not None and row.rework.round:
+        update |= {"commit_sha": row.commit_sha, "usage": row.usage}
+        update["rescues"] = (*task.rescues, *(each for each in row.rescues if each not in task.rescues))
+    return task.model_copy(update=update)
 
 
 async def look_now(client: Client, pr_url: str) -> None:

@@ -20,7 +20,7 @@ from clients.temporal.task_rows import task_at_close, task_of_row
 from clients.temporal.waits import waiting_for
 from septet.board.circle import circle_of
 from septet.contracts.names import ORDER_ID, Stage, Status
-from septet.contracts.order import FOLLOW_PR_REFUSAL, WorkOrderInput
+from septet.contracts.order import WorkOrderInput
 from septet.contracts.pull_request import watch_id
 from septet.contracts.replies import TaskReply, TasksReply
 from septet.contracts.row import MEMO, first_task, row_of, waits_in
@@ -115,9 +115,6 @@ class WorkOrders(Executions[Task]):
         if not ORDER_ID.fullmatch(order_id):
             remedy = "Use up to 64 letters, digits, dots, hyphens and underscores."
             raise InvalidInputError(f"{order_id!r} is not a work order id.", remedy=remedy)
-        if order.follow_pr:
-            remedy = f"When there are some, `septet move {order_id} executing --feedback TEXT` has them worked on."
-            raise InvalidInputError(f"{FOLLOW_PR_REFUSAL}.", remedy=remedy)
         order = order.model_copy(update={"repository": without_credentials(order.repository)})
         await self._refuse_circle(order_id, order.after)
         row = row_of(first_task(order_id, order, waits_in(order), timestamp(datetime.now(UTC))))

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from septet.answers.steps import JsonSchema, forms_of, schema_of
-from septet.contracts.names import Step
+from septet.contracts.names import REWORK, Step
 
 _FIRST: Final = """\
 Your last message was not a valid answer for the step `{step}`.
@@ -44,12 +44,16 @@ The schema that it is checked against:
 """
 
 
-def finalizer_prompt(step: Step, reasons: Sequence[str], attempt: int, *, in_pipeline: bool = False) -> str:
+def finalizer_prompt(
+    step: Step, reasons: Sequence[str], attempt: int, *, in_pipeline: bool = False, in_rework: bool = False
+) -> str:
     """Return the prompt of the first attempt, or for any later one the more explicit prompt of the second."""
+    schema = schema_of(step, in_pipeline=in_pipeline, in_rework=in_rework)
+    forms = forms_of(step, in_pipeline=in_pipeline, in_rework=in_rework)
     return (_FIRST if attempt == 1 else _SECOND).format(
-        step=step.value,
-        schema=json.dumps(schema_of(step, in_pipeline=in_pipeline), indent=2, ensure_ascii=False),
-        shapes="\nor\n".join(shape_of(form) for form in forms_of(step, in_pipeline=in_pipeline)),
+        step=REWORK if in_rework else step.value,
+        schema=json.dumps(schema, indent=2, ensure_ascii=False),
+        shapes="\nor\n".join(shape_of(form) for form in forms),
         reasons="\n".join(f"- {reason}" for reason in reasons) or "- It held no JSON object.",
     )
 

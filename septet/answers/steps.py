@@ -27,6 +27,7 @@ from septet.contracts.answers import (
     FindPlanFileAnswer,
     GenerateBranchAnswer,
     ImplementPlanAnswer,
+    ReworkAnswer,
     StepAnswer,
 )
 from septet.contracts.names import Step
@@ -70,47 +71,57 @@ PIPELINE_FORMS: Final[Mapping[Step, AnswerForm]] = MappingProxyType(
 )
 """Those that are others inside a pipeline."""
 
+REWORK_FORM: Final = AnswerForm(TypeAdapter(ReworkAnswer))
+"""That of a round on a pull request, whatever the step."""
 
-def contract_of(step: Step, *, in_pipeline: bool = False) -> TypeAdapter[Any]:
+
+def contract_of(step: Step, *, in_pipeline: bool = False, in_rework: bool = False) -> TypeAdapter[Any]:
     """Return the contract of a step's answer."""
-    return _form_of(step, in_pipeline=in_pipeline).contract
+    return _form_of(step, in_pipeline=in_pipeline, in_rework=in_rework).contract
 
 
 def read_step_answer(
-    step: Step, text: str | None, structured: JsonValue = None, *, in_pipeline: bool = False
+    step: Step,
+    text: str | None,
+    structured: JsonValue = None,
+    *,
+    in_pipeline: bool = False,
+    in_rework: bool = False,
 ) -> Answer[AnyAnswer]:
     """Read a step's answer from what its agent said last; raises `AnswerError`."""
-    form = _form_of(step, in_pipeline=in_pipeline)
+    form = _form_of(step, in_pipeline=in_pipeline, in_rework=in_rework)
     return read_answer(form.contract, text, structured=structured, plain=form.plain)
 
 
-def schema_of(step: Step, *, in_pipeline: bool = False) -> JsonSchema:
+def schema_of(step: Step, *, in_pipeline: bool = False, in_rework: bool = False) -> JsonSchema:
     """Return the JSON Schema of a step's answer, self-contained, with the fields' descriptions."""
-    forms = forms_of(step, in_pipeline=in_pipeline)
+    forms = forms_of(step, in_pipeline=in_pipeline, in_rework=in_rework)
     return forms[0] if len(forms) == 1 else {"anyOf": list(forms)}
 
 
 @cache
-def request_schema_of(step: Step, *, in_pipeline: bool = False) -> JsonSchema:
+def request_schema_of(step: Step, *, in_pipeline: bool = False, in_rework: bool = False) -> JsonSchema:
     """Return the schema to give to a CLI that asks its model for structured output.
 
     Model APIs want one object at the root with all of its keys required, and know few constraints on values: it
     is the first form of the answer, without them. What comes back is checked against the contract all the same.
     It is made once, and nobody changes it.
     """
-    return _without_bounds(forms_of(step, in_pipeline=in_pipeline)[0])
+    return _without_bounds(forms_of(step, in_pipeline=in_pipeline, in_rework=in_rework)[0])
 
 
-def forms_of(step: Step, *, in_pipeline: bool = False) -> tuple[JsonSchema, ...]:
+def forms_of(step: Step, *, in_pipeline: bool = False, in_rework: bool = False) -> tuple[JsonSchema, ...]:
     """Return the JSON Schemas of the objects that answer a step: one, or one for each member of a union."""
-    contract = contract_of(step, in_pipeline=in_pipeline)
+    contract = contract_of(step, in_pipeline=in_pipeline, in_rework=in_rework)
     schema = contract.json_schema(schema_generator=_WithoutFieldTitles)
     definitions = schema.pop("$defs", {})
     forms = tuple(form for form in schema.get("anyOf", ())) or (schema,)
     return tuple(_resolve(form, definitions) for form in forms)
 
 
-def _form_of(step: Step, *, in_pipeline: bool) -> AnswerForm:
+def _form_of(step: Step, *, in_pipeline: bool, in_rework: bool) -> AnswerForm:
+    if in_rework:
+        return REWORK_FORM
     return (PIPELINE_FORMS.get(step) if in_pipeline else None) or ANSWER_FORMS[step]
 
 

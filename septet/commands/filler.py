@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from septet.commands.loader import Command
-from septet.commands.values import ARGUMENTS, FIRST_STEP, available
+from septet.commands.values import FIRST_STEP, arguments_of, available
 from septet.errors import CommandError
 
 _PLACEHOLDER: Final = re.compile(
@@ -55,7 +55,7 @@ def check(command: Command) -> None:
     Raises:
         CommandError: It has not; the message names the file, and each line and placeholder.
     """
-    _refuse_unknown(command, available(command.step))
+    _refuse_unknown(command, available(command.step, command.name))
 
 
 def fill(command: Command, arguments: Sequence[str], by_name: Mapping[str, str]) -> str:
@@ -95,5 +95,6 @@ def _remedy(command: Command, placeholder: Placeholder) -> str:
     if placeholder.name in FIRST_STEP:
         since = f"${{{placeholder.name}}} is known from {FIRST_STEP[placeholder.name]} on."
     else:
-        since = f"{command.step} has $1 to ${len(ARGUMENTS[command.step])}, $ARGUMENTS and named values."
+        count = len(arguments_of(command.step, command.name))
+        since = f"{command.step} has $1 to ${count}, $ARGUMENTS and named values."
     return f"{since} Correct the file, or write $${placeholder.text[1:]} where the text itself is meant."

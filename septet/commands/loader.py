@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import Final
 
-from septet.contracts.names import IssueClass, Step
+from septet.contracts.names import REWORK, IssueClass, Step
 from septet.errors import CommandError
 
 ReadAtBase = Callable[[str], bytes | None]
@@ -25,6 +25,7 @@ class Command:
     """The prompt file of a step, with its placeholders."""
 
     step: Step
+    """Whose settings it shares; `name` tells a rework from `implement_plan`."""
     name: str
     """Such as `build_plan_bug`."""
     place: str
@@ -44,7 +45,7 @@ def name_of(step: Step, issue_class: IssueClass | None = None) -> str:
 
 def overrides() -> tuple[str, ...]:
     """Return where a repository's own commands would lie, by their paths in it."""
-    return tuple(f"{FOLDER}/{name_of(step, issue_class)}.md" for step, issue_class in _COMMANDS)
+    return (*(f"{FOLDER}/{name_of(*each)}.md" for each in _COMMANDS), f"{FOLDER}/{REWORK}.md")
 
 
 def load(step: Step, issue_class: IssueClass | None, override: ReadAtBase) -> Command:
@@ -58,7 +59,15 @@ def load(step: Step, issue_class: IssueClass | None, override: ReadAtBase) -> Co
     Raises:
         CommandError: The repository's file is blank or no UTF-8, or the plan's class was not given.
     """
-    name = name_of(step, issue_class)
+    return _load(step, name_of(step, issue_class), override)
+
+
+def load_rework(override: ReadAtBase) -> Command:
+    """Return the command of a round on a pull request; as `load`."""
+    return _load(Step.IMPLEMENT_PLAN, REWORK, override)
+
+
+def _load(step: Step, name: str, override: ReadAtBase) -> Command:
     place = f"{FOLDER}/{name}.md"
     own = override(place)
     if own is not None:
@@ -68,12 +77,12 @@ def load(step: Step, issue_class: IssueClass | None, override: ReadAtBase) -> Co
 
 
 def load_all(override: ReadAtBase) -> tuple[Command, ...]:
-    """Return all nine commands, in the order of the steps.
+    """Return all ten commands, in the order of the steps.
 
     Raises:
         CommandError: As for `load`.
     """
-    return tuple(load(step, issue_class, override) for step, issue_class in _COMMANDS)
+    return (*(load(step, issue_class, override) for step, issue_class in _COMMANDS), load_rework(override))
 
 
 def _text(content: bytes, place: str) -> str:

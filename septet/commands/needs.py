@@ -6,8 +6,8 @@ from typing import Final, NamedTuple
 
 from septet.commands.filler import placeholders
 from septet.commands.loader import Command
-from septet.commands.values import ARGUMENTS
-from septet.contracts.names import Step
+from septet.commands.values import arguments_of
+from septet.contracts.names import REWORK, Step
 
 
 class Need(NamedTuple):
@@ -23,6 +23,7 @@ _ISSUE: Final = Need("the issue", frozenset({"ISSUE_JSON", "ISSUE_BODY"}))
 _ORDER: Final = Need("the work order's id", frozenset({"WORK_ORDER_ID"}))
 _CLASS: Final = Need("the issue's class", frozenset({"ISSUE_CLASS"}))
 _PLAN: Final = Need("the plan's path", frozenset({"PLAN_PATH"}))
+_FEEDBACK: Final = Need("what is said on the pull request", frozenset({"FEEDBACK_JSON"}))
 
 _OUGHT_TO_USE: Final[Mapping[Step, tuple[Need, ...]]] = MappingProxyType(
     {
@@ -37,23 +38,23 @@ _OUGHT_TO_USE: Final[Mapping[Step, tuple[Need, ...]]] = MappingProxyType(
 )
 
 
-def ought_to_use(step: Step) -> tuple[Need, ...]:
-    """Return what a command of `step` must tell the agent."""
-    return _OUGHT_TO_USE[step]
+def ought_to_use(step: Step, name: str = "") -> tuple[Need, ...]:
+    """Return what a command of `step` must tell the agent; one with the name `rework`, what is answered."""
+    return (_FEEDBACK,) if name == REWORK else _OUGHT_TO_USE[step]
 
 
 def missing(command: Command) -> tuple[str, ...]:
     """Return one warning for each thing that `command` does not tell the agent."""
     names = _names_used(command)
     return tuple(
-        f"{command.place} never tells the agent {need.what}: use {_ways(command.step, need)}."
-        for need in ought_to_use(command.step)
+        f"{command.place} never tells the agent {need.what}: use {_ways(command, need)}."
+        for need in ought_to_use(command.step, command.name)
         if not need.any_of & names
     )
 
 
 def _names_used(command: Command) -> frozenset[str]:
-    arguments = ARGUMENTS[command.step]
+    arguments = arguments_of(command.step, command.name)
     by_number = {str(number): {name} for number, name in enumerate(arguments, start=1)}
     meaning = {**by_number, "ARGUMENTS": set(arguments)}
     return frozenset().union(
@@ -61,7 +62,7 @@ def _names_used(command: Command) -> frozenset[str]:
     )
 
 
-def _ways(step: Step, need: Need) -> str:
-    arguments = ARGUMENTS[step]
+def _ways(command: Command, need: Need) -> str:
+    arguments = arguments_of(command.step, command.name)
     numbered = [f"${arguments.index(name) + 1}" for name in arguments if name in need.any_of]
     return " or ".join([*numbered, *(f"${{{name}}}" for name in sorted(need.any_of))])

@@ -9,7 +9,7 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from septet.contracts.names import AGENT_NAMES, Step
+from septet.contracts.names import AGENT_NAMES, REWORK, Step
 from septet.contracts.steps import Progress
 from septet.contracts.workspace import Workspace
 
@@ -58,8 +58,24 @@ class Values:
     """`${NAME}` by name."""
 
 
-def available(step: Step) -> frozenset[str]:
-    """Return the names that a command of `step` may use: of `${NAME}`, `$1` (as `1`) and `ARGUMENTS`."""
+REWORK_ARGUMENTS: Final = ("FEEDBACK_JSON", "BRANCH_NAME")
+"""`$1` and `$2` of the command of a rework."""
+_REWORK_NAMES: Final = ("FEEDBACK_JSON", "FEEDBACK_MARK")
+"""What no step has."""
+
+
+def arguments_of(step: Step, name: str) -> tuple[str, ...]:
+    """Return `$1`, `$2`, … of a command by the names of their values."""
+    return REWORK_ARGUMENTS if name == REWORK else ARGUMENTS[step]
+
+
+def available(step: Step, name: str = "") -> frozenset[str]:
+    """Return the names that a command of `step` may use: of `${NAME}`, `$1` (as `1`) and `ARGUMENTS`.
+
+    A command with the name `rework` may use all of them, and what is said on the pull request.
+    """
+    if name == REWORK:
+        return frozenset({"ARGUMENTS", "1", "2", *_REWORK_NAMES, *FIRST_STEP})
     numbered = {str(number) for number in range(1, len(ARGUMENTS[step]) + 1)}
     return frozenset({"ARGUMENTS", *numbered, *_names_of(step)})
 
@@ -94,6 +110,23 @@ def values(step: Step, workspace: Workspace, progress: Progress, issue: Mapping[
     }
     by_name = {name: facts[name] for name in _names_of(step)}
     return Values(tuple(by_name[name] for name in ARGUMENTS[step]), by_name)
+
+
+def rework_values(
+    workspace: Workspace, progress: Progress, issue: Mapping[str, JsonValue], feedback_json: str
+) -> Values:
+    """Return what the command of a rework is filled with; as `values`.
+
+    Args:
+        workspace: The work order's workspace.
+        progress: What its steps found out.
+        issue: The issue as it is shown to agents.
+        feedback_json: What is said on the pull request, as JSON on one line.
+    """
+    known = values(Step.CREATE_PULL_REQUEST, workspace, progress, issue).by_name
+    own = {"FEEDBACK_JSON": feedback_json, "FEEDBACK_MARK": _mark_of(feedback_json)}
+    by_name = {**known, **own, "AGENT_NAME": AGENT_NAMES[Step.IMPLEMENT_PLAN]}
+    return Values(tuple(by_name[name] for name in REWORK_ARGUMENTS), by_name)
 
 
 def _mark_of(text: str) -> str:

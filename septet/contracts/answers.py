@@ -84,6 +84,33 @@ class ImplementPlanAnswer(StrictWire):
         return self.summary
 
 
+class ThreadReply(StrictWire):
+    """A reply to one thread of a review."""
+
+    thread: Line
+    """The thread's id, as it was given."""
+    reply: Text
+    """What is to be said there, in Markdown."""
+
+
+class ReworkAnswer(StrictWire):
+    """What was done about the checks, reviews and conflicts of a pull request."""
+
+    success: bool
+    """Whether everything that was asked for is done, or answered in `replies`."""
+    summary: Text
+    """What was done, or why it could not be done."""
+    commit_message: Text
+    """The whole message of the commit that holds it: a subject line, and a body after a blank line."""
+    replies: tuple[ThreadReply, ...]
+    """One reply for each thread that was given."""
+
+    @property
+    def result_text(self) -> str:
+        """The summary."""
+        return self.summary
+
+
 class CreateCommitAnswer(StrictWire):
     """The message of the commit."""
 
@@ -129,6 +156,7 @@ StepAnswer = (
     | FindPlanFileAnswer
     | GenerateBranchAnswer
     | ImplementPlanAnswer
+    | ReworkAnswer
     | CreateCommitAnswer
     | PullRequestText
     | PullRequestUrl

@@ -43,6 +43,10 @@ AGENT_NAMES: Final[Mapping[Step, str]] = MappingProxyType(
 """The role that the agent plays in each step."""
 
 
+REWORK: Final = "rework"
+"""What comes after the seven, where an agent follows the pull request: activity, command, folder."""
+
+
 class IssueClass(StrEnum):
     """What kind of work an issue asks for."""
 

@@ -12,7 +12,8 @@ from septet.contracts.wire import StrictWire
 TEXT_LIMIT_BYTES = 64 * 1024
 """The most that a title and a description may hold together."""
 FOLLOW_PR_REFUSAL: Final = "follow_pr: agents do not answer checks and reviews of a pull request yet: leave it out"
-"""Old histories have the field, so that an input that has it is read, and no new work order starts with it."""
+"""What work orders of 0.2.0 answer that began before it was so."""
+FOLLOW_IN_PIPELINE: Final = "follow_pr: the work orders of a pipeline share their workspaces: leave it out there"
 
 Score = Annotated[int, Field(ge=1, le=5)]
 
@@ -66,8 +67,8 @@ class OrderChoices(StrictWire):
     """Where it waits on the board: for a person, or for its turn; it begins at once when absent."""
     approve_plan: bool = False
     """Wait for a person after the plan."""
-    follow_pr: Annotated[bool, Field(json_schema_extra={"const": False})] = False
-    """Refused where it is true: agents do not answer checks and reviews yet."""
+    follow_pr: bool = False
+    """Have the agent answer failed checks, reviews and conflicts of the pull request until it has ended."""
     draft: bool = False
     """Open the pull request as a draft."""
     timeouts: Timeouts = Timeouts()

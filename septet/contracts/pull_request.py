@@ -4,6 +4,8 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
+from septet.contracts.rework import MOST_EVENTS, FollowTerms, ReworkEvent
+from septet.contracts.steps import StepCall
 from septet.contracts.task import Task
 from septet.contracts.wire import Wire
 
@@ -11,6 +13,8 @@ WATCHER: Final = "watcher"
 """The key of a watch's memo under which the host lies that looks at its pull request."""
 TROUBLE: Final = "trouble"
 """The key of a watch's memo under which lies why nobody can tell what became of its pull request."""
+FOLLOWS: Final = "follows"
+"""The key of a watch's memo under which lies whether an agent answers what happens on its pull request."""
 
 _WATCH: Final = "/pr"
 """No work order's id can end so."""
@@ -34,6 +38,16 @@ class WatchingHost(Wire):
     """A queue that is served as long as the host is there."""
 
 
+class Follow(Wire):
+    """What an agent needs to answer checks, reviews and conflicts of a pull request."""
+
+    call: StepCall
+    """The call of `implement_plan`: its workspace, settings and session."""
+    terms: FollowTerms = FollowTerms()
+    url: str = ""
+    """The pull request's address."""
+
+
 class PullRequestWatch(Wire):
     """A completed work order, whose pull request is watched until it is merged or closed."""
 
@@ -45,6 +59,8 @@ class PullRequestWatch(Wire):
     """Where a local forge can be looked at: a queue of the host on whose disk it lies."""
     watcher: WatchingHost | None = None
     """Who looks; `None` where the host of its workspace does not: the workflow has it looked at by an activity."""
+    follow: Follow | None = None
+    """Where an agent answers what happens on the pull request."""
 
 
 class PullRequestLook(Wire):
@@ -54,12 +70,16 @@ class PullRequestLook(Wire):
     url: str
     commit: str = ""
     """What it brings."""
+    follows: bool = False
+    """Whether an agent answers what happens on it: then that is told too."""
 
 
 class PullRequestEnd(Wire):
     """What became of a pull request."""
 
-    state: Literal["merged", "closed"]
+    state: Literal["open", "merged", "closed"]
+    """`open` only where the look follows it."""
+    events: Annotated[tuple[ReworkEvent, ...], Field(max_length=MOST_EVENTS)] = ()
 
 
 class PullRequestNews(Wire):
@@ -71,3 +91,5 @@ class PullRequestNews(Wire):
     """Of what keeps the host from seeing it: the error's type."""
     why: Annotated[str, Field(max_length=1000)] = ""
     """What that says."""
+    events: Annotated[tuple[ReworkEvent, ...], Field(max_length=MOST_EVENTS)] = ()
+    """What waits for an agent's answer, where one follows it."""

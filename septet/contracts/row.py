@@ -22,10 +22,11 @@ _SHOWN: Final = (
     "branch_name",
     "pr_url",
     "error",
+    "rework",
     "score",
 )
 """A row is written anew when one of these has changed."""
-_ONLY_IN_MEMO: Final = ("title", "error")
+_ONLY_IN_MEMO: Final = ("title", "error", "rework")
 """What the search attributes of a task do not tell, and people look for."""
 
 

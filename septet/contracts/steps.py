@@ -7,7 +7,8 @@ from pydantic import Field, JsonValue
 
 from septet.contracts.facts import FileChange, KeyFinding, Rescue, Usage
 from septet.contracts.limits import StepSettings, Timeouts
-from septet.contracts.names import IssueClass, Step, Verdict
+from septet.contracts.names import REWORK, IssueClass, Step, Verdict
+from septet.contracts.rework import Rework
 from septet.contracts.solution import Outline
 from septet.contracts.wire import Wire
 from septet.contracts.workspace import Workspace
@@ -50,6 +51,18 @@ class StepCall(Wire):
     """The session to go on with; a new one where there is none."""
     allowed_findings: tuple[str, ...] = ()
     """What looks like a key, and a person has let pass: ids."""
+    rework: Rework | None = None
+    """What its agent answers on the pull request; it is `implement_plan` in all else."""
+
+    @property
+    def name(self) -> str:
+        """What people and folders call it: the step, or `rework`."""
+        return REWORK if self.rework is not None else self.step.value
+
+    @property
+    def number(self) -> int:
+        """Its place in the order: that of the step, and a rework comes after all."""
+        return len(Step) + 1 if self.rework is not None else self.step.number
 
 
 class FinalizeCall(Wire):

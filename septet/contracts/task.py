@@ -6,6 +6,7 @@ from pydantic import ConfigDict, Field, JsonValue
 
 from septet.contracts.facts import FileChange, KeyFinding, Rescue, Usage
 from septet.contracts.names import Stage, Status
+from septet.contracts.rework import ReworkState
 from septet.contracts.wire import Wire
 
 
@@ -96,6 +97,8 @@ class Task(Wire):
     error: TaskError | None = None
     unconfined: str = ""
     """That no sandbox confined its agents, and what that means; empty where one did."""
+    rework: ReworkState | None = None
+    """How its agent answers what happens on the pull request; `None` where it does not."""
     stuck: str | None = None
     """Why no worker can take its next decision, and what helps; what clients find out, and no workflow says."""
     created_at: str = ""

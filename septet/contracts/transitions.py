@@ -36,6 +36,7 @@ ALLOWED: Final[Mapping[tuple[Status, Stage], tuple[Target, ...]]] = MappingProxy
         (Status.WAITING, Stage.EXECUTING): (Target.BLOCKED, Target.CANCELLED),
         (Status.WAITING, Stage.BLOCKED): (Target.EXECUTING, Target.CANCELLED),
         (Status.COMPLETED, Stage.REVIEW): (Target.EXECUTING, Target.DONE, Target.BLOCKED),
+        (Status.COMPLETED, Stage.EXECUTING): (Target.REVIEW, Target.DONE, Target.BLOCKED),
         (Status.COMPLETED, Stage.BLOCKED): (Target.EXECUTING, Target.DONE),
         (Status.FAILED, Stage.BLOCKED): (Target.EXECUTING, Target.CANCELLED),
     }

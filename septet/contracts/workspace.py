@@ -3,6 +3,7 @@
 from datetime import datetime
 from typing import Final
 
+from septet.contracts.rework import FollowTerms
 from septet.contracts.wire import Wire
 
 END_WORK: Final = "end_work"
@@ -83,6 +84,8 @@ class Workspace(Wire):
     """The last snapshot of a lane as the work order entered it: later ones are of its own."""
     fork: str = ""
     """The fork that work is pushed to, such as `me/r`; empty where it is the repository itself."""
+    follow: FollowTerms | None = None
+    """How far agents follow the repository's pull requests; `None` where the host cannot have one do so."""
     lacks: tuple[str, ...] = ()
     """Branches that the work order depends on, and that its own one does not hold."""
 

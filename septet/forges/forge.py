@@ -73,6 +73,10 @@ class PullRequest:
     state: PullRequestState = "open"
     warnings: tuple[str, ...] = ()
     """What did not work on the side, such as a label."""
+    conflicts: bool = field(default=False, compare=False)
+    """Whether the forge says that it does not merge into its base; not where it has not looked yet."""
+    base_sha: str = field(default="", compare=False)
+    """Where its base stands, as far as the forge tells."""
     body: str = field(default="", compare=False, repr=False)
     updated_at: str = field(default="", compare=False)
     """When it changed last, in the forge's own form."""
@@ -101,6 +105,8 @@ class Review:
     """What was looked at; empty where the forge does not tell."""
     standing: str = ""
     """As `Comment.standing`."""
+    id: str = ""
+    """The forge's own; empty where it has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +116,10 @@ class CommitCheck:
     name: str
     state: CheckState
     url: str = ""
+    id: str = ""
+    """By which the forge has its log; empty where it has none."""
+    summary: str = field(default="", compare=False, repr=False)
+    """What it says of itself."""
 
 
 @dataclass(frozen=True, slots=True)

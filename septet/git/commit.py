@@ -7,6 +7,7 @@ from typing import Final
 from septet.errors import EvidenceError
 from septet.git.dot_git import clear_locks, refuse_links
 from septet.git.engine import Git
+from septet.git.evidence import contains
 from septet.git.identity import identity
 from septet.git.place import Place
 from septet.git.snapshots.scan import WorktreeScan
@@ -19,13 +20,14 @@ _MESSAGE_LIMIT: Final = 65_536
 _TRAILER: Final = re.compile(r"[A-Za-z0-9-]+: \S.*")
 
 
-def commit_all(
+def commit_all(  # noqa: PLR0913 -- what is committed, how, and who looks at it, all by name
     place: Place,
     message: str,
     *,
     sign: bool = False,
     scan: WorktreeScan | None = None,
     examine: Callable[[Git | None, str], None] = lambda _git, _head: None,
+    merges: str = "",
 ) -> str:
     """Commit what HEAD does not hold yet, and return HEAD's commit; a clean worktree stays as it is.
 
@@ -39,6 +41,7 @@ def commit_all(
         scan: A walk over the worktree as it is now, which spares git another one.
         examine: Looks at what is about to be committed, and raises where it must not be: it is given the index
             that holds it, or `None` where HEAD holds all, and HEAD's commit.
+        merges: A commit that HEAD is to hold as well; its files are in the worktree already.
 
     Raises:
         EvidenceError: HEAD is detached, a merge or rebase was not ended, or the message is blank.
@@ -49,7 +52,8 @@ def commit_all(
     dirt = look(place, scan)
     if dirt.unfinished:
         raise EvidenceError(f"There can be no commit: {dirt.unfinished}.")
-    if not dirt.entries:
+    also = merges if merges and not contains(place, dirt.head.sha, merges) else ""
+    if not dirt.entries and not also:
         examine(None, dirt.head.sha)
         give_index(place, place.worktree / ".git")
         return dirt.head.sha
@@ -61,8 +65,8 @@ def commit_all(
     tree = git.text("write-tree")
     sha = dirt.head.sha
     # Files that differ in line endings alone are dirty to `git status`, and the same in a commit.
-    if tree != git.text("rev-parse", f"{dirt.head.sha}^{{tree}}"):
-        sha = _commit(git, tree, dirt.head.sha, _clean_message(message), sign=sign)
+    if also or tree != git.text("rev-parse", f"{dirt.head.sha}^{{tree}}"):
+        sha = _commit(git, tree, (dirt.head.sha, also), _clean_message(message), sign=sign)
         git.run("update-ref", f"refs/heads/{dirt.head.branch}", sha, dirt.head.sha)
     take_index(place, staging_index(place), sha)
     return sha
@@ -82,13 +86,14 @@ def with_trailer(message: str, trailer: str) -> str:
     return f"{text}{between}{trailer}\n"
 
 
-def _commit(git: Git, tree: str, parent: str, message: str, *, sign: bool) -> str:
+def _commit(git: Git, tree: str, parents: tuple[str, ...], message: str, *, sign: bool) -> str:
     name, email = identity(git)
     git = git.with_env(
         GIT_AUTHOR_NAME=name, GIT_AUTHOR_EMAIL=email, GIT_COMMITTER_NAME=name, GIT_COMMITTER_EMAIL=email
     )
     signing = "--gpg-sign" if sign else "--no-gpg-sign"
-    output = git.run("commit-tree", signing, "-p", parent, "-F", "-", tree, stdin=message.encode())
+    named = [word for parent in parents if parent for word in ("-p", parent)]
+    output = git.run("commit-tree", signing, *named, "-F", "-", tree, stdin=message.encode())
     return output.decode("ascii").strip()
 
 

@@ -31,6 +31,7 @@ from septet.system.locks import hold_lock
 _SHOWN_PATHS: Final = 5
 _YOUNG: Final = "2.days.ago"
 _REPACK_SECONDS: Final = 600.0
+_CHECKOUT_SECONDS: Final = 600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +87,28 @@ def return_to(  # noqa: PLR0913 -- what is wanted, and what may go, all by name
     with _naming(place, current), close_after(os.open(place.worktree, OPEN_FOLDER)) as root:
         _move_out(root, in_the_way, _aside(place))
         lay(root, have, want, partial(read_blobs, vault))
+    return rescue
+
+
+def change_tree(  # noqa: PLR0913, PLR0917 -- from what to what, and what was kept
+    place: Place, git: Git, was: str, to: str, why: Why, secured_by: Snapshot
+) -> Snapshot | None:
+    """Let the worktree go from one tree to another, as a checkout without force does, and return the rescue.
+
+    Args:
+        place: The workspace.
+        git: The engine's view, with an index that holds `was`.
+        was: The commit that is checked out.
+        to: A commit or a tree.
+        why: What the rescue says.
+        secured_by: The snapshot that may hold already what is there.
+
+    Raises:
+        SnapshotError: The workspace could not be secured first; then nothing was changed.
+        GitError: git refuses, for what is there would be overwritten.
+    """
+    _, rescue = _secure(place, why, secured_by)
+    git.run("read-tree", "-m", "-u", was, to, timeout_seconds=_CHECKOUT_SECONDS)
     return rescue
 
 

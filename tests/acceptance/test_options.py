@@ -75,35 +75,6 @@ def test_a_sandbox_that_is_demanded_is_had_or_nothing_starts(served: Septet, sep
     assert "cannot make a sandbox here: bwrap: no" in ended.error["message"]
 
 
-def test_follow_pr_is_refused_by_every_face(served: Septet, origin: Origin) -> None:
-    """Nothing answers checks and reviews yet: no work order starts that asks for it, and the remedy says what does."""
-    issue = {"title": "T", "follow_pr": True, "id": "wo-follows"}
-    said = []
-    for command in (("run", "--follow-pr"), ("create", "--follow-pr")):
-        ended = served(*command, "--repo", origin.bare, "--title", "T", "--id", "wo-follows", "--json")
-        assert (ended.code, ended.error["type"]) == (2, "InvalidInput")
-        said.append(ended.error["message"])
-    with served.api as http:
-        answer = http.post("/agent-work-orders", json={"repository_url": str(origin.bare), **issue})
-        assert answer.status_code == 422, answer.text
-        said.append(answer.json()["detail"])
-        assert "septet move wo-follows executing" in answer.json()["remedy"]
-        call = {"name": "run", "arguments": {"repository": str(origin.bare), **issue}}
-        said.append(called(http, call)["error"]["message"])
-    assert {*said} == {said[0]}
-    assert said[0].startswith("follow_pr: agents do not answer checks and reviews")
-    assert served("show", "wo-follows", "--json").code == 3
-
-
-def called(http: httpx.Client, call: Answer) -> Answer:
-    """Call a tool over HTTP and return the object that it answers."""
-    headers = {"Accept": "application/json, text/event-stream"}
-    asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
-    answer = http.post("/mcp", json=asked, headers=headers)
-    told: Answer = answer.json()["result"]["structuredContent"]
-    return told
-
-
 def test_reasons_and_feedback_are_in_a_work_orders_history(served: Septet, origin: Origin) -> None:
     """`--why` of each decision, `--feedback`, and `--plan`, which must be that of the plan that waits."""
     order, line = "wo-reasons", ("--repo", origin.bare, "--title", "Think first", "--id", "wo-reasons", "--json")

@@ -37,6 +37,7 @@ RUNNERS = {"run", "try_run", "text", "start_detached", "Popen", "call", "check_c
 MAY_DESTROY = {
     # The one choke point, and what it alone uses.
     "septet/git/destroy.py": (
+        "git.run('read-tree', '-m', '-u', was, to, timeout_seconds=_CHECKOUT_SECONDS)",
         "remove_folder(aside)",
         "vault.run('update-ref', '-d', snapshot.ref, snapshot.commit)",
         "vault.run('prune', f'--expire={_YOUNG}', timeout_seconds=_REPACK_SECONDS)",

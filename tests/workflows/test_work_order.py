@@ -225,7 +225,7 @@ async def test_a_step_that_is_done_in_spite_of_a_cancel_is_the_last_one(client: 
         (({**ORDER, "description": "x" * 70_000},), "65536 are allowed"),
         ((["/app"],), "the input must be a JSON object"),
         ((ORDER, ORDER), "2 inputs were given"),
-        (({**ORDER, "follow_pr": True},), "follow_pr: agents do not answer checks"),
+        (({**ORDER, "follow_pr": True, "pipeline": "p-1"},), "pipeline"),
         ((None,), "the input must be a JSON object"),
     ],
 )

@@ -17,8 +17,8 @@ from workflows._failures import GO_ON
 from workflows._patches import has_patch
 from workflows._refusals import refusal
 from workflows.activity_stubs import CANCEL_WORK_ORDER
+from workflows.hosts.host_watch import HostWatch
 from workflows.search_attributes import TAKEN_UP_AGAIN
-from workflows.work_order._hosts import HostWatch
 from workflows.work_order.state import WorkOrderState
 
 _REASON_WITHIN: Final = timedelta(seconds=5)

@@ -11,11 +11,11 @@ from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.workspace import OpenWorkspace, Workspace
 from workflows._failures import AgentEnded, StepFailed
 from workflows.activity_stubs import OPEN_WORKSPACE
+from workflows.hosts.activity_ids import ActivityIds
+from workflows.hosts.steps import take_step
 from workflows.policies import WORKSPACE_OPTIONS, priority_of
-from workflows.work_order._activity_ids import ActivityIds
 from workflows.work_order._handlers import WorkOrderHandlers
 from workflows.work_order._lane_visit import LaneVisit
-from workflows.work_order._steps import take_step
 
 
 class WorkOrderBase(WorkOrderHandlers):

@@ -9,10 +9,10 @@ from septet.contracts.task import Move, Task, TaskStep
 from septet.contracts.workspace import HostSilence
 from workflows._refusals import refusal
 from workflows._row import Row
+from workflows.hosts.host_watch import HostWatch
 from workflows.update_input import reads_input
 from workflows.work_order._decisions import Decisions
 from workflows.work_order._findings_gate import FindingsGate
-from workflows.work_order._hosts import HostWatch
 from workflows.work_order._lane_visit import LaneVisit
 from workflows.work_order._notifications import Notifications
 from workflows.work_order._plan_gate import PlanGate

@@ -26,9 +26,9 @@ from septet.pipelines.summary import no_summary
 from workflows._cancellation import send_signal
 from workflows._failures import explain_failure
 from workflows.activity_stubs import ENTER_LANE, SUMMARISE_SESSION
+from workflows.hosts.activity_ids import ActivityIds
+from workflows.hosts.host_watch import HostWatch
 from workflows.policies import LANE_OPTIONS, summary_options
-from workflows.work_order._activity_ids import ActivityIds
-from workflows.work_order._hosts import HostWatch
 from workflows.work_order._lane_session import LaneSession
 
 _MOST_FILES = 20

@@ -5,7 +5,7 @@ from temporalio.exceptions import FailureError, WorkflowAlreadyStartedError
 from temporalio.workflow import ParentClosePolicy
 
 from septet.contracts.names import Stage, Status
-from septet.contracts.pull_request import WATCHER, PullRequestWatch, WatchingHost, watch_id
+from septet.contracts.pull_request import WATCHER, Follow, PullRequestWatch, WatchingHost, watch_id
 from septet.contracts.row import MEMO, row_of
 from septet.contracts.task import Task
 from septet.contracts.workspace import PULL_REQUESTS, Workspace
@@ -15,12 +15,14 @@ from workflows.search_attributes import start_attributes
 _TRIES = 3
 
 
-async def watch_pull_request(task: Task, workspace: Workspace) -> None:
+async def watch_pull_request(task: Task, workspace: Workspace, follow: Follow | None) -> None:
     """Have the pull request of a work order watched that is about to close; one that is watched already, anew."""
     row = row_of(task.model_copy(update={"status": Status.COMPLETED, "stage": Stage.REVIEW, "error": None}))
     local = workspace.forge == "local"
     queue = (workspace.control_queue or workspace.task_queue) if local else ""
-    watch = PullRequestWatch(task=row, forge=workspace.forge, task_queue=queue, watcher=_watcher_on(workspace))
+    watch = PullRequestWatch(
+        task=row, forge=workspace.forge, task_queue=queue, watcher=_watcher_on(workspace), follow=follow
+    )
     for _ in range(_TRIES):
         if await _start_watch(watch) or await _renew_watch(watch):
             return

@@ -11,17 +11,18 @@ from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_
 
 with workflow.unsafe.imports_passed_through():
     from septet.contracts.names import Stage, Status, Step
-    from septet.contracts.order import FOLLOW_PR_REFUSAL, WorkOrderInput
+    from septet.contracts.order import FOLLOW_IN_PIPELINE, FOLLOW_PR_REFUSAL, WorkOrderInput
+    from septet.contracts.pull_request import Follow
     from septet.contracts.row import waits_in
     from septet.contracts.task import Task, TaskError
     from septet.git.project import with_project
     from workflows._cancellation import wait_despite_cancel
     from workflows._failures import AgentEnded, AgentLeft, StepFailed, explain_failure
     from workflows._patches import has_patch
+    from workflows.hosts.host_watch import place_call
+    from workflows.hosts.steps import end_work
     from workflows.run_input import invalid_input, parse_input, takes_raw_input
     from workflows.work_order._execution import WorkOrderBase
-    from workflows.work_order._hosts import place_call
-    from workflows.work_order._steps import end_work
     from workflows.work_order._watch import watch_pull_request
 
 
@@ -33,6 +34,8 @@ _PROJECT: Final = "project-while-it-waits"
 """Before it, a work order that waits had no project where who started it named none."""
 _FOLLOW_PR: Final = "refuses-follow-pr"
 """Before it, `follow_pr` was taken, and did nothing."""
+FOLLOWS_PATCH: Final = "follows-pr"
+"""Before it, `follow_pr` was refused. Asked for only where a pull request is to be followed."""
 _WATCH: Final = "watches-pull-request"
 """Before it, nobody saw what became of a pull request."""
 
@@ -65,8 +68,10 @@ class WorkOrder(WorkOrderBase):
         info = workflow.info()
         of_pipeline = info.parent is not None
         self._order = parse_input(info.workflow_id, (order, *rest), WorkOrderInput, by_workflow=of_pipeline)
-        if self._order.follow_pr and has_patch(_FOLLOW_PR):
+        if self._order.follow_pr and not workflow.patched(FOLLOWS_PATCH) and has_patch(_FOLLOW_PR):
             raise invalid_input(FOLLOW_PR_REFUSAL)
+        if self._order.follow_pr and self._order.pipeline is not None:
+            raise invalid_input(FOLLOW_IN_PIPELINE)
         stage = _waiting_stage(self._order)
         if stage and self._order.project is None and has_patch(_PROJECT):
             self._order = with_project(self._order)
@@ -98,7 +103,21 @@ class WorkOrder(WorkOrderBase):
     async def _watch_pull_request(self) -> None:
         """Let the pull request be watched from now on, by a workflow that outlives this one."""
         if has_patch(_WATCH):
-            await watch_pull_request(self._state.task, self._hosts.here)
+            await watch_pull_request(self._state.task, self._hosts.here, self._follow())
+
+    def _follow(self) -> Follow | None:
+        """Return what an agent needs to follow the pull request, where that is asked for and the host can."""
+        workspace, task = self._hosts.here, self._state.task
+        terms = workspace.follow
+        is_wanted = self._order.follow_pr or (terms is not None and terms.by_default)
+        if not is_wanted or terms is None or self._order.pipeline is not None:
+            return None
+        if not workflow.patched(FOLLOWS_PATCH):
+            return None
+        sessions = [row.session_id for row in task.steps if row.step == Step.IMPLEMENT_PLAN]
+        call = self._make_call(Step.IMPLEMENT_PLAN, 1, ())
+        call = call.model_copy(update={"session_id": next(iter(sessions), None)})
+        return Follow(call=call, terms=terms, url=task.pr_url or "")
 
     @asynccontextmanager
     async def _report_outcome(self) -> AsyncIterator[None]:

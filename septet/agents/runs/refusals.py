@@ -10,4 +10,4 @@ from septet.telemetry.recorder import RECORDER
 def record_refusals(call: StepCall, run: Run) -> None:
     """Record how many hosts a run was refused; its log is read only where metrics are served."""
     if RECORDER.is_on and (hosts := refused_hosts(run)):
-        RECORDER.record(PROXY_REFUSALS, len(hosts), step=call.step, agent=call.workspace.agent)
+        RECORDER.record(PROXY_REFUSALS, len(hosts), step=call.name, agent=call.workspace.agent)

@@ -6,6 +6,7 @@ import re
 from itertools import islice
 
 from septet.agents.scripted.hands import read
+from septet.agents.scripted.rework import rework
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -132,6 +133,18 @@ def describe(task: PromptTask, _hands: Hands) -> Answer:
     return {"title": title, "body": "\n\n".join([*parts, *closes, f"Work order: {task.order}"]) + "\n"}
 
 
+def answer(task: PromptTask, hands: Hands) -> Answer:
+    """Answer what is said on the pull request."""
+    return rework(task, hands, _obey)
+
+
+def _obey(task: PromptTask, hands: Hands, text: str) -> list[str]:
+    """Make the changes that a text spells out, and say them."""
+    made = [_make(task, hands, *change) for change in _changes(text)]
+    done = [f"In `{path}`, `{old}` is now `{new}`." for path, old, new in made if path]
+    return done + [_write_line(task, hands, line, path) for line, path in lines_in(text)]
+
+
 JOBS: dict[str, Job] = {
     "classify_issue": classify,
     "build_plan": plan,
@@ -140,6 +153,7 @@ JOBS: dict[str, Job] = {
     "implement_plan": implement,
     "create_commit": write_message,
     "create_pull_request": describe,
+    "rework": answer,
 }
 """By step."""
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 STEPS = (
     "classify_issue", "build_plan", "find_plan_file", "generate_branch", "implement_plan", "create_commit",
-    "create_pull_request",
+    "create_pull_request", "rework",
 )  # fmt: skip
 _HEADING_LINES = 5
 """A command names its step in a heading within its first lines."""
@@ -24,6 +24,7 @@ _KEYS_OF_STEP = {
     "implement_plan": {"success", "summary", "key_changes_made", "key_learnings"},
     "create_commit": {"commit_message"},
     "create_pull_request": {"title", "body"},
+    "rework": {"success", "summary", "commit_message", "replies"},
 }
 _KEYS_IN_PIPELINE = {
     "build_plan": {"id", "plan_path", "summary", "tasks", "predicted_files"},
@@ -58,6 +59,8 @@ class PromptTask:
         """The solution's id, where a pipeline asks."""
         self.given: dict[str, Any] = _value(_between(prompt, "<solution>", "</solution>"))
         """The solution to carry out, as far as the prompt holds it."""
+        self.feedback: dict[str, Any] = _feedback(prompt)
+        """What is said on the pull request, where that is what is asked about."""
         self.planner_answer: str = _between(prompt, "<planner_answer>", "</planner_answer>")
 
     @property
@@ -144,6 +147,11 @@ def _issue(prompt: str) -> dict[str, Any]:
             return value
         start = text.find("{", start + 1)
     return {}
+
+
+def _feedback(prompt: str) -> dict[str, Any]:
+    marked = re.search(r"\n<(feedback-[0-9a-f]+)>\n(.*?)\n</\1>\n", prompt, re.DOTALL)
+    return _value(marked[2]) if marked else {}
 
 
 def _value(text: str) -> dict[str, Any]:

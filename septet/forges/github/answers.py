@@ -115,6 +115,7 @@ class PullRequestAnswer(_Foreign):
     merged_at: str | None = None
     body: str | None = None
     updated_at: str = ""
+    mergeable: bool | None = None
 
     def pull_request(self) -> PullRequest:
         """Return the pull request."""
@@ -126,6 +127,8 @@ class PullRequestAnswer(_Foreign):
             self.base.ref,
             self.head.sha,
             state,
+            conflicts=self.mergeable is False,
+            base_sha=self.base.sha,
             body=self.body or "",
             updated_at=self.updated_at,
         )
@@ -148,6 +151,7 @@ class ReferenceAnswer(_Foreign):
 class ReviewAnswer(_Foreign):
     """One of `GET /repos/{owner}/{repo}/pulls/{number}/reviews`."""
 
+    id: int | None = None
     user: _User | None = None
     state: str
     body: str | None = None
@@ -159,12 +163,45 @@ class ReviewAnswer(_Foreign):
         if (state := REVIEWS.get(self.state)) is None:
             return None
         author = self.user.login if self.user else "ghost"
-        return Review(author, state, self.body or "", self.commit_id or "", self.author_association.lower())
+        standing, own_id = self.author_association.lower(), str(self.id or "")
+        return Review(author, state, self.body or "", self.commit_id or "", standing, own_id)
+
+
+class ReviewCommentAnswer(CommentAnswer):
+    """One of `GET /repos/{owner}/{repo}/pulls/{number}/comments`."""
+
+    path: str
+    line: int | None = None
+    original_line: int | None = None
+    in_reply_to_id: int | None = None
+
+
+class PermissionAnswer(_Foreign):
+    """`GET /repos/{owner}/{repo}/collaborators/{username}/permission`."""
+
+    permission: str
+
+
+class CheckOutputAnswer(_Foreign):
+    """`GET /repos/{owner}/{repo}/check-runs/{id}`."""
+
+    class _Output(_Foreign):
+        title: str | None = None
+        summary: str | None = None
+        text: str | None = None
+
+    output: _Output = _Output()
+
+    @property
+    def text(self) -> str:
+        """All that it says."""
+        return "\n\n".join(filter(None, (self.output.title, self.output.summary, self.output.text)))
 
 
 class CheckRunAnswer(_Foreign):
     """One of `GET /repos/{owner}/{repo}/commits/{ref}/check-runs`."""
 
+    id: int | None = None
     name: str
     status: str
     conclusion: str | None = None
@@ -173,7 +210,7 @@ class CheckRunAnswer(_Foreign):
     def check(self) -> CommitCheck:
         """Return what it says."""
         state = CONCLUSIONS.get(self.conclusion or "", "pending") if self.status == "completed" else "pending"
-        return CommitCheck(self.name, state, self.html_url or "")
+        return CommitCheck(self.name, state, self.html_url or "", str(self.id or ""))
 
 
 class CheckRunsAnswer(_Foreign):
@@ -186,6 +223,7 @@ class _Status(_Foreign):
     context: str
     state: str
     target_url: str | None = None
+    description: str | None = None
 
 
 class CombinedStatusAnswer(_Foreign):
@@ -196,7 +234,12 @@ class CombinedStatusAnswer(_Foreign):
     def checks(self) -> tuple[CommitCheck, ...]:
         """Return what they say."""
         return tuple(
-            CommitCheck(each.context, CONCLUSIONS.get(each.state, "pending"), each.target_url or "")
+            CommitCheck(
+                each.context,
+                CONCLUSIONS.get(each.state, "pending"),
+                each.target_url or "",
+                summary=each.description or "",
+            )
             for each in self.statuses
         )
 

@@ -35,6 +35,7 @@ from septet.forges.github.answers import (
     ReviewAnswer,
 )
 from septet.forges.github.client import asking, read
+from septet.forges.github.conversation import GitHubConversation
 from septet.forges.opening import open_once, put_once
 from septet.forges.polls import RecentPullRequests
 
@@ -142,6 +143,10 @@ class GitHubForge:
             checks = {each.name: each.check() for each in read(CheckRunsAnswer, runs).check_runs}
             checks |= {each.name: each for each in read(CombinedStatusAnswer, statuses).checks()}
         return tuple(checks.values())
+
+    def conversation(self, number: int) -> GitHubConversation:
+        """Return what is said on a pull request; as `FollowedForge.conversation`."""
+        return GitHubConversation(self.project, self.api_url, number, self.token)
 
     def put_comment(self, number: int, marker: str, body: str) -> None:
         """Have an issue carry one comment with a mark; as `Forge.put_comment`."""

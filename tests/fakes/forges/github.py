@@ -37,6 +37,8 @@ class GitHubFake(ForgeFake):
 
     def answer(self, asked: Asked) -> Answer:
         """Return status and body of a request to the API."""
+        if asked.path.startswith("/_logs/"):  # a store of files, whose addresses are known to who was told them
+            return 200, self.logs[asked.path.removeprefix("/_logs/")].encode()
         for method, pattern, act in self._routes():
             if method == asked.method and (match := re.fullmatch(pattern, asked.path)):
                 return act(asked, *match.groups())
@@ -61,6 +63,12 @@ class GitHubFake(ForgeFake):
             ("PATCH", rf"{here}/pulls/(\d+)", self._change),
             ("GET", rf"{here}/pulls/(\d+)/reviews", self._reviews),
             ("POST", rf"{here}/pulls/(\d+)/requested_reviewers", self._request),
+            ("GET", rf"{here}/pulls/(\d+)/comments", self._threads),
+            ("POST", rf"{here}/pulls/(\d+)/comments/(\d+)/replies", self._reply),
+            ("PATCH", rf"{here}/pulls/comments/(\d+)", self._edit_reply),
+            ("GET", rf"{here}/collaborators/([^/]+)/permission", self._permission),
+            ("GET", rf"{here}/actions/jobs/(\d+)/logs", self._log),
+            ("GET", rf"{here}/check-runs/(\d+)", self._run),
             ("GET", rf"{here}/git/matching-refs/heads/(.*)", self._refs),
             ("GET", rf"{here}/commits/(\w+)/check-runs", self._runs),
             ("GET", rf"{here}/commits/(\w+)/status", self._status),
@@ -91,7 +99,7 @@ class GitHubFake(ForgeFake):
         return 200, asked.page_of(issues, "per_page", 30)
 
     def _comments(self, asked: Asked, number: str) -> Answer:
-        notes = [self._note_json(note) for note in self.issues[int(number)].notes]
+        notes = [self._note_json(note) for note in self._notes_of(int(number))]
         return 200, asked.page_of(notes, "per_page", 30)
 
     def _token(self, asked: Asked) -> Answer:
@@ -100,14 +108,16 @@ class GitHubFake(ForgeFake):
         return 201, {"token": self.app_tokens[-1], "expires_at": "2026-01-01T01:00:00Z"}
 
     def _comment(self, asked: Asked, number: str) -> Answer:
+        if int(number) in self.pulls:
+            return 201, self._note_json(self.add_pull_note(int(number), SEPTET, asked.body["body"]))
         if int(number) not in self.issues:
             return 404, {"message": "Not Found"}
         self.add_comment(int(number), asked.body["body"], SEPTET)
         return 201, self._note_json(self.issues[int(number)].notes[-1])
 
     def _edit(self, asked: Asked, note_id: str) -> Answer:
-        for issue in self.issues.values():
-            for note in issue.notes:
+        for commented in (*self.issues.values(), *self.pulls.values()):
+            for note in commented.notes:
                 if note.id == int(note_id):
                     if note.author != SEPTET:
                         return 403, {"message": "Must have admin rights to Repository."}
@@ -161,7 +171,9 @@ class GitHubFake(ForgeFake):
 
     def _pull(self, _asked: Asked, number: str) -> Answer:
         pull = self.pulls.get(int(number))
-        return (200, self._pull_json(pull)) if pull else (404, {"message": "Not Found"})
+        if pull is None:
+            return 404, {"message": "Not Found"}
+        return 200, {**self._pull_json(pull), "mergeable": not self.conflicts(pull)}
 
     def _change(self, asked: Asked, number: str) -> Answer:
         pull = self.pulls[int(number)]
@@ -173,7 +185,7 @@ class GitHubFake(ForgeFake):
             return 404, {"message": "Not Found"}
         return 200, [
             {
-                "id": 1,
+                "id": count,
                 "user": self._user(author),
                 "state": {"approved": "APPROVED", "changes_requested": "CHANGES_REQUESTED"}.get(
                     state, "COMMENTED"
@@ -182,8 +194,55 @@ class GitHubFake(ForgeFake):
                 "commit_id": self.sha(self.pulls[int(number)]),
                 "author_association": self.standings.get(author, "none").upper(),
             }
-            for author, state, body in self.pulls[int(number)].reviews
+            for count, (author, state, body) in enumerate(self.pulls[int(number)].reviews, start=1)
         ]
+
+    def _notes_of(self, number: int) -> list[Note]:
+        return self.pulls[number].notes if number in self.pulls else self.issues[number].notes
+
+    def _threads(self, asked: Asked, number: str) -> Answer:
+        comments = [
+            {
+                **self._note_json(note),
+                "path": thread.path,
+                "line": thread.line,
+                **({"in_reply_to_id": thread.id} if note.id != thread.id else {}),
+            }
+            for thread in self.pulls[int(number)].threads
+            for note in thread.notes
+        ]
+        return 200, asked.page_of(comments, "per_page", 30)
+
+    def _reply(self, asked: Asked, number: str, comment: str) -> Answer:
+        for thread in self.pulls[int(number)].threads:
+            if thread.id == int(comment):
+                note = self.add_reply(thread, SEPTET, asked.body["body"])
+                return 201, {**self._note_json(note), "path": thread.path, "in_reply_to_id": thread.id}
+        return 404, {"message": "Not Found"}
+
+    def _edit_reply(self, asked: Asked, note_id: str) -> Answer:
+        for pull in self.pulls.values():
+            for note in (note for thread in pull.threads for note in thread.notes):
+                if note.id == int(note_id) and note.author == SEPTET:
+                    note.body = asked.body["body"]
+                    return 200, self._note_json(note)
+        return 404, {"message": "Not Found"}
+
+    def _permission(self, _asked: Asked, account: str) -> Answer:
+        return 200, {"permission": "write" if self.may_write(account) else "read", "role_name": "", "user": None}
+
+    def _log(self, _asked: Asked, number: str) -> Answer:
+        name = self._check_names()[int(number) - 1]
+        if name not in self.logs:
+            return 404, {"message": "Not Found"}
+        return 302, f"{self.url}/_logs/{name}"
+
+    def _run(self, _asked: Asked, number: str) -> Answer:
+        name = self._check_names()[int(number) - 1]
+        return 200, {"id": int(number), "name": name, "output": {"title": name, "summary": "It failed."}}
+
+    def _check_names(self) -> list[str]:
+        return list(dict.fromkeys(name for checks in self.statuses.values() for name, _ in checks))
 
     def _refs(self, _asked: Asked, prefix: str) -> Answer:
         return 200, [
@@ -195,6 +254,7 @@ class GitHubFake(ForgeFake):
     def _runs(self, _asked: Asked, sha: str) -> Answer:
         runs = [
             {
+                "id": self._check_names().index(name) + 1,
                 "name": name,
                 "status": "in_progress" if state == "pending" else "completed",
                 "conclusion": None if state == "pending" else state,

@@ -58,7 +58,9 @@ def serving_forge(forge: ForgeFake) -> Iterator[ForgeFake]:  # noqa: C901 -- the
                     forge.stale_pulls = {} if asked.method == "GET" else before
                 status, answer = _true_answer(forge, asked)
                 forge.stale_pulls = None
-                whole = b"" if answer is None else json.dumps(answer).encode()
+                whole = (
+                    answer if isinstance(answer, bytes) else b"" if answer is None else json.dumps(answer).encode()
+                )
             if fault is None or fault.lie in {"slow", "stale"}:
                 return _unless_known(forge, asked, status, whole)
             if fault.lie == "drop":
@@ -130,6 +132,8 @@ def serving_forge(forge: ForgeFake) -> Iterator[ForgeFake]:  # noqa: C901 -- the
 def _unless_known(forge: ForgeFake, asked: Asked, status: int, whole: bytes) -> tuple[int, dict[str, str], bytes]:
     """Return an answer with its ETag, or that it is what the client has already."""
     headers = {"Content-Type": "application/json"}
+    if status == HTTPStatus.FOUND:
+        return status, {"Location": json.loads(whole)}, b""
     if asked.method != "GET" or status != HTTPStatus.OK or not forge.has_etags:
         return status, headers, whole
     headers["ETag"] = f'W/"{hashlib.sha256(whole).hexdigest()}"'
@@ -139,10 +143,10 @@ def _unless_known(forge: ForgeFake, asked: Asked, status: int, whole: bytes) -> 
 
 
 def _true_answer(forge: ForgeFake, asked: Asked) -> Answer:
-    if not forge.is_authorized(asked):
+    if not asked.path.startswith("/_") and not forge.is_authorized(asked):
         return 401, {"message": "Bad credentials"}
     status, answer = forge.answer(asked)
-    if is_described(forge.name):
+    if is_described(forge.name) and not asked.path.startswith("/_"):
         path = unquote(asked.path.removeprefix(forge.api_path))
         told = description_of(forge.name).deviations(asked.method, path, asked.query, asked.body, status, answer)
         forge.deviations += told

@@ -45,6 +45,17 @@ class Note:
 
 
 @dataclass
+class ThreadState:
+    """What is said of one place of a pull request."""
+
+    id: int
+    path: str
+    line: int
+    notes: list[Note] = field(default_factory=list)
+    is_resolved: bool = False
+
+
+@dataclass
 class IssueState:
     """An issue."""
 
@@ -73,6 +84,9 @@ class PullState:
     state: Literal["open", "closed", "merged"] = "open"
     reviews: list[tuple[str, str, str]] = field(default_factory=list)
     """Author, state and words."""
+    notes: list[Note] = field(default_factory=list)
+    """Comments on the whole of it."""
+    threads: list[ThreadState] = field(default_factory=list)
     changed: int = 0
     """Counts the changes of all pull requests: the number of its last one."""
 
@@ -127,6 +141,8 @@ class ForgeFake:
     pulls: dict[int, PullState] = field(default_factory=dict)
     statuses: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
     """Name and state of the checks of a commit."""
+    logs: dict[str, str] = field(default_factory=dict)
+    """What checks have printed, by their names."""
     repository_labels: list[str] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
     seen_faults: list[Fault] = field(default_factory=list)
@@ -158,6 +174,52 @@ class ForgeFake:
         with self.lock:
             self.next_note += 1
             self.issues[number].notes.append(Note(self.next_note, author, body))
+
+    def add_review(self, number: int, author: str, state: str, body: str = "") -> None:
+        """Review a pull request, as a person does."""
+        with self.lock:
+            self.pulls[number].reviews.append((author, state, body))
+            self.touch(self.pulls[number])
+
+    def add_thread(self, number: int, author: str, path: str, line: int, body: str) -> ThreadState:
+        """Say something of a line of a pull request, as a person does."""
+        with self.lock:
+            self.next_note += 1
+            thread = ThreadState(self.next_note, path, line, [Note(self.next_note, author, body)])
+            self.pulls[number].threads.append(thread)
+            self.touch(self.pulls[number])
+            return thread
+
+    def add_reply(self, thread: ThreadState, author: str, body: str) -> Note:
+        """Reply in a thread."""
+        with self.lock:
+            self.next_note += 1
+            thread.notes.append(Note(self.next_note, author, body))
+            return thread.notes[-1]
+
+    def add_pull_note(self, number: int, author: str, body: str) -> Note:
+        """Comment on the whole of a pull request."""
+        with self.lock:
+            self.next_note += 1
+            self.pulls[number].notes.append(Note(self.next_note, author, body))
+            return self.pulls[number].notes[-1]
+
+    def conflicts(self, pull: PullState) -> bool:
+        """Say whether a pull request does not merge into its base."""
+        if self.repositories is None or not self.sha(pull):
+            return False
+        heads = self.heads_of(self.project)
+        merge = subprocess.run(
+            ["git", "merge-tree", "--write-tree", "--name-only", heads.get(pull.base, ""), self.sha(pull)],
+            cwd=self.repositories / f"{self.project}.git",
+            capture_output=True,
+            check=False,
+        )
+        return merge.returncode == 1
+
+    def may_write(self, account: str) -> bool:
+        """Say whether an account may write to the repository."""
+        return account == SEPTET or self.standings.get(account) in {"owner", "member", "maintainer", "developer"}
 
     def end_pull(self, number: int, state: Literal["closed", "merged"]) -> None:
         """Close or merge a pull request, as a person does."""

@@ -21,6 +21,7 @@ NAMES = [
     "implement_plan",
     "create_commit",
     "create_pull_request",
+    "rework",
 ]
 
 
@@ -29,8 +30,8 @@ def nothing(_path: str) -> bytes | None:
     return None
 
 
-def test_the_built_in_commands_are_nine_in_the_order_of_the_steps() -> None:
-    """There is one for each step, and one plan for each class."""
+def test_the_built_in_commands_are_ten_in_the_order_of_the_steps() -> None:
+    """There is one for each step, one plan for each class, and one for what comes after."""
     assert [command.name for command in load_all(nothing)] == NAMES
 
 
@@ -55,6 +56,7 @@ def test_a_built_in_command_says_what_to_answer(command: Command) -> None:
         Step.CREATE_COMMIT: ("commit_message",),
         Step.CREATE_PULL_REQUEST: ("title", "body", "url"),
     }[command.step]
+    keys = ("success", "summary", "commit_message", "replies") if command.name == "rework" else keys
     assert all(f'"{key}":' in command.text for key in keys)
 
 

@@ -6,11 +6,11 @@ from temporalio.common import Priority
 
 from septet.contracts.names import AGENT_NAMES, Verdict
 from septet.contracts.steps import FinalizeCall, StepCall, StepResult
-from workflows.activity_stubs import END_WORK, FINALIZE_JSON, STEPS
+from workflows.activity_stubs import END_WORK, FINALIZE_JSON, REWORK, STEPS
+from workflows.hosts._host_wait import Running
+from workflows.hosts.activity_ids import ActivityIds
+from workflows.hosts.host_watch import HostWatch
 from workflows.policies import end_options, step_options
-from workflows.work_order._activity_ids import ActivityIds
-from workflows.work_order._host_wait import Running
-from workflows.work_order._hosts import HostWatch
 
 
 async def take_step(call: StepCall, hosts: HostWatch, ids: ActivityIds, priority: Priority) -> StepResult:
@@ -18,11 +18,12 @@ async def take_step(call: StepCall, hosts: HostWatch, ids: ActivityIds, priority
     again = f" (try {call.attempt})" if call.attempt > 1 else ""
 
     def start(call: StepCall) -> Running:
-        return STEPS[call.step].start(
+        stub = REWORK if call.rework is not None else STEPS[call.step]
+        return stub.start(
             call,
             task_queue=call.workspace.task_queue,
-            activity_id=ids.of(call.step.value),
-            summary=f"{AGENT_NAMES[call.step]}{again} · {call.workspace.agent}",
+            activity_id=ids.of(call.name),
+            summary=f"{_role_of(call)}{again} · {call.workspace.agent}",
             priority=priority,
             **step_options(call.limits),
         )
@@ -44,7 +45,7 @@ def _start_finalizer(ids: ActivityIds, priority: Priority, call: FinalizeCall) -
         call,
         task_queue=call.call.workspace.task_queue,
         activity_id=ids.of("finalize_json"),
-        summary=f"{call.call.step.value}: the answer alone, as JSON (try {call.attempt})",
+        summary=f"{call.call.name}: the answer alone, as JSON (try {call.attempt})",
         priority=priority,
         **step_options(call.call.limits),
     )
@@ -61,7 +62,12 @@ async def end_work(call: StepCall, hosts: HostWatch) -> StepResult:
     running = END_WORK.start(
         call,
         task_queue=call.workspace.end_queue,
-        summary=f"{AGENT_NAMES[call.step]}: the agent's end and a rescue",
+        summary=f"{_role_of(call)}: the agent's end and a rescue",
         **end_options(call.limits),
     )
     return await hosts.end_of(running)
+
+
+def _role_of(call: StepCall) -> str:
+    round_ = f", round {call.rework.round} on the pull request" if call.rework is not None else ""
+    return f"{AGENT_NAMES[call.step]}{round_}"

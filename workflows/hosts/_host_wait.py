@@ -4,7 +4,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from temporalio import workflow
 from temporalio.exceptions import ActivityError, is_cancelled_exception
@@ -19,7 +19,6 @@ from workflows._failures import explain_failure
 from workflows._patches import has_patch
 from workflows.activity_stubs import MOVE_WORKSPACE, PROBE_HOST
 from workflows.policies import WORKSPACE_OPTIONS, probe_options
-from workflows.work_order.state import WorkOrderState
 
 RAREST: Final = 10
 """A host is asked ever more rarely, up to so many times the first pause: a history is no log."""
@@ -75,10 +74,23 @@ class KnownHosts:
         return is_dead
 
 
+class HostNews(Protocol):
+    """Who is told what becomes of the host: a work order, or a round on its pull request."""
+
+    def wait_for_host(self, error: TaskError, now: datetime) -> bool:
+        """Wait for a host that is gone, and say why; return whether that is news."""
+
+    def end_wait_for_host(self, now: datetime) -> bool:
+        """Go on after a wait for a host; return whether there was one."""
+
+    def move_to_host(self, lost_host: str, host: str, now: datetime) -> bool:
+        """Go on on another host."""
+
+
 class HostWait:
     """Waits for one activity after the other; how it learns that a host is gone, its kinds say."""
 
-    def __init__(self, hosts: KnownHosts, state: WorkOrderState, show: Callable[[], None]) -> None:
+    def __init__(self, hosts: KnownHosts, state: HostNews, show: Callable[[], None]) -> None:
         """Know what the work order knows; `show` shows it where people look."""
         self.hosts = hosts
         self._state = state

@@ -8,7 +8,7 @@ from temporalio import workflow
 
 from workflows._cancellation import forget, wait_despite_cancel
 from workflows._failures import AgentLeft
-from workflows.work_order._host_wait import RAREST, HostCall, HostWait, Running
+from workflows.hosts._host_wait import RAREST, HostCall, HostWait, Running
 
 
 class WatchedHostWait(HostWait):

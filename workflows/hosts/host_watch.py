@@ -13,17 +13,17 @@ from temporalio.common import SearchAttributeUpdate
 from temporalio.exceptions import ActivityError, is_cancelled_exception
 
 from septet.contracts.lanes import EnterLane
+from septet.contracts.rework import PreparedRework
 from septet.contracts.steps import FinalizeCall, StepCall, StepResult
 from septet.contracts.workspace import DELIVERS_CANCELS, LIVENESS, CancelledWork, HostSilence, Workspace
 from workflows._cancellation import forget, is_to_end
 from workflows._patches import has_patch
 from workflows.activity_stubs import DELIVER_CANCEL
+from workflows.hosts._host_wait import HostNews, HostWait, KnownHosts, Running
+from workflows.hosts._probed_hosts import ProbedHostWait
+from workflows.hosts._watched_hosts import WatchedHostWait
 from workflows.policies import deliver_options
 from workflows.search_attributes import HOST
-from workflows.work_order._host_wait import HostWait, KnownHosts, Running
-from workflows.work_order._probed_hosts import ProbedHostWait
-from workflows.work_order._watched_hosts import WatchedHostWait
-from workflows.work_order.state import WorkOrderState
 
 _LATE_CANCEL: Final = "late-cancel"
 """Before it, a cancel that met the end of an activity was forgotten with it."""
@@ -40,7 +40,7 @@ Result = TypeVar("Result")
 class HostWatch:
     """The hosts of one work order."""
 
-    def __init__(self, state: WorkOrderState, show: Callable[[], None]) -> None:
+    def __init__(self, state: HostNews, show: Callable[[], None]) -> None:
         """Begin without a workspace; `show` shows the work order where people look."""
         self._known = KnownHosts()
         self._show = show
@@ -101,6 +101,16 @@ class HostWatch:
         """
         warnings: list[str] = []
         return _add_warnings(await self._follow(call, start, warnings), warnings)
+
+    async def prepare(
+        self, call: StepCall, start: Callable[[StepCall], workflow.ActivityHandle[PreparedRework]]
+    ) -> PreparedRework:
+        """Have a round prepared where the workspace is; when that host is gone, on another one.
+
+        Raises:
+            asyncio.CancelledError: The round is to end.
+        """
+        return await self._follow(call, start, [])
 
     async def enter(
         self, call: EnterLane, start: Callable[[EnterLane], workflow.ActivityHandle[Workspace]]

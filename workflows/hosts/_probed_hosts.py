@@ -10,7 +10,7 @@ from typing import Any
 from temporalio import workflow
 
 from workflows._cancellation import cancel_and_wait
-from workflows.work_order._host_wait import RAREST, HostCall, HostWait, Running
+from workflows.hosts._host_wait import RAREST, HostCall, HostWait, Running
 
 
 class ProbedHostWait(HostWait):

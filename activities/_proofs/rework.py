@@ -1,0 +1,154 @@
+"""A round on a pull request is proved by git and the forge: the commit is pushed, and then it is answered."""
+
+from functools import partial
+from typing import Final
+
+from activities._claims import Claim, Proof, RefusedError
+from activities._found_keys import refuse_found_keys
+from activities._proofs.create_commit import assistance, run_checks
+from activities.host import Host
+from activities.remote_checkpoints import expect_hold
+from septet.contracts.answers import ReworkAnswer
+from septet.contracts.rework import Rework
+from septet.errors import EvidenceError, ForgeError, ForgeUnavailableError, GitError, NotFoundError
+from septet.forges.conversation import Conversation, FollowedForge
+from septet.forges.feedback import mark_answer
+from septet.forges.forge import pull_request_number
+from septet.git.commit import commit_all, with_trailer
+from septet.git.evidence import keeps
+from septet.git.keys_in_work import refuse_keys_in_commits, refuse_keys_in_files
+from septet.git.push import push, remote_branch
+from septet.git.rework_tree import unresolved
+from septet.git.worktree_status import WorktreeStatus
+from septet.system.masking import mask
+
+_MOVED: Final = "The branch has new commits of others on the forge: the work is joined with them first."
+_SHOWN: Final = 2000
+
+
+def prove_rework(host: Host, claim: Claim[ReworkAnswer]) -> Proof:
+    """Run the checks, commit, push over nothing but what the round began from, and answer on the forge.
+
+    Raises:
+        RefusedError: The agent says itself that it could not be done.
+        EvidenceError: What it says is not so, a check failed, or the branch has moved.
+        KeysFoundError: The work holds what looks like a key.
+        ForgeUnavailableError: The forge did not answer; then only the answers are given again.
+    """
+    rework, answer = _rework_of(claim), claim.answer
+    if not answer.success:
+        raise RefusedError(f"The agent says that it could not be done: {answer.summary}")
+    _expect_tree(claim, rework)
+    run_checks(host, claim)
+    sha = _commit(host, claim, rework)
+    if sha != rework.head:
+        _push(host, claim, rework, sha)
+    warnings = _answer(host, claim, rework, sha)
+    return Proof(answer.summary, commit_sha=sha, warnings=warnings, status=WorktreeStatus(sha, ()))
+
+
+def _rework_of(claim: Claim[ReworkAnswer]) -> Rework:
+    if claim.call.rework is None:
+        message = "the call names no round"
+        raise RuntimeError(message)
+    return claim.call.rework
+
+
+def _expect_tree(claim: Claim[ReworkAnswer], rework: Rework) -> None:
+    head, branch = claim.evidence.head, claim.call.progress.branch_name
+    if head.branch != branch:
+        raise EvidenceError(f"HEAD is on {head.branch or 'no branch'}: go back to {branch}.")
+    if not rework.merges and not keeps(claim.place, rework.head):
+        raise EvidenceError(f"The branch no longer holds {rework.head}, where it is on the forge.")
+    if paths := unresolved(claim.place, rework.conflicts):
+        raise EvidenceError(f"The conflict is not resolved in {', '.join(paths)}: its markers still stand there.")
+
+
+def _commit(host: Host, claim: Claim[ReworkAnswer], rework: Rework) -> str:
+    since = rework.merges or rework.head
+    refuse_keys_in_files(claim.place, claim.evidence.files_changed)
+    refuse_keys_in_commits(claim.place, since, claim.evidence.head.sha)
+    claim.fence.check()
+    return commit_all(
+        claim.place,
+        with_trailer(claim.answer.commit_message, assistance(host, claim)),
+        sign=host.settings.sign_commits,
+        scan=claim.scan,
+        examine=partial(refuse_found_keys, host, claim),
+        merges=rework.merges,
+    )
+
+
+def _push(host: Host, claim: Claim[ReworkAnswer], rework: Rework, sha: str) -> None:
+    """Push with a lease on where the branch was as the round began; a commit of others is never replaced.
+
+    Raises:
+        EvidenceError: The branch has moved.
+    """
+    branch = claim.call.progress.branch_name or ""
+    token = host.token_for(claim.call.workspace.repository)
+    expect_hold(host, claim.place)
+    if remote_branch(claim.place, branch, token=token) == sha:
+        return
+    if not keeps(claim.place, rework.head):
+        raise EvidenceError(f"The branch no longer holds {rework.head}, where it is on the forge.")
+    claim.fence.check()
+    try:
+        push(claim.place, branch, sha, expected_tip=rework.head, token=token)
+    except GitError as error:
+        if error.retryable or remote_branch(claim.place, branch, token=token) == rework.head:
+            raise
+        raise EvidenceError(_MOVED) from error
+
+
+def _answer(host: Host, claim: Claim[ReworkAnswer], rework: Rework, sha: str) -> tuple[str, ...]:
+    """Answer each thread, and say on the pull request what was done, with the marks of what that answers.
+
+    Idempotent: each answer is found by its mark. What the forge refuses is a warning, for the work is there.
+    """
+    _, forge = host.forge(claim.call.workspace.repository)
+    if not isinstance(forge, FollowedForge):
+        return ()
+    conversation, marker = forge.conversation(pull_request_number(rework.url)), _marker(claim, rework)
+    warnings = _reply(conversation, claim, rework, marker)
+    claim.fence.check()
+    try:
+        conversation.put_comment(marker, _text(claim, rework, sha))
+    except ForgeUnavailableError:
+        raise
+    except (ForgeError, NotFoundError) as error:
+        warnings.append(f"{rework.url} does not tell of this round: {error}")
+    return tuple(warnings)
+
+
+def _reply(conversation: Conversation, claim: Claim[ReworkAnswer], rework: Rework, marker: str) -> list[str]:
+    wanted = {event.id for event in rework.events}
+    replies, warnings = {each.thread: each.reply for each in claim.answer.replies}, []
+    for thread in conversation.threads():
+        asked = any(f"thread:{thread.id}:{each.id}" in wanted for each in thread.comments)
+        if not asked:
+            continue
+        claim.fence.check()
+        text = mask(replies.get(thread.id, claim.answer.summary))[:_SHOWN]
+        try:
+            conversation.reply(thread, f"{marker} {thread.id}", text)
+        except ForgeUnavailableError:
+            raise
+        except (ForgeError, NotFoundError) as error:
+            warnings.append(f"a thread on {thread.path} was not answered: {error}")
+    return warnings
+
+
+def _marker(claim: Claim[ReworkAnswer], rework: Rework) -> str:
+    return f"{claim.call.workspace.work_order_id} {claim.fence.key.run_id[:8]} round {rework.round}"
+
+
+def _text(claim: Claim[ReworkAnswer], rework: Rework, sha: str) -> str:
+    events = "\n".join(f"- {_plain_title(event.title)}" for event in rework.events)
+    what = f"in {sha[:12]}" if sha != rework.head else "without a change"
+    marks = "\n".join(mark_answer(event.id) for event in rework.events)
+    return f"Septet's agent answered {what}:\n\n{events}\n\n{mask(claim.answer.summary)[:_SHOWN]}\n\n{marks}"
+
+
+def _plain_title(title: str) -> str:
+    return title.replace("`", "'").replace("<", "(").replace("@", "@\u200b")

@@ -1,0 +1,161 @@
+"""What waits for an agent's answer on a pull request: what has happened, and in whose words.
+
+What Septet writes there carries hidden marks, so that no event is answered twice, whoever looks and whatever was
+forgotten meanwhile.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from pydantic import JsonValue
+
+from septet.contracts.rework import MOST_EVENTS, TITLE_LIMIT, ReworkEvent
+from septet.forges.conversation import LOG_LIMIT, Conversation, FollowedForge, ReviewThread
+from septet.forges.forge import Comment, CommitCheck, PullRequest, Review
+from septet.system.text import cut, without_controls
+
+BODY_LIMIT: Final = 8000
+"""Characters of one comment."""
+_MOST_LOGS: Final = 5
+_MOST_SHOWN: Final = 10
+"""Comments of one thread: the newest."""
+_OURS: Final = "<!-- septet: "
+_ANSWERED: Final = re.compile(r"<!-- septet answers: ([\x21-\x7e]{1,200}) -->")
+_BOT: Final = "[bot]"
+
+
+def mark_answer(event_id: str) -> str:
+    """Return the hidden mark of an answer to an event."""
+    return f"<!-- septet answers: {event_id} -->"
+
+
+@dataclass(slots=True)
+class Feedback:
+    """What is said on a pull request, and waits for an answer."""
+
+    pull_request: PullRequest
+    conversation: Conversation | None
+    failures: tuple[CommitCheck, ...] = ()
+    reviews: dict[str, Review] = field(default_factory=dict)
+    """By the id of their event."""
+    threads: dict[str, ReviewThread] = field(default_factory=dict)
+    """By the id of their event."""
+    events: tuple[ReworkEvent, ...] = ()
+
+    def words_on(self, event_ids: Collection[str]) -> dict[str, JsonValue]:
+        """Return what is said, as an agent gets it; of checks that failed with the end of their logs.
+
+        Raises:
+            ForgeUnavailableError: The forge did not answer.
+            ForgeError: It refused.
+        """
+        checks = self.failures if f"checks:{self.pull_request.head_sha}" in event_ids else ()
+        return {
+            "checks": [self._check(check) for check in checks[:_MOST_LOGS]],
+            "reviews": [
+                {"author": each.author, "standing": each.standing, "body": _bound_body(each.body)}
+                for event, each in self.reviews.items()
+                if event in event_ids
+            ],
+            "threads": [_thread(each) for event, each in self.threads.items() if event in event_ids],
+        }
+
+    def _check(self, check: CommitCheck) -> JsonValue:
+        log = self.conversation.check_log(check) if self.conversation is not None else ""
+        return {"name": check.name, "url": check.url, "log": without_controls(log)[-LOG_LIMIT:]}
+
+
+def read_feedback(forge: FollowedForge, number: int, commit: str = "") -> Feedback:
+    """Return what waits for an answer on an open pull request; nothing of one that has ended.
+
+    Args:
+        forge: Where.
+        number: Which pull request.
+        commit: What it brings, as far as the caller knows.
+
+    Raises:
+        NotFoundError: There is none of this number that the worker can see.
+        ForgeUnavailableError: The forge did not answer.
+        ForgeError: It refused.
+    """
+    pull_request = forge.pull_request(number, commit)
+    if pull_request.state != "open":
+        return Feedback(pull_request, None)
+    conversation = forge.conversation(number)
+    feedback = Feedback(pull_request, conversation)
+    writers = _Writers(conversation)
+    checks = forge.checks(pull_request.head_sha) if pull_request.head_sha else ()
+    if not any(check.state == "pending" for check in checks):
+        feedback.failures = tuple(check for check in checks if check.state == "failure")
+    for review in forge.reviews(number):
+        if review.state == "changes_requested" and writers.may_write(review.author):
+            feedback.reviews[f"review:{review.id or f'{review.author}@{review.commit}'}"] = review
+    for thread in conversation.threads():
+        last = thread.comments[-1]
+        if _OURS not in last.comment.body and writers.may_write(last.comment.author):
+            feedback.threads[f"thread:{thread.id}:{last.id}"] = thread
+    events = tuple(_events(feedback))
+    answers = _answers(conversation.comments(), writers) if events else frozenset()
+    feedback.events = tuple(each for each in events if each.id not in answers)[:MOST_EVENTS]
+    return feedback
+
+
+def _events(feedback: Feedback) -> Iterator[ReworkEvent]:
+    pull_request = feedback.pull_request
+    if feedback.failures:
+        names = ", ".join(check.name for check in feedback.failures)
+        yield _event(f"checks:{pull_request.head_sha}", "checks", f"checks failed: {names}")
+    for event, review in feedback.reviews.items():
+        yield _event(event, "review", f"{review.author} asks for changes")
+    for event, thread in feedback.threads.items():
+        last, line = thread.comments[-1].comment, f":{thread.line}" if thread.line else ""
+        yield _event(event, "review", f"{last.author} on {thread.path}{line}")
+    if pull_request.conflicts:
+        base = pull_request.base_sha
+        yield _event(
+            f"conflict:{pull_request.head_sha}:{base}", "conflict", f"it conflicts with {pull_request.base}"
+        )
+
+
+def _event(event_id: str, kind: str, title: str) -> ReworkEvent:
+    plain = "".join(character for character in event_id if "!" <= character <= "~")[:TITLE_LIMIT]
+    values = {"id": plain, "kind": kind, "title": cut(" ".join(without_controls(title).split()), TITLE_LIMIT)}
+    return ReworkEvent.model_validate(values)
+
+
+def _answers(comments: Iterable[Comment], writers: "_Writers") -> frozenset[str]:
+    """Return the events that are answered by the marks of accounts that may write: others may write marks too."""
+    return frozenset(
+        event
+        for comment in comments
+        if (events := _ANSWERED.findall(comment.body)) and writers.may_write(comment.author)
+        for event in events
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Writers:
+    """Who may write to the repository, each asked for once."""
+
+    conversation: Conversation
+    known: dict[str, bool] = field(default_factory=dict)
+
+    def may_write(self, account: str) -> bool:
+        """Say whether an account's words count; an App that is installed has been let in by who may."""
+        if account not in self.known:
+            self.known[account] = account.endswith(_BOT) or self.conversation.may_write(account)
+        return self.known[account]
+
+
+def _thread(thread: ReviewThread) -> JsonValue:
+    comments: list[JsonValue] = [
+        {"author": each.comment.author, "standing": each.comment.standing, "body": _bound_body(each.comment.body)}
+        for each in thread.comments[-_MOST_SHOWN:]
+    ]
+    return {"thread": thread.id, "path": thread.path, "line": thread.line, "comments": comments}
+
+
+def _bound_body(body: str) -> str:
+    return cut(without_controls(body), BODY_LIMIT)

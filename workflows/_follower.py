@@ -1,0 +1,266 @@
+"""The rounds on one pull request: what waits for an answer, and one round after the other until it ends."""
+
+from collections.abc import Callable, Iterable
+from datetime import datetime, timedelta
+from typing import Final
+
+from temporalio import workflow
+from temporalio.exceptions import ActivityError
+
+from septet.contracts.facts import Rescue, Usage
+from septet.contracts.names import Verdict
+from septet.contracts.pull_request import Follow
+from septet.contracts.rework import PreparedRework, Rework, ReworkEvent, ReworkState
+from septet.contracts.steps import StepCall, StepResult
+from septet.contracts.task import Task, TaskError
+from workflows._failures import AgentEnded, AgentLeft, explain_failure
+from workflows.activity_stubs import PREPARE_REWORK
+from workflows.hosts.activity_ids import ActivityIds
+from workflows.hosts.host_watch import HostWatch
+from workflows.hosts.steps import end_work, take_step
+from workflows.policies import WORKSPACE_OPTIONS, priority_of
+
+_TITLES_SHOWN: Final = 5
+_GONE: Final = "its branch is gone"
+_TRIES: Final = (1, 2)
+
+
+class Follower:
+    """What an agent answers on a pull request; without `begin` it answers nothing."""
+
+    def __init__(self, show: Callable[[], None]) -> None:
+        """Begin with nothing known; `show` shows the task where people look."""
+        self._follow: Follow | None = None
+        self._show = show
+        self._hosts = HostWatch(self, show)
+        self._ids = ActivityIds()
+        self._waiting: dict[str, ReworkEvent] = {}
+        self._taken: set[str] = set()
+        """Events that a round has taken in: none is answered twice."""
+        self._worked = timedelta(0)
+        self._news_at = workflow.now()
+        self._call: StepCall | None = None
+        """The call of the round that works."""
+        self.state: ReworkState | None = None
+        self.error: TaskError | None = None
+        """What holds a round up: a host that is gone."""
+        self._told_error: TaskError | None = None
+        self._base_usage = Usage()
+        """What the work order itself used."""
+        self.usage = Usage()
+        self.rescues: tuple[Rescue, ...] = ()
+
+    def begin(self, follow: Follow, task: Task) -> None:
+        """Follow from now on; the rounds of before are forgotten, for the work was taken up again since."""
+        self._follow, self._news_at = follow, workflow.now()
+        self._base_usage, self.usage = task.usage, Usage()
+        self._hosts.take_in(follow.call.workspace)
+        self._waiting, self._worked = {}, timedelta(0)
+        self.state = ReworkState(rounds=follow.terms.rounds)
+
+    @property
+    def is_active(self) -> bool:
+        """Whether it follows, and has not ended."""
+        return self.state is not None and self.state.state != "ended"
+
+    @property
+    def is_due(self) -> bool:
+        """Whether something waits for an answer."""
+        return self.is_active and bool(self._waiting)
+
+    @property
+    def quiet_left(self) -> timedelta | None:
+        """How long it still waits for news; `None` where it follows nothing."""
+        if self._follow is None or not self.is_active:
+            return None
+        until = self._news_at + timedelta(seconds=self._follow.terms.quiet_seconds)
+        return max(until - workflow.now(), timedelta(0))
+
+    @property
+    def hosts(self) -> HostWatch:
+        """Where the workspace is."""
+        return self._hosts
+
+    @property
+    def text(self) -> str:
+        """How it stands, in words."""
+        return self.state.text if self.state is not None else ""
+
+    def tell(self, task: Task) -> Task:
+        """Return the task with what the rounds came to, and with what holds one up."""
+        if self.state is None or self._follow is None:
+            return task
+        commit = self._follow.call.progress.commit_sha or task.commit_sha
+        rescues = (*task.rescues, *(each for each in self.rescues if each not in task.rescues))
+        usage = self._base_usage.plus(self.usage)
+        update: dict[str, object] = {
+            "rework": self.state,
+            "commit_sha": commit,
+            "rescues": rescues,
+            "usage": usage,
+        }
+        if self.error is not None or self._told_error is not None:
+            update["error"], self._told_error = self.error and self.error.of(task.id), self.error
+        return task.model_copy(update=update)
+
+    def note(self, events: Iterable[ReworkEvent]) -> None:
+        """Take in what a look has seen; what a round has taken in before is not taken again."""
+        if not self.is_active:
+            return
+        new = {event.id: event for event in events if event.id not in self._taken}
+        if new.keys() - self._waiting.keys():
+            self._news_at = workflow.now()
+        self._waiting |= new
+
+    def end(self, why: str) -> None:
+        """Follow no more."""
+        if self.state is not None and self.is_active:
+            self._waiting = {}
+            self.state = self.state.model_copy(update={"state": "ended", "why": why})
+
+    def take_round(self) -> bool:
+        """Begin the next round with all that waits; where there may be none any more, end instead."""
+        if self.state is None or self._follow is None:
+            return False
+        terms = self._follow.terms
+        if self.state.round >= terms.rounds:
+            self.end(f"{terms.rounds} rounds are used up, and this waits for a person: {self._titles()}")
+            return False
+        if self._worked >= timedelta(seconds=terms.work_seconds):
+            self.end(f"the time for rounds is used up, and this waits for a person: {self._titles()}")
+            return False
+        events = tuple(self._waiting.values())
+        self._taken |= self._waiting.keys()
+        self.state = self.state.model_copy(
+            update={
+                "state": "working",
+                "round": self.state.round + 1,
+                "events": tuple(event.title for event in events[:_TITLES_SHOWN]),
+            }
+        )
+        rework = Rework(round=self.state.round, url=self._url, events=events)
+        self._call, self._waiting = self._follow.call.model_copy(update={"rework": rework}), {}
+        return True
+
+    async def carry_out(self, task: Task) -> None:
+        """Carry the round out that was taken; why it failed is why it ends.
+
+        Raises:
+            AgentEnded: The round was cancelled, and has ended its agent.
+        """
+        began = workflow.now()
+        try:
+            await self._try_twice(task)
+        except ActivityError as error:
+            self.end(explain_failure(error)[0].message)
+        finally:
+            self._worked += workflow.now() - began
+            self._news_at, self.error = workflow.now(), None
+        if self.state is not None and self.is_active:
+            self.state = self.state.model_copy(update={"state": "waiting"})
+        self._call = None
+
+    async def end_agent(self) -> None:
+        """See that no agent of a cancelled round works any more; a host that is silent is not waited for."""
+        call, self._call = self._call, None
+        if call is None or self._hosts.is_silent:
+            return
+        try:
+            self._take_in(await end_work(call.model_copy(update={"workspace": self._hosts.here}), self._hosts))
+        except (AgentLeft, ActivityError):
+            return
+
+    async def _try_twice(self, task: Task) -> None:
+        call, reasons = self._round_call(), tuple[str, ...]()
+        for attempt in _TRIES:
+            prepared = await self._prepare(call.model_copy(update={"attempt": attempt}), task)
+            if prepared.state != "ready":
+                self._leave(prepared)
+                return
+            update = {
+                "rework": prepared.rework,
+                "starts_from": prepared.checkpoint,
+                "attempt": attempt,
+                "reasons": reasons,
+            }
+            call = self._call = call.model_copy(update=update)
+            result = await take_step(call, self._hosts, self._ids, priority_of(task))
+            self._take_in(result)
+            if result.verdict is Verdict.CANCELLED:
+                self._call = None
+                raise AgentEnded
+            if result.verdict is Verdict.DONE:
+                self._learn(result)
+                return
+            reasons = result.reasons
+        self.end("; ".join(reason.rstrip(".") for reason in reasons) or "the agent's answer did not count")
+
+    def _round_call(self) -> StepCall:
+        if self._call is None:
+            message = "no round was taken"
+            raise RuntimeError(message)
+        return self._call
+
+    async def _prepare(self, call: StepCall, task: Task) -> PreparedRework:
+        def start(call: StepCall) -> workflow.ActivityHandle[PreparedRework]:
+            round_ = call.rework.round if call.rework is not None else 0
+            return PREPARE_REWORK.start(
+                call,
+                task_queue=call.workspace.task_queue,
+                activity_id=self._ids.of("prepare_rework"),
+                summary=f"round {round_}: the branch as it is on the forge",
+                priority=priority_of(task),
+                **WORKSPACE_OPTIONS,
+            )
+
+        return await self._hosts.prepare(call, start)
+
+    def _leave(self, preparation: PreparedRework) -> None:
+        """End a round in which there was nothing to do; it counts for none where all was answered already."""
+        if preparation.state == "gone":
+            self.end(_GONE)
+        elif self.state is not None and preparation.state == "answered":
+            self.state = self.state.model_copy(update={"round": self.state.round - 1})
+
+    def _take_in(self, result: StepResult) -> None:
+        self.usage = self.usage.plus(result.usage)
+        self.rescues = (*self.rescues, *(new for new in result.rescues if new not in self.rescues))
+
+    def _learn(self, result: StepResult) -> None:
+        """Let the next round go on from where this one ended, in its session."""
+        if self._follow is None:
+            return
+        call = self._follow.call
+        progress = call.progress.model_copy(update={"commit_sha": result.commit_sha or call.progress.commit_sha})
+        update = {
+            "progress": progress,
+            "session_id": result.session_id or call.session_id,
+            "starts_from": result.checkpoint or call.starts_from,
+            "workspace": self._hosts.here,
+        }
+        self._follow = self._follow.model_copy(update={"call": call.model_copy(update=update)})
+
+    def _titles(self) -> str:
+        return ", ".join(event.title for event in list(self._waiting.values())[:_TITLES_SHOWN])
+
+    @property
+    def _url(self) -> str:
+        return self._follow.url if self._follow is not None else ""
+
+    def wait_for_host(self, error: TaskError, now: datetime) -> bool:
+        """Wait for a host that is gone, and say why; return whether that is news."""
+        del now
+        is_news, self.error = self.error != error, error
+        return is_news
+
+    def end_wait_for_host(self, now: datetime) -> bool:
+        """Go on after a wait for a host; return whether there was one."""
+        del now
+        was_waiting, self.error = self.error is not None, None
+        return was_waiting
+
+    def move_to_host(self, lost_host: str, host: str, now: datetime) -> bool:
+        """Go on on another host."""
+        del lost_host, host, now
+        self.error = None
+        return True
