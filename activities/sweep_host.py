@@ -106,7 +106,7 @@ async def fate_of(client: Client, place_id: str) -> Fate:
 
 
 async def _is_followed(client: Client, order_id: str) -> bool:
-    """Say whether an agent may still work on the pull request of a closed work order; so, where nobody can tell."""
+    """Say whether an agent may still work on the pull request of a work order; so, where nobody can tell."""
     try:
         watch = await client.get_workflow_handle(watch_id(order_id)).describe()
     except RPCError as error:
