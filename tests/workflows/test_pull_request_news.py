@@ -20,7 +20,14 @@ from temporalio.worker import Replayer, Worker
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.names import Stage
 from septet.contracts.order import WorkOrderInput
-from septet.contracts.pull_request import WATCHER, PullRequestLook, WatchingHost, watch_id, watched_order
+from septet.contracts.pull_request import (
+    WATCHER,
+    PullRequestEnd,
+    PullRequestLook,
+    WatchingHost,
+    watch_id,
+    watched_order,
+)
 from septet.contracts.task import Task
 from septet.contracts.workspace import PULL_REQUESTS, OpenWorkspace, Workspace
 from septet.errors import ForgeUnavailableError
@@ -46,13 +53,13 @@ class FakeForge:
         self.is_away = False
         self.looks = 0
 
-    def look(self, look: PullRequestLook) -> PullRequestState:
+    def look(self, look: PullRequestLook) -> PullRequestEnd:
         """Tell its state, or that it is away."""
         assert look.url == URL
         self.looks += 1
         if self.is_away:
             raise ForgeUnavailableError("The forge is away.")
-        return self.state
+        return PullRequestEnd(state=self.state)
 
 
 @pytest.fixture
@@ -206,7 +213,7 @@ async def test_a_forge_that_hangs_holds_no_other_up(client: Client, doubles: Dou
     goes_on.state = "merged"
     names: list[str] = []
 
-    def look(asked: PullRequestLook) -> PullRequestState:
+    def look(asked: PullRequestLook) -> PullRequestEnd:
         names.append(asked.repository)
         if asked.repository == "/hangs":
             hangs.wait(WITHIN_SECONDS)
