@@ -56,8 +56,12 @@ def fetch_tips(place: Place, branch: str, token: str | None) -> RemoteTips | Non
     if (head := remote_branch(place, branch, token=token)) is None:
         return None
     base = refresh_mirror(place.mirror, Remote(place.origin, place.env, token), place.base_branch)
+    if place.fork:
+        target = f"+refs/heads/{branch}:refs/remotes/fork/{place.order_id}"
+        command = ("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--force")
+        Remote(place.fork, place.env, token).run(place.mirror, *command, "--", place.fork, target)
     if Git(place.mirror, env=place.env).try_run("cat-file", "-e", f"{head}^{{commit}}").exit_code != 0:
-        message = f"{place.origin} has moved {branch} while it was fetched."
+        message = f"{place.destination} has moved {branch} while it was fetched."
         raise GitUnavailableError(message, remedy="It is tried again.")
     return RemoteTips(head, base.sha)
 
