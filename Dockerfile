@@ -1,10 +1,13 @@
-# A worker, a client and, for a trial, the embedded server: docker build -t septet .
+# A worker and a client of a shared Temporal server: docker build -t septet .
 # With agent CLIs: docker build --build-arg AGENTS="claude codex copilot" -t septet .
 # docs/containers.md says how it is run, and what of it was tried.
 
-# The packages, of the locked versions and hashes, and Septet itself. Nothing is compiled.
+# The packages, of the locked versions and hashes, and Septet itself. Nothing is built from source, symbols for debuggers
+# are taken out, and all modules are compiled, but for githubkit's many, of which a worker imports a few.
 FROM python:3.12-slim AS packages
 WORKDIR /build
+# hadolint ignore=DL3008
+RUN apt-get update && apt-get install --yes --no-install-recommends binutils
 COPY requirements.lock requirements-build.lock ./
 RUN python3 -m venv /opt/septet \
     && /opt/septet/bin/pip install --no-cache-dir --only-binary :all: --no-deps --require-hashes -r requirements.lock \
@@ -18,7 +21,9 @@ COPY workers workers
 COPY clients clients
 RUN /opt/build/bin/pip wheel --no-deps --no-build-isolation --no-index --wheel-dir wheels . \
     && /opt/septet/bin/pip install --no-cache-dir --no-deps --no-index wheels/*.whl \
-    && /opt/septet/bin/python -m compileall -q /opt/septet/lib \
+    && find /opt/septet/lib -name '*.so' -exec strip --strip-unneeded {} + \
+    && /opt/septet/bin/python -m compileall -q -x /githubkit_schemas/ /opt/septet/lib \
+    && find /opt/septet/lib -path '*/githubkit_schemas/*' -name __pycache__ -prune -exec rm -r {} + \
     && /opt/septet/bin/pip uninstall --yes --quiet pip setuptools
 
 # The agent CLIs that the build argument names; none without it, and then `scripted` is the agent.
@@ -36,10 +41,11 @@ FROM python:3.12-slim
 # hadolint ignore=DL3008
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends bubblewrap ca-certificates git openssh-client tini \
+    && apt-get clean \
     && rm -rf /var/lib/apt/lists/* \
     && useradd --uid 10001 --user-group --create-home --shell /bin/sh septet \
     && install --directory --owner septet --group septet --mode 0700 /var/lib/septet/slots /var/lib/septet/homes \
-        /var/lib/septet/checkpoints
+        /var/lib/septet/checkpoints /var/lib/septet/api
 COPY --from=packages /opt/septet /opt/septet
 COPY --from=agents /opt/agents /opt/agents
 COPY docker/entrypoint.py docker/health.py /opt/septet/docker/

@@ -12,7 +12,7 @@ from bench.figure import Figure, median
 from bench.machine import ROOT
 from bench.pace import Pace
 from bench.stage import stage
-from clients.http.serving import serve_api
+from clients.http.serving import Door, serve_api
 from clients.operations import Operations
 from clients.page.rendering import static_file
 from clients.temporal.work_orders import WorkOrders
@@ -41,7 +41,7 @@ async def _paint_seconds(times: int) -> list[float]:
         await fill_board(on, _ORDERS)
         settings = on.settings.model_copy(update={"api_token": SecretStr("none")})
         operations = Operations(WorkOrders(on.client), StateDir(settings.state_dir), settings.git_env)
-        async with serve_api(operations, settings, free_port(), "--port") as served:
+        async with serve_api(operations, settings, Door(free_port(), "--port")) as served:
             return await _painted(served.address, times)
 
 

@@ -27,14 +27,21 @@ NAME_OF_A_VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
 def main(arguments: Sequence[str]) -> None:
     """Replace this process by `septet` with `arguments`; return never."""
     take_secrets()
-    if needs_state(arguments):
+    if needs_slot(arguments):
         slot = lease_slot("runner" if arguments[0] == "runner" else "lease")
         point_to(slot)
+        home = VOLUME / "homes" / slot.name
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.environ["HOME"] = str(home)
         print(json.dumps({"event": "slot_leased", "slot": slot.name, "state_dir": str(slot)}), file=sys.stderr)
+    elif arguments[:1] == ["serve"]:
+        api = VOLUME / "api"
+        api.mkdir(mode=0o700, parents=True, exist_ok=True)
+        point_to(api)
     os.execvp("septet", ["septet", *arguments])  # noqa: S607 -- the image's PATH
 
 
-def needs_state(arguments: Sequence[str]) -> bool:
+def needs_slot(arguments: Sequence[str]) -> bool:
     """Tell whether the command runs agents; the others only talk to the server."""
     return arguments[:1] in (["worker"], ["runner"], ["up"], ["demo"]) and not {
         "--register",
@@ -78,15 +85,12 @@ def holder() -> dict[str, str]:
     }
 
 
-def point_to(slot: Path) -> None:
-    """Let the state directory be a link to the slot, for `docker exec` too; let agents live in the slot's home."""
+def point_to(folder: Path) -> None:
+    """Let the state directory be a link to a folder of the volume, for `docker exec` too."""
     link = STATE_DIR.with_name(f"{STATE_DIR.name}.{os.getpid()}")
     link.unlink(missing_ok=True)
-    link.symlink_to(slot)
+    link.symlink_to(folder)
     link.replace(STATE_DIR)
-    home = VOLUME / "homes" / slot.name
-    home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    os.environ["HOME"] = str(home)
 
 
 if __name__ == "__main__":

@@ -113,6 +113,11 @@ class StateDir:
         return self.root / "api-token"
 
     @property
+    def health_file(self) -> Path:
+        """When the server last saw this host's worker ask for work: read by a container's health check."""
+        return self.root / "health.json"
+
+    @property
     def server_log(self) -> Path:
         """What the embedded server printed."""
         return self.root / "server.log"

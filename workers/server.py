@@ -240,8 +240,9 @@ def temporal_program() -> Path:
     if program := shutil.which("temporal"):
         return Path(program)
     raise NotFoundError(
-        "There is no `temporal` program here, and its package has no build for this machine.",
-        remedy="Install Temporal's CLI (https://docs.temporal.io/cli) and see that it is on PATH.",
+        "The embedded server is not installed: there is no `temporal` program here.",
+        remedy="Install it with `pip install 'septet[server]'`, or put Temporal's CLI "
+        "(https://docs.temporal.io/cli) on PATH.",
     )
 
 

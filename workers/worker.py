@@ -13,6 +13,7 @@ from septet.settings import Settings
 from workers.attempts import looking_after_attempts
 from workers.board import serving_on_board
 from workers.capabilities import host_services
+from workers.health import reporting_health
 from workers.janitor import scheduling_janitor
 from workers.liveness import watching_hosts
 from workers.pull_requests import looking_at_pull_requests
@@ -90,6 +91,7 @@ async def running_worker(client: Client, settings: Settings, *, sole: bool = Fal
             )
         )
         await stack.enter_async_context(watching_hosts(client, parts.host))
+        await stack.enter_async_context(reporting_health(client, parts.host))
         await stack.enter_async_context(announcing_build(client, settings, sole=sole))
         await stack.enter_async_context(scheduling_janitor(client, settings, parts.host.id, parts.host.task_queue))
         await stack.enter_async_context(serving_on_board(client, settings, parts.host.id))

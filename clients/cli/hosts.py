@@ -104,7 +104,10 @@ async def _serve_queue(
 
 @app.command()
 def serve(
-    port: Annotated[int, typer.Option(help="The API's port, on 127.0.0.1.", min=1, max=65535)] = 8888,
+    port: Annotated[int, typer.Option(help="The API's port.", min=1, max=65535)] = 8888,
+    host: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="The address to listen on; in a container, 0.0.0.0.")
+    ] = "127.0.0.1",
     address: given.Address = None,
     as_json: given.Json = False,
 ) -> None:
@@ -116,7 +119,7 @@ def serve(
 
     async def work() -> CommandReply:
         from clients.cli.stop_signals import StopSignals
-        from clients.http.serving import serve_api
+        from clients.http.serving import Door, serve_api
         from clients.operations import connect_operations
         from septet.settings import load_settings
         from septet.state import StateDir
@@ -126,7 +129,8 @@ def serve(
         set_up_logs(settings)
         state = StateDir(settings.state_dir)
         state.prepare()
-        async with serve_api(await connect_operations(settings, address), settings, port, "--port") as api:
+        door = Door(port, "--port", host)
+        async with serve_api(await connect_operations(settings, address), settings, door) as api:
             signals = StopSignals.listen()
             if as_json:
                 print_json(

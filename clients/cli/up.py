@@ -41,8 +41,8 @@ async def serve_everything(ports: Ports, sandbox: SandboxChoice | None, *, as_js
         async with running_worker(client, settings, sole=True) as parts:
             serving = await http
             async with (
-                serving.serve_api(operations, settings, ports.api, "--api-port") as api,
-                serving.serve_ui(ui, api.visitors, ports.ui, "--ui-port"),
+                serving.serve_api(operations, settings, serving.Door(ports.api, "--api-port")) as api,
+                serving.serve_ui(ui, api.visitors, serving.Door(ports.ui, "--ui-port")),
             ):
                 signals = StopSignals.listen()
                 _print_ready(server, state, api.page, as_json=as_json)

@@ -1,6 +1,7 @@
 """The API, and Temporal's web UI, each on a port of loopback for as long as a block lasts."""
 
 import asyncio
+import errno
 import socket
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -22,6 +23,22 @@ from workers.server import UiAddress
 
 _STREAMS_END_WITHIN_SECONDS: Final = 1
 _BACKLOG: Final = 512
+
+
+@dataclass(frozen=True, slots=True)
+class Door:
+    """Where to listen."""
+
+    port: int
+    option: str
+    """The option that names another port."""
+    host: str = "127.0.0.1"
+    """Another one is for a container whose port is published on loopback, the name by which the API is called."""
+
+    @property
+    def is_open_to_others(self) -> bool:
+        """Whether other machines may reach it."""
+        return not self.host.startswith("127.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,15 +71,18 @@ class _Server(uvicorn.Server):
 
 
 @asynccontextmanager
-async def serve_api(
-    operations: Operations, settings: Settings, port: int, option: str
-) -> AsyncIterator[ServedApi]:
+async def serve_api(operations: Operations, settings: Settings, door: Door) -> AsyncIterator[ServedApi]:
     """Serve the API on a port, and tell where; streams that are open at the end are cut off.
 
     Raises:
-        UsageError: The port is taken; the remedy names the option.
+        UsageError: The port is taken; the remedy names the option. Or others would be let in without a token.
     """
     token = api_token(settings)
+    if token is None and door.is_open_to_others:
+        raise UsageError(
+            f"SEPTET_API_TOKEN=none lets every machine in that reaches {door.host}.",
+            remedy="Leave SEPTET_API_TOKEN out, or serve the API on 127.0.0.1.",
+        )
     key = new_page_key() if token is not None else None
     hide(filter(None, (token, key)))
     try:
@@ -74,28 +94,28 @@ async def serve_api(
             user=settings.user,
             webhook_secrets=settings.webhook_secrets,
         )
-        async with _serve_app(app, port, option):
-            address = f"http://127.0.0.1:{port}"
-            yield ServedApi(address, page_link(address, key), Visitors(port, key))
+        async with _serve_app(app, door):
+            address = f"http://127.0.0.1:{door.port}"
+            yield ServedApi(address, page_link(address, key), Visitors(door.port, key))
     finally:
         reveal(filter(None, (key,)))
 
 
 @asynccontextmanager
-async def serve_ui(ui: UiAddress, visitors: Visitors, port: int, option: str) -> AsyncIterator[None]:
-    """Serve the embedded server's web UI on a port, for those who have opened the page.
+async def serve_ui(ui: UiAddress, visitors: Visitors, door: Door) -> AsyncIterator[None]:
+    """Serve the embedded server's web UI, for those who have opened the page.
 
     Raises:
         UsageError: The port is taken; the remedy names the option.
     """
-    async with relay_client(ui.host, ui.port) as client, _serve_app(UiRelay(client, visitors), port, option):
+    async with relay_client(ui.host, ui.port) as client, _serve_app(UiRelay(client, visitors), door):
         yield
 
 
 @asynccontextmanager
-async def _serve_app(app: ASGIApp, port: int, option: str) -> AsyncIterator[None]:
-    """Serve an application on a port of loopback for as long as the block lasts."""
-    with _listen(port, option) as listener:
+async def _serve_app(app: ASGIApp, door: Door) -> AsyncIterator[None]:
+    """Serve an application for as long as the block lasts."""
+    with _listen(door) as listener:
         config = uvicorn.Config(
             app,
             log_config=None,
@@ -116,13 +136,18 @@ async def _serve_app(app: ASGIApp, port: int, option: str) -> AsyncIterator[None
 
 
 @contextmanager
-def _listen(port: int, option: str) -> Iterator[socket.socket]:
+def _listen(door: Door) -> Iterator[socket.socket]:
     with socket.socket() as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            listener.bind(("127.0.0.1", port))
+            listener.bind((door.host, door.port))
             listener.listen(_BACKLOG)
         except OSError as error:
-            remedy = f"Name another one with {option}."
-            raise UsageError(f"Port {port} of 127.0.0.1 is taken.", remedy=remedy) from error
+            if error.errno == errno.EADDRINUSE:
+                remedy = f"Name another one with {door.option}."
+                raise UsageError(f"Port {door.port} of {door.host} is taken.", remedy=remedy) from error
+            raise UsageError(
+                f"Cannot listen on {door.host}, port {door.port}: {error.strerror}.",
+                remedy="Name an IPv4 address of this machine with --host, and a port that you may use.",
+            ) from error
         yield listener

@@ -1,7 +1,9 @@
 #!/bin/sh
 # Make Temporal's two databases, or bring their schemas up to date; each command leaves alone what is there already.
-# Where the database is: SQL_HOST, SQL_PORT, SQL_USER, SQL_PASSWORD, SQL_PLUGIN.
+# Where the database is: SQL_HOST, SQL_PORT, SQL_USER, SQL_PLUGIN, and a file with the password.
 set -eu
+SQL_PASSWORD=$(cat /run/secrets/postgres_password)
+export SQL_PASSWORD
 schemas=/etc/temporal/schema/postgresql/v12
 
 for database in temporal:temporal temporal_visibility:visibility; do

@@ -23,6 +23,9 @@ COMPOSE = [
     *("--project-name", PROJECT, "--file", "docker-compose.yml", "--file", "docker/trial/compose.yml"),
 ]
 REPLICAS = 3
+NAMESPACE = "agents"
+"""One that the server lacks: `register` makes it."""
+os.environ["TEMPORAL_NAMESPACE"] = NAMESPACE
 STATE_DIR = "/home/septet/state"
 WAIT_SECONDS = 180.0
 
@@ -40,10 +43,19 @@ def containers() -> Iterator[None]:
         compose("down", "--volumes", "--timeout", "5")
 
 
-def start_workers() -> None:
+def start_workers(replicas: int = REPLICAS) -> None:
     """Bring up what is not up, with all replicas of worker and runner."""
-    scales = [part for service in ("worker", "runner") for part in ("--scale", f"{service}={REPLICAS}")]
-    compose("up", "--detach", "--no-build", "--no-recreate", *scales)
+    compose("up", "--detach", "--no-build", "--no-recreate", *_scales(replicas))
+
+
+def upgrade(version: str) -> None:
+    """Replace the workers and the promotion by those of another image; runners keep their agents."""
+    os.environ["SEPTET_VERSION"] = version
+    compose("up", "--detach", "--no-build", "--no-deps", *_scales(REPLICAS), "worker", "promote")
+
+
+def _scales(replicas: int) -> list[str]:
+    return [part for service in ("worker", "runner") for part in ("--scale", f"{service}={replicas}")]
 
 
 def running_workers() -> list[str]:
@@ -59,10 +71,10 @@ def running(service: str) -> list[str]:
     ).split()
 
 
-def healthy_workers() -> list[str]:
+def healthy_workers(replicas: int = REPLICAS) -> list[str]:
     """Return the running workers once all replicas are healthy, and nothing before."""
     workers = running_workers()
-    return workers if len(workers) == REPLICAS and {health_of(each) for each in workers} == {"healthy"} else []
+    return workers if len(workers) == replicas and {health_of(each) for each in workers} == {"healthy"} else []
 
 
 def health_of(worker: str) -> str:
@@ -84,6 +96,12 @@ def septet(worker: str, *arguments: str) -> dict[str, Any]:
     """Run `septet` in a worker's container and return its answer."""
     answer: dict[str, Any] = json.loads(execute(worker, "septet", *arguments, "--json"))
     return answer
+
+
+def temporal(*arguments: str) -> str:
+    """Run Temporal's own CLI in the server's container and return what it printed."""
+    (server,) = running("temporal")
+    return execute(server, "temporal", *arguments, "--namespace", NAMESPACE)
 
 
 def shell(worker: str, script: str) -> str:

@@ -1,17 +1,20 @@
-"""Put work orders through worker containers; two of the containers are killed in the middle of an agent's work.
+"""Put work orders through worker containers, which are killed, scaled and upgraded as an agent works.
 
-Needs a Docker daemon that has the image `septet:latest`, and Compose. It prints a table of what it saw, ends with
-0 when all of it was as it should be and with 1 otherwise, and leaves no container and no volume behind.
-`scripts/container-trial` brings the daemon and the image.
+Needs Compose and a Docker daemon that has the images `septet:latest`, `septet:next` (a later build) and
+`septet-trial-server` (with Temporal's CLI); `TRIAL_SECRETS` and `TRIAL_IMAGE` name a folder and the image's archive:
+`scripts/container-trial` brings them all. It prints a table of what it saw, ends with 0 when all of it was as it
+should be and with 1 otherwise, and leaves no container and no volume behind.
 """
 
 import json
+import os
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import stack
@@ -27,6 +30,10 @@ git push --quiet origin HEAD:main
 chown -R 10001:10001 /srv/git
 """
 BUILD_TOOLS = ("cc", "gcc", "make", "npm", "node", "pip")
+MOST_MEGABYTES = 430
+"""Of the image without agent CLIs."""
+ROOT_PATHS = ("/", "/usr", "/opt/septet", "/var/lib/septet")
+NEXT = "next"
 STEPS = 7
 HALF_DONE = "half-done.txt"
 MEGABYTE = 1_000_000
@@ -58,12 +65,19 @@ def check_everything(started: float) -> None:
     workers = stack.wait_for("healthy workers", stack.healthy_workers)
     note("healthy replicas, in seconds from nothing", f"{len(workers)} in {time.monotonic() - started:.0f}")
     check_image(workers[0])
+    check_secrets()
+    for service in ("worker", "runner", "api"):
+        check_rights(service)
     check_slots(workers)
-    stack.compose("run", "--rm", "--no-deps", "--user", "0", "--entrypoint", "sh", "worker", "-c", MAKE_ORIGIN)
+    make_origin()
     undisturbed = check_first(workers[0])
+    check_api()
+    check_temporal_cli(workers[0])
+    check_scale()
     check_killed("wo-replaced", "worker", replace, undisturbed)
     check_killed("wo-restarted", "worker", lambda victim: stack.docker("start", victim), undisturbed)
     check_killed("wo-runner-replaced", "runner", replace, undisturbed)
+    check_upgrade()
     check_stop(stack.wait_for("healthy workers", stack.healthy_workers)[-1])
     check_health()
 
@@ -77,7 +91,8 @@ def check_files() -> None:
 def check_image(worker: str) -> None:
     """No root, an init, no build tools."""
     size = int(stack.docker("image", "inspect", "--format", "{{.Size}}", "septet:latest"))
-    note("the image, in MB", f"{size / MEGABYTE:.0f}")
+    size /= MEGABYTE
+    expect(f"the image, in MB (at most {MOST_MEGABYTES})", f"{size:.0f}", holds=size <= MOST_MEGABYTES)
     user = stack.execute(worker, "id", "-u").strip()
     expect("the workers' user id", user, holds=user == "10001")
     init = stack.execute(worker, "cat", "/proc/1/comm").strip()
@@ -87,15 +102,47 @@ def check_image(worker: str) -> None:
     expect("build tools in the image", ", ".join(found) or "none", holds=set(found) <= {"/usr/local/bin/pip"})
 
 
-def check_slots(workers: list[str]) -> None:
+def check_secrets() -> None:
+    """No layer of the image holds a key that lay beside the clone when it was built."""
+    keys = [file.read_bytes().strip() for file in Path(os.environ["TRIAL_SECRETS"]).iterdir()]
+    held = any(key in Path(os.environ["TRIAL_IMAGE"]).read_bytes() for key in keys)
+    expect("keys of the trial in the image's layers", "some" if held else "none", holds=bool(keys) and not held)
+
+
+def check_rights(service: str) -> None:
+    """A service's first process has no capability and can get none, its root is read-only, and it has limits."""
+    container = stack.running(service)[0]
+    status = dict(line.split(":\t", 1) for line in stack.execute(container, "cat", "/proc/1/status").splitlines())
+    rights = f"capabilities {status['CapEff']}, no_new_privs {status['NoNewPrivs']}"
+    expect(f"{service}: rights", rights, holds=int(status["CapEff"], 16) == 0 and status["NoNewPrivs"] == "1")
+    tries = " ".join(f"touch {path}/probe 2> /dev/null && echo {path};" for path in ROOT_PATHS)
+    written = stack.shell(container, f"{tries} true").split()
+    expect(f"{service}: folders of the image that it can write", ", ".join(written) or "none", holds=not written)
+    limits = stack.docker(
+        "inspect", "--format", "{{.HostConfig.Memory}} {{.HostConfig.PidsLimit}}", container
+    ).split()
+    expect(
+        f"{service}: bytes of memory, processes", ", ".join(limits), holds=all(int(each) > 0 for each in limits)
+    )
+
+
+def make_origin() -> None:
+    """Make the repository that work orders are for, on a volume that all workers share."""
+    volume = f"{stack.PROJECT}_origins:/srv/git"
+    stack.docker(
+        "run", "--rm", "--user", "0", "--volume", volume, "--entrypoint", "sh", "septet:latest", "-c", MAKE_ORIGIN
+    )
+
+
+def check_slots(workers: list[str], replicas: int = stack.REPLICAS) -> None:
     """Each replica has a state directory and a host id of its own, under a lease that names it."""
     slots = {stack.slot_of(worker) for worker in workers}
-    expect("a slot for each replica", ", ".join(sorted(slots)), holds=len(slots) == stack.REPLICAS)
+    expect("a slot for each replica", ", ".join(sorted(slots)), holds=len(slots) == replicas)
     hosts = {stack.host_of(worker) for worker in workers}
-    expect("a host id for each replica", ", ".join(sorted(hosts)), holds=len(hosts) == stack.REPLICAS)
+    expect("a host id for each replica", ", ".join(sorted(hosts)), holds=len(hosts) == replicas)
     leases = [json.loads(stack.execute(workers[0], "cat", f"{slot}.lease")) for slot in slots]
     namespaces = {lease["pid_namespace"] for lease in leases}
-    expect("pid namespaces on their leases", len(namespaces), holds=len(namespaces) == stack.REPLICAS)
+    expect("pid namespaces on their leases", len(namespaces), holds=len(namespaces) == replicas)
 
 
 def check_first(worker: str) -> float:
@@ -106,6 +153,59 @@ def check_first(worker: str) -> float:
     expect_pull_request(worker, task)
     note("wo-first: seconds", f"{seconds_of(task):.1f}")
     return seconds_of(task)
+
+
+def check_api() -> None:
+    """The API's container is healthy, lets nobody in without the token, and knows the work order."""
+    api = stack.wait_for("the API", lambda: next(iter(stack.running("api")), None))
+    stack.wait_for("a healthy API", lambda: stack.health_of(api) == "healthy")
+    ask = "import json, sys, urllib.request as u; r = u.Request(sys.argv[1], headers=json.loads(sys.argv[2]))"
+    ask += "\ntry: print(u.urlopen(r).read().decode())\nexcept u.HTTPError as error: print(error.code)"
+    address = "http://127.0.0.1:8888/agent-work-orders/wo-first"
+    refused = stack.execute(api, "python3", "-c", ask, address, "{}").strip()
+    expect("the API without its token", refused, holds=refused == "401")
+    token = stack.execute(api, "cat", f"{stack.STATE_DIR}/api-token").strip()
+    bearer = json.dumps({"Authorization": f"Bearer {token}"})
+    status = json.loads(stack.execute(api, "python3", "-c", ask, address, bearer))["status"]
+    expect("the API with it: wo-first is", status, holds=status == "completed")
+
+
+def check_temporal_cli(worker: str) -> None:
+    """What Temporal's own CLI starts ends in a pull request, in the namespace that `register` made."""
+    content = json.dumps({"repository": ORIGIN, "title": "Started by Temporal's CLI", "agent": "scripted"})
+    start = ("workflow", "start", "--task-queue", "septet", "--type", "WorkOrder", "--workflow-id", "wo-cli")
+    stack.temporal(*start, "--input", content)
+    task = stack.wait_for("the end of the work order", lambda: closed(worker, "wo-cli"))
+    expect_pull_request(worker, task)
+
+
+def check_scale() -> None:
+    """One more replica is one more host; one less leaves the others at work."""
+    stack.start_workers(stack.REPLICAS + 1)
+    workers = stack.wait_for("one more worker", lambda: stack.healthy_workers(stack.REPLICAS + 1))
+    check_slots(workers, stack.REPLICAS + 1)
+    stack.start_workers()
+    workers = stack.wait_for("one worker less", stack.healthy_workers)
+    check_slots(workers)
+
+
+def check_upgrade() -> None:
+    """A work order under way goes on in workers of a later build, which adopt its agent."""
+    order_id = "wo-upgraded"
+    stack.septet(stack.running_workers()[0], "run", *order("Totals fail during an upgrade"), "--id", order_id)
+    stack.wait_for("a worker that implements the plan", lambda: implementing(order_id))
+    before = set(stack.running_workers())
+    stack.upgrade(NEXT)
+    stack.wait_for("workers of the later build", lambda: before.isdisjoint(stack.running_workers()))
+    workers = stack.wait_for("healthy workers", stack.healthy_workers)
+    task = stack.wait_for("the end of the work order", lambda: closed(workers[0], order_id))
+    owner = next(each for each in workers if runs_of(each, order_id))
+    expect_pull_request(owner, task)
+    expect_adopted(owner, task)
+    seen = json.loads(stack.temporal("workflow", "describe", "--workflow-id", order_id, "--output", "json"))
+    version = seen["workflowExecutionInfo"]["versioningInfo"]["deploymentVersion"]["buildId"]
+    now = stack.septet(workers[0], "promote")["build"]
+    expect(f"{order_id}: ended under the build", version, holds=version == now)
 
 
 def check_killed(order_id: str, service: str, again: Callable[[str], object], undisturbed: float) -> None:
@@ -219,7 +319,8 @@ def implementing(order_id: str) -> str | None:
 def runs_of(worker: str, order_id: str) -> list[dict[str, Any]]:
     """Return the records of a work order's agent runs, in their order."""
     slurp = "import json, sys; print(json.dumps([json.load(open(path)) for path in sys.argv[1:]]))"
-    found = stack.shell(worker, f"python3 -c '{slurp}' {stack.STATE_DIR}/runs/{order_id}/*/run.json")
+    files = f"$(ls {stack.STATE_DIR}/runs/{order_id}/*/run.json 2> /dev/null)"
+    found = stack.shell(worker, f"python3 -c '{slurp}' {files}")
     records: list[dict[str, Any]] = json.loads(found)
     return sorted(records, key=lambda record: record["serial"])
 

@@ -1,15 +1,15 @@
 import json
-import os
 import signal
 import subprocess
 import sys
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 
 import pytest
 from fakes.failing_bubblewrap import failing_bubblewrap
 from fakes.repositories import Origin
-from fakes.septet_command import PROGRAMS, Septet
+from fakes.septet_command import Septet
 from fakes.waiting import until
 
 from workflows.search_attributes import ALL
@@ -62,16 +62,31 @@ def test_register_makes_the_namespace_that_a_server_lacks(served: Septet, septet
 
 
 def test_the_health_check_of_a_container_sees_the_worker_whenever_it_asks(served: Septet, septet: Septet) -> None:
-    """A versioned worker is found each time, however its server answers; a host whose worker is gone is not healthy."""
+    """A versioned worker that the server knows is healthy at each look; one that has ended is not."""
     address = json.loads((served.state / "server.json").read_text(encoding="utf-8"))["address"]
-    path = f"{PROGRAMS}{os.pathsep}{septet.env['PATH']}"
-    variables = {"PATH": path, "TEMPORAL_ADDRESS": address, "SEPTET_TASK_QUEUE": "septet-health"}
-    asked = partial(subprocess.run, [sys.executable, HEALTH], env={**septet.env, **variables}, check=False)
+    asked = partial(subprocess.run, [sys.executable, HEALTH], env=septet.env, check=False)
+    assert asked().returncode == 1
     with septet.serving("worker", "--address", address, SEPTET_TASK_QUEUE="septet-health") as worker:
         until(lambda: asked().returncode == 0)
         assert [asked().returncode for _ in range(10)] == [0] * 10
         assert worker.end(signal.SIGTERM) == 0
-    (septet.state / "host-id").write_text("another", encoding="ascii")
+    assert asked().returncode == 1
+
+
+@pytest.mark.parametrize(
+    ("key", "age"), [("looked_at", timedelta(seconds=30)), ("polled_at", timedelta(minutes=3))]
+)
+def test_a_worker_whose_last_word_of_the_server_is_old_is_not_healthy(
+    tmp_path: Path, key: str, age: timedelta
+) -> None:
+    """Neither one that reaches the server no more, nor one that the server has not seen ask for work."""
+    now = datetime.now(UTC)
+    seen = {"looked_at": now.isoformat(), "polled_at": now.isoformat()}
+    file = tmp_path / "health.json"
+    asked = partial(subprocess.run, [sys.executable, HEALTH], env={"SEPTET_STATE_DIR": str(tmp_path)}, check=False)
+    file.write_text(json.dumps(seen), encoding="utf-8")
+    assert asked().returncode == 0
+    file.write_text(json.dumps({**seen, key: (now - age).isoformat()}), encoding="utf-8")
     assert asked().returncode == 1
 
 

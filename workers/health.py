@@ -1,0 +1,51 @@
+"""When the Temporal server last saw this worker ask for work, in a file that a container's health check reads."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from functools import partial
+from typing import Final
+
+from temporalio.api.enums.v1 import TaskQueueType
+from temporalio.api.taskqueue.v1 import TaskQueue
+from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest
+from temporalio.client import Client
+
+from activities.host import Host
+from septet.system.durable import write_atomically
+from workers.beside import beside, repeat
+
+LOOK_SECONDS: Final = 5.0
+"""`docker/health.py` takes a worker whose file is several of these old for one that reaches no server."""
+
+
+@asynccontextmanager
+async def reporting_health(client: Client, host: Host) -> AsyncIterator[None]:
+    """Keep the file current for as long as the block lasts, and remove it then. It costs no Action.
+
+    What a killed worker left is removed first: it says nothing of this one.
+    """
+    host.state.health_file.unlink(missing_ok=True)
+    async with beside(repeat(partial(_report, client, host), lambda: LOOK_SECONDS, "health_not_known")):
+        yield
+    host.state.health_file.unlink(missing_ok=True)
+
+
+async def _report(client: Client, host: Host) -> None:
+    """Write when the server saw this worker's last poll; a worker that it does not list leaves the file alone.
+
+    Raises:
+        RPCError: The server refused, or was not reached.
+    """
+    request = DescribeTaskQueueRequest(
+        namespace=client.namespace,
+        task_queue=TaskQueue(name=host.settings.task_queue),
+        task_queue_type=TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW,
+    )
+    answer = await client.workflow_service.describe_task_queue(request)
+    polls = [each.last_access_time.ToDatetime(UTC) for each in answer.pollers if each.identity == client.identity]
+    if polls:
+        content = {"polled_at": max(polls).isoformat(), "looked_at": datetime.now(UTC).isoformat()}
+        await asyncio.to_thread(write_atomically, host.state.health_file, json.dumps(content).encode())
