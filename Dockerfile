@@ -48,7 +48,7 @@ RUN apt-get update \
         /var/lib/septet/checkpoints /var/lib/septet/api
 COPY --from=packages /opt/septet /opt/septet
 COPY --from=agents /opt/agents /opt/agents
-COPY docker/entrypoint.py docker/health.py /opt/septet/docker/
+COPY docker/entrypoint.py docker/health.py docker/api_health.py /opt/septet/docker/
 # The state directory is a link to the slot that the container has leased: docker/entrypoint.py.
 ENV PATH=/opt/septet/bin:/opt/agents/bin:/usr/local/bin:/usr/bin:/bin \
     SEPTET_STATE_DIR=/home/septet/state \

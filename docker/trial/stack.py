@@ -101,7 +101,8 @@ def septet(worker: str, *arguments: str) -> dict[str, Any]:
 def temporal(*arguments: str) -> str:
     """Run Temporal's own CLI in the server's container and return what it printed."""
     (server,) = running("temporal")
-    return execute(server, "temporal", *arguments, "--namespace", NAMESPACE)
+    # By a name, gRPC's own resolver asks for a TXT record first, and waits for it where no DNS server answers.
+    return execute(server, "temporal", *arguments, "--namespace", NAMESPACE, "--address", "127.0.0.1:7233")
 
 
 def shell(worker: str, script: str) -> str:

@@ -1,9 +1,9 @@
 """Put work orders through worker containers, which are killed, scaled and upgraded as an agent works.
 
 Needs Compose and a Docker daemon that has the images `septet:latest`, `septet:next` (a later build) and
-`septet-trial-server` (with Temporal's CLI); `TRIAL_SECRETS` and `TRIAL_IMAGE` name a folder and the image's archive:
-`scripts/container-trial` brings them all. It prints a table of what it saw, ends with 0 when all of it was as it
-should be and with 1 otherwise, and leaves no container and no volume behind.
+`septet-trial-server` (with Temporal's CLI). `TRIAL_SECRETS` names a folder, `TRIAL_IMAGE` the image's archive. It
+prints a table of what it saw, ends with 0 when all of it was as it should be and with 1 otherwise, and leaves no
+container and no volume behind. `scripts/container-trial` brings all that it needs.
 """
 
 import json

@@ -22,6 +22,7 @@ pytestmark = pytest.mark.faces
 
 Task = dict[str, Any]
 ORDERS = "/agent-work-orders"
+EVERYWHERE = "0.0.0.0"  # noqa: S104 -- what a container listens on
 
 
 @pytest.fixture(scope="session")
@@ -370,6 +371,23 @@ def test_serve_answers_beside_up_with_a_token_of_ones_own(served: Septet, api: h
         assert (taken.code, "--port" in taken.error["remedy"]) == (2, True)
         assert serving.end(signal.SIGTERM) == 0
     assert api.get("/health").status_code == 200
+
+
+def test_serve_listens_where_it_is_told_but_lets_no_other_machine_in_without_a_token(served: Septet) -> None:
+    """In a container `--host 0.0.0.0` answers on loopback as ever; without a token it is refused, as is no address."""
+    port = free_port()
+    with served.beside("serve", "--host", EVERYWHERE, "--port", str(port), SEPTET_API_TOKEN="other") as serving:
+        problem(httpx.get(f"{serving.api}{ORDERS}", trust_env=False, timeout=WITHIN_SECONDS), 401)
+        elsewhere = {"Host": f"192.0.2.1:{port}", "Authorization": "bearer other"}
+        problem(
+            httpx.get(f"{serving.api}{ORDERS}", headers=elsewhere, trust_env=False, timeout=WITHIN_SECONDS), 421
+        )
+        assert serving.end(signal.SIGTERM) == 0
+    everybody = Septet(served.root, {"SEPTET_API_TOKEN": "none"})
+    refused = everybody("serve", "--host", EVERYWHERE, "--port", str(port), "--json")
+    assert (refused.code, "SEPTET_API_TOKEN" in refused.error["remedy"]) == (2, True)
+    nowhere = served("serve", "--host", "192.0.2.1", "--port", str(port), "--json")
+    assert (nowhere.code, "--host" in nowhere.error["remedy"]) == (2, True)
 
 
 def test_page_and_tools_are_behind_the_same_door(served: Septet, api: httpx.Client, done: Task) -> None:

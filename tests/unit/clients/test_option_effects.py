@@ -49,6 +49,9 @@ SEEN: Final[Mapping[str, Mapping[str, str]]] = {
         "up": "acceptance/test_up.py::test_a_taken_port_is_refused_with_the_option_that_names_another",
         "serve": "acceptance/test_http.py::test_serve_answers_beside_up_with_a_token_of_ones_own",
     },
+    "--host": {
+        "serve": "acceptance/test_http.py::test_serve_listens_where_it_is_told_but_lets_no_other_machine_in_without_a_token"
+    },
     "--ui-port": {"up": "acceptance/test_up.py::test_one_state_directory_has_one_up"},
     "--api-port": {"up": "acceptance/test_http.py::test_a_taken_api_port_is_refused_by_up"},
     "--sandbox": dict.fromkeys(
