@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from septet.git.snapshots.survey import GIT_FOLDER, Look, Survey, Walk, join, look_at, look_below, open_below
+from septet.git.snapshots.survey import GIT_FOLDER, Survey, Walk, join, look_at, look_below, open_below
 from septet.system.durable import close_after
 from septet.system.folder_watches import FolderWatches, TreeWatch
 
@@ -107,20 +107,20 @@ def _list_again(walk: Walk, root: int, path: bytes) -> set[bytes]:
     walked: set[bytes] = set()
     with close_after(open_below(root, path)) as folder:
         now = walk.list(folder, path)
-        _forget(looks, {join(path, name) for name in before - {os.fsencode(name) for name in now}})
+        _forget(walk, {join(path, name) for name in before - {os.fsencode(name) for name in now}})
         for name in now:
             below = join(path, os.fsencode(name))
             if below == GIT_FOLDER or _is_same(walk, folder, name, below):
                 continue
-            _forget(looks, {below})
+            _forget(walk, {below})
             walk.go_down(folder, path, name, path.count(b"/") + 1 if path else 0)
             walked.add(below)
     return walked
 
 
 def _is_same(walk: Walk, folder: int, name: str, path: bytes) -> bool:
-    """Say whether a folder is the one that was watched by this path."""
-    inode = walk.watch.inodes.get(path) if walk.watch is not None else None
+    """Say whether a folder is the one that was watched by this path, and is known still."""
+    inode = walk.watch.inodes.get(path) if walk.watch is not None and path in walk.survey.looks else None
     return inode is not None and os.stat(name, dir_fd=folder, follow_symlinks=False).st_ino == inode
 
 
@@ -128,6 +128,9 @@ def _is_below(path: bytes, folders: Collection[bytes]) -> bool:
     return any(path == folder or path.startswith(folder + b"/") for folder in folders)
 
 
-def _forget(looks: dict[bytes, Look], folders: Collection[bytes]) -> None:
-    for path in [path for path in looks if _is_below(path, folders)] if folders else []:
-        del looks[path]
+def _forget(walk: Walk, folders: Collection[bytes]) -> None:
+    """Forget folders that are gone, with their inodes: another folder may be given one of these."""
+    for path in [path for path in walk.survey.looks if _is_below(path, folders)] if folders else []:
+        del walk.survey.looks[path]
+        if walk.watch is not None:
+            walk.watch.inodes.pop(path, None)

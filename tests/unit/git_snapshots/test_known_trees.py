@@ -163,6 +163,22 @@ def test_a_folder_that_was_renamed_together_with_those_above_it_is_another_one(
     assert survey_of(tmp_path, trees).looks == whole_survey(tmp_path).looks
 
 
+def test_a_folder_that_was_gone_at_one_look_is_walked_over_when_it_is_back(
+    tmp_path: Path, trees: KnownTrees
+) -> None:
+    """Also where it has the inode that it had: one that is removed and made anew often gets the same one."""
+    tree, elsewhere = tmp_path / "tree", tmp_path / "elsewhere"
+    tree.mkdir()
+    lay_out(tree)
+    survey_of(tree, trees)
+    (tree / "a").rename(elsewhere)
+    assert survey_of(tree, trees).looks == whole_survey(tree).looks
+    elsewhere.rename(tree / "a")
+    assert survey_of(tree, trees).looks == whole_survey(tree).looks
+    write(tree, "a/b/x", "")
+    assert survey_of(tree, trees).looks == whole_survey(tree).looks
+
+
 def test_a_write_by_a_files_second_name_is_seen(tmp_path: Path, trees: KnownTrees) -> None:
     """With hard links in it a tree is walked over each time: the kernel tells of one of a file's folders alone."""
     lay_out(tmp_path)
