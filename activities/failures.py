@@ -26,7 +26,11 @@ _log = structlog.get_logger()
 
 
 def failure(
-    error: SeptetError, result: StepResult | None = None, *, most_tries: int | None = None
+    error: SeptetError,
+    result: StepResult | None = None,
+    *,
+    most_tries: int | None = None,
+    notifies_on: str = "",
 ) -> ApplicationError:
     """Return `error` as Temporal takes it: its type, whether a retry can help, and when.
 
@@ -36,7 +40,7 @@ def failure(
         _log_wait(error)
     return ApplicationError(
         mask(error.message)[:_MESSAGE_LIMIT],
-        FailureFacts(remedy=error.remedy, result=result),
+        FailureFacts(remedy=error.remedy, result=result, notifies_on=notifies_on),
         type=type(error).__name__.removesuffix("Error"),
         non_retryable=not will_retry(error, most_tries),
         next_retry_delay=_delay(error) if error.retryable else None,
@@ -58,18 +62,19 @@ def will_retry(error: SeptetError, most_tries: int | None = None) -> bool:
 
 
 @contextmanager
-def translating_failures(root: Path, *, most_tries: int | None = None) -> Iterator[None]:
+def translating_failures(root: Path, *, most_tries: int | None = None, notifies_on: str = "") -> Iterator[None]:
     """Translate errors of the core and of the machine into failures that name cause, place and remedy.
 
     Args:
         root: The state directory.
         most_tries: After so many an error is for good, also one that time may cure. An attempt that died with its
             worker is never the last one.
+        notifies_on: The queue on which this host tells people of a work order that has no workspace to name one.
     """
     try:
         yield
     except (SeptetError, OSError) as error:
-        raise failure(diagnosed(error, root), most_tries=most_tries) from error
+        raise failure(diagnosed(error, root), most_tries=most_tries, notifies_on=notifies_on) from error
 
 
 def _delay(error: SeptetError) -> timedelta:

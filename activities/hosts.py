@@ -11,12 +11,13 @@ from activities.attempts import heartbeating
 from activities.failures import OPENING_TRIES, translating_failures
 from activities.host import Host
 from activities.remote_checkpoints import bring_session, checkpoint_ref
-from septet.agents.clis.adapter import Turn
 from septet.agents.clis.endings import SUPERSEDED
-from septet.agents.clis.registry import adapter_for
+from septet.agents.clis.usable import check_usable
 from septet.agents.turns.attachment import end_agent
+from septet.contracts.agents import AgentAnswer, AgentQuestion
+from septet.contracts.task import TaskError
 from septet.contracts.workspace import CancelledWork, MoveWorkspace, Workspace
-from septet.errors import WorkspaceError
+from septet.errors import AgentError, WorkspaceError
 from septet.git.address import parse_address
 from septet.git.keep import ChainState
 from septet.git.move import WorkspaceMove, is_here, move_here, prepare_host
@@ -47,6 +48,18 @@ class HostActivities:
             message = f"{path.parent} is not the state directory of host {self.host.id} any more."
             raise WorkspaceError(message, remedy="Start the worker again.")
         return self.host.id
+
+    @activity.defn(name="check_agent")
+    async def check_agent(self, question: AgentQuestion) -> AgentAnswer:
+        """Return whether this host can use an agent now, or why not. Leaves nothing."""
+        host = self.host
+        agent = question.agent or host.settings.agent
+        try:
+            await shielded_thread(LOOKS, lambda: check_usable(agent, host.agents, host.state.root))
+        except AgentError as error:
+            name = type(error).__name__.removesuffix("Error")
+            return AgentAnswer(error=TaskError(type=name, message=error.message, remedy=error.remedy))
+        return AgentAnswer()
 
     @activity.defn(name="deliver_cancel")
     async def deliver_cancel(self, work: CancelledWork) -> None:
@@ -107,7 +120,7 @@ class HostActivities:
         )
         if workspace.fork:
             place = replace(place, fork=address.beside(workspace.fork).url)
-        adapter_for(workspace.agent).invocation(Turn(prompt="", worktree=place.worktree), host.agents)
+        check_usable(workspace.agent, host.agents, place.worktree)
         return WorkspaceMove(
             place,
             checkpoint_ref(host, place, workspace.opened_by),

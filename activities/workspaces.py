@@ -12,10 +12,10 @@ from activities.cancellation import cancellable_thread
 from activities.failures import OPENING_TRIES, translating_failures
 from activities.host import Host
 from activities.remote_checkpoints import keep
-from septet.agents.clis.adapter import Turn
-from septet.agents.clis.registry import adapter_for
+from septet.agents.clis.usable import check_usable
 from septet.commands.filler import check
 from septet.commands.loader import load_all, overrides
+from septet.contracts.notification import NOTIFIES
 from septet.contracts.rework import FollowTerms
 from septet.contracts.workspace import OpenWorkspace, Workspace
 from septet.forges.choose import fork_for
@@ -47,7 +47,8 @@ class WorkspaceActivities:
         Raises:
             ApplicationError: The repository, the issue, a command or the agent cannot be used.
         """
-        with translating_failures(self.host.state.root, most_tries=OPENING_TRIES):
+        queue = self.host.control_queue if NOTIFIES in self.host.serves else ""
+        with translating_failures(self.host.state.root, most_tries=OPENING_TRIES, notifies_on=queue):
             async with heartbeating(self.host.attempts):
                 run_id = request.first_run_id or activity.info().workflow_run_id or ""
                 _, workspace = await cancellable_thread(
@@ -99,7 +100,7 @@ class WorkspaceActivities:
         default = settings.agent or self.host.settings.agent
         agent = request.agent or default
         for each in (agent, *(other or default for other in request.beside)):
-            adapter_for(each).invocation(Turn(prompt="", worktree=place.worktree), self.host.agents)
+            check_usable(each, self.host.agents, place.worktree)
         files = {path: content.decode(errors="replace").encode() for path, content in own.items()}
         return FrozenInputs(issue=issue, files=files), agent
 

@@ -1,7 +1,6 @@
 """What can be done with work orders and pipelines: every face asks here and gives on what it is answered."""
 
 import asyncio
-import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -15,9 +14,16 @@ from clients.disk.log_cache import LogCache
 from clients.disk.network_requests import REQUESTS_AT_ONCE, network_of, refused_to
 from clients.disk.rescues import kept_snapshot, snapshot_named, snapshots_of
 from clients.disk.runs import runs_of
-from clients.disk.workspace_view import WorkspaceView
-from clients.order_checks import check_agents, check_folder, checked_order
+from clients.disk.workspace_view import WorkspaceView, base_of
+from clients.order_checks import (
+    agents_asked_for,
+    check_agents,
+    check_folder,
+    checked_order,
+    checked_pipeline,
+)
 from clients.repository_path import with_host
+from clients.temporal.agents import check_worker_agents
 from clients.temporal.board import BoardRows
 from clients.temporal.decisions import OrderDecisions
 from clients.temporal.deliveries import Deliveries
@@ -30,6 +36,9 @@ from septet.contracts.intake import IntakeInput
 from septet.contracts.intake_replies import IntakeReply
 from septet.contracts.names import Stage
 from septet.contracts.order import WorkOrderInput
+from septet.contracts.pipeline import PipelineInput
+from septet.contracts.pipeline_replies import PipelineReply
+from septet.contracts.pull_request import LOCAL_PULL
 from septet.contracts.replies import (
     DetailReply,
     DiffReply,
@@ -53,8 +62,6 @@ ENTRIES_AT_ONCE: Final = 1000
 _LOOKS_AFTER_MERGE: Final = 25
 """How often it is looked at whether the board has seen a merge."""
 _LOOK_SECONDS: Final = 0.2
-LOCAL_PULL: Final = re.compile(r"file://(?P<path>/.+)/pull/(?P<number>[1-9][0-9]{0,8})")
-"""The address of a pull request of a repository on a machine's disk."""
 _PLAN_BYTES: Final = 1024 * 1024
 _PATCH_BYTES: Final = 16 * 1024 * 1024
 
@@ -124,12 +131,30 @@ class Operations:
 
         Raises:
             InvalidInputError: No repository, no agent, or a work order to come after that there is not.
+            AgentMissingError: No worker can use its agent.
             AlreadyRunningError: The id was used before, or the issue has an open work order.
         """
         order = checked_order(order, is_here=self.is_here)
         if not (key and await self.orders.exists(order_id or id_of_key(key))):
-            await self.orders.check_start(order, order_id, again=again)
+            look = asyncio.to_thread(agents_asked_for, order, self.git_env, is_here=self.is_here)
+            agents, _ = await asyncio.gather(look, self.orders.check_start(order, order_id, again=again))
+            await check_worker_agents(self.orders.client, self.orders.task_queue, agents)
         return await self.orders.run(order, order_id, key=key)
+
+    async def start_pipeline(
+        self, order: PipelineInput, pipeline_id: str | None = None, *, key: str = ""
+    ) -> PipelineReply:
+        """Start a pipeline, once what can be seen to be wrong with it has been looked for.
+
+        Raises:
+            InvalidInputError: No repository, no agent, no id; or issues go in a circle.
+            AgentMissingError: No worker can use one of its agents.
+            AlreadyRunningError: The id was used before, or the key with another input.
+        """
+        order = checked_pipeline(order, is_here=self.is_here)
+        named = {each for each in (order.agent, order.planner, order.executor) if each is not None}
+        await check_worker_agents(self.orders.client, self.orders.task_queue, named)
+        return await self.pipelines.start(order, pipeline_id, key=key)
 
     @property
     def is_here(self) -> bool:
@@ -140,13 +165,13 @@ class Operations:
         """Return a work order with its agent runs on this host, its history, and what holds it up."""
         task = await self.orders.get(order_id)
         runs = await asyncio.to_thread(runs_of, self.state, order_id)
+        base = await asyncio.to_thread(base_of, self.state, order_id)
         if task.stuck:
-            return DetailReply(task=task, runs=runs)
+            return DetailReply(task=task, runs=runs, base=base)
         history = await self.orders.history(order_id)
         waiting_for = await self.orders.waiting_for(order_id, tells_next_try=True)
-        return DetailReply(
-            task=task, runs=runs, history=history, waiting_for=task.findings_question or waiting_for
-        )
+        waits = task.findings_question or task.plan_answer or waiting_for
+        return DetailReply(task=task, runs=runs, history=history, waiting_for=waits, base=base)
 
     async def steps(self, order_id: str) -> StepsReply:
         """Return the steps so far."""

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from septet.errors import UsageError
+
 _GITHUB: Final = "https://github.com"
 _PAGE: Final = re.compile(
     r"(?P<repository>[a-z+]+://[^?#]+?)/(?:-/)?(?:issues?|pulls?|merge_requests)/(?P<number>[1-9][0-9]{0,8})(?:[/?#].*)?"
@@ -63,6 +65,22 @@ def whole_path(repository: str) -> str:
 def enclosing_repository(folder: Path) -> Path | None:
     """Return the checkout or bare repository that a folder is, or lies in; `None` where there is none."""
     return next((path for path in (folder, *folder.parents) if is_repository(path)), None)
+
+
+def repository_here(how: str) -> str:
+    """Return the path of the repository that this process's folder is in.
+
+    Args:
+        how: How another one is named, for the remedy.
+
+    Raises:
+        UsageError: It is in none.
+    """
+    here = enclosing_repository(Path.cwd())
+    if here is None:
+        remedy = f"Name one: {how}."
+        raise UsageError("This folder is not in a git repository, and no repository is named.", remedy=remedy)
+    return str(here)
 
 
 def is_repository(path: Path) -> bool:

@@ -76,13 +76,17 @@ class Watch:
         now, order_id = asyncio.get_running_loop().time(), self.view.order_id
         if task.is_closed:
             self._waiting = self._stuck = None
-        elif now - self._described_at >= _DESCRIBE_SECONDS:
+        elif self._has_moved(task) or now - self._described_at >= _DESCRIBE_SECONDS:
             self._stuck, self._described_at = await self.orders.stuck(order_id), now
             self._waiting = await self.orders.waiting_for(order_id) if self._stuck is None else None
         task = task.model_copy(update={"stuck": self._stuck})
         running = "" if task.is_closed or task.stuck else running
         self._last = await asyncio.to_thread(self._reply, task, running, self._waiting)
         return self._last
+
+    def _has_moved(self, task: Task) -> bool:
+        """Whether its status is another one than at the last look: what it waited for then may be over."""
+        return self._last is not None and self._last.task.status is not task.status
 
     def _reply(self, task: Task, running: str, waiting: str | None) -> WatchReply:
         entries = self.view.new_entries()

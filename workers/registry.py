@@ -173,6 +173,7 @@ def _control(host: Host) -> Mapping[str, Activity]:
     hosts = HostActivities(host)
     return _by_name(
         hosts.probe_host,
+        hosts.check_agent,
         hosts.deliver_cancel,
         SendNotification(host).run,
         PullRequestActivities(host).look_at_pull_request,

@@ -10,6 +10,7 @@ from temporalio.client import Client
 from temporalio.worker import Worker
 
 from septet.settings import Settings
+from workers.announced_agents import announcements
 from workers.attempts import looking_after_attempts
 from workers.board import serving_on_board
 from workers.capabilities import host_services
@@ -85,6 +86,7 @@ async def running_worker(client: Client, settings: Settings, *, sole: bool = Fal
                 client,
                 task_queue=parts.host.control_queue,
                 activities=list(parts.control.values()),
+                plugins=announcements(parts.host),
                 interceptors=[tokens],
                 max_concurrent_activities=_ANSWERS,
                 graceful_shutdown_timeout=_GRACE,

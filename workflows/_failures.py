@@ -60,6 +60,12 @@ def explain_failure(error: BaseException) -> tuple[TaskError, StepResult | None]
     return TaskError(type="ActivityFailed", message=f"{where}: {cause or error}", remedy=GO_ON), None
 
 
+def notifying_queue(error: BaseException) -> str:
+    """Return the queue of a host that tells people of the work order, where its failure names one."""
+    cause = error.cause if isinstance(error, ActivityError) else None
+    return _facts_of(cause).notifies_on if isinstance(cause, ApplicationError) else ""
+
+
 def _facts_of(cause: ApplicationError) -> FailureFacts:
     """Return what an activity's error carries; nothing where it is none of ours."""
     try:

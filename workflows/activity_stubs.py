@@ -6,6 +6,7 @@ from typing import Final, Generic, TypeVar, Unpack
 from temporalio import workflow
 from temporalio.common import Priority
 
+from septet.contracts.agents import AgentAnswer, AgentQuestion
 from septet.contracts.board import KnownOrders, WaitingOrders
 from septet.contracts.decisions import MoveReason
 from septet.contracts.intake import ClaimIssue, FindIssues, IssueClaim, IssuesFound
@@ -73,6 +74,8 @@ CANCEL_WORK_ORDER: Final = ActivityStub("cancel_work_order", MoveReason, NOTHING
 OPEN_WORKSPACE: Final = ActivityStub("open_workspace", OpenWorkspace, Workspace)
 MOVE_WORKSPACE: Final = ActivityStub("move_workspace", MoveWorkspace, Workspace)
 DELIVER_CANCEL: Final = ActivityStub("deliver_cancel", CancelledWork, NOTHING)
+CHECK_AGENT: Final = ActivityStub("check_agent", AgentQuestion, AgentAnswer)
+"""Clients ask it, before there is a work order."""
 PROBE_HOST: Final = ActivityStub("probe_host", NOTHING, str)
 SWEEP_HOST: Final = ActivityStub("sweep_host", SweepCall, Swept)
 

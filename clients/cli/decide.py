@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 from clients.cli import options as given
+from clients.cli.grouped_help import Commands
 from clients.cli.reply import CommandReply
 from septet.errors import UsageError
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
     Word = TypeVar("Word", bound=StrEnum)
 
-app = typer.Typer()
+app = Commands()
 
 Feedback = Annotated[
     str, typer.Option(metavar="TEXT", help="What the agent should do differently.", show_default=False)
@@ -25,7 +26,7 @@ Plan = Annotated[
 ]
 Findings = Annotated[
     list[str] | None,
-    typer.Option("--finding", metavar="ID", help="What looks like a key and is none; may be repeated."),
+    typer.Option("--finding", metavar="ID", help="A finding that is not a key; may be given several times."),
 ]
 
 
@@ -134,7 +135,7 @@ async def retry(
         step = _word(Step, from_step, message, remedy)
     call = parse_decision(RetryCall, from_step=step, who=given.current_user(), why=why, feedback=feedback)
     answer = await operations.decisions.retry(order_id, call)
-    return await reply_at_end(operations, answer, wait=wait, as_json=as_json, verb="goes on")
+    return await reply_at_end(operations, answer, wait=wait, as_json=as_json, verb="continues")
 
 
 def _word(words: "type[Word]", name: str, message: str, remedy: str) -> "Word":

@@ -12,6 +12,7 @@ from typing import Any
 from rich.live import Live
 from rich.text import Text
 
+from clients.cli.program import septet_here
 from clients.cli.render.work_order import console, show_task, task_view
 from clients.cli.reply import CommandReply
 from clients.cli.task_reply import WorkOrderFailedError
@@ -128,7 +129,7 @@ async def _watch(orders: WorkOrders, *, quiet: bool) -> Task:
 
 def _answer(stage: _Stage, task: Task) -> CommandReply:
     state_dir = stage.settings.state_dir
-    command = f"SEPTET_STATE_DIR={shlex.quote(str(state_dir))} septet up"
+    command = f"SEPTET_STATE_DIR={shlex.quote(str(state_dir))} {septet_here(stage.settings.environ)} up"
     stat = _diff_stat(stage, task)
     payload: dict[str, Any] = {
         "task": task.model_dump(mode="json"),
@@ -149,7 +150,7 @@ def _show(stage: _Stage, task: Task, stat: str, command: str) -> None:
     show_task(task, with_error=False)
     out.print(Text(stat), soft_wrap=True)
     out.print(Text(f"repository    {stage.sample.origin}"), soft_wrap=True)
-    out.print("Look at the work order, its history and its agents' output again with:")
+    out.print("Look at the work order, its history and its agents' output again:")
     out.print(Text(command, style="bold"), soft_wrap=True)
 
 

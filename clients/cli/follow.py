@@ -3,21 +3,24 @@
 import asyncio
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from clients.cli import options as given
+from clients.cli.grouped_help import Commands
 from clients.cli.reply import CommandReply, print_json, reply
 from septet.errors import UsageError
 
 if TYPE_CHECKING:
     from clients.cli.render.logs import LogText
+    from clients.disk.agent_logs import AgentLogs
     from clients.operations import Operations
     from septet.contracts.replies import LogEntry, LogsReply, WatchReply
     from septet.settings import Settings
 
-app = typer.Typer()
+app = Commands()
 _LOOK_SECONDS: Final = 0.3
 
 
@@ -93,7 +96,7 @@ def logs(
             await asyncio.wait([end], timeout=_LOOK_SECONDS)
         if end is not None:
             await end
-        agent_logs.must_exist()
+        await _check_exists(agent_logs, settings, address)
         return CommandReply(is_printed=True)
 
     reply(work, as_json=as_json and not raw)
@@ -136,6 +139,23 @@ async def _all_entries(settings: "Settings", order_id: str, address: str | None)
     except NotFoundError:
         return await (await connect_operations(settings, address)).logs(order_id)
     return LogsReply(log_entries=entries, total=len(entries))
+
+
+async def _check_exists(agent_logs: "AgentLogs", settings: "Settings", address: str | None) -> None:
+    """See that there was something to show; the server knows whether there is such a work order.
+
+    Raises:
+        NotFoundError: There is none, or this host has no runs of it.
+    """
+    from clients.operations import connect_operations
+    from septet.errors import NotFoundError, ServerNotReachedError
+
+    try:
+        agent_logs.must_exist()
+    except NotFoundError:
+        with suppress(ServerNotReachedError):
+            await (await connect_operations(settings, address)).logs(agent_logs.order_id)
+        raise
 
 
 def _print_entries(entries: "Iterator[LogEntry]", log: "LogText | None") -> None:

@@ -1,7 +1,8 @@
 """`septet --help`: the commands by what people want to do, the most used first, each with a whole sentence."""
 
-from collections.abc import Mapping
-from typing import Final
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeVar
 
 import typer.core
 from typer._click import Context, HelpFormatter  # typer brings its own click
@@ -13,7 +14,36 @@ GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
     "Recover": ("retry", "refresh", "rescue", "doctor", "host-gone"),
     "Serve": ("up", "worker", "serve", "mcp", "runner", "promote"),
 }
+Command = TypeVar("Command", bound=Callable[..., Any])
 _OTHERS: Final = "Other commands"
+_TYPE: Final = re.compile(r" <[a-z ]+>$")
+_RANGE: Final = re.compile(r"(; )?(-?[0-9]+<=x(<=[0-9]+)?|x[<>]=[0-9]+)")
+_NOTHING: Final = re.compile(r"  \[(required)?\]$")
+
+
+class PlainCommand(typer.core.TyperCommand):
+    """A command whose help shows what goes where, and defaults as defaults: neither types nor ranges."""
+
+    def format_options(self, ctx: Context, formatter: HelpFormatter) -> None:
+        """Write arguments and options, a line or two each."""
+        rows: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is not None:
+                is_argument = parameter.param_type_name == "argument"
+                rows["Arguments" if is_argument else "Options"].append(_plain(*record, is_argument=is_argument))
+        for heading, records in rows.items():
+            if records:
+                with formatter.section(heading):
+                    formatter.write_dl(records)
+
+
+class Commands(typer.Typer):
+    """Commands of one module."""
+
+    def command(self, name: str | None = None, **settings: Any) -> Callable[[Command], Command]:  # noqa: ANN401 -- typer's
+        """Add a command, with plain help."""
+        return super().command(name, cls=PlainCommand, **settings)
 
 
 class GroupedCommands(typer.core.TyperGroup):
@@ -28,6 +58,12 @@ class GroupedCommands(typer.core.TyperGroup):
             if rows:
                 with formatter.section(heading):
                     formatter.write_dl(rows)
+
+
+def _plain(name: str, text: str, *, is_argument: bool) -> tuple[str, str]:
+    """Return a row of help without types and ranges; an argument that may be left out has brackets already."""
+    text = _RANGE.sub("", text).replace("[; ", "[")
+    return (_TYPE.sub("", name), _NOTHING.sub("", text)) if is_argument else (name, text.replace("  []", ""))
 
 
 def _sentence(text: str) -> str:

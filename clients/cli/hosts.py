@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from clients.cli import options as given
+from clients.cli.grouped_help import Commands
 from clients.cli.reply import CommandReply, print_json, reply
 from septet.system.keys import take_keys_out_of_sight
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
     from septet.settings import Settings
 
-app = typer.Typer()
+app = Commands()
 
 
 @app.command("host-gone")
@@ -23,7 +24,9 @@ def host_gone(
     address: given.Address = None,
     as_json: given.Json = False,
 ) -> None:
-    """Say that a host is dead: its work orders go on elsewhere now. What its agents did since may be paid twice.
+    """Declare a host dead, so that its work orders continue elsewhere.
+
+    What its agents did since the last checkpoint may be paid for twice.
 
     Example: septet host-gone 3f9a2c71d0be
     """
@@ -104,7 +107,7 @@ async def _serve_queue(
 
 @app.command()
 def serve(
-    port: Annotated[int, typer.Option(help="The API's port.", min=1, max=65535)] = 8888,
+    port: Annotated[int, typer.Option(metavar="PORT", help="The API's port.", min=1, max=65535)] = 8888,
     host: Annotated[
         str, typer.Option(metavar="ADDRESS", help="The address to listen on; in a container, 0.0.0.0.")
     ] = "127.0.0.1",
@@ -138,7 +141,7 @@ def serve(
                 )
             else:
                 typer.echo(f"The API is at {api.address}; its token is in {state.api_token_file}.")
-                typer.echo(f"The page, for your browser: {api.page}")
+                typer.echo(f"Open in your browser: {api.page}")
             await signals.first.wait()
         return CommandReply(is_printed=True)
 
@@ -199,7 +202,9 @@ def mcp(address: given.Address = None) -> None:
 
 @app.command()
 def doctor(
-    repo: Annotated[str | None, typer.Option(help="Look at this repository's commands and settings too.")] = None,
+    repo: Annotated[
+        str | None, typer.Option(metavar="REPO", help="Look at this repository's commands and settings too.")
+    ] = None,
     address: given.Address = None,
     as_json: given.Json = False,
 ) -> None:

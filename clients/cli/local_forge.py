@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from clients.cli import options as given
+from clients.cli.grouped_help import Commands
 from clients.cli.reply import CommandReply, reply
 from septet.errors import ServerNotReachedError, UsageError
 
@@ -16,10 +17,10 @@ if TYPE_CHECKING:
     from septet.forges.forge import PullRequest
     from septet.forges.local import LocalForge
 
-issues = typer.Typer(
+issues = Commands(
     name="issue", help="Issues of a repository on this machine.", no_args_is_help=True, rich_markup_mode=None
 )
-pulls = typer.Typer(
+pulls = Commands(
     name="pr", help="Pull requests of a repository on this machine.", no_args_is_help=True, rich_markup_mode=None
 )
 Number = Annotated[int, typer.Argument(metavar="N", help="The pull request's number.", min=1)]
@@ -47,6 +48,8 @@ def add(
     """
 
     async def work() -> CommandReply:
+        if not title.strip():
+            raise UsageError("--title is empty.", remedy="Say in a few words what is wrong or wanted.")
         forge = _forge(repo, "Open the issue on its own forge.")
         issue = forge.add_issue(title, body, label or [])
         return CommandReply({"issue": asdict(issue)}, lambda: typer.echo(f"#{issue.number} {issue.url}"))
@@ -218,16 +221,13 @@ def _forge(repo: str | None, remedy: str) -> "LocalForge":
     Raises:
         UsageError: It is elsewhere, and the remedy says what to do there; or none is named.
     """
-    from clients.repository_path import enclosing_repository
+    from clients.repository_path import repository_here
     from septet.forges.local import LocalForge
     from septet.git.address import parse_address
     from septet.settings import load_settings
 
     settings = load_settings()
-    here = enclosing_repository(Path.cwd()) if repo is None else None
-    if repo is None and here is None:
-        raise UsageError("This folder is not in a git repository.", remedy="Name one: --repo PATH.")
-    address = parse_address(repo or str(here), home=Path.home(), cwd=Path.cwd())
+    address = parse_address(repo or repository_here("--repo PATH"), home=Path.home(), cwd=Path.cwd())
     if address.path is None:
         raise UsageError(f"{repo} is not on this machine.", remedy=remedy)
     return LocalForge(address.path, settings.git_env)

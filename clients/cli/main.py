@@ -8,7 +8,7 @@ import typer
 
 from clients.cli import decide, follow, hosts, intake, local_forge, pipelines, promote, rescues, show, start
 from clients.cli import options as given
-from clients.cli.grouped_help import GroupedCommands
+from clients.cli.grouped_help import Commands, GroupedCommands
 from clients.cli.reply import ExitCode, end_with_error, reply
 from septet.system.exit import end_process
 from septet.system.keys import take_keys_out_of_sight
@@ -19,7 +19,7 @@ _EXIT_CODES: Final = (
     "130 interrupted."
 )
 
-app = typer.Typer(
+app = Commands(
     name="septet",
     cls=GroupedCommands,
     help=_HELP,
@@ -28,6 +28,9 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
+)
+SCENARIOS: Final = (
+    "crash, false_claim, findings, malformed, malformed_always, malformed_twice, refuse or slow; or your own file"
 )
 Port = Annotated[int, typer.Option(metavar="PORT", help="The embedded server's port.", min=1, max=65535)]
 UiPort = Annotated[int, typer.Option(metavar="PORT", help="The web UI's port.", min=1, max=65535)]
@@ -80,14 +83,16 @@ def demo(
         str | None,
         typer.Option(
             metavar="SCENARIO",
-            help="What the scripted agent does wrong, such as malformed or crash.",
+            help=f"What the scripted agent does wrong: {SCENARIOS}.",
             autocompletion=_complete_scenario,
         ),
     ] = None,
     agent: Annotated[
         str,
         typer.Option(
-            metavar="AGENT", help="The agent; a real one costs money.", autocompletion=given.complete_agent
+            metavar="AGENT",
+            help=f"One of {given.AGENTS}; a real one costs money.",
+            autocompletion=given.complete_agent,
         ),
     ] = "scripted",
     sandbox: given.Sandbox = None,
@@ -125,9 +130,11 @@ def main() -> None:
 
 
 def _usage(error: typer.TyperException, *, as_json: bool) -> int:
+    from clients.cli.wrong_option import message_of
+
     context = getattr(error, "ctx", None)
     remedy = f"See `{context.command_path if context else 'septet'} --help`."
-    message = error.format_message()
+    message = message_of(error)
     if context is not None and message == context.get_help():  # nothing was asked for
         typer.echo(message, err=True)
         return ExitCode.USAGE

@@ -12,6 +12,8 @@ import typer
 from clients.cli.reply import CommandReply, reply_with_operations
 from septet.contracts.names import SandboxChoice
 
+AGENTS: Final = "claude, codex, command, copilot, gemini, opencode or scripted"
+"""The agents there are: named here, for their adapters take long to import."""
 Json = Annotated[bool, typer.Option("--json", help="Answer with one JSON object on stdout.")]
 Address = Annotated[str | None, typer.Option(metavar="HOST:PORT", help="The Temporal server.")]
 
@@ -66,16 +68,18 @@ Target = Annotated[
         help="The repository, or the address of an issue; the repository of this folder when left out.",
     ),
 ]
-Again = Annotated[bool, typer.Option("--again", help="Start another one for an issue that has an open one.")]
+Again = Annotated[bool, typer.Option("--again", help="Start even if the issue has an open work order.")]
 Sandbox = Annotated[
     SandboxChoice | None,
     typer.Option("--sandbox", help="What confines agents. [default: SEPTET_SANDBOX]"),
 ]
-Wait = Annotated[bool, typer.Option("--wait", help="Wait for its end, and show it live.")]
+Wait = Annotated[bool, typer.Option("--wait", help="Show it live until it ends.")]
 Why = Annotated[str, typer.Option(metavar="TEXT", help="Your reason, for its history.", show_default=False)]
-Next = Annotated[str, typer.Option(metavar="NEXT", help="The `next` of the page before.", show_default=False)]
+Next = Annotated[
+    str, typer.Option(metavar="NEXT", help="Continue a list: the `next` of its last page.", show_default=False)
+]
 Agent = Annotated[
-    str | None, typer.Option(metavar="AGENT", help="The agent, such as claude.", autocompletion=complete_agent)
+    str | None, typer.Option(metavar="AGENT", help=f"One of {AGENTS}.", autocompletion=complete_agent)
 ]
 Model = Annotated[str | None, typer.Option(metavar="MODEL", help="The model to ask the agent for.")]
 Base = Annotated[str | None, typer.Option(metavar="BRANCH", help="The branch to start from.")]
@@ -112,9 +116,9 @@ class OrderOptions:
     model: Model = None
     base: Base = None
     push_to: PushTo = None
-    id: Annotated[
-        str | None, typer.Option("--id", metavar="ID", help="The work order's id; one is made by default.")
-    ] = None
+    id: Annotated[str | None, typer.Option("--id", metavar="ID", help="An id of your choice, such as wo-42.")] = (
+        None
+    )
     project: Project = None
     priority: Annotated[int | None, typer.Option(metavar="1-5", help="How urgent it is. [default: 3]")] = None
     impact: Annotated[int | None, typer.Option(metavar="1-5", help="How much it is worth. [default: 3]")] = None
@@ -124,11 +128,13 @@ class OrderOptions:
     ] = None
     after: Annotated[
         list[str] | None,
-        typer.Option(metavar="ID", help="A work order that must be over first.", autocompletion=_complete_id),
+        typer.Option(
+            metavar="ID", help="A work order to wait for; may be given several times.", autocompletion=_complete_id
+        ),
     ] = None
     after_until: Annotated[
         Literal["merged", "completed", "closed"] | None,
-        typer.Option(help="How far those must be. [default: merged]"),
+        typer.Option(help="What to wait for there. [default: merged]"),
     ] = None
     label: Annotated[
         list[str] | None,
@@ -136,6 +142,9 @@ class OrderOptions:
     ] = None
     approve_plan: Annotated[
         bool, typer.Option("--approve-plan", help="Wait for your approval after planning.")
+    ] = False
+    plan_only: Annotated[
+        bool, typer.Option("--plan-only", help="End with the plan; septet retry continues with it.")
     ] = False
     follow_pr: Annotated[
         bool,

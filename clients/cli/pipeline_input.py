@@ -19,18 +19,24 @@ if TYPE_CHECKING:
 class PipelineOptions:
     """A pipeline as the command line gives it; but for the first ones and `id`, the fields of its input."""
 
-    repo: Annotated[str | None, typer.Option("--repo", help="A path, or an address that git takes.")] = None
+    repo: Annotated[
+        str | None,
+        typer.Option("--repo", metavar="REPO", help="The repository; by default the one of this folder."),
+    ] = None
     issues: Annotated[
         str | None, typer.Option("--issues", metavar="N,N,…", help="Issues of the repository's forge.")
     ] = None
-    label: Annotated[str | None, typer.Option(help="The open issues of the forge that have this label.")] = None
+    label: Annotated[
+        str | None, typer.Option(metavar="LABEL", help="The forge's open issues with this label.")
+    ] = None
     file: Annotated[
-        Path | None, typer.Option("--file", help='JSON: [{"id", "title", "body", "depends_on"}, …].')
+        Path | None,
+        typer.Option("--file", metavar="FILE", help='JSON: [{"id", "title", "body", "depends_on"}, …].'),
     ] = None
     agent: given.Agent = None
-    planner: Annotated[str | None, typer.Option(help="The agent that plans, where it is another one.")] = None
+    planner: Annotated[str | None, typer.Option(metavar="AGENT", help="Another agent for the planning.")] = None
     executor: Annotated[
-        str | None, typer.Option(help="The agent that carries plans out, where it is another one.")
+        str | None, typer.Option(metavar="AGENT", help="Another agent for the implementation.")
     ] = None
     model: given.Model = None
     base: given.Base = None
@@ -40,7 +46,10 @@ class PipelineOptions:
     one_branch: Annotated[
         bool, typer.Option("--one-branch", help="One branch and pull request, a commit for each.")
     ] = False
-    fresh: Annotated[bool, typer.Option("--fresh", help="New sessions for each issue; else they go on.")] = False
+    fresh: Annotated[
+        bool,
+        typer.Option("--fresh", help="Start a new session for each issue instead of continuing the last one."),
+    ] = False
     plans_ahead: Annotated[
         int | None, typer.Option(metavar="N", help="Plans that may wait for an executor. [default: 5]")
     ] = None
@@ -55,7 +64,9 @@ class PipelineOptions:
         typer.Option(metavar="N", help="Summarise a longer session and begin a new one. [default: 120000]"),
     ] = None
     draft: given.Draft = False
-    id: Annotated[str | None, typer.Option("--id", help="The pipeline's id; one is made by default.")] = None
+    id: Annotated[
+        str | None, typer.Option("--id", metavar="ID", help="The pipeline's id; one is made by default.")
+    ] = None
 
     def order(self) -> "PipelineInput":
         """Return the pipeline's input.
@@ -67,19 +78,17 @@ class PipelineOptions:
         """
         from pydantic import ValidationError
 
-        from clients.repository_path import whole_path
+        from clients.repository_path import repository_here, whole_path
         from septet.contracts.pipeline import PipelineInput
         from septet.pipelines.issues import read_issue_file
 
-        if self.repo is None:
-            raise UsageError("--repo is missing.", remedy="Name the repository: a path, or an address.")
         if sum(way is not None for way in (self.issues, self.label, self.file)) != 1:
             remedy = "Give one of --issues N,N,…, --label L, or --file F."
             raise UsageError("It is not clear which issues are meant.", remedy=remedy)
         fields = {name: value for name, value in asdict(self).items() if value is not None}
         for name in ("repo", "issues", "file", "id"):
             fields.pop(name, None)
-        fields["repository"] = whole_path(self.repo)
+        fields["repository"] = whole_path(self.repo) if self.repo else repository_here("--repo REPO")
         if self.issues is not None:
             fields["issues"] = _numbers(self.issues)
         if self.file is not None:

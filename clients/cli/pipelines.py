@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from clients.cli import options as given
+from clients.cli.grouped_help import Commands
 from clients.cli.pipeline_input import PipelineOptions
 from clients.cli.reply import CommandReply, reply_with_operations
 from septet.errors import SeptetError
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from septet.contracts.pipeline_replies import PipelineReply
     from septet.contracts.pipeline_view import PipelineView
 
-app = typer.Typer(name="pipeline", no_args_is_help=True, rich_markup_mode=None)
+app = Commands(name="pipeline", no_args_is_help=True, rich_markup_mode=None)
 _NAMED: Final = 10
 
 
@@ -57,7 +58,7 @@ def pipeline(
         return
 
     async def work(operations: "Operations") -> CommandReply:
-        answer = await operations.pipelines.start(options.order(), options.id)
+        answer = await operations.start_pipeline(options.order(), options.id)
         if not wait:
             return _reply(answer)
         from clients.cli.render.pipeline import follow_pipeline
@@ -83,7 +84,7 @@ async def show(operations: "Operations", pipeline_id: Id) -> CommandReply:
 async def list_pipelines(
     operations: "Operations",
     after: given.Next = "",
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="The most pipelines of a page.")] = 50,
+    limit: Annotated[int, typer.Option(metavar="N", min=1, max=1000, help="How many to list at most.")] = 50,
 ) -> CommandReply:
     """List the pipelines, open ones first.
 
@@ -130,8 +131,8 @@ def _add_decision(decision: "PipelineDecision", summary: str) -> None:
         return await _decide(operations, pipeline_id, decision, "", why)
 
 
-_add_decision("pause", "Begin nothing new until it is resumed; what is under way goes on.")
-_add_decision("resume", "Go on after a pause.")
+_add_decision("pause", "Begin nothing new until it is resumed; what is running continues.")
+_add_decision("resume", "Continue after a pause.")
 
 
 @app.command()
@@ -150,7 +151,9 @@ async def replan(
     operations: "Operations",
     pipeline_id: Id,
     issue: Issue,
-    why: Annotated[str, typer.Option(help="What the planner is told.")] = "",
+    why: Annotated[
+        str, typer.Option(metavar="TEXT", help="What the planner should do differently.", show_default=False)
+    ] = "",
 ) -> CommandReply:
     """Have an issue planned again that is planned and not carried out yet.
 

@@ -5,12 +5,13 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from clients.cli import options as given
+from clients.cli.grouped_help import Commands
 from clients.cli.reply import CommandReply, reply
 
 if TYPE_CHECKING:
     from workers.promotion import Promotion
 
-app = typer.Typer()
+app = Commands()
 _ALL: Final = 100
 
 Build = Annotated[str | None, typer.Argument(metavar="BUILD", help="The build; this installation's if absent.")]
@@ -30,7 +31,7 @@ def promote(
     address: given.Address = None,
     as_json: given.Json = False,
 ) -> None:
-    """Let a build of the workers get the work orders of a shared server, those under way included.
+    """Move the work orders of a shared server to a build of the workers.
 
     Example: septet promote --ramp 10
     """

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, Self
 import typer
 
 from septet.errors import (
+    AgentMissingError,
     AlreadyRunningError,
     InvalidInputError,
     NotFoundError,
@@ -56,6 +57,7 @@ class StoppedWaitingError(Exception):
 _EXIT_CODES: Final[Mapping[type[SeptetError], ExitCode]] = {
     UsageError: ExitCode.USAGE,
     InvalidInputError: ExitCode.USAGE,
+    AgentMissingError: ExitCode.USAGE,
     NotFoundError: ExitCode.NOT_FOUND,
     ServerNotReachedError: ExitCode.SERVER_NOT_REACHED,
     RefusedTransitionError: ExitCode.REFUSED,

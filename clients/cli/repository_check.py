@@ -6,6 +6,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Literal
 
+from clients.order_checks import check_folder
 from septet.commands.filler import check
 from septet.commands.loader import FOLDER, load_all, overrides
 from septet.commands.needs import missing
@@ -35,6 +36,8 @@ def repository_findings(repo: str, settings: Settings) -> Iterator[Finding]:
 
 def _findings(repo: str, settings: Settings, state: StateDir) -> Iterator[Finding]:
     address = parse_address(repo, home=Path.home(), cwd=Path.cwd())
+    if address.path is not None:
+        check_folder(address.path)
     token = token_for(address, settings)
     state.prepare()
     env = {**settings.git_env, "GIT_CONFIG_GLOBAL": str(state.root / "gitconfig")}

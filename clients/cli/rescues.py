@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from clients.cli import options as given
+from clients.cli.grouped_help import Commands
 from clients.cli.reply import CommandReply, reply
 from septet.errors import UsageError
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from septet.contracts.replies import KeptSnapshot
     from septet.state import StateDir
 
-app = typer.Typer(name="rescue", help="List and restore saved work.", no_args_is_help=True, rich_markup_mode=None)
+app = Commands(name="rescue", help="List and restore saved work.", no_args_is_help=True, rich_markup_mode=None)
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
 
@@ -52,7 +53,7 @@ def restore(
             metavar="SNAPSHOT", help="Its name, as `rescue list` shows it.", autocompletion=given.complete_snapshot
         ),
     ],
-    to: Annotated[Path, typer.Option(help="A new or empty folder.")],
+    to: Annotated[Path, typer.Option(metavar="DIR", help="A new or empty folder.")],
     as_json: given.Json = False,
 ) -> None:
     """Restore a snapshot, bit for bit, into a folder of its own.

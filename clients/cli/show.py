@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 import typer
 
 from clients.cli import options as given
+from clients.cli.grouped_help import Commands
 from clients.cli.reply import CommandReply
 from septet.errors import UsageError
 
 if TYPE_CHECKING:
     from clients.operations import Operations
 
-app = typer.Typer()
+app = Commands()
 _States = Literal["open", "pending", "running", "waiting", "completed", "failed", "cancelled"]
 _AGE: Final = re.compile(r"(?P<number>[1-9][0-9]{0,4})(?P<unit>[mhdw])")
 _UNITS: Final = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
@@ -23,7 +24,7 @@ _DONE_SHOWN: Final = timedelta(days=7)
 @app.command()
 @given.give_operations
 async def show(operations: "Operations", order_id: given.Id, as_json: given.Json = False) -> CommandReply:
-    """Show one work order: why it waits, where it is, its steps and what came of it.
+    """Show one work order: why it waits, its progress and its result.
 
     Example: septet show wo-42
     """
@@ -39,12 +40,12 @@ async def show(operations: "Operations", order_id: given.Id, as_json: given.Json
 @app.command()
 @given.give_operations
 async def steps(operations: "Operations", order_id: given.Id) -> CommandReply:
-    """Show the steps of one work order alone.
+    """Show each step in full: result, session, tokens, files and warnings.
 
     Example: septet steps wo-42 --json
     """
     from clients.cli.render.network import show_refusals
-    from clients.cli.render.work_order import show_steps
+    from clients.cli.render.steps import show_steps
 
     answer = await operations.steps(order_id)
 
@@ -71,7 +72,7 @@ async def plan(operations: "Operations", order_id: given.Id) -> CommandReply:
 @app.command()
 @given.give_operations
 async def diff(operations: "Operations", order_id: given.Id) -> CommandReply:
-    """Show all that a work order has changed so far, paged and in colours on a terminal.
+    """Show all changes of a work order so far, paged and in colour on a terminal.
 
     Example: septet diff wo-42
     """
@@ -84,7 +85,7 @@ async def diff(operations: "Operations", order_id: given.Id) -> CommandReply:
 @app.command()
 @given.give_operations
 async def refresh(operations: "Operations", order_id: given.Id) -> CommandReply:
-    """Look now at what a work order waits for: its pull request, its host, or others before it.
+    """Check now what a work order waits for: its pull request, host or predecessors.
 
     Example: septet refresh wo-42
     """
@@ -120,15 +121,24 @@ async def list_orders(
     operations: "Operations",
     *,
     state: Annotated[_States | None, typer.Option(help="Only those in this state.")] = None,
-    agent: Annotated[str, typer.Option(help="Only those of this agent.", show_default=False)] = "",
+    agent: Annotated[
+        str,
+        typer.Option(
+            metavar="AGENT",
+            help="Only those of this agent.",
+            show_default=False,
+            autocompletion=given.complete_agent,
+        ),
+    ] = "",
     repo: Annotated[
         str, typer.Option("--repo", metavar="REPO", help="Only those of this repository.", show_default=False)
     ] = "",
     since: Annotated[
-        str, typer.Option(metavar="AGE", help="Only those started so recently: 30m, 12h, 7d.", show_default=False)
+        str,
+        typer.Option(metavar="AGE", help="Only those started within this time: 30m, 12h, 7d.", show_default=False),
     ] = "",
     after: given.Next = "",
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="The most work orders of a page.")] = 30,
+    limit: Annotated[int, typer.Option(metavar="N", min=1, max=1000, help="How many to list at most.")] = 30,
 ) -> CommandReply:
     """List work orders, open ones first.
 
@@ -154,13 +164,15 @@ async def list_orders(
 @given.give_operations
 async def board(
     operations: "Operations",
-    project: Annotated[str | None, typer.Option(help="Only this project.", show_default=False)] = None,
+    project: Annotated[
+        str | None, typer.Option(metavar="PROJECT", help="Only this project.", show_default=False)
+    ] = None,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Show it again when it changes.")] = False,
     everything: Annotated[
-        bool, typer.Option("--all", help="With all that is done, not of the last 7 days only.")
+        bool, typer.Option("--all", help="Also show what was done more than 7 days ago.")
     ] = False,
     after: given.Next = "",
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="The most work orders of a page.")] = 500,
+    limit: Annotated[int, typer.Option(metavar="N", min=1, max=1000, help="How many to list at most.")] = 500,
     as_json: given.Json = False,
 ) -> CommandReply:
     """Show the work orders by stage.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 import typer
 
 from clients.cli import options as given
+from clients.cli.grouped_help import Commands
 from clients.cli.reply import CommandReply
 from septet.errors import InvalidInputError, NotFoundError, UsageError
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from clients.repository_path import RepositoryReference
     from septet.contracts.order import WorkOrderInput
 
-app = typer.Typer()
+app = Commands()
 _NUMBER: Final = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
 _OPTION_OF: Final = {"repository": "--repo", "description": "--body", "labels": "--label"}
 """The input's fields that have other names than their options."""
@@ -81,12 +82,12 @@ async def create(
     repo: given.AnyRepo = None,
     issue: given.IssueOptions,
     stage: Annotated[
-        Literal["collected", "triaged"], typer.Option(help="Wait for a person, or for its turn.")
+        Literal["collected", "triaged"], typer.Option(help="Wait for you, or for its turn.")
     ] = "collected",
     order: given.OrderOptions,
     again: given.Again = False,
 ) -> CommandReply:
-    """Put a work order on the board: it starts when it is moved on, or when its turn comes.
+    """Put a work order on the board: it starts when you move it on, or in its turn.
 
     Example: septet create --title 'Totals are wrong' --priority 5 --after wo-41
     """
@@ -133,18 +134,14 @@ def order_input(
 
 def _reference(target: str | None, repo: str | None) -> "RepositoryReference":
     """Return the repository that is meant: the one that is named, else the one of this folder."""
-    from clients.repository_path import RepositoryReference, enclosing_repository, parse_reference
+    from clients.repository_path import RepositoryReference, parse_reference, repository_here
 
     if target is not None and repo is not None:
         raise UsageError(f"Two repositories are named: {target} and {repo}.", remedy="Leave one of them out.")
     named = target if target is not None else repo
     if named is not None:
         return parse_reference(named)
-    here = enclosing_repository(Path.cwd())
-    if here is None:
-        remedy = "Name one: septet run PATH-OR-ADDRESS …, or the address of an issue."
-        raise UsageError("This folder is not in a git repository, and no repository is named.", remedy=remedy)
-    return RepositoryReference(str(here))
+    return RepositoryReference(repository_here("septet run PATH-OR-ADDRESS …, or the address of an issue"))
 
 
 def _tell_uncommitted(repository: str) -> None:

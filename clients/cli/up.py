@@ -8,13 +8,14 @@ from typing import Any, Final
 
 import typer
 
+from clients.cli.program import septet_elsewhere
 from clients.cli.reply import CommandReply, print_json
 from clients.cli.stop_signals import StopSignals, reply_at_stop
 from clients.cli.up_lines import print_lines
 from clients.operations import Operations
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.names import SandboxChoice
-from septet.settings import load_settings
+from septet.settings import Settings, load_settings
 from septet.state import StateDir
 from workers.connection import connect
 from workers.logs import set_up_logs
@@ -45,7 +46,7 @@ async def serve_everything(ports: Ports, sandbox: SandboxChoice | None, *, as_js
                 serving.serve_ui(ui, api.visitors, serving.Door(ports.ui, "--ui-port")),
             ):
                 signals = StopSignals.listen()
-                _print_ready(server, state, api.page, as_json=as_json)
+                _print_ready(server, settings, api.page, as_json=as_json)
                 async with _beside(print_lines(operations), begins=not as_json):
                     await signals.first.wait()
             if parts.living_agents():
@@ -73,14 +74,14 @@ async def _beside(work: Coroutine[Any, Any, None], *, begins: bool) -> AsyncIter
                 await task
 
 
-def _print_ready(server: ServerFile, state: StateDir, page: str, *, as_json: bool) -> None:
+def _print_ready(server: ServerFile, settings: Settings, page: str, *, as_json: bool) -> None:
     if as_json:
         where = {"address": server.address, "ui": server.ui, "api": server.api, "page": page}
-        print_json({"ok": True, "ready": True, **where, "state_dir": str(state.root)})
+        print_json({"ok": True, "ready": True, **where, "state_dir": str(settings.state_dir)})
         return
     typer.echo(f"Open in your browser: {page}")
-    typer.echo(
-        "Start a work order in another terminal: cd YOUR-REPOSITORY && septet run --title 'What is wrong' --wait"
-    )
-    typer.echo(f"Temporal {server.address}, its UI {server.ui}, HTTP API {server.api}, state {state.root}")
+    septet = septet_elsewhere(settings.environ)
+    typer.echo("Start a work order in another terminal, in your repository:")
+    typer.echo(f"  {septet} run --title 'What is wrong' --wait")
+    typer.echo(f"Temporal {server.address}, its UI {server.ui}, HTTP API {server.api}, state {settings.state_dir}")
     typer.echo("Ctrl-C stops the server and the worker; agents keep running. Press it twice to stop them too.")

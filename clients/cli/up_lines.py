@@ -62,6 +62,8 @@ def _line(task: Task) -> str:  # noqa: PLR0911 -- one for each status
             return f"{task.id} is waiting for your approval: septet approve {task.id}"
         case Status.WAITING:
             return f"{task.id} is waiting: septet show {task.id}"
+        case Status.COMPLETED if task.has_plan_alone:
+            return f"{task.id} has its plan: septet plan {task.id}, and septet retry {task.id} continues with it"
         case Status.COMPLETED:
             return f"{task.id} is completed: {task.pr_url or f'septet show {task.id}'}"
         case Status.FAILED:

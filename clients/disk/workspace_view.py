@@ -14,7 +14,7 @@ from septet.contracts.replies import ChangedFile, DiffView, LogEntry, PlanView
 from septet.errors import SeptetError
 from septet.git.difference import difference
 from septet.git.inside import read_inside
-from septet.git.record import find_place
+from septet.git.record import find_place, find_record
 from septet.state import StateDir
 from septet.system.preview import scrub
 
@@ -107,3 +107,11 @@ def _call_under_way(doing: LogEntry | None, entries: Iterable[LogEntry]) -> LogE
         elif entry.kind != "tool_result" or (doing is not None and entry.tool in {"", doing.tool}):
             doing = None
     return doing
+
+
+def base_of(state: StateDir, order_id: str) -> str | None:
+    """Return the branch that a work order started from, where this host has its workspace."""
+    with suppress(SeptetError):
+        record = find_record(state, order_id)
+        return record.base_branch if record is not None else None
+    return None

@@ -33,7 +33,7 @@ async def create_pipeline(
     new: NewPipelineJson, operations: Connected, response: Response, idempotency_key: IdempotencyKey = ""
 ) -> PipelineReply:
     """Start a pipeline: circles and unknown dependencies among its issues are refused before anything starts."""
-    reply = await operations.pipelines.start(new.order(), new.id, key=idempotency_key)
+    reply = await operations.start_pipeline(new.order(), new.id, key=idempotency_key)
     response.headers["Location"] = f"{router.prefix}/{reply.pipeline.id}"
     return reply
 

@@ -17,6 +17,7 @@ from clients.temporal.refusals import server_refusal
 from septet.contracts.wire import Wire
 from septet.contracts.wording import place_and_reason
 from septet.errors import (
+    AgentMissingError,
     AlreadyRunningError,
     CircleError,
     InvalidInputError,
@@ -39,6 +40,7 @@ _STATUS: Final[Mapping[type[SeptetError], HTTPStatus]] = {
     RefusedTransitionError: HTTPStatus.CONFLICT,
     WorkspaceBusyError: HTTPStatus.CONFLICT,
     AlreadyRunningError: HTTPStatus.CONFLICT,
+    AgentMissingError: HTTPStatus.UNPROCESSABLE_ENTITY,
     CircleError: HTTPStatus.CONFLICT,
 }
 _OF_A_BODY: Final = (

@@ -39,7 +39,7 @@ class CreatePipeline(PipelineInput, Call):
     async def answer(self, operations: Operations) -> PipelineReply:
         """Start it."""
         order = PipelineInput(**{name: getattr(self, name) for name in PipelineInput.model_fields})
-        return await operations.pipelines.start(order, self.id)
+        return await operations.start_pipeline(order, self.id)
 
 
 class GetPipeline(Call):

@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 from typing import Final
 
 from clients.disk.runs import started_runs
-from clients.operations import LOCAL_PULL
 from septet.contracts.names import Stage, Status, Step
+from septet.contracts.pull_request import LOCAL_PULL
 from septet.contracts.replies import BoardReply
 from septet.contracts.task import Task
 from septet.contracts.transitions import Target, targets_of
@@ -114,7 +114,7 @@ def number_of_step(step: str) -> int:
 
 def steps_done(task: Task) -> int:
     """Return how many of the seven steps a work order has behind it."""
-    if task.status is Status.COMPLETED:
+    if task.status is Status.COMPLETED and not task.has_plan_alone:
         return len(_STEPS)
     return max((number_of_step(row.step) for row in task.steps if row.success), default=0)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from temporalio.client import Client, WorkflowExecutionStatus
+from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus
 from temporalio.service import RPCError
 
 from clients.temporal.index import count_of, page_of, taken_up_again
@@ -17,6 +17,7 @@ from septet.contracts.names import Stage, Status
 from septet.contracts.replies import BoardReply, BoardSummary
 from septet.contracts.task import Task
 from septet.errors import InvalidInputError
+from workflows.search_attributes import STAGE
 
 TASKS_AT_ONCE: Final = 500
 
@@ -28,13 +29,15 @@ _ROWS: Final = (
 """A completed work order stays in review for ever: its watch, begun before it closed, has the task's row."""
 _FAILED: Final = 'ExecutionStatus IN ("Failed", "TimedOut")'
 _ENDED: Final = 'ExecutionStatus IN ("Canceled", "Terminated")'
+_PLANNED: Final = '(ExecutionStatus="Completed" AND SeptetStage="done")'
+"""Asked for a plan alone: nobody watches a pull request of it."""
 _STAGES: Final[Mapping[Stage, str]] = {
     **{
         stage: f'{_ORDERS} AND ExecutionStatus="Running" AND SeptetStage="{stage}"'
         for stage in (Stage.COLLECTED, Stage.TRIAGED, Stage.EXECUTING)
     },
     Stage.REVIEW: f'{_WATCHES} AND SeptetStage="review"',
-    Stage.DONE: f'(({_ORDERS} AND {_ENDED}) OR ({_WATCHES} AND SeptetStage="done"))',
+    Stage.DONE: f'(({_ORDERS} AND ({_ENDED} OR {_PLANNED})) OR ({_WATCHES} AND SeptetStage="done"))',
     Stage.BLOCKED: (
         f"(({_ORDERS} AND ({_FAILED} "
         f'OR (ExecutionStatus="Running" AND SeptetStage="blocked"))) OR ({_WATCHES} AND SeptetStage="blocked"))'
@@ -45,9 +48,12 @@ _STAGES: Final[Mapping[Stage, str]] = {
 
 _CLOSED_IN: Final = {
     Stage.BLOCKED: (_FAILED, {WorkflowExecutionStatus.FAILED, WorkflowExecutionStatus.TIMED_OUT}),
-    Stage.DONE: (_ENDED, {WorkflowExecutionStatus.CANCELED, WorkflowExecutionStatus.TERMINATED}),
+    Stage.DONE: (
+        f"({_ENDED} OR {_PLANNED})",
+        {WorkflowExecutionStatus.CANCELED, WorkflowExecutionStatus.TERMINATED},
+    ),
 }
-"""Where the queries count a closed run; a completed one nowhere."""
+"""Where the queries count a closed run; a completed one nowhere, unless a plan was all that was asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,8 +179,17 @@ class BoardRows:
         counts = [count_of(self.client, last, f" AND {query}") for query, _ in _CLOSED_IN.values()]
         before: Counter[Stage] = Counter()
         for (stage, (_, statuses)), runs in zip(_CLOSED_IN.items(), await asyncio.gather(*counts), strict=True):
-            before[stage] = runs - sum(run.status in statuses for run in last.values())
+            before[stage] = runs - sum(
+                run.status in statuses or (stage is Stage.DONE and _is_planned(run)) for run in last.values()
+            )
         return before
+
+
+def _is_planned(run: WorkflowExecution) -> bool:
+    return (
+        run.status is WorkflowExecutionStatus.COMPLETED
+        and run.typed_search_attributes.get(STAGE) == Stage.DONE.value
+    )
 
 
 def _and_recent(closed_within: timedelta | None) -> str:

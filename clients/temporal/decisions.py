@@ -124,10 +124,12 @@ class OrderDecisions:
         if (task.status, task.stage) == (Status.COMPLETED, Stage.EXECUTING):
             message = f"An agent works on the pull request of {order_id}."
             raise RefusedTransitionError(message, remedy=f"`septet cancel {order_id}` ends that first.")
+        if task.has_plan_alone:
+            return await self._resume(task, call)
         if (task.status, task.stage) == (Status.COMPLETED, Stage.DONE):
             raise RefusedTransitionError(f"{order_id} is done.", remedy="Create another with `septet create`.")
         if task.status is Status.COMPLETED and call.from_step is None:
-            remedy = f"`septet retry {order_id} --from STEP` goes back to a step."
+            remedy = f"Go back to a step: septet retry {order_id} --from {Step.IMPLEMENT_PLAN}"
             raise RefusedTransitionError(f"{order_id} is completed.", remedy=remedy)
         return await self._resume(task, call)
 
@@ -172,7 +174,7 @@ class OrderDecisions:
         """Return the SHA-256 of the plan that waits now."""
         task = await self.orders.get(order_id)
         if task.plan_sha256 is None:
-            message = f"{order_id} has no plan to decide on: it is {task.stage.value} ({task.status.value})."
+            message = f"{order_id} has no plan to decide on: it is in {task.stage.value} ({task.status.value})."
             remedy = "Only a work order with `approve_plan` waits with its plan."
             raise RefusedTransitionError(message, remedy=remedy)
         return task.plan_sha256

@@ -81,8 +81,8 @@ def page_token(word: str) -> bytes | None:
         content = b""
     mark, token = content[:_MARK_BYTES], content[_MARK_BYTES:]
     if not token or mark != _mark(token):
-        message = f"No list goes on at {word[:80]!r}."
-        raise NotFoundError(message, remedy="Give the `next` of the page before, as it was.")
+        message = f"{word[:80]!r} is not the `next` of a list."
+        raise NotFoundError(message, remedy="Give the `next` of the page before, unchanged.")
     return token
 
 

@@ -30,8 +30,8 @@ class Subject:
     def refusal_of_open(self, error: RPCError, workflow_id: str) -> SeptetError:
         """Return the error where such a workflow was to be open: it may have met its end meanwhile."""
         if error.status is RPCStatusCode.NOT_FOUND:
-            message = f"{workflow_id} is not open: {error.message}."
-            return RefusedTransitionError(message, remedy=f"Look at it with `{self.show} {workflow_id}`.")
+            message = f"{workflow_id} has ended, so there is nothing to decide."
+            return RefusedTransitionError(message, remedy=f"See how it ended: {self.show} {workflow_id}")
         return server_refusal(error)
 
 

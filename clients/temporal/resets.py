@@ -93,7 +93,8 @@ async def reset(  # noqa: PLR0913, PLR0917 -- what a reset is made of
 async def reset_point(run: WorkflowHandle[Any, Any], task: Task, from_step: Step | None) -> int:
     """Return the workflow task that scheduled the step, else the last step that was reached, else the first task.
 
-    What was to be taken up and never began, such as the step after a plan that waits, begins after the one before.
+    What was to be taken up and never began, such as the step after a plan that waits, begins after the one before;
+    one that was to end with its plan continues at its end.
 
     Raises:
         NotFoundError: The server has forgotten the work order.
@@ -102,6 +103,8 @@ async def reset_point(run: WorkflowHandle[Any, Any], task: Task, from_step: Step
     """
     step = from_step.value if from_step else _step_to_retry(task)
     try:
+        if task.has_plan_alone and from_step is None:
+            return await _last_task_of(run)
         first, last, scheduler = await _tasks_of(run, step)
     except RPCError as error:
         raise WORK_ORDER.refusal(error, task.id) from error
@@ -111,6 +114,15 @@ async def reset_point(run: WorkflowHandle[Any, Any], task: Task, from_step: Step
         message = f"{task.id} never came to {step}."
         raise RefusedTransitionError(message, remedy=f"See its steps with `septet steps {task.id}`.")
     return last or first
+
+
+async def _last_task_of(run: WorkflowHandle[Any, Any]) -> int:
+    """Return the workflow task with which it closed."""
+    last = 0
+    async for event in run.fetch_history_events():
+        if event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED:
+            last = event.event_id
+    return last
 
 
 async def _tasks_of(run: WorkflowHandle[Any, Any], step: str) -> tuple[int, int, int]:

@@ -54,7 +54,8 @@ def task_at_close(task: Task, row: WorkflowExecution, error: TaskError | None = 
     status = _status_at_close(row)
     if status is None:
         return task
-    return task.model_copy(update={"status": status, "stage": _STAGES[status], "error": error or task.error})
+    closed = task.model_copy(update={"status": status, "error": error or task.error})
+    return closed if closed.has_plan_alone else closed.model_copy(update={"stage": _STAGES[status]})
 
 
 def _with_columns(task: Task, row: WorkflowExecution) -> Task:

@@ -12,7 +12,7 @@ from septet.contracts.names import Stage, Status
 from septet.contracts.pull_request import TROUBLE, PullRequestNews
 from workflows.search_attributes import STAGE, STATUS
 
-_PAUSED: Final = "it is paused; `temporal activity unpause` lets it go on"
+_PAUSED: Final = "it is paused; `temporal activity unpause` continues it"
 _NOT_TAKEN: Final = "no worker of its host has had a slot for it yet"
 _ASKS_A_HOST: Final = "probe_host"
 """Not what the work waits for."""

@@ -248,7 +248,7 @@ class WorkOrders(Executions[Task]):
 
     async def _check_exists(self, order_id: str) -> None:
         if not await self.exists(order_id):
-            remedy = "Name one that there is: septet list"
+            remedy = "See which work orders there are: septet list"
             raise InvalidInputError(f"after: there is no work order {order_id}.", remedy=remedy)
 
     async def _check_issue(self, order: WorkOrderInput) -> None:

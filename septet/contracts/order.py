@@ -67,6 +67,8 @@ class OrderChoices(StrictWire):
     """Where it waits on the board: for a person, or for its turn; it begins at once when absent."""
     approve_plan: bool = False
     """Wait for a person after the plan."""
+    plan_only: bool = False
+    """End with the plan, proven and kept; a retry continues with it."""
     follow_pr: bool = False
     """Have the agent answer failed checks, reviews and conflicts of the pull request until it has ended."""
     draft: bool = False

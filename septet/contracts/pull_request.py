@@ -1,5 +1,6 @@
 """What the watch over an opened pull request is given, and what it asks its forge."""
 
+import re
 from typing import Annotated, Final, Literal
 
 from pydantic import Field
@@ -16,6 +17,8 @@ TROUBLE: Final = "trouble"
 FOLLOWS: Final = "follows"
 """The key of a watch's memo under which lies whether an agent answers what happens on its pull request."""
 
+LOCAL_PULL: Final = re.compile(r"file://(?P<path>/.+)/pull/(?P<number>[1-9][0-9]{0,8})")
+"""The address of a pull request of a repository on a machine's disk."""
 _WATCH: Final = "/pr"
 """No work order's id can end so."""
 

@@ -112,6 +112,8 @@ class DetailReply(TaskReply):
     history: tuple[Move, ...] = ()
     waiting_for: str | None = None
     """What holds it up right now; `None` where nothing does."""
+    base: str | None = None
+    """The branch that it started from; `None` before it began, and where another host has its workspace."""
 
 
 class StepsReply(Reply):

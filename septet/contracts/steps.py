@@ -144,6 +144,8 @@ class FailureFacts(Wire):
     """How to go on."""
     result: StepResult | None = None
     """What is known of the step."""
+    notifies_on: str = ""
+    """The queue on which a host tells people of a work order that it could not open; empty: it tells nobody."""
 
 
 FinalizeCall.model_rebuild()

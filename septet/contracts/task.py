@@ -116,6 +116,16 @@ class Task(Wire):
         return self.status is Status.WAITING and self.stage is Stage.EXECUTING and not self.findings
 
     @property
+    def has_plan_alone(self) -> bool:
+        """Whether it was asked for a plan alone, and has it: a retry continues with it."""
+        return (self.status, self.stage, self.pr_url) == (Status.COMPLETED, Stage.DONE, None)
+
+    @property
+    def plan_answer(self) -> str:
+        """What a person may do with a plan that was all that was asked for; empty for any other work order."""
+        return f"its plan is ready: septet retry {self.id} continues with it" if self.has_plan_alone else ""
+
+    @property
     def findings_question(self) -> str:
         """What it asks of a person about its findings, with the commands that answer; empty without any."""
         if not self.findings:

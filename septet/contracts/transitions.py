@@ -61,6 +61,6 @@ def check_move(task: Task, to: Target) -> None:
     targets = targets_of(task.status, task.stage)
     if to not in targets:
         raise RefusedTransitionError(
-            f"{task.id} is {task.stage.value} ({task.status.value}) and cannot move to {to.value}.",
+            f"{task.id} is in {task.stage.value} ({task.status.value}) and cannot move to {to.value}.",
             remedy=f"From here it can move to: {', '.join(targets)}." if targets else _FINISHED,
         )

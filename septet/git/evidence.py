@@ -138,9 +138,18 @@ def read_base_files(place: Place, paths: Iterable[str]) -> dict[str, bytes]:
     Raises:
         GitError: The base commit cannot be read.
     """
+    return read_files_at(Git(place.mirror, env=place.env), place.base_sha, paths)
+
+
+def read_files_at(git: Git, commit: str, paths: Iterable[str]) -> dict[str, bytes]:
+    """Return, by path, those of some files that are there as of a commit.
+
+    Raises:
+        GitError: The commit cannot be read.
+    """
     one_line_paths = [path for path in paths if "\n" not in path]
-    names = "".join(f"{place.base_sha}:{path}\n" for path in one_line_paths).encode()
-    rest = Git(place.mirror, env=place.env).run("cat-file", "--batch", "--follow-symlinks", stdin=names)
+    names = "".join(f"{commit}:{path}\n" for path in one_line_paths).encode()
+    rest = git.run("cat-file", "--batch", "--follow-symlinks", stdin=names)
     contents: dict[str, bytes] = {}
     for path in one_line_paths:
         header, _, rest = rest.partition(b"\n")

@@ -78,6 +78,25 @@ def refresh_mirror(mirror: Path, remote: Remote, base: str | None = None) -> Bas
             return _fetch_base(mirror, remote, base)
 
 
+def find_base(git_dir: Path, env: Mapping[str, str], base: str | None = None) -> Base:
+    """Return where a work order would start in a repository on this disk; nothing is fetched or written.
+
+    Args:
+        git_dir: The repository itself.
+        env: The environment of git.
+        base: The branch to start from; the repository's default branch when absent.
+
+    Raises:
+        NotFoundError: There is no such branch; the remedy names the likeliest.
+        InvalidInputError: The repository has no commit yet, or no default branch and `base` is absent.
+        GitError: It cannot be read.
+    """
+    place = git_dir.parent if git_dir.name == ".git" else git_dir
+    refs = Remote(str(place), env).refs(git_dir, "HEAD", f"{_HEADS}*")
+    branch = _branch(str(place), refs, base)
+    return Base(branch, refs.shas[f"{_HEADS}{branch}"], _default_branch(refs))
+
+
 def mend_mirror(mirror: Path, remote: Remote, commit: str) -> None:
     """Complete a mirror that is damaged by what its origin has; what is there is kept.
 

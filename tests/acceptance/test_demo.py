@@ -68,7 +68,7 @@ def test_a_crash_leaves_a_rescue_and_the_text_ends_with_the_command_that_shows_i
     (patch,) = [Path(line.strip()) for line in lines if line.endswith("rescue.patch")]
     assert patch.read_bytes().startswith(b"diff --git ")
     assert lines[-1].startswith(f"SEPTET_STATE_DIR={septet.state}/demos/")
-    assert lines[-1].endswith(" septet up")
+    assert lines[-1].endswith("septet up")
 
 
 def test_an_interrupted_demo_leaves_nothing_alive(septet: Septet) -> None:

@@ -1,9 +1,14 @@
+import json
 from pathlib import Path
 
 import pytest
+from fakes.mcp_client import tools_of
 from fakes.repositories import Origin, git
 from fakes.septet_command import Septet
-from fakes.waiting import until
+from fakes.waiting import until, wait_until
+from temporalio.client import Client
+
+from workers.announced_agents import announced_agents
 
 
 @pytest.mark.parametrize("command", [("up",), ("demo",), ("worker",)])
@@ -37,15 +42,78 @@ def test_an_issue_file_that_is_a_folder_is_named(served: Septet, tmp_path: Path)
     assert ended.error["message"] == f"--issue-file {tmp_path}: Is a directory."
 
 
-def test_an_agent_that_is_not_installed_fails_before_any_agent_starts(served: Septet, origin: Origin) -> None:
-    """The work order names the missing program and how to say where it is."""
-    run = ("run", "--repo", origin.bare, "--title", "T", "--wait", "--json")
-    ended = served(*run, "--agent", "opencode", "--id", "wo-no-agent")
-    assert ended.code == 1
-    assert "opencode" in ended.json["error"]["message"]
-    assert "SEPTET_OPENCODE_PATH" in ended.json["error"]["remedy"]
-    assert not (served.state / "runs" / "wo-no-agent").exists()
-    assert served("rescue", "list", "--json").json["ok"]
+async def test_an_agent_that_no_worker_can_use_is_refused_by_every_face(
+    served: Septet, origin: Origin, tmp_path: Path
+) -> None:
+    """Command line, HTTP and tools say it before anything starts, in the words in which Temporal's own start fails."""
+    await until_agents_are_announced(served)
+    new = {"repository_url": str(origin.bare), "title": "T", "agent": "opencode", "id": "wo-no-agent"}
+    told = served(
+        "run", "--repo", origin.bare, "--title", "T", "--agent", "opencode", "--id", "wo-no-agent", "--json"
+    )
+    with served.api as api:
+        problem = api.post("/agent-work-orders", json=new)
+    async with tools_of(served, tmp_path / "mcp.log") as tools:
+        tool = await tools.refused("run", repository=str(origin.bare), title="T", agent="opencode")
+    assert (told.code, told.error["type"], problem.status_code) == (2, "AgentMissing", 422)
+    assert told.error["message"] == problem.json()["detail"] == tool["message"]
+    assert told.error["remedy"] == problem.json()["remedy"] == tool["remedy"]
+    assert "SEPTET_OPENCODE_PATH" in told.error["remedy"]
+    assert "can use now: scripted" in told.error["remedy"]
+    assert served("show", "wo-no-agent", "--json").code == 3
+
+    order = json.dumps({"repository": str(origin.bare), "title": "T", "agent": "opencode"})
+    start = ("workflow", "start", "--type", "WorkOrder", "--task-queue", "septet", "--input", order)
+    assert served.temporal(*start, "-w", "wo-by-hand").code == 0
+    error = served.closed("wo-by-hand")["error"]
+    assert error["message"] == told.error["message"].replace("agent:", "open_workspace:")
+    assert error["remedy"] == told.error["remedy"]
+    assert not (served.state / "runs" / "wo-by-hand").exists()
+
+
+async def test_an_agent_that_was_installed_since_its_worker_started_is_used(
+    septet: Septet, origin: Origin, tmp_path: Path
+) -> None:
+    """What a worker announced as it started is asked again before an agent is refused because of it."""
+    program = tmp_path / "opencode"
+    run = ("run", "--repo", origin.bare, "--title", "T", "--agent", "opencode", "--json")
+    with septet.up(SEPTET_OPENCODE_PATH=str(program)):
+        await until_agents_are_announced(septet)
+        assert septet(*run).error["type"] == "AgentMissing"
+        program.write_text("#!/bin/sh\nexit 1\n", encoding="utf-8")
+        program.chmod(0o755)
+        assert septet(*run).code == 0
+
+
+async def test_a_repositorys_own_agent_is_looked_for_too(served: Septet, origin: Origin) -> None:
+    """Where no agent is named, it is the one that the repository names as of its base."""
+    await until_agents_are_announced(served)
+    origin.push({".septet/septet.toml": '[agents]\ndefault = "opencode"\n'})
+    told = served("run", "--repo", origin.bare, "--title", "T", "--json")
+    assert "`opencode`" in told.error["message"]
+    assert served("run", "--repo", origin.bare, "--title", "T", "--agent", "scripted", "--json").code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--title", "T", "--base", "mian"), "base: {origin} has no branch 'mian'."),
+        (("--issue", "99"), "{origin} has no issue 99."),
+    ],
+)
+def test_a_base_and_an_issue_are_looked_for_in_a_repository_that_is_here(
+    served: Septet, origin: Origin, words: tuple[str, ...], message: str
+) -> None:
+    """Before anything starts; the message is that of a worker."""
+    ended = served("run", "--repo", origin.bare, *words, "--json")
+    assert (ended.code, ended.error["message"]) == (3, message.format(origin=origin.bare))
+
+
+async def until_agents_are_announced(served: Septet) -> None:
+    """Wait until the server lists what a worker told of its agents: soon after it started."""
+    address = json.loads((served.state / "server.json").read_text(encoding="utf-8"))["address"]
+    client = await Client.connect(address)
+    await wait_until(lambda: announced_agents(client, "septet"))
 
 
 def test_a_demo_with_an_agent_that_is_not_installed_is_refused(septet: Septet) -> None:

@@ -71,7 +71,10 @@ def receiving(receiver: Receiver) -> Iterator[Receiver]:
 
 
 def test_an_address_is_told_what_people_should_know(septet: Septet, origin: Origin) -> None:
-    """Signed CloudEvents tell that a plan waits, that it is completed, that one failed; a refused one comes again."""
+    """Signed CloudEvents tell that a plan waits, that it is completed, that one failed; a refused one comes again.
+
+    One that could not even be opened is told of as well.
+    """
     with receiving(Receiver(refusals=2)) as receiver:
         hook = {"SEPTET_NOTIFY_URL": receiver.address, "SEPTET_NOTIFY_SECRET": SECRET}
         with septet.up(**hook):
@@ -82,12 +85,18 @@ def test_an_address_is_told_what_people_should_know(septet: Septet, origin: Orig
             assert septet("approve", "wo-tell", "--json").code == 0
             septet.scenario("wo-refused", {"steps": {"implement_plan": {"refuse": "No."}}})
             assert septet("run", *words, "--id", "wo-refused", "--wait").code == 1
+            order = json.dumps({"repository": str(origin.bare), "title": "T", "base": "nowhere"})
+            start = ("workflow", "start", "--type", "WorkOrder", "--task-queue", "septet", "--input", order)
+            assert septet.temporal(*start, "-w", "wo-unopened").code == 0
             until(lambda: len(receiver.of("wo-tell")) > 1 and receiver.of("wo-refused"))
+            until(lambda: receiver.of("wo-unopened"))
     waiting, completed = receiver.of("wo-tell")
     assert (waiting[0], completed) == ("septet.work_order.waiting", ("septet.work_order.completed", ""))
     assert waiting[1].endswith("waits for approval.")
     ((failed, reason),) = receiver.of("wo-refused")
     assert (failed, "No." in reason) == ("septet.work_order.failed", True)
+    ((unopened, reason),) = receiver.of("wo-unopened")
+    assert (unopened, "has no branch 'nowhere'" in reason) == ("septet.work_order.failed", True)
     first = receiver.events[0]
     assert {name: first[name] for name in ("specversion", "subject", "datacontenttype")} == {
         "specversion": "1.0",

@@ -109,6 +109,50 @@ def test_a_rejected_plan_is_made_again(served: Septet, origin: Origin) -> None:
     assert served("cancel", order, "--json").code == 0
 
 
+def test_a_plan_alone_is_kept_until_a_retry_continues_with_it(served: Septet, origin: Origin) -> None:
+    """With --plan-only it is completed once its plan is proven, and says so; a retry implements that very plan."""
+    run = ("run", "--repo", origin.bare, "--title", "Plan it", "--id", "wo-planned", "--plan-only", "--wait")
+    ended = served(*run)
+    assert ended.code == 0, ended
+    assert "septet retry wo-planned" in ended.out
+    answer = served("show", "wo-planned", "--json").json
+    task = answer["task"]
+    assert (task["status"], task["stage"], task["pr_url"], task["branch_name"]) == (
+        "completed",
+        "done",
+        None,
+        None,
+    )
+    assert [step["step"] for step in task["steps"]] == ["classify_issue", "build_plan", "find_plan_file"]
+    assert "septet retry wo-planned continues with it" in answer["waiting_for"]
+    plan = served("plan", "wo-planned", "--json").json
+    assert plan["plan_sha256"] == task["plan_sha256"]
+    assert "Plan it" in plan["plan"]["text"]
+    until(lambda: "wo-planned" in [row["id"] for row in served("board", "--json").json["stages"]["done"]])
+
+    retried = served("retry", "wo-planned", "--wait", "--json")
+    assert retried.code == 0, retried
+    again = retried.json["task"]
+    assert (again["status"], again["plan_sha256"]) == ("completed", task["plan_sha256"])
+    assert again["pr_url"]
+    assert [name for name in served.runs("wo-planned") if "plan" in name] == [
+        "2-build_plan-1", "3-find_plan_file-1", "5-implement_plan-1",
+    ]  # fmt: skip
+
+
+def test_a_plan_alone_is_planned_again_with_feedback(served: Septet, origin: Origin) -> None:
+    """A retry from the planning ends with the new plan, as the first one did; over HTTP it is the same field."""
+    new = {"repository_url": str(origin.bare), "title": "Plan twice", "id": "wo-planned-twice", "plan_only": True}
+    with served.api as api:
+        assert api.post("/agent-work-orders", json=new).status_code in {200, 201, 202}
+    assert served.closed("wo-planned-twice")["pr_url"] is None
+    words = ("--from", "build_plan", "--feedback", "Write less.", "--wait", "--json")
+    again = served("retry", "wo-planned-twice", *words).json["task"]
+    assert (again["status"], again["pr_url"]) == ("completed", None)
+    prompt = served.state / "runs" / "wo-planned-twice" / "2-build_plan-2" / "prompt.md"
+    assert "Write less." in prompt.read_text(encoding="utf-8")
+
+
 def whys(served: Septet, order: str) -> list[str]:
     """Return the reasons of a work order's moves."""
     return [move["why"] for move in served("show", order, "--json").json["history"]]

@@ -178,10 +178,15 @@ def test_temporals_own_command_line_starts_asks_and_decides(
     assert (told["error"]["type"], "x → y → x" in told["error"]["message"]) == ("InvalidInput", True)
 
 
+def test_a_pipeline_is_of_the_repository_of_this_folder(served: Septet, tmp_path: Path) -> None:
+    """Where none is named; a folder that is in no repository is said to be so."""
+    ended = served("pipeline", "--issues", "1,2", "--json", cwd=tmp_path)
+    assert (ended.code, "not in a git repository" in ended.error["message"]) == (2, True)
+
+
 @pytest.mark.parametrize(
     ("options", "code", "says"),
     [
-        (("--issues", "1,2"), 2, "--repo is missing"),
         (("--repo", "{repo}"), 2, "which issues are meant"),
         (("--repo", "{repo}", "--issues", "1", "--id", "a/b"), 2, "not a pipeline id"),
         (("--repo", "{repo}", "--issues", "1", "--id", "pl-done"), 6, "was used before"),

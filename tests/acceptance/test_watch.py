@@ -155,13 +155,29 @@ def test_the_board_fits_a_terminal(served: Septet, done: Task) -> None:
 
 def test_the_steps_fit_a_terminal(served: Septet, done: Task) -> None:
     """In a narrow terminal each step has its mark, its name and figures that are whole; the last column gives way."""
-    code, painted = on_a_terminal(served, "steps", "wo-done", NO_COLOR="1", COLUMNS="66")
+    code, painted = on_a_terminal(served, "show", "wo-done", NO_COLOR="1", COLUMNS="66")
     assert code == 0
-    heading, *rows = [re.sub(r"\x1b\[[0-9;]*m", "", row).rstrip() for row in painted.splitlines()]
+    lines = [re.sub(r"\x1b\[[0-9;]*m", "", row).rstrip() for row in painted.splitlines()]
+    heading, rows = lines[lines_before(lines, "step") :][0], [line for line in lines if line.startswith("✓")]
     assert [row.split()[:2] for row in rows] == [["✓", step["step"]] for step in done["steps"]]
     assert heading.split() == ["step", "result", "time", "tokens", "attempts"]
     assert all(re.search(r"[0-9] s +[0-9,]+ +1$", row) for row in rows)
     assert max(map(len, (heading, *rows))) <= 66
+
+
+def lines_before(lines: list[str], word: str) -> int:
+    """Return how many lines stand above the one that begins with a word."""
+    return next(number for number, line in enumerate(lines) if line.split()[:1] == [word])
+
+
+def test_steps_say_what_show_has_no_room_for(served: Septet, done: Task) -> None:
+    """Each with its whole result, its session, its tokens by kind and the files that it changed."""
+    shown = served("steps", "wo-done").out
+    for step in done["steps"]:
+        assert " ".join(step["output"].split()) in shown
+        assert f"session {step['session_id']}" in shown
+    assert shown.count(" in, ") == shown.count("  agent") == len(done["steps"])
+    assert "app.py (update)" in shown or "(create)" in shown
 
 
 def _commands(group: typer.core.TyperGroup, *words: str) -> Iterator[list[str]]:

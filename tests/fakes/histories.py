@@ -209,6 +209,8 @@ TOLD: Final = {
         order={**ORDER, "approve_plan": True},
         event=_reject_and_approve,
     ),
+    "planned": Told(order={**ORDER, "plan_only": True}),
+    "planned-and-continued": Told(order={**ORDER, "plan_only": True}, event=_retry),
     "findings": Told({Step.CREATE_COMMIT: [*[_found] * 4, done]}, event=_let_pass),
     "blocked": Told({Step.IMPLEMENT_PLAN: [_until_cancelled]}, event=_block),
     "given-up": Told({Step.IMPLEMENT_PLAN: [_refused]}, event=_give_up_what_failed),

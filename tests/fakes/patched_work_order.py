@@ -28,10 +28,11 @@ class PatchedWorkOrder(WorkOrder):
             await self._take(first)
             await self._take(second)
             await self._find_plan()
-            await self._wait_for_approval()
-            await self._take(Step.GENERATE_BRANCH)
-            await self._take(Step.IMPLEMENT_PLAN)
-            await self._take(Step.CREATE_COMMIT)
-            await self._take(Step.CREATE_PULL_REQUEST)
-            await self._watch_pull_request()
+            if await self._is_to_implement():
+                await self._wait_for_approval()
+                await self._take(Step.GENERATE_BRANCH)
+                await self._take(Step.IMPLEMENT_PLAN)
+                await self._take(Step.CREATE_COMMIT)
+                await self._take(Step.CREATE_PULL_REQUEST)
+                await self._watch_pull_request()
         return self._state.task

@@ -117,23 +117,30 @@ class Decisions:
         self._end_call = MoveCall(to=Target.CANCELLED, who=previous.who, why=previous.why)
         await _cancel(self._end_call)
 
-    async def apply_reset(self) -> None:
-        """Begin with what was said as a reset took the work order up; nothing follows where it is given up."""
-        await self._wait_for_reset_reason()
+    async def apply_reset(self) -> bool:
+        """Begin with what was said as a reset took the work order up; nothing follows where it is given up.
+
+        Returns: Whether a reset has taken it up at this place.
+        """
+        is_taken_up = await self._wait_for_reset_reason()
         previous, self._previous_run = self._previous_run, None
         if previous is None:
-            return
+            return is_taken_up
         self._feedback = previous.feedback
         self._state.resume(previous, workflow.now())
         self._show()
         if self._end_call is not None:
             await workflow.wait_condition(lambda: False)
+        return is_taken_up
 
-    async def _wait_for_reset_reason(self) -> None:
-        """After a reset, wait for the signal that says what for: a reset by Temporal's own means sends none."""
+    async def _wait_for_reset_reason(self) -> bool:
+        """After a reset, wait for the signal that says what for: a reset by Temporal's own means sends none.
+
+        Returns: Whether there was one.
+        """
         seed, self._seed = self._seed, workflow.random_seed()
         if seed == self._seed or not has_patch(_RESET_REASON):
-            return
+            return False
         self.was_reset = True
         if has_patch(_RESET_ATTRIBUTE):
             workflow.upsert_search_attributes([TAKEN_UP_AGAIN.value_set(value=True)])
@@ -143,6 +150,7 @@ class Decisions:
                 timeout=_REASON_WITHIN,
                 timeout_summary="a reset: what for?",
             )
+        return True
 
     def take_feedback(self) -> tuple[str, ...]:
         """Return what the next step is to be told, once."""

@@ -29,6 +29,8 @@ def format_details(task: Task, running_step: Step | None) -> str:
         lines += ["", _PLAN_WAITS.format(path=task.plan_path, sha256=task.plan_sha256, id=task.id)]
     if task.findings:
         lines += ["", f"**Waits for a decision**, {task.findings_question}"]
+    if task.plan_answer:
+        lines += ["", f"Plan: {task.plan_path}. {task.plan_answer[:1].upper()}{task.plan_answer[1:]}."]
     if task.pr_url:
         lines += ["", f"Pull request: {task.pr_url}"]
     for rescue in task.rescues:

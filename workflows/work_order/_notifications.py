@@ -17,28 +17,38 @@ from workflows.notification import NotificationWorkflow
 class Notifications:
     """The notifications of one work order: each a workflow of its own, which the work order does not wait for.
 
-    Whether there are any is decided by the workspace, which says what its host does: a history in which no host
-    tells anybody has no trace of them.
+    Whether there are any is decided by the workspace, which says what its host does, or by the failure to open it.
+    A history in which no host tells anybody has no trace of them.
     """
 
     def __init__(self) -> None:
         """Begin with nothing told."""
         self._last: NotificationKind | None = None
+        self._queue = ""
         self._starting: set[asyncio.Task[None]] = set()
+
+    def learn_queue(self, queue: str) -> None:
+        """Take in the queue of a host that could not open the workspace, and tells people why."""
+        self._queue = queue
 
     def note(self, task: Task, workspace: Workspace | None) -> None:
         """Take in how the work order stands, and have it told where that is news."""
         kind = _kind_of(task)
-        if kind == self._last or workspace is None or NOTIFIES not in workspace.serves:
+        queue = _queue_of(workspace) if workspace is not None else self._queue
+        if kind == self._last or not queue:
             return
         self._last = kind
         if kind is not None:
-            queue = workspace.control_queue or workspace.task_queue
             self._starting.add(asyncio.create_task(_start(_notification(task, kind, queue))))
 
     async def settle(self) -> None:
         """Wait until each of them has been started, also where a person cancels meanwhile."""
         await wait_despite_cancel(lambda: all(each.done() for each in self._starting))
+
+
+def _queue_of(workspace: Workspace) -> str:
+    """Return where the host of a workspace tells people; nothing where it tells nobody."""
+    return (workspace.control_queue or workspace.task_queue) if NOTIFIES in workspace.serves else ""
 
 
 def _kind_of(task: Task) -> NotificationKind | None:
@@ -60,6 +70,9 @@ def _notification(task: Task, kind: NotificationKind, queue: str) -> Notificatio
         remedy = f"Approve it with `septet approve {task.id}`, or `septet reject {task.id} --feedback TEXT`."
     elif task.error is not None and kind == "failed":
         reason, remedy = task.error.message, task.error.remedy
+    elif task.has_plan_alone:
+        reason = f"The plan {task.plan_path} is ready."
+        remedy = f"Continue with it: `septet retry {task.id}`."
     return Notification(
         id=f"{task.id}/tell/{task.updated_at}",
         kind=kind,

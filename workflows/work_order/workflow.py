@@ -17,7 +17,7 @@ with workflow.unsafe.imports_passed_through():
     from septet.contracts.task import Task, TaskError
     from septet.git.project import with_project
     from workflows._cancellation import wait_despite_cancel
-    from workflows._failures import AgentEnded, AgentLeft, StepFailed, explain_failure
+    from workflows._failures import AgentEnded, AgentLeft, StepFailed, explain_failure, notifying_queue
     from workflows._patches import has_patch
     from workflows.hosts.host_watch import place_call
     from workflows.hosts.steps import end_work
@@ -55,13 +55,14 @@ class WorkOrder(WorkOrderBase):
             await self._take(Step.CLASSIFY_ISSUE)
             await self._take(Step.BUILD_PLAN)
             await self._find_plan()
-            await self._wait_for_approval()
-            await self._hand_over_plan()
-            await self._name_branch()
-            await self._take(Step.IMPLEMENT_PLAN)
-            await self._take(Step.CREATE_COMMIT)
-            await self._take(Step.CREATE_PULL_REQUEST)
-            await self._watch_pull_request()
+            if await self._is_to_implement():
+                await self._wait_for_approval()
+                await self._hand_over_plan()
+                await self._name_branch()
+                await self._take(Step.IMPLEMENT_PLAN)
+                await self._take(Step.CREATE_COMMIT)
+                await self._take(Step.CREATE_PULL_REQUEST)
+                await self._watch_pull_request()
         return self._state.task
 
     def _accept(self, order: RawValue | None, rest: tuple[object, ...]) -> None:
@@ -91,6 +92,10 @@ class WorkOrder(WorkOrderBase):
             elif await self._seat.take(self._order, state.task, lambda: state.waits_for_its_turn):
                 state.start(workflow.now())
                 self._show()
+
+    async def _is_to_implement(self) -> bool:
+        """Say whether more than the plan is wanted; a reset to this place, such as a retry, wants more."""
+        return not self._order.plan_only or await self._decisions.apply_reset()
 
     async def _wait_for_approval(self) -> None:
         """Wait for a person's word on the plan, where that is asked; one that is rejected is planned again."""
@@ -137,11 +142,14 @@ class WorkOrder(WorkOrderBase):
                 self._close(Status.CANCELLED, Stage.DONE)
                 raise
             task_error, result = explain_failure(error)
+            self._notifications.learn_queue(notifying_queue(error))
             if result is not None:
                 self._state.end_step(result, self._attempt, workflow.now())
             raise self._close_as_failed(task_error) from error
         else:
-            self._close(Status.COMPLETED, Stage.REVIEW)
+            has_pull_request = self._state.task.pr_url is not None
+            why = "" if has_pull_request else f"the plan {self._state.task.plan_path} is ready"
+            self._close(Status.COMPLETED, Stage.REVIEW if has_pull_request else Stage.DONE, why=why)
         finally:
             if self._state.task.is_closed:  # else it leaves a worker's cache, and nothing can be awaited
                 await self._leave()

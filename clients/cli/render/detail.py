@@ -7,12 +7,18 @@ from rich.text import Text
 
 from clients.cli.render.ages import age_of
 from clients.cli.render.network import show_refusals
-from clients.cli.render.work_order import console, end_lines, heading_of, steps_table
+from clients.cli.render.work_order import (
+    console,
+    end_lines,
+    heading_of,
+    next_commands,
+    show_commands,
+    steps_table,
+)
 from clients.disk.network_requests import refused_to
 from clients.watch import elapsed_seconds
 from septet.contracts.names import Step
 from septet.contracts.replies import DetailReply
-from septet.contracts.task import Task
 from septet.system.preview import printable
 
 
@@ -22,19 +28,21 @@ def show_detail(detail: DetailReply, running: str = "") -> None:
     out.print(heading_of(task))
     if detail.waiting_for:
         out.print(Text(printable(f"waiting for   {detail.waiting_for}"), style="yellow"), soft_wrap=True)
-    for name, value in _facts(task, running):
+    for name, value in _facts(detail, running):
         out.print(Text(f"{name:<14}{printable(value)}"), soft_wrap=True)
     if task.steps or running:
         out.print(steps_table(task.steps, running))
     for line in end_lines(task, with_error=True):
         out.print(line, soft_wrap=True)
     show_refusals(task.id, refused_to(detail.runs))
+    show_commands(out, next_commands(task))
 
 
-def _facts(task: Task, running: str) -> Iterator[tuple[str, str]]:
+def _facts(detail: DetailReply, running: str) -> Iterator[tuple[str, str]]:
     """Yield what a person wants to know of a work order at a glance, as far as it is known."""
+    task = detail.task
     if task.repository_url:
-        yield "repository", task.repository_url
+        yield "repository", f"{task.repository_url}{f', from {detail.base}' if detail.base else ''}"
     if task.assigned_agent:
         yield "agent", task.assigned_agent
     if running:

@@ -1,6 +1,7 @@
 """What agents said and did, as a person would tell it: a heading for each run, commands, edits, results."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -17,6 +18,10 @@ _STRUCTURED_TOOLS: Final = ("StructuredOutput", "structured_output")
 _PATHS: Final = ("file_path", "path", "filePath", "notebook_path")
 _OLD, _NEW = ("old_string", "oldString"), ("new_string", "newString")
 _INDENT: Final = "  "
+_DONE: Final = re.compile(
+    r"(created|updated|written|edited) successfully|successfully (created|updated|written)", re.IGNORECASE
+)
+"""What edits of files answer: the call before has told the same."""
 
 
 @dataclass(slots=True)
@@ -27,10 +32,16 @@ class LogText:
     order_id: str
     structured: bool = False
     """Whether the answers that programs read are shown too."""
+    _workspace: re.Pattern[str] = field(init=False)
+    """What paths of the agent's own workspace begin with: people know it as the repository."""
     _run: str = ""
     _said: str = ""
     """What the agent said last: most CLIs send it once more as the result of the run."""
     _runs: dict[str, AgentRun] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Begin with no run."""
+        self._workspace = re.compile(rf"{re.escape(str(self.state.workspaces))}/[^/\s]+/")
 
     def lines(self, entry: LogEntry) -> Iterator[str]:
         """Yield the lines of an entry, after a heading where another run begins."""
@@ -42,8 +53,10 @@ class LogText:
         if entry.kind == "result" and text == self._said:
             return
         self._said = text if entry.kind == "text" else self._said
+        if entry.kind == "tool_result" and _DONE.search(text.partition("\n")[0]):
+            return
         for line in _lines(entry, structured=self.structured):
-            yield _INDENT + printable(line)
+            yield _INDENT + printable(self._workspace.sub("", line))
 
     def _time_of(self, run: str) -> str:
         if run not in self._runs:
@@ -53,7 +66,7 @@ class LogText:
 
 
 def _lines(entry: LogEntry, *, structured: bool) -> Iterator[str]:
-    if not structured and _is_structured(entry):
+    if not structured and is_structured(entry):
         return
     match entry.kind:
         case "tool_call":
@@ -89,7 +102,7 @@ def call_lines(tool: str, text: str) -> Iterator[str]:
         yield f"{tool} {text}".rstrip()
 
 
-def _is_structured(entry: LogEntry) -> bool:
+def is_structured(entry: LogEntry) -> bool:
     """Whether an entry is an answer for programs, which its step has told already."""
     if entry.tool in _STRUCTURED_TOOLS:
         return True

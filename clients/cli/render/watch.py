@@ -9,7 +9,14 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from clients.cli.render.work_order import end_lines, show_task, task_view
+from clients.cli.render.logs import is_structured
+from clients.cli.render.work_order import (
+    end_lines,
+    next_commands,
+    show_commands,
+    show_task,
+    task_view,
+)
 from clients.patches import PatchFile, files_of
 from clients.watch import elapsed_seconds
 from septet.contracts.replies import DiffView, LogEntry, PlanView, WatchReply
@@ -75,23 +82,28 @@ class WatchLines:
     def new_lines(self, look: WatchReply) -> Iterator[str]:
         """Yield the lines for a look: status, steps begun and ended, what the agent said and did."""
         before, self._last = self._last, look
-        if before is None or before.task.status is not look.task.status:
-            name = " ".join(part for part in (look.task.id, look.task.title) if part)
-            yield f"{preview(name)}: {look.task.status.value}"
+        name = " ".join(part for part in (look.task.id, look.task.title) if part)
+        status = f"{preview(name)}: {look.task.status.value}"
+        is_new = before is None or before.task.status is not look.task.status
+        if is_new and not look.task.is_closed:
+            yield status
         if look.task.stuck and (before is None or before.task.stuck != look.task.stuck):
             yield f"stuck: {preview(look.task.stuck)}"
         if look.waiting_for and (before is None or before.waiting_for != look.waiting_for):
             yield f"Waiting for {preview(look.waiting_for)}"
         entries = look.log_entries
         for row in look.task.steps[self._steps :]:
-            yield from (_entry_line(entry) for entry in entries if entry.step == row.step)
+            told = [entry for entry in entries if entry.step == row.step and not is_structured(entry)]
+            yield from map(_entry_line, told)
             entries = tuple(entry for entry in entries if entry.step != row.step)
             result = preview((row.output if row.success else row.error_message) or "", limit=_ENTRY_LIMIT)
             yield f"{'✓' if row.success else '✗'} {row.step} {row.duration_seconds:.1f} s: {result}"
         self._steps = len(look.task.steps)
         if look.running_step and (before is None or before.running_step != look.running_step):
             yield f"… {look.running_step}"
-        yield from map(_entry_line, entries)
+        yield from (_entry_line(entry) for entry in entries if not is_structured(entry))
+        if is_new and look.task.is_closed:  # after what led there
+            yield status
 
 
 def show_end(look: WatchReply, out: Console) -> None:
@@ -105,6 +117,7 @@ def show_end(look: WatchReply, out: Console) -> None:
     else:
         for line in (parts[0], *end_lines(look.task)):
             out.print(line, soft_wrap=True)
+    show_commands(out, next_commands(look.task))
 
 
 def figures(look: WatchReply) -> Text:

@@ -1,12 +1,16 @@
 """Work orders as people read them: rich tables that fit the terminal."""
 
+import shlex
 from collections.abc import Sequence
+from urllib.parse import unquote
 
 from rich.console import Console, Group, JustifyMethod, RenderableType
 from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from septet.contracts.names import Stage, Status
+from septet.contracts.pull_request import LOCAL_PULL
 from septet.contracts.task import Task, TaskStep
 from septet.system.preview import printable
 
@@ -47,13 +51,36 @@ def show_start(task: Task, verb: str) -> None:
     """Print that a work order goes on, and the commands that people type next."""
     out = console()
     out.print(start_line(task, verb), soft_wrap=True)
-    for command, purpose in (
-        ("watch", "watch it live"),
-        ("show", "see where it is now"),
-        ("cancel", "stop it and keep its work"),
-    ):
-        typed = f"septet {command} {task.id}"
-        out.print(Text.assemble("  ", (f"{typed:<{len(task.id) + 16}}", "cyan"), purpose), soft_wrap=True)
+    show_commands(
+        out,
+        (
+            (f"septet watch {task.id}", "watch it live"),
+            (f"septet show {task.id}", "see where it is now"),
+            (f"septet cancel {task.id}", "stop it and keep its work"),
+        ),
+    )
+
+
+def show_commands(out: Console, commands: Sequence[tuple[str, str]]) -> None:
+    """Print commands that people may type next, each with its purpose."""
+    width = max((len(typed) for typed, _ in commands), default=0)
+    for typed, purpose in commands:
+        out.print(Text.assemble("  ", (f"{typed:<{width}}", "cyan"), f"  {purpose}"), soft_wrap=True)
+
+
+def next_commands(task: Task) -> list[tuple[str, str]]:
+    """Return what people type next about a work order that has closed; its error has a remedy of its own."""
+    if task.status is Status.CANCELLED:
+        return [(f"septet retry {task.id}", "continue it")]
+    if task.has_plan_alone:
+        return [(f"septet plan {task.id}", "read the plan"), (f"septet retry {task.id}", "continue with it")]
+    if task.status is not Status.COMPLETED or task.stage is not Stage.REVIEW:
+        return []
+    commands = [(f"septet diff {task.id}", "see the changes")]
+    if (pull := LOCAL_PULL.fullmatch(task.pr_url or "")) is not None:
+        repository = shlex.quote(unquote(pull["path"]))
+        commands.append((f"septet pr merge {pull['number']} --repo {repository}", "merge them"))
+    return commands
 
 
 def show_decision(task: Task, verdict: str, findings: Sequence[str] = ()) -> None:
@@ -63,11 +90,6 @@ def show_decision(task: Task, verdict: str, findings: Sequence[str] = ()) -> Non
         console().print(Text(f"{verdict:<14}{' '.join(findings)}"), soft_wrap=True)
         return
     console().print(Text(f"{verdict:<14}{task.plan_path}  SHA-256 {task.plan_sha256}"), soft_wrap=True)
-
-
-def show_steps(rows: Sequence[TaskStep]) -> None:
-    """Print the steps alone."""
-    console().print(steps_table(rows))
 
 
 def task_view(task: Task, running: str = "") -> RenderableType:
@@ -164,9 +186,14 @@ def cut_to_line(text: str, cells: int) -> str:
     return line.plain
 
 
+def usual_reading(parsed_by: str | None) -> bool:
+    """Say whether a step's answer was read as it should be."""
+    return parsed_by in _USUAL
+
+
 def _note(row: TaskStep) -> str:
     """Return what was unusual about a step; empty where its answer came as it should."""
-    parsed_by = "" if row.parsed_by in _USUAL else row.parsed_by
+    parsed_by = "" if usual_reading(row.parsed_by) else row.parsed_by
     return " ".join(part for part in (parsed_by, row.recovered_by) if part)
 
 

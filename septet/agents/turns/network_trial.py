@@ -26,9 +26,10 @@ def try_network(sandbox: Sandbox, env: Mapping[str, str], state_dir: Path) -> st
         state_dir: Where a folder is made for the trial, and removed; among temporary files if it is absent.
     """
     place = state_dir if state_dir.is_dir() else None
+    # Its supervisor may write its last record while the folder goes: that says nothing about the network.
     supervisors = Supervisors()
     try:
-        with tempfile.TemporaryDirectory(prefix="trial-", dir=place) as name:
+        with tempfile.TemporaryDirectory(prefix="trial-", dir=place, ignore_cleanup_errors=True) as name:
             folder = Path(name)
             workspace = folder / "workspace"
             workspace.mkdir()

@@ -22,5 +22,5 @@ def test_a_word_gives_back_what_the_server_said() -> None:
 )
 def test_any_other_word_leads_nowhere(word: str) -> None:
     """What is no word of ours never reaches the server, which would take it for a failure of its own."""
-    with pytest.raises(NotFoundError, match="No list goes on at"):
+    with pytest.raises(NotFoundError, match="is not the `next` of a list"):
         page_token(word)

@@ -5,6 +5,7 @@ from clients.cli.render import board as board_tables
 from clients.cli.render import work_order
 from clients.cli.render.detail import show_detail
 from clients.cli.render.network import show_refusals
+from clients.cli.render.work_order import console
 from septet.contracts.facts import Rescue, Usage
 from septet.contracts.names import Stage, Status
 from septet.contracts.replies import AgentRun, BoardReply, BoardSummary, DetailReply
@@ -52,7 +53,7 @@ def test_what_is_to_be_copied_is_on_one_line(capsys: pytest.CaptureFixture[str])
 
 def test_an_agents_text_is_no_markup(capsys: pytest.CaptureFixture[str]) -> None:
     """Brackets in a result are shown as they are, on one line."""
-    work_order.show_steps(TASK.steps)
+    console().print(work_order.steps_table(TASK.steps))
     assert "specs/[bold]" in capsys.readouterr().out
 
 
@@ -111,7 +112,7 @@ def test_a_stage_says_how_many_are_not_shown() -> None:
 
 def test_the_result_gives_way_in_a_narrow_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     """In 80 columns each row has its mark and its step; the result is cut."""
-    work_order.show_steps(TASK.steps)
+    console().print(work_order.steps_table(TASK.steps))
     done, broken = capsys.readouterr().out.splitlines()[1:]
     assert done.split()[:2] == ["✓", "build_plan"]
     assert broken.split()[:2] == ["✗", "implement_plan"]
@@ -122,7 +123,7 @@ def test_all_seven_steps_fit(capsys: pytest.CaptureFixture[str]) -> None:
     long = STEPS[0].model_copy(
         update={"step": "create_pull_request", "parsed_by": "structured", "output": "x" * 99}
     )
-    work_order.show_steps((long,))
+    console().print(work_order.steps_table((long,)))
     row = capsys.readouterr().out.splitlines()[1]
     assert row.startswith("✓  create_pull_request  xxx")
     assert row.rstrip().endswith("finalizer")

@@ -1,0 +1,62 @@
+"""The steps of a work order one by one, with what `septet show` has no room for."""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from rich.text import Text
+
+from clients.cli.render.work_order import console, usual_reading
+from septet.contracts.facts import Usage
+from septet.contracts.task import TaskStep
+from septet.system.preview import printable
+
+_FILES_SHOWN = 20
+
+
+def show_steps(rows: Sequence[TaskStep]) -> None:
+    """Print each step: when and by whom, its whole result, tokens, files, and whatever was unusual."""
+    out = console()
+    if not rows:
+        out.print("No step has ended yet.")
+    for number, row in enumerate(rows, 1):
+        mark, style = ("✓", "green") if row.success else ("✗", "red")
+        if number > 1:
+            out.print()
+        out.print(Text.assemble((mark, style), (f" {row.step}", "bold"), f"  {_when(row)}"), soft_wrap=True)
+        for name, value in _facts(row):
+            out.print(Text(f"  {name:<10}{printable(value)}"), soft_wrap=True)
+
+
+def _when(row: TaskStep) -> str:
+    began = f"{datetime.fromisoformat(row.timestamp).astimezone():%Y-%m-%d %H:%M:%S}, " if row.timestamp else ""
+    attempts = f", attempt {row.attempts}" if row.attempts > 1 else ""
+    return f"{began}{row.duration_seconds:.1f} s{attempts}"
+
+
+def _facts(row: TaskStep) -> Iterator[tuple[str, str]]:
+    """Yield what there is to say of a step, each with its name."""
+    if row.output:
+        yield "result", " ".join(row.output.split())
+    if row.error_message:
+        yield "failed", row.error_message
+    session = f", session {row.session_id}" if row.session_id else ""
+    yield "agent", f"{row.agent} as {row.agent_name}{session}"
+    if row.usage.tokens:
+        yield "tokens", _tokens(row.usage)
+    if row.files_changed:
+        files = [f"{change.path} ({change.operation})" for change in row.files_changed]
+        more = f", and {len(files) - _FILES_SHOWN} more" if len(files) > _FILES_SHOWN else ""
+        yield "files", ", ".join(files[:_FILES_SHOWN]) + more
+    if not usual_reading(row.parsed_by):
+        yield "answer", f"read by {row.parsed_by}"
+    if row.recovered_by:
+        yield "recovered", f"by {row.recovered_by}"
+    if row.rescue is not None:
+        yield "rescue", row.rescue.snapshot
+    yield from (("warning", warning) for warning in row.warnings)
+
+
+def _tokens(usage: Usage) -> str:
+    cached = f", {usage.cache_read_tokens:,} from the cache" if usage.cache_read_tokens else ""
+    cost = f", {usage.cost_usd:.2f} USD" if usage.cost_usd is not None else ""
+    return f"{usage.input_tokens:,} in, {usage.output_tokens:,} out{cached}{cost}"

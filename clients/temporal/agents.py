@@ -1,0 +1,78 @@
+"""Whether the living workers can use an agent: told before a work order starts, in the words of its failure."""
+
+import asyncio
+import secrets
+from collections.abc import Iterable, Sequence
+from datetime import timedelta
+from typing import Final
+
+from temporalio.client import ActivityFailureError, Client
+from temporalio.common import RetryPolicy
+from temporalio.service import RPCError
+
+from septet.contracts.agents import AgentAnswer, AgentQuestion
+from septet.contracts.task import TaskError
+from septet.errors import AgentMissingError
+from workers.announced_agents import AnnouncedAgents, announced_agents
+
+_ANSWERED_WITHIN: Final = timedelta(seconds=3)
+_ASK: Final = "check_agent"
+
+
+async def check_worker_agents(client: Client, task_queue: str, names: Iterable[str | None]) -> None:
+    """Refuse agents that no living worker can use; `None` is a worker's default.
+
+    One listing tells what workers announced as they started. Only where that speaks against an agent are they
+    asked, for its program may have been installed since. Where workers do not tell, and where none lives, nothing
+    is refused: the work order says it once a worker has it.
+
+    Raises:
+        AgentMissingError: None of them can use it; message and remedy are a worker's own.
+    """
+    try:
+        hosts = await announced_agents(client, task_queue)
+    except RPCError:
+        return
+    if not hosts:
+        return
+    for name in dict.fromkeys(names):
+        if not any((name or host.default) in host.agents for host in hosts):
+            await _refuse(client, hosts, name)
+
+
+async def _refuse(client: Client, hosts: Sequence[AnnouncedAgents], name: str | None) -> None:
+    """Ask the hosts themselves, and refuse where none of them can use the agent now."""
+    answers = await asyncio.gather(*(_ask(client, host, name) for host in hosts))
+    errors = [answer.error for answer in answers if answer is not None]
+    if None in errors:
+        return
+    error = next((each for each in errors if each is not None), None) or _error_of(hosts, name)
+    raise AgentMissingError(f"agent: {error.message}", remedy=error.remedy)
+
+
+async def _ask(client: Client, host: AnnouncedAgents, name: str | None) -> AgentAnswer | None:
+    """Return what a host answers; `None` where it does not, because it is gone or its server has no such calls."""
+    try:
+        answer: AgentAnswer = await client.execute_activity(
+            _ASK,
+            AgentQuestion(agent=name),
+            id=f"septet-check-agent-{secrets.token_hex(8)}",
+            task_queue=host.control_queue,
+            result_type=AgentAnswer,
+            schedule_to_close_timeout=_ANSWERED_WITHIN,
+            retry_policy=RetryPolicy(maximum_attempts=1),
+        )
+    except (ActivityFailureError, RPCError):
+        return None
+    return answer
+
+
+def _error_of(hosts: Sequence[AnnouncedAgents], name: str | None) -> TaskError:
+    """Return why an agent cannot be used, as far as its workers have announced it."""
+    agent = name or hosts[0].default
+    others = ", ".join(sorted(set().union(*(host.agents for host in hosts)))) or "none"
+    return TaskError(
+        type="AgentMissing",
+        message=f"No worker can use the agent {agent}.",
+        remedy=f"Install it where a worker runs. Agents that the workers can use: {others}.",
+    )

@@ -1,0 +1,76 @@
+"""Which agents a worker can use, as its heartbeats tell the server: one listing answers for all workers.
+
+The server keeps of each worker the names of its plugins. So each agent is a plugin that does nothing else.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from temporalio.api.enums.v1 import WorkerStatus
+from temporalio.api.worker.v1 import WorkerHeartbeat
+from temporalio.api.workflowservice.v1 import ListWorkersRequest
+from temporalio.client import Client
+from temporalio.plugin import SimplePlugin
+
+from activities.host import CONTROL, Host
+from septet.agents.clis.usable import usable_agents
+
+_AGENT: Final = "septet-agent/"
+_DEFAULT: Final = "septet-default-agent/"
+_PAGE: Final = 1000
+
+
+class _Announcement(SimplePlugin):
+    """A name that the server shows beside a worker."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnnouncedAgents:
+    """What a host's workers have announced."""
+
+    control_queue: str
+    """Where the host answers."""
+    agents: frozenset[str]
+    default: str
+    """The agent of a work order that names none."""
+
+
+def announcements(host: Host) -> list[SimplePlugin]:
+    """Return the plugins that announce the agents which a host can use as its worker starts."""
+    names = [f"{_AGENT}{name}" for name in usable_agents(host.agents, host.state.root)]
+    return [_Announcement(name) for name in (*names, f"{_DEFAULT}{host.settings.agent}")]
+
+
+async def announced_agents(client: Client, task_queue: str) -> list[AnnouncedAgents] | None:
+    """Return what the workers behind a queue of work orders have announced; `None` where one does not tell.
+
+    One that has just died is still listed for some minutes.
+
+    Raises:
+        RPCError: The server does not list workers.
+    """
+    query = f'TaskQueue STARTS_WITH "{task_queue}-host-"'
+    request = ListWorkersRequest(namespace=client.namespace, page_size=_PAGE, query=query)
+    page = await client.workflow_service.list_workers(request)
+    heartbeats = [info.worker_heartbeat for info in page.workers_info]
+    hosts = [_agents_of(each) for each in heartbeats if _answers(each)]
+    told = [host for host in hosts if host is not None]
+    return told if len(told) == len(hosts) and not page.next_page_token else None
+
+
+def _answers(heartbeat: WorkerHeartbeat) -> bool:
+    """Say whether a worker is one on a control queue that takes what comes."""
+    return heartbeat.task_queue.endswith(CONTROL) and heartbeat.status == WorkerStatus.WORKER_STATUS_RUNNING
+
+
+def _agents_of(heartbeat: WorkerHeartbeat) -> AnnouncedAgents | None:
+    names = [plugin.name for plugin in heartbeat.plugins]
+    default = next(_after(_DEFAULT, names), None)
+    if default is None:
+        return None
+    return AnnouncedAgents(heartbeat.task_queue, frozenset(_after(_AGENT, names)), default)
+
+
+def _after(prefix: str, names: Iterable[str]) -> Iterator[str]:
+    return (name.removeprefix(prefix) for name in names if name.startswith(prefix))
