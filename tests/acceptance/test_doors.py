@@ -2,17 +2,21 @@
 
 import json
 import os
+import shutil
 import stat
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import ClassVar
 
 import httpx
 import psutil
 import pytest
+from fakes.door_routes import DOOR_ROUTES, door_table
 from fakes.page import WITHIN_MS, where
 from fakes.septet_command import WITHIN_SECONDS, Septet
 from playwright.sync_api import Browser
@@ -61,6 +65,22 @@ for name in sys.argv[2:]:
 """Another user's look at files."""
 
 
+class _OpenServer(BaseHTTPRequestHandler):
+    """A server of this machine that takes whatever is sent, as one without protection does."""
+
+    taken: ClassVar[list[str]] = []
+
+    def do_POST(self) -> None:
+        self.taken.append(self.path)
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 -- the base class names it so
+        pass
+
+
 class _Elsewhere(BaseHTTPRequestHandler):
     """A page that another program of this machine serves."""
 
@@ -77,7 +97,18 @@ class _Elsewhere(BaseHTTPRequestHandler):
 @pytest.fixture
 def elsewhere() -> Iterator[int]:
     """Serve a page on a port of loopback that is not ours, and return the port."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), _Elsewhere) as server:
+    yield from _port_of(_Elsewhere)
+
+
+@pytest.fixture
+def open_server() -> Iterator[int]:
+    """Serve whatever is sent, and return the port."""
+    _OpenServer.taken.clear()
+    yield from _port_of(_OpenServer)
+
+
+def _port_of(handler: type[BaseHTTPRequestHandler]) -> Iterator[int]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         yield server.server_port
@@ -195,3 +226,43 @@ def _is_hidden(ip: str) -> bool:
 
 def _cookie(cookies: dict[str, str]) -> str:
     return "; ".join(f"{name}={value}" for name, value in cookies.items())
+
+
+@pytest.mark.parametrize("name", ["127.0.0.1", "localhost"])
+def test_a_server_that_asks_nobody_lets_that_page_in(
+    browser: Browser, elsewhere: int, open_server: int, name: str
+) -> None:
+    """What the page of another site sends does arrive: so it is our doors that stop it."""
+    context = browser.new_context()
+    context.set_default_timeout(WITHIN_MS)
+    tab = context.new_page()
+    tab.goto(f"http://{name}:{elsewhere}/")
+    paths = ["/agent-work-orders", "/agent-work-orders/wo-done/cancel", "/mcp", f"{WORKFLOWS}/wo-other-site"]
+    tab.evaluate(SENT, [[f"http://127.0.0.1:{open_server}{path}" for path in paths]])
+    context.close()
+    assert set(_OpenServer.taken) == set(paths)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_files_that_are_open_tell_that_user_all(served: Septet, tmp_path: Path) -> None:
+    """With usual modes in a folder that everybody may pass, the same look reads them: so the modes close them."""
+    folder = Path(tempfile.mkdtemp(prefix="septet-open-"))
+    try:
+        folder.chmod(0o755)
+        names = [
+            Path(shutil.copy(served.state / name, folder)) for name in ("api-token", "server.json", "temporal.db")
+        ]
+        for name in names:
+            name.chmod(0o644)
+        argv = [sys.executable, "-I", "-S", "-c", READ, str(ANOTHER_USER), *map(str, names)]
+        seen = subprocess.run(argv, capture_output=True, text=True, check=True, cwd="/", timeout=WITHIN_SECONDS)
+    finally:
+        shutil.rmtree(folder)
+    assert all(int(size) > 0 for size in seen.stdout.split()[1::2])
+
+
+def test_the_page_on_security_has_the_table_of_doors() -> None:
+    """What the document says is tried is what is tried here, each with its counter-trial."""
+    page = Path(__file__).parents[2] / "docs" / "security.md"
+    assert door_table() in page.read_text(encoding="utf-8")
+    assert {name for route in DOOR_ROUTES for name in route.tests} <= set(globals())

@@ -93,6 +93,14 @@ async def _in_second_turn(lab: Lab, _: Runner) -> str:
     return (await lab.carry_out(lab.warm_turn(2, first.outcome.session_id))).outcome.text
 
 
+async def _in_lane(lab: Lab, _: Runner) -> str:
+    """The process of a lane serves one work order after the other: the second one's turn has a key of its own."""
+    lab.warm_agent(f"{_probe(lab)}\nturn('m%d' % number); result(found if number == 2 else 'first')")
+    first = await lab.carry_out(lab.warm_turn(1))
+    later = lab.warm_turn(2, first.outcome.session_id)
+    return (await lab.carry_out(replace(later, key=replace(later.key, workflow_id="wo-2")))).outcome.text
+
+
 async def _in_agent_of_runner(lab: Lab, runner: Runner) -> str:
     _serve(lab, runner)
     return await _in_agent(lab, runner)
@@ -141,6 +149,7 @@ KINDS = (
     GuestKind("resumed-agent", "an agent that is started again after a crash: the same", _in_resumed_agent),
     GuestKind("warm-process", "a process that is kept for further turns: the same", _in_warm_process),
     GuestKind("second-turn", "such a process in a later turn: the same", _in_second_turn),
+    GuestKind("lane", "the process of a pipeline's lane in the next work order's turn: the same", _in_lane),
     GuestKind("agent-of-runner", "an agent that a runner starts: the same", _in_agent_of_runner),
     GuestKind("warm-of-runner", "a kept process that a runner starts: the same", _in_warm_process_of_runner),
     GuestKind("check", "a repository's check: the same", _in_check),

@@ -1,0 +1,41 @@
+"""Who else tries to get in: a page in the user's browser, a name that leads here, and another user of the machine.
+
+`tests/acceptance/test_doors.py` tries them against a running `septet up`, and each against something that lacks the
+one protection.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class DoorRoute:
+    """One way in."""
+
+    attack: str
+    """What is tried, for people."""
+    protection: str
+    tests: tuple[str, str]
+    """The test in which it finds nothing, and the one in which it succeeds without the protection."""
+
+
+_BROWSER = "test_a_page_of_another_site_starts_and_sees_nothing"
+_OPEN_SERVER = "test_a_server_that_asks_nobody_lets_that_page_in"
+_USER = "test_another_user_reads_no_key_and_no_work"
+_OPEN_FILES = "test_files_that_are_open_tell_that_user_all"
+
+DOOR_ROUTES = (
+    DoorRoute("a page in the user's browser: start a work order by the HTTP API", "the token, and the page's own `Origin`", (_BROWSER, _OPEN_SERVER)),
+    DoorRoute("… cancel one", "the token, and the page's own `Origin`", (_BROWSER, _OPEN_SERVER)),
+    DoorRoute("… use the tools of agents", "the token, and the page's own `Origin`", (_BROWSER, _OPEN_SERVER)),
+    DoorRoute("… start a workflow by Temporal's web UI", "the relay before it", (_BROWSER, _OPEN_SERVER)),
+    DoorRoute("… start a workflow by the server's own HTTP API", "it answers nobody", (_BROWSER, _OPEN_SERVER)),
+    DoorRoute("another user of the machine: read the HTTP API's token", "modes of folders and files", (_USER, _OPEN_FILES)),
+    DoorRoute("… read where the server is and how it was started", "modes of folders and files", (_USER, _OPEN_FILES)),
+    DoorRoute("… read the embedded server's database", "modes of folders and files", (_USER, _OPEN_FILES)),
+)  # fmt: skip
+
+
+def door_table() -> str:
+    """Return the table as the documents have it."""
+    lines = ["| what is tried | what closes it |", "| --- | --- |"]
+    return "\n".join([*lines, *(f"| {each.attack} | {each.protection} |" for each in DOOR_ROUTES)]) + "\n"

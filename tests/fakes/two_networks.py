@@ -1,0 +1,64 @@
+"""Two networks with a cable between them: a machine with a public address of its own, and the internet beside it."""
+
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+_NSENTER = "/usr/bin/nsenter"
+_OWN, OTHER = "11.22.33.1", "11.22.33.44"
+"""Public ones, which lie within these networks alone: an address of the proxy's own machine it never connects to."""
+
+
+@dataclass(frozen=True)
+class TwoNetworks:
+    """One whose names are the test's, and one in which servers listen on `OTHER`."""
+
+    inside: int
+    """A process in the first."""
+    outside: int
+    """A process in the second."""
+
+    def python(self, folder: Path, python: str) -> str:
+        """Return a Python that runs in the first one: what it starts does too."""
+        program = folder / "python-inside"
+        names = f"--net=/proc/{self.inside}/ns/net --mount=/proc/{self.inside}/ns/mnt"
+        program.write_text(f'#!/bin/sh\nexec {_NSENTER} {names} -- {python} "$@"\n', encoding="utf-8")
+        program.chmod(0o755)
+        return str(program)
+
+    def outside_command(self, *argv: str) -> tuple[str, ...]:
+        """Return the arguments that run a program in the second one."""
+        return (_NSENTER, f"--net=/proc/{self.outside}/ns/net", "--", *argv)
+
+
+@contextmanager
+def two_networks(folder: Path, names: Mapping[str, str]) -> Iterator[TwoNetworks]:
+    """Make them, for as long as the block lasts; `names` are what the first one's machine resolves."""
+    hosts = folder / "hosts"
+    lines = ["127.0.0.1 localhost", *(f"{address} {name}" for name, address in names.items())]
+    hosts.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    with ExitStack() as stack:
+        outside = stack.enter_context(_holding(("--net",), ":"))
+        setup = f"mount --bind '{hosts}' /etc/hosts && ip link add cable type veth peer name cable netns {outside}"
+        inside = stack.enter_context(_holding(("--net", "--mount", "--propagation", "private"), setup))
+        for process, address in ((inside, _OWN), (outside, OTHER)):
+            for words in ("link set lo up", f"addr add {address}/24 dev cable", "link set cable up"):
+                command = (_NSENTER, f"--net=/proc/{process}/ns/net", "--", "ip", *words.split())
+                subprocess.run(command, check=True)
+        yield TwoNetworks(inside, outside)
+
+
+@contextmanager
+def _holding(namespaces: tuple[str, ...], setup: str) -> Iterator[int]:
+    """Hold namespaces by a process that waits, after this was done in them."""
+    argv = ("unshare", *namespaces, "sh", "-c", f"{setup} && echo ready && exec sleep 600")
+    process = subprocess.Popen(argv, stdout=subprocess.PIPE)
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n", "the namespaces could not be made"
+        yield process.pid
+    finally:
+        process.kill()
+        process.communicate()

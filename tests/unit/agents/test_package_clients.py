@@ -1,0 +1,129 @@
+"""Package clients in a guest: the real pip and the real npm, by the proxy alone, to hosts that the settings name."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fakes import package_registry
+from fakes.guest_paths import guest_paths
+from fakes.package_registry import write_packages
+from fakes.two_networks import OTHER, two_networks
+
+from septet.agents.guest.description import World
+from septet.agents.guest.named_paths import parse_named_paths
+from septet.agents.guest.network import parse_way_out
+from septet.agents.runs.folders import Runs
+from septet.agents.supervisor.network_log import NETWORK_LOG
+from septet.agents.turns.guest_run import GuestCommand, GuestEnd, GuestRunner
+from septet.agents.turns.sandbox import find_sandbox
+from septet.agents.turns.supervisors import Supervisors
+from septet.system.locks import lock, open_lock
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root lays a cable between two networks")
+
+_NAME = "packages.example.com"
+_PIP = (sys.executable, "-I", "-m", "pip", "--disable-pip-version-check", "--no-cache-dir", "--retries=0")
+_PIP_INSTALL = (
+    *_PIP,
+    "install",
+    f"--index-url=https://{_NAME}/simple",
+    "--cert=cert.pem",
+    "--target=lib",
+    "septet-sample",
+)
+_NPM_INSTALL = (
+    "npm", "install", f"--registry=https://{_NAME}", "--cafile=cert.pem", "--no-audit", "--no-fund",
+    "--fetch-retries=0", "--cache=cache", "septet-sample",
+)  # fmt: skip
+_CLIENTS = {
+    "pip": (
+        _PIP_INSTALL,
+        (sys.executable, "-IS", "-c", "exec(open('lib/septet_sample.py').read()); print(WORDS)"),
+    ),
+    "npm": (_NPM_INSTALL, ("node", "--print", "require('septet-sample')")),
+}
+"""By name: what installs the package, and what prints its words."""
+
+
+class Desk:
+    """A workspace of a host in a network of its own, whose guests' settings name some hosts."""
+
+    def __init__(self, root: Path, python: str) -> None:
+        """Begin with nothing installed."""
+        self.root = root
+        self.workspace = root / "workspace"
+        self.workspace.mkdir()
+        self.supervisors = Supervisors(python=python)
+
+    def run(self, argv: tuple[str, ...], *hosts: str) -> GuestEnd:
+        """Run a program as a repository's check, with these hosts in the worker's settings."""
+        named = parse_named_paths(guest_paths(), self.root)
+        world = World(self.root / "home", named, way_out=parse_way_out(hosts, "proxy", {}))
+        sandbox = find_sandbox("bwrap", {"PATH": os.environ["PATH"]}, world)
+        writer_lock = open_lock(self.root / "writer")
+        try:
+            lock(writer_lock)
+            runner = GuestRunner(
+                Runs(self.root), self.supervisors, sandbox, self.root / "records", None, writer_lock
+            )
+            env = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(self.root / "home")}
+            return runner.run(GuestCommand(argv, env, self.workspace, 120.0))
+        finally:
+            os.close(writer_lock)
+
+    @property
+    def requests(self) -> list[tuple[str, bool]]:
+        """What the last run asked for, and whether it was let through."""
+        folder = max((self.root / "records").iterdir(), key=lambda path: int(path.name))
+        lines = (folder / NETWORK_LOG).read_text(encoding="utf-8").splitlines()
+        return [(f"{each['host']}:{each['port']}", each["allowed"]) for each in map(json.loads, lines)]
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
+    """A host beside an internet with a package index and an npm registry in it."""
+    root = tmp_path_factory.mktemp("desk")
+    with two_networks(root, {_NAME: OTHER}) as networks:
+        made = Desk(root, networks.python(root, sys.executable))
+        _certify(made.workspace)
+        write_packages(made.workspace)
+        program = (sys.executable, package_registry.__file__, OTHER, "443", str(made.workspace))
+        registry = subprocess.Popen(networks.outside_command(*program), stdout=subprocess.PIPE)
+        assert registry.stdout is not None
+        assert registry.stdout.readline() == b"ready\n"
+        yield made
+        made.supervisors.close()
+        registry.kill()
+        registry.communicate()
+
+
+@pytest.mark.parametrize("client", _CLIENTS)
+def test_a_package_client_installs_from_a_host_that_the_settings_name(desk: Desk, client: str) -> None:
+    """Over https by the proxy, which notes each connection; the package works in the guest that comes after."""
+    install, use = _CLIENTS[client]
+    end = desk.run(install, f"{_NAME}:443")
+    assert (end.record.cause, end.code) == ("exited", 0), end.output
+    assert {request for request in desk.requests if request[1]} == {(f"{_NAME}:443", True)}
+    assert desk.run(use).output.strip() == f"from {client}"
+
+
+@pytest.mark.parametrize("client", _CLIENTS)
+def test_a_package_client_has_no_other_way_out(desk: Desk, client: str) -> None:
+    """Without its host in the settings it fails, and the log names what was refused."""
+    for name in ("lib", "node_modules", "cache"):
+        shutil.rmtree(desk.workspace / name, ignore_errors=True)
+    end = desk.run(_CLIENTS[client][0])
+    assert end.code != 0
+    assert (f"{_NAME}:443", False) in desk.requests
+    assert all(not allowed for _, allowed in desk.requests)
+
+
+def _certify(folder: Path) -> None:
+    made = ("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "key.pem", "-out", "cert.pem")
+    about = ("-days", "2", "-subj", f"/CN={_NAME}", "-addext", f"subjectAltName=DNS:{_NAME}")
+    subprocess.run((*made, *about), cwd=folder, check=True, capture_output=True)
