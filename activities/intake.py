@@ -14,12 +14,14 @@ from activities.failures import translating_failures
 from activities.host import Host
 from septet.contracts.intake import TAKEN_AT_ONCE, ClaimIssue, FindIssues, IssueClaim, IssuesFound
 from septet.errors import InvalidInputError
+from septet.forges.choose import fork_for
 from septet.forges.forge import Issue
 from septet.git.address import Address, parse_address
 from septet.git.issue_claims import IssueClaims
 from septet.git.remote import Remote
 
-_QUERY: Final = 'WorkflowType="WorkOrder" AND SeptetIssue="{}"'
+_BY_ISSUE: Final = 'WorkflowType="WorkOrder" AND SeptetIssue="{}"'
+_BY_PULL_REQUEST: Final = 'WorkflowType="WorkOrder" AND SeptetPullRequest="{}"'
 _REPOSITORY: Final = SearchAttributeKey.for_keyword("SeptetRepository")
 
 
@@ -76,8 +78,10 @@ class IntakeActivities:
 
 
 def claims_of(host: Host, address: Address) -> IssueClaims:
-    """Return the claims of a repository, with this host's key."""
-    return IssueClaims(Remote(address.url, host.settings.git_env, host.token(address)), host.state.scratch)
+    """Return the claims of a repository, with this host's key: on its fork, where work is pushed to one."""
+    fork = fork_for(address, host.settings)
+    url = address.beside(fork).url if fork else address.url
+    return IssueClaims(Remote(url, host.settings.git_env, host.token(address)), host.state.scratch)
 
 
 def issue_order_id(address: Address, issue: int) -> str:
@@ -91,8 +95,21 @@ async def order_of_issue(client: Client, address: Address, issue: int) -> str | 
     Raises:
         RPCError: The server refused.
     """
-    async for row in client.list_workflows(_QUERY.format(issue)):
+    async for row in client.list_workflows(_BY_ISSUE.format(issue)):
         url = row.typed_search_attributes.get(_REPOSITORY, "")
         if url and parse_address(url, home=Path.home()).key == address.key:
             return row.id
+    return None
+
+
+async def order_of_pull_request(client: Client, url: str) -> str | None:
+    """Return the newest work order that a pull request is of; `None` where the server knows none.
+
+    Raises:
+        RPCError: The server refused.
+    """
+    if '"' in url or "\\" in url:  # the server cannot be asked for it
+        return None
+    async for row in client.list_workflows(_BY_PULL_REQUEST.format(url)):
+        return row.id
     return None

@@ -14,6 +14,7 @@ from activities.attempts import heartbeating
 from activities.cancellation import CANCELLED
 from activities.failures import translating_failures
 from activities.host import Host
+from activities.plan_comment import post_plan, waits_with_plan
 from activities.progress_comment import note_progress
 from septet.agents.turns.carry_out import last_result
 from septet.contracts.names import Verdict
@@ -84,16 +85,20 @@ class StepRunner:
                 return await StepAttempt(self.host, prepared_step, heartbeats).end(Verdict.CANCELLED, CANCELLED)
 
     async def _tell(self, prepared_step: PreparedStep, result: StepResult) -> StepResult:
-        """Tell the issue's readers how the step ended, where the repository asks for that."""
-        if not prepared_step.repository_settings.progress_comment or prepared_step.call.rework is not None:
-            return result
-        warnings = await stoppable_thread(
-            self.host.threads.network,
-            prepared_step.fence.halt.now,
-            note_progress,
-            self.host,
-            prepared_step.place,
-            prepared_step.call,
-            result,
-        )
-        return add_warnings(result, *warnings)
+        """Tell the issue's readers how the step ended, and with which plan it waits, where that is asked for."""
+        is_asked_for, call = prepared_step.repository_settings.progress_comment, prepared_step.call
+        tellers = [note_progress] if is_asked_for and call.rework is None else []
+        if waits_with_plan(call, result, is_asked_for=is_asked_for):
+            tellers.append(post_plan)
+        for tell in tellers:
+            warnings = await stoppable_thread(
+                self.host.threads.network,
+                prepared_step.fence.halt.now,
+                tell,
+                self.host,
+                prepared_step.place,
+                call,
+                result,
+            )
+            result = add_warnings(result, *warnings)
+        return result

@@ -111,6 +111,10 @@ class Settings(BaseSettings):
     """Programs whose logins serve where a forge has no token, separated by commas: `gh`, `glab`."""
     github_webhook_secret: SecretStr | None = None
     """What GitHub signs its webhooks with; none are taken when absent."""
+    gitlab_webhook_secret: SecretStr | None = None
+    """GitLab's signing token (`whsec_…`), or the secret token that it sends; none are taken when absent."""
+    gitea_webhook_secret: SecretStr | None = None
+    """What Gitea or Forgejo signs its webhooks with; none are taken when absent."""
     ignored_limit_mib: Annotated[int, Field(ge=0)] = 50
     """Ignored files up to this size in all go into a snapshot."""
     orphan_limit_seconds: Annotated[float, Field(gt=0)] = 1800.0
@@ -300,7 +304,11 @@ class Settings(BaseSettings):
     @property
     def webhook_secrets(self) -> dict[str, str]:
         """By forge: what its webhooks are signed with, where they are taken."""
-        secrets = {"github": self.github_webhook_secret}
+        secrets = {
+            "github": self.github_webhook_secret,
+            "gitlab": self.gitlab_webhook_secret,
+            "gitea": self.gitea_webhook_secret,
+        }
         return {name: secret.get_secret_value() for name, secret in secrets.items() if secret is not None}
 
     @property

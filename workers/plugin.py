@@ -60,6 +60,7 @@ def _values_as_pydantic(converter: DataConverter | None) -> DataConverter:
 def _default_workflows(workflows: Sequence[type] | None) -> Sequence[type]:
     """Import workflows where they are served or replayed: a client does without."""
     from workflows.board import Board
+    from workflows.comment import CommentCommandWorkflow
     from workflows.intake import Intake
     from workflows.janitor import Janitor
     from workflows.notification import NotificationWorkflow
@@ -75,6 +76,7 @@ def _default_workflows(workflows: Sequence[type] | None) -> Sequence[type]:
         Janitor,
         Pipeline,
         Intake,
+        CommentCommandWorkflow,
     ]
 
 

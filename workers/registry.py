@@ -12,6 +12,7 @@ from activities.board import BoardActivities
 from activities.build_plan import BuildPlan
 from activities.cancel_work_order import CancelWorkOrder
 from activities.classify_issue import ClassifyIssue
+from activities.comment_commands import CommentActivities, Decide, decide_nothing
 from activities.create_commit import CreateCommit
 from activities.create_pull_request import CreatePullRequest
 from activities.end_work import EndWork
@@ -80,13 +81,16 @@ class Parts:
 
 @asynccontextmanager
 async def parts_of(
-    settings: Settings, serves: tuple[str, ...] = (END_WORK, PULL_REQUESTS, DELIVERS_CANCELS)
+    settings: Settings,
+    serves: tuple[str, ...] = (END_WORK, PULL_REQUESTS, DELIVERS_CANCELS),
+    decide: Decide = decide_nothing,
 ) -> AsyncIterator[Parts]:
     """Put a worker's parts together; a supervisor waits for the first agent for as long as the block lasts.
 
     Args:
         settings: The worker's settings.
         serves: What the workspaces of this host say that it does.
+        decide: What carries out commands in comments.
 
     Raises:
         SandboxError: The sandbox that the settings demand does not start here.
@@ -106,7 +110,7 @@ async def parts_of(
         host.homes.logins.take_all_back()
     try:
         with threads.open():
-            yield Parts(host, _shared(host), _own(host), _control(host))
+            yield Parts(host, _shared(host, decide), _own(host), _control(host))
     finally:
         host.known_trees.close()
         supervisors.close()
@@ -120,13 +124,14 @@ def openings_at_once(settings: Settings) -> int:
     return max(_FEWEST_OPENINGS, _OPENINGS_PER_AGENT * agents_at_once(settings))
 
 
-def _shared(host: Host) -> Mapping[str, Activity]:
-    hosts, board, lanes, pipelines, intake = (
+def _shared(host: Host, decide: Decide) -> Mapping[str, Activity]:
+    hosts, board, lanes, pipelines, intake, comments = (
         HostActivities(host),
         BoardActivities(),
         LaneActivities(host),
         PipelineActivities(host),
         IntakeActivities(host),
+        CommentActivities(host, decide),
     )
     return _by_name(
         WorkspaceActivities(host).open_workspace,
@@ -142,6 +147,9 @@ def _shared(host: Host) -> Mapping[str, Activity]:
         lanes.enter_lane,
         intake.find_issues,
         intake.claim_issue,
+        comments.check_commenter,
+        comments.obey_comment,
+        comments.answer_comment,
     )
 
 

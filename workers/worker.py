@@ -9,6 +9,7 @@ from typing import Final
 from temporalio.client import Client
 from temporalio.worker import Worker
 
+from activities.comment_commands import Decide, decide_nothing
 from septet.settings import Settings
 from workers.announced_agents import announcements
 from workers.attempts import looking_after_attempts
@@ -40,16 +41,19 @@ _GRACE: Final = timedelta(seconds=3)
 
 
 @asynccontextmanager
-async def running_worker(client: Client, settings: Settings, *, sole: bool = False) -> AsyncIterator[Parts]:
+async def running_worker(
+    client: Client, settings: Settings, *, sole: bool = False, decide: Decide = decide_nothing
+) -> AsyncIterator[Parts]:
     """Serve work orders for as long as the block lasts; agents that run at its end live on.
 
     Args:
         client: Where; its plugin is `SeptetPlugin` with the queue of the settings.
         settings: The worker's settings.
         sole: Nobody else decides which build of the workflows this server's work orders run on.
+        decide: What carries out commands in comments.
     """
     async with AsyncExitStack() as stack:
-        parts = await stack.enter_async_context(parts_of(settings, await host_services(client)))
+        parts = await stack.enter_async_context(parts_of(settings, await host_services(client), decide))
         asyncio.get_running_loop().set_default_executor(parts.host.threads.looks)
         tokens = Tokens(parts.host.state.tokens)
         await stack.enter_async_context(taking_over(client, tokens.folder, parts.host.runtime.runs))

@@ -8,6 +8,7 @@ from temporalio.common import Priority
 
 from septet.contracts.agents import AgentAnswer, AgentQuestion
 from septet.contracts.board import KnownOrders, WaitingOrders
+from septet.contracts.comments import CommandAnswer, CommentCall, CommenterStanding
 from septet.contracts.decisions import MoveReason
 from septet.contracts.intake import ClaimIssue, FindIssues, IssueClaim, IssuesFound
 from septet.contracts.lanes import CloseLanes, EnterLane, SessionSummary, SummariseCall
@@ -89,6 +90,9 @@ WRITE_REPORT: Final = ActivityStub("write_report", PipelineView, NOTHING)
 
 FIND_ISSUES: Final = ActivityStub("find_issues", FindIssues, IssuesFound)
 CLAIM_ISSUE: Final = ActivityStub("claim_issue", ClaimIssue, IssueClaim)
+CHECK_COMMENTER: Final = ActivityStub("check_commenter", CommentCall, CommenterStanding)
+OBEY_COMMENT: Final = ActivityStub("obey_comment", CommentCall, CommandAnswer)
+ANSWER_COMMENT: Final = ActivityStub("answer_comment", CommandAnswer, NOTHING)
 
 FIND_CLOSED: Final = ActivityStub("find_closed", KnownOrders, list[str])
 FIND_WAITING: Final = ActivityStub("find_waiting", KnownOrders, WaitingOrders)

@@ -10,6 +10,7 @@ from temporalio.workflow import ParentClosePolicy
 
 with workflow.unsafe.imports_passed_through():
     from septet.contracts.intake import ClaimIssue, FindIssues, IntakeInput, IntakePass, IntakeResult
+    from septet.contracts.order import WorkOrderInput
     from septet.contracts.row import MEMO, first_task, row_of, waits_in
     from septet.system.timestamps import timestamp
     from workflows.activity_stubs import CLAIM_ISSUE, FIND_ISSUES
@@ -66,19 +67,23 @@ async def _take(intake: IntakeInput, number: int) -> str:
     )
     if not claim.is_own:
         return ""
-    order = intake.order_for(number)
-    row = row_of(first_task(claim.order_id, order, waits_in(order), now))
+    return claim.order_id if await start_order(intake.order_for(number), claim.order_id, now) else ""
+
+
+async def start_order(order: WorkOrderInput, order_id: str, now: str) -> bool:
+    """Start the work order of an issue that was taken, which lives on by itself; return whether this did."""
+    row = row_of(first_task(order_id, order, waits_in(order), now))
     try:
         await workflow.start_child_workflow(
             "WorkOrder",
             order,
-            id=claim.order_id,
+            id=order_id,
             id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
             parent_close_policy=ParentClosePolicy.ABANDON,
             memo={MEMO: row},
             search_attributes=start_attributes(row),
-            static_summary=f"{order.repository} #{number}"[:200],
+            static_summary=f"{order.repository} #{order.issue}"[:200],
         )
-    except WorkflowAlreadyStartedError:  # by this pass, before it was reset
-        return ""
-    return claim.order_id
+    except WorkflowAlreadyStartedError:  # by this workflow, before it was reset
+        return False
+    return True

@@ -91,9 +91,10 @@ async def _serve_queue(
     client: "Client", settings: "Settings", payload: dict[str, Any], *, as_json: bool
 ) -> CommandReply:
     from clients.cli.stop_signals import StopSignals, reply_at_stop
+    from clients.temporal.comment_decisions import comment_decisions
     from workers.worker import running_worker
 
-    async with running_worker(client, settings) as parts:
+    async with running_worker(client, settings, decide=comment_decisions(settings.task_queue)) as parts:
         signals = StopSignals.listen()
         ready = {"ok": True, "ready": True, "host": parts.host.id, "task_queue": settings.task_queue, **payload}
         if as_json:

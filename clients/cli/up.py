@@ -13,6 +13,7 @@ from clients.cli.reply import CommandReply, print_json
 from clients.cli.stop_signals import StopSignals, reply_at_stop
 from clients.cli.up_lines import print_lines
 from clients.operations import Operations
+from clients.temporal.comment_decisions import comment_decisions
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.names import SandboxChoice
 from septet.settings import Settings, load_settings
@@ -39,7 +40,9 @@ async def serve_everything(ports: Ports, sandbox: SandboxChoice | None, *, as_js
         identity = f"septet@{state.host_id()}"
         client = await connect(settings, address=server.address, identity=identity, serves=True)
         operations = Operations(WorkOrders(client, settings.task_queue), state, settings.git_env)
-        async with running_worker(client, settings, sole=True) as parts:
+        async with running_worker(
+            client, settings, sole=True, decide=comment_decisions(settings.task_queue)
+        ) as parts:
             serving = await http
             async with (
                 serving.serve_api(operations, settings, serving.Door(ports.api, "--api-port")) as api,

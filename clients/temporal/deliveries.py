@@ -1,6 +1,7 @@
 """What forges tell by webhooks, given on to the workflows that act on it: nothing is waited for."""
 
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
@@ -10,17 +11,25 @@ from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError
 
 from clients.temporal.intakes import IntakeClient
+from clients.temporal.pull_request_watch import tell_watches
 from clients.temporal.refusals import server_refusal
-from septet.contracts.forge_events import ForgeEvent, IssueChanged
-from septet.contracts.intake import IntakePass
+from septet.contracts.comments import CommentCall
+from septet.contracts.forge_events import CommentWritten, ForgeEvent, IssueChanged, PullRequestChanged
+from septet.contracts.intake import IntakeInput, IntakePass
 from septet.contracts.intake_replies import WebhookReply
+from septet.contracts.pull_request import PullRequestNews
 from septet.contracts.wire import Wire
+from septet.forges.comment_commands import parse_command
 from septet.git.address import parse_address
 
 _NOTHING: Final = WebhookReply(accepted=False, why="It tells of nothing that Septet acts on.")
 _NO_INTAKE: Final = WebhookReply(
     accepted=False, why="No intake takes issues with these labels of this repository."
 )
+_NOBODY_WATCHES: Final = WebhookReply(accepted=False, why="No work order watches this pull request.")
+_TOO_OLD: Final = WebhookReply(accepted=False, why="The comment is more than three days old.")
+_MOST_AGE: Final = timedelta(days=3)
+"""Of a command: GitHub sends deliveries again for so long, and nobody means one that is older."""
 _KNOWN: Final = WebhookReply(accepted=False, why="It came before.")
 
 
@@ -47,20 +56,51 @@ class Deliveries:
             InvalidInputError: The event names no repository.
         """
         try:
-            if isinstance(event, IssueChanged):
-                return await self._take_issue(event, digest)
+            match event:
+                case IssueChanged():
+                    return await self._take_issue(event, digest)
+                case CommentWritten():
+                    return await self._obey(event)
+                case PullRequestChanged():
+                    return await self._tell_watch(event)
+                case _:
+                    return _NOTHING
         except RPCError as error:
             raise server_refusal(error) from error
-        return _NOTHING
 
     async def _take_issue(self, event: IssueChanged, digest: str) -> WebhookReply:
-        key = parse_address(event.repository, home=Path.home()).key
-        intakes = await IntakeClient(self.client, self.task_queue).of_repository(key)
+        intakes = await self._intakes(event)
         wanted = [each for each in intakes if each.label in event.labels and event.state == "open"]
         if not wanted:
             return _NO_INTAKE
         request = IntakePass(intake=wanted[0], issue=event.number)
         return await self._start("Intake", request, f"intake/{event.forge}/{digest}")
+
+    async def _obey(self, event: CommentWritten) -> WebhookReply:
+        """Have a command in a comment obeyed: by the comment's id, so that no second delivery does it again."""
+        command = parse_command(event.body)
+        if command is None or (event.forge == "gitlab" and event.is_on_pull_request):
+            return _NOTHING
+        if _age(event.created_at) > _MOST_AGE:
+            return _TOO_OLD
+        intakes = await self._intakes(event)
+        if not intakes:
+            return _NO_INTAKE
+        key = parse_address(event.repository, home=Path.home()).key
+        call = CommentCall(event=event, command=command, intake=intakes[0])
+        return await self._start("CommentCommand", call, f"comment/{event.forge}/{key}/{event.comment_id}")
+
+    async def _tell_watch(self, event: PullRequestChanged) -> WebhookReply:
+        """Tell who watches a pull request what became of it, or have it looked at where that can be undone."""
+        if event.action not in {"closed", "merged", "reopened"}:
+            return _NOTHING
+        news = PullRequestNews(url=event.url, state="merged") if event.action == "merged" else None
+        told = await tell_watches(self.client, event.url, news)
+        return WebhookReply(accepted=True, workflows=told) if told else _NOBODY_WATCHES
+
+    async def _intakes(self, event: ForgeEvent) -> tuple[IntakeInput, ...]:
+        key = parse_address(event.repository, home=Path.home()).key
+        return await IntakeClient(self.client, self.task_queue).of_repository(key)
 
     async def _start(self, workflow: str, request: Wire, workflow_id: str) -> WebhookReply:
         """Start a workflow once, however often its event is delivered."""
@@ -75,3 +115,12 @@ class Deliveries:
         except WorkflowAlreadyStartedError:
             return _KNOWN
         return WebhookReply(accepted=True, workflows=(workflow_id,))
+
+
+def _age(created_at: str) -> timedelta:
+    """Return how long ago something was written; nothing for what does not say."""
+    try:
+        written = datetime.fromisoformat(created_at)
+    except ValueError:
+        return timedelta()
+    return datetime.now(UTC) - (written if written.tzinfo is not None else written.replace(tzinfo=UTC))

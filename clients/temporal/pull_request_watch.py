@@ -9,7 +9,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from clients.temporal.refusals import server_refusal
 from clients.temporal.task_rows import task_of_row
 from septet.contracts.names import Stage
-from septet.contracts.pull_request import watch_id
+from septet.contracts.pull_request import PullRequestNews, watch_id
 from septet.contracts.task import Task
 
 _ENDS_WITHIN_SECONDS: Final = 10.0
@@ -51,11 +51,24 @@ async def look_now(client: Client, pr_url: str) -> None:
     Raises:
         RPCError: The server refused.
     """
+    await tell_watches(client, pr_url)
+
+
+async def tell_watches(client: Client, pr_url: str, news: PullRequestNews | None = None) -> tuple[str, ...]:
+    """Tell who watches a pull request what became of it, or have them look now; return who was told.
+
+    Raises:
+        RPCError: The server refused.
+    """
     if '"' in pr_url or "\\" in pr_url:  # the server cannot be asked for it
-        return
+        return ()
+    told = []
     query = f'WorkflowType="PullRequest" AND ExecutionStatus="Running" AND SeptetPullRequest="{pr_url}"'
     async for row in client.list_workflows(query):
-        await client.get_workflow_handle(row.id, run_id=row.run_id).signal("nudge")
+        handle = client.get_workflow_handle(row.id, run_id=row.run_id)
+        await (handle.signal("nudge") if news is None else handle.signal("looked", news))
+        told.append(row.id)
+    return tuple(told)
 
 
 async def give_up_watch(client: Client, order_id: str) -> None:

@@ -41,6 +41,8 @@ class CommentWritten(ForgeEvent):
     kind: Literal["comment"] = "comment"
     number: int
     """Of the issue or the pull request."""
+    url: str = Field(default="", max_length=2048)
+    """Of its page."""
     is_on_pull_request: bool = False
     comment_id: int
     author: str = Field(max_length=200)
@@ -71,7 +73,8 @@ class ReviewWritten(ForgeEvent):
     """Of the pull request."""
     url: str = Field(max_length=2048)
     """Of the pull request."""
-    review_id: int
+    review_id: int = 0
+    """0 where the forge does not tell."""
     author: str = Field(max_length=200)
     state: Literal["approved", "changes_requested", "commented"] = "commented"
     commit: str = Field(default="", max_length=64)

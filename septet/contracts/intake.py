@@ -45,7 +45,9 @@ class IntakeInput(StrictWire):
         names = ("agent", "model", "project", "approve_plan", "draft")
         choices = {name: getattr(self, name) for name in names}
         stage: Literal["triaged"] | None = None if self.at_once else "triaged"
-        return WorkOrderInput(repository=self.repository, issue=issue, stage=stage, **choices)
+        return WorkOrderInput(
+            repository=self.repository, issue=issue, stage=stage, plan_comment=self.approve_plan, **choices
+        )
 
 
 class IntakePass(Wire):

@@ -92,6 +92,8 @@ class WorkOrderInput(OrderChoices):
     """The issue's title, when the issue is given as text."""
     description: str | None = None
     """The issue's body, when the issue is given as text."""
+    plan_comment: bool = False
+    """Post the plan to the issue where it waits for a person."""
     pipeline: Id | None = None
     """The pipeline that does it, with the agents that it keeps for many issues."""
 

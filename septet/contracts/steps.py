@@ -49,6 +49,10 @@ class StepCall(Wire):
     """The pipeline that it belongs to; empty outside of one."""
     session_id: str | None = None
     """The session to go on with; a new one where there is none."""
+    approve_plan: bool = False
+    """Whether the plan waits for a person."""
+    plan_comment: bool = False
+    """Whether it is posted to the issue then, also where the repository does not ask for comments."""
     allowed_findings: tuple[str, ...] = ()
     """What looks like a key, and a person has let pass: ids."""
     rework: Rework | None = None

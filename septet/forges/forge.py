@@ -293,6 +293,23 @@ class Forge(Protocol):
             ForgeError: It refused.
         """
 
+    def has_comment(self, number: int, marker: str) -> bool:
+        """Say whether an issue carries a comment with the mark of `marker`.
+
+        Raises:
+            NotFoundError: There is no issue of this number that the worker can see.
+            ForgeUnavailableError: The forge did not answer.
+            ForgeError: It refused.
+        """
+
+    def may_write(self, account: str) -> bool:
+        """Say whether an account may push to the repository, as the forge itself knows.
+
+        Raises:
+            ForgeUnavailableError: The forge did not answer.
+            ForgeError: It refused.
+        """
+
     def pull_request(self, number: int, commit: str = "") -> PullRequest:
         """Return a pull request as it is now: open, merged or closed.
 

@@ -31,6 +31,7 @@ from septet.forges.forge import (
     bounded_issue,
     bounded_list,
     label_names,
+    marker_of,
 )
 from septet.forges.local_merge import holds, merge_branch
 from septet.forges.opening import put_once
@@ -186,6 +187,16 @@ class LocalForge:
             return after == record or self._put(contents, "issue", after) or None
 
         self._until_done(put)
+
+    def has_comment(self, number: int, marker: str) -> bool:
+        """Say whether an issue carries a comment with a mark; as `Forge.has_comment`."""
+        record = self._issue_record(self._store.read(), number)
+        return any(marker_of(marker) in comment.body for comment in record.comments)
+
+    def may_write(self, account: str) -> bool:
+        """Say that no account may: there are none here; as `Forge.may_write`."""
+        del account
+        return False
 
     def pull_request(self, number: int, commit: str = "") -> PullRequest:
         """Return a pull request as it is now; as `Forge.pull_request`.

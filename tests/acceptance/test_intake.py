@@ -1,22 +1,27 @@
 """Issues become work orders by themselves: by a schedule, and by what forges tell; each once."""
 
+import base64
 import json
+import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fakes.forges.gitea import GiteaFake
 from fakes.forges.github import GitHubFake
+from fakes.forges.gitlab import GitLabFake
 from fakes.forges.serving import serving_forge
 from fakes.forges.state import ForgeFake
 from fakes.repositories import make_origin
 from fakes.septet_command import Septet
 from fakes.waiting import until
-from fakes.webhooks import SECRET, GitHubWebhook, Sent
+from fakes.webhooks import SECRET, WEBHOOKS, GitHubWebhook, Sent, Webhook
 
 pytestmark = pytest.mark.faces
+SECRETS = {"github": SECRET, "gitea": SECRET, "gitlab": "whsec_" + base64.b64encode(b"a key of GitLab's").decode()}
 
 
 @dataclass
@@ -33,9 +38,9 @@ class Site:
         return f"{self.forge.url}/{self.forge.project}.git"
 
     @property
-    def webhook(self) -> GitHubWebhook:
+    def webhook(self) -> Webhook:
         """What the forge sends."""
-        return GitHubWebhook(self.forge)
+        return WEBHOOKS[self.forge.name](self.forge, SECRETS[self.forge.name])
 
     def add(self, *options: str) -> dict[str, Any]:
         """Add an intake, whose schedule looks once now and then no more in this test."""
@@ -44,62 +49,165 @@ class Site:
         intake: dict[str, Any] = answer.json["intake"]
         return intake
 
-    def orders(self, number: int) -> list[str]:
-        """Return the work orders of an issue."""
-        rows = self.septet("list", "--json").json["tasks"]
-        return [row["id"] for row in rows if row["issue_number"] == str(number)]
+    @contextmanager
+    def intake(self, *options: str) -> Iterator[dict[str, Any]]:
+        """Have issues taken for as long as the block lasts."""
+        intake = self.add(*options)
+        try:
+            yield intake
+        finally:
+            assert self.septet("intake", "remove", intake["id"], "--json").json["removed"] == intake["id"]
 
-    def passes(self) -> list[str]:
-        """Return the passes of intakes that are over."""
+    def orders(self, number: int) -> list[str]:
+        """Return the work orders of an issue of this forge."""
+        rows = self.septet("list", "--json").json["tasks"]
+        here = [row for row in rows if row["repository_url"] == self.repository]
+        return [row["id"] for row in here if row["issue_number"] == str(number)]
+
+    def over(self, kind: str = "Intake") -> list[str]:
+        """Return the workflows of a type that are over."""
         listed = self.septet.temporal(
-            "workflow", "list", "--query", "WorkflowType='Intake' AND ExecutionStatus='Completed'", "-o", "json"
+            "workflow", "list", "--query", f"WorkflowType='{kind}' AND ExecutionStatus='Completed'", "-o", "json"
         )
         return [row["execution"]["workflowId"] for row in json.loads(listed.out or "[]")]
 
+    def answers(self, number: int) -> list[str]:
+        """Return what Septet has written on an issue."""
+        return [note.body for note in self.forge.issues[number].notes if note.author == "septet"]
+
+    def obeyed(self, sent: Sent) -> None:
+        """Send a comment's delivery three times, and wait until it was acted upon."""
+        answers = [sent.send(self.api) for _ in range(3)]
+        assert [answer.status_code for answer in answers] == [202, 200, 200], [answer.text for answer in answers]
+        name = answers[0].json()["workflows"][0]
+        until(lambda: name in self.over("CommentCommand"))
+
 
 @contextmanager
-def serving_site(root: Path) -> Iterator[Site]:
-    """Run a forge, and `septet up` beside it, for as long as the block lasts."""
-    origin = make_origin(root / "forge" / "o", "foo.js.git")
-    origin.push({"README.md": "# app\n", "app.py": "print('hello')\n"})
-    with serving_forge(GitHubFake(repositories=root / "forge")) as fake:
-        extra = {
-            "SEPTET_GITHUB_HOSTS": fake.url.removeprefix("http://"),
-            "SEPTET_GITHUB_API_URL": fake.url + fake.api_path,
-            "SEPTET_GITHUB_TOKEN": fake.token,
-            "SEPTET_GITHUB_WEBHOOK_SECRET": SECRET,
-            "SEPTET_HOST_LIMIT": "0",
-        }
+def serving_sites(root: Path) -> Iterator[dict[str, Site]]:
+    """Run three forges, and `septet up` beside them, for as long as the block lasts."""
+    with ExitStack() as stack:
+        fakes, extra = [], {"SEPTET_HOST_LIMIT": "0"}
+        for kind in (GitHubFake, GitLabFake, GiteaFake):
+            origin = make_origin(root / kind.name / "o", "foo.js.git")
+            origin.push({"README.md": "# app\n", "app.py": "print('hello')\n"})
+            fake = stack.enter_context(serving_forge(kind(repositories=root / kind.name)))
+            fakes.append(fake)
+            variable = f"SEPTET_{fake.name.upper()}"
+            extra |= {
+                f"{variable}_HOSTS": fake.url.removeprefix("http://"),
+                f"{variable}_API_URL": fake.url + fake.api_path,
+                f"{variable}_TOKEN": fake.token,
+                f"{variable}_WEBHOOK_SECRET": SECRETS[fake.name],
+            }
         septet = Septet(root / "machine", extra)
-        with septet.up() as running:
-            yield Site(septet, fake, running.api)
+        running = stack.enter_context(septet.up())
+        yield {fake.name: Site(septet, fake, running.api) for fake in fakes}
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    with serving_site(tmp_path_factory.mktemp("intake")) as site:
-        yield site
+def sites(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Site]]:
+    with serving_sites(tmp_path_factory.mktemp("intake")) as sites:
+        yield sites
+        for site in sites.values():
+            assert site.forge.deviations == []
 
 
-def test_an_issue_is_taken_once_by_schedules_and_by_webhooks(site: Site) -> None:
+@pytest.fixture
+def site(sites: dict[str, Site]) -> Site:
+    return sites["github"]
+
+
+@pytest.fixture(params=("github", "gitlab", "gitea"))
+def any_site(sites: dict[str, Site], request: pytest.FixtureRequest) -> Site:
+    return sites[request.param]
+
+
+def test_an_issue_is_taken_once_by_schedules_and_by_webhooks(any_site: Site) -> None:
     """Two schedules, a webhook that comes three times and one of a later label start one work order of an issue."""
-    number = site.forge.add_issue("Totals are wrong", labels=("septet", "also"))
-    first = site.add()
-    second = site.add("--label", "also")
-    until(lambda: len([name for name in site.passes() if name.startswith((first["id"], second["id"]))]) == 2)
+    site = any_site
+    number = site.forge.add_issue("Totals are wrong", labels=("once", "also"))
+    with site.intake("--label", "once") as first, site.intake("--label", "also") as second:
+        until(lambda: len([name for name in site.over() if name.startswith((first["id"], second["id"]))]) == 2)
 
-    delivery = site.webhook.labelled(number)
-    answers = [delivery.send(site.api) for _ in range(3)]
-    later = site.webhook.labelled(number, "also").send(site.api)
+        delivery = site.webhook.labelled(number, "once")
+        answers = [delivery.send(site.api) for _ in range(3)]
+        later = site.webhook.labelled(number, "also")
+        later.body = later.body.replace(b"{", b"{ ", 1)
+        assert later.send(site.api).status_code == 401
 
-    assert [answer.status_code for answer in answers] == [202, 200, 200]
-    assert answers[1].json()["why"] == "It came before."
-    until(lambda: {answers[0].json()["workflows"][0], later.json()["workflows"][0]} <= set(site.passes()))
-    assert len(site.orders(number)) == 1
-    task = site.septet("show", site.orders(number)[0], "--json").json["task"]
-    assert (task["stage"], task["issue_number"]) == ("triaged", str(number))
-    for intake in (first, second):
-        assert site.septet("intake", "remove", intake["id"], "--json").json["removed"] == intake["id"]
+        assert [answer.status_code for answer in answers] == [202, 200, 200]
+        assert answers[1].json()["why"] == "It came before."
+        until(lambda: answers[0].json()["workflows"][0] in site.over())
+        assert len(site.orders(number)) == 1
+        task = site.septet("show", site.orders(number)[0], "--json").json["task"]
+        assert (task["stage"], task["issue_number"]) == ("triaged", str(number))
+
+
+def test_who_may_write_is_obeyed_and_answered_once(any_site: Site) -> None:
+    """A command is carried out and answered once however often it comes; that of somebody else is not."""
+    site = any_site
+    number = site.forge.add_issue("Totals are wrong")
+    with site.intake():
+        site.obeyed(site.webhook.commented(number, "/septet run", "eve"))
+        assert (site.orders(number), site.answers(number)) == ([], [])
+        site.obeyed(site.webhook.commented(number, "/septet run"))
+        order = site.orders(number)[0]
+        assert [f"`{order}`" in answer for answer in site.answers(number)] == [True]
+        site.obeyed(site.webhook.commented(number, "/septet cancel it is done by hand"))
+        task = site.septet("show", order, "--json").json
+        assert task["task"]["status"] == "cancelled"
+        site.obeyed(site.webhook.commented(number, "/septet run"))
+        assert "/septet retry" in site.answers(number)[-1]
+        site.obeyed(site.webhook.commented(number, "/septet dance"))
+        assert "/septet approve PLAN_SHA256" in site.answers(number)[-1]
+        assert len(site.answers(number)) == 4
+        talk = site.webhook.commented(number, "I would /septet run this").send(site.api)
+        assert (talk.status_code, talk.json()["accepted"]) == (200, False)
+        assert len(site.orders(number)) == 1
+
+
+def test_a_plan_is_approved_by_its_sha_alone(site: Site) -> None:
+    """The plan that waits stands on its issue; a comment approves it by its SHA-256, and no other plan."""
+    number = site.forge.add_issue("Totals are wrong", labels=("planned",))
+    with site.intake("--label", "planned", "--approve-plan", "--at-once"):
+        posted = until(lambda: site.answers(number))[0]
+        sha = re.search(r"^/septet approve ([0-9a-f]{64})$", posted, re.MULTILINE)
+        assert sha is not None, posted
+        order = site.orders(number)[0]
+        until(lambda: site.septet("show", order, "--json").json["task"]["status"] == "waiting")
+        site.obeyed(site.webhook.commented(number, f"/septet approve {'0' * 64}"))
+        assert "waits with another plan" in site.answers(number)[-1]
+        site.obeyed(site.webhook.commented(number, "/septet approve"))
+        assert "Name the plan" in site.answers(number)[-1]
+        site.obeyed(site.webhook.commented(number, f"/septet approve {sha[1]}", "eve"))
+        assert not site.webhook.commented(number, posted).send(site.api).json()["accepted"], "its own words"
+        assert site.septet("show", order, "--json").json["task"]["status"] == "waiting"
+        assert len(site.answers(number)) == 3
+        site.obeyed(site.webhook.commented(number, f"/septet approve {sha[1]}"))
+        assert site.septet.closed(order)["status"] == "completed"
+        history = site.septet("show", order, "--json").json["history"]
+        assert "ada on github" in {move["who"] for move in history}
+        assert len(site.answers(number)) == 4
+
+
+def test_a_merge_is_on_the_board_without_a_question(any_site: Site) -> None:
+    """A webhook that a pull request was merged moves its task to done; the forge is not asked."""
+    site = any_site
+    number = site.forge.add_issue("Totals are wrong", labels=("merged",))
+    with site.intake("--label", "merged", "--at-once"):
+        order = until(lambda: site.orders(number))[0]
+        assert site.septet.closed(order)["status"] == "completed"
+        pull = max(site.forge.pulls)
+        until(lambda: site.septet("show", order, "--json").json["task"]["stage"] == "review")
+        told = until(lambda: _if_accepted(site.webhook.merged(pull).send(site.api).json()))
+        assert told["workflows"] == [f"{order}/pr"]
+        until(lambda: site.septet("show", order, "--json").json["task"]["stage"] == "done")
+        assert site.forge.pulls[pull].state == "open", "the forge itself knows nothing of it here"
+
+
+def _if_accepted(reply: dict[str, Any]) -> dict[str, Any] | None:
+    return reply if reply["accepted"] else None
 
 
 def test_what_is_not_signed_is_not_read(site: Site) -> None:
@@ -115,7 +223,7 @@ def test_what_is_not_signed_is_not_read(site: Site) -> None:
         GitHubWebhook(site.forge, "another secret").labelled(number).send(site.api),
     ]
     assert [answer.status_code for answer in refused] == [401, 401, 401, 401]
-    assert Sent("gitlab", good.headers, good.body).send(site.api).status_code == 404
+    assert Sent("gitlab", good.headers, good.body).send(site.api).status_code == 401
     assert Sent("nobody", good.headers, good.body).send(site.api).status_code == 404
     huge = Sent(good.forge, good.headers, b" " * (2 * 1024 * 1024 + 1))
     assert huge.send(site.api).status_code == 413

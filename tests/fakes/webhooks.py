@@ -1,17 +1,20 @@
 """Forges that send their events: bodies as the real ones send them, signed, with an id of their own."""
 
+import base64
 import copy
 import hashlib
 import hmac
 import json
+import time
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import httpx
-from fakes.forges.state import ForgeFake
+from fakes.forges.state import ForgeFake, Note
 from fakes.septet_command import WITHIN_SECONDS
 
 DATA = Path(__file__).parents[1] / "data" / "webhooks"
@@ -54,14 +57,40 @@ class Sent:
 
 
 @dataclass
-class GitHubWebhook:
-    """GitHub, as it sends the events of one repository."""
+class Webhook:
+    """A forge, as it sends the events of one repository."""
 
     forge: ForgeFake
     secret: str = SECRET
 
+    @property
+    def page(self) -> str:
+        """The repository's page."""
+        return f"{self.forge.url}/{self.forge.project}"
+
     def labelled(self, number: int, label: str = "septet") -> Sent:
         """Return the delivery that an issue was given a label."""
+        raise NotImplementedError
+
+    def commented(self, number: int, body: str, author: str = "ada") -> Sent:
+        """Write a comment on an issue, and return its delivery."""
+        self.forge.add_comment(number, body, author)
+        return self.comment(number, self.forge.issues[number].notes[-1])
+
+    def comment(self, number: int, note: Note) -> Sent:
+        """Return the delivery of a comment."""
+        raise NotImplementedError
+
+    def merged(self, number: int) -> Sent:
+        """Return the delivery that a pull request was merged."""
+        raise NotImplementedError
+
+
+@dataclass
+class GitHubWebhook(Webhook):
+    """GitHub, with its own examples, changed where they must be."""
+
+    def labelled(self, number: int, label: str = "septet") -> Sent:
         issue = self.forge.issues[number]
         payload = github_example("issues", "labeled")
         payload["issue"] |= {
@@ -73,12 +102,21 @@ class GitHubWebhook:
         payload["label"]["name"] = label
         return self.delivery("issues", payload)
 
+    def comment(self, number: int, note: Note) -> Sent:
+        payload = github_example("issue_comment", "created")
+        payload["issue"]["number"] = number
+        payload["comment"] |= {"id": note.id, "body": note.body, "created_at": now()}
+        payload["comment"]["user"]["login"] = note.author
+        return self.delivery("issue_comment", payload)
+
+    def merged(self, number: int) -> Sent:
+        payload = github_example("pull_request", "closed")
+        payload["pull_request"] |= {"number": number, "html_url": f"{self.page}/pull/{number}", "merged": True}
+        return self.delivery("pull_request", payload)
+
     def delivery(self, event: str, payload: dict[str, Any]) -> Sent:
         """Return a signed delivery of an event of this repository."""
-        payload["repository"] |= {
-            "html_url": f"{self.forge.url}/{self.forge.project}",
-            "full_name": self.forge.project,
-        }
+        payload["repository"] |= {"html_url": self.page, "full_name": self.forge.project}
         body = json.dumps(payload).encode()
         signature = hmac.new(self.secret.encode(), body, hashlib.sha256).hexdigest()
         headers = {
@@ -89,3 +127,124 @@ class GitHubWebhook:
             "X-Hub-Signature-256": f"sha256={signature}",
         }
         return Sent("github", headers, body)
+
+
+@dataclass
+class GiteaWebhook(Webhook):
+    """Gitea and Forgejo, after their documentation."""
+
+    def labelled(self, number: int, label: str = "septet") -> Sent:
+        return self.delivery(
+            "issues", {"action": "label_updated", "number": number, "issue": self._issue(number), "label": label}
+        )
+
+    def comment(self, number: int, note: Note) -> Sent:
+        comment = {
+            "id": note.id,
+            "body": note.body,
+            "user": {"id": 1, "login": note.author},
+            "created_at": now(),
+        }
+        payload = {"action": "created", "issue": self._issue(number), "comment": comment, "is_pull": False}
+        return self.delivery("issue_comment", payload)
+
+    def merged(self, number: int) -> Sent:
+        pull = {
+            "number": number,
+            "html_url": f"{self.page}/pulls/{number}",
+            "merged": True,
+            "state": "closed",
+            "head": {"ref": "feat", "sha": "b" * 40},
+        }
+        return self.delivery("pull_request", {"action": "closed", "number": number, "pull_request": pull})
+
+    def _issue(self, number: int) -> dict[str, Any]:
+        issue = self.forge.issues[number]
+        return {
+            "number": number,
+            "html_url": f"{self.page}/issues/{number}",
+            "title": issue.title,
+            "state": issue.state,
+            "labels": [{"id": 1, "name": name} for name in issue.labels],
+            "pull_request": None,
+        }
+
+    def delivery(self, event: str, payload: dict[str, Any]) -> Sent:
+        """Return a signed delivery of an event of this repository."""
+        repository = {"id": 1, "full_name": self.forge.project, "html_url": self.page}
+        body = json.dumps({**payload, "repository": repository, "sender": {"login": "ada"}}).encode()
+        headers = {
+            "Content-Type": "application/json",
+            "X-Gitea-Event": event,
+            "X-Gitea-Event-Type": event,
+            "X-Gitea-Delivery": str(uuid4()),
+            "X-Gitea-Signature": hmac.new(self.secret.encode(), body, hashlib.sha256).hexdigest(),
+        }
+        return Sent("gitea", headers, body)
+
+
+@dataclass
+class GitLabWebhook(Webhook):
+    """GitLab, after its documentation, with a secret token or, where that begins with `whsec_`, a signature."""
+
+    def labelled(self, number: int, label: str = "septet") -> Sent:
+        issue = self.forge.issues[number]
+        labels = [{"id": 1, "title": name} for name in issue.labels]
+        facts = {"id": 1000 + number, "iid": number, "action": "update", "state": "opened", "label": label}
+        changes = {"labels": {"previous": [], "current": labels}}
+        return self.delivery(
+            "Issue Hook",
+            {"object_kind": "issue", "object_attributes": facts, "labels": labels, "changes": changes},
+        )
+
+    def comment(self, number: int, note: Note) -> Sent:
+        facts = {"id": note.id, "note": note.body, "noteable_type": "Issue", "created_at": "", "action": "create"}
+        facts["created_at"] = now().replace("T", " ").replace("Z", " UTC")
+        issue = {"id": 1000 + number, "iid": number, "title": self.forge.issues[number].title}
+        user = {"id": 1, "username": note.author}
+        return self.delivery(
+            "Note Hook", {"object_kind": "note", "user": user, "object_attributes": facts, "issue": issue}
+        )
+
+    def merged(self, number: int) -> Sent:
+        facts = {
+            "id": 2000 + number,
+            "iid": number,
+            "action": "merge",
+            "state": "merged",
+            "url": f"{self.page}/-/merge_requests/{number}",
+            "source_branch": "feat",
+            "last_commit": {"id": "b" * 40},
+        }
+        return self.delivery("Merge Request Hook", {"object_kind": "merge_request", "object_attributes": facts})
+
+    def delivery(self, event: str, payload: dict[str, Any]) -> Sent:
+        """Return a delivery of an event of this repository."""
+        project = {"id": 1, "web_url": self.page, "path_with_namespace": self.forge.project}
+        body = json.dumps({"user": {"username": "ada"}, **payload, "project": project}).encode()
+        headers = {
+            "Content-Type": "application/json",
+            "X-Gitlab-Event": event,
+            "X-Gitlab-Event-UUID": str(uuid4()),
+            "Idempotency-Key": str(uuid4()),
+        }
+        return Sent("gitlab", {**headers, **self._proof(headers["Idempotency-Key"], body)}, body)
+
+    def _proof(self, name: str, body: bytes) -> dict[str, str]:
+        if not self.secret.startswith("whsec_"):
+            return {"X-Gitlab-Token": self.secret}
+        stamp, key = str(int(time.time())), base64.b64decode(self.secret.removeprefix("whsec_"))
+        signature = base64.b64encode(hmac.digest(key, f"{name}.{stamp}.".encode() + body, hashlib.sha256)).decode()
+        return {"webhook-id": name, "webhook-timestamp": stamp, "webhook-signature": f"v1,{signature}"}
+
+
+WEBHOOKS: dict[str, type[Webhook]] = {
+    "github": GitHubWebhook,
+    "gitlab": GitLabWebhook,
+    "gitea": GiteaWebhook,
+}
+
+
+def now() -> str:
+    """Return the time as forges write it."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -22,7 +22,10 @@ from workflows.board import Board
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
-ALL = {"WorkOrder", "NotificationWorkflow", "PullRequestWorkflow", "Board", "Janitor", "Pipeline"}
+ALL = {
+    *("WorkOrder", "NotificationWorkflow", "PullRequestWorkflow", "Board", "Janitor", "Pipeline"),
+    *("Intake", "CommentCommandWorkflow"),
+}
 
 
 class Reversed(PayloadCodec):

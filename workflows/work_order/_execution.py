@@ -212,5 +212,7 @@ class WorkOrderBase(WorkOrderHandlers):
             labels=self._order.labels,
             pipeline=self._order.pipeline or "",
             session_id=self._visit.session_id,
+            approve_plan=self._order.approve_plan,
+            plan_comment=self._order.plan_comment,
             allowed_findings=self._findings_gate.allowed,
         )

@@ -92,6 +92,13 @@ class _Head(_Foreign):
     """`None` where the fork is gone."""
 
 
+class GiteaPermissionAnswer(_Foreign):
+    """`GET /repos/{owner}/{repo}/collaborators/{collaborator}/permission`."""
+
+    permission: str
+    """`owner`, `admin`, `write`, `read` or `none`."""
+
+
 class GiteaPullRequestAnswer(_Foreign):
     """`GET /repos/{owner}/{repo}/pulls/{index}`, and what a `POST` of one answers (`PullRequest`)."""
 

@@ -14,6 +14,7 @@ from septet.forges.gitea.answers import (
     GiteaCommentAnswer,
     GiteaIssueAnswer,
     GiteaLabelAnswer,
+    GiteaPermissionAnswer,
     GiteaPullRequestAnswer,
     GiteaRepositoryAnswer,
     GiteaReviewAnswer,
@@ -131,6 +132,14 @@ class GiteaRepository:
             NotFoundError: The account is none.
         """
         self._send("GET", f"/collaborators/{quote(collaborator, safe='')}")
+
+    def repo_get_repo_permissions(self, collaborator: str) -> GiteaPermissionAnswer:
+        """`GET /collaborators/{collaborator}/permission`.
+
+        Raises:
+            NotFoundError: There is no such account.
+        """
+        return self._ask(GiteaPermissionAnswer, "GET", f"/collaborators/{quote(collaborator, safe='')}/permission")
 
     def _ask(
         self, form: type[T], method: str, path: str, query: Query | None = None, *, body: Body | None = None

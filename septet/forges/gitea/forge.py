@@ -21,6 +21,7 @@ from septet.forges.forge import (
     bounded_issue,
     bounded_list,
     label_names,
+    marker_of,
     no_fork_of,
 )
 from septet.forges.gitea.answers import GiteaIssueAnswer, GiteaPullRequestAnswer
@@ -30,6 +31,7 @@ from septet.forges.opening import open_once, put_once
 from septet.forges.polls import RecentPullRequests
 
 _MOST_PAGES: Final = 50
+_WRITERS: Final = frozenset({"owner", "admin", "write"})
 _MOST_AUTHORS: Final = 20
 """The standing of so many is asked for, each by a question of its own; that of the others is not told."""
 _LABEL_COLOR: Final = "#ededed"
@@ -163,6 +165,17 @@ class GiteaForge:
             marker,
             body,
         )
+
+    def has_comment(self, number: int, marker: str) -> bool:
+        """Say whether an issue carries a comment with a mark; as `Forge.has_comment`."""
+        return any(marker_of(marker) in body for _, body in self._marked_comments(number))
+
+    def may_write(self, account: str) -> bool:
+        """Say whether an account may push to the repository; as `Forge.may_write`."""
+        what = f"what {account} may do in {self.project}"
+        with suppress(NotFoundError), asking_gitea(self.api, self.project, what) as repository:
+            return repository.repo_get_repo_permissions(account).permission in _WRITERS
+        return False
 
     def _marked_comments(self, number: int) -> list[tuple[int, str]]:
         what = f"the comments on {self._issue_name(number)}"

@@ -134,6 +134,13 @@ class PullRequestAnswer(_Foreign):
         )
 
 
+class PermissionAnswer(_Foreign):
+    """`GET /repos/{owner}/{repo}/collaborators/{username}/permission`."""
+
+    permission: str
+    """`admin`, `write`, `read` or `none`, whatever gives it: the repository, a team or the organization."""
+
+
 class ReferenceAnswer(_Foreign):
     """One of `GET /repos/{owner}/{repo}/git/matching-refs/heads/{prefix}`."""
 
@@ -174,12 +181,6 @@ class ReviewCommentAnswer(CommentAnswer):
     line: int | None = None
     original_line: int | None = None
     in_reply_to_id: int | None = None
-
-
-class PermissionAnswer(_Foreign):
-    """`GET /repos/{owner}/{repo}/collaborators/{username}/permission`."""
-
-    permission: str
 
 
 class CheckOutputAnswer(_Foreign):

@@ -7,14 +7,14 @@ from typing import Final
 from septet.errors import ForgeError, ForgeUnavailableError, NotFoundError
 from septet.forges.conversation import LOG_LIMIT, MOST_THREADS, ReviewThread, ThreadComment
 from septet.forges.forge import Comment, CommitCheck
-from septet.forges.github.answers import CheckOutputAnswer, CommentAnswer, PermissionAnswer, ReviewCommentAnswer
+from septet.forges.github.answers import CheckOutputAnswer, CommentAnswer, ReviewCommentAnswer
 from septet.forges.github.client import asking, read
+from septet.forges.github.permission import may_write
 from septet.forges.opening import put_once
 
 _PAGE: Final = 100
 _MOST_PAGES: Final = 50
 _HEADERS: Final = {"X-GitHub-Api-Version": "2022-11-28"}
-_WRITERS: Final = frozenset({"admin", "maintain", "write"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +39,7 @@ class GitHubConversation:
 
     def may_write(self, account: str) -> bool:
         """Say whether an account may write to the repository; as `Conversation.may_write`."""
-        try:
-            with asking(self.api_url, self.token, f"what {account} may do in {self.project}") as github:
-                answer = github.rest.repos.get_collaborator_permission_level(
-                    *self._repository, account, headers=_HEADERS
-                )
-                return read(PermissionAnswer, answer).permission in _WRITERS
-        except NotFoundError:
-            return False
+        return may_write(self.api_url, self.token, self.project, account)
 
     def check_log(self, check: CommitCheck) -> str:
         """Return the end of a job's log, else of what a check says of itself; as `Conversation.check_log`."""

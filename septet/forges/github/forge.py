@@ -22,6 +22,7 @@ from septet.forges.forge import (
     bounded_issue,
     bounded_list,
     label_names,
+    marker_of,
     no_fork_of,
 )
 from septet.forges.github.answers import (
@@ -36,6 +37,7 @@ from septet.forges.github.answers import (
 )
 from septet.forges.github.client import asking, read
 from septet.forges.github.conversation import GitHubConversation
+from septet.forges.github.permission import may_write
 from septet.forges.opening import open_once, put_once
 from septet.forges.polls import RecentPullRequests
 
@@ -157,6 +159,14 @@ class GitHubForge:
             marker,
             body,
         )
+
+    def has_comment(self, number: int, marker: str) -> bool:
+        """Say whether an issue carries a comment with a mark; as `Forge.has_comment`."""
+        return any(marker_of(marker) in body for _, body in self._marked_comments(number))
+
+    def may_write(self, account: str) -> bool:
+        """Say whether an account may push to the repository; as `Forge.may_write`."""
+        return may_write(self.api_url, self.token, self.project, account)
 
     def pull_request(self, number: int, commit: str = "") -> PullRequest:
         """Return a pull request as it is now; as `Forge.pull_request`: GitHub itself knows what became of it."""

@@ -56,6 +56,7 @@ class _Numbered(ForeignEvent):
 
 class _IssueFacts(ForeignEvent):
     number: int
+    html_url: str = ""
     state: Literal["open", "closed"] = "open"
     labels: tuple[_Label, ...] = ()
     pull_request: dict[str, object] | None = None
@@ -148,6 +149,7 @@ def _comment(delivery: Delivery) -> ForgeEvent | None:
         forge=_GITHUB,
         repository=event.repository.html_url,
         number=event.issue.number,
+        url=event.issue.html_url,
         is_on_pull_request=event.issue.pull_request is not None,
         comment_id=event.comment.id,
         author=event.comment.user.login,

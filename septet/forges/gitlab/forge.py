@@ -22,6 +22,7 @@ from septet.forges.forge import (
     bounded_issue,
     bounded_list,
     label_names,
+    marker_of,
     no_fork_of,
 )
 from septet.forges.gitlab.answers import (
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 
 _PAGE: Final = 100
 _MOST_PAGES: Final = 50
+_WRITERS: Final = frozenset({"developer", "maintainer", "owner"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +192,20 @@ class GitLabForge:
             marker,
             body,
         )
+
+    def has_comment(self, number: int, marker: str) -> bool:
+        """Say whether an issue carries a comment with a mark; as `Forge.has_comment`."""
+        return any(marker_of(marker) in body for _, body in self._marked_comments(number))
+
+    def may_write(self, account: str) -> bool:
+        """Say whether an account may push to the project; as `Forge.may_write`: a Developer may."""
+        with (
+            suppress(NotFoundError),
+            asking_gitlab(self.api, f"what {account} may do in {self.project}") as gitlab,
+        ):
+            account_id = self._account(gitlab, account)
+            return self._standings(gitlab, {account_id}).get(account_id, "none") in _WRITERS
+        return False
 
     def _marked_comments(self, number: int) -> list[tuple[int, str]]:
         found: list[tuple[int, str]] = []

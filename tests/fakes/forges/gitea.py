@@ -46,7 +46,8 @@ class GiteaFake(ForgeFake):
             ("GET", rf"{here}/pulls/(\d+)/reviews", self._reviews),
             ("GET", rf"{here}/branches", self._branches),
             ("GET", rf"{here}/commits/(\w+)/statuses", self._statuses),
-            ("GET", rf"{here}/collaborators/(.+)", self._collaborator),
+            ("GET", rf"{here}/collaborators/([^/]+)/permission", self._permission),
+            ("GET", rf"{here}/collaborators/([^/]+)", self._collaborator),
         )
 
     def _repository(self, _asked: Asked, project: str) -> Answer:
@@ -176,6 +177,12 @@ class GiteaFake(ForgeFake):
             for name, state in self.statuses.get(sha, [])
         ]
         return 200, asked.page_of(statuses, "limit", _PAGE)
+
+    def _permission(self, _asked: Asked, name: str) -> Answer:
+        if name not in self.standings:
+            return 404, {"message": "not found"}
+        words = {"owner": "owner", "member": "write", "collaborator": "write"}
+        return 200, {"permission": words.get(self.standings[name], "read"), "role_name": ""}
 
     def _collaborator(self, _asked: Asked, name: str) -> Answer:
         if self.standings.get(name, "none") == "none":

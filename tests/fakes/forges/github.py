@@ -66,10 +66,10 @@ class GitHubFake(ForgeFake):
             ("GET", rf"{here}/pulls/(\d+)/comments", self._threads),
             ("POST", rf"{here}/pulls/(\d+)/comments/(\d+)/replies", self._reply),
             ("PATCH", rf"{here}/pulls/comments/(\d+)", self._edit_reply),
-            ("GET", rf"{here}/collaborators/([^/]+)/permission", self._permission),
             ("GET", rf"{here}/actions/jobs/(\d+)/logs", self._log),
             ("GET", rf"{here}/check-runs/(\d+)", self._run),
             ("GET", rf"{here}/git/matching-refs/heads/(.*)", self._refs),
+            ("GET", rf"{here}/collaborators/([^/]+)/permission", self._permission),
             ("GET", rf"{here}/commits/(\w+)/check-runs", self._runs),
             ("GET", rf"{here}/commits/(\w+)/status", self._status),
         )
@@ -228,9 +228,6 @@ class GitHubFake(ForgeFake):
                     return 200, self._note_json(note)
         return 404, {"message": "Not Found"}
 
-    def _permission(self, _asked: Asked, account: str) -> Answer:
-        return 200, {"permission": "write" if self.may_write(account) else "read", "role_name": "", "user": None}
-
     def _log(self, _asked: Asked, number: str) -> Answer:
         name = self._check_names()[int(number) - 1]
         if name not in self.logs:
@@ -250,6 +247,11 @@ class GitHubFake(ForgeFake):
             for name, sha in self.heads_of(self.project).items()
             if name.startswith(prefix)
         ]
+
+    def _permission(self, _asked: Asked, name: str) -> Answer:
+        if name not in {*self.standings, SEPTET}:
+            return 404, {"message": "Not Found"}
+        return 200, {"permission": "write" if self.may_write(name) else "read", "role_name": "", "user": None}
 
     def _runs(self, _asked: Asked, sha: str) -> Answer:
         runs = [

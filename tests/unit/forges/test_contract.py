@@ -285,6 +285,17 @@ def test_a_limit_that_is_spent_stops_all_who_ask_with_its_key(
         connected(fake, tmp_path, "another-token").issue(1)
 
 
+def test_the_forge_says_who_may_write(fake: ForgeFake, forge: Forge) -> None:
+    """Its own answer says whether an account may push; one that it does not know may not."""
+    assert forge.may_write("ada")
+    assert not forge.may_write("eve")
+    assert not forge.may_write("nobody")
+    number = fake.add_issue("A thing")
+    forge.put_comment(number, "answer-7", "Done.")
+    assert forge.has_comment(number, "answer-7")
+    assert not forge.has_comment(number, "answer-70")
+
+
 def test_a_wrong_key_is_refused_with_a_remedy(fake: ForgeFake, tmp_path: Path) -> None:
     """The remedy names the setting, and the key is nowhere."""
     fake.add_issue("Title")

@@ -1,12 +1,14 @@
 """What forges send is read as events, once its signature was checked."""
 
+import base64
 import hashlib
 import hmac
 import json
 from typing import Any
 
 import pytest
-from fakes.webhooks import github_examples
+from fakes.forges.state import ForgeFake, Note
+from fakes.webhooks import SECRET, WEBHOOKS, Sent, github_examples
 
 from septet.errors import InvalidInputError
 from septet.forges.webhook_kinds import WEBHOOK_KINDS
@@ -81,3 +83,54 @@ def test_the_signature_of_github() -> None:
     assert not is_signed(delivery(f"sha1={good}"), "secret")
     assert not is_signed(delivery("sha256=ä"), "secret")
     assert not is_signed(Delivery({}, body), "secret")
+
+
+SIGNING = "whsec_" + base64.b64encode(b"a key of 32 bytes of a webhook's").decode()
+
+
+def received(sent: Sent, **headers: str) -> Delivery:
+    """Return a delivery as it comes in."""
+    return Delivery({name.lower(): value for name, value in {**sent.headers, **headers}.items()}, sent.body)
+
+
+@pytest.mark.parametrize("forge", ["github", "gitlab", "gitea"])
+@pytest.mark.parametrize("secret", [SECRET, SIGNING])
+def test_each_forge_is_known_by_its_own_proof(forge: str, secret: str) -> None:
+    """What a forge has signed is taken with its secret alone, and told as the same events by all three."""
+    fake = ForgeFake(url="https://forge.example")
+    number = fake.add_issue("Totals are wrong", labels=("septet",))
+    webhook, kind = WEBHOOKS[forge](fake, secret), WEBHOOK_KINDS[forge]
+    issue, comment = webhook.labelled(number), webhook.comment(number, Note(7, "ada", "/septet run"))
+    merged = webhook.merged(3)
+    for sent in (issue, comment, merged):
+        assert kind.is_signed(received(sent), secret)
+        assert not kind.is_signed(received(sent), "another secret")
+        assert not kind.is_signed(received(sent), "whsec_bm90IGl0")
+        assert not kind.is_signed(Delivery({}, sent.body), secret)
+    here = {"forge": forge, "repository": "https://forge.example/o/foo.js"}
+
+    def told(sent: Sent) -> dict[str, Any]:
+        event = kind.read_event(received(sent))
+        assert event is not None
+        return event.model_dump(mode="json")
+
+    assert told(issue).items() >= {**here, "kind": "issue", "number": number, "state": "open"}.items()
+    assert told(issue)["labels"] == ["septet"]
+    expected = {"kind": "comment", "number": number, "comment_id": 7, "author": "ada", "body": "/septet run"}
+    assert told(comment).items() >= {**here, **expected, "is_on_pull_request": False}.items()
+    assert told(merged).items() >= {**here, "kind": "pull_request", "number": 3, "action": "merged"}.items()
+    assert kind.read_event(Delivery({}, b"")) is None
+
+
+def test_a_signed_delivery_of_gitlab_does_not_come_late() -> None:
+    """With a signing token a delivery that is older than five minutes, or of no time, is refused."""
+    webhook = WEBHOOKS["gitlab"](ForgeFake(url="https://forge.example"), SIGNING)
+    sent, is_signed = webhook.merged(3), WEBHOOK_KINDS["gitlab"].is_signed
+    stamp, key = "1000000000", base64.b64decode(SIGNING.removeprefix("whsec_"))
+    signed = f"{sent.headers['webhook-id']}.{stamp}.".encode() + sent.body
+    old = base64.b64encode(hmac.digest(key, signed, hashlib.sha256)).decode()
+    late = {"webhook-timestamp": stamp, "webhook-signature": f"v1,{old}"}
+    assert not is_signed(received(sent, **late), SIGNING)
+    assert not is_signed(received(sent, **{"webhook-timestamp": "soon"}), SIGNING)
+    both = {"webhook-signature": f"v1,{old} {sent.headers['webhook-signature']}"}
+    assert is_signed(received(sent, **both), SIGNING)

@@ -104,6 +104,8 @@ EFFECTS: Final[Mapping[str, tuple[object, Callable[[Settings], object]]]] = {
     "github_hosts": (("ghe.example",), lambda settings: forge_for(ENTERPRISE, settings).name),
     "github_api_url": ("https://api", lambda settings: forge_for(GITHUB, settings)),
     "github_webhook_secret": (SecretStr("s"), lambda settings: settings.webhook_secrets),
+    "gitlab_webhook_secret": (SecretStr("s"), lambda settings: settings.webhook_secrets),
+    "gitea_webhook_secret": (SecretStr("s"), lambda settings: settings.webhook_secrets),
     "gitlab_token": ("t", lambda settings: host(settings).token(GITLAB)),
     "gitlab_hosts": (("gitlab.com", "ghe.example"), lambda settings: forge_for(ENTERPRISE, settings).name),
     "gitlab_api_url": ("https://api", lambda settings: forge_for(GITLAB, settings)),

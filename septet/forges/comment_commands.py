@@ -1,0 +1,38 @@
+"""What a comment asks for, where its first line is `/septet VERB …`; anything else is talk."""
+
+import re
+from typing import Final, get_args
+
+from septet.contracts.comments import CommentCommand, Verb
+from septet.contracts.names import Step
+
+_FIRST: Final = re.compile(r"/septet(?:[ \t]+(?P<verb>\S{1,40})[ \t]*(?P<rest>.*))?")
+_SHA256: Final = re.compile(r"[0-9a-f]{64}")
+_OWN_MARK: Final = "<!-- septet:"
+_WORDS_LIMIT: Final = 8000
+USAGE: Final = (
+    "These are the commands: `/septet run`, `/septet retry [STEP]`, `/septet cancel [WHY]`, "
+    "`/septet approve PLAN_SHA256` and `/septet reject [PLAN_SHA256] FEEDBACK`."
+)
+
+
+def parse_command(body: str) -> CommentCommand | None:
+    """Return what a comment asks for; `None` where it asks for nothing, or Septet has written it itself."""
+    first, _, below = body.strip().partition("\n")
+    match = _FIRST.fullmatch(first.strip())
+    if match is None or _OWN_MARK in body:
+        return None
+    verb, words = (match["verb"] or "").lower(), f"{match['rest'] or ''}\n{below}".strip()[:_WORDS_LIMIT]
+    head, _, tail = words.partition(" ") if " " in words.partition("\n")[0] else words.partition("\n")
+    match verb:
+        case "approve" | "reject" if _SHA256.fullmatch(head.strip().lower()):
+            return CommentCommand(verb=_verb(verb), plan_sha256=head.strip().lower(), words=tail.strip())
+        case "retry" if words:
+            step = next((step for step in Step if step.value == head.strip()), None)
+            return CommentCommand(verb="retry" if step else "unknown", step=step, words=tail.strip())
+        case _:
+            return CommentCommand(verb=_verb(verb), words=words)
+
+
+def _verb(word: str) -> Verb:
+    return next((verb for verb in get_args(Verb) if verb == word), "unknown")

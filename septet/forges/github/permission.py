@@ -1,0 +1,26 @@
+"""What an account may do in a repository of GitHub's."""
+
+from typing import Final
+
+from septet.errors import NotFoundError
+from septet.forges.github.answers import PermissionAnswer
+from septet.forges.github.client import asking, read
+
+_WRITERS: Final = frozenset({"admin", "maintain", "write"})
+_HEADERS: Final = {"X-GitHub-Api-Version": "2022-11-28"}
+
+
+def may_write(api_url: str, token: str | None, project: str, account: str) -> bool:
+    """Say whether an account may push to a repository; one that GitHub does not know may not.
+
+    Raises:
+        ForgeUnavailableError: GitHub did not answer.
+        ForgeError: It refused.
+    """
+    owner, _, name = project.partition("/")
+    try:
+        with asking(api_url, token, f"what {account} may do in {project}") as github:
+            answer = github.rest.repos.get_collaborator_permission_level(owner, name, account, headers=_HEADERS)
+            return read(PermissionAnswer, answer).permission in _WRITERS
+    except NotFoundError:
+        return False

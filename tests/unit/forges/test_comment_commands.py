@@ -1,0 +1,62 @@
+"""What a comment asks for."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from septet.contracts.names import Step
+from septet.forges.comment_commands import parse_command
+
+SHA = "0123456789abcdef" * 4
+
+
+@pytest.mark.parametrize(
+    ("body", "verb", "plan", "step", "words"),
+    [
+        ("/septet run", "run", None, None, ""),
+        ("\n  /septet RUN  \r\n", "run", None, None, ""),
+        ("/septet cancel done by hand", "cancel", None, None, "done by hand"),
+        (f"/septet approve {SHA}", "approve", SHA, None, ""),
+        (f"/septet approve {SHA.upper()} looks good", "approve", SHA, None, "looks good"),
+        ("/septet approve", "approve", None, None, ""),
+        ("/septet approve it", "approve", None, None, "it"),
+        (f"/septet reject {SHA} too large\nin two, please", "reject", SHA, None, "too large\nin two, please"),
+        (f"/septet reject {SHA}\nin two, please", "reject", SHA, None, "in two, please"),
+        ("/septet reject too large", "reject", None, None, "too large"),
+        ("/septet retry", "retry", None, None, ""),
+        ("/septet retry implement_plan", "retry", None, Step.IMPLEMENT_PLAN, ""),
+        ("/septet retry rm -rf /", "unknown", None, None, "-rf /"),
+        ("/septet", "unknown", None, None, ""),
+        ("/septet dance", "unknown", None, None, ""),
+        ("/septet unknown", "unknown", None, None, ""),
+    ],
+)
+def test_commands(body: str, verb: str, plan: str | None, step: Step | None, words: str) -> None:
+    """The first line says what is asked for; a plan is named by 64 digits, a step by its name."""
+    command = parse_command(body)
+    assert command is not None
+    assert (command.verb, command.plan_sha256, command.step, command.words) == (verb, plan, step, words)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "",
+        "I say /septet run",
+        "> /septet run",
+        "/septetrun",
+        "Please:\n/septet run",
+        "/septet run\n\n<!-- septet: answer-1 -->",
+        "`/septet run`",
+    ],
+)
+def test_talk_is_no_command(body: str) -> None:
+    """Quotes, sentences, and what Septet has written itself ask for nothing."""
+    assert parse_command(body) is None
+
+
+@given(st.text(max_size=9000))
+def test_whatever_follows_a_verb_is_bounded_words(text: str) -> None:
+    """No text of a comment becomes anything but words, a plan's digits or one of the seven steps."""
+    command = parse_command(f"/septet reject {text}")
+    assert command is None or len(command.words) <= 8000
