@@ -59,7 +59,7 @@ def prepare_step(host: Host, call: StepCall) -> PreparedStep:
     inputs = read_frozen_inputs(place)
     settings = load_repository_settings(inputs.files.get)
     command, filled = _command_of(call, place, inputs)
-    warm = bool(call.pipeline) and host.keeps_process(call.workspace.agent)
+    warm = call.shares_session and host.keeps_process(call.workspace.agent)
     turn = Turn(
         prompt=prompt(command, filled, pipeline_note(host.state, call), step_note(call.reasons, call.attempt)),
         worktree=place.worktree,

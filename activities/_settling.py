@@ -109,7 +109,7 @@ class Settling:
                 result = result.model_copy(update={"findings": error.findings})
             return reject(self.host, self.prepared_step, result, verdict, (str(error),))
         checkpoint = self._checkpoint(f"{call.name} is done", proof.status or self.evidence.status)
-        session = result.session_id if call.workspace.lane else None  # a lane's next work order goes on with it
+        session = result.session_id if call.shares_session else None  # a later turn goes on with it
         result = with_proof(result, proof, (*answer.warnings, *proof.warnings, *self._keep(session)))
         return complete(self.prepared_step, result, checkpoint)
 

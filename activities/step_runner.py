@@ -17,7 +17,8 @@ from activities.host import Host
 from activities.plan_comment import post_plan, waits_with_plan
 from activities.progress_comment import note_progress
 from septet.agents.turns.carry_out import last_result
-from septet.contracts.names import Verdict
+from septet.agents.turns.warm import end_warm
+from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import FinalizeCall, StepCall, StepResult
 from septet.errors import AgentGaveUpError, AgentLimitError
 from septet.system.threads import shielded_thread, stoppable_thread
@@ -45,6 +46,7 @@ class StepRunner:
             if is_changed:
                 attempt.result = add_warnings(attempt.result, TOLD)
             attempt.result = await self._tell(prepared_step, attempt.result)
+            await self._end_last_process(prepared_step, attempt.result)
         return attempt.result
 
     async def finalize(self, finalizing: FinalizeCall) -> StepResult:
@@ -66,6 +68,7 @@ class StepRunner:
                 call = partial(settle_finalizer, self.host, prepared_step, finalizing, turn)
                 attempt.result = await stoppable_thread(threads.network, stop, call)
             attempt.result = await self._tell(prepared_step, attempt.result)
+            await self._end_last_process(prepared_step, attempt.result)
         return attempt.result
 
     async def end(self, call: StepCall) -> StepResult:
@@ -102,3 +105,11 @@ class StepRunner:
             )
             result = add_warnings(result, *warnings)
         return result
+
+    async def _end_last_process(self, prepared_step: PreparedStep, result: StepResult) -> None:
+        """End the process that was kept for a next turn, where this was the work order's last one."""
+        call = prepared_step.call
+        is_last = call.step is Step.CREATE_PULL_REQUEST and result.verdict is Verdict.DONE
+        if is_last and call.shares_session and not call.pipeline:
+            runs, place_id = self.host.runtime.runs, prepared_step.workspace.place_id
+            await shielded_thread(self.host.threads.disk, end_warm, runs, place_id)

@@ -15,6 +15,7 @@ from activities.remote_checkpoints import keep
 from septet.agents.clis.usable import check_usable
 from septet.commands.filler import check
 from septet.commands.loader import load_all, overrides
+from septet.contracts.names import Sessions
 from septet.contracts.notification import NOTIFIES
 from septet.contracts.rework import FollowTerms
 from septet.contracts.workspace import OpenWorkspace, Workspace
@@ -29,7 +30,8 @@ from septet.git.snapshots.take import seed
 from septet.git.snapshots.vault import find, first_and_last, list_snapshots, prepare, vault_at
 from septet.git.workspace import open_workspace
 from septet.git.worktree_status import save_worktree_status
-from septet.repository_settings import SETTINGS_PATH, load_repository_settings
+from septet.repository_settings import SETTINGS_PATH, RepositorySettings, load_repository_settings
+from septet.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,24 +87,25 @@ class WorkspaceActivities:
             token=host.token(address),
             fork=address.beside(fork).url if fork else "",
         )
-        inputs, agent = self._read_inputs(request, place, issue)
+        inputs, settings = self._read_inputs(request, place, issue)
         write_frozen_inputs(place, inputs)
-        return place, self._describe(request, address, forge, place, issue, agent)
+        return place, self._describe(request, address, forge, place, issue, settings)
 
     def _read_inputs(
         self, request: OpenWorkspace, place: Place, issue: dict[str, JsonValue]
-    ) -> tuple[FrozenInputs, str]:
+    ) -> tuple[FrozenInputs, RepositorySettings]:
         """Read the repository's commands and settings, check them, and see that each agent is here."""
         own = read_base_files(place, (*overrides(), SETTINGS_PATH))
         for command in load_all(own.get):
             check(command)
         settings = load_repository_settings(own.get)
-        default = settings.agent or self.host.settings.agent
-        agent = request.agent or default
-        for each in (agent, *(other or default for other in request.beside)):
-            check_usable(each, self.host.agents, place.worktree)
+        for each in (request.agent, *request.beside):
+            check_usable(each or self._default_agent(settings), self.host.agents, place.worktree)
         files = {path: content.decode(errors="replace").encode() for path, content in own.items()}
-        return FrozenInputs(issue=issue, files=files), agent
+        return FrozenInputs(issue=issue, files=files), settings
+
+    def _default_agent(self, settings: RepositorySettings) -> str:
+        return settings.agent or self.host.settings.agent
 
     def _describe(  # noqa: PLR0913, PLR0917 -- each is a part of what was opened
         self,
@@ -111,7 +114,7 @@ class WorkspaceActivities:
         forge: Forge,
         place: Place,
         issue: dict[str, JsonValue],
-        agent: str,
+        settings: RepositorySettings,
     ) -> Workspace:
         checkpoint = self._first_snapshot(place)
         if request.restores:
@@ -125,7 +128,8 @@ class WorkspaceActivities:
             base_branch=place.base_branch,
             base_sha=place.base_sha,
             path=str(place.worktree),
-            agent=agent,
+            agent=request.agent or self._default_agent(settings),
+            sessions=sessions_of(request, settings, self.host.settings),
             follow=_follow_terms(place, issue),
             issue_number=str(issue["number"]),
             issue_title=str(issue["title"]),
@@ -165,6 +169,11 @@ def _follow_terms(place: Place, issue: dict[str, JsonValue]) -> FollowTerms:
     settings = load_repository_settings(read_frozen_inputs(place).files.get)
     labels = issue.get("labels")
     return settings.pull_request.follow_terms([str(each) for each in labels] if isinstance(labels, list) else [])
+
+
+def sessions_of(request: OpenWorkspace, repository: RepositorySettings, worker: Settings) -> Sessions:
+    """Return whether steps share sessions: as the work order says, or else the repository, or else the worker."""
+    return request.sessions or repository.sessions or worker.sessions
 
 
 def _opens_again(request: OpenWorkspace) -> bool:

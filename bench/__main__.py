@@ -16,8 +16,8 @@ from bench.table import table
 from septet.system.exit import end_process
 
 GROUPS = (
-    "start", "idle", "ladder", "stream", "snapshot", "gap", "turn", "warm", "pipeline", "server", "board",
-    "page", "outage", "hops", "actions",
+    "start", "idle", "ladder", "stream", "snapshot", "gap", "turn", "warm", "sessions", "pipeline", "server",
+    "board", "page", "outage", "hops", "actions",
 )  # fmt: skip
 """One module each, with a function `measure`."""
 LONG = ("thousand", "many", "crowd", "busy")

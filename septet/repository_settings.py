@@ -6,6 +6,7 @@ checks = ["make lint", ["python", "-m", "unittest"]]   # before the commit, in o
 [agents]
 default = "claude"          # for work orders that name no agent
 model = "opus"              # for work orders that name no model
+sessions = "shared"         # the planner's steps share one session, the implementor's another one; else `separate`
 
 [limits]                    # they can only lower what the work order allows
 wall_seconds = 1800
@@ -58,7 +59,7 @@ from pydantic_core import ErrorDetails
 
 from septet.agents.clis.registry import ADAPTERS
 from septet.contracts.limits import Seconds, SomeLimits, StepSettings, Timeouts, Tools, Word
-from septet.contracts.names import Step
+from septet.contracts.names import Sessions, Step
 from septet.contracts.rework import FollowTerms
 from septet.contracts.wire import StrictWire
 from septet.errors import RepositorySettingsError
@@ -94,6 +95,7 @@ _FEWER_FIRST: Final[tuple[Tools, ...]] = ("none", "read", "all")
 class _Agents(StrictWire):
     default: Word | None = None
     model: Word | None = None
+    sessions: Sessions | None = None
 
 
 class _Limits(SomeLimits):
@@ -209,6 +211,8 @@ class RepositorySettings:
     """The agent for work orders that name none."""
     model: str | None = None
     """The model for work orders that name none, in steps that have none of their own."""
+    sessions: Sessions | None = None
+    """Whether steps share sessions, for work orders that do not say."""
     limits: SomeLimits = field(default_factory=SomeLimits)
     """For every step."""
     steps: Mapping[Step, StepSettings] = field(default_factory=dict)
@@ -279,6 +283,7 @@ def load_repository_settings(read: Callable[[str], bytes | None]) -> RepositoryS
     return RepositorySettings(
         agent=file.agents.default,
         model=file.agents.model,
+        sessions=file.agents.sessions,
         limits=file.limits,
         steps={step: getattr(file.steps, step.value) for step in Step},
         checks=tuple(_argv(check, text, number) for number, check in enumerate(file.checks)),

@@ -12,7 +12,7 @@ import platformdirs
 from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from septet.contracts.names import SandboxChoice
+from septet.contracts.names import SandboxChoice, Sessions
 from septet.contracts.wording import reason_of
 from septet.errors import InvalidInputError
 from septet.system.keys import key_values
@@ -150,7 +150,9 @@ class Settings(BaseSettings):
     sign_commits: bool = False
     """Sign the engine's commits with the worker's own git settings."""
     warm_agents: bool = True
-    """Leave the process of a pipeline's agent running between its turns, stopped, where its CLI can."""
+    """Where turns share a session, leave the agent's process running between them, stopped, if its CLI can."""
+    sessions: Sessions = "separate"
+    """`shared`: the planner's steps of a work order share one session, and the implementor's another one."""
     sandbox: SandboxChoice = "auto"
     """What confines agents: bubblewrap, nothing, or by itself bubblewrap where it can start."""
     guest_paths: Annotated[tuple[str, ...], NoDecode] = ()

@@ -93,12 +93,11 @@ async def end_living(host: Host, why: str) -> list[str]:
 
 
 async def _end_waiting_in_vain(client: Client, runs: Runs) -> None:
-    """End the processes that wait for a turn in a lane whose pipeline is closed: a terminated one could not."""
+    """End the processes that wait for a turn of a work order or a pipeline that is closed."""
     for place_id in await asyncio.to_thread(warm_orders, runs):
-        pipeline = pipeline_of(place_id)
-        if pipeline is None or runs.is_held(place_id):
+        if runs.is_held(place_id):
             continue
-        if await is_closed(client, pipeline, when_unknown=False):
+        if await is_closed(client, pipeline_of(place_id) or place_id, when_unknown=False):
             _log.warning("stray_ended", run=place_id, why=CLOSED)
             await _end_warm(runs, place_id, _WHY)
 

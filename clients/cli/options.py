@@ -91,6 +91,13 @@ Project = Annotated[
     str | None, typer.Option(metavar="PROJECT", help="The board's project; the repository's name by default.")
 ]
 Draft = Annotated[bool, typer.Option("--draft", help="Open the pull request as a draft.")]
+SessionsOption = Annotated[
+    Literal["separate", "shared"] | None,
+    typer.Option(
+        "--sessions",
+        help="`shared`: one agent session for planning and one for implementing; `separate`: one for each step.",
+    ),
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,6 +161,7 @@ class OrderOptions:
         ),
     ] = False
     draft: Draft = False
+    sessions: SessionsOption = None
     step: Annotated[
         list[str] | None,
         typer.Option(

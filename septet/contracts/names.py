@@ -12,6 +12,10 @@ SandboxChoice = Literal["auto", "bwrap", "uid", "none"]
 """What is to confine agents: bubblewrap, nothing, or bubblewrap where it can start."""
 
 
+Sessions = Literal["separate", "shared"]
+"""Each step has a session of its own, or the planner's steps share one, and the implementor's another one."""
+
+
 class Step(StrEnum):
     """The seven steps, in the order in which they run."""
 

@@ -6,7 +6,7 @@ from typing import Annotated, Final, Literal
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
 from septet.contracts.limits import StepSettings, Timeouts
-from septet.contracts.names import Step
+from septet.contracts.names import Sessions, Step
 from septet.contracts.wire import StrictWire
 
 TEXT_LIMIT_BYTES = 64 * 1024
@@ -73,6 +73,9 @@ class OrderChoices(StrictWire):
     """Have the agent answer failed checks, reviews and conflicts of the pull request until it has ended."""
     draft: bool = False
     """Open the pull request as a draft."""
+    sessions: Sessions | None = None
+    """`shared`: the planner's steps share one session of the agent, and the implementor's steps another one;
+    `separate`: each step has its own. The repository's or the worker's choice when absent."""
     timeouts: Timeouts = Timeouts()
     """For every step."""
     steps: Mapping[Step, StepSettings] = Field(default_factory=dict)

@@ -68,6 +68,11 @@ class StepCall(Wire):
         """Its place in the order: that of the step, and a rework comes after all."""
         return len(Step) + 1 if self.rework is not None else self.step.number
 
+    @property
+    def shares_session(self) -> bool:
+        """Whether a later turn goes on in this one's session: in a lane, or where steps share sessions."""
+        return bool(self.pipeline) or self.workspace.sessions == "shared"
+
 
 class FinalizeCall(Wire):
     """Ask the session of a step for its answer alone, as JSON."""

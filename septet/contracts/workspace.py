@@ -3,6 +3,7 @@
 from datetime import datetime
 from typing import Final
 
+from septet.contracts.names import Sessions
 from septet.contracts.rework import FollowTerms
 from septet.contracts.wire import Wire
 
@@ -28,6 +29,8 @@ class OpenWorkspace(Wire):
     agent: str | None = None
     beside: tuple[str | None, ...] = ()
     """Agents that are to work after this one: nothing is paid for before they can be used as well."""
+    sessions: Sessions | None = None
+    """What the work order says of its agent's sessions; the repository's or the worker's choice when absent."""
     first_run_id: str = ""
     """The work order's first workflow run: resets have others, and are the same work order all the same."""
     push_to: str | None = None
@@ -74,6 +77,8 @@ class Workspace(Wire):
     """Whether the host keeps its snapshots on a checkpoint remote."""
     opened_by: str = ""
     """The Temporal run that opened it first."""
+    sessions: Sessions = "separate"
+    """Whether the steps of one role share a session of the agent. A pipeline's lanes always do."""
     lane: str = ""
     """The lane of a pipeline that it is; empty where the work order has a workspace of its own."""
     visit: str = ""

@@ -14,7 +14,7 @@ from fakes.waiting import wait_until
 from clients.temporal.work_orders import WorkOrders
 from septet.agents.runs.folders import Run, Runs
 from septet.contracts.limits import Timeouts
-from septet.contracts.names import SandboxChoice
+from septet.contracts.names import SandboxChoice, Sessions
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.task import Task, TaskStep
 from septet.sample.repository import Sample
@@ -61,6 +61,7 @@ class Day:
     sandboxed: bool = True
     """What `SEPTET_SANDBOXED` says: CLIs leave the sandboxes of their own off."""
     idle_seconds: float = _IDLE_SECONDS
+    sessions: Sessions | None = None
     at_its_end: str = ""
     """A command for the shell that the CLI runs after its result, by a hook of its user's; not all of them can."""
     _seen: tuple[Sample, Runs] | None = None
@@ -114,6 +115,7 @@ class Day:
             agent=self.cli,
             model=MODELS.get(self.cli),
             timeouts=timeouts,
+            sessions=self.sessions,
         )
         self.began = time.monotonic()
         await orders.start(order, self.order_id)

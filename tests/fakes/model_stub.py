@@ -68,16 +68,19 @@ class Model:
     parts: dict[str, Part]
     faults: list[Fault] = field(default_factory=list)
     asked: list[Asked] = field(default_factory=list)
+    bodies: list[dict[str, Any]] = field(default_factory=list)
+    """What each request of the work had in it."""
     keys: set[str] = field(default_factory=set)
     """Those that requests came with."""
     gone: threading.Event = field(default_factory=threading.Event)
     """Set when the stub closes: nothing hangs on."""
     _guard: threading.Lock = field(default_factory=threading.Lock)
 
-    def fault(self, asked: Asked) -> int | str | None:
+    def fault(self, asked: Asked, body: dict[str, Any]) -> int | str | None:
         """Note what is asked, and return what goes wrong with it; requests beside the work are spared."""
         with self._guard:
             self.asked.append(asked)
+            self.bodies.append(body)
             for fault in self.faults:
                 if fault.times and asked.tools and fault.meets(asked):
                     fault.times -= 1
@@ -175,7 +178,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.headers[name].removeprefix("Bearer ") for name in _KEYS if self.headers[name]
         }
         model, asked, name = self.server.model, asked_in(wire, body), model_in(path, body)
-        fault = model.fault(asked)
+        fault = model.fault(asked, body)
         if isinstance(fault, int):
             self._send(fault, wire.error(fault, _MESSAGES[fault]))
             return

@@ -16,6 +16,7 @@ from workflows.hosts.steps import take_step
 from workflows.policies import WORKSPACE_OPTIONS, priority_of
 from workflows.work_order._handlers import WorkOrderHandlers
 from workflows.work_order._lane_visit import LaneVisit
+from workflows.work_order._role_sessions import RoleSessions
 
 
 class WorkOrderBase(WorkOrderHandlers):
@@ -30,6 +31,7 @@ class WorkOrderBase(WorkOrderHandlers):
         self._outline: Outline | None = None
         self._call_under_way: StepCall | None = None
         self._ids = ActivityIds()
+        self._role_sessions = RoleSessions()
 
     async def _open_workspace(self) -> None:
         """Open a workspace of its own; in a pipeline, enter the planner's."""
@@ -109,6 +111,7 @@ class WorkOrderBase(WorkOrderHandlers):
             result = await take_step(self._call_under_way, self._hosts, self._ids, priority_of(self._state.task))
             self._state.end_step(result, attempt, workflow.now())
             self._visit.follow_session(result)
+            self._role_sessions.follow(self._call_under_way, result)
             self._show()
             if result.verdict is Verdict.DONE:
                 break
@@ -123,7 +126,8 @@ class WorkOrderBase(WorkOrderHandlers):
         The lane in which it was may be another work order's by now: it goes on in a workspace of its own, from the
         checkpoint that it had.
         """
-        await self._decisions.apply_reset()
+        if await self._decisions.apply_reset():
+            self._role_sessions.forget()
         if self._order.pipeline is None or not self._decisions.was_reset:
             return
         self._order = self._order.model_copy(update={"pipeline": None})
@@ -176,6 +180,7 @@ class WorkOrderBase(WorkOrderHandlers):
             base=order.base,
             push_to=order.push_to,
             agent=order.agent,
+            sessions=order.sessions,
             first_run_id=workflow.info().first_execution_run_id,
         )
 
@@ -211,7 +216,7 @@ class WorkOrderBase(WorkOrderHandlers):
             draft=self._order.draft,
             labels=self._order.labels,
             pipeline=self._order.pipeline or "",
-            session_id=self._visit.session_id,
+            session_id=self._visit.session_id or self._role_sessions.session_of(step),
             approve_plan=self._order.approve_plan,
             plan_comment=self._order.plan_comment,
             allowed_findings=self._findings_gate.allowed,

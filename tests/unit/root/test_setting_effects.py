@@ -18,6 +18,7 @@ from temporalio.testing import ActivityEnvironment
 from activities.host import Host
 from activities.pull_requests import PullRequestActivities
 from activities.sweep_host import terms_of
+from activities.workspaces import sessions_of
 from clients.api_token import api_token
 from septet.agents.clis.adapter import Turn
 from septet.agents.clis.registry import adapter_for
@@ -26,9 +27,11 @@ from septet.agents.guest.network import parse_hosts, parse_way_out
 from septet.agents.turns.sandbox import find_sandbox
 from septet.agents.turns.supervisors import Supervisors
 from septet.contracts.pull_request import PullRequestLook
+from septet.contracts.workspace import OpenWorkspace
 from septet.errors import SeptetError
 from septet.forges.choose import forge_for, fork_for
 from septet.git.address import parse_address
+from septet.repository_settings import RepositorySettings
 from septet.settings import Settings
 from septet.state import StateDir
 from workers.board import capacity_of
@@ -128,6 +131,12 @@ EFFECTS: Final[Mapping[str, tuple[object, Callable[[Settings], object]]]] = {
     "keep_mirrors_days": (1.0, terms_of),
     "drop_ignored_files": (True, terms_of),
     "warm_agents": (False, lambda settings: host(settings).keeps_process("claude")),
+    "sessions": (
+        "shared",
+        lambda settings: sessions_of(
+            OpenWorkspace(work_order_id="wo-1", repository="/r"), RepositorySettings(), settings
+        ),
+    ),
     "sandbox": ("none", lambda settings: find_sandbox(settings.sandbox, {"PATH": "/nowhere"}).reason),
     "guest_paths": (("/opt/tools",), lambda settings: parse_named_paths(settings.guest_paths, settings.home)),
     "guest_hosts": (("packages.example.com:443",), lambda settings: parse_hosts(settings.guest_hosts)),

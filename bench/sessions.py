@@ -1,0 +1,59 @@
+"""A work order with a session for each role, beside one with a session for each step: real claude and codex."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from typing import Any, Final
+
+from bench.figure import Figure, median
+from bench.machine import ROOT
+from bench.pace import Pace
+from bench.session_orders import AGENTS
+from septet.agents.clis.registry import adapter_for
+
+_AGENTS: Final = ROOT / "scripts" / "agents"
+_BESIDE: Final = "a session for each step"
+_COUNTED: Final = {
+    "requests": ("requests to the model", "", 1.0),
+    "sent_bytes": ("sent to it", "KB", 1000.0),
+    "uncached_bytes": ("sent and not in a cache", "KB", 1000.0),
+    "seconds": ("from start to end", "s", 1.0),
+}
+
+
+def measure(pace: Pace) -> list[Figure]:
+    """Measure both, in a process with nothing but loopback where the machine allows it."""
+    ordering = [sys.executable, str(_AGENTS), "run", sys.executable, "-m", "bench.session_orders"]
+    environ = {**os.environ, "PYTHONPATH": str(ROOT / "tests")}
+    argv = [*ordering, str(pace.times(5, 1))]
+    told = json.loads(subprocess.run(argv, cwd=ROOT, env=environ, stdout=subprocess.PIPE, check=True).stdout)
+    return [figure for agent in AGENTS for figure in figures_of(agent, told.get(agent, {}))]
+
+
+def figures_of(agent: str, ways: dict[str, list[dict[str, Any]]]) -> list[Figure]:
+    """Return the figures of an agent; without any it is not installed."""
+    if not ways:
+        return [
+            Figure(f"{agent}, shared sessions", None, "", note=f"not installed: scripts/agents install {agent}")
+        ]
+    shared, separate = ([_with_uncached(cost) for cost in ways[way]] for way in ("shared", "separate"))
+    same = {json.dumps(cost["outputs"]) for cost in (*shared, *separate)}
+    note = f"p50 of {len(shared)}, {adapter_for(agent).capabilities.tested_version}, "
+    note += "the same answers" if len(same) == 1 else "OTHER ANSWERS"
+    return [_figure_of(agent, key, shared, separate, note) for key in _COUNTED]
+
+
+def _with_uncached(cost: dict[str, Any]) -> dict[str, Any]:
+    return {**cost, "uncached_bytes": cost["sent_bytes"] - cost["cached_bytes"]}
+
+
+def _figure_of(
+    agent: str, key: str, shared: Sequence[dict[str, Any]], separate: Sequence[dict[str, Any]], note: str
+) -> Figure:
+    name, unit, divisor = _COUNTED[key]
+    value, baseline = (median([cost[key] for cost in costs]) / divisor for costs in (shared, separate))
+    return Figure(
+        f"{agent}, shared sessions: {name}", value, unit, baseline, baseline=baseline, beside=_BESIDE, note=note
+    )

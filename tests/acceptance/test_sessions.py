@@ -1,0 +1,92 @@
+"""Work orders whose steps share sessions: one for planning, and one for implementing."""
+
+import json
+from typing import Any
+
+import pytest
+from fakes.repositories import Origin
+from fakes.septet_command import Septet
+from fakes.waiting import until
+
+from septet.agents.runs.folders import Runs
+from septet.agents.turns.warm import warm_orders
+
+pytestmark = pytest.mark.faces
+
+PLANNING = 3
+"""Steps: classify, plan, find the plan."""
+
+
+def sessions_of(served: Septet, order: str) -> list[str]:
+    """Return the session of each step."""
+    return [step["session_id"] for step in served("steps", order, "--json").json["steps"]]
+
+
+def outputs_of(task: dict[str, Any]) -> list[str]:
+    """Return what each step came to, but for the number of its pull request."""
+    return [step["output"] for step in task["steps"][:-1]]
+
+
+def marks_of(served: Septet, order: str) -> list[str]:
+    """Return by which mark each run's processes are found: that of one process for all its turns."""
+    runs = sorted((served.state / "runs" / order).glob("*/run.json"))
+    return [json.loads(run.read_text(encoding="utf-8"))["mark"] for run in runs]
+
+
+def test_the_planner_and_the_implementor_have_a_session_and_a_process_each(served: Septet, origin: Origin) -> None:
+    """With `--sessions shared` seven steps are two sessions in two processes, of which none is left at the end."""
+    order = ("run", "--repo", origin.bare, "--title", "Say goodbye too", "--wait", "--json")
+    apart = served(*order, "--id", "wo-apart").json["task"]
+    together = served(*order, "--id", "wo-together", "--sessions", "shared").json["task"]
+    assert (together["status"], together["error"]) == ("completed", None)
+    assert outputs_of(together) == [output.replace("wo-apart", "wo-together") for output in outputs_of(apart)]
+    assert len(set(sessions_of(served, "wo-apart"))) == len(apart["steps"])
+    sessions = sessions_of(served, "wo-together")
+    assert len(set(sessions[:PLANNING])) == len(set(sessions[PLANNING:])) == 1
+    assert len(set(sessions)) == 2
+    marks = marks_of(served, "wo-together")
+    assert len(set(marks[:PLANNING])) == len(set(marks[PLANNING:])) == 1
+    assert len(set(marks)) == 2
+    assert len(set(marks_of(served, "wo-apart"))) == len(apart["steps"])
+    until(lambda: "wo-together" not in warm_orders(Runs(served.state / "runs")))
+
+
+def test_another_plan_comes_from_the_same_session_and_a_retry_begins_a_new_one(
+    served: Septet, origin: Origin
+) -> None:
+    """A rejected plan is planned again by who knows it; after a reset the worktree does not hold what that one knows."""
+    order = ("run", "--repo", origin.bare, "--title", "Say hello", "--sessions", "shared", "--approve-plan")
+    assert served(*order, "--id", "wo-again").code == 0
+    plan = _waiting_plan(served, "")
+    assert served("reject", "wo-again", "--feedback", "Shorter.").code == 0
+    plan = _waiting_plan(served, plan)
+    (session,) = set(sessions_of(served, "wo-again"))
+    assert served("cancel", "wo-again").code == 0
+    assert served("retry", "wo-again", "--from", "build_plan").code == 0
+    _waiting_plan(served, plan)
+    classified, *planned = sessions_of(served, "wo-again")
+    assert classified == session
+    assert len(set(planned)) == 1
+    assert session not in planned
+    assert served("cancel", "wo-again").code == 0
+
+
+def _waiting_plan(served: Septet, before: str) -> str:
+    """Return when the plan that waits for approval was found, once it is another one than before."""
+
+    def look() -> str:
+        task = served("show", "wo-again", "--json").json["task"]
+        found = task["steps"][-1]["timestamp"] if task["status"] == "waiting" else before
+        return str(found) if found != before else ""
+
+    return until(look)
+
+
+def test_a_repository_chooses_for_work_orders_that_do_not_say(served: Septet, origin: Origin) -> None:
+    """`sessions = "shared"` of a repository's settings counts, and the work order's own word before it."""
+    origin.push({".septet/septet.toml": '[agents]\nsessions = "shared"\n'})
+    order = ("run", "--repo", origin.bare, "--title", "Say goodbye", "--wait", "--json")
+    assert served(*order, "--id", "wo-by-repository").json["ok"] is True
+    assert len(set(sessions_of(served, "wo-by-repository"))) == 2
+    assert served(*order, "--id", "wo-by-order", "--sessions", "separate").json["ok"] is True
+    assert len(set(sessions_of(served, "wo-by-order"))) == 7

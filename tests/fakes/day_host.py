@@ -1,0 +1,52 @@
+"""The host of a day of work: a model, a Temporal server and a worker, for as long as it lasts."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from fakes.guest_paths import guest_paths
+from fakes.model_day import Day
+from fakes.model_stub import Model, serving
+from fakes.septet_command import free_ports
+
+from clients.temporal.work_orders import WorkOrders
+from septet.agents.runs.folders import Runs
+from septet.agents.turns.finalize_run import end_all
+from septet.forges.local import LocalForge
+from septet.sample.repository import make_sample
+from septet.settings import Settings
+from septet.state import StateDir
+from workers.connection import connect
+from workers.server import Ports, embedded_server
+from workers.worker import running_worker
+
+
+@asynccontextmanager
+async def serving_day(day: Day) -> AsyncIterator[WorkOrders]:
+    """Serve a model, a Temporal server and a worker, and leave no agent behind."""
+    model: Model = day.model
+    with serving(model) as address:
+        settings = Settings(
+            state_dir=day.root / "state",
+            agent=day.cli,
+            sandbox=day.sandbox,
+            sandboxed=day.sandboxed,
+            guest_paths=(*guest_paths(day.root), *day.named_settings),
+            environ=day.environment(address),
+            log_level="error",
+        )
+        state = StateDir(settings.state_dir)
+        state.prepare()
+        sample = make_sample(
+            day.root / "sample",
+            lambda origin, title, body: LocalForge(origin, settings.git_env).add_issue(title, body).number,
+            settings.git_env,
+        )
+        day.opened(sample, Runs(state.runs))
+        async with embedded_server(state, Ports(*free_ports(2)), settings.git_env) as server:
+            client = await connect(settings, address=server.address)
+            async with running_worker(client, settings):
+                try:
+                    yield WorkOrders(client, settings.task_queue)
+                finally:
+                    for order_id in day.runs.orders():
+                        await end_all(day.runs, order_id, "cancelled")
