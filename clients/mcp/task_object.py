@@ -20,7 +20,7 @@ Json = dict[str, JsonValue]
 
 def created_task(reply: TaskReply) -> Json:
     """Return the handle of the work that a call started."""
-    return _masked({"resultType": "task", **_envelope(DetailReply(task=reply.task), "working")})
+    return _mask_values({"resultType": "task", **_envelope(DetailReply(task=reply.task), "working")})
 
 
 def detailed_task(detail: DetailReply, asks: Json) -> Json:
@@ -28,7 +28,7 @@ def detailed_task(detail: DetailReply, asks: Json) -> Json:
 
     A failed one is `failed`: what the call was for did not come about, and the error says why and what to do.
     """
-    return _masked(_detailed(detail, asks))
+    return _mask_values(_detailed(detail, asks))
 
 
 def json_rpc_error(error: TaskError, code: int) -> dict[str, Any]:
@@ -77,6 +77,6 @@ def _status_message(detail: DetailReply) -> str:
     return task.stuck or detail.waiting_for or f"{done} of {len(Step)} steps are done."
 
 
-def _masked(value: Json) -> Json:
+def _mask_values(value: Json) -> Json:
     masked: Json = json.loads(mask_json(json.dumps(value).encode()))
     return masked
