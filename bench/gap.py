@@ -25,6 +25,8 @@ SIZES = ((100, 3.8, 60.0), (10_000, 6.0, 100.0))
 """Files of the repository; how many times that of the bare workflow, in the same run, the gap's median may be; and
 the CPU that a step may take, in milliseconds."""
 BATCHES = 3
+MOST_NETWORK_MS = 5.0
+"""What a guest's own network may add to the gap."""
 _LOOK_SECONDS = 0.01
 
 
@@ -53,7 +55,23 @@ async def _measured(pace: Pace) -> list[Figure]:
             await asyncio.to_thread(make_repository, origin, files, pace.seed, on.settings.git_env)
             batches = await _work_order_batches(on, origin, pace)
             figures += _figures(f"{files:,} files", batches, bare, most_times, cpu_target)
+            if files == SIZES[0][0]:
+                figures.append(await _cost_of_network(on, origin, pace))
     return figures
+
+
+async def _cost_of_network(on: Stage, origin: Path, pace: Pace) -> Figure:
+    """Measure what a guest's own network with its proxy adds to the gap, by batches in turn with the machine's."""
+    batches: dict[str, list[Batch]] = {"proxy": [], "open": []}
+    count = pace.times(10, 3)
+    for number in range(BATCHES):
+        for network, measured in batches.items():
+            async with worker(on, {**on.environ, "SEPTET_GUEST_NETWORK": network}) as process:
+                await _work_orders(on, origin, f"{network}-warm-{number}", 1, process)
+                measured.append(await _work_orders(on, origin, f"{network}-{number}", count, process))
+    own, shared = (median(best_of(each).gaps_ms) for each in batches.values())
+    note = f"best of {BATCHES} batches, in turn with SEPTET_GUEST_NETWORK=open, whose gap is {shared:.1f} ms"
+    return Figure("gap that a guest's own network adds", own - shared, "ms", MOST_NETWORK_MS, note=note)
 
 
 def _figures(

@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from itertools import count
 from pathlib import Path
 
@@ -25,6 +25,8 @@ from septet.agents.clis.adapter import Machine, Turn
 from septet.agents.clis.registry import adapter_for
 from septet.agents.guest.description import World
 from septet.agents.guest.named_paths import NamedPath
+from septet.agents.homes.home import Homes
+from septet.agents.homes.logins import Logins
 from septet.agents.runs.folders import RunKey, Runs
 from septet.agents.runs.lease import Lease
 from septet.agents.turns.carry_out import carry_out
@@ -49,6 +51,8 @@ class Turns:
 
     real: list[float] = field(default_factory=list)
     """Empty where it is not installed."""
+    bare: list[float] = field(default_factory=list)
+    """Of the same CLI without a sandbox, each right after one of `real`."""
     printed: list[float] = field(default_factory=list)
     """Of a program that prints what the CLI printed: next to nothing but the engine's share."""
     sandbox: str = "none"
@@ -74,11 +78,16 @@ class Bench:
         """Return the id of a new work order."""
         return f"turn-{next(self._numbers)}"
 
-    def seconds(self, cli: str, host: Machine) -> float:
-        """Carry out one turn of a new work order, from the request to the outcome."""
+    def seconds(self, request: TurnRequest) -> float:
+        """Carry out one turn, from the request to the outcome."""
         begin = time.perf_counter()
-        asyncio.run(carried_out(self.request(cli, host, self.new_order())))
+        asyncio.run(carried_out(request))
         return time.perf_counter() - begin
+
+    @property
+    def homes(self) -> Homes:
+        """The homes of all work orders."""
+        return Homes(self.folder / "homes", Logins(self.folder / "logins"))
 
     def request(self, cli: str, host: Machine, order_id: str, number: int = 1) -> TurnRequest:
         """Ask for a turn of a work order."""
@@ -91,7 +100,9 @@ class Bench:
             adapter=adapter_for(cli),
             turn=turn,
             limits=_LIMITS,
-            runtime=AgentRuntime(self.runs, self.supervisors, host, _ORPHAN_SECONDS, sandbox=self.sandbox),
+            runtime=AgentRuntime(
+                self.runs, self.supervisors, host, _ORPHAN_SECONDS, sandbox=self.sandbox, homes=self.homes
+            ),
         )
 
 
@@ -108,11 +119,25 @@ def _turns(bench: Bench, cli: str, programs: dict[str, str], address: str, times
     environ = day_of(cli, programs, home, bench.folder).environment(address)
     found = Settings(state_dir=bench.folder, environ=environ).agent_programs
     printing = Machine(environ, {cli: str(_printing(cli, home))}, sandboxed=True)
-    turns = Turns([], [bench.seconds(cli, printing) for _ in range(times + 1)][1:], bench.sandbox.kind)
+    printed = [bench.seconds(bench.request(cli, printing, bench.new_order())) for _ in range(times + 1)]
+    turns = Turns([], [], printed[1:], bench.sandbox.kind)
     if cli in found:
-        real = Machine(environ, found, sandboxed=True)
-        turns.real.extend([bench.seconds(cli, real) for _ in range(times + 1)][1:])
+        pairs = list(_pairs(bench, cli, Machine(environ, found, sandboxed=True), times + 1))
+        turns.real.extend(confined for confined, _ in pairs[1:])
+        turns.bare.extend(bare for _, bare in pairs[1:])
     return turns
+
+
+def _pairs(bench: Bench, cli: str, host: Machine, times: int) -> Iterator[tuple[float, float]]:
+    """Give the seconds of a turn in the sandbox, and of one without right after it; each way is one work order's.
+
+    So a home is new for the first turn alone, as it is in a work order of seven steps.
+    """
+    confined, bare = bench.new_order(), bench.new_order()
+    for number in range(1, times + 1):
+        without = bench.request(cli, host, bare, number)
+        without = replace(without, runtime=replace(without.runtime, sandbox=Sandbox()))
+        yield bench.seconds(bench.request(cli, host, confined, number)), bench.seconds(without)
 
 
 async def carried_out(request: TurnRequest) -> TurnResult:

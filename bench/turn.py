@@ -11,6 +11,8 @@ from bench.pace import Pace
 from septet.agents.clis.registry import adapter_for
 
 _AGENTS = ROOT / "scripts" / "agents"
+_MOST_PERCENT = 3.0
+"""By so much a turn in the sandbox may be slower than one without."""
 _BESIDE = "a program that prints a recorded stream"
 
 
@@ -20,7 +22,17 @@ def measure(pace: Pace) -> list[Figure]:
     turning = [sys.executable, str(_AGENTS), "run", sys.executable, "-m", "bench.real_turns", str(times)]
     environ = {**os.environ, "PYTHONPATH": str(ROOT / "tests")}
     told = subprocess.run(turning, cwd=ROOT, env=environ, stdout=subprocess.PIPE, check=True).stdout
-    return [figure_of(cli, **turns) for cli, turns in json.loads(told).items()]
+    turns_by_cli = json.loads(told).items()
+    whole = [figure_of(cli, turns["real"], turns["printed"], turns["sandbox"]) for cli, turns in turns_by_cli]
+    return [*whole, *(cost_of(cli, turns["real"], turns["bare"]) for cli, turns in turns_by_cli if turns["real"])]
+
+
+def cost_of(cli: str, real: list[float], bare: list[float]) -> Figure:
+    """Return what the sandbox adds to a turn of a CLI, as a share of the same turn without one."""
+    ratios = [confined / plain for confined, plain in zip(real, bare, strict=True)]
+    fastest = 100 * (min(real) / min(bare) - 1)
+    note = f"p50 of {len(ratios)} pairs, one turn right after the other; of the fastest of each {fastest:+.1f} %"
+    return Figure(f"{cli} in the sandbox", 100 * (median(ratios) - 1), "%", _MOST_PERCENT, note=note)
 
 
 def figure_of(cli: str, real: list[float], printed: list[float], sandbox: str) -> Figure:

@@ -64,9 +64,12 @@ class Copilot(Adapter):
     """The CLI's command line."""
 
     def arguments(self, turn: Turn, host: Machine) -> list[str]:
-        """Return them. The CLI's own five retries take less than half a minute."""
-        del host
+        """Return them. The CLI's own five retries take less than half a minute.
+
+        In a sandbox it may use all that it sees: it denies every path outside the worktree else.
+        """
         arguments = ["--output-format", "json", "--no-auto-update", "--no-ask-user", "--allow-all-tools"]
+        arguments += ["--allow-all-paths"] if host.sandboxed else []
         if turn.tools != "all":
             arguments += [f"--deny-tool={tool}" for tool in _CHANGING_TOOLS]
         if turn.resume_id is not None:

@@ -3,6 +3,7 @@
 import json
 import stat
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -111,6 +112,15 @@ def test_missing_program_is_named_with_the_way_out(name: str, tmp_path: Path) ->
     with pytest.raises(AgentMissingError) as caught:
         start(name, Machine({"PATH": str(tmp_path)}))
     assert f"SEPTET_{name.upper()}_PATH" in caught.value.remedy
+
+
+@pytest.mark.parametrize("sandboxed", [True, False])
+def test_copilot_uses_all_that_it_sees_in_a_sandbox_alone(
+    sandboxed: bool, programs: dict[str, str], home: Path
+) -> None:
+    """Outside of one its own guard of paths stands."""
+    argv = start("copilot", replace(host(programs, home), sandboxed=sandboxed)).argv
+    assert ("--allow-all-paths" in argv) is sandboxed
 
 
 @pytest.mark.parametrize("name", ["copilot", "gemini"])

@@ -7,7 +7,7 @@ from rich.console import Console
 
 from bench.figure import Figure
 from bench.table import table
-from bench.turn import figure_of
+from bench.turn import cost_of, figure_of
 
 
 def test_a_turn_stands_beside_the_engines_share() -> None:
@@ -16,6 +16,14 @@ def test_a_turn_stands_beside_the_engines_share() -> None:
     assert (figure.value, figure.baseline, figure.ratio) == (300.0, 15.0, 20.0)
     assert figure.passed is None
     assert figure.note == "p50 of 3, 0.169.0, in bwrap, a model on loopback"
+
+
+def test_the_cost_of_the_sandbox_is_that_of_the_usual_pair() -> None:
+    """Each turn is held against the one right after it, and more than three percent misses the target."""
+    figure = cost_of("codex", [1.02, 1.5, 0.99], [1.0, 1.0, 1.0])
+    assert (round(figure.value or 0, 6), figure.passed) == (2.0, True)
+    assert "of the fastest of each -1.0 %" in figure.note
+    assert cost_of("codex", [1.04], [1.0]).passed is False
 
 
 def test_a_cli_that_is_not_installed_is_named_in_the_table() -> None:
