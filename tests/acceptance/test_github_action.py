@@ -1,0 +1,169 @@
+"""The GitHub Action, run by `act` as a self-hosted runner runs it: no Docker, no network."""
+
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import yaml
+from fakes.repositories import Origin, git, make_origin
+from fakes.septet_command import PROGRAMS, Septet
+
+pytestmark = pytest.mark.faces
+ROOT = Path(__file__).parents[2]
+EXAMPLE = ROOT / "deploy" / "github-action" / "work-order.yml"
+ACTION = "septet/septet@main"
+HOSTILE = "\"; touch pwned; echo $(touch pwned) `touch pwned` ${{ github.token }} ' --repo=/etc"
+OWN_WORKFLOW = f"""
+on:
+  workflow_dispatch:
+    inputs: {{repository: {{}}, title: {{}}, description: {{}}, address: {{}}, septet: {{}}}}
+jobs:
+  start:
+    runs-on: ubuntu-latest
+    steps:
+      - id: septet
+        uses: {ACTION}
+        with:
+          repository: ${{{{ inputs.repository }}}}
+          title: ${{{{ inputs.title }}}}
+          description: ${{{{ inputs.description }}}}
+          address: ${{{{ inputs.address }}}}
+          septet: ${{{{ inputs.septet }}}}
+      - shell: bash
+        env:
+          OUTPUTS: ${{{{ toJSON(steps.septet.outputs) }}}}
+          TO: ${{{{ inputs.septet }}}}.outputs
+        run: printf '%s' "$OUTPUTS" > "$TO"
+"""
+
+
+@dataclass(frozen=True)
+class Runner:
+    """A self-hosted runner of somebody's repository."""
+
+    root: Path
+
+    def dispatch(self, workflow: str, **inputs: str) -> "subprocess.CompletedProcess[str]":
+        """Start a workflow of the repository by hand, and return how it ended."""
+        repository = make_origin(self.root, "theirs.git").checkout
+        git(repository, "remote", "set-url", "origin", "https://github.com/o/r.git")
+        path = repository / ".github" / "workflows" / "it.yml"
+        path.parent.mkdir(parents=True)
+        path.write_text(workflow, encoding="utf-8")
+        git(repository, "add", "-A")
+        git(repository, "commit", "-q", "-m", "workflow")
+        own = [f"--input={name.replace('_', '-')}={value}" for name, value in inputs.items()]
+        runs_on = [f"--platform={label}=-self-hosted" for label in ("ubuntu-latest", "self-hosted")]
+        here = f"--local-repository={ACTION}={self._action()}"
+        return subprocess.run(
+            [
+                PROGRAMS / "act",
+                "workflow_dispatch",
+                f"--workflows={path}",
+                "--action-offline-mode",
+                here,
+                *runs_on,
+                *own,
+            ],
+            cwd=repository,
+            env={"PATH": f"{self.programs}:/usr/bin:/bin", "HOME": str(self.root / "home"), "LANG": "C.UTF-8"},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=300,
+        )
+
+    @property
+    def programs(self) -> Path:
+        """A folder of the runner's PATH."""
+        folder = self.root / "bin"
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
+
+    def program(self, name: str, text: str) -> Path:
+        """Put a program on the runner's PATH."""
+        path = self.programs / name
+        path.write_text(text, encoding="utf-8")
+        path.chmod(0o755)
+        return path
+
+    def _action(self) -> Path:
+        """Return the action's repository, with nothing in it but what the action needs."""
+        action = make_origin(self.root, "action.git").checkout
+        for name in ("action.yml", "deploy/github-action/start.py"):
+            (action / name).parent.mkdir(parents=True, exist_ok=True)
+            (action / name).write_bytes((ROOT / name).read_bytes())
+        git(action, "add", "-A")
+        git(action, "commit", "-q", "-m", "action")
+        git(action, "branch", "-M", "main")
+        return action
+
+
+@pytest.fixture
+def runner(tmp_path: Path) -> Runner:
+    """Return a runner on which nothing of Septet is installed yet."""
+    return Runner(tmp_path / "runner")
+
+
+def test_a_dispatch_becomes_a_pull_request(runner: Runner, served: Septet, origin: Origin) -> None:
+    """The work order runs on the runner's own server, hostile words arrive as they are, and outputs tell its end."""
+    address = json.loads((served.state / "server.json").read_text(encoding="utf-8"))["address"]
+    start = "#!/bin/sh\nSEPTET_STATE_DIR='{}' exec '{}' \"$@\"\n"
+    program = runner.program("septet-here", start.format(served.state, PROGRAMS / "septet"))
+    ended = runner.dispatch(
+        OWN_WORKFLOW,
+        repository=str(origin.bare),
+        title="Say goodbye",
+        description=HOSTILE,
+        address=address,
+        septet=str(program),
+    )
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    outputs = json.loads(Path(f"{program}.outputs").read_text(encoding="utf-8"))
+    task = served("show", outputs["id"], "--json").json["task"]
+    assert outputs["status"] == task["status"] == "completed"
+    assert outputs["pull-request"] == task["pr_url"] == f"file://{origin.bare}/pull/1"
+    assert task["description"] == HOSTILE
+    assert not list(runner.root.rglob("pwned"))
+
+
+def test_the_example_gives_its_inputs_as_arguments(runner: Runner) -> None:
+    """`work-order.yml` starts a work order on the repository that it stands in; no input is another option."""
+    told = runner.root / "told.json"
+    answer = {"ok": True, "task": {"id": "wo-1", "status": "completed", "pr_url": None}}
+    program = f"#!{sys.executable}\nimport json, sys\njson.dump(sys.argv[1:], open({str(told)!r}, 'w'))\n"
+    runner.program("septet", f"{program}print({json.dumps(answer)!r})\n")
+    ended = runner.dispatch(EXAMPLE.read_text(encoding="utf-8"), issue="42", agent=HOSTILE)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    arguments = json.loads(told.read_text(encoding="utf-8"))
+    assert arguments[:4] == ["run", "--repo=https://github.com/o/r", "--issue=42", f"--agent={HOSTILE}"]
+    assert arguments[4] == "--wait"
+    assert arguments[5].startswith("--id=wo-run-")
+    assert arguments[6:] == ["--json"]
+    assert not list(runner.root.rglob("pwned"))
+
+
+def test_a_work_order_that_fails_fails_the_job(runner: Runner) -> None:
+    """The error and its remedy stand on the run's page, on one line."""
+    error = {
+        "type": "NotFound",
+        "message": "There is no issue 42.\n::set-output name=id::x",
+        "remedy": "Look again.",
+    }
+    runner.program("septet", f"#!/bin/sh\necho '{json.dumps({'ok': False, 'error': error})}'\nexit 3\n")
+    ended = runner.dispatch(EXAMPLE.read_text(encoding="utf-8"), issue="42")
+    assert ended.returncode != 0
+    assert "There is no issue 42." in ended.stdout
+    assert "Look again." in ended.stdout
+
+
+def test_no_input_is_part_of_a_script() -> None:
+    """Every expression of the action's steps stands in `env`; none stands in `run`."""
+    action = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
+    steps = action["runs"]["steps"]
+    assert all("${{" not in step["run"] for step in steps)
+    given = {value for step in steps for value in step["env"].values()}
+    assert given == {f"${{{{ inputs.{name} }}}}" for name in action["inputs"]}
