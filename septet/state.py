@@ -63,6 +63,11 @@ class StateDir:
         return self.root / "scanner"
 
     @property
+    def forge_pauses(self) -> Path:
+        """Until when forges are left alone: a file for each limit that is spent, named by a hash."""
+        return self.root / "forge-pauses"
+
+    @property
     def logins(self) -> Path:
         """Which logins of the user's are lent to which agents; none of them lies here."""
         return self.root / "logins"

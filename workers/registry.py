@@ -43,6 +43,7 @@ from septet.agents.turns.supervisors import Supervisors
 from septet.contracts.notification import NOTIFIES
 from septet.contracts.workspace import DELIVERS_CANCELS, END_WORK, PULL_REQUESTS
 from septet.errors import SeptetError
+from septet.forges.pauses import PAUSES
 from septet.git.address import parse_address
 from septet.git.checkpoint_remote import ORIGIN
 from septet.git.configuration import ELSEWHERE, write_configuration
@@ -98,6 +99,7 @@ async def parts_of(
     """
     state = StateDir(settings.state_dir)
     state.prepare()
+    PAUSES.folder = state.forge_pauses
     for name in write_configuration(settings.git_configuration, settings.user_git_env):
         _log.warning("git_setting_left_out", name=name, remedy=ELSEWHERE)
     sandbox = _sandbox(settings, state)

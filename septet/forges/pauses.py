@@ -1,18 +1,23 @@
-"""Forges that want to be left alone for a while: one pause for all who ask with one key."""
+"""Forges that want to be left alone for a while: one pause for all who ask within one limit."""
 
+import hashlib
 import threading
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
 from septet.errors import ForgeUnavailableError
+from septet.system.durable import write_atomically
 from septet.telemetry.metrics import FORGE_PAUSES
 from septet.telemetry.recorder import RECORDER
 
 _LONGEST_SECONDS: Final = 3600.0
 """A forge that names a longer pause is asked again after this one: limits are counted by the hour."""
+_MOST_KEYS: Final = 10_000
 _RESETS: Final = ("x-ratelimit-reset", "ratelimit-reset")
 _REMAINING: Final = ("x-ratelimit-remaining", "ratelimit-remaining")
 
@@ -38,23 +43,41 @@ def is_spent(headers: Mapping[str, str]) -> bool:
 
 @dataclass(slots=True)
 class ForgePauses:
-    """Who is left alone until when: known to all threads of this process, so that none asks into a limit."""
+    """Who is left alone until when: known to all workers of this host, so that none asks into a limit."""
 
-    _until: dict[tuple[str, str | None], float] = field(default_factory=dict)
-    """By API and key: a time of the monotonic clock."""
+    folder: Path | None = None
+    """Where workers of one host tell each other; without one, the threads of this process do."""
+    _until: dict[str, float] = field(default_factory=dict)
+    """By budget: a time of the machine's clock."""
+    _budgets: dict[str, str] = field(default_factory=dict)
+    """By key: whose limit its requests count for, where that is not the key's own."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def count_for(self, token: str, budget: str) -> None:
+        """Let the requests of a key count for a limit that other keys share, such as an App's installation."""
+        with self._lock:
+            self._budgets[token] = budget
+            if len(self._budgets) > _MOST_KEYS:  # keys of an App last an hour
+                del self._budgets[next(iter(self._budgets))]
 
     def note(self, api_url: str, token: str | None, seconds: float) -> None:
         """Let nobody ask for a while."""
-        RECORDER.record(FORGE_PAUSES, min(seconds, _LONGEST_SECONDS), host=urlsplit(api_url).hostname)
+        seconds = min(seconds, _LONGEST_SECONDS)
+        RECORDER.record(FORGE_PAUSES, seconds, host=urlsplit(api_url).hostname)
+        budget, until = self._budget(api_url, token), time.time() + seconds
         with self._lock:
-            known = self._until.get((api_url, token), 0.0)
-            self._until[api_url, token] = max(known, time.monotonic() + min(seconds, _LONGEST_SECONDS))
+            self._until[budget] = max(self._until.get(budget, 0.0), until)
+            until = self._until[budget]
+        if self.folder is not None:
+            with suppress(OSError):  # the others learn of it from the forge
+                self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                write_atomically(self.folder / budget, str(until).encode())
 
     def clear(self) -> None:
         """Let everybody ask again."""
         with self._lock:
             self._until.clear()
+            self._budgets.clear()
 
     def check(self, api_url: str, token: str | None, what: str) -> None:
         """See that the forge may be asked.
@@ -62,12 +85,33 @@ class ForgePauses:
         Raises:
             ForgeUnavailableError: It wants to be left alone; the error says for how long.
         """
+        budget = self._budget(api_url, token)
         with self._lock:
-            seconds = self._until.get((api_url, token), 0.0) - time.monotonic()
-        if seconds > 0:
+            until = self._until.get(budget, 0.0)
+        seconds = max(until, self._written(budget)) - time.time()
+        if 0 < seconds <= _LONGEST_SECONDS:  # longer: the machine's clock was set back
             message = f"{api_url} takes no more requests for {seconds:.0f} s ({what})."
             raise ForgeUnavailableError(message, retry_after_seconds=seconds)
 
+    def _budget(self, api_url: str, token: str | None) -> str:
+        """Return a name for an API and a key that tells neither."""
+        with self._lock:
+            whose = self._budgets.get(token or "", token or "")
+        return hashlib.sha256(f"{api_url} {whose}".encode()).hexdigest()
+
+    def _written(self, budget: str) -> float:
+        """Return until when another worker of this host says that nobody is to ask."""
+        if self.folder is None:
+            return 0.0
+        path = self.folder / budget
+        try:
+            until = float(path.read_bytes())
+            if until <= time.time():
+                path.unlink(missing_ok=True)
+        except (OSError, ValueError):
+            return 0.0
+        return until
+
 
 PAUSES: Final = ForgePauses()
-"""Those of this process."""
+"""Those of this process, and of its host once a worker has named the folder."""

@@ -11,6 +11,8 @@ from septet.forges.forge import Forge, PullRequest, PullRequestState
 
 LONGEST_SECONDS: Final = 60.0
 """A repository in which nothing changes is asked so rarely."""
+_MOST_PAGES: Final = 200
+"""The last pages of a repository with more pull requests are not read: each of those is asked for by itself."""
 _SHARE: Final = 0.1
 """Of the time since something changed: so old may an answer be."""
 
@@ -21,7 +23,7 @@ class RecentPullRequests:
 
     pull_requests: tuple[PullRequest, ...]
     is_all: bool
-    """Whether there are no others."""
+    """Whether no page follows."""
     etag: str = ""
     """What the forge is to be told, so that it may answer that nothing has changed."""
 
@@ -30,8 +32,8 @@ class RecentPullRequests:
 class PolledForge(Forge, Protocol):
     """A forge that lists what changed last, and is not on this host's disk."""
 
-    def recent_pull_requests(self, etag: str = "") -> RecentPullRequests | None:
-        """Return the pull requests that changed last, a page of them; `None` where `etag` still holds.
+    def recent_pull_requests(self, etag: str = "", page: int = 1) -> RecentPullRequests | None:
+        """Return a page of the pull requests, those that changed last first; `None` where `etag` still holds.
 
         Raises:
             ForgeUnavailableError: The forge did not answer.
@@ -45,7 +47,11 @@ class _Repository:
     states: dict[int, PullRequestState] = field(default_factory=dict)
     etag: str = ""
     seen: frozenset[tuple[int, str]] = frozenset()
-    """Number and time of change of those on the last page that was read."""
+    """Number and time of change of those on the first page, as it was read last."""
+    pages: int = 0
+    """How many pages in a row are known, from the first one on."""
+    is_all: bool = False
+    """Whether these are all of them."""
     asked_at: float | None = None
     changed_at: float = 0.0
     error: SeptetError | None = None
@@ -65,7 +71,7 @@ class PullRequestPolls:
     def state(self, key: str, forge: PolledForge, number: int) -> PullRequestState:
         """Return whether a pull request is open, merged or closed.
 
-        One that no page has told of is asked for by itself, once.
+        Where no page has told of it, the next ones are read; what none of them has is asked for by itself, once.
 
         Args:
             key: The repository's address.
@@ -84,6 +90,7 @@ class PullRequestPolls:
                 self._ask(repository, forge)
             if repository.error is not None:
                 raise repository.error
+            self._read_on(repository, forge, number)
             if number in repository.states:
                 return repository.states[number]
         state = forge.pull_request(number).state
@@ -99,6 +106,19 @@ class PullRequestPolls:
         good_seconds = min(max(self.first_seconds, _SHARE * quiet), LONGEST_SECONDS)
         return now - repository.asked_at >= good_seconds
 
+    def _read_on(self, repository: _Repository, forge: PolledForge, number: int) -> None:
+        """Read pages on from where they are known, until one tells of a pull request.
+
+        What changes meanwhile comes to the first page, so that nothing is passed over.
+        """
+        while number not in repository.states and not repository.is_all and repository.pages < _MOST_PAGES:
+            recent = forge.recent_pull_requests(page=repository.pages + 1)
+            if recent is None:
+                return
+            for each in recent.pull_requests:
+                repository.states.setdefault(each.number, each.state)
+            repository.pages, repository.is_all = repository.pages + 1, recent.is_all
+
     def _ask(self, repository: _Repository, forge: PolledForge) -> None:
         repository.asked_at, repository.error = self.clock(), None
         try:
@@ -112,7 +132,8 @@ class PullRequestPolls:
         states: Mapping[int, PullRequestState] = {each.number: each.state for each in recent.pull_requests}
         if seen != repository.seen:
             repository.changed_at = self.clock()
-        if not (recent.is_all or seen & repository.seen):  # more changed than the page holds
+        if not seen & repository.seen:  # more changed than the page holds
             repository.states.clear()
+            repository.pages, repository.is_all = 1, recent.is_all
         repository.states.update(states)
         repository.etag, repository.seen = recent.etag, seen

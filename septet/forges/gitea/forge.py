@@ -111,10 +111,10 @@ class GiteaForge:
         with asking_gitea(self.api, self.project, what) as repository:
             return repository.repo_get_pull_request(number).pull_request()
 
-    def recent_pull_requests(self, etag: str = "") -> RecentPullRequests | None:
+    def recent_pull_requests(self, etag: str = "", page: int = 1) -> RecentPullRequests | None:
         """Return the pull requests that changed last; as `PolledForge.recent_pull_requests`."""
         what, url = f"pull requests of {self.project}", f"{self.api.url}/repos/{quote(self.project)}/pulls"
-        query: Mapping[str, str | int] = {"state": "all", "sort": "recentupdate", "limit": PAGE}
+        query: Mapping[str, str | int] = {"state": "all", "sort": "recentupdate", "limit": PAGE, "page": page}
         answer = self.api.list_if_changed(what, url, query, etag, list[GiteaPullRequestAnswer])
         if answer is None:
             return None

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict
 
 from septet.errors import ForgeError
 from septet.forges.http_client import ForgeApi
+from septet.forges.pauses import PAUSES
 from septet.system.masking import hide
 
 _KEPT_SECONDS: Final = 3000.0
@@ -75,7 +76,9 @@ class InstallationTokens:
 
 
 def _ask(app: GitHubApp, api_url: str, project: str) -> str:
-    api = ForgeApi("GitHub", api_url, _jwt(app), _REMEDIES)
+    jwt = _jwt(app)
+    PAUSES.count_for(jwt, f"app {app.id}")
+    api = ForgeApi("GitHub", api_url, jwt, _REMEDIES)
     what = f"a token of GitHub App {app.id} for {project}"
     with api.asking(what) as client:
         found = _Installation.model_validate_json(client.get(f"{api_url}/repos/{project}/installation").content)
@@ -83,6 +86,7 @@ def _ask(app: GitHubApp, api_url: str, project: str) -> str:
         wished = {"repositories": [project.partition("/")[2]]}
         token = _InstallationToken.model_validate_json(client.post(url, json=wished).content).token
     hide([token])
+    PAUSES.count_for(token, f"installation {found.id} of app {app.id}")
     return token
 
 

@@ -175,7 +175,7 @@ class GitHubForge:
             answer = github.rest.pulls.get(*self._repository, number, headers=_HEADERS)
             return read(PullRequestAnswer, answer).pull_request()
 
-    def recent_pull_requests(self, etag: str = "") -> RecentPullRequests | None:
+    def recent_pull_requests(self, etag: str = "", page: int = 1) -> RecentPullRequests | None:
         """Return the pull requests that changed last; as `PolledForge.recent_pull_requests`.
 
         An answer that nothing has changed counts for no limit of GitHub's.
@@ -188,6 +188,7 @@ class GitHubForge:
                 sort="updated",
                 direction="desc",
                 per_page=_ISSUES_PER_PAGE,
+                page=page,
                 headers=headers,
             )
             if answer.status_code == _NOT_MODIFIED:

@@ -117,7 +117,7 @@ class GitLabForge:
             answer = self._project(gitlab).mergerequests.get(number)
             return read(GitLabMergeRequestAnswer, answer).pull_request()
 
-    def recent_pull_requests(self, etag: str = "") -> RecentPullRequests | None:
+    def recent_pull_requests(self, etag: str = "", page: int = 1) -> RecentPullRequests | None:
         """Return the merge requests that changed last; as `PolledForge.recent_pull_requests`."""
         what, url = f"merge requests of {self.project}", f"{self.api.url}/projects/{quote(self.project, safe='')}"
         query: Mapping[str, str | int] = {
@@ -125,6 +125,7 @@ class GitLabForge:
             "order_by": "updated_at",
             "sort": "desc",
             "per_page": _PAGE,
+            "page": page,
         }
         form = list[GitLabMergeRequestAnswer]
         answer = self.api.list_if_changed(what, f"{url}/merge_requests", query, etag, form)

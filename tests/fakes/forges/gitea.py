@@ -112,11 +112,11 @@ class GiteaFake(ForgeFake):
     def _pulls(self, asked: Asked) -> Answer:
         state = asked.one("state", "open")
         pulls = [
-            self._pull_json(pull)
+            pull
             for pull in self.listed_pulls(asked.one("sort"))
             if state == "all" or (pull.state == "open") == (state == "open")
         ]
-        return 200, asked.page_of(pulls, "limit", _PAGE)
+        return 200, [self._pull_json(pull) for pull in asked.page_of(pulls, "limit", _PAGE)]
 
     def _open(self, asked: Asked) -> Answer:
         body = asked.body

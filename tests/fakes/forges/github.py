@@ -152,7 +152,7 @@ class GitHubFake(ForgeFake):
         ]
         if ":" in head:  # GitHub passes over a head that it does not understand
             pulls = [pull for pull in pulls if self._label(pull) == head]
-        return 200, asked.page_of([self._pull_json(pull) for pull in pulls], "per_page", 30)
+        return 200, [self._pull_json(pull) for pull in asked.page_of(pulls, "per_page", 30)]
 
     def _open(self, asked: Asked) -> Answer:
         body = asked.body

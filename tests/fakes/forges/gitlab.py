@@ -101,11 +101,11 @@ class GitLabFake(ForgeFake):
     def _requests(self, asked: Asked) -> Answer:
         state, head = asked.one("state", "all"), asked.one("source_branch")
         pulls = [
-            self._pull_json(pull)
+            pull
             for pull in self.listed_pulls(asked.one("order_by"))
             if state in {"all", "opened" if pull.state == "open" else pull.state} and head in {"", pull.head}
         ]
-        return 200, asked.page_of(pulls, "per_page", 20)
+        return 200, [self._pull_json(pull) for pull in asked.page_of(pulls, "per_page", 20)]
 
     def _open(self, asked: Asked, project: str) -> Answer:
         body = asked.body

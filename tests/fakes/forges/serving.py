@@ -52,7 +52,7 @@ def serving_forge(forge: ForgeFake) -> Iterator[ForgeFake]:  # noqa: C901 -- the
         do_GET = do_POST = do_PATCH = do_PUT = do_DELETE = handle_any  # noqa: N815 -- http.server calls them
 
         def _answer(self, asked: Asked, fault: Fault | None) -> tuple[int, dict[str, str], bytes] | None:
-            before = copy.deepcopy(forge.pulls)
+            before = copy.deepcopy(forge.pulls) if fault is not None and fault.lie == "stale" else {}
             if fault is None or fault.after or fault.lie in {"slow", "truncated", "wrong_type", "stale"}:
                 if fault is not None and fault.lie == "stale":
                     forge.stale_pulls = {} if asked.method == "GET" else before

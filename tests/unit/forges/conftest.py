@@ -9,3 +9,4 @@ from septet.forges.pauses import PAUSES
 def no_pause() -> None:
     """Forget what forges of other tests wanted: this one's may answer at an address of theirs."""
     PAUSES.clear()
+    PAUSES.folder = None

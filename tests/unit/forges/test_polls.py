@@ -9,7 +9,7 @@ from fakes.forges.gitea import GiteaFake
 from fakes.forges.github import GitHubFake
 from fakes.forges.gitlab import GitLabFake
 from fakes.forges.serving import serving_forge
-from fakes.forges.state import Fault, ForgeFake
+from fakes.forges.state import Fault, ForgeFake, PullState
 
 from septet.errors import ForgeUnavailableError
 from septet.forges.choose import forge_for
@@ -18,6 +18,7 @@ from septet.git.address import parse_address
 from septet.settings import Settings
 
 HOUR = 3600
+MANY = 10_000
 
 
 @pytest.fixture(params=(GitHubFake, GitLabFake, GiteaFake), ids=lambda fake: fake.name)
@@ -89,8 +90,31 @@ def test_a_merge_and_a_close_are_seen(fake: ForgeFake, forge: PolledForge) -> No
     assert len(fake.asked) == 1
 
 
+def test_ten_thousand_open_ones_cost_a_question_a_minute(fake: ForgeFake, forge: PolledForge) -> None:
+    """Each is looked at every ten minutes: the first round reads page after page, and then sixty an hour are enough."""
+    for number in range(31, MANY + 1):
+        fake.pulls[number] = PullState(number, "o/foo.js", "feat-1", "main", "A thing", "", draft=False)
+        fake.touch(fake.pulls[number])
+    clock = Clock()
+    polls = PullRequestPolls(5.0, clock)
+    assert states(polls, forge, fake) == ["open"] * MANY
+    assert len(fake.asked) <= MANY / 50 + 1  # pages, however Gitea's are half as long
+    clock.now = 30 * 60
+    states(polls, forge, fake)
+    fake.asked.clear()
+    numbers = sorted(fake.pulls)
+    for part in range(0, HOUR, 6):  # as a host's looks are spread
+        clock.now = 60 * 60 + part
+        share = part // 6 % 100
+        assert {polls.state("it", forge, number) for number in numbers[share::100]} == {"open"}
+    assert len(fake.asked) <= HOUR / LONGEST_SECONDS
+    fake.end_pull(numbers[0], "merged")
+    clock.now += 60
+    assert polls.state("it", forge, numbers[0]) == "merged"
+
+
 def test_more_changes_than_a_page_holds_are_not_missed(fake: ForgeFake, forge: PolledForge) -> None:
-    """Where nothing on the page was seen before, each is asked for by itself once."""
+    """Where nothing on the page was seen before, the pages after it are read."""
     clock = Clock()
     polls = PullRequestPolls(5.0, clock)
     states(polls, forge, fake)
@@ -98,8 +122,10 @@ def test_more_changes_than_a_page_holds_are_not_missed(fake: ForgeFake, forge: P
     for number in range(31, 161):
         fake.open_pull("o/foo.js", f"feat-{number}", "main", "A thing", "")
     clock.now = 6.0
+    fake.asked.clear()
     told = states(polls, forge, fake)
     assert told == ["merged", *["open"] * 159]
+    assert len(fake.asked) <= 4
 
 
 def test_one_that_no_page_tells_of_is_asked_for_once(fake: ForgeFake, forge: PolledForge) -> None:

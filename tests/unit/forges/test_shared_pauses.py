@@ -1,0 +1,112 @@
+"""A spent limit is known to all workers of a host: one request at most runs into it there."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from fakes.forges.gitea import GiteaFake
+from fakes.forges.github import GitHubFake
+from fakes.forges.gitlab import GitLabFake
+from fakes.forges.serving import serving_forge
+from fakes.forges.state import Fault, ForgeFake
+
+from septet.errors import ForgeUnavailableError
+from septet.forges.pauses import PAUSES, ForgePauses
+from septet.settings import Settings
+from workers.registry import parts_of
+
+ROOT = Path(__file__).parents[3]
+API = "https://api.example"
+WORKER = """
+import json, sys
+from septet.errors import ForgeUnavailableError
+from septet.forges.choose import forge_for
+from septet.forges.pauses import PAUSES
+from septet.git.address import parse_address
+from septet.settings import Settings
+from septet.state import StateDir
+settings = Settings.model_validate(json.loads(sys.argv[1]))
+PAUSES.folder = StateDir(settings.state_dir).forge_pauses
+for _ in range(3):
+    try:
+        forge_for(parse_address(sys.argv[2]), settings).issue(1)
+        print("read")
+    except ForgeUnavailableError as error:
+        print(round(error.retry_after_seconds))
+"""
+
+
+@pytest.mark.parametrize("kind", [GitHubFake, GitLabFake, GiteaFake], ids=lambda kind: kind.name)
+def test_workers_of_two_hosts_lose_a_request_each(kind: type[ForgeFake], tmp_path: Path) -> None:
+    """Of two hosts with two workers, each of which asks three times, one request of each host meets the limit."""
+    with serving_forge(kind()) as fake:
+        fake.add_issue("Title")
+        fake.faults.append(Fault(status=429, headers={"Retry-After": "600"}, text="slow down", times=100))
+        told = [ask(fake, tmp_path / host) for _ in range(2) for host in ("host-1", "host-2")]
+
+    assert len(fake.asked) == 2
+    assert all(500 < int(pause) <= 600 for pauses in told for pause in pauses)
+    kept = [path.read_text() for path in tmp_path.rglob("*") if path.is_file()]
+    assert len(kept) == 2
+    assert not any(fake.token in text for text in kept)
+
+
+async def test_a_worker_tells_the_others_of_its_host(tmp_path: Path) -> None:
+    """Whoever puts a worker together names the folder of its state directory."""
+    settings = Settings.model_validate({"state_dir": tmp_path, "sandbox": "none", "environ": dict(os.environ)})
+    async with parts_of(settings) as parts:
+        assert PAUSES.folder == parts.host.state.forge_pauses
+
+
+def ask(fake: ForgeFake, state: Path) -> list[str]:
+    """Run a worker of a host that asks three times; return what came of it."""
+    known = {
+        "state_dir": str(state),
+        f"{fake.name}_hosts": [fake.url.removeprefix("http://")],
+        f"{fake.name}_token": fake.token,
+        f"{fake.name}_api_url": fake.url + fake.api_path,
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", WORKER, json.dumps(known), f"{fake.url}/{fake.project}.git"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+def test_keys_of_one_installation_share_its_limit() -> None:
+    """Each repository has a key of its own, and their requests count together; other keys ask on."""
+    pauses = ForgePauses()
+    for token in ("first", "second"):
+        pauses.count_for(token, "installation 7 of app 1")
+    pauses.note(API, "first", 60)
+    with pytest.raises(ForgeUnavailableError):
+        pauses.check(API, "second", "an issue")
+    pauses.check(API, "third", "an issue")
+    pauses.check("https://other.example", "second", "an issue")
+
+
+def test_a_pause_that_is_over_leaves_no_file(tmp_path: Path) -> None:
+    """What a worker wrote down is removed by the first that asks again."""
+    folder = tmp_path / "pauses"
+    ForgePauses(folder).note(API, "key", 0.0)
+    assert len(list(folder.iterdir())) == 1
+    ForgePauses(folder).check(API, "key", "an issue")
+    assert list(folder.iterdir()) == []
+
+
+def test_a_clock_that_was_set_back_stops_nobody(tmp_path: Path) -> None:
+    """A pause that ends later than any forge asks for is not believed, and neither is a file that is damaged."""
+    folder = tmp_path / "pauses"
+    ForgePauses(folder).note(API, "key", 60)
+    (path,) = folder.iterdir()
+    for text in (str(time.time() + 90_000), "no number"):
+        path.write_text(text)
+        ForgePauses(folder).check(API, "key", "an issue")
