@@ -63,6 +63,14 @@ KINDS: Final[dict[str, Make]] = {
     "pushed, answer dropped": lambda _, head: [Fault("drop", path=_PUSH, about=head, after=True)],
     "push 503": lambda _, head: [Fault(status=503, path=_PUSH, about=head)],
 }
+LONG_KINDS: Final[dict[str, Make]] = {
+    "503 for two minutes": lambda forge, head: [
+        Fault(status=503, method="POST", path=_requests(forge), about=head, times=6)
+    ],
+}
+"""Those that take long; a short trial has none of them. The pauses between two tries are 2, 4, 8, 16, 32 and 60 s."""
+_LONG_RUNS: Final = 100
+"""So many work orders are no short trial."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +87,16 @@ class PlannedOrder:
 def plan(runs: int, seed: int, forges: tuple[str, ...]) -> list[PlannedOrder]:
     """Return as many work orders as `runs`: each fault on each forge as often as any other, in a random order."""
     chance = random.Random(seed)  # noqa: S311 -- the same plan for the same seed is the point
-    pairs = [(forge, kind) for kind in KINDS for forge in forges]
+    kinds = [*KINDS, *(LONG_KINDS if runs >= _LONG_RUNS else ())]
+    pairs = [(forge, kind) for kind in kinds for forge in forges]
     chance.shuffle(pairs)
     return [
         # An id that holds no other one; every fifth is on a fork, so that each fault meets some of both.
         PlannedOrder(f"wo-f{number:04}", *pairs[number % len(pairs)], is_forked=number % 5 == 0)
         for number in range(runs)
     ]
+
+
+def faults_of(order: PlannedOrder) -> list[Fault]:
+    """Return what a work order is to meet."""
+    return (KINDS | LONG_KINDS)[order.kind](order.forge, order.id)

@@ -15,7 +15,7 @@ from fakes.forges.gitlab import GitLabFake
 from fakes.forges.serving import serving_forge
 from fakes.forges.state import ForgeFake
 
-from bench.faults.plan import KINDS, PlannedOrder, plan
+from bench.faults.plan import PlannedOrder, faults_of, plan
 from bench.repository import make_repository
 from bench.stage import Stage, scratch, stage, worker
 from clients.temporal.work_orders import WorkOrders
@@ -27,7 +27,7 @@ from septet.forges.forge import marker_of
 FAKES: Final[tuple[type[ForgeFake], ...]] = (GitHubFake, GitLabFake, GiteaFake)
 _PROJECT: Final = "o/foo.js"
 _FORK: Final = "me/foo.js"
-_AT_A_TIME: Final = 12
+_AT_A_TIME: Final = 16
 _ORDER_SECONDS: Final = 300.0
 """Who has not ended by then is stuck."""
 _NAIVE_TRIES: Final = 5
@@ -114,7 +114,7 @@ async def _run(on: Stage, fake: ForgeFake, order: PlannedOrder, places: asyncio.
     async with places:
         issue = fake.add_issue(f"Tell that it is done: {order.id}", "A file should say so.")
         with fake.lock:
-            fake.faults += KINDS[order.kind](fake.name, order.id)
+            fake.faults += faults_of(order)
         orders = WorkOrders(on.client)
         given = WorkOrderInput(
             repository=f"{fake.url}/{_PROJECT}.git",
@@ -157,7 +157,7 @@ def _naive(orders: Sequence[PlannedOrder]) -> dict[str, int]:
         for order in orders:
             fake = fakes[order.forge]
             # No fault of a push is met here, for nothing is pushed.
-            fake.faults = [each for each in KINDS[order.kind](fake.name, order.id) if "git-" not in each.path]
+            fake.faults = [each for each in faults_of(order) if "git-" not in each.path]
             is_told = any(_naive_try(fake, f"{order.id}-{attempt}") for attempt in range(_NAIVE_TRIES))
             counts["stuck"] += not is_told
             counts["duplicates"] += sum(order.id in pull.head for pull in fake.pulls.values()) > 1
