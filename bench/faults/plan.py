@@ -68,7 +68,7 @@ LONG_KINDS: Final[dict[str, Make]] = {
         Fault(status=503, method="POST", path=_requests(forge), about=head, times=6)
     ],
 }
-"""Those that take long; a short trial has none of them. The pauses between two tries are 2, 4, 8, 16, 32 and 60 s."""
+"""Those that take long; a short trial has none of them. The pauses between the tries are 2, 4, 8, 16, 32, 60 s."""
 _LONG_RUNS: Final = 100
 """So many work orders are no short trial."""
 

@@ -87,10 +87,7 @@ def with_trailer(message: str, trailer: str) -> str:
 
 
 def _commit(git: Git, tree: str, parents: tuple[str, ...], message: str, *, sign: bool) -> str:
-    name, email = identity(git)
-    git = git.with_env(
-        GIT_AUTHOR_NAME=name, GIT_AUTHOR_EMAIL=email, GIT_COMMITTER_NAME=name, GIT_COMMITTER_EMAIL=email
-    )
+    git = git.with_env(**identity(git).environ)
     signing = "--gpg-sign" if sign else "--no-gpg-sign"
     named = [word for parent in parents if parent for word in ("-p", parent)]
     output = git.run("commit-tree", signing, *named, "-F", "-", tree, stdin=message.encode())

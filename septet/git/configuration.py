@@ -18,6 +18,7 @@ from septet.system.durable import write_atomically
 _TAKEN: Final = re.compile(
     r"""
       user\.(name|email|signingkey)
+    | (author|committer)\.(name|email)
     | gpg\..*
     | credential\..*
     | http\.(.*\.)?(sslcainfo|sslcapath|sslcert|sslkey|sslcertpasswordprotected|sslverify|sslbackend|extraheader)

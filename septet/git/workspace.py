@@ -129,11 +129,12 @@ def _write_config(dot_git: Path, place: Place) -> None:
 
     The identity stands here because some agents hide the user's own settings from git.
     """
-    name, email = identity(Git(place.mirror, env=place.env))
+    who = identity(Git(place.mirror, env=place.env))
     settings = {
         'remote "origin"': {"url": place.origin, "fetch": "+refs/heads/*:refs/remotes/origin/*"},
         f"branch {_quote(place.base_branch)}": {"remote": "origin", "merge": f"refs/heads/{place.base_branch}"},
-        "user": {"name": name, "email": email},
+        "user": {"name": who.name, "email": who.email},
+        **{role: facts for role, facts in who.roles.items() if facts},
         "gc": {"auto": "0"},
         "maintenance": {"auto": "false"},
     }

@@ -120,6 +120,22 @@ def test_the_workers_own_identity_is_taken(branched: Place) -> None:
     assert git(branched.worktree, "log", "-1", "--format=%cn <%ce>") == "Grace <grace@example.org>"
 
 
+def test_author_and_committer_may_differ(branched: Place) -> None:
+    """`author.*` and `committer.*` of the worker's settings go before `user.*`, each fact by itself."""
+    (Path(branched.env["HOME"]) / ".gitconfig").write_text(
+        "[user]\n\tname = Grace\n\temail = grace@example.org\n"
+        "[author]\n\tname = Ada\n\temail = ada@example.org\n[committer]\n\tname = Bot\n"
+    )
+    git(branched.worktree, "config", "author.name", "Mallory")
+
+    commit_all(branched, "one")
+
+    assert (
+        git(branched.worktree, "log", "-1", "--format=%an <%ae> %cn <%ce>")
+        == "Ada <ada@example.org> Bot <grace@example.org>"
+    )
+
+
 def test_it_signs_only_where_set(branched: Place, tmp_path: Path) -> None:
     """The worker's signing program runs when asked for, and not because a setting wishes it."""
     signer, called = tmp_path / "signer", tmp_path / "called"
