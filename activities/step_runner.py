@@ -16,6 +16,7 @@ from activities.failures import translating_failures
 from activities.host import Host
 from activities.plan_comment import post_plan, waits_with_plan
 from activities.progress_comment import note_progress
+from activities.stage_label import set_stage_label
 from septet.agents.turns.carry_out import last_result
 from septet.agents.turns.warm import end_warm
 from septet.contracts.names import Step, Verdict
@@ -91,6 +92,8 @@ class StepRunner:
         """Tell the issue's readers how the step ended, and with which plan it waits, where that is asked for."""
         is_asked_for, call = prepared_step.repository_settings.progress_comment, prepared_step.call
         tellers = [note_progress] if is_asked_for and call.rework is None else []
+        if prepared_step.repository_settings.stage_labels and call.rework is None:
+            tellers.append(set_stage_label)
         if waits_with_plan(call, result, is_asked_for=is_asked_for):
             tellers.append(post_plan)
         for tell in tellers:

@@ -23,6 +23,7 @@ tools = "read"              # `all`, `read` or `none`: less than the step has, n
 
 [issue]
 progress_comment = true     # one comment on the issue, edited after each step: steps, times, cost, links
+stage_labels = true         # one label on the issue: `septet:executing`, `septet:review` or `septet:blocked`
 
 [commit]
 assisted_by = true          # the engine's commits name the agent: `Assisted-by: claude:opus`
@@ -186,6 +187,7 @@ class PullRequestSettings(StrictWire):
 
 class _Issue(StrictWire):
     progress_comment: bool = False
+    stage_labels: bool = False
 
 
 class _Commit(StrictWire):
@@ -226,6 +228,8 @@ class RepositorySettings:
     """Whether the engine's commits name the agent in a trailer."""
     progress_comment: bool = False
     """Whether one comment on the issue tells how the work gets on."""
+    stage_labels: bool = False
+    """Whether a label on the issue tells its stage."""
     pull_request: PullRequestSettings = field(default_factory=PullRequestSettings)
 
     def model_for(self, step: Step, by_name: str | None = None, by_order: StepSettings = _NOTHING) -> str | None:
@@ -291,6 +295,7 @@ def load_repository_settings(read: Callable[[str], bytes | None]) -> RepositoryS
         allow_findings=tuple(file.allow_findings),
         assisted_by=file.commit.assisted_by,
         progress_comment=file.issue.progress_comment,
+        stage_labels=file.issue.stage_labels,
         pull_request=file.pull_request,
     )
 

@@ -310,6 +310,15 @@ class Forge(Protocol):
             ForgeError: It refused.
         """
 
+    def set_label(self, number: int, label: str, instead_of: Sequence[str]) -> None:
+        """Have an issue carry `label`, and none of `instead_of`; all its other labels stay.
+
+        Raises:
+            NotFoundError: There is no issue of this number that the worker can see.
+            ForgeUnavailableError: The forge did not answer.
+            ForgeError: It refused.
+        """
+
     def pull_request(self, number: int, commit: str = "") -> PullRequest:
         """Return a pull request as it is now: open, merged or closed.
 

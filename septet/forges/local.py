@@ -198,6 +198,19 @@ class LocalForge:
         del account
         return False
 
+    def set_label(self, number: int, label: str, instead_of: Sequence[str]) -> None:
+        """Have an issue carry one label instead of others; as `Forge.set_label`."""
+
+        def set_it(contents: StoreContents) -> bool | None:
+            record = self._issue_record(contents, number)
+            kept = [each for each in record.labels if each == label or each not in instead_of]
+            labels = label_names([*kept, label])
+            if labels == record.labels:
+                return True
+            return True if self._put(contents, "issue", record.model_copy(update={"labels": labels})) else None
+
+        self._until_done(set_it)
+
     def pull_request(self, number: int, commit: str = "") -> PullRequest:
         """Return a pull request as it is now; as `Forge.pull_request`.
 

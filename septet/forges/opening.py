@@ -1,6 +1,6 @@
 """Exactly one pull request, whatever the forge answers."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 
 from septet.errors import ForgeError, ForgeUnavailableError, NotFoundError, SeptetError
@@ -83,4 +83,43 @@ def put_once(
         with suppress(SeptetError):  # the first error says more
             is_there = any(mark in there for _, there in comments())
         if not is_there:
+            raise
+
+
+def label_once(
+    labels: Callable[[], Collection[str]],
+    change: Callable[[str, Sequence[str]], object],
+    label: str,
+    others: Sequence[str],
+) -> None:
+    """Have an issue carry `label` and none of `others`; what carries it already is left alone.
+
+    After an answer that is an error the labels are looked up again, as `open_once` does.
+
+    Args:
+        labels: Lists the labels that it carries.
+        change: Adds the one, where it is not empty, and removes the others: those alone that have to change.
+        label: What it is to carry.
+        others: What it is not to carry.
+
+    Raises:
+        NotFoundError: There is no such issue.
+        ForgeUnavailableError: The forge did not answer.
+        ForgeError: It refused.
+    """
+
+    def lacking() -> tuple[str, list[str]]:
+        there = labels()
+        return "" if label in there else label, [each for each in others if each in there and each != label]
+
+    missing, surplus = lacking()
+    if not missing and not surplus:
+        return
+    try:
+        change(missing, surplus)
+    except (ForgeError, NotFoundError):
+        missing, surplus = label, [""]
+        with suppress(SeptetError):  # the first error says more
+            missing, surplus = lacking()
+        if missing or surplus:
             raise

@@ -1,6 +1,6 @@
 """What a repository asks for on its forge: one comment that tells of the progress, and how pull requests look."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +14,7 @@ from fakes.step_lab import BRANCH, PLAN, StepLab
 
 from activities.host import Host
 from activities.progress_comment import note_progress
+from activities.stage_label import set_stage_label
 from septet.agents.turns.supervisors import Supervisors
 from septet.contracts.facts import Usage
 from septet.contracts.names import Step, Verdict
@@ -55,8 +56,15 @@ class Teller:
         self.place = Place("wo-1", root / "tree", root / "mirror", root / "vault", "origin", "main", "0" * 40)
         self.place.records.mkdir(parents=True)
 
-    def tell(self, step: Step, result_text: str = "it") -> tuple[str, ...]:
-        """Tell of a step that is done."""
+    def tell(
+        self,
+        step: Step,
+        result_text: str = "it",
+        *,
+        verdict: Verdict = Verdict.DONE,
+        by: Callable[[Host, Place, StepCall, StepResult], tuple[str, ...]] = note_progress,
+    ) -> tuple[str, ...]:
+        """Tell how a step ended: by the comment, or by the label."""
         workspace = Workspace.model_construct(
             work_order_id="wo-1",
             repository=f"{self.fake.url}/{self.fake.project}.git",
@@ -65,14 +73,12 @@ class Teller:
         )
         result = StepResult(
             step=step,
-            verdict=Verdict.DONE,
+            verdict=verdict,
             duration_seconds=65,
             usage=Usage(cost_usd=0.5),
             result_text=result_text,
         )
-        return note_progress(
-            self.host, self.place, StepCall.model_construct(step=step, workspace=workspace), result
-        )
+        return by(self.host, self.place, StepCall.model_construct(step=step, workspace=workspace), result)
 
     @property
     def comments(self) -> list[str]:
@@ -117,12 +123,42 @@ def test_a_forge_without_the_right_costs_a_warning(fake: ForgeFake, tmp_path: Pa
     assert teller.comments == []
 
 
+def test_the_stage_label_follows_the_steps(fake: ForgeFake, tmp_path: Path) -> None:
+    """It is `executing` until the pull request stands, and `blocked` where a step did not end well."""
+    teller = Teller(fake, tmp_path)
+    fake.issues[1].labels = ["bug"]
+    seen = []
+    for step, verdict in (
+        (Step.CLASSIFY_ISSUE, Verdict.DONE),
+        (Step.BUILD_PLAN, Verdict.UNPARSED),
+        (Step.BUILD_PLAN, Verdict.DONE),
+        (Step.CREATE_PULL_REQUEST, Verdict.DONE),
+    ):
+        assert teller.tell(step, verdict=verdict, by=set_stage_label) == ()
+        seen.append(sorted(fake.issues[1].labels))
+    assert [labels[0] for labels in seen] == ["bug"] * 4
+    assert [labels[1:] for labels in seen] == [
+        ["septet:executing"],
+        ["septet:blocked"],
+        ["septet:executing"],
+        ["septet:review"],
+    ]
+
+
+def test_a_label_that_is_refused_costs_a_warning(fake: ForgeFake, tmp_path: Path) -> None:
+    """The step is done all the same, and says what was not set."""
+    teller = Teller(fake, tmp_path)
+    fake.faults = [Fault(status=403, method=method, text="no") for method in ("POST", "PUT")]
+    (warning,) = teller.tell(Step.CLASSIFY_ISSUE, by=set_stage_label)
+    assert "the stage label was not set" in warning
+
+
 async def test_a_repository_says_how_its_pull_requests_look(lab: StepLab) -> None:
     """Draft and labels are as `.septet/septet.toml` asks, and the merge closes the issue."""
-    settings = "[pull_request]\ndraft = true\nlabels = ['good first issue']\n[issue]\nprogress_comment = true\n"
+    settings = "[pull_request]\ndraft = true\nlabels = ['good first issue']\n[issue]\nprogress_comment = true\nstage_labels = true\n"
     lab.origin.push({".septet/septet.toml": settings})
     forge = LocalForge(lab.origin.bare, lab.parts.host.settings.git_env)
-    forge.add_issue("Totals are wrong")
+    forge.add_issue("Totals are wrong", labels=("bug", "septet:executing"))
     await lab.open(issue=1)
     git(lab.worktree, "checkout", "-q", "-b", BRANCH)
     lab.write("src/app.py", "def total(prices):\n    return sum(prices)\n")
@@ -136,6 +172,7 @@ async def test_a_repository_says_how_its_pull_requests_look(lab: StepLab) -> Non
     done = await lab.run(Step.CREATE_PULL_REQUEST)
     assert (done.verdict, done.warnings) == (Verdict.DONE, ())
     assert "Closes #1" in forge.pull_request_text(1)[1]
+    assert forge.issue(1).labels == ("bug", "septet:review")
     (comment,) = forge.issue(1).comments
     assert f"Pull request: {lab.origin.bare.as_uri()}/pull/1" in comment.body
     record = git(lab.origin.bare, "show", "refs/septet/forge:pull-1.json", check=False)

@@ -91,6 +91,10 @@ class GiteaRepository:
         """`POST /issues/{index}/labels`."""
         return self._ask(list[GiteaLabelAnswer], "POST", f"/issues/{index}/labels", body={"labels": labels})
 
+    def issue_remove_label(self, index: int, label_id: int) -> None:
+        """`DELETE /issues/{index}/labels/{id}`."""
+        self._send("DELETE", f"/issues/{index}/labels/{label_id}")
+
     def repo_list_pull_requests(self, *, state: str, page: int) -> list[GiteaPullRequestAnswer]:
         """`GET /pulls`, the youngest change first."""
         query: Query = {"state": state, "sort": "recentupdate", "page": page, "limit": PAGE}

@@ -27,7 +27,7 @@ from septet.forges.forge import (
 from septet.forges.gitea.answers import GiteaIssueAnswer, GiteaPullRequestAnswer
 from septet.forges.gitea.client import PAGE, GiteaRepository, asking_gitea
 from septet.forges.http_client import ForgeApi
-from septet.forges.opening import open_once, put_once
+from septet.forges.opening import label_once, open_once, put_once
 from septet.forges.polls import RecentPullRequests
 
 _MOST_PAGES: Final = 50
@@ -134,6 +134,10 @@ class GiteaForge:
             if (body := new.added_to(there)) != there:
                 repository.repo_edit_pull_request(number, {"body": body})
 
+    def set_label(self, number: int, label: str, instead_of: Sequence[str]) -> None:
+        """Have an issue carry one label instead of others; as `Forge.set_label`."""
+        label_once(partial(self._labels_of, number), partial(self._change_labels, number), label, instead_of)
+
     def branches(self, prefix: str) -> tuple[Branch, ...]:
         """Return the branches whose names begin with `prefix`; as `Forge.branches`."""
         with asking_gitea(self.api, self.project, f"the branches of {self.project}") as repository:
@@ -181,6 +185,20 @@ class GiteaForge:
         what = f"the comments on {self._issue_name(number)}"
         with asking_gitea(self.api, self.project, what) as repository:
             return [(each.id, each.body or "") for each in repository.issue_get_comments(number)]
+
+    def _labels_of(self, number: int) -> tuple[str, ...]:
+        with asking_gitea(self.api, self.project, self._issue_name(number)) as repository:
+            return self._issue_answer(repository, number).issue().labels
+
+    def _change_labels(self, number: int, missing: str, surplus: Sequence[str]) -> None:
+        what = f"the labels of {self._issue_name(number)}"
+        with asking_gitea(self.api, self.project, what) as repository:
+            there = self._issue_answer(repository, number).labels or ()
+            if missing:
+                _add_labels(repository, number, [missing])
+            for each in there:
+                if each.name in surplus:
+                    repository.issue_remove_label(number, each.id)
 
     def _create_comment(self, number: int, text: str) -> None:
         with asking_gitea(self.api, self.project, f"a comment on {self._issue_name(number)}") as repository:

@@ -38,7 +38,7 @@ from septet.forges.github.answers import (
 from septet.forges.github.client import asking, read
 from septet.forges.github.conversation import GitHubConversation
 from septet.forges.github.permission import may_write
-from septet.forges.opening import open_once, put_once
+from septet.forges.opening import label_once, open_once, put_once
 from septet.forges.polls import RecentPullRequests
 
 if TYPE_CHECKING:
@@ -168,6 +168,10 @@ class GitHubForge:
         """Say whether an account may push to the repository; as `Forge.may_write`."""
         return may_write(self.api_url, self.token, self.project, account)
 
+    def set_label(self, number: int, label: str, instead_of: Sequence[str]) -> None:
+        """Have an issue carry one label instead of others; as `Forge.set_label`."""
+        label_once(partial(self._labels_of, number), partial(self._change_labels, number), label, instead_of)
+
     def pull_request(self, number: int, commit: str = "") -> PullRequest:
         """Return a pull request as it is now; as `Forge.pull_request`: GitHub itself knows what became of it."""
         del commit
@@ -223,6 +227,17 @@ class GitHubForge:
                 if len(answers) < _COMMENTS_PER_PAGE:
                     break
         return found
+
+    def _labels_of(self, number: int) -> tuple[str, ...]:
+        with asking(self.api_url, self.token, self._issue_name(number)) as github:
+            return self._issue_answer(github, number).issue(()).labels
+
+    def _change_labels(self, number: int, missing: str, surplus: Sequence[str]) -> None:
+        with asking(self.api_url, self.token, f"the labels of {self._issue_name(number)}") as github:
+            if missing:
+                github.rest.issues.add_labels(*self._repository, number, labels=[missing], headers=_HEADERS)
+            for each in surplus:
+                github.rest.issues.remove_label(*self._repository, number, each, headers=_HEADERS)
 
     def _create_comment(self, number: int, text: str) -> None:
         with asking(self.api_url, self.token, f"a comment on {self._issue_name(number)}") as github:

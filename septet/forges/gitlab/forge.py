@@ -39,7 +39,7 @@ from septet.forges.gitlab.answers import (
 )
 from septet.forges.gitlab.client import asking_gitlab, read
 from septet.forges.http_client import ForgeApi
-from septet.forges.opening import open_once, put_once
+from septet.forges.opening import label_once, open_once, put_once
 from septet.forges.polls import RecentPullRequests
 
 if TYPE_CHECKING:
@@ -109,6 +109,10 @@ class GitLabForge:
     def pull_requests_of(self, head: str, fork: str = "") -> tuple[PullRequest, ...]:
         """Return the merge requests of branch `head` in every state; as `Forge.pull_requests_of`."""
         return self._merge_requests(head, fork, "all")
+
+    def set_label(self, number: int, label: str, instead_of: Sequence[str]) -> None:
+        """Have an issue carry one label instead of others; as `Forge.set_label`."""
+        label_once(partial(self._labels_of, number), partial(self._change_labels, number), label, instead_of)
 
     def pull_request(self, number: int, commit: str = "") -> PullRequest:
         """Return a merge request as it is now; as `Forge.pull_request`: GitLab itself knows what became of it."""
@@ -219,6 +223,15 @@ class GitLabForge:
                 if len(answers) < _PAGE:
                     break
         return found
+
+    def _labels_of(self, number: int) -> tuple[str, ...]:
+        with asking_gitlab(self.api, self._issue_name(number)) as gitlab:
+            return read(GitLabIssueAnswer, self._project(gitlab).issues.get(number)).labels
+
+    def _change_labels(self, number: int, missing: str, surplus: Sequence[str]) -> None:
+        facts = {"add_labels": missing, "remove_labels": ",".join(surplus)}
+        with asking_gitlab(self.api, f"the labels of {self._issue_name(number)}") as gitlab:
+            self._project(gitlab).issues.update(number, {name: value for name, value in facts.items() if value})
 
     def _create_comment(self, number: int, text: str) -> None:
         with asking_gitlab(self.api, f"a comment on {self._issue_name(number)}") as gitlab:

@@ -19,6 +19,9 @@ class GiteaFake(ForgeFake):
         default_factory=lambda: {"owner": "collaborator", "none": "none"}  # `ada` is no namesake of the owner
     )
 
+    known_labels: list[str] = field(default_factory=list)
+    """Those that the repository ever had, by their ids."""
+
     def answer(self, asked: Asked) -> Answer:
         """Return status and body of a request to the API."""
         for method, pattern, act in self._routes():
@@ -38,6 +41,7 @@ class GiteaFake(ForgeFake):
             ("GET", rf"{here}/labels", self._all_labels),
             ("POST", rf"{here}/labels", self._new_label),
             ("POST", rf"{here}/issues/(\d+)/labels", self._labels),
+            ("DELETE", rf"{here}/issues/(\d+)/labels/(\d+)", self._unlabel),
             ("GET", rf"{here}/pulls", self._pulls),
             ("POST", rf"{here}/pulls", self._open),
             ("GET", rf"{here}/pulls/(\d+)", self._pull),
@@ -93,7 +97,9 @@ class GiteaFake(ForgeFake):
 
     def _label_names(self) -> list[str]:
         used = [label for issue in self.issues.values() for label in issue.labels]
-        return list(dict.fromkeys([*used, *self.repository_labels]))
+        known = [*self.known_labels, *used, *self.repository_labels]
+        self.known_labels = list(dict.fromkeys(known))  # a label keeps its place: it is its id
+        return self.known_labels
 
     def _all_labels(self, asked: Asked) -> Answer:
         labels = [{"id": n, "name": name, "color": "ededed"} for n, name in enumerate(self._label_names(), 1)]
@@ -105,9 +111,13 @@ class GiteaFake(ForgeFake):
 
     def _labels(self, asked: Asked, number: str) -> Answer:
         names = self._label_names()
-        pull = self.pulls[int(number)]
-        pull.labels = list(dict.fromkeys([*pull.labels, *(names[each - 1] for each in asked.body["labels"])]))
-        return 200, [{"id": names.index(name) + 1, "name": name} for name in pull.labels]
+        thing = self.pulls.get(int(number)) or self.issues[int(number)]
+        thing.labels = list(dict.fromkeys([*thing.labels, *(names[each - 1] for each in asked.body["labels"])]))
+        return 200, [{"id": names.index(name) + 1, "name": name} for name in thing.labels]
+
+    def _unlabel(self, _asked: Asked, number: str, label: str) -> Answer:
+        self.issues[int(number)].labels.remove(self._label_names()[int(label) - 1])
+        return 204, None
 
     def _pulls(self, asked: Asked) -> Answer:
         state = asked.one("state", "open")

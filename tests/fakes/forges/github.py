@@ -5,6 +5,7 @@ import re
 import time
 from base64 import urlsafe_b64decode
 from dataclasses import dataclass, field
+from urllib.parse import unquote
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
@@ -56,6 +57,7 @@ class GitHubFake(ForgeFake):
             ("POST", rf"{here}/issues/(\d+)/comments", self._comment),
             ("PATCH", rf"{here}/issues/comments/(\d+)", self._edit),
             ("POST", rf"{here}/issues/(\d+)/labels", self._labels),
+            ("DELETE", rf"{here}/issues/(\d+)/labels/(.+)", self._unlabel),
             ("POST", rf"{here}/issues/(\d+)/assignees", self._assign),
             ("GET", rf"{here}/pulls", self._pulls),
             ("POST", rf"{here}/pulls", self._open),
@@ -130,6 +132,13 @@ class GitHubFake(ForgeFake):
         thing = self.pulls.get(int(number)) or self.issues[int(number)]
         thing.labels = list(dict.fromkeys([*thing.labels, *wanted]))
         return 200, [{"name": name} for name in thing.labels]
+
+    def _unlabel(self, _asked: Asked, number: str, name: str) -> Answer:
+        issue = self.issues[int(number)]
+        if unquote(name) not in issue.labels:
+            return 404, {"message": "Label does not exist"}
+        issue.labels.remove(unquote(name))
+        return 200, [{"name": each} for each in issue.labels]
 
     def _assign(self, asked: Asked, number: str) -> Answer:
         pull = self.pulls[int(number)]

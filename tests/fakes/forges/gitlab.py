@@ -41,6 +41,7 @@ class GitLabFake(ForgeFake):
     def _routes(self) -> tuple[Route, ...]:
         return (
             ("GET", r"/issues/(\d+)", self._issue),
+            ("PUT", r"/issues/(\d+)", self._relabel),
             ("GET", r"/issues", self._issues),
             ("GET", r"/issues/(\d+)/notes", self._notes),
             ("POST", r"/issues/(\d+)/notes", self._note),
@@ -59,6 +60,13 @@ class GitLabFake(ForgeFake):
     def _issue(self, _asked: Asked, number: str) -> Answer:
         issue = self.issues.get(int(number))
         return (200, self._issue_json(issue)) if issue else (404, {"message": "404 Not found"})
+
+    def _relabel(self, asked: Asked, number: str) -> Answer:
+        issue = self.issues[int(number)]
+        gone = asked.body.get("remove_labels", "").split(",")
+        added = [each for each in asked.body.get("add_labels", "").split(",") if each]
+        issue.labels = list(dict.fromkeys([*(each for each in issue.labels if each not in gone), *added]))
+        return 200, self._issue_json(issue)
 
     def _issues(self, asked: Asked) -> Answer:
         wanted = set(asked.one("labels").split(",")) - {""}

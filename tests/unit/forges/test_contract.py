@@ -217,6 +217,36 @@ def test_an_issue_carries_one_comment_of_a_work_order(fake: ForgeFake, forge: Fo
     assert bodies[0] == ("eve", f"Mine. {marker_of('wo-1')}")
 
 
+def test_an_issue_carries_one_label_of_a_set(fake: ForgeFake, forge: Forge) -> None:
+    """It takes the place of the others; labels that are not of the set stay, and nothing is changed that is so."""
+    number = fake.add_issue("Title", labels=("bug", "septet:blocked", "septet", "a b c"))
+    others = ["septet:review", "septet:blocked"]
+    for _ in range(2):
+        forge.set_label(number, "septet:executing", others)
+        asked = len([each for each in fake.asked if each.method != "GET"])
+
+    assert sorted(fake.issues[number].labels) == ["a b c", "bug", "septet", "septet:executing"]
+    assert len([each for each in fake.asked if each.method != "GET"]) == asked
+    forge.set_label(number, "septet:review", ["septet:executing", "a b c"])
+    assert sorted(fake.issues[number].labels) == ["bug", "septet", "septet:review"]
+    with pytest.raises((NotFoundError, ForgeError)):
+        forge.set_label(99, "septet:review", others)
+
+
+@pytest.mark.parametrize("fault", [Fault("drop", after=True), Fault(status=502, after=True), Fault("truncated")])
+def test_a_label_whose_answer_was_lost_is_looked_up(fake: ForgeFake, forge: Forge, fault: Fault) -> None:
+    """What is so is no failure; what is not is done by the next call."""
+    number = fake.add_issue("Title", labels=("bug", "septet:executing"))
+    fake.repository_labels.append("septet:review")
+    method, path = ("PUT", "/issues") if fake.name == "gitlab" else ("DELETE", "/labels")
+    fake.faults.append(replace(fault, method=method, path=path))
+
+    forge.set_label(number, "septet:review", ["septet:executing"])
+
+    assert sorted(fake.issues[number].labels) == ["bug", "septet:review"]
+    assert fake.seen_faults
+
+
 UNCLEAR: Final[dict[str, Fault]] = {
     "answer dropped after the work": Fault("drop", method="POST", path="s", after=True),
     "dropped before the work": Fault("drop", method="POST", path="s"),
